@@ -1,0 +1,106 @@
+#!/usr/bin/env node
+/*
+ * The only entry point: starts the command line (src/cli) on a Node that can run it. Written so that Node 12 can still read it,
+ * since on a Node that is too old better-sqlite3 ends the process with a segmentation fault rather than an error.
+ */
+'use strict';
+
+var childProcess = require('child_process');
+var fs = require('fs');
+var os = require('os');
+var path = require('path');
+var tty = require('tty');
+
+var ROOT = path.join(__dirname, '..');
+/** Holds the launcher's process id in the Node that it started. */
+var LAUNCHER = 'CAIRN_LAUNCHER_PID';
+var MISSING_NODE = 'Cairn needs Node 22.18 or newer: run `npm ci` here, or install Node 24';
+
+main();
+
+function main() {
+  if (isNewEnough(process.versions.node)) {
+    if (process.env[LAUNCHER]) endWithLauncher();
+    run();
+  } else if (process.env[LAUNCHER]) {
+    fail(MISSING_NODE); // What npm installed is too old as well.
+  } else {
+    relaunch();
+  }
+}
+
+/** From these versions on, Node strips types from TypeScript by itself. */
+function isNewEnough(version) {
+  var parts = version.split('.').map(Number);
+  if (parts[0] === 22) return parts[1] >= 18;
+  if (parts[0] === 23) return parts[1] >= 6;
+  return parts[0] > 23;
+}
+
+function run() {
+  // Not in the shared temporary folder, where another user could leave compiled code for us to run.
+  require('module').enableCompileCache(path.join(ROOT, 'node_modules', '.cache', 'compile'));
+  if (fs.existsSync(path.join(ROOT, '.env'))) process.loadEnvFile(path.join(ROOT, '.env'));
+  var entry = ['src/cli/main.ts', 'dist/cli/main.js']
+    .map(function (file) {
+      return path.join(ROOT, file);
+    })
+    .find(fs.existsSync);
+  if (entry === undefined) fail('Cairn is not complete here: run `npm run build`, or install it again');
+  import(require('url').pathToFileURL(entry).href);
+}
+
+/** Hands over to the Node that npm installed, and ends as it ends. */
+function relaunch() {
+  var node = bundledNode();
+  if (node === undefined) fail(MISSING_NODE);
+  var environment = Object.assign({}, process.env);
+  environment[LAUNCHER] = String(process.pid);
+  var child = childProcess.spawn(node, process.execArgv.concat(__filename, process.argv.slice(2)), {
+    env: environment,
+    // The channel carries nothing: its end tells the child that the launcher was killed.
+    stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
+  });
+  var onTerminal = [0, 1, 2].some(tty.isatty);
+  ['SIGINT', 'SIGTERM', 'SIGHUP'].forEach(function (signal) {
+    process.on(signal, function () {
+      // A terminal sends Ctrl-C to both; passed on once more it would look like a second, impatient one.
+      if (signal !== 'SIGINT' || !onTerminal) child.kill(signal);
+    });
+  });
+  child.on('error', function () {
+    fail(MISSING_NODE);
+  });
+  child.on('exit', function (code, signal) {
+    if (signal === null) process.exit(code);
+    process.removeAllListeners(signal);
+    process.kill(process.pid, signal);
+  });
+}
+
+function bundledNode() {
+  var system = os.platform() === 'win32' ? 'win' : os.platform();
+  var name = 'node-' + system + '-' + os.arch() + '/bin/node' + (system === 'win' ? '.exe' : '');
+  try {
+    return require.resolve(name);
+  } catch (error) {
+    return undefined;
+  }
+}
+
+/**
+ * A launcher that was killed outright could pass nothing on. Ending at once, as it did, frees the port and the data for a
+ * restart; what was acknowledged is on disk.
+ */
+function endWithLauncher() {
+  delete process.env[LAUNCHER];
+  process.on('disconnect', function () {
+    process.kill(process.pid, 'SIGKILL');
+  });
+  process.channel.unref();
+}
+
+function fail(message) {
+  console.error(message);
+  process.exit(1);
+}

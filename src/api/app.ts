@@ -1,0 +1,67 @@
+import cors from 'cors';
+import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
+import { EngineError } from '../engine/errors.ts';
+import { answerErrors } from './http-errors.ts';
+import { authenticate, refuseStrangersWhileOpen } from './middleware/authenticate.ts';
+import { recordRequests } from './middleware/record-requests.ts';
+import { parseQueryString } from './query-string.ts';
+import { localsOf } from './reply.ts';
+import type { ApiContext, Route } from './route.ts';
+import { addRoutes } from './routes/add.ts';
+import { jobRoutes } from './routes/jobs.ts';
+import { memoryRoutes } from './routes/memories.ts';
+import { queryRoutes } from './routes/query.ts';
+import { serviceRoutes } from './routes/service.ts';
+
+/** Every path that is answered; anything else is a 404. */
+export const ROUTES: readonly Route[] = [...addRoutes, ...queryRoutes, ...memoryRoutes, ...jobRoutes, ...serviceRoutes];
+
+/**
+ * The HTTP API as an Express app; `listen` in server.ts serves it. A request passes from top to bottom: recorded, refused
+ * where no key protects it, checked for its key, and only then is a body read.
+ */
+export function createApp(api: ApiContext): Express {
+  const { config, logger, metrics } = api.engine;
+  const app = express();
+  app.disable('x-powered-by');
+  app.disable('etag');
+  app.set('query parser', parseQueryString);
+  app.use(recordRequests(logger, metrics));
+  app.use(refuseStrangersWhileOpen(api.engine));
+  if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
+  for (const route of ROUTES) app[route.method](route.path, serve(route, api));
+  app.use(() => {
+    throw new EngineError('not_found', 'no such path');
+  });
+  app.use(answerErrors(logger));
+  return app;
+}
+
+/** Express hands what a handler rejects with to `answerErrors`. */
+function serve(route: Route, api: ApiContext): RequestHandler {
+  return (request: Request, response: Response) => {
+    localsOf(response).route = route.path;
+    if (route.access === 'anyone') return route.handle({ api, request, response });
+    const principal = authenticate(request, api.engine, route.access);
+    return route.handle({ api, request, response, principal, tenant: api.engine.tenant(principal.tenantId) });
+  };
+}
+
+/** Keys travel in headers, so browsers need no credentials mode, and `*` is never combined with it. */
+function allowOrigins(origins: readonly string[]): RequestHandler {
+  return cors({
+    origin: origins.includes('*') ? '*' : [...origins],
+    methods: ['GET', 'POST', 'PATCH', 'DELETE'],
+    allowedHeaders: [
+      'authorization',
+      'x-api-key',
+      'content-type',
+      'idempotency-key',
+      'if-match',
+      'prefer',
+      'x-request-id',
+    ],
+    exposedHeaders: ['etag', 'location', 'retry-after', 'idempotent-replayed', 'x-request-id'],
+    maxAge: 600,
+  });
+}

@@ -1,0 +1,92 @@
+import { STATUS_CODES } from 'node:http';
+import type { NextFunction, Request, Response } from 'express';
+import type { ErrorCode } from '../engine/errors.ts';
+import { EngineError } from '../engine/errors.ts';
+import type { Logger } from '../engine/ports.ts';
+import { localsOf, sendJson } from './reply.ts';
+
+/** A new error code does not compile without a status. */
+export const HTTP_STATUS = {
+  invalid: 400,
+  unauthenticated: 401,
+  forbidden: 403,
+  not_found: 404,
+  conflict: 409,
+  too_large: 413,
+  unsupported: 415,
+  unprocessable: 422,
+  rate_limited: 429,
+  internal: 500,
+  unavailable: 503,
+  storage_full: 507,
+} as const satisfies Record<ErrorCode, number>;
+
+/** The one shape of every error reply: RFC 9457, plus `code` to branch on, a line a problem, and the id to find the log. */
+export interface Problem {
+  readonly type: 'about:blank';
+  readonly title: string;
+  readonly status: number;
+  readonly detail: string;
+  readonly code: ErrorCode;
+  readonly errors?: readonly string[];
+  readonly request_id: string;
+}
+
+export function problemOf(error: EngineError, requestId: string): Problem {
+  const status = HTTP_STATUS[error.code];
+  return {
+    type: 'about:blank',
+    title: STATUS_CODES[status] ?? 'Error',
+    status,
+    detail: detailOf(error),
+    code: error.code,
+    ...(error.details === undefined || error.code === 'internal' ? {} : { errors: error.details }),
+    request_id: requestId,
+  };
+}
+
+/** What a client may read: a bug's message is for operators only. */
+export function detailOf(error: EngineError): string {
+  return error.code === 'internal'
+    ? 'something went wrong here; the log has more under this request id'
+    : error.message;
+}
+
+export function isErrorCode(code: string): code is ErrorCode {
+  return Object.hasOwn(HTTP_STATUS, code);
+}
+
+/** Gives whatever was thrown its error code: Express marks what it could not read of a request with a 4xx `status`. */
+export function toEngineError(error: unknown): EngineError {
+  if (error instanceof EngineError) return error;
+  if (error instanceof URIError)
+    return new EngineError('invalid', 'the path holds a malformed percent-escape', { cause: error });
+  return new EngineError('internal', error instanceof Error ? error.message : String(error), { cause: error });
+}
+
+/** The last middleware: the only place where an error becomes a reply and, if it is ours, a line in the log. */
+export function answerErrors(logger: Logger) {
+  return (thrown: unknown, _request: Request, response: Response, _next: NextFunction): void => {
+    if (response.destroyed) return;
+    const error = toEngineError(thrown);
+    const status = HTTP_STATUS[error.code];
+    const { requestId } = localsOf(response);
+    logFailure(logger, error, requestId);
+    if (response.headersSent) {
+      response.destroy();
+      return;
+    }
+    if (status === 401) response.setHeader('www-authenticate', 'Bearer realm="cairn"');
+    if (error.retryAfterMs !== undefined)
+      response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
+    sendJson(response, status, problemOf(error, requestId), 'application/problem+json');
+  };
+}
+
+/** Writes down what is our fault; what is the caller's it learns from its reply. */
+export function logFailure(logger: Logger, error: EngineError, requestId: string): void {
+  const { code, message, cause } = error;
+  if (HTTP_STATUS[code] < 500) return;
+  const stack = cause instanceof Error ? cause.stack : error.stack;
+  logger[code === 'internal' ? 'error' : 'warn']({ requestId, code, message, stack }, 'request_failed');
+}

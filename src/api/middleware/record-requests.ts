@@ -1,0 +1,50 @@
+import { randomUUID } from 'node:crypto';
+import type { NextFunction, Request, Response } from 'express';
+import type { Metrics } from '../../engine/metrics.ts';
+import type { Logger } from '../../engine/ports.ts';
+import { localsOf } from '../reply.ts';
+
+const REQUEST_ID = /^[\w.:-]{1,128}$/;
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
+/** A client that hung up before its answer was complete; nginx's number for it. */
+const CLIENT_CLOSED = 499;
+/** A client may go on sending for so long after its answer (ms); closing at once would take the answer from it. */
+const LINGER_MS = 30_000;
+
+/**
+ * The first middleware: gives the request its id, and when it ends, one line in the log and one measurement. They hold the
+ * route's pattern and never the path, the query string, a body or a key.
+ */
+export function recordRequests(logger: Logger, metrics: Metrics) {
+  function onClose(this: Response): void {
+    const { requestId, startedAt, route } = localsOf(this);
+    const ms = performance.now() - startedAt;
+    const status = this.writableFinished ? this.statusCode : CLIENT_CLOSED;
+    const method = METHODS.has(this.req.method) ? this.req.method : 'other';
+    metrics.httpRequests.observe({ route, method, status }, ms / 1000);
+    logger[status >= 500 ? 'info' : 'debug'](
+      { route, method, status, ms: Math.round(ms * 10) / 10, requestId },
+      'request',
+    );
+    if (!this.req.complete) lingerBriefly(this.req);
+  }
+  return (request: Request, response: Response, next: NextFunction): void => {
+    const locals = localsOf(response);
+    const given = request.headers['x-request-id'];
+    locals.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
+    locals.startedAt = performance.now();
+    locals.route = 'unmatched';
+    response.setHeader('x-request-id', locals.requestId);
+    response.setHeader('cache-control', 'no-store');
+    response.setHeader('x-content-type-options', 'nosniff');
+    response.on('close', onClose);
+    next();
+  };
+}
+
+/** Node reads and drops what is left of an answered request; this bounds for how long. */
+function lingerBriefly(request: Request): void {
+  const timer = setTimeout(() => request.complete || request.socket.destroy(), LINGER_MS);
+  timer.unref();
+  request.once('close', () => clearTimeout(timer));
+}

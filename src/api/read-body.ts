@@ -1,0 +1,101 @@
+import { isUtf8 } from 'node:buffer';
+import type { IncomingMessage } from 'node:http';
+import { EngineError } from '../engine/errors.ts';
+
+/** A JSON body may hold so many bytes. */
+export const JSON_BYTES = 1024 * 1024;
+/** The whole body has so long to arrive (ms); slower senders hold a connection open for nothing. */
+export const BODY_TIMEOUT_MS = 30_000;
+
+export interface JsonBody {
+  readonly value: unknown;
+  readonly bytes: Buffer;
+}
+
+/**
+ * Reads a JSON body. Not `express.json`, which reads a body that is too large to its end before it says so, turns bytes
+ * that are no UTF-8 into replacement characters, and inflates.
+ * @throws EngineError `unsupported` for another media type, charset or encoding; `too_large` as soon as it is known;
+ *         `invalid` for no body, malformed UTF-8 or JSON, and for one that is slow or breaks off
+ */
+export async function readJson(request: IncomingMessage): Promise<JsonBody> {
+  const mediaType = mediaTypeOf(request);
+  if (mediaType !== 'application/json') {
+    throw new EngineError(
+      'unsupported',
+      `expected a body of type application/json, found ${mediaType ?? 'no content-type'}`,
+    );
+  }
+  const bytes = await readBytes(request, JSON_BYTES, BODY_TIMEOUT_MS);
+  return { value: parseJson(bytes), bytes };
+}
+
+/** True if the request announces a body, be it an empty one. */
+export function hasBody(request: IncomingMessage): boolean {
+  const length = request.headers['content-length'];
+  return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
+}
+
+const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/;
+
+/**
+ * The media type in lower case, without its parameters; undefined where there is none.
+ * @throws EngineError `unsupported` for a charset other than UTF-8, a content encoding, or what is no media type
+ */
+export function mediaTypeOf(request: IncomingMessage): string | undefined {
+  const encoding = request.headers['content-encoding'];
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') {
+    throw new EngineError('unsupported', 'a content-encoding is not supported; send the body as it is');
+  }
+  const header = request.headers['content-type'];
+  if (header === undefined || header === 'application/json') return header;
+  const [type = '', ...parameters] = header.toLowerCase().split(';');
+  const mediaType = type.trim();
+  if (!MEDIA_TYPE.test(mediaType)) throw new EngineError('unsupported', 'the content-type is malformed');
+  for (const parameter of parameters) {
+    const [name, value = ''] = parameter.split('=');
+    if (name?.trim() === 'charset' && !['utf-8', 'utf8'].includes(value.trim().replaceAll('"', ''))) {
+      throw new EngineError('unsupported', 'the charset is not supported; send UTF-8');
+    }
+  }
+  return mediaType;
+}
+
+/** @throws EngineError as `readJson` does. What still arrives after that is read and forgotten. */
+export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
+  const tooLarge = () => new EngineError('too_large', `the body is over ${maxBytes} bytes; send less at once`);
+  if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge());
+  return new Promise((resolve, reject) => {
+    const chunks: Buffer[] = [];
+    let size = 0;
+    const settle = (error?: EngineError) => {
+      clearTimeout(timer);
+      request.off('data', onData).off('end', onEnd).off('close', onClose);
+      if (error !== undefined) return reject(error);
+      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks, size));
+    };
+    const onData = (chunk: Buffer) => {
+      size += chunk.length;
+      if (size > maxBytes) return settle(tooLarge());
+      chunks.push(chunk);
+    };
+    const onEnd = () => settle();
+    const onClose = () => settle(new EngineError('invalid', 'the connection broke off before the body was complete'));
+    const timer = setTimeout(
+      () => settle(new EngineError('invalid', `the body did not arrive within ${timeoutMs / 1000} s`)),
+      timeoutMs,
+    );
+    request.on('data', onData).on('end', onEnd).on('close', onClose);
+  });
+}
+
+/** @throws EngineError `invalid`, without a word of the text: V8's own message quotes it. */
+export function parseJson(bytes: Buffer): unknown {
+  if (!isUtf8(bytes)) throw new EngineError('invalid', 'the body is not valid UTF-8');
+  if (bytes.length === 0) throw new EngineError('invalid', 'the body is empty; expected a JSON object');
+  try {
+    return JSON.parse(bytes.toString('utf8'));
+  } catch {
+    throw new EngineError('invalid', 'the body is malformed JSON');
+  }
+}

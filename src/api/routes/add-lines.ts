@@ -1,0 +1,120 @@
+import { once } from 'node:events';
+import type { Response } from 'express';
+import type { AddReply } from '../../engine/engine.ts';
+import { EngineError } from '../../engine/errors.ts';
+import { decodeToken, encodeToken } from '../../engine/ingest/token.ts';
+import type { NewMemory } from '../../engine/types.ts';
+import { logFailure, toEngineError } from '../http-errors.ts';
+import type { Line } from '../lines.ts';
+import { linesOf } from '../lines.ts';
+import { JSON_BYTES, parseJson } from '../read-body.ts';
+import { localsOf, sendJson } from '../reply.ts';
+import type { TenantCall } from '../route.ts';
+import { outcomeItem } from '../wire.ts';
+import { isItemError, itemError, orItemError, parseItem, wantsLines } from './batch-items.ts';
+
+/** Lines stored in one transaction: enough to share its fsync, few enough to let interactive adds in between. */
+const GROUP_LINES = 64;
+/** A JSON reply is held in memory until its end; an NDJSON reply is sent as it grows and has no such bound. */
+const JSON_REPLY_LINES = 100_000;
+/** An upload that stays silent for so long is given up (ms). */
+const IDLE_MS = 60_000;
+
+/**
+ * `POST /memory/add/batch` with one item a line, for as long as the client sends. The next group is read only when the one
+ * before is on disk and its results are on their way, so a fast sender is slowed down rather than buffered. A failure of the
+ * storage ends the stream: the summary then has an `error`, and every line that has a result is stored.
+ */
+export async function addLines(call: TenantCall): Promise<void> {
+  const { tenant, request, response } = call;
+  if (request.headers['idempotency-key'] !== undefined) {
+    throw new EngineError(
+      'invalid',
+      'Idempotency-Key: not for NDJSON, whose body is not known before its end; use external_id a line',
+    );
+  }
+  request.setTimeout(IDLE_MS, () => request.destroy());
+  const results = wantsLines(request) ? streamedResults(response) : collectedResults(response);
+  const summary = { accepted: 0, rejected: 0, token: null as string | null };
+  try {
+    for await (const group of groupsOf(linesOf(request, { maxBytes: JSON_BYTES }))) {
+      const items = group.map((line) => ({ number: line.number, item: parseLine(line) }));
+      const good = items.map(({ item }) => item).filter((item): item is NewMemory => !isItemError(item));
+      const reply = await tenant.addMemories(good, { bulk: true });
+      summary.token = spanning(summary.token, reply.token);
+      const outcomes = reply.outcomes.values();
+      for (const { number, item } of items) {
+        const result = isItemError(item) ? item : outcomeItem(outcomes.next().value!);
+        summary[isItemError(result) ? 'rejected' : 'accepted']++;
+        results.push({ line: number, ...result });
+      }
+      await results.flush();
+    }
+  } catch (thrown) {
+    if (response.destroyed || summary.accepted + summary.rejected === 0) throw thrown;
+    logFailure(call.api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
+    return results.end({ ...summary, ...itemError(thrown) });
+  }
+  results.end(summary);
+}
+
+async function* groupsOf(batches: AsyncIterable<readonly Line[]>): AsyncGenerator<readonly Line[]> {
+  for await (const lines of batches) {
+    for (let at = 0; at < lines.length; at += GROUP_LINES) yield lines.slice(at, at + GROUP_LINES);
+  }
+}
+
+function parseLine(line: Line): ReturnType<typeof parseItem> {
+  const { bytes } = line;
+  if (bytes === null) return itemError(new EngineError('too_large', `the line is over ${JSON_BYTES} bytes`));
+  const value = orItemError(() => ({ value: parseJson(bytes) }));
+  return isItemError(value) ? value : parseItem(value.value);
+}
+
+/** One token for all groups: it stands for all that the tenant wrote in between. */
+function spanning(before: string | null, next: AddReply['token']): string | null {
+  if (before === null || next === null) return before ?? next;
+  const { storeId, first } = decodeToken(before, before.slice(0, before.indexOf('.')));
+  return encodeToken({ storeId, first, last: decodeToken(next, storeId).last });
+}
+
+interface Results {
+  push(result: object): void;
+  /** Resolves when there is room for more. */
+  flush(): Promise<void>;
+  end(summary: object): void;
+}
+
+function streamedResults(response: Response): Results {
+  let pending = '';
+  const push = (line: object) => void (pending += `${JSON.stringify(line)}\n`);
+  return {
+    push,
+    async flush() {
+      if (!response.headersSent) response.writeHead(202, { 'content-type': 'application/x-ndjson; charset=utf-8' });
+      const hasRoom = response.write(pending);
+      pending = '';
+      if (!hasRoom && !response.destroyed) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+    },
+    end(summary) {
+      if (!response.headersSent) response.writeHead(202, { 'content-type': 'application/x-ndjson; charset=utf-8' });
+      push(summary);
+      response.end(pending);
+    },
+  };
+}
+
+function collectedResults(response: Response): Results {
+  const results: object[] = [];
+  return {
+    push: (result) => void results.push(result),
+    async flush() {
+      if (results.length < JSON_REPLY_LINES) return;
+      throw new EngineError(
+        'too_large',
+        `a JSON reply holds ${JSON_REPLY_LINES} results; send Accept: application/x-ndjson for more`,
+      );
+    },
+    end: (summary) => sendJson(response, 202, { results, ...summary }),
+  };
+}

@@ -1,0 +1,39 @@
+import type { Request } from 'express';
+import { EngineError } from '../../engine/errors.ts';
+import type { NewMemory } from '../../engine/types.ts';
+import { detailOf, toEngineError } from '../http-errors.ts';
+import { newMemorySchema, parse } from '../schemas.ts';
+import { toNewMemory } from '../wire.ts';
+
+/** What stands in a batch's reply for an item that was refused. */
+export interface ItemError {
+  readonly error: { readonly code: string; readonly message: string };
+}
+
+export function isItemError(item: object): item is ItemError {
+  return 'error' in item;
+}
+
+/** One item of a batch, or what is wrong with it: it spares the rest. */
+export function parseItem(value: unknown): NewMemory | ItemError {
+  return orItemError(() => toNewMemory(parse(newMemorySchema, value)));
+}
+
+/** @throws what is nobody's fault but ours */
+export function orItemError<Value>(work: () => Value): Value | ItemError {
+  try {
+    return work();
+  } catch (thrown) {
+    if (!(thrown instanceof EngineError)) throw thrown;
+    return itemError(thrown);
+  }
+}
+
+export function itemError(thrown: unknown): ItemError {
+  const error = toEngineError(thrown);
+  return { error: { code: error.code, message: detailOf(error) } };
+}
+
+export function wantsLines(request: Request): boolean {
+  return request.headers.accept?.includes('application/x-ndjson') ?? false;
+}

@@ -1,0 +1,38 @@
+import { sendJson } from '../reply.ts';
+import type { Route, TenantCall } from '../route.ts';
+import { jobsSchema, parse } from '../schemas.ts';
+import { jobItem } from '../wire.ts';
+import { streamEvents } from './job-events.ts';
+
+/** `GET /jobs?state=dead` is the list of dead letters. */
+export const jobRoutes: readonly Route[] = [
+  { method: 'get', path: '/jobs', access: 'read', handle: list },
+  { method: 'get', path: '/jobs/:id', access: 'read', handle: get },
+  { method: 'get', path: '/jobs/:id/events', access: 'read', handle: streamEvents },
+  { method: 'post', path: '/jobs/:id/retry', access: 'admin', handle: retry },
+  { method: 'post', path: '/jobs/:id/cancel', access: 'admin', handle: cancel },
+  { method: 'delete', path: '/jobs/:id', access: 'admin', handle: discard },
+];
+
+function list({ tenant, request, response }: TenantCall): void {
+  const { state, l, u } = parse(jobsSchema, request.query);
+  const { items, total } = tenant.listJobs({ state, limit: l, offset: u });
+  sendJson(response, 200, { items: items.map(jobItem), total, counts: tenant.countJobs() });
+}
+
+function get({ tenant, request, response }: TenantCall): void {
+  sendJson(response, 200, jobItem(tenant.getJob(request.params['id'] as string)));
+}
+
+async function retry({ tenant, request, response }: TenantCall): Promise<void> {
+  sendJson(response, 200, jobItem(await tenant.retryJob(request.params['id'] as string)));
+}
+
+async function cancel({ tenant, request, response }: TenantCall): Promise<void> {
+  sendJson(response, 200, jobItem(await tenant.cancelJob(request.params['id'] as string)));
+}
+
+async function discard({ tenant, request, response }: TenantCall): Promise<void> {
+  await tenant.discardJob(request.params['id'] as string);
+  sendJson(response, 200, { ok: true });
+}

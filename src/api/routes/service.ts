@@ -1,0 +1,75 @@
+import { DEFAULT_TENANT } from '../../engine/control/open-control-database.ts';
+import type { Engine } from '../../engine/engine.ts';
+import { sectorPatterns } from '../../engine/sectors/classify.ts';
+import { SECTOR_PROFILES } from '../../engine/sectors/profiles.ts';
+import { SECTORS } from '../../engine/types.ts';
+import { sendJson } from '../reply.ts';
+import type { Call, Route, TenantCall } from '../route.ts';
+
+/** What operators and their tools ask. Metrics speak of all tenants, so `OM_PUBLIC_READS` does not open them. */
+export const serviceRoutes: readonly Route[] = [
+  { method: 'get', path: '/health', access: 'anyone', handle: health },
+  { method: 'get', path: '/ready', access: 'anyone', handle: ready },
+  { method: 'get', path: '/metrics', access: 'key', handle: metrics },
+  { method: 'get', path: '/sectors', access: 'read', handle: sectors },
+];
+
+function health({ api, response }: Call): void {
+  const { embedder } = api.engine;
+  sendJson(response, 200, {
+    ok: true,
+    version: api.version,
+    embedding: {
+      provider: embedder?.provider ?? 'none',
+      model: embedder?.model ?? null,
+      dimensions: embedder?.dimensions ?? null,
+      configured: embedder !== null,
+    },
+  });
+}
+
+function ready({ api, response }: Call): void {
+  const { ready, reasons } = api.ready();
+  const ledger = readLedger(api.engine);
+  const isReady = ready && ledger !== undefined;
+  sendJson(response, isReady ? 200 : 503, {
+    ready: isReady,
+    reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
+    ...(ledger === undefined ? {} : { jobs: ledger }),
+  });
+}
+
+/** undefined if the ledger of the default tenant cannot be read: that is what this route is asked for. */
+function readLedger(engine: Engine) {
+  try {
+    const ledger = engine.tenant(DEFAULT_TENANT);
+    const { queued, active, failed } = ledger.countJobs();
+    const oldest = ledger.oldestWaitingJobAt();
+    return {
+      waiting: queued + active + failed,
+      oldest_age_ms: oldest === null ? null : Math.max(0, engine.clock.now() - oldest),
+    };
+  } catch (error) {
+    engine.logger.warn({ message: error instanceof Error ? error.message : String(error) }, 'ledger_unreadable');
+    return undefined;
+  }
+}
+
+async function metrics({ api, response }: Call): Promise<void> {
+  const text = await api.metricsText();
+  response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
+  response.end(text);
+}
+
+function sectors({ api, tenant, response }: TenantCall): void {
+  const model = api.engine.embedder?.model ?? null;
+  const patterns = sectorPatterns();
+  const configs = SECTORS.map((sector) => {
+    const { decayLambda, weight } = SECTOR_PROFILES[sector];
+    return [sector, { model, decay_lambda: decayLambda, weight, patterns: patterns[sector] }] as const;
+  });
+  const stats = tenant
+    .sectorStats()
+    .map(({ sector, count, averageSalience }) => ({ sector, count, avg_salience: averageSalience }));
+  sendJson(response, 200, { sectors: SECTORS, configs: Object.fromEntries(configs), stats });
+}

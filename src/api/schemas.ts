@@ -1,0 +1,329 @@
+import { z } from 'zod';
+import { EngineError } from '../engine/errors.ts';
+import type { Json, Metadata } from '../engine/types.ts';
+import { JOB_STATES, MEMORY_STATUSES, SECTORS } from '../engine/types.ts';
+import { jsonProblem } from './json-problem.ts';
+
+/** Most that a field may hold. Characters are UTF-16 code units, as JavaScript, JSON and most clients count them. */
+export const LIMITS = {
+  contentBytes: 256 * 1024,
+  titleCharacters: 1_024,
+  gistCharacters: 4_096,
+  tags: 64,
+  labelCharacters: 128,
+  idCharacters: 256,
+  files: 64,
+  fileCharacters: 1_024,
+  metadataBytes: 16 * 1024,
+  metadataDepth: 64,
+  queryCharacters: 8_192,
+  k: 200,
+  tokenBudget: 1_000_000,
+  filterValues: 100,
+  batchItems: 100,
+  page: 1_000,
+  offset: 100_000_000,
+  waitMs: 60_000,
+  tokenCharacters: 1_024,
+} as const;
+
+/** 0001-01-01 to 9999-12-31 in Unix ms: what ISO 8601 can write with four digits. */
+const TIME_MIN = -62_135_596_800_000;
+const TIME_MAX = 253_402_300_799_999;
+
+// ── Parsing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * What left the outside is parsed here once and trusted afterwards.
+ * @throws EngineError `invalid`, or `too_large` for content over its limit, with a line for each wrong field. No line
+ *         quotes a value: it may be someone's memory.
+ */
+export function parse<Output>(schema: z.ZodType<Output>, value: unknown): Output {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  const details = issues.slice(0, 20).map((issue) => describeIssue(issue, schema));
+  const tooLarge = issues.some((issue) => issue.code === 'custom' && issue.params?.['code'] === 'too_large');
+  throw new EngineError(tooLarge ? 'too_large' : 'invalid', details.slice(0, 3).join('; '), { details });
+}
+
+function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
+  const path = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  const at = path === '' ? '' : `${path.replace(/^\./, '').slice(0, 100)}: `;
+  if (issue.code !== 'unrecognized_keys') return at + issue.message;
+  const unknown = issue.keys.slice(0, 5).map((key) => JSON.stringify(key.slice(0, 64)));
+  const allowed = fieldsAt(schema, issue.path);
+  return `${at}unknown field ${unknown.join(', ')}${allowed === undefined ? '' : `; allowed: ${allowed.join(', ')}`}`;
+}
+
+/** The names an object schema knows, `path` being a path of object fields inside it. */
+function fieldsAt(schema: unknown, path: readonly PropertyKey[]): string[] | undefined {
+  let current = schema;
+  for (const part of ['', ...path]) {
+    if (part !== '')
+      current = current instanceof z.ZodObject ? (current.shape as Record<PropertyKey, unknown>)[part] : undefined;
+    while (current instanceof z.ZodOptional || current instanceof z.ZodNullable || current instanceof z.ZodDefault) {
+      current = current.unwrap();
+    }
+    if (current instanceof z.ZodPipe) current = current.in;
+  }
+  return current instanceof z.ZodObject ? Object.keys(current.shape) : undefined;
+}
+
+// ── Values ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const expected = (what: string) => ({ error: `expected ${what}` });
+const CONTROL = /\p{Cc}/u;
+const LONE_SURROGATE = 'holds a surrogate without its pair, which is not well-formed Unicode';
+
+const text = (most: number) =>
+  z
+    .string(expected('a string'))
+    .max(most, `at most ${most} characters`)
+    .refine((value) => value.isWellFormed(), LONE_SURROGATE);
+/** A string that is compared as a whole: one line, nothing invisible that would make two of them look the same. */
+const label = (most: number) => text(most).refine((value) => !CONTROL.test(value), 'must not hold control characters');
+const id = label(LIMITS.idCharacters);
+const givenId = id.min(1, 'must not be empty');
+const labels = (count: number, most: number) =>
+  z
+    .array(label(most).min(1, 'must not be empty'), expected('a list of strings'))
+    .max(count, `at most ${count} entries`);
+
+const content = z.string(expected('a string')).superRefine((value, context) => {
+  if (value === '') context.addIssue({ code: 'custom', message: 'must not be empty' });
+  if (!value.isWellFormed()) context.addIssue({ code: 'custom', message: LONE_SURROGATE });
+  // A UTF-16 unit takes at most 3 bytes, so most texts need no counting.
+  if (value.length * 3 <= LIMITS.contentBytes) return;
+  const bytes = Buffer.byteLength(value);
+  if (bytes <= LIMITS.contentBytes) return;
+  const message = `${bytes} bytes of UTF-8, at most ${LIMITS.contentBytes} are kept as one memory; send longer text to POST /memory/ingest`;
+  context.addIssue({ code: 'custom', message, params: { code: 'too_large' } });
+});
+
+const fraction = z.number(expected('a number')).min(0, 'expected 0..1').max(1, 'expected 0..1');
+const integer = (min: number, max: number) =>
+  z
+    .int(expected(`an integer in ${min}..${max}`))
+    .min(min, `expected ${min}..${max}`)
+    .max(max, `expected ${min}..${max}`);
+const flag = z.boolean(expected('true or false'));
+
+const time = z
+  .union(
+    [z.int(), z.iso.datetime({ offset: true }), z.iso.date()],
+    expected('an integer of Unix ms, or an ISO 8601 date, or date and time with its offset'),
+  )
+  .transform((value) => (typeof value === 'number' ? value : Date.parse(value)))
+  .refine((ms) => ms >= TIME_MIN && ms <= TIME_MAX, 'expected a time in the years 1 to 9999');
+
+const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
+
+/** Passed on as it came, by reference: every own key, `__proto__` too, is data. */
+const jsonObject = z.custom<Metadata>(isObject, expected('an object')).superRefine((value, context) => {
+  const problem = jsonProblem(value, { depth: LIMITS.metadataDepth, bytes: LIMITS.metadataBytes });
+  if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+});
+
+const sector = z.enum(SECTORS, expected(`one of ${SECTORS.join(', ')}`));
+
+const metadata = jsonObject.superRefine((value, context) => {
+  const forced: Json | undefined = Object.hasOwn(value, 'sector') ? value['sector'] : undefined;
+  if (forced === undefined || forced === null || sector.safeParse(forced).success) return;
+  context.addIssue({ code: 'custom', path: ['sector'], message: `expected one of ${SECTORS.join(', ')}` });
+});
+
+// ── Bodies ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Validity {
+  readonly valid_from?: number | null | undefined;
+  readonly valid_to?: number | null | undefined;
+}
+const endsAfterStart = ({ valid_from, valid_to }: Validity) =>
+  valid_from == null || valid_to == null || valid_from < valid_to;
+const endsBeforeStart = { path: ['valid_to'], message: 'must be later than valid_from' };
+
+/** null and '' stand for "none", as clients without optional fields send them. */
+export const newMemorySchema = z
+  .strictObject(
+    {
+      content,
+      user_id: id.nullish(),
+      session_id: id.nullish(),
+      tags: labels(LIMITS.tags, LIMITS.labelCharacters).nullish(),
+      metadata: metadata.nullish(),
+      type: label(LIMITS.labelCharacters).nullish(),
+      title: text(LIMITS.titleCharacters).nullish(),
+      gist: text(LIMITS.gistCharacters).nullish(),
+      entities: labels(LIMITS.tags, LIMITS.labelCharacters).nullish(),
+      files: labels(LIMITS.files, LIMITS.fileCharacters).nullish(),
+      event_time: time.nullish(),
+      valid_from: time.nullish(),
+      valid_to: time.nullish(),
+      expires_at: time.nullish(),
+      importance: fraction.nullish(),
+      confidence: fraction.nullish(),
+      external_id: givenId.nullish(),
+    },
+    expected('a JSON object'),
+  )
+  .refine(endsAfterStart, endsBeforeStart);
+export type NewMemoryBody = z.output<typeof newMemorySchema>;
+
+export const batchSchema = z.strictObject(
+  {
+    items: z
+      .array(z.unknown(), expected('a list of memories'))
+      .min(1, 'must not be empty')
+      .max(LIMITS.batchItems, `at most ${LIMITS.batchItems} items; send more as application/x-ndjson, one a line`),
+  },
+  expected('a JSON object {"items": [...]}'),
+);
+
+export const patchSchema = z
+  .strictObject(
+    {
+      /** Not changed: the memory must belong to this user. */
+      user_id: id.nullish(),
+      content: content.optional(),
+      title: text(LIMITS.titleCharacters).optional(),
+      gist: text(LIMITS.gistCharacters).optional(),
+      entities: labels(LIMITS.tags, LIMITS.labelCharacters).optional(),
+      type: label(LIMITS.labelCharacters).nullable().optional(),
+      tags: labels(LIMITS.tags, LIMITS.labelCharacters).optional(),
+      files: labels(LIMITS.files, LIMITS.fileCharacters).optional(),
+      metadata: metadata.optional(),
+      event_time: time.optional(),
+      valid_from: time.nullable().optional(),
+      valid_to: time.nullable().optional(),
+      expires_at: time.nullable().optional(),
+      importance: fraction.nullable().optional(),
+      confidence: fraction.optional(),
+      status: z.enum(['active', 'archived'], expected('active or archived')).optional(),
+    },
+    expected('a JSON object'),
+  )
+  .refine(endsAfterStart, endsBeforeStart)
+  .refine(
+    ({ user_id: _owner, ...changes }) => Object.values(changes).some((change) => change !== undefined),
+    'names nothing to change',
+  );
+export type PatchBody = z.output<typeof patchSchema>;
+
+const range = z.strictObject({ from: time.optional(), to: time.optional() }, expected('an object {from, to}'));
+const oneOf = <Values extends readonly [string, ...string[]]>(values: Values) =>
+  z
+    .array(z.enum(values, expected(`one of ${values.join(', ')}`)), expected('a list'))
+    .min(1, 'must not be empty')
+    .max(values.length, `at most ${values.length} entries`);
+const ids = z
+  .array(id, expected('a list of strings'))
+  .min(1, 'must not be empty')
+  .max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`);
+
+/** Ours, and the five that OpenMemory's clients send: sector, user_id, min_score, startTime, endTime. */
+const filtersSchema = z.strictObject(
+  {
+    sectors: oneOf(SECTORS).optional(),
+    types: ids.optional(),
+    tags: labels(LIMITS.tags, LIMITS.labelCharacters).optional(),
+    users: ids.optional(),
+    sessions: ids.optional(),
+    statuses: oneOf(MEMORY_STATUSES).optional(),
+    external_ids: ids.optional(),
+    event_time: range.optional(),
+    created_at: range.optional(),
+    metadata: jsonObject.optional(),
+    sector: sector.nullish(),
+    user_id: id.nullish(),
+    min_score: fraction.nullish(),
+    startTime: time.nullish(),
+    endTime: time.nullish(),
+  },
+  expected('an object'),
+);
+
+const weight = z.number(expected('a number')).min(0, 'expected 0..1').max(1, 'expected 0..1').optional();
+const notYet = (allowed: string) => z.undefined({ error: `not supported in this version; ${allowed}` });
+
+export const querySchema = z.strictObject(
+  {
+    query: text(LIMITS.queryCharacters).min(1, 'must not be empty'),
+    k: integer(1, LIMITS.k).nullish(),
+    user_id: id.nullish(),
+    filters: filtersSchema.nullish(),
+    startTime: time.nullish(),
+    endTime: time.nullish(),
+    profile: z.literal('composite', { error: 'only composite in this version' }).nullish(),
+    weights: z
+      .strictObject({ similarity: weight, salience: weight, recency: weight, waypoint: weight }, expected('an object'))
+      .nullish(),
+    vector_weight: fraction.nullish(),
+    max_hops: z.int(expected('0 or 1')).min(0, 'expected 0 or 1').max(1, 'at most 1 in this version').nullish(),
+    min_score: fraction.nullish(),
+    token_budget: integer(1, LIMITS.tokenBudget).nullish(),
+    deep_recall: z.literal(false, { error: 'not supported in this version; leave it out or send false' }).nullish(),
+    as_of: notYet('leave it out; a time range goes into filters.event_time or filters.created_at').optional(),
+    reinforce: flag.nullish(),
+    explain: flag.nullish(),
+    format: z.literal('json', { error: 'only json in this version' }).nullish(),
+    token: label(LIMITS.tokenCharacters).nullish(),
+  },
+  expected('a JSON object'),
+);
+export type QueryBody = z.output<typeof querySchema>;
+
+export const reinforceSchema = z.strictObject(
+  {
+    id: givenId,
+    /** OpenMemory allows up to 100; salience ends at 1 all the same. */
+    boost: z.number(expected('a number')).min(0, 'expected 0..100').max(100, 'expected 0..100').nullish(),
+  },
+  expected('a JSON object'),
+);
+
+// ── Query strings ────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const digits = (min: number, max: number, hint = '') =>
+  z
+    .string(expected('one value'))
+    .regex(/^\d{1,10}$/, `expected an integer in ${min}..${max}${hint}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `expected ${min}..${max}${hint}`);
+const page = {
+  /** Limit and offset by OpenMemory's names. */
+  l: digits(1, LIMITS.page, '; page with u, the offset').default(100),
+  u: digits(0, LIMITS.offset).default(0),
+};
+export const pageSchema = z.strictObject(page);
+export const listSchema = z.strictObject({ ...page, sector: sector.optional(), user_id: id.optional() });
+export const jobsSchema = z.strictObject({
+  ...page,
+  state: z.enum(JOB_STATES, expected(`one of ${JOB_STATES.join(', ')}`)).optional(),
+  kind: z.literal('memory', { error: 'expected memory' }).optional(),
+});
+export const ownerSchema = z.strictObject({ user_id: id.optional() });
+export const addQuerySchema = z.strictObject({ wait: digits(0, LIMITS.waitMs).optional() });
+
+/** In a query string one tag may stand alone; commas are part of a tag. An empty id is more likely a client's empty variable. */
+export const deleteSchema = z.strictObject(
+  {
+    user_id: givenId.optional(),
+    session_id: givenId.optional(),
+    tags: z
+      .preprocess(
+        (value) => (typeof value === 'string' ? [value] : value),
+        labels(LIMITS.tags, LIMITS.labelCharacters).min(1, 'must not be empty'),
+      )
+      .optional(),
+  },
+  expected('an object'),
+);
+
+export const userIdSchema = givenId;
+
+// ── Headers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const idempotencyKeySchema = z
+  .string()
+  .regex(/^[\x21-\x7e]{1,255}$/, 'Idempotency-Key: expected 1 to 255 visible ASCII characters');

@@ -1,0 +1,93 @@
+import { once } from 'node:events';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo, Socket } from 'node:net';
+import type { Express } from 'express';
+import { isLoopback } from '../engine/config.ts';
+import type { Engine } from '../engine/engine.ts';
+import { EngineError } from '../engine/errors.ts';
+
+export interface RunningServer {
+  readonly server: Server;
+  /** Where clients on this machine reach it. */
+  readonly url: string;
+  readonly port: number;
+  /** Resolves once the server has stopped and the last connection is closed. */
+  readonly closed: Promise<void>;
+}
+
+const HEADERS_TIMEOUT_MS = 15_000;
+/** How often headers that are late are looked for. */
+const CONNECTIONS_CHECK_MS = 5_000;
+/**
+ * A bound for NDJSON uploads, which may run long. A JSON body has its own, far shorter one (read-body.ts), and so has what
+ * a client still sends after its answer (record-requests.ts).
+ */
+const REQUEST_TIMEOUT_MS = 3_600_000;
+/** Longer than the 60 s that load balancers commonly keep idle connections, so that they close first. */
+const KEEP_ALIVE_MS = 65_000;
+const SWEEP_MS = 25;
+
+/**
+ * Serves the app at OM_HOST and OM_PORT until `signal` aborts: then no connection is accepted, requests in flight are
+ * answered, idle connections are closed, and after OM_SHUTDOWN_MS the rest is cut. Event streams end by the same signal,
+ * which the app was made with.
+ * @throws EngineError `forbidden` if no key is configured and the address is not this machine's own; `unavailable` if the
+ *         address cannot be had
+ */
+export async function listen(app: Express, engine: Engine, signal: AbortSignal): Promise<RunningServer> {
+  const { OM_HOST: host, OM_PORT: port } = engine.config;
+  if (engine.control.isOpen() && !isLoopback(host)) {
+    throw new EngineError(
+      'forbidden',
+      `no key is configured, so everyone who reaches OM_HOST=${host} could read and change all memories: ` +
+        'set OM_API_KEY, or make a key with `cairn keys create`, or listen on 127.0.0.1',
+    );
+  }
+  const server = createServer({
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+  });
+  const silent = new Set<Socket>();
+  server.on('connection', (socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+  });
+  server.on('request', (request) => void silent.delete(request.socket));
+  server.on('request', app);
+  try {
+    server.listen({ host: host.replace(/^\[(.*)\]$/, '$1'), port });
+    await once(server, 'listening');
+  } catch (error) {
+    throw new EngineError('unavailable', `cannot listen on ${host}:${port}`, { cause: error });
+  }
+  const address = server.address() as AddressInfo;
+  const closed = once(server, 'close').then(() => undefined);
+  const stop = () => closeGracefully(server, { silent, graceMs: engine.config.OM_SHUTDOWN_MS });
+  if (signal.aborted) stop();
+  else signal.addEventListener('abort', stop, { once: true });
+  return { server, url: urlOf(address), port: address.port, closed };
+}
+
+/** `silent` are the connections on which no request ever came; Node does not count them as idle */
+function closeGracefully(
+  server: Server,
+  { silent, graceMs }: { readonly silent: ReadonlySet<Socket>; readonly graceMs: number },
+): void {
+  server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'));
+  server.close();
+  for (const socket of silent) socket.destroy();
+  // Node closes what is idle now; a connection whose last answer is still on its way becomes idle later.
+  const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
+  const cut = setTimeout(() => server.closeAllConnections(), graceMs);
+  server.once('close', () => {
+    clearInterval(sweep);
+    clearTimeout(cut);
+  });
+}
+
+function urlOf({ address, family, port }: AddressInfo): string {
+  const host = address === '0.0.0.0' || address === '::' ? '127.0.0.1' : family === 'IPv6' ? `[${address}]` : address;
+  return `http://${host}:${port}`;
+}

@@ -1,0 +1,28 @@
+import type { Response } from 'express';
+import type { TenantCall } from './route.ts';
+
+/**
+ * Waits until the writes behind a token are finished, at most `timeoutMs`. False if time ran out, the client left or the
+ * server stops: the writes themselves are safe either way.
+ * @throws EngineError `invalid` for a token this tenant did not give out
+ */
+export async function waitForWrites(
+  { api, tenant, response }: TenantCall,
+  token: string,
+  timeoutMs: number,
+): Promise<boolean> {
+  const signal = AbortSignal.any([clientGone(response), api.stop]);
+  try {
+    return await tenant.waitFor(token, timeoutMs, signal);
+  } catch (error) {
+    if (signal.aborted) return false;
+    throw error;
+  }
+}
+
+/** Aborts when nobody is left to read the answer. */
+export function clientGone(response: Response): AbortSignal {
+  const gone = new AbortController();
+  response.once('close', () => gone.abort());
+  return gone.signal;
+}

@@ -1,0 +1,243 @@
+import type { AddReply } from '../engine/engine.ts';
+import type {
+  AddOutcome,
+  DeleteReceipt,
+  Hit,
+  Job,
+  Link,
+  Memory,
+  MemoryPatch,
+  MemoryQuery,
+  NewMemory,
+  Revision,
+} from '../engine/types.ts';
+import type { NewMemoryBody, PatchBody, QueryBody } from './schemas.ts';
+
+/** Both directions between the engine's names and the wire's: snake_case, times in Unix ms. */
+
+export const DEFAULT_K = 8;
+
+export function toNewMemory(body: NewMemoryBody): NewMemory {
+  return {
+    content: body.content,
+    userId: body.user_id ?? '',
+    sessionId: body.session_id ?? '',
+    tags: body.tags ?? [],
+    files: body.files ?? [],
+    metadata: body.metadata ?? {},
+    type: body.type ?? null,
+    title: body.title ?? '',
+    gist: body.gist ?? '',
+    entities: body.entities ?? null,
+    eventTime: body.event_time ?? null,
+    validFrom: body.valid_from ?? null,
+    validTo: body.valid_to ?? null,
+    expiresAt: body.expires_at ?? null,
+    importance: body.importance ?? null,
+    confidence: body.confidence ?? 1,
+    externalId: body.external_id ?? null,
+  };
+}
+
+export function toPatch(body: PatchBody): MemoryPatch {
+  return {
+    content: body.content,
+    title: body.title,
+    gist: body.gist,
+    entities: body.entities,
+    type: body.type,
+    tags: body.tags,
+    files: body.files,
+    metadata: body.metadata,
+    eventTime: body.event_time,
+    validFrom: body.valid_from,
+    validTo: body.valid_to,
+    expiresAt: body.expires_at,
+    importance: body.importance,
+    confidence: body.confidence,
+    status: body.status,
+  };
+}
+
+/** A user named in two places must satisfy both. */
+export function toQuery(body: QueryBody): MemoryQuery {
+  const filters = body.filters ?? {};
+  return {
+    query: body.query,
+    k: body.k ?? DEFAULT_K,
+    filter: {
+      userIds: intersection([only(body.user_id), only(filters.user_id), filters.users]),
+      sessionIds: filters.sessions,
+      sectors: intersection([only(filters.sector), filters.sectors]),
+      types: filters.types,
+      tags: filters.tags,
+      statuses: filters.statuses,
+      externalIds: filters.external_ids,
+      eventFrom: filters.event_time?.from,
+      eventTo: filters.event_time?.to,
+      createdFrom: largest([filters.created_at?.from, filters.startTime, body.startTime]),
+      createdTo: smallest([filters.created_at?.to, inclusive(filters.endTime), inclusive(body.endTime)]),
+      metadata: filters.metadata,
+    },
+    profile: body.profile ?? undefined,
+    weights: body.weights == null ? undefined : definedOnly(body.weights),
+    vectorWeight: body.vector_weight ?? undefined,
+    maxHops: body.max_hops ?? undefined,
+    minScore: body.min_score ?? filters.min_score ?? undefined,
+    tokenBudget: body.token_budget ?? undefined,
+    reinforce: body.reinforce ?? undefined,
+    explain: body.explain ?? undefined,
+  };
+}
+
+const only = <Value>(value: Value | null | undefined): readonly Value[] | undefined =>
+  value == null ? undefined : [value];
+const given = (times: readonly (number | null | undefined)[]) => times.filter((time) => time != null);
+const largest = (times: readonly (number | null | undefined)[]) =>
+  given(times).length === 0 ? undefined : Math.max(...given(times));
+const smallest = (times: readonly (number | null | undefined)[]) =>
+  given(times).length === 0 ? undefined : Math.min(...given(times));
+/** OpenMemory's end belongs to the range, ours is half-open. */
+const inclusive = (time: number | null | undefined) => (time == null ? undefined : time + 1);
+
+function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): readonly Value[] | undefined {
+  return lists.reduce(
+    (common, list) => (common && list ? common.filter((value) => list.includes(value)) : (common ?? list)),
+    undefined,
+  );
+}
+
+function definedOnly<Value extends object>(value: Value): { [Key in keyof Value]?: Exclude<Value[Key], undefined> } {
+  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as ReturnType<
+    typeof definedOnly<Value>
+  >;
+}
+
+export function memoryItem(memory: Memory) {
+  return {
+    id: memory.id,
+    user_id: memory.userId,
+    session_id: memory.sessionId,
+    content: memory.content,
+    title: memory.title,
+    gist: memory.gist,
+    entities: memory.entities,
+    type: memory.type,
+    tags: memory.tags,
+    files: memory.files,
+    metadata: memory.metadata,
+    primary_sector: memory.primarySector,
+    sectors: memory.sectors,
+    state: memory.state,
+    status: memory.status,
+    salience: memory.salience,
+    strength: memory.strength,
+    decay_lambda: memory.decayLambda,
+    confidence: memory.confidence,
+    importance: memory.importance,
+    access_count: memory.accessCount,
+    last_seen_at: memory.lastSeenAt,
+    created_at: memory.createdAt,
+    updated_at: memory.updatedAt,
+    event_time: memory.eventTime,
+    valid_from: memory.validFrom,
+    valid_to: memory.validTo,
+    expires_at: memory.expiresAt,
+    external_id: memory.externalId,
+    version: memory.version,
+  };
+}
+
+export function matchItem(hit: Hit) {
+  return {
+    ...memoryItem(hit.memory),
+    score: hit.score,
+    raw_score: hit.rawScore,
+    path: hit.path,
+    ...(hit.explain === undefined ? {} : { explain: hit.explain }),
+  };
+}
+
+/** One line of a batch's reply. */
+export function outcomeItem(outcome: AddOutcome) {
+  switch (outcome.kind) {
+    case 'accepted':
+      return { id: outcome.id, state: 'queued', job_id: outcome.jobId };
+    case 'duplicate':
+      return { ...duplicateItem(outcome) };
+    case 'rejected':
+      return { error: outcome.error };
+  }
+}
+
+export function duplicateItem(outcome: Extract<AddOutcome, { kind: 'duplicate' }>) {
+  const { id, primarySector, sectors, state } = outcome;
+  return { id, primary_sector: primarySector, sectors, deduplicated: true, state };
+}
+
+export function acceptedItem(outcome: Extract<AddOutcome, { kind: 'accepted' }>, reply: AddReply) {
+  return { id: outcome.id, job_id: outcome.jobId, state: 'queued', token: reply.token };
+}
+
+/** `chunks` is what OpenMemory's clients expect; a memory is always kept whole. */
+export function finishedItem(memory: Memory) {
+  const { id, primarySector, sectors, state } = memory;
+  return { id, primary_sector: primarySector, sectors, chunks: 1, state };
+}
+
+export function jobItem(job: Job) {
+  return {
+    id: job.id,
+    kind: job.kind,
+    memory_id: job.memoryId,
+    step: job.step,
+    state: job.state,
+    priority: job.priority,
+    attempts: job.attempts,
+    crashes: job.crashes,
+    run_at: job.runAt,
+    error: job.error,
+    created_at: job.createdAt,
+    updated_at: job.updatedAt,
+    finished_at: job.finishedAt,
+    timeline: job.timeline,
+  };
+}
+
+export function linkItem(link: Link) {
+  return {
+    id: link.id,
+    type: link.type,
+    direction: link.direction,
+    similarity: link.similarity,
+    weight: link.weight,
+    automatic: link.automatic,
+    created_at: link.createdAt,
+    updated_at: link.updatedAt,
+  };
+}
+
+/** The replaced fields by their names on the wire. */
+export function revisionItem(revision: Revision) {
+  const replaced = Object.fromEntries(
+    Object.entries(revision.replaced).map(([field, value]) => [snakeCase(field), value]),
+  );
+  return { version: revision.version, replaced_at: revision.replacedAt, replaced };
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** What a delete removed, as counts of rows. */
+export function receiptItem(receipt: DeleteReceipt) {
+  return {
+    memories: receipt.memories,
+    vectors: receipt.vectors,
+    edges: receipt.edges,
+    revisions: receipt.revisions,
+    jobs: receipt.jobs,
+    cached_embeddings: receipt.cachedEmbeddings,
+    stored_replies: receipt.storedReplies,
+  };
+}

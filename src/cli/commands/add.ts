@@ -1,0 +1,46 @@
+import { text } from 'node:stream/consumers';
+import type { acceptedItem, duplicateItem, finishedItem } from '../../api/wire.ts';
+import { CliError } from '../cli-error.ts';
+import { connect, type ConnectionOptions } from '../client.ts';
+import { print } from '../terminal.ts';
+
+export interface AddCommandOptions extends ConnectionOptions {
+  readonly user?: string;
+  readonly session?: string;
+  readonly tag?: readonly string[];
+  readonly title?: string;
+  readonly metadata?: object;
+  readonly wait?: boolean;
+}
+
+type AddReply =
+  | ReturnType<typeof acceptedItem>
+  | ReturnType<typeof duplicateItem>
+  | (ReturnType<typeof finishedItem> & { error?: { message: string } });
+
+const WAIT_MS = 60_000;
+
+/** `cairn add TEXT…` */
+export async function add(words: readonly string[], options: AddCommandOptions): Promise<void> {
+  const client = connect(options);
+  const content =
+    words.length === 1 && words[0] === '-' ? (await text(process.stdin)).replace(/\r?\n$/, '') : words.join(' ');
+  if (content === '') throw new CliError('nothing to add: the text is empty');
+  const reply = await client.post<AddReply>(`/memory/add${options.wait ? `?wait=${WAIT_MS}` : ''}`, {
+    content,
+    user_id: options.user,
+    session_id: options.session,
+    tags: options.tag,
+    title: options.title,
+    metadata: options.metadata,
+  });
+  print(describe(reply, options.wait ?? false));
+}
+
+function describe(reply: AddReply, waited: boolean): string {
+  if ('deduplicated' in reply) return `${reply.id}  known already (${reply.state})`;
+  if ('job_id' in reply)
+    return `${reply.id}  stored${waited ? `, still being worked on after ${WAIT_MS / 1000} s` : ''}`;
+  if (reply.error !== undefined) return `${reply.id}  stored, but ${reply.state}: ${reply.error.message}`;
+  return `${reply.id}  ${reply.state}, ${reply.sectors.join(' + ')}`;
+}

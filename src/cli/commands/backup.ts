@@ -1,0 +1,19 @@
+import path from 'node:path';
+import { backupDatabase } from '../../engine/admin/backup.ts';
+import { withDataFolder } from '../data-folder.ts';
+import { startProgress } from '../progress.ts';
+import { bytes, counted, print } from '../terminal.ts';
+
+/** `cairn backup FILE` */
+export async function backup(file: string, { tenant }: { readonly tenant?: string }): Promise<void> {
+  await withDataFolder(async ({ fileOf }) => {
+    const from = fileOf(tenant);
+    const progress = startProgress('Copying', 1);
+    const { memories, bytes: size } = await backupDatabase({
+      from,
+      to: path.resolve(file),
+      onProgress: (done, total) => progress.update(done / total, `${bytes(done)} of ${bytes(total)}`),
+    }).finally(() => progress.stop());
+    print(`${file}: ${counted(memories, 'memory', 'memories')}, ${bytes(size)}, checked from end to end`);
+  });
+}

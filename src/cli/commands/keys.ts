@@ -1,0 +1,49 @@
+import type { Role } from '../../engine/control/control-database.ts';
+import { DEFAULT_TENANT } from '../../engine/control/open-control-database.ts';
+import { withDataFolder } from '../data-folder.ts';
+import { bold, cut, dim, print, table } from '../terminal.ts';
+
+/** `cairn keys create`: the only command that prints a key, and the only time this one is shown. */
+export async function createKey({
+  tenant = DEFAULT_TENANT,
+  role,
+  label,
+}: {
+  tenant?: string;
+  role: Role;
+  label?: string;
+}): Promise<void> {
+  await withDataFolder(({ control }) => {
+    const { record, secret } = control.createKey({ tenantId: tenant, role, ...(label === undefined ? {} : { label }) });
+    print(bold(secret));
+    // On stderr, so that the key alone can be piped to where it is kept.
+    process.stderr.write(`key ${record.id}, role ${role}, tenant ${tenant}: keep it now, it is not shown again\n`);
+  });
+}
+
+/** `cairn keys list` */
+export async function listKeys({ tenant }: { readonly tenant?: string }): Promise<void> {
+  await withDataFolder(({ control, pathOf }) => {
+    if (tenant !== undefined) pathOf(tenant);
+    const keys = control.listKeys(tenant);
+    if (keys.length === 0) return print('No keys: make one with `cairn keys create`.');
+    const rows = keys.map(({ id, tenantId, role, createdAt, revokedAt, label }) => [
+      id,
+      tenantId,
+      role,
+      new Date(createdAt).toISOString().slice(0, 10),
+      revokedAt === null ? 'valid' : `revoked ${new Date(revokedAt).toISOString().slice(0, 10)}`,
+      cut(label, 24),
+    ]);
+    const [head, ...body] = table([['key', 'tenant', 'role', 'made', 'state', 'label'], ...rows], '<<<<<<');
+    print(dim(head!), ...body);
+  });
+}
+
+/** `cairn keys revoke ID` */
+export async function revokeKey(id: string): Promise<void> {
+  await withDataFolder(({ control }) => {
+    control.revokeKey(id);
+    print('revoked; servers that run notice within a second');
+  });
+}

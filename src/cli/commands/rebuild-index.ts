@@ -1,0 +1,49 @@
+import { rebuildVectorIndex } from '../../engine/adapters/vec0-index.ts';
+import { requireUnused } from '../../engine/admin/check-database.ts';
+import { rebuildText } from '../../engine/admin/rebuild-text.ts';
+import { openTenant } from '../../engine/open-tenant.ts';
+import type { VectorIndex } from '../../engine/ports.ts';
+import { countByState } from '../../engine/store/memories.ts';
+import { countVectors } from '../../engine/store/vectors.ts';
+import { withExclusiveDataFolder } from '../data-folder.ts';
+import { startProgress, type Progress } from '../progress.ts';
+import { counted, print } from '../terminal.ts';
+
+/** `cairn rebuild-index`: words and vector indexes again from the memories and their vectors. */
+export async function rebuildIndex({ tenant }: { readonly tenant?: string }): Promise<void> {
+  await withExclusiveDataFolder(({ fileOf }) => {
+    const path = fileOf(tenant);
+    requireUnused(path);
+    const open = openTenant(path, { role: 'worker', identity: null, now: Date.now() });
+    try {
+      const states = countByState(open.store);
+      const memories = withProgress('Words  ', states.queued + states.ready + states.failed, (progress) =>
+        rebuildText(open.store, (done) => progress.update(done, counted(done, 'memory', 'memories'))),
+      );
+      const vectors = withProgress('Vectors', countVectors(open.store), (progress) => {
+        let done = 0;
+        const counting = (index: VectorIndex): VectorIndex => ({
+          ...index,
+          add(added) {
+            index.add(added);
+            progress.update((done += added.length), counted(done, 'vector'));
+          },
+        });
+        for (const [modelNo, index] of open.indexes) rebuildVectorIndex(open.store, counting(index), modelNo);
+        return done;
+      });
+      print(`rebuilt: the words of ${counted(memories, 'memory', 'memories')} and ${counted(vectors, 'vector')}`);
+    } finally {
+      open.close();
+    }
+  });
+}
+
+function withProgress<T>(label: string, total: number, work: (progress: Progress) => T): T {
+  const progress = startProgress(label, total);
+  try {
+    return work(progress);
+  } finally {
+    progress.stop();
+  }
+}

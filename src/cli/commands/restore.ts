@@ -1,0 +1,29 @@
+import path from 'node:path';
+import { restoreDatabase } from '../../engine/admin/backup.ts';
+import { CliError } from '../cli-error.ts';
+import { withExclusiveDataFolder } from '../data-folder.ts';
+import { startProgress } from '../progress.ts';
+import { bytes, counted, print } from '../terminal.ts';
+
+/** `cairn restore FILE` */
+export async function restore(
+  file: string,
+  { tenant, yes }: { readonly tenant?: string; readonly yes?: boolean },
+): Promise<void> {
+  if (!yes)
+    throw new CliError('this puts the backup in the place of all memories of the tenant: say so with --yes', {
+      exitCode: 2,
+    });
+  await withExclusiveDataFolder(async ({ pathOf }) => {
+    const to = pathOf(tenant);
+    const progress = startProgress('Restoring', 1);
+    const { memories, kept } = await restoreDatabase({
+      from: path.resolve(file),
+      to,
+      now: Date.now(),
+      onProgress: (done, total) => progress.update(done / total, `${bytes(done)} of ${bytes(total)}`),
+    }).finally(() => progress.stop());
+    print(`${counted(memories, 'memory', 'memories')} restored to ${to}`);
+    if (kept !== null) print(`what was there before is kept as ${path.basename(kept)}`);
+  });
+}

@@ -1,0 +1,70 @@
+import type { SectorStats } from '../../engine/types.ts';
+import { connect, type ConnectionOptions } from '../client.ts';
+import { bold, bytes, count, counted, dim, print, table } from '../terminal.ts';
+import type { JobsReply } from './jobs.ts';
+
+interface HealthReply {
+  readonly version: string;
+  readonly embedding: { readonly provider: string; readonly model: string | null; readonly dimensions: number | null };
+}
+
+interface SectorsReply {
+  readonly stats: readonly {
+    readonly sector: SectorStats['sector'];
+    readonly count: number;
+    readonly avg_salience: number;
+  }[];
+}
+
+/** A server older than this route answers 404. */
+interface StatsReply {
+  readonly by_state: Readonly<Record<string, number>>;
+  readonly vectors: number;
+  readonly waypoints: number;
+  readonly database_bytes: number;
+  readonly wal_bytes: number;
+}
+
+/** `cairn stats` */
+export async function stats(options: ConnectionOptions): Promise<void> {
+  const client = connect(options);
+  const [health, sectors, jobs, totals] = await Promise.all([
+    client.get<HealthReply>('/health'),
+    client.get<SectorsReply>('/sectors'),
+    client.get<JobsReply>('/jobs?l=1'),
+    client.find<StatsReply>('/stats'),
+  ]);
+  const { provider, model, dimensions } = health.embedding;
+  const memories = count(sectors.stats.reduce((sum, sector) => sum + sector.count, 0));
+  const facts: [string, string][] = [
+    ['memories', totals === undefined ? memories : `${memories} (${listed(totals.by_state)})`],
+    ['jobs', listed(jobs.counts)],
+    ['embedder', model === null ? 'none, words only' : `${provider} ${model}, ${dimensions} dimensions`],
+  ];
+  if (totals !== undefined) {
+    facts.push(
+      ['vectors', count(totals.vectors)],
+      ['links', counted(totals.waypoints, 'waypoint')],
+      ['size', `${bytes(totals.database_bytes)}, log ${bytes(totals.wal_bytes)}`],
+    );
+  }
+  print(
+    ...table(
+      [...facts, ['version', health.version]].map(([name, value]) => [bold(name!), value!]),
+      '<<',
+    ),
+    '',
+  );
+  const rows = sectors.stats.map(({ sector, count: n, avg_salience }) => [
+    sector,
+    count(n),
+    n === 0 ? '–' : avg_salience.toFixed(2),
+  ]);
+  const [head, ...body] = table([['sector', 'memories', 'mean salience'], ...rows], '<>>');
+  print(dim(head!), ...body);
+}
+
+function listed(counts: Readonly<Record<string, number>>): string {
+  const parts = Object.entries(counts).filter(([, n]) => n > 0);
+  return parts.length === 0 ? 'none' : parts.map(([name, n]) => `${count(n)} ${name}`).join(', ');
+}

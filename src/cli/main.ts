@@ -1,0 +1,193 @@
+import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
+import { DAY_MS } from '../engine/dynamics.ts';
+import { JOB_STATES } from '../engine/types.ts';
+import { VERSION } from '../engine/version.ts';
+import { reportError } from './report-error.ts';
+
+/** The command line. Each command's code is loaded when it is called, so that help comes at once. */
+
+const program = new Command('cairn')
+  .description('A self-hosted memory for AI agents. Settings come from the environment and .env (see .env.example).')
+  .version(VERSION)
+  .exitOverride()
+  .configureHelp({ showGlobalOptions: false })
+  .showHelpAfterError('(cairn --help shows the commands)');
+
+// ── Run ──────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+program.commandsGroup('Run');
+program
+  .command('serve')
+  .description('serve the API and do the background work, in one process')
+  .action(async () => (await import('../main.ts')).serve(process.env));
+program
+  .command('api')
+  .description('serve the API alone')
+  .action(async () => (await import('../api/main.ts')).serveApi(process.env));
+program
+  .command('worker')
+  .description('do the background work beside an API process')
+  .action(async () => (await import('../workers/main.ts')).runWorkerProcess(process.env));
+program
+  .command('demo')
+  .description('remember documents in a throwaway store, ask three questions, show why each answer came')
+  .addArgument(new Argument('[folder]', "a folder of Markdown files; Cairn's own documents by default"))
+  .option('--ask <question>', 'ask this instead; may be repeated', collect)
+  .action(async (...args) => (await import('./commands/demo.ts')).demo(...(args as [string?, object?])));
+
+// ── Memories, over HTTP ──────────────────────────────────────────────────────────────────────────────────────────────
+
+program.commandsGroup('Memories (of a server that runs)');
+overHttp('add')
+  .description('store a memory')
+  .argument('<text...>', 'what to remember, or - to read it from standard input')
+  .option('--user <id>', 'whose memory it is')
+  .option('--session <id>', 'the conversation or task it belongs to')
+  .option('--tag <tag>', 'may be repeated', collect)
+  .option('--title <title>', 'a line above the text')
+  .option('--metadata <json>', 'a JSON object', parseObject)
+  .option('--wait', 'until it is classified, embedded and linked')
+  .action(async (words: string[], options: object) => (await import('./commands/add.ts')).add(words, options));
+overHttp('query')
+  .description('find memories')
+  .argument('<text...>', 'what to look for')
+  .option('--user <id>', 'only the memories of this user')
+  .option('-k <count>', 'how many at most', integer(1, 200))
+  .option('--explain', 'why each came')
+  .option('--json', 'as the server sends them')
+  .action(async (words: string[], options: object) => (await import('./commands/query.ts')).query(words, options));
+overHttp('import')
+  .description('store many memories; run it again after a break, what is stored is recognised')
+  .argument('<file>', 'one JSON object a line, as POST /memory/add takes them; - for standard input')
+  .action(async (file: string, options: object) => (await import('./commands/import.ts')).importLines(file, options));
+overHttp('stats')
+  .description('memories, sectors, jobs and sizes')
+  .action(async (options: object) => (await import('./commands/stats.ts')).stats(options));
+
+const jobs = program.command('jobs').description('background work: list, retry, cancel, discard');
+overHttp('list', jobs, { isDefault: true })
+  .description('jobs and why they failed, newest first')
+  .addOption(new Option('--state <state>', 'only those; dead ones have given up').choices(JOB_STATES))
+  .option('--limit <count>', 'how many at most', integer(1, 1000), 20)
+  .action(async (options: { limit: number }) => (await import('./commands/jobs.ts')).listJobs(options));
+overHttp('retry', jobs)
+  .description('start a dead, failed or cancelled job again')
+  .argument('<id>')
+  .action(async (id: string, options: object) => (await import('./commands/jobs.ts')).retryJob(id, options));
+overHttp('cancel', jobs)
+  .description('give up an unfinished job')
+  .argument('<id>')
+  .action(async (id: string, options: object) => (await import('./commands/jobs.ts')).cancelJob(id, options));
+overHttp('discard', jobs)
+  .description('take a dead or cancelled job off the list')
+  .argument('<id>')
+  .action(async (id: string, options: object) => (await import('./commands/jobs.ts')).discardJob(id, options));
+
+// ── Operation, on the files ──────────────────────────────────────────────────────────────────────────────────────────
+
+program.commandsGroup('Operation (on the files that OM_DB_PATH names)');
+const tenants = program.command('tenants').description('create, list and erase tenants');
+tenants
+  .command('create <id>')
+  .description('make a tenant, with a file of its own')
+  .action(async (id: string) => (await import('./commands/tenants.ts')).createTenant(id));
+tenants
+  .command('list', { isDefault: true })
+  .description('all tenants')
+  .action(async () => (await import('./commands/tenants.ts')).listTenants());
+tenants
+  .command('erase <id>')
+  .description('erase a tenant, its keys and its files; the server must be stopped')
+  .option('--yes', 'I mean it')
+  .action(async (id: string, options: object) => (await import('./commands/tenants.ts')).eraseTenant(id, options));
+
+const keys = program.command('keys').description('create, list and revoke keys');
+keys
+  .command('create')
+  .description('make a key; it is shown once')
+  .option('--tenant <id>', 'whose memories it opens')
+  .addOption(new Option('--role <role>', 'what it may do').choices(['read', 'write', 'admin']).default('write'))
+  .option('--label <text>', 'what it is for')
+  .action(async (options: { role: 'read' | 'write' | 'admin' }) =>
+    (await import('./commands/keys.ts')).createKey(options),
+  );
+keys
+  .command('list', { isDefault: true })
+  .description('all keys, without their secrets')
+  .option('--tenant <id>', 'only those of this tenant')
+  .action(async (options: object) => (await import('./commands/keys.ts')).listKeys(options));
+keys
+  .command('revoke <id>')
+  .description('make a key worthless, also to servers that run')
+  .action(async (id: string) => (await import('./commands/keys.ts')).revokeKey(id));
+
+onTenant('backup')
+  .description('copy the memories into one file, also while the server runs')
+  .argument('<file>', 'must not exist')
+  .action(async (file: string, options: object) => (await import('./commands/backup.ts')).backup(file, options));
+onTenant('restore')
+  .description('put a backup in place; the server must be stopped')
+  .argument('<file>', 'what `cairn backup` made')
+  .option('--yes', 'I mean it')
+  .action(async (file: string, options: object) => (await import('./commands/restore.ts')).restore(file, options));
+onTenant('rebuild-index')
+  .description('make the indexes again from the memories; the server must be stopped')
+  .action(async (options: object) => (await import('./commands/rebuild-index.ts')).rebuildIndex(options));
+onTenant('decay')
+  .description('show how memories fade; changes nothing')
+  .requiredOption('--preview <date>', 'a day to come, such as 2030-01-31, or a number of days, such as 30d', parseDay)
+  .action(async (options: { preview: number }) => (await import('./commands/decay.ts')).decay(options));
+
+function overHttp(name: string, parent = program, options: { isDefault?: boolean } = {}): Command {
+  return parent
+    .command(name, options)
+    .option('--url <url>', 'the server (default: CAIRN_URL, or http://127.0.0.1 at OM_PORT)')
+    .option('--key <key>', 'its key (default: CAIRN_API_KEY or OM_API_KEY)');
+}
+
+function onTenant(name: string): Command {
+  return program.command(name).option('--tenant <id>', 'whose memories (default: the default tenant)');
+}
+
+function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`expected a number in ${min}..${max}`);
+  };
+}
+
+function parseObject(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Said below.
+  }
+  throw new InvalidArgumentError('expected a JSON object such as {"source":"chat"}');
+}
+
+function parseDay(text: string): number {
+  const days = /^(\d{1,5})d$/.exec(text)?.[1];
+  const at =
+    days !== undefined ? Date.now() + Number(days) * DAY_MS : /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
+  if (at > Date.now()) return at;
+  throw new InvalidArgumentError('expected a day to come, such as 2030-01-31 or 30d');
+}
+
+// ── Start ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+// What reads our output may have seen enough, as `head` does.
+process.stdout.on('error', (error: NodeJS.ErrnoException) => process.exit(error.code === 'EPIPE' ? 0 : 1));
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  // Commander has said what was wrong, or printed the help that was asked for.
+  if (error instanceof CommanderError) process.exitCode = error.exitCode === 0 ? 0 : 2;
+  else process.exit(reportError(error));
+}

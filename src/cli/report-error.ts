@@ -1,0 +1,47 @@
+import { styleText } from 'node:util';
+import { EngineError } from '../engine/errors.ts';
+import { CliError } from './cli-error.ts';
+
+/**
+ * Says on stderr in one line what failed and what to do next; only a bug is shown with its stack.
+ * @returns the exit code
+ */
+export function reportError(error: unknown): number {
+  const line = describe(error);
+  const mark = styleText('red', 'cairn:', { stream: process.stderr });
+  process.stderr.write(`${mark} ${line ?? 'this is a bug, please report it'}\n`);
+  if (line === undefined) process.stderr.write(`${error instanceof Error ? error.stack : String(error)}\n`);
+  return error instanceof CliError ? error.exitCode : 1;
+}
+
+/** undefined for what nobody expected. */
+function describe(error: unknown): string | undefined {
+  if (error instanceof CliError) return error.message;
+  if (error instanceof EngineError) {
+    if (error.code === 'internal' && error.cause === undefined) return undefined;
+    const text = error.message.includes('\n') ? `wrong settings: ${error.details?.join('; ')}` : error.message;
+    return isSystemError(error.cause) && error.cause.code === 'EADDRINUSE'
+      ? `${text}: another program, perhaps another Cairn, uses it; stop that, or set OM_PORT`
+      : text;
+  }
+  if (isSystemError(error)) return SYSTEM[error.code]?.(error) ?? error.message;
+  return undefined;
+}
+
+interface SystemError extends Error {
+  readonly code: string;
+  readonly syscall: string;
+  readonly path?: string;
+}
+
+const SYSTEM: Readonly<Record<string, (error: SystemError) => string>> = {
+  ENOENT: ({ path }) => `no such file or folder: ${path}`,
+  EACCES: ({ path }) => `no permission for ${path}`,
+  EPERM: ({ path }) => `no permission for ${path}`,
+  ENOSPC: ({ path }) => `the disk is full${path === undefined ? '' : `: ${path}`}`,
+  EROFS: ({ path }) => `${path} cannot be written: its file system is read-only`,
+};
+
+function isSystemError(error: unknown): error is SystemError {
+  return error instanceof Error && 'syscall' in error && 'code' in error;
+}

@@ -1,0 +1,144 @@
+import { styleText } from 'node:util';
+
+/** How things look on a terminal. Colour goes only where there is one, and NO_COLOR is obeyed: `styleText` sees to both. */
+
+const MAX_WIDTH = 100;
+
+export function widthOfTerminal(): number {
+  return Math.min(MAX_WIDTH, process.stdout.columns ?? 80);
+}
+
+export const bold = (text: string) => styleText('bold', text);
+export const dim = (text: string) => styleText('dim', text);
+export const cyan = (text: string) => styleText('cyan', text);
+export const green = (text: string) => styleText('green', text);
+export const yellow = (text: string) => styleText('yellow', text);
+export const red = (text: string) => styleText('red', text);
+
+export function print(...lines: readonly string[]): void {
+  for (const line of lines) process.stdout.write(`${line}\n`);
+}
+
+/** On one line, without what a terminal would obey: a memory may hold escape sequences. */
+export function oneLine(text: string): string {
+  return text.replaceAll(INVISIBLE, ' ').replaceAll(BLANKS, ' ').trim();
+}
+
+/** The first `width` columns of a text that stands on one line; what is cut is shown by an ellipsis. */
+export function cut(text: string, width: number): string {
+  return wrap(text, width, 1)[0] ?? '';
+}
+
+/** Breaks a text between words (long ones inside) into at most `most` lines; the last one ends in an ellipsis if more follows. */
+export function wrap(text: string, width: number, most: number): string[] {
+  const lines: string[] = [];
+  let line = '';
+  let used = 0;
+  // Only so much can be shown, and so much more tells whether something was cut.
+  const words = oneLine(text.slice(0, width * most * 4 + 64)).split(' ');
+  for (let at = 0; at < words.length; at++) {
+    const word = words[at]!;
+    const gap = line === '' ? 0 : 1;
+    if (used + gap + displayWidth(word) <= width) {
+      line += (gap === 1 ? ' ' : '') + word;
+      used += gap + displayWidth(word);
+      continue;
+    }
+    if (lines.length === most - 1)
+      return [...lines, `${take(`${line}${gap === 1 ? ' ' : ''}${word}`, width - 1).trimEnd()}…`];
+    if (line === '') {
+      line = take(word, width);
+      words.splice(at + 1, 0, word.slice(line.length));
+    } else {
+      at--;
+    }
+    lines.push(line);
+    line = '';
+    used = 0;
+  }
+  return line === '' ? lines : [...lines, line];
+}
+
+/** Rows with their columns aligned: `<` left, `>` right, in the order of the columns. Cells may be styled. */
+export function table(rows: readonly (readonly string[])[], align: string): string[] {
+  const widths = [...align].map((_, column) => Math.max(0, ...rows.map((row) => displayWidth(row[column] ?? ''))));
+  return rows.map((row) =>
+    row
+      .map((cell, column) => {
+        const padding = ' '.repeat(Math.max(0, (widths[column] ?? 0) - displayWidth(cell)));
+        return align[column] === '>' ? padding + cell : cell + padding;
+      })
+      .join('  ')
+      .trimEnd(),
+  );
+}
+
+/** One character a value, as tall as its share of the greatest; nothing at all is a dot on the line. */
+export function sparkline(values: readonly number[]): string {
+  const most = Math.max(1, ...values);
+  return values.map((value) => (value === 0 ? '·' : BLOCKS[Math.ceil((value / most) * BLOCKS.length) - 1])).join('');
+}
+
+export function count(value: number): string {
+  return value.toLocaleString('en-US');
+}
+
+/** `1 memory`, `2,000 memories`. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`;
+}
+
+export function bytes(value: number): string {
+  const units = ['B', 'kB', 'MB', 'GB', 'TB'];
+  let unit = 0;
+  for (; value >= 999.5 && unit < units.length - 1; unit++) value /= 1000;
+  return `${unit === 0 || value >= 99.5 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
+}
+
+/** A span of time by its largest unit. */
+export function span(ms: number): string {
+  const seconds = Math.max(0, ms) / 1000;
+  if (seconds < 60) return `${Math.floor(seconds)} s`;
+  if (seconds < 3_600) return `${Math.floor(seconds / 60)} min`;
+  if (seconds < 86_400) return `${Math.floor(seconds / 3_600)} h`;
+  const days = Math.floor(seconds / 86_400);
+  return days < 365 ? `${days} d` : `${Math.floor(days / 365)} y`;
+}
+
+/** How long ago `then` was; `just now` under a second, for a clock that runs ahead too. */
+export function age(then: number, now = Date.now()): string {
+  return now - then < 1000 ? 'just now' : `${span(now - then)} ago`;
+}
+
+const BLOCKS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+/** Controls, and the marks that turn the direction of what follows. */
+const INVISIBLE = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
+const BLANKS = /\s+/g;
+const STYLES = /\u001b\[[\d;]{0,16}m/g;
+const WIDE =
+  /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
+const COMBINING = /\p{M}/u;
+
+/** Columns a text takes. */
+function displayWidth(text: string): number {
+  let width = 0;
+  for (const character of text.replaceAll(STYLES, '')) width += widthOf(character);
+  return width;
+}
+
+function widthOf(character: string): number {
+  if (character <= '\u02ff') return 1;
+  return COMBINING.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
+}
+
+/** As much of the start of a text as fits, at least one character. */
+function take(text: string, width: number): string {
+  let used = 0;
+  let end = 0;
+  for (const character of text) {
+    used += widthOf(character);
+    if (used > width && end > 0) break;
+    end += character.length;
+  }
+  return text.slice(0, end);
+}

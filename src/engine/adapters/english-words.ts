@@ -1,0 +1,104 @@
+/**
+ * What the offline embedder knows about English: how much a word tells, and which words are forms of one another. A fixed
+ * table rather than counts over the stored texts, so that a stored vector never changes its meaning.
+ */
+import { STOP_WORDS } from '../text/words.ts';
+
+/**
+ * How much a word says about what its text is about, 0.1..1: what inverse document frequency would say in a collection of
+ * notes and talk, in four steps. Rank among English words sets the step: grammar, the commonest two hundred others, the
+ * next hundred, words of everyday that still tell a topic, and the rest, in which all other languages are.
+ */
+export function informativeness(word: string): number {
+  return INFORMATIVENESS.get(word) ?? 1;
+}
+
+const COMMONEST = `
+  no not like really good great know knew think thought time times people thing things go goes going went come came make
+  makes made making take took taking see saw seen look looking looks want wanted need needs use used using new well now way
+  day days much many lot lots say says said back work working first last long little something anything everything nothing
+  someone anyone everyone feel feeling felt love loved loves nice sure yes yeah yep oh ok okay thanks thank hey hi hello wow
+  cool awesome amazing right maybe always never keep kept start started try trying tried find found give gave put help
+  helped helps bit stuff pretty totally definitely absolutely glad happy sounds sound course`;
+const COMMON = `
+  year years week weeks month months today yesterday tomorrow night morning evening recently lately ago friend friends
+  family home place places life world fun best better bad big small old next kind kinds type part end set number show shows
+  case order different important possible able two three four five six seven eight nine ten since often soon together
+  around away another every enough far high low large talk talking told ask asked hear heard call called hope remember
+  believe guess mean means meant happen happened enjoy enjoyed excited share shared become bring brought left leave live
+  plan plans planning turn point idea change experience moment reason question answer name favorite favourite special
+  whole half second hour hours minute minutes`;
+const EVERYDAY = `
+  house room school car job book books movie movies music food game games city country company money business person man
+  woman child children kid kids boy girl mother father mom mum dad brother sister son daughter wife husband parents water
+  hand eye head face door street word words story line side group problem problems fact system program government state
+  student students study read reading write writing wrote written buy bought eat watch watched learn learned meet met
+  visit visited meeting trip travel walk drive open close play early late young hard easy free full true real main public
+  local social general available given based obtained results result method effect effects form certain several various
+  present according value values total area level report process information data service support health power law history
+  example community team member members`;
+
+const INFORMATIVENESS = new Map<string, number>();
+for (const [weight, list] of [
+  [0.8, EVERYDAY],
+  [0.6, COMMON],
+  [0.3, COMMONEST],
+] as const) {
+  for (const word of list.trim().split(/\s+/)) INFORMATIVENESS.set(word, weight);
+}
+for (const word of STOP_WORDS) INFORMATIVENESS.set(word, 0.1);
+
+/**
+ * A word without its English endings: one inflection, then one ending that makes a noun, verb or adjective of another
+ * word, where at least four letters remain. The result is a key, not a word, and it is the same key for `relate`,
+ * `related`, `relation` and `relations`. Words with anything but a to z come back as they are.
+ */
+export function stem(word: string): string {
+  if (word.length < 4 || word.length > LONGEST_STEMMED || !LATIN.test(word)) return word;
+  return withoutFinalVowel(withoutEnding(withoutInflection(word)));
+}
+
+const LONGEST_STEMMED = 32;
+const LATIN = /^[a-z]+$/;
+const VOWEL = /[aeiouy]/;
+const DOUBLE = /([bdfgmnprt])\1$/;
+
+function withoutInflection(word: string): string {
+  const singular = withoutPlural(word);
+  if (singular.length > 5 && singular.endsWith('ing') && VOWEL.test(singular.slice(0, -3)))
+    return undoubled(singular.slice(0, -3));
+  if (singular.length > 4 && singular.endsWith('ed') && VOWEL.test(singular.slice(0, -2)))
+    return undoubled(singular.slice(0, -2));
+  if (singular.length > 5 && singular.endsWith('ly')) return singular.slice(0, -2);
+  return singular;
+}
+
+function withoutPlural(word: string): string {
+  if (word.length > 4 && word.endsWith('ies')) return `${word.slice(0, -3)}y`;
+  if (/(?:x|ch|sh|ss)es$/.test(word)) return word.slice(0, -2);
+  if (word.endsWith('s') && !/[sui]s$/.test(word)) return word.slice(0, -1);
+  return word;
+}
+
+/** running → runn → run, but falling → fall. */
+function undoubled(word: string): string {
+  return DOUBLE.test(word) ? word.slice(0, -1) : word;
+}
+
+/** Longest first; without their final e, which `withoutEnding` looks for too. */
+const ENDINGS = [
+  'ization', 'isation', 'ation', 'ition', 'ement', 'ment', 'ness', 'ical', 'abl', 'ibl', 'anc', 'enc', 'ator', 'ion', 'iv',
+  'ity', 'ous', 'ful', 'ism', 'ist', 'iz', 'is', 'at', 'ant', 'ent', 'al', 'ic', 'er', 'or',
+]; // prettier-ignore
+const LEAST_LEFT = 4;
+
+function withoutEnding(word: string): string {
+  const base = word.endsWith('e') ? word.slice(0, -1) : word;
+  const ending = ENDINGS.find((candidate) => base.length - candidate.length >= LEAST_LEFT && base.endsWith(candidate));
+  return ending === undefined ? base : base.slice(0, -ending.length);
+}
+
+/** happy and happi(ness), study and studi(es) are one. */
+function withoutFinalVowel(word: string): string {
+  return word.length > 3 && /[iy]$/.test(word) ? word.slice(0, -1) : word;
+}

@@ -1,0 +1,80 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import * as sqliteVec from 'sqlite-vec';
+import { EngineError } from '../errors.ts';
+import { isBusy, sqliteCode, storageError } from '../store/open-store.ts';
+
+const SQLITE_HEADER = Buffer.from('SQLite format 3\0');
+
+export interface DatabaseSummary {
+  readonly memories: number;
+  readonly bytes: number;
+}
+
+/**
+ * Reads a tenant's file from end to end (`PRAGMA integrity_check`) without changing it.
+ * @throws EngineError `not_found`; `unprocessable` for a file that is no database, not one of a tenant's, or damaged
+ */
+export function checkDatabase(file: string): DatabaseSummary {
+  const name = path.basename(file);
+  if (!fs.existsSync(file)) throw new EngineError('not_found', `no file ${file}`);
+  const db = new Database(file, { readonly: true });
+  try {
+    sqliteVec.load(db);
+    const tables = db.prepare(
+      `SELECT count(*) AS n FROM sqlite_schema WHERE name IN ('store_info', 'memories', 'jobs')`,
+    );
+    if ((tables.get() as { n: number }).n !== 3) {
+      throw new EngineError('unprocessable', `${name} is a SQLite database, but not one that holds memories`);
+    }
+    const problems = db.pragma('integrity_check(1)', { simple: true }) as string;
+    if (problems !== 'ok') throw new EngineError('unprocessable', `${name} is damaged: ${problems.split('\n')[0]}`);
+    const { n: memories } = db.prepare('SELECT count(*) AS n FROM memory_dynamics').get() as { n: number };
+    return { memories, bytes: fs.statSync(file).size };
+  } catch (error) {
+    const code = sqliteCode(error);
+    if (code === 'SQLITE_NOTADB')
+      throw new EngineError('unprocessable', `${name} is not a SQLite database`, { cause: error });
+    if (code?.startsWith('SQLITE_CORRUPT'))
+      throw new EngineError('unprocessable', `${name} is damaged`, { cause: error });
+    throw storageError(error);
+  } finally {
+    db.close();
+  }
+}
+
+/**
+ * Makes sure that no process has the file open, and moves its log into it, so that it may be replaced or removed. An instance lock
+ * says less: an API and a worker that run apart hold none. A connection in WAL mode keeps a shared lock for as long as it is open,
+ * and leaving that mode takes an exclusive one.
+ * @throws EngineError `conflict`
+ */
+export function requireUnused(file: string): void {
+  if (!startsAsDatabase(file)) return; // SQLite would remove the log of a file whose start is damaged.
+  const db = new Database(file, { timeout: 0 });
+  try {
+    if (db.pragma('journal_mode = DELETE', { simple: true }) === 'delete') return;
+  } catch (error) {
+    if (sqliteCode(error) !== undefined && !isBusy(error)) return; // Damaged: that is why it is to be replaced.
+    if (!isBusy(error)) throw error;
+  } finally {
+    db.close();
+  }
+  throw new EngineError(
+    'conflict',
+    `another process has ${path.basename(file)} open: stop the server and its workers first`,
+  );
+}
+
+function startsAsDatabase(file: string): boolean {
+  if (!fs.existsSync(file)) return false;
+  const handle = fs.openSync(file, 'r');
+  try {
+    const start = Buffer.alloc(SQLITE_HEADER.length);
+    fs.readSync(handle, start, 0, start.length, 0);
+    return start.equals(SQLITE_HEADER);
+  } finally {
+    fs.closeSync(handle);
+  }
+}

@@ -1,0 +1,114 @@
+import type { Config } from './config.ts';
+import type { ControlDatabase } from './control/control-database.ts';
+import type { Metrics } from './metrics.ts';
+import type { Clock, Embedder, Logger } from './ports.ts';
+import type {
+  AddOutcome,
+  DeleteReceipt,
+  Job,
+  JobCounts,
+  JobState,
+  Link,
+  Memory,
+  MemoryFilter,
+  MemoryPatch,
+  MemoryQuery,
+  NewMemory,
+  QueryResult,
+  Revision,
+  SectorStats,
+  TenantStats,
+} from './types.ts';
+
+/** What Cairn does, without a word about HTTP or queues. The API, the command line and the tests talk to this. */
+export interface Engine {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** null when `OM_EMBEDDINGS=none`. */
+  readonly embedder: Embedder | null;
+  readonly control: ControlDatabase;
+  /** Opens the tenant's file if need be. Throws `not_found`. */
+  tenant(tenantId: string): Tenant;
+  /** Applies what recall owes, checkpoints and closes every file. */
+  close(): Promise<void>;
+}
+
+export interface AddOptions {
+  readonly idempotency?: IdempotencyClaim | undefined;
+  /** Bulk adds wait behind interactive ones. */
+  readonly bulk?: boolean | undefined;
+}
+
+/** One use of an Idempotency-Key. `bodyHash` is SHA-256 of the request body's bytes. */
+export interface IdempotencyClaim {
+  readonly key: string;
+  readonly route: string;
+  readonly bodyHash: Uint8Array;
+}
+
+export interface AddReply {
+  /** One outcome per item, in order. */
+  readonly outcomes: readonly AddOutcome[];
+  /** Hand it to a query to make it wait for this write; null when no job was made. */
+  readonly token: string | null;
+  /** True if an Idempotency-Key was known and nothing was written this time. */
+  readonly replayed: boolean;
+}
+
+export interface JobFilter {
+  readonly state?: JobState | undefined;
+  readonly limit: number;
+  readonly offset: number;
+}
+
+/** One tenant's memories. Reads are synchronous and see the latest commit; writes resolve once they are on disk. */
+export interface Tenant {
+  readonly id: string;
+
+  /**
+   * Stores memories with their words and their ledger rows in one fsynced transaction. An item that is refused (a conflicting
+   * `externalId`) spares the rest.
+   * @throws EngineError `unprocessable` for a known Idempotency-Key with another body; `conflict` for one whose memory was deleted;
+   *         `unavailable` with `retryAfterMs` over the backlog cap or while the file is locked; `storage_full`
+   */
+  addMemories(items: readonly NewMemory[], options?: AddOptions): Promise<AddReply>;
+  /** Merges; keeps what it replaced; bumps `version`. Throws `not_found`, and `conflict` if `ifVersion` is not the current one. */
+  patchMemory(id: string, patch: MemoryPatch, options?: { readonly ifVersion?: number | undefined }): Promise<Memory>;
+  /** Erases a memory and all that was derived from it. Throws `not_found`. */
+  deleteMemory(id: string): Promise<DeleteReceipt>;
+  /** Erases all that match, in slices, and says how many. Throws `invalid` for a filter that names nothing. */
+  deleteMemories(filter: MemoryFilter): Promise<DeleteReceipt>;
+  /** Adds `boost` (0..1) to salience and 0.1 to strength, each at most 1, and moves their anchors. Throws `not_found`. */
+  reinforceMemory(id: string, boost: number): Promise<Memory>;
+
+  getMemory(id: string): Memory;
+  /** Newest first. */
+  listMemories(filter: MemoryFilter, page: { readonly limit: number; readonly offset: number }): Memory[];
+  /** Newest first. Throws `not_found`. */
+  listRevisions(id: string): Revision[];
+  /** Strongest first. Throws `not_found`. */
+  listLinks(id: string): Link[];
+  query(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult>;
+  sectorStats(): SectorStats[];
+  stats(): TenantStats;
+
+  getJob(id: string): Job;
+  listJobs(filter: JobFilter): { readonly items: Job[]; readonly total: number };
+  countJobs(): JobCounts;
+  /** When the oldest unfinished job was made; null when none waits. */
+  oldestWaitingJobAt(): number | null;
+  /** A dead, failed or cancelled job goes back to its step with a clean count. Throws `not_found`, `conflict`. */
+  retryJob(id: string): Promise<Job>;
+  /** An unfinished job ends as cancelled; its memory stays, found by words only. Throws `not_found`, `conflict`. */
+  cancelJob(id: string): Promise<Job>;
+  /** Removes a dead or cancelled job from the list. Throws `not_found`, `conflict`. */
+  discardJob(id: string): Promise<void>;
+
+  /**
+   * Waits until the writes behind `token` are finished (or have failed for good), at most `timeoutMs`.
+   * @returns false when time ran out. @throws EngineError `invalid` for a token this tenant did not give out
+   */
+  waitFor(token: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
+}

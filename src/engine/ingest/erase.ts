@@ -1,0 +1,99 @@
+import type { DeleteReceipt, MemoryFilter } from '../types.ts';
+import { countEdgesOf, listWaypointSources } from '../store/edges.ts';
+import { eraseCachedEmbeddingsOf } from '../store/embeddings.ts';
+import { eraseStoredReplies } from '../store/idempotency.ts';
+import { detachJobs } from '../store/jobs.ts';
+import { deleteMemoryRow, getSeq, listExpiredSeqs, listMatchingSeqs, readMemoryRows } from '../store/memories.ts';
+import { countRevisions } from '../store/revisions.ts';
+import { putInfo } from '../store/store-info.ts';
+import { deleteText, placeOf, reindexText, successorsOf } from '../store/text.ts';
+import { deleteVectors } from '../store/vectors.ts';
+import type { WriteContext } from '../writer/write-context.ts';
+import { oweStep } from './owe-step.ts';
+
+/** Set when rows were erased whose words are still in freed pages and in the log; the maintenance cleans both. */
+export const ERASE_PENDING = 'erase_pending';
+
+export const EMPTY_RECEIPT: DeleteReceipt = {
+  memories: 0,
+  vectors: 0,
+  edges: 0,
+  revisions: 0,
+  jobs: 0,
+  cachedEmbeddings: 0,
+  storedReplies: 0,
+};
+
+export function addReceipts(a: DeleteReceipt, b: DeleteReceipt): DeleteReceipt {
+  return Object.fromEntries(
+    Object.entries(a).map(([name, count]: [string, number]) => [name, count + b[name as keyof DeleteReceipt]]),
+  ) as unknown as DeleteReceipt;
+}
+
+export function deleteMemory(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
+  return eraseMemories(context, [getSeq(context.store, id)]);
+}
+
+/** One slice of a delete by filter; the caller repeats it until a receipt says 0 memories. */
+export function deleteMatching(
+  context: WriteContext,
+  { filter, limit }: { readonly filter: MemoryFilter; readonly limit: number },
+): DeleteReceipt {
+  return eraseMemories(context, listMatchingSeqs(context.store, filter, limit, context.now));
+}
+
+/** One slice of the expiry job. */
+export function deleteExpired(context: WriteContext, { limit }: { readonly limit: number }): DeleteReceipt {
+  return eraseMemories(context, listExpiredSeqs(context.store, context.now, limit));
+}
+
+/**
+ * Removes memories with everything made from them: words, vectors in every index, edges, revisions, cached embeddings, stored
+ * replies, and their traces in the context of their successors. Jobs in flight lose their lease, so that nothing of theirs is
+ * written afterwards. Memories whose waypoint led to one of them are linked anew.
+ */
+export function eraseMemories(context: WriteContext, seqs: readonly number[]): DeleteReceipt {
+  const { store, now } = context;
+  if (seqs.length === 0) return EMPTY_RECEIPT;
+  const erased = new Set(seqs);
+  const needContext = new Set<number>();
+  const needLink = new Set<number>();
+  let receipt = EMPTY_RECEIPT;
+  for (const row of readMemoryRows(store, seqs)) {
+    for (const successor of successorsOf(store, placeOf(row))) needContext.add(successor);
+    for (const source of listWaypointSources(store, row.seq)) needLink.add(source);
+    const counts = {
+      memories: 1,
+      edges: countEdgesOf(store, row.seq),
+      revisions: countRevisions(store, row.seq),
+      jobs: detachJobs(store, row.seq, now),
+      storedReplies: eraseStoredReplies(store, row.seq),
+      ...eraseVectors(context, row.seq),
+    };
+    deleteText(store, row.seq);
+    deleteMemoryRow(store, row.seq);
+    receipt = addReceipts(receipt, counts);
+  }
+  reindexText(
+    store,
+    [...needContext].filter((seq) => !erased.has(seq)),
+  );
+  for (const seq of needLink) if (!erased.has(seq)) oweStep(context, seq, 'link');
+  putInfo(store, ERASE_PENDING, String(now));
+  return receipt;
+}
+
+/** Removes a memory's vectors with their rows in every index and what the cache knows of the texts they were made from. */
+export function eraseVectors(
+  { store, indexes }: Pick<WriteContext, 'store' | 'indexes'>,
+  memory: number,
+): Pick<DeleteReceipt, 'vectors' | 'cachedEmbeddings'> {
+  const cachedEmbeddings = eraseCachedEmbeddingsOf(store, memory);
+  let vectors = 0;
+  for (const [modelNo, index] of indexes) {
+    const vectorNos = deleteVectors(store, memory, modelNo);
+    index.remove(vectorNos);
+    vectors += vectorNos.length;
+  }
+  return { vectors, cachedEmbeddings };
+}

@@ -1,0 +1,145 @@
+import { setSalience, setStatus } from '../store/dynamics.ts';
+import { deleteWaypoint } from '../store/edges.ts';
+import { EngineError } from '../errors.ts';
+import {
+  getMemoryRow,
+  readMemoryRows,
+  toMemory,
+  updateMemory,
+  type MemoryColumns,
+  type MemoryRow,
+} from '../store/memories.ts';
+import { insertRevision } from '../store/revisions.ts';
+import { placeOf, reindexText, successorsOf } from '../store/text.ts';
+import { contentHash } from '../text/content-hash.ts';
+import type { Json, Memory, MemoryPatch, Metadata } from '../types.ts';
+import type { WriteContext } from '../writer/write-context.ts';
+import { eraseVectors } from './erase.ts';
+import { oweStep } from './owe-step.ts';
+
+/**
+ * Merges a patch into a memory, keeps what it replaced, bumps the version. A changed text loses its vectors at once and is encoded
+ * and linked again; then so are the memories whose waypoint leads here. A patch that changes nothing writes nothing.
+ */
+export function patchMemory(
+  context: WriteContext,
+  {
+    id,
+    patch,
+    ifVersion,
+  }: { readonly id: string; readonly patch: MemoryPatch; readonly ifVersion?: number | undefined },
+): Memory {
+  const { store, now } = context;
+  const before = getMemoryRow(store, id, now);
+  if (ifVersion !== undefined && ifVersion !== before.version) {
+    throw new EngineError('conflict', `the memory is at version ${before.version}, not ${ifVersion}: read it again`);
+  }
+  const columns = changedColumns(before, patch);
+  const newStatus = patch.status !== undefined && patch.status !== before.status ? patch.status : undefined;
+  const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
+  if (Object.keys(columns).length === 0 && newStatus === undefined) return toMemory(before, now);
+  if (newStatus !== undefined && before.status !== 'active' && before.status !== 'archived') {
+    throw new EngineError('conflict', `a ${before.status} memory cannot become ${newStatus}`);
+  }
+
+  insertRevision(store, before.seq, {
+    version: before.version,
+    replacedAt: now,
+    replaced: replacedFields(before, columns, newStatus),
+  });
+  updateMemory(store, before.seq, columns, now);
+  if (newStatus !== undefined) setStatus(store, before.seq, newStatus);
+  if (typeof columns.importance === 'number') setSalience(store, before.seq, columns.importance, now);
+  rewriteWords(context, before, columns);
+  // Title and content are embedded together.
+  const meaningChanged = columns.content !== undefined || columns.title !== undefined;
+  if (meaningChanged) {
+    eraseVectors(context, before.seq);
+    deleteWaypoint(store, before.seq);
+  }
+  if (meaningChanged || forcedSector) oweStep(context, before.seq, 'encode');
+  return toMemory(readMemoryRows(store, [before.seq])[0] as MemoryRow, now);
+}
+
+/** The columns whose value really differs. Gist and entities that were extracted from the old text go with it. */
+function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
+  const given: Record<string, unknown> = {
+    content: patch.content,
+    title: patch.title,
+    gist: patch.gist ?? (patch.content === undefined ? undefined : ''),
+    entities: json(patch.entities ?? (patch.content === undefined ? undefined : [])),
+    type: patch.type,
+    tags: json(patch.tags),
+    files: json(patch.files),
+    metadata: patch.metadata && JSON.stringify(mergeMetadata(JSON.parse(before.metadata) as Metadata, patch.metadata)),
+    event_time: patch.eventTime,
+    valid_from: patch.validFrom,
+    valid_to: patch.validTo,
+    expires_at: patch.expiresAt,
+    importance: patch.importance,
+    confidence: patch.confidence,
+  };
+  const changed = Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => value !== undefined && value !== before[name as keyof MemoryRow]),
+  );
+  if (changed.content === undefined && patch.content !== undefined) {
+    // The same text again: what was extracted from it stands.
+    if (patch.gist === undefined) delete changed.gist;
+    if (patch.entities === undefined) delete changed.entities;
+  }
+  if (changed.content !== undefined) changed.content_hash = contentHash(changed.content as string);
+  if (changed.event_time !== undefined) changed.event_time_given = 1;
+  return changed;
+}
+
+function json(value: unknown): string | undefined {
+  return value === undefined ? undefined : JSON.stringify(value);
+}
+
+/** One level deep: a key is replaced whole, null removes it. `__proto__` is a key like any other. */
+export function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
+  const merged = new Map<string, Json>(Object.entries(before));
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, value);
+  }
+  return Object.fromEntries(merged);
+}
+
+const FIELD_OF_COLUMN: Readonly<Record<string, string>> = {
+  event_time: 'eventTime',
+  valid_from: 'validFrom',
+  valid_to: 'validTo',
+  expires_at: 'expiresAt',
+};
+
+function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: string | undefined): Metadata {
+  const replaced = new Map<string, Json>();
+  for (const column of Object.keys(columns)) {
+    if (column === 'content_hash' || column === 'event_time_given') continue;
+    const value = before[column as keyof MemoryRow];
+    const isJson = column === 'tags' || column === 'files' || column === 'entities' || column === 'metadata';
+    replaced.set(FIELD_OF_COLUMN[column] ?? column, isJson ? (JSON.parse(value as string) as Json) : value);
+  }
+  if (newStatus !== undefined) replaced.set('status', before.status);
+  return Object.fromEntries(replaced);
+}
+
+/** The memory's own words, and its place in the context of those around it, before and after. */
+function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: MemoryColumns): void {
+  const wordsChanged = ['content', 'title', 'gist', 'entities', 'tags'].some((name) => name in columns);
+  const placeChanged = columns.event_time !== undefined;
+  if (!wordsChanged && !placeChanged) return;
+  const touched = new Set([before.seq]);
+  if (columns.content !== undefined || placeChanged) {
+    for (const seq of successorsOf(store, placeOf(before))) touched.add(seq);
+  }
+  if (columns.event_time !== undefined) {
+    for (const seq of successorsOf(store, { ...placeOf(before), eventTime: columns.event_time })) touched.add(seq);
+  }
+  reindexText(store, [...touched]);
+}
+
+function sectorOf(metadata: string): unknown {
+  return (JSON.parse(metadata) as { sector?: unknown }).sector;
+}

@@ -1,0 +1,194 @@
+import { createEmbedder } from './adapters/create-embedder.ts';
+import type { Config } from './config.ts';
+import { openControlDatabase } from './control/open-control-database.ts';
+import type { Engine, Tenant } from './engine.ts';
+import { EngineError } from './errors.ts';
+import { createEmbeddingGatherer, type EmbeddingGatherer, type ProviderCall } from './ingest/embedding-gatherer.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { openTenant } from './open-tenant.ts';
+import { silentLogger, systemClock, type Clock, type Embedder, type JobDispatcher, type Logger } from './ports.ts';
+import { createQueryEmbedder } from './retrieve/query-embedder.ts';
+import { createRecallBuffer } from './recall-buffer.ts';
+import type { EmbedLogEntry } from './store/embeddings.ts';
+import { countJobs, oldestWaitingAt } from './store/jobs.ts';
+import { createTenantPool, type TenantPool } from './store/tenant-pool.ts';
+import { createTenant } from './tenant.ts';
+import { JOB_STATES, type JobState } from './types.ts';
+import { createInlineWriter } from './writer/inline-writer.ts';
+import { createThreadWriter } from './writer/thread-writer.ts';
+
+export interface OpenEngineOptions {
+  readonly config: Config;
+  readonly clock?: Clock;
+  readonly logger?: Logger;
+  readonly metrics?: Metrics;
+  /** 'thread' for a server; 'inline' commits on this thread, by the given clock. */
+  readonly writer?: 'thread' | 'inline';
+  /** Whom to tell about new work; nobody by default, and the workers' own sweep finds it. */
+  readonly dispatcher?: JobDispatcher;
+}
+
+/** What both sides of the pipeline share: the embedder, its gatherer and the pool of open files. */
+export interface EngineParts {
+  readonly embedder: Embedder | null;
+  readonly gatherer: EmbeddingGatherer | null;
+  readonly pool: TenantPool;
+}
+
+/**
+ * Makes the embedder, its gatherer and a pool of files for one thread.
+ * @param onCall told of every provider call, for the log of calls
+ */
+export function openParts({
+  config,
+  clock,
+  metrics,
+  role,
+  onCall,
+}: {
+  config: Config;
+  clock: Clock;
+  metrics: Metrics;
+  role: 'reader' | 'worker';
+  onCall: (entry: EmbedLogEntry) => void;
+}): EngineParts {
+  const embedder = createEmbedder(config);
+  const gatherer = embedder && createGatherer({ embedder, config, clock, metrics, onCall });
+  const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
+    openTenant(path, { role, identity: embedder, now: clock.now() }),
+  );
+  return { embedder, gatherer, pool };
+}
+
+/** Builds an engine: the API, the command line and the tests start here. */
+export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
+  const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics() } = options;
+  const dispatcher = options.dispatcher ?? { dispatch() {}, close: async () => {} };
+  const control = openControlDatabase(config, clock);
+  const { embedder, gatherer, pool } = openParts({
+    config,
+    clock,
+    metrics,
+    role: 'reader',
+    // A query belongs to one tenant, but its call may be shared: the default tenant keeps the record.
+    onCall: (entry) => void writer.write(config.paths.defaultTenant, 'appendEmbedLog', entry).catch(() => {}),
+  });
+  const writer =
+    options.writer === 'inline'
+      ? createInlineWriter({
+          pool: createTenantPool(config.OM_OPEN_TENANTS, (path) =>
+            openTenant(path, { role: 'acknowledger', identity: embedder, now: clock.now() }),
+          ),
+          config,
+          clock,
+          metrics,
+        })
+      : createThreadWriter({ config, identity: embedder && identityOf(embedder), metrics });
+  const recalls = createRecallBuffer(writer, logger);
+  const embedQuery =
+    embedder &&
+    gatherer &&
+    createQueryEmbedder({ embedder, gatherer, timeoutMs: config.OM_QUERY_EMBED_TIMEOUT_MS, logger });
+  const tenants = new Map<string, Tenant>();
+  await writer.write(config.paths.defaultTenant, 'open', {});
+  pool.get(config.paths.defaultTenant);
+  watchLedgers(metrics, clock, pool);
+
+  return {
+    config,
+    clock,
+    logger,
+    metrics,
+    embedder,
+    control,
+    tenant(id) {
+      const path = control.findTenantPath(id);
+      if (path === undefined) {
+        tenants.delete(id);
+        throw new EngineError('not_found', 'no such tenant');
+      }
+      let tenant = tenants.get(id);
+      if (tenant === undefined) {
+        tenant = createTenant({
+          id,
+          path,
+          config,
+          clock,
+          logger,
+          metrics,
+          embedder,
+          embedQuery,
+          open: () => pool.get(path),
+          writer,
+          dispatcher,
+          recalls,
+        });
+        tenants.set(id, tenant);
+      }
+      return tenant;
+    },
+    async close() {
+      await recalls.flush();
+      await writer.close();
+      pool.close();
+      control.close();
+    },
+  };
+}
+
+/** Reads the ledgers of the open files whenever the metrics are asked for. */
+function watchLedgers(metrics: Metrics, clock: Clock, pool: TenantPool): void {
+  metrics.watchLedgers(() => {
+    const ledgers = pool.openPaths().map((path) => {
+      const { store } = pool.get(path);
+      return { counts: countJobs(store), oldestAt: oldestWaitingAt(store) };
+    });
+    const counts = Object.fromEntries(
+      JOB_STATES.map((state) => [state, ledgers.reduce((sum, ledger) => sum + ledger.counts[state], 0)]),
+    ) as Record<JobState, number>;
+    const oldest = Math.min(...ledgers.map((ledger) => ledger.oldestAt ?? Infinity));
+    return { counts, oldestAgeMs: Number.isFinite(oldest) ? Math.max(0, clock.now() - oldest) : 0 };
+  });
+}
+
+function createGatherer({
+  embedder,
+  config,
+  clock,
+  metrics,
+  onCall,
+}: {
+  embedder: Embedder;
+  config: Config;
+  clock: Clock;
+  metrics: Metrics;
+  onCall: (entry: EmbedLogEntry) => void;
+}): EmbeddingGatherer {
+  const { provider, model } = embedder;
+  return createEmbeddingGatherer(embedder, {
+    maxBatchTexts: Math.min(config.OM_EMBED_BATCH_TEXTS, embedder.maxBatchTexts),
+    maxBatchTokens: Math.min(config.OM_EMBED_BATCH_TOKENS, embedder.maxBatchTokens),
+    lingerMs: config.OM_EMBED_LINGER_MS,
+    concurrency: config.OM_EMBED_CONCURRENCY,
+    delayMs: config.OM_EMBED_DELAY_MS,
+    onCall({ purpose, texts, tokens, ms, outcome, error }: ProviderCall) {
+      metrics.embeddingCalls.observe({ provider, purpose, outcome }, ms / 1000);
+      if (outcome === 'ok') metrics.embeddedTexts.inc({ provider, source: 'provider' }, texts);
+      onCall({
+        at: clock.now(),
+        provider,
+        model,
+        purpose,
+        texts,
+        tokens,
+        ms,
+        error: outcome === 'ok' ? null : { code: outcome, message: error ?? '' },
+      });
+    },
+  });
+}
+
+/** Only what can cross to a thread. */
+function identityOf({ provider, model, dimensions, encoding }: Embedder) {
+  return { provider, model, dimensions, encoding };
+}

@@ -1,0 +1,103 @@
+import type { Store } from '../store/open-store.ts';
+import { findText, rankText, type TextColumnWeights } from '../store/search.ts';
+import type { QueryPlan, Term } from './plan.ts';
+import { termFrequencies } from './term-frequencies.ts';
+
+export interface LexicalHit {
+  readonly seq: number;
+  /** FTS5's BM25 with its sign turned: higher is better, no upper bound. */
+  readonly bm25: number;
+  /**
+   * The share of the query that stands in the memory, each term by its rarity: about 1 for a memory of usual length that
+   * has all of them once. Terms that no memory has count as missed. Unlike BM25 it can be compared between queries.
+   */
+  readonly coverage: number;
+}
+
+export interface LexicalResult {
+  /** Best first. */
+  readonly hits: readonly LexicalHit[];
+  readonly note: string;
+}
+
+/** What a match is worth by where it stands. The neighbours' words in `context` help to find a turn, but are not its own. */
+export const TEXT_WEIGHTS: TextColumnWeights = {
+  title: 2,
+  content: 1,
+  gist: 1,
+  entities: 1.5,
+  tags: 1.5,
+  identifiers: 1.5,
+  context: 0.3,
+};
+
+/**
+ * How many postings may be read to find candidates, and to score them. BM25 costs 1 µs a row, finding a fifteenth of it, so
+ * the rarest words find and all words score. On 20,000 natural sentences of one user this gave the recall@10 of an
+ * unbounded search (.671) in half its time.
+ */
+const FIND_POSTINGS = 2_000;
+const FIND_POSTINGS_MOST = 10_000;
+const SCORE_POSTINGS = 100_000;
+
+/** BM25 over the scope: any of the terms makes a candidate. */
+export function searchText(store: Store, plan: QueryPlan, limit: number): LexicalResult {
+  const frequencies = termFrequencies(store, plan.terms);
+  const byRarity = plan.terms
+    .map((term, place) => ({ term, frequency: frequencies[place]! }))
+    .filter(({ frequency }) => frequency > 0)
+    .sort((a, b) => a.frequency - b.frequency);
+  if (byRarity.length === 0) return { hits: [], note: 'no term is known' };
+
+  const scoring = rarest(byRarity, SCORE_POSTINGS);
+  const finding = rarest(scoring, findBudget(plan));
+  const rows = rankText(store, {
+    match: anyOf(scoring),
+    weights: TEXT_WEIGHTS,
+    filter: plan.filter,
+    among: candidates(store, plan, finding, scoring),
+    limit,
+  });
+  const most = mostBm25(frequencies, plan.memories);
+  const dropped = byRarity.slice(scoring.length).map(({ term }) => term.text);
+  return {
+    hits: rows.map(({ seq, bm25 }) => ({ seq, bm25, coverage: Math.max(0, bm25) / most })),
+    note:
+      `${plan.scope.kind === 'narrow' ? 'scope' : `${finding.length} of ${scoring.length} terms`} gave the candidates` +
+      (dropped.length === 0 ? '' : `; too common to count: ${dropped.join(', ')}`),
+  };
+}
+
+interface Weighed {
+  readonly term: Term;
+  readonly frequency: number;
+}
+
+function findBudget({ scope }: QueryPlan): number {
+  return scope.kind === 'narrow' ? Infinity : Math.min(FIND_POSTINGS_MOST, FIND_POSTINGS * scope.dilution);
+}
+
+/** undefined where every posting is to be scored anyway. */
+function candidates(store: Store, plan: QueryPlan, finding: readonly Weighed[], scoring: readonly Weighed[]) {
+  if (plan.scope.kind === 'narrow') return plan.scope.seqs;
+  return finding.length === scoring.length ? undefined : findText(store, anyOf(finding));
+}
+
+/** The rarest terms whose postings fit the budget, at least one. */
+function rarest(byRarity: readonly Weighed[], budget: number): readonly Weighed[] {
+  let postings = 0;
+  const beyond = byRarity.findIndex(({ frequency }, place) => (postings += frequency) > budget && place > 0);
+  return beyond === -1 ? byRarity : byRarity.slice(0, beyond);
+}
+
+function anyOf(terms: readonly Weighed[]): string {
+  return terms.map(({ term }) => term.match).join(' OR ');
+}
+
+/** The BM25 of a memory of usual length that has every term once: the sum of the terms' rarities, as FTS5 counts them. */
+function mostBm25(frequencies: readonly number[], memories: number): number {
+  return frequencies.reduce(
+    (sum, frequency) => sum + Math.max(1e-6, Math.log((memories - frequency + 0.5) / (frequency + 0.5))),
+    0,
+  );
+}

@@ -1,0 +1,43 @@
+import { LRUCache } from 'lru-cache';
+import type { EmbeddingGatherer } from '../ingest/embedding-gatherer.ts';
+import type { Embedder, Logger } from '../ports.ts';
+import { serialiseError } from '../errors.ts';
+
+const CACHED_QUERIES = 1_000;
+const CACHED_FOR_MS = 600_000;
+
+export interface QueryEmbedderOptions {
+  readonly embedder: Embedder;
+  /** Not used for an embedder that computes at once. */
+  readonly gatherer: EmbeddingGatherer;
+  /** How long a query waits before it is answered from words alone. */
+  readonly timeoutMs: number;
+  readonly logger: Logger;
+}
+
+/** The vector of a query; null when the provider failed or took too long, which makes the answer a degraded one. */
+export type QueryEmbedder = (text: string, signal?: AbortSignal) => Promise<Float32Array | null>;
+
+/** Keeps the vectors of recent queries: a question that is asked again costs no provider call. */
+export function createQueryEmbedder({ embedder, gatherer, timeoutMs, logger }: QueryEmbedderOptions): QueryEmbedder {
+  const cache = new LRUCache<string, Float32Array>({ max: CACHED_QUERIES, ttl: CACHED_FOR_MS });
+  return async (text, signal) => {
+    const known = cache.get(text);
+    if (known !== undefined) return known;
+    try {
+      const vector = await embed(text, signal);
+      cache.set(text, vector);
+      return vector;
+    } catch (error) {
+      if (signal?.aborted) throw error;
+      logger.warn({ code: serialiseError(error).code }, 'query_not_embedded');
+      return null;
+    }
+  };
+
+  async function embed(text: string, signal: AbortSignal | undefined): Promise<Float32Array> {
+    if (!embedder.cacheable) return (await embedder.embed([text], { purpose: 'query', signal }))[0] as Float32Array;
+    const timeout = AbortSignal.timeout(timeoutMs);
+    return gatherer.embed(text, 'query', signal ? AbortSignal.any([signal, timeout]) : timeout);
+  }
+}

@@ -1,0 +1,39 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import type Database from 'better-sqlite3';
+import { EngineError } from '../errors.ts';
+
+const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
+
+/**
+ * Brings a file's schema to the newest version, one transaction a step, counted in `PRAGMA user_version`. A kill leaves the old
+ * or the new version, never one between.
+ * @param folder holds the steps, `0001-name.sql` and on without a gap
+ * @throws EngineError `unprocessable` if the file is newer than this code; it is left unchanged
+ */
+export function migrate(db: Database.Database, file: string, folder = TENANT_MIGRATIONS): void {
+  const steps = migrationFiles(folder);
+  const current = () => db.pragma('user_version', { simple: true }) as number;
+  if (current() > steps.length) {
+    throw new EngineError(
+      'unprocessable',
+      `${path.basename(file)} has schema version ${current()}, this version of Cairn knows ${steps.length}: use a newer Cairn`,
+    );
+  }
+  while (current() < steps.length) {
+    db.transaction(() => {
+      const version = current(); // Read again under the lock: another process may have been faster.
+      const step = steps[version];
+      if (step === undefined) return;
+      db.exec(fs.readFileSync(path.join(folder, step), 'utf8'));
+      db.pragma(`user_version = ${version + 1}`);
+    }).immediate();
+  }
+}
+
+function migrationFiles(folder: string): string[] {
+  return fs
+    .readdirSync(folder)
+    .filter((name) => /^\d{4}-.+\.sql$/.test(name))
+    .sort();
+}

@@ -1,0 +1,240 @@
+import type { VectorEncoding } from '../ports.ts';
+import type { EdgeType, MemoryFilter } from '../types.ts';
+import type { CompiledFilter } from './filter.ts';
+import type { Store } from './open-store.ts';
+
+/**
+ * The statements of retrieval. Each takes a compiled filter and applies it before its limit, so that a memory outside the
+ * filter neither shows nor takes the place of one inside. CROSS JOIN fixes the order of the joins: SQLite's statistics know
+ * nothing about what a MATCH will find.
+ */
+
+/** The highest number given to a memory: the size of the file, deletions aside. */
+export function lastSeq(store: Store): number {
+  return (store.prepare('SELECT coalesce(max(seq), 0) AS last FROM memories').get() as { last: number }).last;
+}
+
+/** Memories of these users, counted on the index alone and no further than `limit`. */
+export function countOfUsers(store: Store, userIds: readonly string[], limit: number): number {
+  const row = store
+    .prepare(
+      `SELECT count(*) AS n FROM (
+         SELECT 1 FROM users u CROSS JOIN memories m ON m.user_no = u.user_no
+         WHERE u.user_id IN (SELECT value FROM json_each(?)) LIMIT ?)`,
+    )
+    .get(JSON.stringify(userIds), limit) as { n: number };
+  return row.n;
+}
+
+/** Numbers of at most `limit` memories that pass. */
+export function listPassing(store: Store, filter: CompiledFilter, limit: number): number[] {
+  const rows = store
+    .prepare(
+      `SELECT m.seq FROM memories m CROSS JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE ${filter.sql} ORDER BY m.seq LIMIT ?`,
+    )
+    .all(...filter.parameters, limit) as { seq: number }[];
+  return rows.map((row) => row.seq);
+}
+
+/** True if the filter asks for more than users and what is hidden by default. */
+export function isNarrowing(filter: MemoryFilter): boolean {
+  return Object.entries(filter).some(([name, value]) => name !== 'userIds' && value !== undefined);
+}
+
+/**
+ * A value that changes whenever something was committed to the file or written on this connection. Read inside a
+ * transaction it names the snapshot.
+ */
+export function snapshotVersion(store: Store): string {
+  const { version } = store.prepare('SELECT data_version AS version FROM pragma_data_version').get() as {
+    version: number;
+  };
+  const { changes } = store.prepare('SELECT total_changes() AS changes').get() as { changes: number };
+  return `${version}.${changes}`;
+}
+
+/** How many memories the full-text expression finds, counted no further than `limit`. */
+export function countText(store: Store, match: string, limit: number): number {
+  const row = store
+    .prepare('SELECT count(*) AS n FROM (SELECT 1 FROM memory_text WHERE memory_text MATCH ? LIMIT ?)')
+    .get(match, limit) as { n: number };
+  return row.n;
+}
+
+/** Every memory that the expression finds, unranked and unfiltered: some fifteen times cheaper a row than BM25. */
+export function findText(store: Store, match: string): number[] {
+  const rows = store.prepare('SELECT rowid AS seq FROM memory_text WHERE memory_text MATCH ?').all(match) as {
+    seq: number;
+  }[];
+  return rows.map((row) => row.seq);
+}
+
+/** Which of these memories the expression finds. */
+export function matchingText(store: Store, match: string, seqs: readonly number[]): number[] {
+  const rows = store
+    .prepare(
+      'SELECT rowid AS seq FROM memory_text WHERE memory_text MATCH ? AND rowid IN (SELECT value FROM json_each(?))',
+    )
+    .all(match, JSON.stringify(seqs)) as { seq: number }[];
+  return rows.map((row) => row.seq);
+}
+
+/** Weights of the columns of `memory_text` in BM25. */
+export interface TextColumnWeights {
+  readonly title: number;
+  readonly content: number;
+  readonly gist: number;
+  readonly entities: number;
+  readonly tags: number;
+  readonly identifiers: number;
+  readonly context: number;
+}
+
+export interface TextRank {
+  readonly seq: number;
+  /** Higher is better; FTS5's own sign is the other way round. */
+  readonly bm25: number;
+}
+
+export interface TextSearch {
+  readonly match: string;
+  readonly weights: TextColumnWeights;
+  readonly filter: CompiledFilter;
+  /** Only these are scored; every memory when undefined. */
+  readonly among?: readonly number[] | undefined;
+  readonly limit: number;
+}
+
+/** The best by BM25; ties by ascending number. */
+export function rankText(store: Store, { match, weights, filter, among, limit }: TextSearch): TextRank[] {
+  // The plus keeps `rowid` from FTS5, which would run the whole search once for every number in the list.
+  const restriction = among === undefined ? '' : 'AND +memory_text.rowid IN (SELECT value FROM json_each(?))';
+  const { title, content, gist, entities, tags, identifiers, context } = weights;
+  return store
+    .prepare(
+      `SELECT m.seq, -bm25(memory_text, ${[title, content, gist, entities, tags, identifiers, context].join(', ')}) AS bm25
+       FROM memory_text CROSS JOIN memories m ON m.seq = memory_text.rowid CROSS JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE memory_text MATCH ? ${restriction} AND ${filter.sql}
+       ORDER BY bm25 DESC, m.seq LIMIT ?`,
+    )
+    .all(match, ...(among === undefined ? [] : [JSON.stringify(among)]), ...filter.parameters, limit) as TextRank[];
+}
+
+export interface VectorRank {
+  readonly seq: number;
+  /** The window of the text that is nearest. */
+  readonly window: number;
+  /** Cosine, -1..1. */
+  readonly similarity: number;
+}
+
+export interface VectorScan {
+  readonly modelNo: number;
+  readonly encoding: VectorEncoding;
+  /** The query, in the same encoding. */
+  readonly embedding: Uint8Array;
+  readonly limit: number;
+}
+
+const ALIKE: Readonly<Record<VectorEncoding, string>> = {
+  int8: '1 - vec_distance_cosine(vec_int8(v.embedding), vec_int8(?))',
+  float32: '1 - vec_distance_cosine(v.embedding, ?)',
+};
+
+/** Exact cosine of these memories' best windows, nearest first; ties by ascending number. They must have passed a filter. */
+export function rankVectorsOf(store: Store, scan: VectorScan, seqs: readonly number[]): VectorRank[] {
+  return store
+    .prepare(
+      `SELECT v.memory AS seq, v.window_no AS window, max(${ALIKE[scan.encoding]}) AS similarity
+       FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.memory = wanted.value AND v.model_no = ? AND v.sector = ''
+       WHERE v.window_no >= 0
+       GROUP BY v.memory HAVING similarity IS NOT NULL ORDER BY similarity DESC, seq LIMIT ?`,
+    )
+    .all(scan.embedding, JSON.stringify(seqs), scan.modelNo, scan.limit) as VectorRank[];
+}
+
+/** The same for what an index found, by vector number, of memories that pass the filter. */
+export function rankVectors(
+  store: Store,
+  scan: VectorScan,
+  vectorNos: readonly number[],
+  filter: CompiledFilter,
+): VectorRank[] {
+  return store
+    .prepare(
+      `SELECT v.memory AS seq, v.window_no AS window, max(${ALIKE[scan.encoding]}) AS similarity
+       FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.vector_no = wanted.value
+         CROSS JOIN memories m ON m.seq = v.memory CROSS JOIN memory_dynamics d ON d.seq = v.memory
+       WHERE v.model_no = ? AND v.window_no >= 0 AND ${filter.sql}
+       GROUP BY v.memory HAVING similarity IS NOT NULL ORDER BY similarity DESC, seq LIMIT ?`,
+    )
+    .all(scan.embedding, JSON.stringify(vectorNos), scan.modelNo, ...filter.parameters, scan.limit) as VectorRank[];
+}
+
+/** One step over a link, in whichever direction it was drawn. */
+export interface Step {
+  readonly origin: number;
+  readonly reached: number;
+  readonly type: EdgeType;
+  readonly weight: number;
+}
+
+/** Links read in each direction, whatever the hubs among the origins. */
+const STEPS_READ = 1_000;
+
+/**
+ * The strongest links of each origin to memories that pass the filter. `contradicts` is no way to walk: what disagrees with
+ * a hit does not become one for it.
+ */
+export function stepsFrom(store: Store, origins: readonly number[], filter: CompiledFilter, perOrigin: number): Step[] {
+  const numbers = JSON.stringify(origins);
+  return store
+    .prepare(
+      `WITH step AS (
+         SELECT * FROM (
+           SELECT e.src AS origin, e.dst AS reached, e.type, e.weight
+           FROM json_each(?) AS o CROSS JOIN edges e ON e.src = o.value WHERE e.type <> 'contradicts' LIMIT ${STEPS_READ})
+         UNION ALL
+         SELECT * FROM (
+           SELECT e.dst, e.src, e.type, e.weight
+           FROM json_each(?) AS o CROSS JOIN edges e ON e.dst = o.value WHERE e.type <> 'contradicts' LIMIT ${STEPS_READ})
+       ), numbered AS (
+         SELECT origin, reached, step.type, weight,
+           row_number() OVER (PARTITION BY origin ORDER BY weight DESC, reached, step.type) AS place
+         FROM step CROSS JOIN memories m ON m.seq = reached CROSS JOIN memory_dynamics d ON d.seq = reached
+         WHERE ${filter.sql}
+       )
+       SELECT origin, reached, type, weight FROM numbered WHERE place <= ? ORDER BY origin, place`,
+    )
+    .all(numbers, numbers, ...filter.parameters, perOrigin) as Step[];
+}
+
+/** What ranking needs to know of a memory besides the query. */
+export interface RankingRow {
+  readonly seq: number;
+  readonly id: string;
+  readonly salience: number;
+  readonly salienceAt: number;
+  readonly decayLambda: number;
+  readonly lastSeenAt: number;
+}
+
+/** In ascending order of number; unknown numbers are left out. */
+export function readRankingRows(store: Store, seqs: readonly number[]): RankingRow[] {
+  return store
+    .prepare(
+      `SELECT d.seq, m.id, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS decayLambda, d.last_seen_at AS lastSeenAt
+       FROM memory_dynamics d JOIN memories m ON m.seq = d.seq
+       WHERE d.seq IN (SELECT value FROM json_each(?)) ORDER BY d.seq`,
+    )
+    .all(JSON.stringify(seqs)) as RankingRow[];
+}
+
+/** The numbers of users by id; unknown ids are left out. */
+export function userNumbers(store: Store, userIds: readonly string[]): number[] {
+  const rows = store
+    .prepare('SELECT user_no AS userNo FROM users WHERE user_id IN (SELECT value FROM json_each(?)) ORDER BY user_no')
+    .all(JSON.stringify(userIds)) as { userNo: number }[];
+  return rows.map((row) => row.userNo);
+}

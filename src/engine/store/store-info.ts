@@ -1,0 +1,23 @@
+import { randomBytes } from 'node:crypto';
+import type { Store } from './open-store.ts';
+
+/** Small facts about the file itself: its name for tokens, when each schedule last ran. */
+
+export function findInfo(store: Store, key: string): string | undefined {
+  return (store.prepare('SELECT value FROM store_info WHERE key = ?').get(key) as { value: string } | undefined)?.value;
+}
+
+export function putInfo(store: Store, key: string, value: string): void {
+  store
+    .prepare('INSERT INTO store_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value')
+    .run(key, value);
+}
+
+/** Eight hex digits that tell one tenant's tokens from another's. Call inside a write. */
+export function ensureStoreId(store: Store): string {
+  const found = findInfo(store, 'store_id');
+  if (found !== undefined) return found;
+  const made = randomBytes(4).toString('hex');
+  putInfo(store, 'store_id', made);
+  return made;
+}

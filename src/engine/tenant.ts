@@ -1,0 +1,209 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import fs from 'node:fs';
+import { v7 as uuidv7 } from 'uuid';
+import type { Config } from './config.ts';
+import type { Tenant } from './engine.ts';
+import { EngineError } from './errors.ts';
+import { addReceipts, EMPTY_RECEIPT } from './ingest/erase.ts';
+import { walBytes } from './ingest/maintain.ts';
+import type { RecallEffects } from './ingest/reinforce.ts';
+import { decodeToken } from './ingest/token.ts';
+import type { Metrics } from './metrics.ts';
+import type { OpenTenant } from './open-tenant.ts';
+import type { Clock, Embedder, JobDispatcher, Logger } from './ports.ts';
+import type { QueryEmbedder } from './retrieve/query-embedder.ts';
+import { retrieve } from './retrieve/retrieve.ts';
+import { countWaypoints, listLinks } from './store/edges.ts';
+import { countJobs, countUnfinishedBetween, getJob, listJobs, oldestWaitingAt } from './store/jobs.ts';
+import {
+  countByState,
+  findSeqs,
+  getMemoryRow,
+  listMemories,
+  readMemories,
+  sectorStats,
+  toMemory,
+} from './store/memories.ts';
+import { listRevisions } from './store/revisions.ts';
+import { countVectors } from './store/vectors.ts';
+import type { MemoryQuery, QueryResult } from './types.ts';
+import type { Writer } from './writer/writer.ts';
+
+export interface TenantOptions {
+  readonly id: string;
+  readonly path: string;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  readonly embedder: Embedder | null;
+  readonly embedQuery: QueryEmbedder | null;
+  /** The reader's connection; asked for at each use, as the pool may have closed it. */
+  readonly open: () => OpenTenant;
+  readonly writer: Writer;
+  readonly dispatcher: JobDispatcher;
+  readonly recalls: RecallBuffer;
+}
+
+/** Collects what recalls owe, so that reading never waits for a write. */
+export interface RecallBuffer {
+  add(path: string, effects: RecallEffects): void;
+}
+
+const DELETE_SLICE = 100;
+const POLL_MIN_MS = 4;
+const POLL_MAX_MS = 50;
+
+/** Reads on this thread's own connection, writes through the writer. */
+export function createTenant(options: TenantOptions): Tenant {
+  const { path, config, clock, metrics, writer, dispatcher } = options;
+  const store = () => options.open().store;
+  const now = () => clock.now();
+
+  return {
+    id: options.id,
+
+    async addMemories(items, addOptions = {}) {
+      const reply = await writer.write(path, 'addMemories', { items, options: addOptions });
+      if (!reply.replayed) {
+        for (const { kind } of reply.outcomes) metrics.adds.inc({ outcome: kind });
+        if (reply.token !== null) dispatcher.dispatch(path, 'encode');
+      }
+      return reply;
+    },
+
+    async patchMemory(id, patch, { ifVersion } = {}) {
+      const memory = await writer.write(path, 'patchMemory', { id, patch, ifVersion });
+      dispatcher.dispatch(path, 'encode');
+      return memory;
+    },
+
+    async deleteMemory(id) {
+      const receipt = await writer.write(path, 'deleteMemory', { id });
+      dispatcher.dispatch(path, 'link');
+      return receipt;
+    },
+
+    async deleteMemories(filter) {
+      if (Object.entries(filter).every(saysNothing)) {
+        throw new EngineError('invalid', 'a delete needs a filter: user_id, session_id or tags');
+      }
+      let receipt = EMPTY_RECEIPT;
+      for (;;) {
+        const slice = await writer.write(path, 'deleteMatching', { filter, limit: DELETE_SLICE });
+        receipt = addReceipts(receipt, slice);
+        if (slice.memories < DELETE_SLICE) break;
+      }
+      dispatcher.dispatch(path, 'link');
+      return receipt;
+    },
+
+    reinforceMemory: (id, boost) => writer.write(path, 'reinforceMemory', { id, boost }),
+
+    getMemory: (id) => toMemory(getMemoryRow(store(), id, now()), now()),
+    listMemories: (filter, page) => listMemories(store(), filter, page, now()),
+    listRevisions: (id) => listRevisions(store(), getMemoryRow(store(), id, now()).seq),
+    listLinks: (id) => listLinks(store(), getMemoryRow(store(), id, now()).seq),
+    sectorStats: () => sectorStats(store(), now()),
+
+    query: runQuery,
+
+    stats() {
+      const current = store();
+      return current.read(() => {
+        const byState = countByState(current);
+        return {
+          memories: byState.queued + byState.ready + byState.failed,
+          byState,
+          vectors: countVectors(current),
+          waypoints: countWaypoints(current),
+          jobs: countJobs(current),
+          databaseBytes: fs.statSync(path).size,
+          walBytes: walBytes(path),
+        };
+      });
+    },
+
+    getJob: (id) => getJob(store(), id),
+    listJobs(filter) {
+      const counts = countJobs(store());
+      const total =
+        filter.state === undefined ? Object.values(counts).reduce((sum, n) => sum + n, 0) : counts[filter.state];
+      return { items: listJobs(store(), filter), total };
+    },
+    countJobs: () => countJobs(store()),
+    oldestWaitingJobAt: () => oldestWaitingAt(store()),
+
+    async retryJob(id) {
+      const job = await writer.write(path, 'retryJob', { id });
+      dispatcher.dispatch(path, 'encode');
+      return job;
+    },
+    async cancelJob(id) {
+      const job = await writer.write(path, 'cancelJob', { id });
+      metrics.finishedJobs.inc({ state: 'cancelled' });
+      return job;
+    },
+    discardJob: (id) => writer.write(path, 'discardJob', { id }),
+
+    async waitFor(token, timeoutMs, signal) {
+      const { first, last } = decodeToken(token, options.open().storeId);
+      const deadline = performance.now() + timeoutMs;
+      for (let pollMs = POLL_MIN_MS; ; pollMs = Math.min(POLL_MAX_MS, pollMs * 1.5)) {
+        if (countUnfinishedBetween(store(), first, last) === 0) return true;
+        const leftMs = deadline - performance.now();
+        if (leftMs <= 0 || signal?.aborted) return false;
+        await pause(Math.min(pollMs, leftMs), undefined, signal ? { signal } : {}).catch(() => {});
+      }
+    },
+  };
+
+  async function runQuery(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult> {
+    const end = metrics.queries.startTimer({ profile: query.profile ?? 'composite' });
+    const { space } = options.open();
+    const result = await retrieve(
+      {
+        get store() {
+          return options.open().store;
+        },
+        get index() {
+          return options.open().index;
+        },
+        embedder: options.embedder,
+        modelNo: space?.modelNo ?? null,
+        embedQuery: options.embedQuery ?? (async () => null),
+        clock,
+        newId: uuidv7,
+        readMemories,
+      },
+      { ...query, minScore: query.minScore ?? config.OM_MIN_SCORE },
+      signal,
+    );
+    if (result.degraded) metrics.degradedQueries.inc();
+    if (query.reinforce ?? config.OM_DECAY_REINFORCE_ON_QUERY) owe(result);
+    end();
+    return result;
+  }
+
+  /** Notes what this recall owes the memories it returned and the waypoints it walked. */
+  function owe(result: QueryResult): void {
+    if (result.hits.length === 0) return;
+    const ids = new Set(result.hits.flatMap((hit) => hit.path));
+    const seqs = findSeqs(store(), [...ids]);
+    const numbers = (path: readonly string[]) => path.map((id) => seqs.get(id)).filter((seq) => seq !== undefined);
+    const paths = result.hits.map((hit) => numbers(hit.path));
+    options.recalls.add(path, {
+      memories: paths.map((steps) => steps.at(-1)).filter((seq) => seq !== undefined),
+      waypoints: paths.flatMap((steps) =>
+        steps.slice(1).map((to, hop): [number, number] => [steps[hop] as number, to]),
+      ),
+      at: now(),
+    });
+  }
+}
+
+/** A condition that every memory meets: a delete by nothing else would empty the tenant. */
+function saysNothing([name, condition]: [string, unknown]): boolean {
+  if (condition === undefined) return true;
+  return (name === 'tags' || name === 'metadata') && Object.keys(condition as object).length === 0;
+}

@@ -1,0 +1,13 @@
+import { createHash } from 'node:crypto';
+import { hasLongMarkRun, isAscii } from './words.ts';
+
+/**
+ * Names a text for exact duplicates: two texts share it if they differ at most in how accents are encoded (NFC) and in the
+ * amount and kind of white space. Case, punctuation and compatibility forms (ﬁ, ①) still count. A text with more than 30
+ * combining marks in a row is hashed as it is, because NFC would take quadratic time.
+ * @returns the first 16 bytes of a SHA-256
+ */
+export function contentHash(content: string): Buffer {
+  const composed = isAscii(content) || hasLongMarkRun(content) ? content : content.normalize('NFC');
+  return createHash('sha256').update(composed.replace(/\s+/g, ' ').trim(), 'utf8').digest().subarray(0, 16);
+}

@@ -1,0 +1,25 @@
+import type { Config } from '../config.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Clock } from '../ports.ts';
+import type { TenantPool } from '../store/tenant-pool.ts';
+import { createGroupRunner } from './group-runner.ts';
+import { createGroupingWriter } from './grouping-writer.ts';
+import type { Writer } from './writer.ts';
+
+/** Commits on the calling thread: for the command line, for workers and for tests with a clock of their own. */
+export function createInlineWriter(options: {
+  pool: TenantPool;
+  config: Config;
+  clock: Clock;
+  metrics: Metrics;
+}): Writer {
+  const commit = createGroupRunner(options);
+  return createGroupingWriter(
+    {
+      commit: async (groups) => groups.map(commit),
+      evict: async (path) => options.pool.evict(path),
+      close: async () => options.pool.close(),
+    },
+    options.metrics,
+  );
+}

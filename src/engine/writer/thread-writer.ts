@@ -1,0 +1,57 @@
+import { Worker } from 'node:worker_threads';
+import type { Config } from '../config.ts';
+import { EngineError } from '../errors.ts';
+import type { Metrics } from '../metrics.ts';
+import type { SpaceIdentity } from '../open-tenant.ts';
+import { createGroupingWriter } from './grouping-writer.ts';
+import type { GroupReply, Writer, WriteGroup } from './writer.ts';
+
+export interface WriterThreadData {
+  readonly config: Config;
+  readonly identity: SpaceIdentity | null;
+}
+
+export type WriterMessage =
+  | { readonly kind: 'commit'; readonly groups: readonly WriteGroup[] }
+  | { readonly kind: 'evict'; readonly path: string }
+  | { readonly kind: 'close' };
+
+/**
+ * Commits on a thread of its own, so that an fsync or a wait for the lock never holds up the event loop that serves requests.
+ * Messages are answered in order, one at a time.
+ */
+export function createThreadWriter({ config, identity, metrics }: WriterThreadData & { metrics: Metrics }): Writer {
+  const thread = new Worker(new URL(`./writer-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
+    workerData: { config, identity } satisfies WriterThreadData,
+    name: 'cairn-writer',
+  });
+  const waiting: { resolve: (reply: unknown) => void; reject: (error: Error) => void }[] = [];
+  let dead: EngineError | undefined;
+  const fail = (cause: unknown) => {
+    dead ??= new EngineError('unavailable', 'the writer thread ended', { cause });
+    for (const request of waiting.splice(0)) request.reject(dead);
+  };
+  thread.on('message', (reply: unknown) => waiting.shift()?.resolve(reply));
+  thread.on('error', fail);
+  thread.on('exit', fail);
+
+  const ask = <T>(message: WriterMessage): Promise<T> =>
+    dead
+      ? Promise.reject(dead)
+      : new Promise<T>((resolve, reject) => {
+          waiting.push({ resolve: resolve as (reply: unknown) => void, reject });
+          thread.postMessage(message);
+        });
+
+  return createGroupingWriter(
+    {
+      commit: (groups) => ask<readonly GroupReply[]>({ kind: 'commit', groups }),
+      evict: (path) => ask<void>({ kind: 'evict', path }),
+      async close() {
+        if (!dead) await ask<void>({ kind: 'close' });
+        await thread.terminate();
+      },
+    },
+    metrics,
+  );
+}

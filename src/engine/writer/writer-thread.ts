@@ -1,0 +1,33 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { assert } from '../errors.ts';
+import { openTenant } from '../open-tenant.ts';
+import { systemClock } from '../ports.ts';
+import { createTenantPool } from '../store/tenant-pool.ts';
+import { createGroupRunner } from './group-runner.ts';
+import type { WriterMessage, WriterThreadData } from './thread-writer.ts';
+
+/** The writer thread: the only connection that acknowledges writes of this process. */
+const { config, identity } = workerData as WriterThreadData;
+const port = parentPort;
+assert(port !== null, 'the writer thread has a parent');
+
+const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
+  openTenant(path, { role: 'acknowledger', identity, now: systemClock.now() }),
+);
+const commit = createGroupRunner({ pool, config, clock: systemClock });
+
+port.on('message', (message: WriterMessage) => {
+  switch (message.kind) {
+    case 'commit':
+      port.postMessage(message.groups.map(commit));
+      return;
+    case 'evict':
+      pool.evict(message.path);
+      port.postMessage(undefined);
+      return;
+    case 'close':
+      pool.close();
+      port.postMessage(undefined);
+      return;
+  }
+});

@@ -1,0 +1,54 @@
+import { startApi } from './api/start.ts';
+import { readConfig, type Config } from './engine/config.ts';
+import { openEngine } from './engine/open-engine.ts';
+import { createMetrics } from './engine/metrics.ts';
+import { silentLogger, type Logger } from './engine/ports.ts';
+import { acquireInstanceLock } from './engine/store/instance-lock.ts';
+import { createLogger, endOnSignals } from './process.ts';
+import { startEmbeddedWorker } from './workers/embedded.ts';
+
+export interface RunningService {
+  readonly url: string;
+  /** Readiness turns 503, requests in flight are answered, steps are finished or handed back, the log is moved into the database. */
+  stop(): Promise<void>;
+  /** Settles if the worker thread dies. */
+  readonly died: Promise<Error>;
+}
+
+/** The API and the workers in one process; nothing else is needed. One such process may serve a data folder. */
+export async function startService(config: Config, logger: Logger = silentLogger): Promise<RunningService> {
+  const lock = acquireInstanceLock(config.paths.lock);
+  try {
+    const metrics = createMetrics();
+    metrics.watchProcess();
+    const worker = startEmbeddedWorker(config, logger);
+    const engine = await openEngine({ config, logger, metrics, dispatcher: worker.dispatcher, writer: 'thread' });
+    const api = await startApi({ engine, metricsText: () => worker.metricsText(metrics.registry) });
+    return {
+      url: api.url,
+      died: worker.died,
+      async stop() {
+        await api.stop();
+        await worker.drain();
+        await engine.close();
+        lock.release();
+      },
+    };
+  } catch (error) {
+    lock.release();
+    throw error;
+  }
+}
+
+/** `npm start`. */
+export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
+  const config = readConfig(environment);
+  const logger = createLogger(config);
+  const service = await startService(config, logger);
+  const end = endOnSignals(config, logger, () => service.stop());
+  void service.died.then((error) => {
+    logger.error({ error: error.message }, 'worker_died');
+    end('worker died', 1);
+  });
+  logger.info({ url: service.url, embeddings: config.OM_EMBEDDINGS, open: config.OM_API_KEY === undefined }, 'ready');
+}

@@ -1,0 +1,69 @@
+import { expect, test } from 'vitest';
+import { startApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const settings = { OM_EMBEDDINGS: 'none' };
+const key = (value: string) => ({ 'idempotency-key': value });
+
+test('a hundred equal requests at once make one memory and a hundred equal replies', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  // Each would be a memory of its own without the key: equal times are compared only where they were given.
+  const body = { content: 'said once', external_id: 'e1' };
+  const replies = await Promise.all(
+    Array.from({ length: 100 }, () => api.request('POST', '/memory/add', { body, headers: key('parallel') })),
+  );
+  expect(new Set(replies.map(({ status, text }) => `${status} ${text}`)).size).toBe(1);
+  expect(replies[0]!.status).toBe(202);
+  expect(replies.filter(({ headers }) => headers.get('idempotent-replayed') === 'true')).toHaveLength(99);
+  expect((await api.request('GET', '/memory/all')).body.items).toHaveLength(1);
+});
+
+test('the same key with another body, or on another route, is another matter', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const first = await api.request('POST', '/memory/add', { body: { content: 'a' }, headers: key('k') });
+  const other = await api.request('POST', '/memory/add', { body: { content: 'b' }, headers: key('k') });
+  expect([other.status, other.body.code]).toEqual([422, 'unprocessable']);
+  const blank = await api.request('POST', '/memory/add', { body: '{ "content": "a" }', headers: key('k') });
+  expect(blank.status).toBe(422);
+  const items = { items: [{ content: 'c' }, { content: '' }] };
+  const batch = await api.request('POST', '/memory/add/batch', { body: items, headers: key('k') });
+  expect(batch.status).toBe(202);
+  const again = await api.request('POST', '/memory/add/batch', { body: items, headers: key('k') });
+  expect(again.text).toBe(batch.text);
+  const contents = (await api.request('GET', '/memory/all')).body.items.map(({ content }) => content);
+  expect(contents).toEqual(['c', 'a']);
+  expect(first.status).toBe(202);
+});
+
+test('a refused request keeps nothing under its key', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  expect((await api.request('POST', '/memory/add', { body: { content: '' }, headers: key('k') })).status).toBe(400);
+  expect((await api.request('POST', '/memory/add', { body: { content: 'now right' }, headers: key('k') })).status).toBe(
+    202,
+  );
+});
+
+test('a kept reply outlives a restart, and never brings back what was deleted', async () => {
+  const folder = tempFolder();
+  const body = { content: 'kept' };
+  const first = await startApi({ folder, settings });
+  const reply = await first.request('POST', '/memory/add', { body, headers: key('restart') });
+  await first.stop();
+  await using second = await startApi({ folder, settings });
+  const again = await second.request('POST', '/memory/add', { body, headers: key('restart') });
+  expect([again.status, again.text]).toEqual([202, reply.text]);
+  await second.request('DELETE', `/memory/${reply.body.id}`);
+  const late = await second.request('POST', '/memory/add', { body, headers: key('restart') });
+  expect([late.status, late.body.code]).toEqual([409, 'conflict']);
+  expect((await second.request('GET', '/memory/all')).body.items).toEqual([]);
+});
+
+test('a key is 1 to 255 visible ASCII characters', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const statusOf = async (value: string) =>
+    (await api.request('POST', '/memory/add', { body: { content: `key of ${value.length}` }, headers: key(value) }))
+      .status;
+  expect(await statusOf('~'.repeat(255))).toBe(202);
+  for (const value of ['~'.repeat(256), '', 'a b', 'é', 'a\tb'])
+    expect([value, await statusOf(value)]).toEqual([value, 400]);
+});

@@ -1,0 +1,73 @@
+import { Readable } from 'node:stream';
+import fc from 'fast-check';
+import { describe, expect, test } from 'vitest';
+import type { Line } from '../../src/api/lines.ts';
+import { linesOf } from '../../src/api/lines.ts';
+
+async function read(chunks: readonly Buffer[], maxBytes = 1024): Promise<Line[]> {
+  const lines: Line[] = [];
+  for await (const batch of linesOf(Readable.from(chunks, { objectMode: false }), { maxBytes })) lines.push(...batch);
+  return lines;
+}
+
+/** Cuts bytes anywhere, also inside a character. */
+function cut(bytes: Buffer, cuts: readonly number[]): Buffer[] {
+  const at = [0, ...cuts.map((part) => Math.floor(part * bytes.length)).sort((a, b) => a - b), bytes.length];
+  return at.slice(1).map((end, index) => bytes.subarray(at[index], end));
+}
+
+describe('lines', () => {
+  test('are the same however the stream was cut', () =>
+    fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.string({ unit: 'binary' }).filter((line) => !line.includes('\n'))),
+        fc.array(fc.double({ min: 0, max: 1, noNaN: true }), { maxLength: 8 }),
+        async (texts, cuts) => {
+          const whole = await read([Buffer.from(texts.join('\n'))]);
+          const expected = texts
+            .map((line, index) => ({ number: index + 1, bytes: Buffer.from(line) }))
+            .filter(({ bytes }) => !bytes.every((byte) => byte === 32 || byte === 13));
+          expect(whole).toEqual(expected);
+          expect(await read(cut(Buffer.from(texts.join('\n')), cuts))).toEqual(whole);
+        },
+      ),
+    ));
+
+  test('blank ones are counted and left out', async () => {
+    const lines = await read([Buffer.from('a\n\r\n  \nb\n')]);
+    expect(lines.map(({ number, bytes }) => [number, bytes?.toString()])).toEqual([
+      [1, 'a'],
+      [4, 'b'],
+    ]);
+  });
+
+  test('one over the limit is named and spares the others, wherever it was cut', async () => {
+    const text = Buffer.from(`${'a'.repeat(10)}\n${'b'.repeat(11)}\nc\n${'d'.repeat(30)}`);
+    for (const size of [1, 3, 11, 100]) {
+      const chunks = Array.from({ length: Math.ceil(text.length / size) }, (_, index) =>
+        text.subarray(index * size, (index + 1) * size),
+      );
+      const lines = await read(chunks, 10);
+      expect(lines.map(({ number, bytes }) => [number, bytes?.toString() ?? null])).toEqual([
+        [1, 'a'.repeat(10)],
+        [2, null],
+        [3, 'c'],
+        [4, null],
+      ]);
+    }
+  });
+
+  test('an upload that breaks off never yields its unfinished line', async () => {
+    const broken = new Readable({ read() {} });
+    broken.push('{"content":"whole"}\n{"content":"ha');
+    const seen: (string | undefined)[] = [];
+    const reading = (async () => {
+      for await (const batch of linesOf(broken, { maxBytes: 100 })) {
+        seen.push(...batch.map(({ bytes }) => bytes?.toString()));
+        broken.destroy(new Error('aborted'));
+      }
+    })();
+    await expect(reading).rejects.toThrow('aborted');
+    expect(seen).toEqual(['{"content":"whole"}']);
+  });
+});

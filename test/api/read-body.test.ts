@@ -1,0 +1,82 @@
+import type { IncomingMessage } from 'node:http';
+import { PassThrough } from 'node:stream';
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { mediaTypeOf, parseJson, readBytes } from '../../src/api/read-body.ts';
+
+function upload(headers: Record<string, string> = {}): PassThrough & IncomingMessage {
+  return Object.assign(new PassThrough(), { headers }) as unknown as PassThrough & IncomingMessage;
+}
+
+describe('a body', () => {
+  beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
+  afterEach(() => void vi.useRealTimers());
+
+  test('of exactly the limit is read, one byte more is refused', async () => {
+    const exact = upload();
+    exact.write('12345');
+    exact.end('67890');
+    expect((await readBytes(exact, 10, 1000)).toString()).toBe('1234567890');
+    const over = upload();
+    over.end('12345678901');
+    await expect(readBytes(over, 10, 1000)).rejects.toMatchObject({ code: 'too_large' });
+  });
+
+  test('that says it is too large is refused before a byte of it came', async () => {
+    await expect(readBytes(upload({ 'content-length': '11' }), 10, 1000)).rejects.toMatchObject({ code: 'too_large' });
+  });
+
+  test('that trickles is given up when its time is over', async () => {
+    const slow = upload();
+    const reading = readBytes(slow, 10, 1000);
+    slow.write('{');
+    const refused = expect(reading).rejects.toMatchObject({ code: 'invalid', message: expect.stringContaining('1 s') });
+    await vi.advanceTimersByTimeAsync(1000);
+    await refused;
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('that breaks off is refused and leaves no timer', async () => {
+    const broken = upload();
+    const reading = readBytes(broken, 10, 1000);
+    broken.destroy();
+    await expect(reading).rejects.toMatchObject({ code: 'invalid' });
+    expect(vi.getTimerCount()).toBe(0);
+  });
+
+  test('that is no UTF-8 or no JSON is refused without a word of it', () => {
+    for (const bytes of [
+      Buffer.from([0x22, 0xff, 0x22]),
+      Buffer.from('{"canary'),
+      Buffer.from(''),
+      Buffer.from('\ufeff{'),
+    ]) {
+      expect(() => parseJson(bytes)).toThrow(expect.objectContaining({ code: 'invalid' }));
+      expect(() => parseJson(bytes)).not.toThrow(/canary/);
+    }
+  });
+});
+
+describe('a content type', () => {
+  test.each([
+    ['application/json', 'application/json'],
+    ['Application/JSON; charset=UTF-8', 'application/json'],
+    ['application/json;charset="utf8"', 'application/json'],
+    ['application/x-ndjson', 'application/x-ndjson'],
+  ])('%s is %s', (header, mediaType) => {
+    expect(mediaTypeOf(upload({ 'content-type': header }))).toBe(mediaType);
+  });
+
+  test.each(['application/json; charset=utf-16', 'application/json; charset=iso-8859-1', 'json', 'a/b/c', ''])(
+    '%s is not supported',
+    (header) => {
+      expect(() => mediaTypeOf(upload({ 'content-type': header }))).toThrow(
+        expect.objectContaining({ code: 'unsupported' }),
+      );
+    },
+  );
+
+  test('with a content encoding is not supported', () => {
+    const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' };
+    expect(() => mediaTypeOf(upload(headers))).toThrow(expect.objectContaining({ code: 'unsupported' }));
+  });
+});

@@ -1,0 +1,153 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import ts from 'typescript';
+import { describe, expect, test } from 'vitest';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+
+interface Module {
+  /** From the repository's root, with forward slashes. */
+  readonly file: string;
+  /** Packages by name, files of the repository as `file`. */
+  readonly imports: readonly string[];
+  readonly readsEnvironment: boolean;
+  /** TypeScript files it names outside of imports, which the compiled package would look for in vain. */
+  readonly namedSources: readonly string[];
+}
+
+const modules = fs
+  .readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => readModule(path.posix.join('src', name.split(path.sep).join('/'))));
+const engine = modules.filter(({ file }) => file.startsWith('src/engine/'));
+
+/** What a module imports in any way: `import`, `import type`, `export from` and `import()`. */
+function readModule(file: string, source = fs.readFileSync(path.join(ROOT, file), 'utf8')): Module {
+  const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
+  const imports: string[] = [];
+  const namedSources: string[] = [];
+  let readsEnvironment = false;
+  const visit = (node: ts.Node): void => {
+    if (ts.isPropertyAccessExpression(node) && node.getText(tree).replace(/\s/g, '') === 'process.env')
+      readsEnvironment = true;
+    if (ts.isImportDeclaration(node) && /\benv\b/.test(node.importClause?.getText(tree) ?? '')) readsEnvironment = true;
+    if (ts.isStringLiteralLike(node)) {
+      if (isImportSpecifier(node)) imports.push(resolveImport(file, node.text));
+      else if (/^\.{1,2}\/.*\.ts$/.test(node.text)) namedSources.push(node.text);
+    }
+    ts.forEachChild(node, visit);
+  };
+  visit(tree);
+  return { file, imports, readsEnvironment, namedSources };
+}
+
+function isImportSpecifier(node: ts.StringLiteralLike): boolean {
+  const { parent } = node;
+  if (ts.isImportDeclaration(parent) || ts.isExportDeclaration(parent)) return true;
+  if (ts.isLiteralTypeNode(parent)) return ts.isImportTypeNode(parent.parent);
+  return ts.isCallExpression(parent) && parent.expression.kind === ts.SyntaxKind.ImportKeyword;
+}
+
+function resolveImport(file: string, specifier: string): string {
+  if (specifier.startsWith('.')) return path.posix.join(path.posix.dirname(file), specifier);
+  return specifier.split('/', specifier.startsWith('@') ? 2 : 1).join('/');
+}
+
+/** `file → import` for every import that a rule forbids. */
+function violations(among: readonly Module[], isForbidden: (imported: string, module: Module) => boolean): string[] {
+  return among.flatMap((module) =>
+    module.imports
+      .filter((imported) => isForbidden(imported, module))
+      .map((imported) => `${module.file} → ${imported}`),
+  );
+}
+
+test('imports of every kind are seen', () => {
+  const source = `
+    import a from './a.ts'; import type { B } from '../b.ts'; export * from './c.ts';
+    const d = await import('./d.ts'); type E = import('./e.ts').E; import '@scope/name/deep'; import 'node:fs';
+    new Worker(new URL('./worker.ts', import.meta.url)); // './comment.ts' process.env`;
+  expect(readModule('src/x/y.ts', source)).toEqual({
+    file: 'src/x/y.ts',
+    imports: ['src/x/a.ts', 'src/b.ts', 'src/x/c.ts', 'src/x/d.ts', 'src/x/e.ts', '@scope/name', 'node:fs'],
+    readsEnvironment: false,
+    namedSources: ['./worker.ts'],
+  });
+  expect(readModule('src/x.ts', 'f(process.env)').readsEnvironment).toBe(true);
+  expect(readModule('src/x.ts', "import { env } from 'node:process'").readsEnvironment).toBe(true);
+  expect(engine.length).toBeGreaterThan(10);
+});
+
+describe('layers', () => {
+  test('the engine imports neither the API, the workers nor the command line', () => {
+    expect(violations(engine, (name) => name.startsWith('src/') && !name.startsWith('src/engine/'))).toEqual([]);
+  });
+
+  test('the API and the workers never import each other', () => {
+    const inFolder = (folder: string) => modules.filter(({ file }) => file.startsWith(folder));
+    expect(violations(inFolder('src/api/'), (name) => name.startsWith('src/workers/'))).toEqual([]);
+    expect(violations(inFolder('src/workers/'), (name) => name.startsWith('src/api/'))).toEqual([]);
+  });
+
+  test('inside the engine only open-engine.ts, open-tenant.ts and adapters name an adapter', () => {
+    const mayName = (file: string) =>
+      /^src\/engine\/open-(engine|tenant)\.ts$/.test(file) || file.startsWith('src/engine/adapters/');
+    expect(violations(engine, (name, { file }) => name.startsWith('src/engine/adapters/') && !mayName(file))).toEqual(
+      [],
+    );
+  });
+
+  test('the core of the engine knows no web framework, no queue and no SDK', () => {
+    const core = engine.filter(({ file }) => !file.startsWith('src/engine/adapters/'));
+    const foreign = new Set(['express', 'cors', 'bullmq', 'ioredis', 'openai', 'commander']);
+    expect(violations(core, (name) => foreign.has(name))).toEqual([]);
+  });
+
+  test('only entry points read the environment', () => {
+    const isEntryPoint = (file: string) => /^src\/(\w+\/)?main\.ts$/.test(file) || file.startsWith('src/cli/');
+    expect(modules.filter(({ file, readsEnvironment }) => readsEnvironment && !isEntryPoint(file))).toEqual([]);
+  });
+
+  test('every package that is imported is a dependency', () => {
+    const { dependencies } = JSON.parse(fs.readFileSync(path.join(ROOT, 'package.json'), 'utf8')) as {
+      dependencies: Record<string, string>;
+    };
+    const isKnown = (name: string) => name.startsWith('src/') || name.startsWith('node:') || name in dependencies;
+    expect(violations(modules, (name) => !isKnown(name))).toEqual([]);
+  });
+
+  // Instead: `./thread${path.extname(import.meta.filename)}`, which is .js once compiled.
+  test('no source file is named as a string, since a published package has compiled ones', () => {
+    expect(modules.filter(({ namedSources }) => namedSources.length > 0)).toEqual([]);
+  });
+});
+
+describe.skipIf(!fs.existsSync(path.join(ROOT, '.git')))('the repository', () => {
+  test('no file names a path of the machine it was written on', () => {
+    const list = execFileSync('git', ['ls-files', '-z', '--cached', '--others', '--exclude-standard'], { cwd: ROOT });
+    const files = list
+      .toString()
+      .split('\0')
+      .filter((name) => name !== '' && fs.existsSync(path.join(ROOT, name)));
+    expect(files).toContain('package.json');
+    const named = files.flatMap((name) => {
+      const found = findMachinePath(fs.readFileSync(path.join(ROOT, name), 'latin1'));
+      return found === undefined ? [] : [`${name}: ${found}`];
+    });
+    expect(named).toEqual([]);
+  });
+
+  test.each(['home', 'Users'])('a folder of a person under %s is found', (folder) => {
+    expect(findMachinePath(`see ${['', folder, 'somebody', 'notes'].join('/')}`)).toBeDefined();
+    expect(findMachinePath('see https://example.org/home/page and /usr/bin/node')).toBeUndefined();
+  });
+});
+
+/** A person's folder, the folder of this checkout, or the home of whoever runs this. */
+function findMachinePath(contents: string): string | undefined {
+  const own = [ROOT, os.homedir()].filter((folder) => folder.split(path.sep).filter(Boolean).length > 1);
+  const person = /(?<![\w.-])(?:[/](?:home|Users)[/](?!node[/])[\w.-]+[/]|[/]root[/]|[A-Z]:\\+Users\\+\w)/;
+  return own.find((folder) => contents.includes(folder)) ?? person.exec(contents)?.[0];
+}

@@ -1,0 +1,231 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { parseEnv } from 'node:util';
+import { describe, expect, test } from 'vitest';
+import { isLoopback, readConfig, settingsSchema } from '../../src/engine/config.ts';
+import { EngineError } from '../../src/engine/errors.ts';
+
+type Name = keyof typeof settingsSchema.shape;
+const NAMES = Object.keys(settingsSchema.shape) as Name[];
+
+/** Smallest and largest value allowed. */
+const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
+  OM_PORT: [0, 65_535],
+  OM_ADD_WAIT_MS: [0, 60_000],
+  OM_VEC_DIM: [64, 4096],
+  OM_EMBED_TIMEOUT_MS: [100, 600_000],
+  OM_EMBED_DELAY_MS: [0, 60_000],
+  OM_EMBED_BATCH_TEXTS: [1, 2048],
+  OM_EMBED_BATCH_TOKENS: [512, 300_000],
+  OM_EMBED_LINGER_MS: [0, 1000],
+  OM_EMBED_CONCURRENCY: [1, 64],
+  OM_QUERY_EMBED_TIMEOUT_MS: [10, 60_000],
+  OM_MIN_SCORE: [0, 1],
+  OM_DECAY_LAMBDA: [0, 10],
+  OM_DECAY_INTERVAL_MINUTES: [1, 525_600],
+  OM_ARCHIVE_BELOW: [0, 1],
+  OM_JOB_ATTEMPTS: [1, 100],
+  OM_JOB_RETENTION_HOURS: [1, 8760],
+  OM_LEASE_MS: [500, 600_000],
+  OM_SHUTDOWN_MS: [100, 300_000],
+  OM_OPEN_TENANTS: [1, 10_000],
+  OM_MAX_BACKLOG: [1, 100_000_000],
+};
+const FRACTIONS: readonly Name[] = ['OM_MIN_SCORE', 'OM_DECAY_LAMBDA', 'OM_ARCHIVE_BELOW'];
+const bounds = Object.entries(BOUNDS) as [Name, readonly [number, number]][];
+
+/** With words only, no cross-check looks at the dimensions. */
+function read(environment: Record<string, string | undefined>) {
+  return readConfig({ OM_EMBEDDINGS: 'none', ...environment });
+}
+
+function problemsOf(environment: Record<string, string | undefined>): readonly string[] {
+  try {
+    readConfig(environment);
+  } catch (error) {
+    expect(error).toBeInstanceOf(EngineError);
+    const { code, message, details } = error as EngineError;
+    expect(code).toBe('invalid');
+    for (const problem of details ?? []) expect(message).toContain(problem);
+    return details ?? [];
+  }
+  return [];
+}
+
+describe('defaults', () => {
+  test('.env.example lists every setting in the order of the schema, each under its description', () => {
+    const lines = fs.readFileSync(path.resolve(import.meta.dirname, '../../.env.example'), 'utf8').split('\n');
+    const listed = lines.flatMap((line, index) => {
+      const name = /^([A-Z_]+)=/.exec(line)?.[1];
+      return name === undefined ? [] : [[name, lines[index - 1]]];
+    });
+    expect(listed).toEqual(NAMES.map((name) => [name, `# ${settingsSchema.shape[name].description}`]));
+  });
+
+  test('.env.example taken as it is means the defaults', () => {
+    const example = parseEnv(fs.readFileSync(path.resolve(import.meta.dirname, '../../.env.example'), 'utf8'));
+    const config = readConfig({});
+    expect(readConfig(example)).toEqual(config);
+    for (const name of NAMES) expect(example[name], name).toBe(String(config[name] ?? ''));
+  });
+
+  test('an unset, empty or blank variable means the default; other variables mean nothing', () => {
+    const config = readConfig({});
+    expect(readConfig(Object.fromEntries(NAMES.map((name) => [name, ''])))).toEqual(config);
+    expect(readConfig(Object.fromEntries(NAMES.map((name) => [name, ' \t'])))).toEqual(config);
+    expect(readConfig({ OM_NO_SUCH_SETTING: 'x', PATH: 'y', OM_PORT: undefined })).toEqual(config);
+  });
+
+  test('they need no network, key or Redis, and listen on this machine only', () => {
+    expect(readConfig({})).toMatchObject({
+      OM_HOST: '127.0.0.1',
+      OM_PORT: 8080,
+      OM_EMBEDDINGS: 'synthetic',
+      OM_VEC_DIM: 768,
+      OM_PUBLIC_READS: false,
+    });
+    expect(readConfig({})).not.toHaveProperty('OM_API_KEY');
+  });
+
+  test('the settings cannot be changed afterwards', () => {
+    const config = readConfig({});
+    expect(() => Object.assign(config, { OM_PORT: 1 })).toThrow(TypeError);
+    expect(() => Object.assign(config.paths, { lock: 'x' })).toThrow(TypeError);
+  });
+});
+
+describe('values', () => {
+  test('every number has bounds that are tested here', () => {
+    const isNumber = (name: Name) => {
+      const field = settingsSchema.shape[name];
+      return typeof field.safeParse(String(field.parse(undefined) ?? 1)).data === 'number';
+    };
+    expect(NAMES.filter(isNumber)).toEqual(Object.keys(BOUNDS));
+  });
+
+  test.each(bounds)('%s takes its least and largest value and refuses one beyond', (name, [min, max]) => {
+    expect(read({ [name]: String(min) })[name]).toBe(min);
+    expect(read({ [name]: ` ${max} ` })[name]).toBe(max);
+    for (const wrong of [min - 1, max + 1, 'many', '1e999', 'NaN', '5 ms']) {
+      const [problem, ...others] = problemsOf({ OM_EMBEDDINGS: 'none', [name]: String(wrong) });
+      expect(problem).toContain(`${name}=${wrong}: `);
+      expect(others).toEqual([]);
+    }
+    expect(problemsOf({ [name]: String(max + 1) })[0]).toContain(`${min}..${max}`);
+    const half = String(min + 0.5);
+    if (FRACTIONS.includes(name)) expect(read({ [name]: half })[name]).toBe(min + 0.5);
+    else expect(problemsOf({ [name]: half })[0]).toContain(`${name}=${half}: `);
+  });
+
+  test('0 and false are values, not "unset"', () => {
+    const config = readConfig({
+      OM_PORT: '0',
+      OM_DECAY_LAMBDA: '0',
+      OM_EMBED_LINGER_MS: '0',
+      OM_DECAY_REINFORCE_ON_QUERY: 'false',
+    });
+    expect(config).toMatchObject({
+      OM_PORT: 0,
+      OM_DECAY_LAMBDA: 0,
+      OM_EMBED_LINGER_MS: 0,
+      OM_DECAY_REINFORCE_ON_QUERY: false,
+    });
+  });
+
+  test('a switch is true, false, 1 or 0', () => {
+    for (const name of ['OM_PUBLIC_READS', 'OM_DECAY_REINFORCE_ON_QUERY'] as const) {
+      for (const text of ['true', '1']) expect(readConfig({ [name]: text })[name]).toBe(true);
+      for (const text of ['false', '0']) expect(readConfig({ [name]: text })[name]).toBe(false);
+      for (const text of ['yes', 'TRUE', '2']) {
+        expect(problemsOf({ [name]: text })).toEqual([`${name}=${text}: expected true or false`]);
+      }
+    }
+  });
+
+  test('a choice names what is allowed', () => {
+    expect(problemsOf({ OM_EMBEDDINGS: 'magic' })[0]).toMatch(/^OM_EMBEDDINGS=magic: .*synthetic.*openai.*none/);
+    expect(problemsOf({ OM_LOG_LEVEL: 'loud' })[0]).toMatch(/^OM_LOG_LEVEL=loud: .*silent.*debug/);
+    expect(problemsOf({ OM_OPENAI_BASE_URL: 'not a url' })[0]).toMatch(/^OM_OPENAI_BASE_URL=\(hidden\): /);
+  });
+
+  test('several wrong settings are all named', () => {
+    const problems = problemsOf({ OM_PORT: '65536', OM_MIN_SCORE: '2', OM_LOG_LEVEL: 'loud', OM_API_KEY: 'short' });
+    expect(problems.map((problem) => problem.split('=')[0])).toEqual([
+      'OM_PORT',
+      'OM_API_KEY',
+      'OM_LOG_LEVEL',
+      'OM_MIN_SCORE',
+    ]);
+  });
+
+  test('a key is at least 8 characters long and never repeated', () => {
+    expect(readConfig({ OM_API_KEY: '12345678' }).OM_API_KEY).toBe('12345678');
+    expect(problemsOf({ OM_API_KEY: 'secret7' })).toEqual(['OM_API_KEY=(hidden): expected at least 8 characters']);
+    expect(problemsOf({ OM_PORT: 'x', OM_API_KEY: 'a long secret', OPENAI_API_KEY: 'sk-secret' }).join()).not.toMatch(
+      /secret/,
+    );
+  });
+
+  test('origins are split and trimmed', () => {
+    expect(readConfig({}).corsOrigins).toEqual([]);
+    expect(readConfig({ OM_CORS_ORIGINS: ' https://a.example , http://localhost:3000,' }).corsOrigins).toEqual([
+      'https://a.example',
+      'http://localhost:3000',
+    ]);
+  });
+});
+
+describe('settings that must agree', () => {
+  test('the offline embedder takes multiples of 256 dimensions', () => {
+    expect(readConfig({ OM_VEC_DIM: '256' }).OM_VEC_DIM).toBe(256);
+    expect(problemsOf({ OM_VEC_DIM: '384' })).toEqual([expect.stringMatching(/^OM_VEC_DIM=384: .*256/)]);
+  });
+
+  test('an index of vectors takes multiples of 8; words only take any', () => {
+    const openai = { OM_EMBEDDINGS: 'openai', OPENAI_API_KEY: 'key' };
+    expect(readConfig({ ...openai, OM_VEC_DIM: '1000' }).OM_VEC_DIM).toBe(1000);
+    expect(problemsOf({ ...openai, OM_VEC_DIM: '1001' })).toEqual([expect.stringMatching(/^OM_VEC_DIM=1001: .*8/)]);
+    expect(readConfig({ OM_EMBEDDINGS: 'none', OM_VEC_DIM: '1001' }).OM_VEC_DIM).toBe(1001);
+  });
+
+  test('api.openai.com needs a key, a server of one’s own does not', () => {
+    expect(problemsOf({ OM_EMBEDDINGS: 'openai' })).toEqual([expect.stringMatching(/^OPENAI_API_KEY is not set/)]);
+    expect(readConfig({ OM_EMBEDDINGS: 'openai', OPENAI_API_KEY: 'key' }).OPENAI_API_KEY).toBe('key');
+    const own = readConfig({ OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: 'http://localhost:11434/v1' });
+    expect(own.OPENAI_API_KEY).toBeUndefined();
+  });
+});
+
+describe('paths', () => {
+  const folder = path.resolve('some', 'folder');
+
+  test.each(['cairn.sqlite', 'cairn.sqlite3', 'cairn.db', 'cairn'])('all lie beside %s', (name) => {
+    expect(readConfig({ OM_DB_PATH: path.join('some', 'folder', name) }).paths).toEqual({
+      defaultTenant: path.join(folder, name),
+      control: path.join(folder, 'cairn.control.sqlite'),
+      tenants: path.join(folder, 'cairn.tenants'),
+      lock: path.join(folder, 'cairn.lock'),
+    });
+  });
+
+  test('two databases in one folder share no file', () => {
+    const one = Object.values(readConfig({ OM_DB_PATH: path.join(folder, 'one.sqlite') }).paths);
+    const two = Object.values(readConfig({ OM_DB_PATH: path.join(folder, 'two.sqlite') }).paths);
+    expect(new Set([...one, ...two]).size).toBe(one.length + two.length);
+  });
+});
+
+test.each([
+  ['127.0.0.1', true],
+  ['127.8.9.1', true],
+  ['localhost', true],
+  ['::1', true],
+  ['[::1]', true],
+  ['0.0.0.0', false],
+  ['::', false],
+  ['10.0.0.1', false],
+  ['127.0.0.1.example.org', false],
+  ['localhost.example.org', false],
+])('%s is a loopback address: %s', (host, expected) => {
+  expect(isLoopback(host)).toBe(expected);
+});

@@ -1,0 +1,446 @@
+import { describe, expect, test } from 'vitest';
+import { EngineError, isEngineError, type ErrorCode } from '../../../src/engine/errors.ts';
+import { encodeMemories } from '../../../src/engine/ingest/encode.ts';
+import { linkMemories } from '../../../src/engine/ingest/link.ts';
+import { recoverJobs, runDueSchedules } from '../../../src/engine/ingest/maintain.ts';
+import { backoffMs, retryOf } from '../../../src/engine/ingest/retry.ts';
+import { runBatch } from '../../../src/engine/ingest/run-batch.ts';
+import type { Embedder } from '../../../src/engine/ports.ts';
+import {
+  claimJobs,
+  claimSuspect,
+  CRASH_BUDGET,
+  failJob,
+  releaseJob,
+  type Claim,
+} from '../../../src/engine/store/jobs.ts';
+import {
+  dumpTables,
+  expectNoOrphans,
+  newMemory,
+  openTestEngine,
+  START,
+  type TestEngine,
+} from '../../support/engine-fixture.ts';
+
+const LEASE_MS = 15_000;
+const conflict = (error: unknown) => isEngineError(error, 'conflict');
+
+function claim(
+  { store, clock }: TestEngine,
+  {
+    step = 'encode',
+    limit = 64,
+    owner = 'a worker',
+  }: { step?: 'encode' | 'link'; limit?: number; owner?: string } = {},
+): Claim[] {
+  return store.write(() => claimJobs(store, { step, limit, owner, leaseMs: LEASE_MS, now: clock.now() }));
+}
+
+const claimAlone = ({ store, clock }: TestEngine): Claim | undefined =>
+  store.write(() => claimSuspect(store, { step: 'encode', owner: 'a worker', leaseMs: LEASE_MS, now: clock.now() }));
+
+/** The worker dies and its leases run out. */
+function crash(fixture: TestEngine): void {
+  fixture.clock.advance(LEASE_MS);
+  recoverJobs(fixture.maintenance, { everyOwner: false });
+}
+
+/** An embedder that fails for texts with a marker, as long as it is told to. */
+function failingEmbedder(marker: string) {
+  const state: { failure: EngineError | Error | undefined; calls: number } = { failure: undefined, calls: 0 };
+  const wrap = (embedder: Embedder): Embedder => ({
+    ...embedder,
+    async embed(texts, options) {
+      state.calls += 1;
+      if (state.failure !== undefined && texts.some((text) => text.includes(marker))) throw state.failure;
+      return embedder.embed(texts, options);
+    },
+  });
+  return { state, wrap };
+}
+
+describe('a claim', () => {
+  test('takes interactive work before bulk, oldest first, as much as it may', async () => {
+    await using fixture = await openTestEngine();
+    const order: number[] = [];
+    for (const [content, bulk] of [
+      ['a', true],
+      ['b', false],
+      ['c', true],
+      ['d', false],
+    ] as const) {
+      order.push((await fixture.add({ content }, { bulk })).seq);
+      fixture.clock.advance(1);
+    }
+    const [a, b, c, d] = order;
+    expect(claim(fixture, { limit: 1 }).map(({ memory }) => memory)).toEqual([b]);
+    expect(
+      claim(fixture, { limit: 2 })
+        .map(({ memory }) => memory)
+        .toSorted(),
+    ).toEqual([a, d].toSorted());
+    expect(claim(fixture).map(({ memory }) => memory)).toEqual([c]);
+    expect(claim(fixture)).toEqual([]);
+  });
+
+  test('leaves what is not due', async () => {
+    await using fixture = await openTestEngine();
+    await fixture.add({ content: 'a' });
+    const [held] = claim(fixture) as [Claim];
+    fixture.store.write(() =>
+      failJob(fixture.store, held, { code: 'internal', message: 'm', retryAt: START + 5 }, START),
+    );
+    fixture.clock.advance(4);
+    expect(claim(fixture)).toEqual([]);
+    fixture.clock.advance(1);
+    expect(claim(fixture)).toMatchObject([{ memory: held.memory, attempts: 1, epoch: held.epoch + 1 }]);
+  });
+});
+
+describe('a lease that was lost', () => {
+  test('makes a late commit of either step write nothing at all', async () => {
+    await using fixture = await openTestEngine();
+    await fixture.add({ content: 'The wallaby hops across the road.' });
+    await fixture.drain();
+    await fixture.add({ content: 'The wallaby hops across the street.' });
+    const late = claim(fixture);
+    crash(fixture);
+    const beforeEncode = dumpTables(fixture.store);
+    expect(await encodeMemories(fixture.batch, late)).toEqual({ advanced: [], finished: 0, failures: [] });
+    expect(dumpTables(fixture.store)).toEqual(beforeEncode);
+
+    const again = claimAlone(fixture)!;
+    const { advanced } = await encodeMemories(fixture.batch, [again]);
+    expect(advanced).toHaveLength(1);
+    crash(fixture);
+    const beforeLink = dumpTables(fixture.store);
+    expect(await linkMemories(fixture.batch, advanced)).toBe(0);
+    expect(dumpTables(fixture.store)).toEqual(beforeLink);
+
+    await fixture.drain();
+    expect(fixture.get('SELECT count(*) FROM vectors')).toBe(2);
+    expect(fixture.get('SELECT count(*) FROM edges')).toBe(1);
+    expectNoOrphans(fixture.store);
+  });
+
+  test('makes a late finish without vectors write nothing either', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+    await fixture.add({ content: 'words' });
+    const [held] = claim(fixture) as [Claim];
+    fixture.store.db.prepare(`UPDATE jobs SET step = 'link' WHERE seq = ?`).run(held.seq);
+    releaseJob(fixture.store, held, START, START);
+    let stolen = false;
+    const open = () => {
+      const tenant = fixture.batch.open();
+      const state = tenant.store.db.prepare('SELECT state FROM jobs').pluck().get();
+      if (state === 'active' && !stolen) {
+        stolen = true;
+        crash(fixture);
+      }
+      return tenant;
+    };
+    await runBatch({ ...fixture.batch, open }, 1);
+    expect(stolen).toBe(true);
+    expect(fixture.get('SELECT state FROM memory_dynamics')).toBe('queued');
+    expect(fixture.get('SELECT state FROM jobs')).toBe('queued');
+  });
+
+  test('makes a late failure and a late release change nothing', async () => {
+    await using fixture = await openTestEngine();
+    await fixture.add({ content: 'a' });
+    const [held] = claim(fixture) as [Claim];
+    crash(fixture);
+    const before = dumpTables(fixture.store);
+    expect(failJob(fixture.store, held, { code: 'x', message: 'x', retryAt: null }, START)).toBeUndefined();
+    releaseJob(fixture.store, held, 0, START);
+    expect(dumpTables(fixture.store)).toEqual(before);
+  });
+
+  test('comes from the time alone: a live lease is left alone', async () => {
+    await using fixture = await openTestEngine();
+    await fixture.add({ content: 'a' });
+    claim(fixture);
+    fixture.clock.advance(LEASE_MS - 1);
+    recoverJobs(fixture.maintenance, { everyOwner: false });
+    expect(fixture.tenant.countJobs()).toMatchObject({ active: 1, queued: 0 });
+    recoverJobs(fixture.maintenance, { everyOwner: true });
+    expect(fixture.tenant.countJobs()).toMatchObject({ active: 0, queued: 1 });
+  });
+});
+
+describe('a crash', () => {
+  test('makes suspects of all that were in flight; they run alone and the innocent finish', async () => {
+    await using fixture = await openTestEngine();
+    const { outcomes } = await fixture.tenant.addMemories(['a', 'b', 'c'].map((content) => newMemory({ content })));
+    claim(fixture);
+    crash(fixture);
+    expect(claim(fixture), 'suspects are not for the many').toEqual([]);
+    const later = await fixture.add({ content: 'd' });
+    expect((await fixture.runBatch()).claimed).toBe(1);
+    expect(fixture.get('SELECT state FROM memory_dynamics WHERE seq = ?', later.seq)).toBe('queued');
+    await fixture.drain();
+    expect(fixture.tenant.countJobs()).toMatchObject({ done: 4, queued: 0 });
+    const first = outcomes[0] as { jobId: string };
+    expect(fixture.tenant.getJob(first.jobId)).toMatchObject({ crashes: 0, attempts: 0 });
+    expect(fixture.tenant.getJob(first.jobId).timeline.map(({ event }) => event)).toEqual([
+      'queued',
+      'crashed',
+      'encoded',
+      'linked',
+      'done',
+    ]);
+  });
+
+  test('counts only while alone, and the third ends the job: the memory is failed and found by its words', async () => {
+    await using fixture = await openTestEngine();
+    const { jobId } = await fixture.add({ content: 'The poison quokka.' });
+    claim(fixture);
+    crash(fixture);
+    for (let alone = 1; alone <= CRASH_BUDGET; alone += 1) {
+      expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', crashes: alone - 1, attempts: 0 });
+      expect(claimAlone(fixture)).toBeDefined();
+      crash(fixture);
+    }
+    expect(fixture.tenant.getJob(jobId)).toMatchObject({
+      state: 'dead',
+      crashes: CRASH_BUDGET,
+      error: { code: 'crash', message: expect.stringContaining('died') as string },
+      finishedAt: fixture.clock.now(),
+    });
+    expect(claimAlone(fixture)).toBeUndefined();
+    const { hits } = await fixture.tenant.query({ query: 'quokka', k: 1, filter: {} });
+    expect(hits.map((hit) => hit.memory.state)).toEqual(['failed']);
+
+    await fixture.tenant.retryJob(jobId);
+    expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', crashes: 0, error: null, finishedAt: null });
+    await fixture.drain();
+    expect(fixture.tenant.getJob(jobId).state).toBe('done');
+    expect(
+      fixture.tenant.getMemory((await fixture.tenant.listMemories({}, { limit: 1, offset: 0 }))[0]!.id).state,
+    ).toBe('ready');
+  });
+});
+
+describe('a failure', () => {
+  test('is retried with backoff until the attempts are used up, then dead, and can be retried by hand', async () => {
+    const { state, wrap } = failingEmbedder('poison');
+    await using fixture = await openTestEngine({ embedder: wrap, settings: { OM_JOB_ATTEMPTS: '3' } });
+    state.failure = new Error('something broke');
+    const { id, jobId } = await fixture.add({ content: 'a poison text' });
+    const other = await fixture.add({ content: 'a good text' });
+    for (let attempt = 1; attempt < 3; attempt += 1) {
+      await fixture.drain();
+      const job = fixture.tenant.getJob(jobId);
+      expect(job).toMatchObject({
+        state: 'failed',
+        attempts: attempt,
+        error: { code: 'internal', message: 'something broke' },
+      });
+      expect(job.runAt - fixture.clock.now()).toBeGreaterThanOrEqual(500 * 2 ** (attempt - 1));
+      expect(job.runAt - fixture.clock.now()).toBeLessThanOrEqual(1_000 * 2 ** (attempt - 1));
+      expect(fixture.tenant.getMemory(id).state).toBe('queued');
+      fixture.clock.set(job.runAt);
+    }
+    await fixture.drain();
+    expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'dead', attempts: 3, finishedAt: fixture.clock.now() });
+    expect(fixture.tenant.getJob(jobId).timeline.map(({ event }) => event)).toEqual([
+      'queued',
+      'failed',
+      'failed',
+      'dead',
+    ]);
+    expect(fixture.tenant.getMemory(id).state).toBe('failed');
+    expect(fixture.tenant.getMemory(other.id).state, 'spares the rest of its batch').toBe('ready');
+
+    state.failure = undefined;
+    await fixture.tenant.retryJob(jobId);
+    expect(fixture.tenant.getMemory(id).state).toBe('queued');
+    await fixture.drain();
+    expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done', error: null });
+    expect(fixture.tenant.getMemory(id).state).toBe('ready');
+  });
+
+  test.each<ErrorCode>(['invalid', 'not_found'])('that is %s gives up at once', async (code) => {
+    const { state, wrap } = failingEmbedder('poison');
+    await using fixture = await openTestEngine({ embedder: wrap });
+    state.failure = new EngineError(code, 'refused');
+    const { id, jobId } = await fixture.add({ content: 'a poison text' });
+    await fixture.drain();
+    expect(fixture.tenant.getJob(jobId)).toMatchObject({
+      state: 'dead',
+      attempts: 1,
+      error: { code, message: 'refused' },
+    });
+    expect(fixture.tenant.getMemory(id).state).toBe('failed');
+  });
+
+  test.each<ErrorCode>(['rate_limited', 'unavailable', 'storage_full'])(
+    'that is %s counts against nobody',
+    async (code) => {
+      const { state, wrap } = failingEmbedder('');
+      await using fixture = await openTestEngine({ embedder: wrap });
+      state.failure = new EngineError(code, 'later', { retryAfterMs: 7_000 });
+      const { jobId } = await fixture.add({ content: 'a text' });
+      for (let round = 0; round < 10; round += 1)
+        expect(await fixture.runBatch()).toEqual({ claimed: 1, providerPauseMs: 7_000 });
+      expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', attempts: 0, crashes: 0, error: null });
+      state.failure = undefined;
+      expect(await fixture.runBatch()).toEqual({ claimed: 1, providerPauseMs: null });
+      expect(fixture.tenant.getJob(jobId).state).toBe('done');
+    },
+  );
+
+  test('that belongs to no one of a batch is found by running its jobs alone, and costs the innocent nothing', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_JOB_ATTEMPTS: '2' } });
+    const added = [];
+    for (const content of ['a', 'b', 'c', 'd']) added.push(await fixture.add({ content }));
+    const poison = added[2]!;
+    // A row that was damaged outside: reading it fails in the middle of preparing the batch.
+    fixture.store.db.prepare('UPDATE memories SET metadata = ? WHERE seq = ?').run('{"sector"', poison.seq);
+    for (let round = 0; round < 3; round += 1) {
+      await fixture.drain();
+      fixture.clock.advance(60_000);
+    }
+    expect(fixture.tenant.getJob(poison.jobId).state).toBe('dead');
+    for (const { jobId } of added.filter((memory) => memory !== poison)) {
+      expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done', attempts: 0 });
+    }
+  });
+
+  test('waits between half of and the whole of 1, 2, 4 … 60 seconds', () => {
+    const bounds = (attempts: number) => [backoffMs(attempts, () => 0), backoffMs(attempts, () => 1)];
+    expect([0, 1, 2, 5, 6, 50].map(bounds)).toEqual([
+      [500, 1_000],
+      [1_000, 2_000],
+      [2_000, 4_000],
+      [16_000, 32_000],
+      [30_000, 60_000],
+      [30_000, 60_000],
+    ]);
+  });
+
+  test('is judged by its code', () => {
+    const budget = { attempts: 3, attemptsMax: 5 };
+    expect(retryOf(new EngineError('rate_limited', '', { retryAfterMs: 5 }), budget)).toEqual({ kind: 'wait', ms: 5 });
+    expect(retryOf(new EngineError('unavailable', ''), budget)).toEqual({ kind: 'wait', ms: 1_000 });
+    expect(retryOf(new EngineError('invalid', ''), { attempts: 0, attemptsMax: 5 })).toEqual({ kind: 'give_up' });
+    expect(retryOf(new Error('bug'), budget)).toEqual({ kind: 'retry' });
+    expect(retryOf(new Error('bug'), { attempts: 4, attemptsMax: 5 })).toEqual({ kind: 'give_up' });
+  });
+});
+
+describe('by hand', () => {
+  test('an unfinished job can be cancelled, once; its memory stays and is found by its words', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const { id, jobId } = await fixture.add({ content: 'the quokka' });
+    const late = claim(fixture);
+    expect(await tenant.cancelJob(jobId)).toMatchObject({ state: 'cancelled', finishedAt: START });
+    expect((await encodeMemories(fixture.batch, late)).advanced).toEqual([]);
+    expect((await tenant.query({ query: 'quokka', k: 1, filter: {} })).hits[0]?.memory).toMatchObject({
+      id,
+      state: 'failed',
+    });
+    await expect(tenant.cancelJob(jobId)).rejects.toSatisfy(conflict);
+    await tenant.retryJob(jobId);
+    await fixture.drain();
+    expect(tenant.getMemory(id).state).toBe('ready');
+  });
+
+  test('a job that is queued, active or done can be neither retried nor discarded', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const { jobId } = await fixture.add({ content: 'a' });
+    const refused = async () => {
+      await expect(tenant.retryJob(jobId)).rejects.toSatisfy(conflict);
+      await expect(tenant.discardJob(jobId)).rejects.toSatisfy(conflict);
+    };
+    await refused();
+    claim(fixture);
+    await refused();
+    crash(fixture);
+    await fixture.drain();
+    await refused();
+    expect(tenant.getJob(jobId).state).toBe('done');
+  });
+
+  test('a dead or cancelled job can be discarded, and is gone then', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const { jobId } = await fixture.add({ content: 'a' });
+    await tenant.cancelJob(jobId);
+    await tenant.discardJob(jobId);
+    expect(() => tenant.getJob(jobId)).toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
+    await expect(tenant.discardJob(jobId)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(tenant.retryJob(jobId)).rejects.toMatchObject({ code: 'not_found' });
+    await expect(tenant.cancelJob(jobId)).rejects.toMatchObject({ code: 'not_found' });
+  });
+
+  test('a job cannot be retried once its memory is gone, nor beside a newer one', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const gone = await fixture.add({ content: 'gone' });
+    await tenant.cancelJob(gone.jobId);
+    await tenant.deleteMemory(gone.id);
+    await expect(tenant.retryJob(gone.jobId)).rejects.toSatisfy(conflict);
+    const patched = await fixture.add({ content: 'old text' });
+    await tenant.cancelJob(patched.jobId);
+    await tenant.patchMemory(patched.id, { content: 'new text' });
+    await expect(tenant.retryJob(patched.jobId)).rejects.toSatisfy(conflict);
+  });
+});
+
+test('the ledger tells how a job went, and counts and lists by state', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant, clock } = fixture;
+  const first = await fixture.add({ content: 'a' });
+  clock.advance(5);
+  await fixture.drain();
+  clock.advance(5);
+  const second = await fixture.add({ content: 'b' });
+  expect(tenant.getJob(first.jobId)).toMatchObject({
+    id: first.jobId,
+    seq: first.jobSeq,
+    kind: 'memory',
+    memoryId: first.id,
+    step: 'done',
+    state: 'done',
+    finishedAt: START + 5,
+    timeline: [
+      { event: 'queued', at: START },
+      { event: 'encoded', at: START + 5 },
+      { event: 'linked', at: START + 5 },
+      { event: 'done', at: START + 5 },
+    ],
+  });
+  expect(tenant.countJobs()).toEqual({ queued: 1, active: 0, failed: 0, done: 1, dead: 0, cancelled: 0 });
+  expect(tenant.oldestWaitingJobAt()).toBe(START + 10);
+  const listed = tenant.listJobs({ limit: 10, offset: 0 });
+  expect([listed.total, listed.items.map(({ id }) => id)]).toEqual([2, [second.jobId, first.jobId]]);
+  expect(tenant.listJobs({ state: 'done', limit: 10, offset: 0 })).toMatchObject({
+    total: 1,
+    items: [{ id: first.jobId }],
+  });
+  await fixture.drain();
+  expect(tenant.oldestWaitingJobAt()).toBeNull();
+});
+
+test('finished jobs and stored replies go after their time; dead jobs stay', async () => {
+  const { state, wrap } = failingEmbedder('poison');
+  await using fixture = await openTestEngine({ embedder: wrap });
+  state.failure = new EngineError('invalid', 'refused');
+  const dead = await fixture.add({ content: 'poison' });
+  const idempotency = { key: 'k', route: 'r', bodyHash: Buffer.alloc(32) };
+  await fixture.add({ content: 'good' }, { idempotency });
+  await fixture.drain();
+  await runDueSchedules(fixture.maintenance);
+  fixture.clock.advance(24 * 3_600_000);
+  await runDueSchedules(fixture.maintenance);
+  expect(fixture.tenant.countJobs()).toMatchObject({ done: 1, dead: 1 });
+  fixture.clock.advance(600_000);
+  await runDueSchedules(fixture.maintenance);
+  expect(fixture.all('SELECT id FROM jobs')).toEqual([{ id: dead.jobId }]);
+  expect(fixture.get('SELECT count(*) FROM idempotency_keys')).toBe(0);
+  expect(fixture.get('SELECT count(*) FROM memories')).toBe(2);
+});

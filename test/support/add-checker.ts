@@ -1,0 +1,292 @@
+import fs from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import pLimit from 'p-limit';
+import { expect } from 'vitest';
+import { openStore, type Store } from '../../src/engine/store/open-store.ts';
+import { expectNoOrphans } from './engine-fixture.ts';
+import { databaseFile, type ServiceProcess } from './running-service.ts';
+
+/**
+ * The `set` checker of Jepsen for adds: a client keeps a history on disk of what it attempted and what was acknowledged, while the
+ * service is killed, starved or stopped. In the end acknowledged ⊆ stored ⊆ attempted must hold, with nothing twice.
+ */
+export interface AddClient {
+  /** Adds the next `count` memories; resolves when each is acknowledged or given up. */
+  add(count: number): Promise<void>;
+  readonly acknowledged: number;
+  /** Resolves when so many adds in all are acknowledged. */
+  untilAcknowledged(count: number): Promise<void>;
+  /** How often each status was answered. */
+  readonly statuses: ReadonlyMap<number, number>;
+  /** Answers that were kept from an earlier attempt whose answer was lost. */
+  readonly replayed: number;
+}
+
+export interface AddClientOptions {
+  /** Where the history is kept; a line is on disk before each request and after each acknowledgement. */
+  readonly history: string;
+  readonly seed: number;
+  readonly concurrency: number;
+  /** The service to talk to, once it serves. */
+  readonly service: () => Promise<ServiceProcess>;
+}
+
+/** What one line of a history says. */
+type Entry =
+  | { readonly kind: 'attempted'; readonly content: string }
+  | { readonly kind: 'acknowledged'; readonly content: string; readonly id: string };
+
+/** One add in eight is not tried again when its answer is lost: whether it is stored then, nobody knows. */
+const GIVE_UP_SHARE = 1 / 8;
+const ATTEMPTS_MAX = 1_000;
+const RETRY_MS = 50;
+
+export function createAddClient({ history, seed, concurrency, service }: AddClientOptions): AddClient {
+  const file = fs.openSync(history, 'a');
+  const limit = pLimit(concurrency);
+  const statuses = new Map<number, number>();
+  const waiting: { count: number; resolve: () => void }[] = [];
+  let next = 0;
+  let acknowledged = 0;
+  let replayed = 0;
+
+  const record = (entry: Entry) => {
+    fs.writeSync(file, `${JSON.stringify(entry)}\n`);
+    fs.fdatasyncSync(file);
+  };
+
+  const addOne = async (number: number) => {
+    const random = createRandom(seed + number * 7_919);
+    const body = makeMemory(number, random);
+    const givesUp = random() < GIVE_UP_SHARE;
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const target = await service();
+      record({ kind: 'attempted', content: body.content });
+      const reply = await target
+        .request('POST', '/memory/add', { body, headers: { 'idempotency-key': `${seed}-${number}` } })
+        .catch(() => undefined);
+      if (reply === undefined) {
+        if (givesUp) return;
+        continue;
+      }
+      statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
+      if (reply.status < 300) {
+        // All texts differ, so only a lost Idempotency-Key could make one look like a duplicate.
+        expect(reply.body, reply.text).not.toHaveProperty('deduplicated');
+        if (reply.headers.get('idempotent-replayed') === 'true') replayed++;
+        record({ kind: 'acknowledged', content: body.content, id: reply.body.id as string });
+        acknowledged++;
+        for (const { resolve } of waiting.filter(({ count }) => count <= acknowledged)) resolve();
+        return;
+      }
+      expect([503, 507], reply.text).toContain(reply.status);
+      await pause(RETRY_MS);
+    }
+    throw new Error(`add ${number} got no answer in ${ATTEMPTS_MAX} attempts`);
+  };
+
+  return {
+    statuses,
+    get replayed() {
+      return replayed;
+    },
+    async add(count) {
+      const numbers = Array.from({ length: count }, () => next++);
+      await Promise.all(numbers.map((number) => limit(addOne, number)));
+    },
+    get acknowledged() {
+      return acknowledged;
+    },
+    untilAcknowledged: (count) =>
+      new Promise((resolve) => {
+        if (count <= acknowledged) resolve();
+        else waiting.push({ count, resolve });
+      }),
+  };
+}
+
+/** In Jepsen's words. */
+export interface AddReport {
+  readonly attempted: number;
+  readonly acknowledged: number;
+  /** Acknowledged and stored. */
+  readonly ok: number;
+  /** Acknowledged, not stored. */
+  readonly lost: readonly string[];
+  /** Stored, never attempted. */
+  readonly unexpected: readonly string[];
+  /** Stored more than once. */
+  readonly duplicated: readonly string[];
+  /** Stored, though no answer said so. */
+  readonly recovered: number;
+}
+
+/** Compares the history with all that the service returns. */
+export async function checkAdds(service: ServiceProcess, history: string): Promise<AddReport> {
+  const attempted = new Set<string>();
+  const acknowledged = new Map<string, string>();
+  for (const line of fs.readFileSync(history, 'utf8').trim().split('\n')) {
+    const entry = JSON.parse(line) as Entry;
+    if (entry.kind === 'attempted') attempted.add(entry.content);
+    else acknowledged.set(entry.content, entry.id);
+  }
+  const stored = await readAll(service);
+  const storedIds = new Map(stored.map(({ content, id }) => [content, id]));
+  const lost = [...acknowledged].filter(([content, id]) => storedIds.get(content) !== id);
+  return {
+    attempted: attempted.size,
+    acknowledged: acknowledged.size,
+    ok: acknowledged.size - lost.length,
+    lost: lost.map(([content]) => content),
+    unexpected: [...storedIds.keys()].filter((content) => !attempted.has(content)),
+    duplicated: [...Map.groupBy(stored, ({ content }) => content)]
+      .filter(([, copies]) => copies.length > 1)
+      .map(([content]) => content),
+    recovered: [...storedIds.keys()].filter((content) => attempted.has(content) && !acknowledged.has(content)).length,
+  };
+}
+
+export function describeReport(report: AddReport): string {
+  const { attempted, acknowledged, ok, lost, unexpected, duplicated, recovered } = report;
+  return (
+    `attempted ${attempted}, acknowledged ${acknowledged}, ok ${ok}, lost ${lost.length}, unexpected ${unexpected.length}, ` +
+    `duplicated ${duplicated.length}, recovered ${recovered}`
+  );
+}
+
+export function expectSound(report: AddReport): void {
+  expect(report).toMatchObject({ lost: [], unexpected: [], duplicated: [], ok: report.acknowledged });
+}
+
+const PAGE = 1_000;
+
+async function readAll(service: ServiceProcess): Promise<{ id: string; content: string }[]> {
+  const all: { id: string; content: string }[] = [];
+  for (;;) {
+    const reply = await service.request('GET', `/memory/all?l=${PAGE}&u=${all.length}`);
+    expect(reply.status, reply.text).toBe(200);
+    const { items } = reply.body as { items: { id: string; content: string }[] };
+    all.push(...items);
+    if (items.length < PAGE) return all;
+  }
+}
+
+/**
+ * Reads the file of a service that has ended: each memory is finished and stands once in every table and index that speaks of it.
+ * @returns how many memories there are
+ */
+export function expectFinished(folder: string): number {
+  return withStore(folder, (store) => {
+    expectNoOrphans(store);
+    const count = (sql: string) => store.db.prepare(sql).pluck().get() as number;
+    const memories = count('SELECT count(*) FROM memories');
+    expect(count(`SELECT count(*) FROM memory_dynamics WHERE state = 'ready'`)).toBe(memories);
+    expect(count(`SELECT count(*) FROM jobs WHERE state = 'done' AND step = 'done'`)).toBe(memories);
+    expect(count('SELECT count(*) FROM jobs')).toBe(memories);
+    // One window, or windows from 0 on and their mean.
+    expect(
+      count(`SELECT count(*) FROM (
+        SELECT 1 FROM memories m LEFT JOIN vectors v ON v.memory = m.seq GROUP BY m.seq
+        HAVING NOT (count(v.vector_no) = 1 AND min(window_no) = 0
+          OR count(v.vector_no) > 2 AND min(window_no) = -1 AND max(window_no) = count(v.vector_no) - 2))`),
+      'memories without their vectors',
+    ).toBe(0);
+    expect(
+      count(`SELECT count(*) FROM (SELECT 1 FROM edges WHERE automatic = 1 GROUP BY src HAVING count(*) > 1)`),
+      'memories with more than one automatic waypoint',
+    ).toBe(0);
+    const byWord = store.db.prepare('SELECT rowid FROM memory_text WHERE memory_text MATCH ?').pluck();
+    const words = store.db.prepare('SELECT seq, content FROM memories').all() as { seq: number; content: string }[];
+    for (const { seq, content } of words) {
+      expect(byWord.all(`content : "${referenceOf(content)}"`), content).toEqual([seq]);
+    }
+    return memories;
+  });
+}
+
+/** How many jobs were in flight at a crash, by the step that it cut off. */
+export function countCrashed(folder: string): { beforeEncoded: number; beforeLinked: number } {
+  return withStore(folder, (store) => {
+    const timelines = store.db.prepare('SELECT timeline FROM jobs').pluck().all() as string[];
+    const events = timelines.map((timeline) =>
+      (JSON.parse(`[${timeline}]`) as [string, number][]).map(([name]) => name),
+    );
+    const follows = (names: string[], crash: number) => names.slice(crash).find((name) => name !== 'crashed');
+    const crashedBefore = (step: string) =>
+      events.filter((names) => names.some((name, at) => name === 'crashed' && follows(names, at) === step)).length;
+    return { beforeEncoded: crashedBefore('encoded'), beforeLinked: crashedBefore('linked') };
+  });
+}
+
+export function withStore<T>(folder: string, read: (store: Store) => T): T {
+  const store = openStore(databaseFile(folder), { role: 'worker' });
+  try {
+    return read(store);
+  } finally {
+    store.close();
+  }
+}
+
+const SUBJECTS = [
+  'the release',
+  'our deployment',
+  'the invoice',
+  'a customer',
+  'the night train',
+  'this garden',
+  'the meeting',
+];
+const VERBS = [
+  'was moved to',
+  'depends on',
+  'failed because of',
+  'reminded me of',
+  'was written about',
+  'is waiting for',
+];
+const OBJECTS = [
+  'the second week of March',
+  'a broken cable',
+  'the old harbour',
+  'version four',
+  'a signed contract',
+  'the rain',
+];
+/** One memory in fifty is long enough for several windows. */
+const LONG_SHARE = 1 / 50;
+
+/** A memory that differs from all others by one word, its reference, and resembles many. */
+function makeMemory(number: number, random: () => number) {
+  const sentence = () => `Remember that ${pick(SUBJECTS, random)} ${pick(VERBS, random)} ${pick(OBJECTS, random)}.`;
+  const sentences = Array.from({ length: random() < LONG_SHARE ? 90 : 2 }, sentence).join(' ');
+  return {
+    content: `${sentences} Reference r${String(number).padStart(6, '0')}`,
+    user_id: `user-${number % 4}`,
+    session_id: `session-${number % 50}`,
+  };
+}
+
+function referenceOf(content: string): string {
+  return content.slice(content.lastIndexOf(' ') + 1);
+}
+
+function pick<T>(values: readonly T[], random: () => number): T {
+  return values[Math.floor(random() * values.length)] as T;
+}
+
+/** Numbers in 0..1 that follow from a seed alone: mulberry32. */
+export function createRandom(seed: number): () => number {
+  let state = seed | 0;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let t = Math.imul(state ^ (state >>> 15), 1 | state);
+    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
+    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
+
+/** FAULT_SEED replays a run; otherwise each run differs. */
+export function chooseSeed(): number {
+  const given = process.env.FAULT_SEED;
+  return given === undefined ? Math.floor(Math.random() * 1_000_000_000) : Number(given);
+}

@@ -1,0 +1,231 @@
+import path from 'node:path';
+import { v7 as uuidv7 } from 'uuid';
+import { expect } from 'vitest';
+import { readConfig } from '../../src/engine/config.ts';
+import { DAY_MS } from '../../src/engine/dynamics.ts';
+import type { AddOptions, Engine, Tenant } from '../../src/engine/engine.ts';
+import type { MaintenanceContext } from '../../src/engine/ingest/maintain.ts';
+import { runBatch, type BatchContext, type BatchResult } from '../../src/engine/ingest/run-batch.ts';
+import { createMetrics } from '../../src/engine/metrics.ts';
+import { openEngine, openParts } from '../../src/engine/open-engine.ts';
+import { silentLogger, type Clock, type Embedder } from '../../src/engine/ports.ts';
+import type { Store } from '../../src/engine/store/open-store.ts';
+import type { NewMemory } from '../../src/engine/types.ts';
+import { tempFolder } from './temp-folder.ts';
+
+/** Monday, 2026-01-05, 00:00 UTC. */
+export const START = Date.UTC(2026, 0, 5);
+
+export interface ManualClock extends Clock {
+  set(now: number): void;
+  advance(ms: number): void;
+  advanceDays(days: number): void;
+}
+
+export function createManualClock(now = START): ManualClock {
+  let time = now;
+  return {
+    now: () => time,
+    set: (next) => void (time = next),
+    advance: (ms) => void (time += ms),
+    advanceDays: (days) => void (time += Math.round(days * DAY_MS)),
+  };
+}
+
+/** A real engine on a file of its own, its clock moved by hand and its ledger worked off only when a test says so. */
+export interface TestEngine extends AsyncDisposable {
+  readonly engine: Engine;
+  readonly tenant: Tenant;
+  readonly clock: ManualClock;
+  readonly file: string;
+  /** The worker's connection. */
+  readonly store: Store;
+  readonly batch: BatchContext;
+  readonly maintenance: MaintenanceContext;
+  /** Adds one memory that must be accepted. */
+  add(memory: TestMemory, options?: AddOptions): Promise<{ id: string; jobId: string; jobSeq: number; seq: number }>;
+  runBatch(size?: number): Promise<BatchResult>;
+  /** Works off what is due. @returns how many jobs were claimed */
+  drain(size?: number): Promise<number>;
+  seqOf(id: string): number;
+  /** One row of a statement, or its only column. */
+  get<T>(sql: string, ...parameters: unknown[]): T;
+  all<T>(sql: string, ...parameters: unknown[]): T[];
+  /** The last writes of recalls included. The file stays. */
+  close(): Promise<void>;
+}
+
+export type TestMemory = Partial<NewMemory> & Pick<NewMemory, 'content'>;
+
+export interface TestEngineOptions {
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly file?: string;
+  readonly clock?: ManualClock;
+  /** Wraps the worker's embedder. */
+  readonly embedder?: (embedder: Embedder) => Embedder;
+}
+
+export async function openTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
+  const clock = options.clock ?? createManualClock();
+  const file = options.file ?? path.join(tempFolder(), 'cairn.sqlite');
+  const config = readConfig({ OM_VEC_DIM: '256', ...options.settings, OM_DB_PATH: file });
+  const engine = await openEngine({ config, clock, writer: 'inline' });
+  const parts = openParts({ config, clock, metrics: createMetrics(), role: 'worker', onCall: () => {} });
+  const common = {
+    open: () => parts.pool.get(file),
+    config,
+    clock,
+    metrics: createMetrics(),
+    logger: silentLogger,
+  };
+  const batch: BatchContext = {
+    ...common,
+    embedder: parts.embedder && (options.embedder?.(parts.embedder) ?? parts.embedder),
+    gatherer: parts.gatherer,
+    newId: uuidv7,
+    owner: 'test worker',
+  };
+  const tenant = engine.tenant('default');
+  const store = () => parts.pool.get(file).store;
+  const seqOf = (id: string) => store().prepare('SELECT seq FROM memories WHERE id = ?').pluck().get(id) as number;
+  let closed = false;
+  const close = async () => {
+    if (closed) return;
+    closed = true;
+    await engine.close();
+    parts.pool.close();
+  };
+  return {
+    engine,
+    tenant,
+    clock,
+    file,
+    get store() {
+      return store();
+    },
+    batch,
+    maintenance: common,
+    async add(memory, addOptions) {
+      const outcome = (await tenant.addMemories([newMemory(memory)], addOptions)).outcomes[0];
+      if (outcome?.kind !== 'accepted') throw new Error(`the add was not accepted: ${JSON.stringify(outcome)}`);
+      return { ...outcome, seq: seqOf(outcome.id) };
+    },
+    runBatch: (size = 64) => runBatch(batch, size),
+    async drain(size = 64) {
+      let total = 0;
+      for (;;) {
+        const { claimed } = await runBatch(batch, size);
+        if (claimed === 0) return total;
+        total += claimed;
+        if (total > 100_000) throw new Error('the ledger never empties');
+      }
+    },
+    seqOf,
+    get: <T>(sql: string, ...parameters: unknown[]) => {
+      const row = store()
+        .db.prepare(sql)
+        .get(...parameters) as Record<string, unknown>;
+      const values = Object.values(row);
+      return (values.length === 1 ? values[0] : row) as T;
+    },
+    all: <T>(sql: string, ...parameters: unknown[]) =>
+      store()
+        .db.prepare(sql)
+        .all(...parameters) as T[],
+    close,
+    [Symbol.asyncDispose]: close,
+  };
+}
+
+/** What an add holds when the caller says no more than this. */
+export function newMemory(memory: TestMemory): NewMemory {
+  return {
+    userId: '',
+    sessionId: '',
+    tags: [],
+    files: [],
+    metadata: {},
+    type: null,
+    title: '',
+    gist: '',
+    entities: null,
+    eventTime: null,
+    validFrom: null,
+    validTo: null,
+    expiresAt: null,
+    importance: null,
+    confidence: 1,
+    externalId: null,
+    ...memory,
+  };
+}
+
+/** Every ordinary table row by row, those behind the word index and the vector index included. */
+export function dumpTables(store: Store, leftOut: readonly string[] = []): Record<string, unknown[]> {
+  const tables = store.db
+    .prepare(`SELECT name FROM sqlite_master WHERE type = 'table' AND sql NOT LIKE 'CREATE VIRTUAL%' ORDER BY name`)
+    .pluck()
+    .all() as string[];
+  return Object.fromEntries(
+    tables
+      .filter((table) => !leftOut.includes(table))
+      .map((table) => [
+        table,
+        store.db
+          .prepare(`SELECT * FROM "${table}" ORDER BY 1, 2`)
+          .raw()
+          .all()
+          .map((row) => (row as unknown[]).map((value) => (Buffer.isBuffer(value) ? value.toString('hex') : value))),
+      ]),
+  );
+}
+
+/** Every row that speaks of a memory speaks of one that is there, whether or not a foreign key says so. */
+export function expectNoOrphans(store: Store): void {
+  const { db } = store;
+  expect(db.pragma('foreign_key_check')).toEqual([]);
+  expect(db.pragma('integrity_check', { simple: true })).toBe('ok');
+  db.exec(`INSERT INTO memory_text (memory_text) VALUES ('integrity-check')`);
+  const memories = new Set(db.prepare('SELECT seq FROM memories').pluck().all());
+  const strangers = (sql: string, known: ReadonlySet<unknown>) =>
+    db
+      .prepare(sql)
+      .pluck()
+      .all()
+      .filter((number) => !known.has(number));
+  for (const sql of [
+    'SELECT seq FROM memory_dynamics',
+    'SELECT memory FROM memory_revisions',
+    'SELECT memory FROM vectors',
+    'SELECT src FROM edges',
+    'SELECT dst FROM edges',
+    'SELECT memory FROM jobs WHERE memory IS NOT NULL',
+    'SELECT rowid FROM memory_text',
+  ]) {
+    expect(strangers(sql, memories), sql).toEqual([]);
+  }
+  const textless = strangers(
+    'SELECT seq FROM memories',
+    new Set(db.prepare('SELECT rowid FROM memory_text').pluck().all()),
+  );
+  expect(textless, 'memories without words').toEqual([]);
+  for (const modelNo of db.prepare('SELECT model_no FROM models').pluck().all() as number[]) {
+    const indexed = db.prepare(`SELECT rowid FROM vector_index_${modelNo} ORDER BY rowid`).pluck().all();
+    const stored = db
+      .prepare('SELECT vector_no FROM vectors WHERE model_no = ? ORDER BY vector_no')
+      .pluck()
+      .all(modelNo);
+    expect(indexed, `index of model ${modelNo}`).toEqual(stored);
+  }
+}
+
+/** Ids of the memories whose words, their neighbours' included, hold this word. */
+export function idsWithWord(fixture: TestEngine, word: string, column?: 'content' | 'context'): string[] {
+  const match = column === undefined ? `"${word}"` : `${column} : "${word}"`;
+  return fixture
+    .all<{ id: string }>(
+      'SELECT m.id FROM memory_text t JOIN memories m ON m.seq = t.rowid WHERE memory_text MATCH ? ORDER BY m.seq',
+      match,
+    )
+    .map(({ id }) => id);
+}

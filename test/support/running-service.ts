@@ -1,0 +1,147 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { setTimeout as pause } from 'node:timers/promises';
+import { afterAll } from 'vitest';
+import { settingsSchema } from '../../src/engine/config.ts';
+import type { JobState } from '../../src/engine/types.ts';
+
+const ENTRY = path.resolve(import.meta.dirname, '../../bin/cairn.cjs');
+const POLL_MS = 50;
+
+/** The real service, as `npm start` starts it: a process of its own that can be killed. */
+export interface ServiceProcess {
+  readonly pid: number;
+  /** Its address; rejects, with what it said, if it ends before it serves. */
+  readonly ready: Promise<string>;
+  readonly exited: Promise<Exit>;
+  /** Every line so far. */
+  readonly log: readonly LogLine[];
+  /** Sends a signal, if the process still runs. */
+  signal(signal: NodeJS.Signals): void;
+  /** Sends a signal and waits for the end. */
+  end(signal: NodeJS.Signals): Promise<Exit>;
+  request(method: string, path: string, options?: ServiceRequest): Promise<ServiceReply>;
+  /** A line of the log with this event, once there is one. */
+  logged(event: string): Promise<LogLine>;
+  /** Waits until no job is queued, active or waiting for another attempt. @returns how many jobs are in each state */
+  idle(): Promise<Readonly<Record<JobState, number>>>;
+}
+
+export interface Exit {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+export interface LogLine {
+  readonly msg: string;
+  readonly level: number;
+  readonly [field: string]: unknown;
+}
+
+export interface ServiceRequest {
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+export interface ServiceReply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  /** What the reply held, if it held JSON. Which fields are there is for the test to say. */
+  // eslint-disable-next-line @typescript-eslint/no-explicit-any
+  readonly body: any;
+}
+
+export interface ServiceOptions {
+  /** Holds the data; a second start on the same folder goes on with it. */
+  readonly folder: string;
+  readonly settings?: Readonly<Record<string, string>>;
+}
+
+const running = new Set<ServiceProcess>();
+
+afterAll(async () => {
+  await Promise.all([...running].map((service) => service.end('SIGKILL')));
+});
+
+/** Starts the service and waits until it serves. */
+export async function startServiceProcess(options: ServiceOptions): Promise<ServiceProcess> {
+  const service = spawnService(options);
+  await service.ready;
+  return service;
+}
+
+export function databaseFile(folder: string): string {
+  return path.join(folder, 'cairn.sqlite');
+}
+
+/** Starts the service on a free port; what it does not serve yet can be killed too. */
+export function spawnService({ folder, settings = {} }: ServiceOptions): ServiceProcess {
+  const child = spawn(process.execPath, [ENTRY, 'serve'], {
+    env: {
+      PATH: process.env.PATH,
+      // Every setting is given, so that neither this environment nor a developer's .env reaches the service.
+      ...Object.fromEntries(Object.keys(settingsSchema.shape).map((name) => [name, ''])),
+      OM_DB_PATH: databaseFile(folder),
+      OM_PORT: '0',
+      OM_VEC_DIM: '256',
+      ...settings,
+    },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  const log: LogLine[] = [];
+  const stderr: string[] = [];
+  const ready = Promise.withResolvers<string>();
+  const waiting: { event: string; resolve: (line: LogLine) => void }[] = [];
+  ready.promise.catch(() => {}); // Whoever needs it awaits it.
+
+  createInterface({ input: child.stdout }).on('line', (text) => {
+    const line = JSON.parse(text) as LogLine;
+    log.push(line);
+    if (line.msg === 'ready') ready.resolve(line['url'] as string);
+    for (const entry of waiting.filter(({ event }) => event === line.msg)) entry.resolve(line);
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
+  // The pipes close when every process behind them is gone.
+  const exited = once(child, 'close').then(([code, signal]) => {
+    running.delete(service);
+    ready.reject(new Error(`the service ended before it served: ${stderr.join('')}${JSON.stringify(log.at(-1))}`));
+    return { code, signal } as Exit;
+  });
+
+  const service: ServiceProcess = {
+    pid: child.pid as number,
+    ready: ready.promise,
+    exited,
+    log,
+    signal: (signal) => void child.kill(signal),
+    end(signal) {
+      child.kill(signal);
+      return exited;
+    },
+    async request(method, route, { body, headers = {} } = {}) {
+      const response = await fetch((await ready.promise) + route, {
+        method,
+        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+      });
+      const text = await response.text();
+      const isJson = response.headers.get('content-type')?.includes('json') ?? false;
+      return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+    },
+    async logged(event) {
+      return log.find((line) => line.msg === event) ?? new Promise((resolve) => waiting.push({ event, resolve }));
+    },
+    async idle() {
+      for (;;) {
+        const { counts } = (await service.request('GET', '/jobs?l=1')).body as { counts: Record<JobState, number> };
+        if (counts.queued + counts.active + counts.failed === 0) return counts;
+        await pause(POLL_MS);
+      }
+    },
+  };
+  running.add(service);
+  return service;
+}

@@ -1,0 +1,125 @@
+import { v7 as uuidv7 } from 'uuid';
+import { initialSalience, sectorBits } from '../../src/engine/dynamics.ts';
+import type { Embedder, VectorIndex } from '../../src/engine/ports.ts';
+import { modelNumber } from '../../src/engine/store/embeddings.ts';
+import { ensureUser, insertMemory } from '../../src/engine/store/memories.ts';
+import type { Store } from '../../src/engine/store/open-store.ts';
+import { contextOf, putText } from '../../src/engine/store/text.ts';
+import { insertVector } from '../../src/engine/store/vectors.ts';
+import { contentHash } from '../../src/engine/text/content-hash.ts';
+import type { EdgeType, MemoryStatus, NewMemory, Sector } from '../../src/engine/types.ts';
+
+/** A memory as it stands once all work on it is done. What is left out takes the value of a plain add. */
+export interface SeedMemory extends Partial<NewMemory> {
+  readonly content: string;
+  readonly status?: MemoryStatus;
+  /** The primary one first. */
+  readonly sectors?: readonly Sector[];
+  readonly salience?: number;
+  readonly createdAt?: number;
+  readonly lastSeenAt?: number;
+}
+
+export interface Seeded {
+  readonly seq: number;
+  readonly id: string;
+}
+
+export interface SeedVectors {
+  readonly embedder: Embedder;
+  readonly index: VectorIndex | null;
+}
+
+/**
+ * Writes finished memories without jobs or workers: rows, words with their context, and one vector each where an embedder is
+ * given. Sessions must come in order, since a memory's context is what stands before it.
+ */
+export async function seedMemories(
+  store: Store,
+  memories: readonly SeedMemory[],
+  now: number,
+  vectors?: SeedVectors,
+): Promise<Seeded[]> {
+  const embeddings = await vectors?.embedder.embed(
+    memories.map(({ content }) => content),
+    { purpose: 'document' },
+  );
+  return store.write(() =>
+    memories.map((memory, place) => {
+      const seeded = seedMemory(store, memory, now);
+      const embedding = embeddings?.[place];
+      if (vectors === undefined || embedding === undefined) return seeded;
+      const { dimensions, encoding } = vectors.embedder;
+      const space = { modelNo: modelNumber(store, vectors.embedder, now), dimensions, encoding };
+      const vectorNo = insertVector(store, space, { memory: seeded.seq, windowNo: 0, embedding, textHash: null });
+      const userNo = ensureUser(store, memory.userId ?? '');
+      vectors.index?.add([{ vectorNo, userNo, role: 'whole', embedding }]);
+      return seeded;
+    }),
+  );
+}
+
+function seedMemory(store: Store, memory: SeedMemory, now: number): Seeded {
+  const id = uuidv7();
+  const createdAt = memory.createdAt ?? now;
+  const complete: NewMemory = { ...PLAIN, ...memory };
+  const userNo = ensureUser(store, complete.userId);
+  const seq = insertMemory(store, {
+    id,
+    userNo,
+    memory: complete,
+    contentHash: contentHash(complete.content),
+    now: createdAt,
+  });
+  const sectors = memory.sectors ?? ['semantic'];
+  const salience = memory.salience ?? initialSalience(complete.importance, sectors.length - 1);
+  store
+    .prepare(
+      `INSERT INTO memory_dynamics (seq, state, status, primary_sector, sectors, salience, salience_at, salience_now,
+         decay_lambda, strength_at, last_seen_at) VALUES (?, 'ready', ?, ?, ?, ?, ?, ?, 0.005, ?, ?)`,
+    )
+    .run(
+      seq,
+      memory.status ?? 'active',
+      sectors[0],
+      sectorBits(sectors),
+      salience,
+      createdAt,
+      salience,
+      createdAt,
+      memory.lastSeenAt ?? createdAt,
+    );
+  const place = { seq, userNo, sessionId: complete.sessionId, eventTime: complete.eventTime ?? createdAt };
+  putText(store, { ...complete, seq, entities: complete.entities ?? [], context: contextOf(store, place) });
+  return { seq, id };
+}
+
+export function seedEdge(
+  store: Store,
+  edge: { readonly src: number; readonly dst: number; readonly weight: number; readonly type?: EdgeType },
+): void {
+  store
+    .prepare(
+      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at) VALUES (?, ?, ?, NULL, ?, 0, 0, 0)`,
+    )
+    .run(edge.src, edge.dst, edge.type ?? 'waypoint', edge.weight);
+}
+
+const PLAIN: Omit<NewMemory, 'content'> = {
+  userId: '',
+  sessionId: '',
+  tags: [],
+  files: [],
+  metadata: {},
+  type: null,
+  title: '',
+  gist: '',
+  entities: null,
+  eventTime: null,
+  validFrom: null,
+  validTo: null,
+  expiresAt: null,
+  importance: null,
+  confidence: 1,
+  externalId: null,
+};

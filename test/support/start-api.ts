@@ -1,0 +1,148 @@
+import { createApp } from '../../src/api/app.ts';
+import type { Readiness } from '../../src/api/route.ts';
+import { listen } from '../../src/api/server.ts';
+import { readConfig } from '../../src/engine/config.ts';
+import type { Engine } from '../../src/engine/engine.ts';
+import { openEngine } from '../../src/engine/open-engine.ts';
+import { silentLogger, type Logger } from '../../src/engine/ports.ts';
+import { startEmbeddedWorker } from '../../src/workers/embedded.ts';
+
+export interface Reply {
+  readonly status: number;
+  readonly headers: Headers;
+  readonly text: string;
+  readonly body: ReplyBody;
+}
+
+/** Fields that replies have. Which of them a reply does have is for the test to say; a body that is no JSON has none. */
+export interface ReplyBody {
+  readonly [field: string]: unknown;
+  readonly id: string;
+  readonly job_id: string;
+  readonly token: string;
+  readonly state: string;
+  readonly primary_sector: string;
+  readonly sectors: readonly string[];
+  readonly code: string;
+  readonly detail: string;
+  readonly errors: readonly string[];
+  readonly results: readonly { readonly id: string; readonly line: number }[];
+  readonly items: readonly { readonly id: string; readonly content: string }[];
+  readonly matches: readonly {
+    readonly id: string;
+    readonly content: string;
+    readonly score: number;
+    readonly raw_score: number;
+  }[];
+  readonly total: number;
+  readonly deleted: number;
+  readonly salience: number;
+  readonly version: number;
+  readonly metadata: object;
+  readonly removed: object;
+  readonly counts: object;
+  readonly configs: Readonly<Record<string, object>>;
+}
+
+export interface RequestOptions {
+  /** Sent as it is if a string, as JSON otherwise. */
+  readonly body?: unknown;
+  readonly headers?: Readonly<Record<string, string>>;
+  /** Sent as a bearer; the admin key by default, none if null. */
+  readonly key?: string | null;
+}
+
+export interface TestApi extends AsyncDisposable {
+  readonly engine: Engine;
+  readonly url: string;
+  readonly port: number;
+  request(method: string, path: string, options?: RequestOptions): Promise<Reply>;
+  /** Adds one memory and returns the reply's body. */
+  add(item: object, key?: string): Promise<ReplyBody>;
+  setReadiness(readiness: Readiness): void;
+  /** Ends the server and the engine, and leaves the files. */
+  stop(): Promise<void>;
+}
+
+export interface StartApiOptions {
+  /** Where the files are; the caller removes it. */
+  readonly folder: string;
+  readonly settings?: Readonly<Record<string, string>>;
+  readonly workers?: boolean;
+  readonly logger?: Logger;
+}
+
+export const ADMIN_KEY = 'test-admin-key';
+
+/** The real engine behind the real server on a free port, as `main.ts` starts them; with workers where a test needs finished memories. */
+export async function startApi({ folder, settings = {}, workers = false, logger }: StartApiOptions): Promise<TestApi> {
+  const config = readConfig({
+    OM_DB_PATH: `${folder}/cairn.sqlite`,
+    OM_PORT: '0',
+    OM_API_KEY: ADMIN_KEY,
+    OM_LOG_LEVEL: 'silent',
+    ...settings,
+  });
+  const worker = workers ? startEmbeddedWorker(config, logger ?? silentLogger) : undefined;
+  void worker?.died.then((error) => console.error('the worker thread died', error));
+  const engine = await openEngine({
+    config,
+    ...(logger === undefined ? {} : { logger }),
+    ...(worker === undefined ? {} : { dispatcher: worker.dispatcher }),
+  });
+  const stop = new AbortController();
+  let readiness: Readiness = { ready: true, reasons: [] };
+  const app = createApp({
+    engine,
+    ready: () => readiness,
+    metricsText: () => worker?.metricsText(engine.metrics.registry) ?? engine.metrics.registry.metrics(),
+    version: '0.0.0-test',
+    stop: stop.signal,
+  });
+  const { url, port, closed } = await listen(app, engine, stop.signal);
+  const stopAll = async () => {
+    stop.abort();
+    await closed;
+    await worker?.drain();
+    await engine.close();
+  };
+  const request = async (method: string, path: string, options: RequestOptions = {}): Promise<Reply> => {
+    const { body, headers = {}, key = config.OM_API_KEY ?? null } = options;
+    const isText = typeof body === 'string' || body instanceof Uint8Array;
+    const response = await fetch(url + path, {
+      method,
+      headers: {
+        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+        ...headers,
+      },
+      ...(body === undefined
+        ? {}
+        : { body: isText ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body) }),
+    });
+    const text = await response.text();
+    return { status: response.status, headers: response.headers, text, body: parseReply(text) };
+  };
+  return {
+    engine,
+    url,
+    port,
+    request,
+    async add(item, key) {
+      const reply = await request('POST', '/memory/add', { body: item, ...(key === undefined ? {} : { key }) });
+      if (reply.status !== 202) throw new Error(`add answered ${reply.status}: ${reply.text}`);
+      return reply.body;
+    },
+    setReadiness: (next) => void (readiness = next),
+    stop: stopAll,
+    [Symbol.asyncDispose]: stopAll,
+  };
+}
+
+function parseReply(text: string): ReplyBody {
+  try {
+    return JSON.parse(text) as ReplyBody;
+  } catch {
+    return {} as ReplyBody;
+  }
+}
