@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import Database from 'better-sqlite3';
-import { createTextSource } from './natural-text.ts';
+import { createRandom, createTextSource } from './natural-text.ts';
 import { RawClient } from './raw-client.ts';
 import { percentile, report } from './report.ts';
 
@@ -17,7 +17,8 @@ const QUERIES = 500;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
 const source = createTextSource(1);
-const texts = Array.from({ length: MEMORIES }, () => source.text(60 + Math.floor(160 * Math.random())));
+const random = createRandom(3);
+const texts = Array.from({ length: MEMORIES }, () => source.text(60 + Math.floor(160 * random())));
 const settings = { OM_DB_PATH: path.join(folder, 'bench.sqlite'), OM_PORT: '0', OM_LOG_LEVEL: 'info' };
 
 let service: Service | undefined;

@@ -89,7 +89,7 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
           for (const line of lines) yield parseReply(place, line.bytes?.toString() ?? '');
         }
       } catch (error) {
-        throw unreadable ?? unreachable(place, error);
+        throw unreadable instanceof Error ? unreadable : unreachable(place, error);
       } finally {
         request.destroy();
       }

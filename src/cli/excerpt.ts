@@ -24,7 +24,11 @@ export function showExcerpt(text: string, terms: readonly string[], width: numbe
     ),
   ];
   const plain = oneLine(text.slice(0, SEARCHED));
-  const from = bestStart(plain, starts, width * (LINES - 1));
+  // Near the end of the text the lines are filled from before.
+  const from = wordStart(
+    plain,
+    Math.min(bestStart(plain, starts, width * (LINES - 1)), plain.length - width * LINES + width / 4),
+  );
   const lines = wrap(`${from === 0 ? '' : '… '}${plain.slice(from)}`, width, LINES);
   if (starts.length === 0) return lines;
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${starts.join('|')})[\\p{L}\\p{N}]{0,12}`, 'giu');
@@ -62,6 +66,10 @@ function occurrences(text: string, start: string): number[] {
     if (at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1]!)) found.push(at);
   }
   return found;
+}
+
+function wordStart(text: string, at: number): number {
+  return at <= 0 ? 0 : text.lastIndexOf(' ', at) + 1;
 }
 
 /** Back to the start of the sentence if it is near, else a few words. */

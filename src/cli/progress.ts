@@ -1,5 +1,5 @@
 import { SingleBar, type Params } from 'cli-progress';
-import { span } from './terminal.ts';
+import { cut, span } from './terminal.ts';
 
 /** Shows how far something is, on stderr: a bar on a terminal, elsewhere a line every few seconds. */
 export interface Progress {
@@ -10,7 +10,7 @@ export interface Progress {
 }
 
 const LINE_EVERY_MS = 3_000;
-const BAR_WIDTH = 24;
+const BAR_WIDTH = 20;
 
 /** @param total in any unit; 0 if it is not known */
 export function startProgress(label: string, total: number): Progress {
@@ -19,12 +19,16 @@ export function startProgress(label: string, total: number): Progress {
 
 function startBar(label: string, total: number): Progress {
   const bar = new SingleBar({
+    // Not wider than the terminal: of a line that wrapped only the last part would be drawn over.
     format: (_options, { progress, eta }: Params, { note }: { note: string }) =>
-      [
-        `${label} ${'█'.repeat(Math.round(progress * BAR_WIDTH)).padEnd(BAR_WIDTH, '░')} ${Math.floor(progress * 100)}%`,
-        ...(note === '' ? [] : [note]),
-        ...(progress < 1 && Number.isFinite(eta) && eta > 0 ? [`${span(eta * 1000)} left`] : []),
-      ].join(' · '),
+      cut(
+        [
+          `${label} ${'█'.repeat(Math.round(progress * BAR_WIDTH)).padEnd(BAR_WIDTH, '░')} ${Math.floor(progress * 100)}%`,
+          ...(note === '' ? [] : [note]),
+          ...(progress < 1 && Number.isFinite(eta) && eta > 0 ? [`${span(eta * 1000)} left`] : []),
+        ].join(' · '),
+        (process.stderr.columns ?? 80) - 1,
+      ),
     // Nothing is switched off in the terminal that would have to be switched on again whatever ends the process.
     hideCursor: false,
     linewrap: true,

@@ -12,6 +12,7 @@ export interface QueryReply {
 }
 
 const INDENT = '    ';
+const FEATURES = ['similarity', 'salience', 'recency', 'waypoint'] as const;
 
 /**
  * Hits as a person would like to read them, best first; with what `explain` brought below each.
@@ -51,18 +52,23 @@ function describeReasons(match: MatchItem, matches: readonly MatchItem[]): strin
     ['vector', dense === null ? 'did not find it' : `rank ${dense.rank}, similarity ${dense.similarity.toFixed(2)}`],
     ['waypoint', waypoint === null ? 'none led here' : describeWaypoint(waypoint, matches)],
   ] as const;
-  const names = ['similarity', 'salience', 'recency', 'waypoint'] as const;
-  const parts = names.map((name) => features[name] * weights[name]);
+  const parts = FEATURES.map((name) => features[name] * weights[name]);
   const rows = [
-    ['score', ...names, ''],
-    ['value', ...names.map((name) => features[name].toFixed(2)), ''],
-    ['× weight', ...names.map((name) => weights[name].toFixed(2)), ''],
-    ['=', ...parts.map((part) => part.toFixed(2)), `sum ${match.raw_score.toFixed(2)}`],
+    ['score', ...FEATURES, ''],
+    ['value', ...FEATURES.map((name) => features[name].toFixed(2)), ''],
+    ['× weight', ...FEATURES.map((name) => weights[name].toFixed(2)), ''],
+    ['=', ...parts.map((part) => part.toFixed(2)), describeSum(match)],
   ];
   return [
     ...stages.map(([stage, found]) => `${INDENT}${cyan(stage.padEnd(10))}${dim(cut(found, width))}`),
     ...table(rows, '<>>>>>').map((row, line) => `${INDENT}${line === 0 ? cyan(row) : dim(row)}`),
   ];
+}
+
+/** The score is the sum as a share of the most it could be, times how sure the query as a whole is of its answers. */
+function describeSum({ score, raw_score: sum, explain }: MatchItem): string {
+  const most = FEATURES.reduce((total, name) => total + explain!.weights[name], 0);
+  return `sum ${sum.toFixed(2)}${sum > 0 ? ` × certainty ${((score * most) / sum).toFixed(2)}` : ''}`;
 }
 
 function describeWaypoint(

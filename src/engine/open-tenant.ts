@@ -1,4 +1,3 @@
-import fs from 'node:fs';
 import { createVec0Index, openVec0Index } from './adapters/vec0-index.ts';
 import type { Embedder, VectorIndex } from './ports.ts';
 import { listModels, modelNumber } from './store/embeddings.ts';
@@ -43,20 +42,16 @@ export function openTenant(path: string, { role, identity, now }: OpenTenantOpti
 
 /** A reader cannot write, so what it needs is made before on another connection. */
 function prepare(path: string, identity: SpaceIdentity | null, now: number): void {
-  if (fs.existsSync(path)) {
-    const store = openStore(path, { role: 'reader' });
-    try {
-      if (isPrepared(store, identity)) return;
-    } finally {
-      store.close();
-    }
+  const store = openStore(path, { role: 'reader', create: true });
+  try {
+    if (isPrepared(store, identity)) return;
+  } finally {
+    store.close();
   }
   openTenant(path, { role: 'worker', identity, now }).close();
 }
 
 function isPrepared(store: Store, identity: SpaceIdentity | null): boolean {
-  const migrated = (store.db.pragma('user_version', { simple: true }) as number) > 0;
-  if (!migrated) return false;
   const named = store.prepare(`SELECT 1 FROM store_info WHERE key = 'store_id'`).get() !== undefined;
   return named && (identity === null || listModels(store).some((model) => isSameSpace(model, identity)));
 }

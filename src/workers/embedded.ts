@@ -16,6 +16,7 @@ export interface EmbeddedWorker {
 }
 
 const HINT_EVERY_MS = 5;
+const METRICS_TIMEOUT_MS = 2_000;
 
 /** Starts the worker thread. CPU-bound steps run there, so that the event loop that serves requests stays free. */
 export function startEmbeddedWorker(config: Config, logger: Logger): EmbeddedWorker {
@@ -26,18 +27,19 @@ export function startEmbeddedWorker(config: Config, logger: Logger): EmbeddedWor
   const send = (message: ToWorkerThread) => thread.postMessage(message);
   const hints = createHintThrottle((path) => send({ kind: 'wake', path }));
   let draining = false;
-  const metricsWaiting: ((metrics: unknown) => void)[] = [];
+  const metricsWaiting = new Map<number, (metrics: object) => void>();
+  let metricsAsked = 0;
   const drained = Promise.withResolvers<void>();
   const died = Promise.withResolvers<Error>();
 
   thread.on('message', (message: FromWorkerThread) => {
-    if (message.kind === 'metrics') metricsWaiting.shift()?.(message.metrics);
+    if (message.kind === 'metrics') metricsWaiting.get(message.id)?.(message.metrics);
     else drained.resolve();
   });
   thread.on('error', (error: Error) => died.resolve(error));
   thread.on('exit', () => {
     drained.resolve();
-    for (const resolve of metricsWaiting.splice(0)) resolve([]);
+    for (const resolve of metricsWaiting.values()) resolve([]);
     if (!draining) died.resolve(new Error('the worker thread ended'));
   });
 
@@ -47,13 +49,16 @@ export function startEmbeddedWorker(config: Config, logger: Logger): EmbeddedWor
       close: async () => {},
     },
     async metricsText(own) {
-      const { promise, resolve } = Promise.withResolvers<unknown>();
-      metricsWaiting.push(resolve);
-      send({ kind: 'metrics' });
-      const timeout = setTimeout(() => resolve([]), 2_000).unref();
+      const id = ++metricsAsked;
+      const { promise, resolve } = Promise.withResolvers<object>();
+      metricsWaiting.set(id, resolve);
+      send({ kind: 'metrics', id });
+      // A thread that is busy for so long is left out of this scrape.
+      const timeout = setTimeout(() => resolve([]), METRICS_TIMEOUT_MS).unref();
       const theirs = await promise;
       clearTimeout(timeout);
-      return AggregatorRegistry.aggregate([await own.getMetricsAsJSON(), theirs] as object[]).metrics();
+      metricsWaiting.delete(id);
+      return AggregatorRegistry.aggregate([await own.getMetricsAsJSON(), theirs]).metrics();
     },
     async drain() {
       draining = true;

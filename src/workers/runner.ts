@@ -50,7 +50,8 @@ const SCHEDULES_EVERY_SWEEPS = 15;
  */
 export function startRunner(options: RunnerOptions): Runner {
   const { config, clock, logger, pool } = options;
-  const owner = uuidv7();
+  // One a batch, so that only the batch under way is renewed: jobs of one that ended without a word fall due like a dead worker's.
+  let owner = ''; // '' between batches
   const stop = new AbortController();
   const hinted = new Set<string>();
   let wakeUp: () => void = () => {};
@@ -64,10 +65,12 @@ export function startRunner(options: RunnerOptions): Runner {
   const maintenanceOf = (path: string): MaintenanceContext => ({ ...options, open: () => pool.get(path) });
 
   const workOn = async (path: string): Promise<boolean> => {
+    owner = uuidv7();
     const context = { ...options, open: () => pool.get(path), owner, newId: uuidv7 };
-    const { claimed, providerPauseMs } = await runBatch(context, batchSize, stop.signal).finally(() =>
-      options.afterBatch(path),
-    );
+    const { claimed, providerPauseMs } = await runBatch(context, batchSize, stop.signal).finally(() => {
+      owner = '';
+      options.afterBatch(path);
+    });
     if (providerPauseMs === null) {
       if (claimed > 0) consecutivePauses = 0;
     } else {

@@ -1,3 +1,5 @@
+import fs from 'node:fs';
+import os from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { pino } from 'pino';
 import type { Config } from '../engine/config.ts';
@@ -11,9 +13,13 @@ export interface WorkerThreadData {
 }
 
 export type ToWorkerThread =
-  { readonly kind: 'wake'; readonly path: string } | { readonly kind: 'metrics' } | { readonly kind: 'drain' };
-export type FromWorkerThread = { readonly kind: 'metrics'; readonly metrics: unknown } | { readonly kind: 'drained' };
+  | { readonly kind: 'wake'; readonly path: string }
+  | { readonly kind: 'metrics'; readonly id: number }
+  | { readonly kind: 'drain' };
+export type FromWorkerThread =
+  { readonly kind: 'metrics'; readonly id: number; readonly metrics: object } | { readonly kind: 'drained' };
 
+giveWayToRequests();
 const { config } = workerData as WorkerThreadData;
 const port = parentPort;
 assert(port !== null, 'the worker thread has a parent');
@@ -34,10 +40,22 @@ port.on('message', (message: ToWorkerThread) => {
     case 'metrics':
       void metrics.registry
         .getMetricsAsJSON()
-        .then((json) => port.postMessage({ kind: 'metrics', metrics: json } satisfies FromWorkerThread));
+        .then((json) =>
+          port.postMessage({ kind: 'metrics', id: message.id, metrics: json } satisfies FromWorkerThread),
+        );
       return;
     case 'drain':
       void worker.drain().then(() => port.postMessage({ kind: 'drained' } satisfies FromWorkerThread));
       return;
   }
 });
+
+/** On Linux a thread has a priority of its own. Where cores are few, requests come before what can wait. */
+function giveWayToRequests(): void {
+  try {
+    const thread = Number(fs.readlinkSync('/proc/thread-self').split('/').at(-1));
+    os.setPriority(thread, os.constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // Elsewhere the threads share the cores as equals.
+  }
+}

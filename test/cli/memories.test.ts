@@ -186,7 +186,7 @@ describe('import', () => {
   test('a connection that breaks off says how far it came and what to do', async () => {
     const server = http.createServer((request, response) => {
       request.once('data', () =>
-        response.write('{"line":1,"id":"x","state":"queued"}\n', () => setImmediate(() => request.destroy())),
+        response.write('{"line":1,"id":"x","state":"queued"}\n', () => setImmediate(() => response.destroy())),
       );
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));

@@ -4,7 +4,7 @@ import pLimit from 'p-limit';
 import { expect } from 'vitest';
 import { openStore, type Store } from '../../src/engine/store/open-store.ts';
 import { expectNoOrphans } from './engine-fixture.ts';
-import { databaseFile, type ServiceProcess } from './running-service.ts';
+import { databaseFile, type ServiceProcess, type ServiceReply } from './running-service.ts';
 
 /**
  * The `set` checker of Jepsen for adds: a client keeps a history on disk of what it attempted and what was acknowledged, while the
@@ -16,6 +16,8 @@ export interface AddClient {
   readonly acknowledged: number;
   /** Resolves when so many adds in all are acknowledged. */
   untilAcknowledged(count: number): Promise<void>;
+  /** The first answer with this status from now on. */
+  untilAnswered(status: number): Promise<ServiceReply>;
   /** How often each status was answered. */
   readonly statuses: ReadonlyMap<number, number>;
   /** Answers that were kept from an earlier attempt whose answer was lost. */
@@ -46,6 +48,7 @@ export function createAddClient({ history, seed, concurrency, service }: AddClie
   const limit = pLimit(concurrency);
   const statuses = new Map<number, number>();
   const waiting: { count: number; resolve: () => void }[] = [];
+  const answers: { status: number; resolve: (reply: ServiceReply) => void }[] = [];
   let next = 0;
   let acknowledged = 0;
   let replayed = 0;
@@ -67,9 +70,11 @@ export function createAddClient({ history, seed, concurrency, service }: AddClie
         .catch(() => undefined);
       if (reply === undefined) {
         if (givesUp) return;
+        if (target.obituary !== undefined && target === (await service())) throw new Error(target.obituary);
         continue;
       }
       statuses.set(reply.status, (statuses.get(reply.status) ?? 0) + 1);
+      for (const { resolve } of answers.filter(({ status }) => status === reply.status)) resolve(reply);
       if (reply.status < 300) {
         // All texts differ, so only a lost Idempotency-Key could make one look like a duplicate.
         expect(reply.body, reply.text).not.toHaveProperty('deduplicated');
@@ -82,7 +87,7 @@ export function createAddClient({ history, seed, concurrency, service }: AddClie
       expect([503, 507], reply.text).toContain(reply.status);
       await pause(RETRY_MS);
     }
-    throw new Error(`add ${number} got no answer in ${ATTEMPTS_MAX} attempts`);
+    throw new Error(`add ${number} was not answered in ${ATTEMPTS_MAX} attempts: ${JSON.stringify([...statuses])}`);
   };
 
   return {
@@ -97,6 +102,7 @@ export function createAddClient({ history, seed, concurrency, service }: AddClie
     get acknowledged() {
       return acknowledged;
     },
+    untilAnswered: (status) => new Promise((resolve) => answers.push({ status, resolve })),
     untilAcknowledged: (count) =>
       new Promise((resolve) => {
         if (count <= acknowledged) resolve();

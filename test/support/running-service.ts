@@ -16,6 +16,8 @@ export interface ServiceProcess {
   /** Its address; rejects, with what it said, if it ends before it serves. */
   readonly ready: Promise<string>;
   readonly exited: Promise<Exit>;
+  /** undefined while it runs. */
+  readonly obituary: string | undefined;
   /** Every line so far. */
   readonly log: readonly LogLine[];
   /** Sends a signal, if the process still runs. */
@@ -93,6 +95,7 @@ export function spawnService({ folder, settings = {} }: ServiceOptions): Service
   });
   const log: LogLine[] = [];
   const stderr: string[] = [];
+  let obituary: string | undefined;
   const ready = Promise.withResolvers<string>();
   const waiting: { event: string; resolve: (line: LogLine) => void }[] = [];
   ready.promise.catch(() => {}); // Whoever needs it awaits it.
@@ -107,7 +110,8 @@ export function spawnService({ folder, settings = {} }: ServiceOptions): Service
   // The pipes close when every process behind them is gone.
   const exited = once(child, 'close').then(([code, signal]) => {
     running.delete(service);
-    ready.reject(new Error(`the service ended before it served: ${stderr.join('')}${JSON.stringify(log.at(-1))}`));
+    obituary = [`the service ended: ${code ?? signal}`, ...stderr, ...log.map((line) => JSON.stringify(line))].join('\n');
+    ready.reject(new Error(obituary));
     return { code, signal } as Exit;
   });
 
@@ -115,6 +119,9 @@ export function spawnService({ folder, settings = {} }: ServiceOptions): Service
     pid: child.pid as number,
     ready: ready.promise,
     exited,
+    get obituary() {
+      return obituary;
+    },
     log,
     signal: (signal) => void child.kill(signal),
     end(signal) {

@@ -11,19 +11,20 @@ import { listDocuments, splitMarkdown, type Passage } from '../documents.ts';
 import { startProgress } from '../progress.ts';
 import { sendMemories } from '../send-memories.ts';
 import { describeHits, type MatchItem, type MemoryItem, type QueryReply } from '../show-hits.ts';
-import { bold, counted, cut, cyan, dim, print, widthOfTerminal, wrap } from '../terminal.ts';
+import { bold, counted, cut, cyan, dim, oneLine, print, widthOfTerminal, wrap } from '../terminal.ts';
 import type { JobsReply } from './jobs.ts';
 
 /** Where package.json is, in a checkout and in a published package. */
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const QUESTIONS = [
   'How does decay work, and what makes a memory fade?',
-  'What happens when the process is killed?',
+  'Does killing the process lose a memory?',
   'How are duplicates recognised?',
 ];
 const HITS = 2;
 const READY_POLL_MS = 25;
 const READY_WITHIN_MS = 60_000;
+const NOTE_WITHIN_MS = 20_000;
 
 /**
  * `cairn demo`: remembers documents in a store of its own, which is gone afterwards, asks questions about them and shows the reasons
@@ -50,7 +51,7 @@ export async function demo(
   } finally {
     await service.stop();
   }
-  print('', dim('The store is gone again. To keep one: `npm start`, then `cairn add` and `cairn query`.'));
+  print('', dim('The store is gone again. To keep one: npm start, cairn add, cairn query.'));
 }
 
 /** Removed however the process ends, short of a kill. */
@@ -105,21 +106,29 @@ async function answer(client: Client, question: string): Promise<readonly MatchI
   return matches;
 }
 
-/** The link of the best hit that has one, else of any memory: where it leads, and how alike the two are. */
+/** Notes what the best hit says, as an agent would, and shows what the new memory was linked to, and how alike the two are. */
 async function showWaypoint(client: Client, matches: readonly MatchItem[]): Promise<void> {
-  print('', cyan('▸ A waypoint: the link from a memory to the one most like it'), '');
-  const { items: others } = await client.get<{ items: MemoryItem[] }>('/memory/all?l=1000');
-  for (const memory of [...matches.toSorted((a, b) => b.score - a.score), ...others]) {
-    const { items } = await client.get<{ items: ReturnType<typeof linkItem>[] }>(`/memory/${memory.id}/links`);
-    const link = items.find(({ type }) => type === 'waypoint');
-    if (link === undefined) continue;
-    const other = await client.get<MemoryItem>(`/memory/${link.id}`);
-    const [from, to] = link.direction === 'out' ? [memory, other] : [other, memory];
-    const facts = `similarity ${(link.similarity ?? 0).toFixed(2)}, weight ${link.weight.toFixed(2)}; each recall over it adds 0.05`;
-    print(...textOf(from), `    ${bold('↓')} ${dim(facts)}`, ...textOf(to));
-    return;
-  }
-  print('No two of these passages are alike enough for one.');
+  const best = matches.toSorted((a, b) => b.score - a.score)[0];
+  if (best === undefined) return;
+  print('', cyan('▸ A note is added. Its waypoint: the link to the memory most like it'), '');
+  const body = { content: noteOf(best.content), title: 'A note', session_id: 'notes' };
+  const { id } = await client.post<{ id: string }>(`/memory/add?wait=${NOTE_WITHIN_MS}`, body);
+  const { items } = await client.get<{ items: ReturnType<typeof linkItem>[] }>(`/memory/${id}/links`);
+  const link = items.find(({ type, direction }) => type === 'waypoint' && direction === 'out');
+  if (link === undefined) return print('No memory is alike enough for one.');
+  const facts = `similarity ${(link.similarity ?? 0).toFixed(2)}, weight ${link.weight.toFixed(2)}; each recall over it adds 0.05`;
+  print(
+    ...textOf(body),
+    `    ${bold('↓')} ${dim(facts)}`,
+    ...textOf(await client.get<MemoryItem>(`/memory/${link.id}`)),
+  );
+}
+
+/** The first two thirds, without the marks of Markdown. */
+function noteOf(content: string): string {
+  const plain = oneLine(content.replaceAll(/[*`|#]|^ *- /gm, ''));
+  const end = plain.indexOf(' ', Math.floor((plain.length * 2) / 3));
+  return `Remember: ${end === -1 ? plain : plain.slice(0, end)}`;
 }
 
 function textOf({ title, content }: Pick<MemoryItem, 'title' | 'content'>): string[] {

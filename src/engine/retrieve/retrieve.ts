@@ -20,7 +20,7 @@ import {
 
 /** What retrieval needs of a tenant. */
 export interface RetrieveContext {
-  /** A reader's connection. */
+  /** A reader's connection. Read after the query's vector has come, so that a getter may open the file again. */
   readonly store: Store;
   /** null where words only is the chosen mode. */
   readonly embedder: Embedder | null;
@@ -52,7 +52,7 @@ export async function retrieve(
   signal?: AbortSignal,
 ): Promise<QueryResult> {
   signal?.throwIfAborted();
-  const { store, embedder, modelNo } = context;
+  const { embedder, modelNo } = context;
   const trace = new Trace();
   const vectorWeight = embedder === null ? WORDS_ONLY : (query.vectorWeight ?? embedder.vectorWeight);
   let vector: QueryVector | null = null;
@@ -63,7 +63,8 @@ export async function retrieve(
     if (embedding === null) degraded = true;
     else vector = { embedding, modelNo, encoding: embedder.encoding };
   }
-  const hits = store.read(() =>
+  // Asked for only now: what was open before the wait may have been closed meanwhile.
+  const hits = context.store.read(() =>
     answer({
       context,
       query,

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
+import { LRUCache } from 'lru-cache';
 import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
 import { migrate } from './migrate.ts';
@@ -35,6 +36,7 @@ export interface OpenStoreOptions {
 /** How long a connection waits for another's write before it gives up with `unavailable`. */
 export const BUSY_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 0.5;
+const STATEMENTS_MOST = 500;
 
 /**
  * Opens a tenant's file and brings its schema up to date.
@@ -47,7 +49,7 @@ export function openStore(file: string, options: OpenStoreOptions): Store {
     createPrivateFile(file);
   }
   const writable = options.role !== 'reader';
-  if (writable) prepareFile(file);
+  prepareFile(file);
   const db = new Database(file, { readonly: !writable, fileMustExist: true });
   // BUSY is met with short retries of our own in `write`: SQLite's handler backs off to 100 ms and loses to eager peers.
   db.pragma(`busy_timeout = ${writable ? 0 : BUSY_TIMEOUT_MS}`);
@@ -83,7 +85,8 @@ function prepareFile(file: string): void {
 }
 
 function makeStore(db: Database.Database, file: string): Store {
-  const statements = new Map<string, Database.Statement<unknown[], unknown>>();
+  // Bounded, since the shapes of filters are the callers' making.
+  const statements = new LRUCache<string, Database.Statement<unknown[], unknown>>({ max: STATEMENTS_MOST });
   const prepare = (sql: string) => {
     let statement = statements.get(sql);
     if (statement === undefined) statements.set(sql, (statement = db.prepare<unknown[], unknown>(hideParameters(sql))));

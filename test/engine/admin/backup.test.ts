@@ -113,7 +113,7 @@ describe('backup', () => {
     });
     damage(file);
     await expect(backupDatabase({ from: file, to: inFolder('copy') })).rejects.toThrow('is damaged');
-    expect(fs.readdirSync(folder)).toEqual(names);
+    expect(fs.readdirSync(folder).filter((name) => !name.startsWith('cairn.sqlite-'))).toEqual(names);
   });
 });
 

@@ -338,7 +338,7 @@ describe('the link step', () => {
 describe('a PATCH of the text', () => {
   const SUBJECT = 'The wallaby hops across the long road at night.';
   const setUp = async (fixture: TestEngine, extra: Partial<TestMemory> = {}) => {
-    const other = await fixture.add({ content: 'A wallaby hops in the zoo at night.', ...extra });
+    const other = await fixture.add({ content: 'The wallaby hops along a road.', ...extra });
     const changing = await fixture.add({ content: SUBJECT, ...extra });
     const pointing = await fixture.add({ content: `${SUBJECT} Again.`, ...extra });
     await fixture.drain();

@@ -19,8 +19,8 @@ describe('a PATCH', () => {
       metadata: { kept: 1, dropped: 2, replaced: { deep: true } },
     });
     await fixture.drain();
-    const before = tenant.getMemory(id);
     clock.advance(1_000);
+    const before = tenant.getMemory(id);
     const after = await tenant.patchMemory(id, {
       tags: ['b', 'c'],
       type: null,

@@ -216,9 +216,9 @@ describe('a crash', () => {
     expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', crashes: 0, error: null, finishedAt: null });
     await fixture.drain();
     expect(fixture.tenant.getJob(jobId).state).toBe('done');
-    expect(
-      fixture.tenant.getMemory((await fixture.tenant.listMemories({}, { limit: 1, offset: 0 }))[0]!.id).state,
-    ).toBe('ready');
+    expect(fixture.tenant.getMemory(fixture.tenant.listMemories({}, { limit: 1, offset: 0 })[0]!.id).state).toBe(
+      'ready',
+    );
   });
 });
 

@@ -42,7 +42,8 @@ CREATE TABLE memories (
   metadata         TEXT NOT NULL DEFAULT '{}',      -- JSON object
   content          TEXT NOT NULL                    -- verbatim
 ) STRICT;
-CREATE INDEX memories_by_hash    ON memories (content_hash);
+-- By session first, so that one conversation writes to one page of the index rather than to a random one an add.
+CREATE INDEX memories_by_hash    ON memories (user_no, session_id, content_hash);
 CREATE INDEX memories_by_session ON memories (user_no, session_id, event_time, seq);
 -- A partial index over `x IS NOT NULL` makes SQLite prepare every statement on the table again at each binding, since a bound value
 -- might prove the condition: 30 microseconds a statement. These conditions are stated so that no parameter can.

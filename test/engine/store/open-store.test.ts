@@ -1,0 +1,120 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { describe, expect, test } from 'vitest';
+import { readConfig } from '../../../src/engine/config.ts';
+import { openEngine } from '../../../src/engine/open-engine.ts';
+import { openTenant } from '../../../src/engine/open-tenant.ts';
+import { openStore, type OpenStoreOptions } from '../../../src/engine/store/open-store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const ROLES: readonly OpenStoreOptions['role'][] = ['reader', 'acknowledger', 'worker'];
+const newFile = () => path.join(tempFolder(), 'cairn.sqlite');
+const openAs = (role: OpenStoreOptions['role']) => (file: string) =>
+  openTenant(file, { role, identity: null, now: 0 }).close();
+
+function makeNewer(file: string): void {
+  openAs('worker')(file);
+  const db = new Database(file);
+  db.pragma('user_version = 999');
+  db.close();
+}
+
+describe.each(ROLES)('a %s', (role) => {
+  test('makes and migrates the file of a new tenant', () => {
+    const file = newFile();
+    const tenant = openTenant(file, { role, identity: null, now: 0 });
+    expect(tenant.store.prepare('SELECT count(*) AS n FROM memories').get()).toEqual({ n: 0 });
+    expect(tenant.storeId).toMatch(/^[0-9a-f]{8}$/);
+    tenant.close();
+    const again = openTenant(file, { role, identity: null, now: 0 });
+    expect(again.storeId).toBe(tenant.storeId);
+    again.close();
+  });
+
+  test('refuses a file from a newer Cairn and leaves it unchanged', () => {
+    const file = newFile();
+    makeNewer(file);
+    const before = fs.readFileSync(file);
+    expect(() => openAs(role)(file)).toThrow(
+      expect.objectContaining({
+        code: 'unprocessable',
+        message: expect.stringContaining('newer Cairn') as string,
+      }) as Error,
+    );
+    expect(fs.readFileSync(file).equals(before)).toBe(true);
+  });
+
+  test.each([
+    ['text', 'This is a text file, and a rather long one, so that it could be a header. '.repeat(10)],
+    ['a damaged header', `${'SQLite format 3\0'.slice(0, 10)}${'x'.repeat(5_000)}`],
+  ])('says clearly that a file with %s is no database, and leaves it unchanged', (_, content) => {
+    const file = newFile();
+    fs.writeFileSync(file, content);
+    expect(() => openAs(role)(file)).toThrow(
+      expect.objectContaining({
+        code: 'unprocessable',
+        message: expect.stringContaining('cairn.sqlite is not a SQLite database') as string,
+      }) as Error,
+    );
+    expect(fs.readFileSync(file, 'utf8')).toBe(content);
+  });
+
+  test('finds no file unless it may make one', () => {
+    const file = newFile();
+    expect(() => openStore(file, { role })).toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
+    expect(fs.existsSync(file)).toBe(false);
+  });
+});
+
+test('an engine does not start on a file from a newer Cairn', async () => {
+  const file = newFile();
+  makeNewer(file);
+  const before = fs.readFileSync(file);
+  await expect(openEngine({ config: readConfig({ OM_DB_PATH: file }), writer: 'inline' })).rejects.toMatchObject({
+    code: 'unprocessable',
+  });
+  expect(fs.readFileSync(file).equals(before)).toBe(true);
+});
+
+test('only the one that answers clients waits for the disk, and a reader cannot write', () => {
+  const file = newFile();
+  openAs('worker')(file);
+  const synchronous = Object.fromEntries(
+    ROLES.map((role) => {
+      const store = openStore(file, { role });
+      const value = store.db.pragma('synchronous', { simple: true });
+      expect(store.db.pragma('foreign_keys', { simple: true })).toBe(1);
+      expect(store.db.pragma('journal_mode', { simple: true })).toBe('wal');
+      if (role === 'reader')
+        expect(() => store.db.exec(`INSERT INTO store_info VALUES ('a', 'b')`)).toThrow(/readonly/);
+      store.close();
+      return [role, value];
+    }),
+  );
+  expect(synchronous).toMatchObject({ acknowledger: 2, worker: 1 });
+});
+
+test('a write is all or nothing, and a read sees one snapshot', () => {
+  const file = newFile();
+  const writer = openStore(file, { role: 'worker', create: true });
+  const reader = openStore(file, { role: 'reader' });
+  const put = (key: string) => writer.db.prepare(`INSERT INTO store_info VALUES (?, '')`).run(key);
+  const keys = () => reader.db.prepare('SELECT key FROM store_info ORDER BY key').pluck().all();
+  expect(() =>
+    writer.write(() => {
+      put('a');
+      throw new Error('halfway');
+    }),
+  ).toThrow('halfway');
+  expect(keys()).toEqual([]);
+  reader.read(() => {
+    expect(keys()).toEqual([]);
+    writer.write(() => put('b'));
+    expect(keys()).toEqual([]);
+    expect(reader.read(keys), 'a read within a read').toEqual([]);
+  });
+  expect(keys()).toEqual(['b']);
+  reader.close();
+  writer.close();
+});

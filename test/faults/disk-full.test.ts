@@ -1,0 +1,74 @@
+import { execFileSync } from 'node:child_process';
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { checkAdds, chooseSeed, createAddClient, describeReport, expectFinished, expectSound } from '../support/add-checker.ts';
+import { databaseFile, startServiceProcess } from '../support/running-service.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const DISK_BYTES = 24 * 1024 * 1024;
+const KEPT_FREE_BYTES = 1024 * 1024;
+
+/** A small disk of its own, or undefined where this user may not mount one. */
+function mountSmallDisk(): string | undefined {
+  const folder = tempFolder();
+  try {
+    execFileSync('mount', ['-t', 'tmpfs', '-o', `size=${DISK_BYTES}`, 'tmpfs', folder], { stdio: 'ignore' });
+  } catch {
+    return undefined;
+  }
+  return folder;
+}
+
+/** Takes all space but so much. */
+function fillDisk(file: string, keepBytes: number): void {
+  const { bavail, bsize } = fs.statfsSync(path.dirname(file));
+  fs.writeFileSync(file, Buffer.alloc(Math.max(0, bavail * bsize - keepBytes)));
+}
+
+test('on a full disk adds are refused, reads go on, nothing is damaged, and space is all it needs to go on', async (context) => {
+  const folder = mountSmallDisk();
+  if (folder === undefined) {
+    console.warn('a small disk cannot be mounted here: the full disk is not tested');
+    return context.skip();
+  }
+  const service = await startServiceProcess({ folder });
+  onTestFinished(async () => {
+    await service.end('SIGKILL');
+    execFileSync('umount', [folder]);
+  });
+  const history = path.join(tempFolder(), 'history.jsonl');
+  const seed = chooseSeed();
+  const client = createAddClient({ history, seed, concurrency: 16, service: async () => service });
+  await client.add(300);
+  const ballast = path.join(folder, 'ballast');
+  fillDisk(ballast, KEPT_FREE_BYTES);
+  const adding = client.add(3_000);
+  const full = await client.untilAnswered(507);
+  expect(full.body).toMatchObject({ code: 'storage_full' });
+
+  expect((await service.request('GET', '/health')).status).toBe(200);
+  expect((await service.request('GET', '/ready')).status).toBe(200);
+  const list = await service.request('GET', '/memory/all?l=1');
+  expect(list.status).toBe(200);
+  const found = await service.request('POST', '/memory/query', { body: { query: 'the old harbour' } });
+  expect(found.body.matches.length).toBeGreaterThan(0);
+  // A delete needs room in the log as an add does: it may be refused, but for that reason only.
+  const deleted = await service.request('DELETE', '/memory/00000000-0000-7000-8000-000000000000');
+  expect([404, 507]).toContain(deleted.status);
+  const reader = new Database(databaseFile(folder), { readonly: true });
+  expect(reader.pragma('integrity_check', { simple: true })).toBe('ok');
+  reader.close();
+
+  fs.rmSync(ballast);
+  await adding;
+  const counts = await service.idle();
+  const report = await checkAdds(service, history);
+  console.log(`seed ${seed}: ${describeReport(report)}; statuses ${JSON.stringify([...client.statuses])}`);
+  expectSound(report);
+  expect(report).toMatchObject({ acknowledged: 3_300, recovered: 0 });
+  expect(counts).toMatchObject({ done: 3_300, dead: 0 });
+  expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
+  expect(expectFinished(folder)).toBe(3_300);
+});

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest';
+import { countBadVectors, startWithProvider } from '../support/provider-service.ts';
+
+const MEMORIES = Array.from({ length: 200 }, (_, number) => `The ferry to island ${number} leaves at noon`);
+
+test('a provider that is down delays meaning, never storage or words, and is caught up with in full batches', async () => {
+  const { folder, service, provider, add } = await startWithProvider();
+  provider.setMode('status', { status: 500 });
+  await add(MEMORIES);
+  const found = await service.request('POST', '/memory/query', { body: { query: 'ferry island 77', k: 3 } });
+  expect(found.status).toBe(200);
+  expect(found.body).toMatchObject({ degraded: true });
+  expect(found.body.matches[0].content).toBe(MEMORIES[77]);
+  await service.logged('provider_paused');
+  expect(countBadVectors(folder)).toEqual({ vectors: 0, bad: 0 });
+
+  const callsWhileDown = provider.calls.length;
+  provider.setMode('ok');
+  expect(await service.idle()).toMatchObject({ done: MEMORIES.length, dead: 0 });
+  const calls = provider.calls.slice(callsWhileDown).filter(({ texts }) => texts.length > 1);
+  console.log(`texts per call after recovery: ${calls.map(({ texts }) => texts.length).join(', ')}`);
+  // 64 texts a call: 200 need four, and what came after the failure may have been cut once more.
+  expect(calls.length).toBeLessThanOrEqual(8);
+  const again = await service.request('POST', '/memory/query', { body: { query: 'ferry island 78' } });
+  expect(again.body).toMatchObject({ degraded: false });
+  expect(countBadVectors(folder)).toEqual({ vectors: 2 * MEMORIES.length, bad: 0 });
+});
+
+test('a text that the provider refuses becomes a dead letter alone, with its reason, and can be retried', async () => {
+  const { service, provider, add } = await startWithProvider();
+  provider.setMode('refuse_text', { marker: 'unspeakable' });
+  const jobs = await add([...MEMORIES.slice(0, 20), 'something unspeakable', ...MEMORIES.slice(20, 40)]);
+  expect(await service.idle()).toMatchObject({ done: 40, dead: 1 });
+  const letters = await service.request('GET', '/jobs?state=dead');
+  expect(letters.body.items).toMatchObject([
+    { id: jobs[20], error: { code: 'invalid', message: 'the embedding provider refused a text (HTTP 400)' } },
+  ]);
+  const memory = `/memory/${letters.body.items[0].memory_id}`;
+  expect((await service.request('GET', memory)).body).toMatchObject({ state: 'failed' });
+
+  provider.setMode('ok');
+  expect((await service.request('POST', `/jobs/${jobs[20]}/retry`)).status).toBe(200);
+  expect(await service.idle()).toMatchObject({ done: 41, dead: 0 });
+  expect((await service.request('GET', memory)).body).toMatchObject({ state: 'ready' });
+});

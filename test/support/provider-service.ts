@@ -1,0 +1,62 @@
+import { onTestFinished } from 'vitest';
+import { decodeVector } from '../../src/engine/store/vector-encoding.ts';
+import { withStore } from './add-checker.ts';
+import { startFakeProvider, type FakeProvider } from './fake-provider.ts';
+import { startServiceProcess, type ServiceProcess } from './running-service.ts';
+import { tempFolder } from './temp-folder.ts';
+
+const DIMENSIONS = 256;
+
+export interface ProviderService {
+  readonly folder: string;
+  readonly service: ServiceProcess;
+  readonly provider: FakeProvider;
+  /** Adds texts, all of which must be accepted. @returns the ids of their jobs */
+  add(texts: readonly string[]): Promise<string[]>;
+}
+
+/** The service with a provider that misbehaves on request, over real HTTP. */
+export async function startWithProvider(settings: Readonly<Record<string, string>> = {}): Promise<ProviderService> {
+  const folder = tempFolder();
+  const provider = await startFakeProvider({ dimensions: DIMENSIONS });
+  onTestFinished(() => provider.close());
+  const service = await startServiceProcess({
+    folder,
+    settings: {
+      OM_EMBEDDINGS: 'openai',
+      OM_OPENAI_BASE_URL: provider.url,
+      OM_VEC_DIM: String(DIMENSIONS),
+      OM_EMBED_TIMEOUT_MS: '300',
+      ...settings,
+    },
+  });
+  onTestFinished(async () => void (await service.end('SIGKILL')));
+  return {
+    folder,
+    service,
+    provider,
+    add: (texts) =>
+      Promise.all(
+        texts.map(async (content) => {
+          const reply = await service.request('POST', '/memory/add', { body: { content } });
+          if (reply.status !== 202) throw new Error(`an add was answered ${reply.status}: ${reply.text}`);
+          return reply.body.job_id as string;
+        }),
+      ),
+  };
+}
+
+/** Vectors, in the table and in the cache, that are not of length 1 with every number finite. */
+export function countBadVectors(folder: string): { vectors: number; bad: number } {
+  return withStore(folder, ({ db }) => {
+    const rows = db
+      .prepare('SELECT embedding FROM vectors UNION ALL SELECT embedding FROM embedding_cache')
+      .pluck()
+      .all() as Buffer[];
+    const norms = rows.map((row) =>
+      Math.hypot(...(row.byteLength === DIMENSIONS * 4 ? decodeVector(row, 'float32', DIMENSIONS) : [])),
+    );
+    // NaN is not within anything.
+    return { vectors: rows.length, bad: norms.filter((norm) => !(Math.abs(norm - 1) < 1e-3)).length };
+  });
+}
