@@ -17,25 +17,24 @@ export interface RunningService {
 
 /** The API and the workers in one process; nothing else is needed. One such process may serve a data folder. */
 export async function startService(config: Config, logger: Logger = silentLogger): Promise<RunningService> {
-  const lock = acquireInstanceLock(config.paths.lock);
+  const started: { stop(): void | Promise<void> }[] = [];
+  const stop = async () => {
+    for (const part of started.splice(0).reverse()) await part.stop();
+  };
   try {
+    const lock = acquireInstanceLock(config.paths.lock);
+    started.push({ stop: () => lock.release() });
     const metrics = createMetrics();
     metrics.watchProcess();
     const worker = startEmbeddedWorker(config, logger);
+    started.push({ stop: () => worker.drain() });
     const engine = await openEngine({ config, logger, metrics, dispatcher: worker.dispatcher, writer: 'thread' });
+    started.push({ stop: () => engine.close() });
     const api = await startApi({ engine, metricsText: () => worker.metricsText(metrics.registry) });
-    return {
-      url: api.url,
-      died: worker.died,
-      async stop() {
-        await api.stop();
-        await worker.drain();
-        await engine.close();
-        lock.release();
-      },
-    };
+    started.push(api);
+    return { url: api.url, died: worker.died, stop };
   } catch (error) {
-    lock.release();
+    await stop();
     throw error;
   }
 }

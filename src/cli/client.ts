@@ -17,8 +17,6 @@ export interface ConnectionOptions {
 /** The HTTP API as the commands use it. Whatever goes wrong is a `CliError` of one line. */
 export interface Client {
   get<Reply>(path: string): Promise<Reply>;
-  /** undefined for what is not there. */
-  find<Reply>(path: string): Promise<Reply | undefined>;
   post<Reply>(path: string, body?: object): Promise<Reply>;
   delete<Reply>(path: string): Promise<Reply>;
   /** Sends a body of NDJSON and hands over each line of the reply as it arrives, while the rest is still being sent. */
@@ -66,10 +64,6 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
 
   return {
     get: (path) => expectReply(ask('GET', path)),
-    async find<Reply>(path: string) {
-      const answer = await ask('GET', path);
-      return answer.status === 404 ? undefined : expectReply<Reply>(Promise.resolve(answer));
-    },
     post: (path, body) => expectReply(ask('POST', path, body)),
     delete: (path) => expectReply(ask('DELETE', path)),
 

@@ -9,11 +9,6 @@ export interface ImportCounts {
   rejected: number;
 }
 
-export interface Refusal {
-  readonly line: number;
-  readonly reason: string;
-}
-
 /** A result has the number of its line; the summary at the end has none. */
 interface ReplyLine {
   readonly line?: number;
@@ -23,13 +18,13 @@ interface ReplyLine {
 
 /**
  * Sends memories as NDJSON, one a line, and counts what became of each as the replies come in.
- * @param onResult told of each line as it is answered, with the reason if it was rejected
+ * @param onResult told of each line by its number as it is answered, with the reason if it was rejected
  * @throws CliError when the server or the connection fails on the way; every line that was answered is stored
  */
 export async function sendMemories(
   client: Client,
   body: AsyncIterable<Uint8Array | string>,
-  onResult: (counts: ImportCounts, refusal?: Refusal) => void,
+  onResult: (counts: ImportCounts, line: number, refusal?: string) => void,
 ): Promise<ImportCounts> {
   const counts: ImportCounts = { accepted: 0, duplicate: 0, rejected: 0 };
   try {
@@ -40,7 +35,7 @@ export async function sendMemories(
         return counts;
       }
       counts[error !== undefined ? 'rejected' : deduplicated ? 'duplicate' : 'accepted']++;
-      onResult(counts, error && { line, reason: error.message });
+      onResult(counts, line, error?.message);
     }
   } catch (error) {
     if (error instanceof ConnectionError && answered(counts) > 0) throw brokenOff('the connection broke off', counts);

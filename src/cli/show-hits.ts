@@ -66,9 +66,8 @@ function describeReasons(match: MatchItem, matches: readonly MatchItem[]): strin
 }
 
 /** The score is the sum as a share of the most it could be, times how sure the query as a whole is of its answers. */
-function describeSum({ score, raw_score: sum, explain }: MatchItem): string {
-  const most = FEATURES.reduce((total, name) => total + explain!.weights[name], 0);
-  return `sum ${sum.toFixed(2)}${sum > 0 ? ` × certainty ${((score * most) / sum).toFixed(2)}` : ''}`;
+function describeSum({ raw_score: sum, explain }: MatchItem): string {
+  return `sum ${sum.toFixed(2)} × certainty ${explain!.confidence.toFixed(2)}`;
 }
 
 function describeWaypoint(

@@ -35,9 +35,9 @@ export interface NewMemory {
   readonly metadata: Metadata;
   readonly type: string | null;
   readonly title: string;
-  /** '' lets the encode step extract one. */
+  /** '' to have it read off the text. */
   readonly gist: string;
-  /** null lets the encode step extract them. */
+  /** null to have them read off the text. */
   readonly entities: readonly string[] | null;
   readonly eventTime: number | null;
   readonly validFrom: number | null;
@@ -215,6 +215,9 @@ export interface HitExplanation {
     readonly waypoint: number;
   };
   readonly weights: CompositeWeights;
+  /** How sure the query's best answer is; scales the scores of all its hits alike. */
+  readonly confidence: number;
+  /** The query's terms that the memory or its context holds. */
   readonly terms: readonly string[];
 }
 

@@ -90,11 +90,13 @@ export function startRunner(options: RunnerOptions): Runner {
     while (!stop.signal.aborted) {
       const blockedMs = providerBlockedUntil - performance.now();
       if (hinted.size === 0 || blockedMs > 0) {
+        let timer: NodeJS.Timeout | undefined;
         await new Promise<void>((resolve) => {
           wakeUp = resolve;
-          if (blockedMs > 0) setTimeout(resolve, blockedMs);
+          if (blockedMs > 0) timer = setTimeout(resolve, blockedMs);
           if (stop.signal.aborted) resolve();
         });
+        clearTimeout(timer);
         if (providerBlockedUntil > performance.now()) continue;
       }
       for (const path of [...hinted]) {
@@ -112,11 +114,12 @@ export function startRunner(options: RunnerOptions): Runner {
       if (stop.signal.aborted) return;
       const all = sweep % SCHEDULES_EVERY_SWEEPS === 0;
       for (const path of all ? options.listPaths() : pool.openPaths()) {
+        const context = maintenanceOf(path);
+        // First and apart: on a disk that the log has filled every write fails, and only this can make room.
+        await guarded('checkpoint_failed', () => checkpoint(context));
         await guarded('sweep_failed', async () => {
-          const context = maintenanceOf(path);
           const { store } = context.open();
           store.write(() => renewLeases(store, owner, clock.now() + config.OM_LEASE_MS));
-          checkpoint(context);
           recoverJobs(context, { everyOwner: false });
           await cleanAfterErase(context);
           if (all) await runDueSchedules(context);

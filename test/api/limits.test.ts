@@ -280,7 +280,8 @@ describe('what went in', () => {
       const stored = await api.request('GET', `/memory/${reply.body.id}`);
       const [name, value] = Object.entries(wrapped)[0]!;
       // A duplicate is the same text after normalisation: the first of them is what was kept.
-      if (reply.status === 202) expect(stored.body[name], shown).toEqual(value);
+      // A gist of nothing is none, and then it is read off the text.
+      if (reply.status === 202 && !(name === 'gist' && value === '')) expect(stored.body[name], shown).toEqual(value);
     }
     expect(accepted).toBeGreaterThan(80);
   });

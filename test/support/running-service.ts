@@ -110,7 +110,9 @@ export function spawnService({ folder, settings = {} }: ServiceOptions): Service
   // The pipes close when every process behind them is gone.
   const exited = once(child, 'close').then(([code, signal]) => {
     running.delete(service);
-    obituary = [`the service ended: ${code ?? signal}`, ...stderr, ...log.map((line) => JSON.stringify(line))].join('\n');
+    obituary = [`the service ended: ${code ?? signal}`, ...stderr, ...log.map((line) => JSON.stringify(line))].join(
+      '\n',
+    );
     ready.reject(new Error(obituary));
     return { code, signal } as Exit;
   });

@@ -12,6 +12,7 @@ export const serviceRoutes: readonly Route[] = [
   { method: 'get', path: '/ready', access: 'anyone', handle: ready },
   { method: 'get', path: '/metrics', access: 'key', handle: metrics },
   { method: 'get', path: '/sectors', access: 'read', handle: sectors },
+  { method: 'get', path: '/stats', access: 'read', handle: stats },
 ];
 
 function health({ api, response }: Call): void {
@@ -72,4 +73,17 @@ function sectors({ api, tenant, response }: TenantCall): void {
     .sectorStats()
     .map(({ sector, count, averageSalience }) => ({ sector, count, avg_salience: averageSalience }));
   sendJson(response, 200, { sectors: SECTORS, configs: Object.fromEntries(configs), stats });
+}
+
+function stats({ tenant, response }: TenantCall): void {
+  const { memories, byState, vectors, waypoints, jobs, databaseBytes, walBytes } = tenant.stats();
+  sendJson(response, 200, {
+    memories,
+    by_state: byState,
+    vectors,
+    waypoints,
+    jobs,
+    database_bytes: databaseBytes,
+    wal_bytes: walBytes,
+  });
 }

@@ -70,8 +70,8 @@ async function remember(client: Client, passages: readonly Passage[]): Promise<v
   const startedAt = performance.now();
   const progress = startProgress('Encoding', passages.length);
   try {
-    await sendMemories(client, linesOf(passages), (_, refusal) => {
-      if (refusal !== undefined) throw new CliError(`passage ${refusal.line} was refused: ${refusal.reason}`);
+    await sendMemories(client, linesOf(passages), (_, line, refusal) => {
+      if (refusal !== undefined) throw new CliError(`passage ${line} was refused: ${refusal}`);
     });
     const stored = seconds(startedAt);
     for (;;) {

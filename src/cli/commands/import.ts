@@ -2,10 +2,11 @@ import fs from 'node:fs';
 import { CliError } from '../cli-error.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { startProgress } from '../progress.ts';
-import { sendMemories } from '../send-memories.ts';
+import { sendMemories, type ImportCounts } from '../send-memories.ts';
 import { bytes, count, counted, oneLine, print, red, span } from '../terminal.ts';
 
 const REASONS_SHOWN = 5;
+const LINE_FEED = 10;
 
 /** `cairn import FILE.ndjson` */
 export async function importLines(file: string, options: ConnectionOptions): Promise<void> {
@@ -14,19 +15,28 @@ export async function importLines(file: string, options: ConnectionOptions): Pro
   const progress = startProgress('Importing', size);
   const startedAt = performance.now();
   const reasons: { line: number; reason: string }[] = [];
-  let read = 0;
-  const counting = async function* () {
+  const meter = createMeter();
+  const metered = async function* () {
     for await (const chunk of stream) {
-      read += (chunk as Buffer).length;
+      meter.send(chunk as Buffer);
       yield chunk as Buffer;
     }
   };
-  const counts = await sendMemories(client, counting(), ({ accepted, duplicate, rejected }, refusal) => {
-    if (refusal !== undefined && reasons.length < REASONS_SHOWN) reasons.push(refusal);
+  const describe = ({ accepted, duplicate, rejected }: ImportCounts, done: number) => {
     const items = accepted + duplicate + rejected;
     const rate = items / ((performance.now() - startedAt) / 1000);
-    progress.update(read, `${bytes(read)} · ${counted(items, 'item')} · ${count(Math.round(rate))}/s`);
-  }).finally(() => progress.stop());
+    return `${bytes(done)} · ${counted(items, 'item')} · ${count(Math.round(rate))}/s`;
+  };
+  const send = async () => {
+    const counts = await sendMemories(client, metered(), (soFar, line, refusal) => {
+      if (refusal !== undefined && reasons.length < REASONS_SHOWN) reasons.push({ line, reason: refusal });
+      const done = meter.answered(line);
+      progress.update(done, describe(soFar, done));
+    });
+    progress.update(meter.sent(), describe(counts, meter.sent()));
+    return counts;
+  };
+  const counts = await send().finally(() => progress.stop());
   print(
     `${count(counts.accepted)} accepted, ${count(counts.duplicate)} known already, ${count(counts.rejected)} rejected ` +
       `in ${span(performance.now() - startedAt)}`,
@@ -43,4 +53,25 @@ function openSource(file: string): { stream: NodeJS.ReadableStream; size: number
   const stats = fs.statSync(file);
   if (stats.isDirectory()) throw new CliError(`${file} is a folder; expected a file with one JSON object a line`);
   return { stream: fs.createReadStream(file), size: stats.size };
+}
+
+/** Tells how many bytes of the source are answered by line: what is only sent may wait in buffers, megabytes of it. */
+function createMeter() {
+  /** How many lines had ended, and how many bytes were sent, after each chunk that is not answered yet. */
+  const chunks: { readonly lines: number; readonly bytes: number }[] = [];
+  let lines = 0;
+  let sent = 0;
+  let answered = 0;
+  return {
+    send(chunk: Buffer): void {
+      for (let at = chunk.indexOf(LINE_FEED); at !== -1; at = chunk.indexOf(LINE_FEED, at + 1)) lines++;
+      sent += chunk.length;
+      chunks.push({ lines, bytes: sent });
+    },
+    sent: () => sent,
+    answered(line: number): number {
+      while (chunks.length > 0 && chunks[0]!.lines <= line) answered = chunks.shift()!.bytes;
+      return answered;
+    },
+  };
 }

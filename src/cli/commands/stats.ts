@@ -16,8 +16,8 @@ interface SectorsReply {
   }[];
 }
 
-/** A server older than this route answers 404. */
 interface StatsReply {
+  readonly memories: number;
   readonly by_state: Readonly<Record<string, number>>;
   readonly vectors: number;
   readonly waypoints: number;
@@ -32,22 +32,17 @@ export async function stats(options: ConnectionOptions): Promise<void> {
     client.get<HealthReply>('/health'),
     client.get<SectorsReply>('/sectors'),
     client.get<JobsReply>('/jobs?l=1'),
-    client.find<StatsReply>('/stats'),
+    client.get<StatsReply>('/stats'),
   ]);
   const { provider, model, dimensions } = health.embedding;
-  const memories = count(sectors.stats.reduce((sum, sector) => sum + sector.count, 0));
   const facts: [string, string][] = [
-    ['memories', totals === undefined ? memories : `${memories} (${listed(totals.by_state)})`],
+    ['memories', `${count(totals.memories)} (${listed(totals.by_state)})`],
     ['jobs', listed(jobs.counts)],
     ['embedder', model === null ? 'none, words only' : `${provider} ${model}, ${dimensions} dimensions`],
+    ['vectors', count(totals.vectors)],
+    ['links', counted(totals.waypoints, 'waypoint')],
+    ['size', `${bytes(totals.database_bytes)}, log ${bytes(totals.wal_bytes)}`],
   ];
-  if (totals !== undefined) {
-    facts.push(
-      ['vectors', count(totals.vectors)],
-      ['links', counted(totals.waypoints, 'waypoint')],
-      ['size', `${bytes(totals.database_bytes)}, log ${bytes(totals.wal_bytes)}`],
-    );
-  }
   print(
     ...table(
       [...facts, ['version', health.version]].map(([name, value]) => [bold(name!), value!]),

@@ -96,12 +96,13 @@ async function copyDatabase({
     const pageBytes = source.pragma('page_size', { simple: true }) as number;
     // One snapshot for the whole copy: otherwise every commit of another process would make it start again.
     source.exec('BEGIN; SELECT 1 FROM sqlite_schema');
-    await source.backup(to, {
+    const { totalPages } = await source.backup(to, {
       progress({ totalPages, remainingPages }) {
         onProgress?.((totalPages - remainingPages) * pageBytes, totalPages * pageBytes);
         return STEP_PAGES;
       },
     });
+    onProgress?.(totalPages * pageBytes, totalPages * pageBytes);
   } catch (error) {
     throw storageError(error);
   } finally {

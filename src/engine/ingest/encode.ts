@@ -5,12 +5,10 @@ import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { eraseCachedEmbeddingsOf, putCachedEmbeddings } from '../store/embeddings.ts';
 import { listWaypointSources } from '../store/edges.ts';
 import { advanceJob, finishJob, holdsLease, type Claim } from '../store/jobs.ts';
-import { fillExtracted, readMemoryRows, type MemoryRow } from '../store/memories.ts';
+import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { meanVector } from '../store/vector-encoding.ts';
 import { deleteVectors, insertVector, MEAN_WINDOW, roleOf } from '../store/vectors.ts';
-import { entitiesOf } from '../text/entities.ts';
-import { gistOf } from '../text/gist.ts';
 import { windowsOf } from '../text/windows.ts';
 import { SECTORS, type Sector } from '../types.ts';
 import { commitInSlices } from './commit-in-slices.ts';
@@ -84,8 +82,6 @@ interface Draft {
   readonly claim: Claim;
   readonly userNo: number;
   readonly sectors: Classified;
-  readonly gist: string;
-  readonly entities: readonly string[];
   readonly windows: readonly string[];
 }
 
@@ -107,8 +103,6 @@ function draftOf(claim: Claim, row: MemoryRow): Draft {
           confidence: 1,
         }
       : found,
-    gist: row.gist === '' ? gistOf(row.content, row.title) : row.gist,
-    entities: row.entities === '[]' ? entitiesOf(text) : [],
     windows: windowsOf(text, { sizeTokens: WINDOW_TOKENS, overlapTokens: WINDOW_OVERLAP_TOKENS }).map((window) =>
       text.slice(window.start, window.end),
     ),
@@ -134,11 +128,7 @@ async function embedDraft(context: StepContext, draft: Draft, signal?: AbortSign
   return embedTexts({ store, modelNo: space.modelNo, embedder, gatherer }, draft.windows, signal);
 }
 
-function writeEncoded(
-  context: StepContext,
-  store: Store,
-  { claim, userNo, sectors, gist, entities, embedded }: Encoded,
-): void {
+function writeEncoded(context: StepContext, store: Store, { claim, userNo, sectors, embedded }: Encoded): void {
   const now = context.clock.now();
   const seq = claim.memory;
   putSectors(store, {
@@ -148,7 +138,6 @@ function writeEncoded(
     salienceGain: initialSalience(null, sectors.additional.length) - initialSalience(null, 0),
     now,
   });
-  fillExtracted(store, seq, { gist, entities });
   if (embedded === null) return;
   const { space, index } = context.open();
   assert(space !== null && index !== null, 'embedded texts have a space to live in');

@@ -61,7 +61,7 @@ export function patchMemory(
   return toMemory(readMemoryRows(store, [before.seq])[0] as MemoryRow, now);
 }
 
-/** The columns whose value really differs. Gist and entities that were extracted from the old text go with it. */
+/** The columns whose value really differs. A gist and entities stated about the old text go with it. */
 function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
   const given: Record<string, unknown> = {
     content: patch.content,
@@ -83,7 +83,7 @@ function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
     Object.entries(given).filter(([name, value]) => value !== undefined && value !== before[name as keyof MemoryRow]),
   );
   if (changed.content === undefined && patch.content !== undefined) {
-    // The same text again: what was extracted from it stands.
+    // The same text again: what was said about it stands.
     if (patch.gist === undefined) delete changed.gist;
     if (patch.entities === undefined) delete changed.entities;
   }

@@ -197,7 +197,7 @@ function toHits(store: Store, found: Found, packed: readonly Packed[], explain: 
 
 function explainHit(
   { lexical, dense, fused, arrivals, weights }: Found,
-  { row: { seq }, features }: Scored,
+  { row: { seq }, features, confidence }: Scored,
   { ids, terms }: { ids: ReadonlyMap<number, string>; terms: readonly string[] },
 ): HitExplanation {
   const word = lexical.get(seq);
@@ -214,6 +214,7 @@ function explainHit(
         : { from: ids.get(arrival.from)!, weight: arrival.weight, activation: arrival.activation },
     features,
     weights,
+    confidence,
     terms,
   };
 }

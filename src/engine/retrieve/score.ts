@@ -13,6 +13,8 @@ export interface Features {
 export interface Scored {
   readonly row: RankingRow;
   readonly features: Features;
+  /** Of the query, the same for all its candidates: see `confidenceOf`. */
+  readonly confidence: number;
   readonly rawScore: number;
   /** 0..1 */
   readonly score: number;
@@ -76,7 +78,13 @@ export function scoreComposite(
     weights.recency * features.recency +
     weights.waypoint * features.waypoint;
   const most = weights.similarity + weights.salience + weights.recency + weights.waypoint;
-  return { row, features, rawScore, score: most > 0 ? Math.min(1, Math.max(0, (confidence * rawScore) / most)) : 0 };
+  return {
+    row,
+    features,
+    confidence,
+    rawScore,
+    score: most > 0 ? Math.min(1, Math.max(0, (confidence * rawScore) / most)) : 0,
+  };
 }
 
 /** Best first; ties by id, which is older first. */

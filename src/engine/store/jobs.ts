@@ -208,7 +208,13 @@ export function recoverLeases(store: Store, { now, everyOwner }: { now: number; 
 
 /** A memory whose job has given up is `failed`: found by its words, without a vector. */
 export function markFailed(store: Store, memory: number | null): void {
-  if (memory !== null) store.prepare(`UPDATE memory_dynamics SET state = 'failed' WHERE seq = ?`).run(memory);
+  if (memory === null) return;
+  store
+    .prepare(
+      `UPDATE memory_dynamics SET state = CASE WHEN EXISTS (SELECT 1 FROM vectors WHERE memory = :memory) THEN 'ready' ELSE 'failed' END
+       WHERE seq = :memory`,
+    )
+    .run({ memory });
 }
 
 /** Ends every unfinished job of a memory and forgets which memory it was. @returns how many rows spoke of it */

@@ -11,6 +11,8 @@ import type {
   SectorStats,
 } from '../types.ts';
 import { SECTORS } from '../types.ts';
+import { entitiesOf } from '../text/entities.ts';
+import { gistOf } from '../text/gist.ts';
 import { compileFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
@@ -140,23 +142,18 @@ export function updateMemory(store: Store, seq: number, columns: MemoryColumns, 
     .run(...names.map((name) => columns[name as keyof MemoryColumns]), now, seq);
 }
 
-/** What the encode step found out about a text, where the caller did not say. Not a new version: nobody changed anything. */
-export function fillExtracted(
-  store: Store,
-  seq: number,
-  extracted: { gist: string; entities: readonly string[] },
-): void {
-  store
-    .prepare(
-      `UPDATE memories SET gist = CASE gist WHEN '' THEN ? ELSE gist END,
-         entities = CASE entities WHEN '[]' THEN ? ELSE entities END WHERE seq = ?`,
-    )
-    .run(extracted.gist, JSON.stringify(extracted.entities), seq);
-}
-
 /** Removes the row; dynamics, revisions, vectors and edges go with it by foreign key. */
 export function deleteMemoryRow(store: Store, seq: number): void {
   store.prepare('DELETE FROM memories WHERE seq = ?').run(seq);
+}
+
+/** A name that no memory bears any more is personal data like the rest. */
+export function forgetUser(store: Store, userNo: number): void {
+  store
+    .prepare(
+      'DELETE FROM users WHERE user_no = :user AND user_no <> 0 AND NOT EXISTS (SELECT 1 FROM memories WHERE user_no = :user)',
+    )
+    .run({ user: userNo });
 }
 
 /** @throws EngineError `not_found` */
@@ -282,6 +279,15 @@ export function sectorStats(store: Store, now: number): SectorStats[] {
   return SECTORS.map((sector) => found.get(sector) ?? { sector, count: 0, averageSalience: 0 });
 }
 
+/**
+ * Gist and entities that nobody stated are read off the text, not stored: they follow from it, and the word index holds only what
+ * was said.
+ */
+const SKIMMED_CHARACTERS = 2_000;
+function skim({ title, content }: MemoryRow): string {
+  return `${title}\n${content.slice(0, SKIMMED_CHARACTERS)}`.trim();
+}
+
 export function toMemory(row: MemoryRow, now: number): Memory {
   return {
     id: row.id,
@@ -289,8 +295,8 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     sessionId: row.session_id,
     content: row.content,
     title: row.title,
-    gist: row.gist,
-    entities: JSON.parse(row.entities) as string[],
+    gist: row.gist === '' ? gistOf(row.content.slice(0, SKIMMED_CHARACTERS), row.title) : row.gist,
+    entities: row.entities === '[]' ? entitiesOf(skim(row)) : (JSON.parse(row.entities) as string[]),
     type: row.type,
     tags: JSON.parse(row.tags) as string[],
     files: JSON.parse(row.files) as string[],

@@ -36,9 +36,9 @@ CREATE TABLE memories (
   content_hash     BLOB NOT NULL,                   -- 16 bytes of SHA-256 of the normalised content
   tags             TEXT NOT NULL DEFAULT '[]',      -- JSON array of strings
   files            TEXT NOT NULL DEFAULT '[]',
-  entities         TEXT NOT NULL DEFAULT '[]',      -- as given, else extracted by the encode step
+  entities         TEXT NOT NULL DEFAULT '[]',      -- as given; else read off the text when asked for
   title            TEXT NOT NULL DEFAULT '',
-  gist             TEXT NOT NULL DEFAULT '',        -- as given, else extracted by the encode step
+  gist             TEXT NOT NULL DEFAULT '',        -- likewise
   metadata         TEXT NOT NULL DEFAULT '{}',      -- JSON object
   content          TEXT NOT NULL                    -- verbatim
 ) STRICT;
