@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
+import { openStore } from '../../src/engine/store/open-store.ts';
 import { withStore } from '../support/add-checker.ts';
 import { databaseFile, spawnService, startServiceProcess } from '../support/running-service.ts';
 import { seedMemories } from '../support/seed-store.ts';
@@ -14,13 +15,14 @@ test('killed in the middle of the decay job, the next run gives the numbers that
   const settings = { OM_EMBEDDINGS: 'none' };
   await (await startServiceProcess({ folder, settings })).end('SIGTERM');
   const createdAt = Date.now() - 100 * DAY_MS;
-  await withStore(folder, (store) =>
-    seedMemories(
-      store,
-      Array.from({ length: MEMORIES }, (_, number) => ({ content: `Tree ${number} was planted`, salience: 0.8, createdAt })),
-      createdAt,
-    ),
-  );
+  const store = openStore(databaseFile(folder), { role: 'worker' });
+  const trees = Array.from({ length: MEMORIES }, (_, number) => ({
+    content: `Tree ${number}`,
+    salience: 0.8,
+    createdAt,
+  }));
+  await seedMemories(store, trees, createdAt);
+  store.close();
   const anchors = readAnchors(folder);
 
   let halfway = 0;
@@ -39,7 +41,9 @@ test('killed in the middle of the decay job, the next run gives the numbers that
   await service.end('SIGTERM');
   expect(readAnchors(folder)).toEqual(anchors);
   withStore(folder, ({ db }) => {
-    const rows = db.prepare('SELECT salience, decay_lambda AS lambda, salience_now AS now FROM memory_dynamics').all() as {
+    const rows = db
+      .prepare('SELECT salience, decay_lambda AS lambda, salience_now AS now FROM memory_dynamics')
+      .all() as {
       salience: number;
       lambda: number;
       now: number;

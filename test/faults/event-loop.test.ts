@@ -21,16 +21,19 @@ test('while the worker encodes a backlog, the thread that serves requests stays 
   const lags: { p50: number; p99: number; max: number }[] = [];
   while ((await countUnfinished()) > 0) {
     const metrics = (await service.request('GET', '/metrics')).text;
-    const read = (name: string) => Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)`, 'm').exec(metrics)?.[1]) * 1_000;
+    const read = (name: string) =>
+      Number(new RegExp(`^nodejs_eventloop_lag_${name}_seconds (\\S+)`, 'm').exec(metrics)?.[1]) * 1_000;
     lags.push({ p50: read('p50'), p99: read('p99'), max: read('max') });
   }
   expect(lags.length).toBeGreaterThan(0);
   const worst = (name: 'p50' | 'p99' | 'max') => Math.max(...lags.map((lag) => lag[name])).toFixed(1);
-  console.log(`event loop while encoding, worst of ${lags.length} readings: p50 ${worst('p50')} ms, p99 ${worst('p99')} ms, max ${worst('max')} ms`);
+  console.log(
+    `event loop while encoding, worst of ${lags.length} readings: p50 ${worst('p50')} ms, p99 ${worst('p99')} ms, max ${worst('max')} ms`,
+  );
   expect(Number(worst('p99'))).toBeLessThan(GUARD_MS);
 
   async function countUnfinished(): Promise<number> {
-    const { queued, active } = (await service.request('GET', '/jobs?l=1')).body.counts as { queued: number; active: number };
+    const { queued, active } = (await service.request('GET', '/jobs?l=1')).body.counts;
     return queued + active;
   }
 });

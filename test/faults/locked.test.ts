@@ -5,7 +5,6 @@ import { expect, test } from 'vitest';
 import {
   checkAdds,
   chooseSeed,
-  countCrashed,
   createAddClient,
   describeReport,
   expectFinished,

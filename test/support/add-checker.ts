@@ -79,7 +79,7 @@ export function createAddClient({ history, seed, concurrency, service }: AddClie
         // All texts differ, so only a lost Idempotency-Key could make one look like a duplicate.
         expect(reply.body, reply.text).not.toHaveProperty('deduplicated');
         if (reply.headers.get('idempotent-replayed') === 'true') replayed++;
-        record({ kind: 'acknowledged', content: body.content, id: reply.body.id as string });
+        record({ kind: 'acknowledged', content: body.content, id: reply.body.id });
         acknowledged++;
         for (const { resolve } of waiting.filter(({ count }) => count <= acknowledged)) resolve();
         return;
@@ -171,7 +171,7 @@ async function readAll(service: ServiceProcess): Promise<{ id: string; content: 
   for (;;) {
     const reply = await service.request('GET', `/memory/all?l=${PAGE}&u=${all.length}`);
     expect(reply.status, reply.text).toBe(200);
-    const { items } = reply.body as { items: { id: string; content: string }[] };
+    const { items } = reply.body;
     all.push(...items);
     if (items.length < PAGE) return all;
   }

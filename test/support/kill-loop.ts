@@ -17,6 +17,7 @@ export interface KillPlan {
   readonly kills: number;
   readonly adds: number;
   readonly concurrency: number;
+  readonly settings?: Readonly<Record<string, string>>;
 }
 
 /** One life in eight ends while the service still starts; the others after some of their adds and a moment more. */
@@ -28,7 +29,7 @@ const MOMENT_MS = 60;
  * Adds memories while the service is killed outright at moments that follow from the seed, then lets it finish and checks
  * everything. @returns a line that says what was seen
  */
-export async function addUnderKills({ seed, kills, adds, concurrency }: KillPlan): Promise<string> {
+export async function addUnderKills({ seed, kills, adds, concurrency, settings = {} }: KillPlan): Promise<string> {
   const random = createRandom(seed);
   const folder = tempFolder();
   const history = path.join(folder, 'history.jsonl');
@@ -38,7 +39,7 @@ export async function addUnderKills({ seed, kills, adds, concurrency }: KillPlan
   let left = adds;
 
   for (let life = 0; life < kills; life++) {
-    const service = spawnService({ folder });
+    const service = spawnService({ folder, settings });
     if (random() < EARLY_SHARE) {
       await pause(random() * EARLY_MS);
       await service.end('SIGKILL');
@@ -56,7 +57,7 @@ export async function addUnderKills({ seed, kills, adds, concurrency }: KillPlan
     await service.end('SIGKILL');
   }
 
-  const service = spawnService({ folder });
+  const service = spawnService({ folder, settings });
   await service.ready;
   up.resolve(service);
   await Promise.all([...adding, client.add(left)]);

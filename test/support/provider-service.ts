@@ -40,7 +40,7 @@ export async function startWithProvider(settings: Readonly<Record<string, string
         texts.map(async (content) => {
           const reply = await service.request('POST', '/memory/add', { body: { content } });
           if (reply.status !== 202) throw new Error(`an add was answered ${reply.status}: ${reply.text}`);
-          return reply.body.job_id as string;
+          return reply.body.job_id;
         }),
       ),
   };

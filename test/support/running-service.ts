@@ -51,9 +51,22 @@ export interface ServiceReply {
   readonly status: number;
   readonly headers: Headers;
   readonly text: string;
-  /** What the reply held, if it held JSON. Which fields are there is for the test to say. */
-  // eslint-disable-next-line @typescript-eslint/no-explicit-any
-  readonly body: any;
+  readonly body: ServiceReplyBody;
+}
+
+/** Fields that replies have. Which of them a reply does have is for the test to say; a body that is no JSON has none. */
+export interface ServiceReplyBody {
+  readonly [field: string]: unknown;
+  readonly id: string;
+  readonly job_id: string;
+  readonly counts: Readonly<Record<JobState, number>>;
+  readonly matches: readonly { readonly content: string }[];
+  readonly items: readonly {
+    readonly id: string;
+    readonly content: string;
+    readonly memory_id: string;
+    readonly attempts: number;
+  }[];
 }
 
 export interface ServiceOptions {
@@ -114,7 +127,7 @@ export function spawnService({ folder, settings = {} }: ServiceOptions): Service
       '\n',
     );
     ready.reject(new Error(obituary));
-    return { code, signal } as Exit;
+    return { code, signal };
   });
 
   const service: ServiceProcess = {
@@ -130,22 +143,23 @@ export function spawnService({ folder, settings = {} }: ServiceOptions): Service
       child.kill(signal);
       return exited;
     },
-    async request(method, route, { body, headers = {} } = {}) {
+    async request(method, route, { body: content, headers = {} } = {}) {
       const response = await fetch((await ready.promise) + route, {
         method,
-        headers: { ...(body === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        headers: { ...(content === undefined ? {} : { 'content-type': 'application/json' }), ...headers },
+        ...(content === undefined ? {} : { body: JSON.stringify(content) }),
       });
       const text = await response.text();
       const isJson = response.headers.get('content-type')?.includes('json') ?? false;
-      return { status: response.status, headers: response.headers, text, body: isJson ? JSON.parse(text) : undefined };
+      const body = (isJson ? JSON.parse(text) : {}) as ServiceReplyBody;
+      return { status: response.status, headers: response.headers, text, body };
     },
     async logged(event) {
       return log.find((line) => line.msg === event) ?? new Promise((resolve) => waiting.push({ event, resolve }));
     },
     async idle() {
       for (;;) {
-        const { counts } = (await service.request('GET', '/jobs?l=1')).body as { counts: Record<JobState, number> };
+        const { counts } = (await service.request('GET', '/jobs?l=1')).body;
         if (counts.queued + counts.active + counts.failed === 0) return counts;
         await pause(POLL_MS);
       }

@@ -1,0 +1,136 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { describe, expect, test } from 'vitest';
+import { z } from 'zod';
+import { ROUTES } from '../src/api/app.ts';
+import { HTTP_STATUS } from '../src/api/http-errors.ts';
+import {
+  batchSchema,
+  deleteSchema,
+  LIMITS,
+  newMemorySchema,
+  patchSchema,
+  querySchema,
+  reinforceSchema,
+} from '../src/api/schemas.ts';
+import { settingsSchema } from '../src/engine/config.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+const DOCUMENTS = [
+  'README.md',
+  'ARCHITECTURE.md',
+  ...fs
+    .readdirSync(path.join(ROOT, 'docs'))
+    .filter((name) => name.endsWith('.md'))
+    .map((name) => `docs/${name}`),
+];
+const read = (document: string) => fs.readFileSync(path.join(ROOT, document), 'utf8');
+const api = read('docs/api.md');
+const routes = ROUTES.map(({ method, path: route, access }) => ({ name: `${method.toUpperCase()} ${route}`, access }));
+
+describe('docs/api.md', () => {
+  test('has one section for each route and none for another', () => {
+    const sections = api.matchAll(/^### `([A-Z]+ \/\S*)`$/gm);
+    expect([...sections].map(([, name]) => name).sort()).toEqual(routes.map(({ name }) => name).sort());
+  });
+
+  test.each(routes)('$name: says who may call it', ({ name, access }) => {
+    expect([...sectionUnder(`\`${name}\``).matchAll(/Access: `(\w+)`/g)].map(([, word]) => word)).toEqual([access]);
+  });
+
+  test('every request it shows goes to a route', () => {
+    const requests = [...api.matchAll(/(?<=^|`)(GET|POST|PATCH|DELETE) (\/[\w/:.-]*)/gm)];
+    expect(requests.length).toBeGreaterThan(2 * routes.length);
+    const unknown = requests.filter(([, method, target]) => !ROUTES.some((route) => answers(route, method!, target!)));
+    expect(unknown.map(([request]) => request)).toEqual([]);
+  });
+
+  test('every error code stands in its table with its status', () => {
+    const rows = sectionUnder('Errors').matchAll(/^\| `(\w+)` +\| (\d{3}) /gm);
+    expect(Object.fromEntries([...rows].map(([, code, status]) => [code, Number(status)]))).toEqual(HTTP_STATUS);
+  });
+
+  test.each<[string, z.ZodObject]>([
+    ['POST /memory/add', newMemorySchema],
+    ['POST /memory/add/batch', batchSchema],
+    ['PATCH /memory/:id', patchSchema],
+    ['DELETE /memory', deleteSchema],
+    ['POST /memory/reinforce', reinforceSchema],
+    ['POST /memory/query', querySchema],
+  ])('%s: lists exactly the fields that are read', (name, schema) => {
+    const filters = schema.shape['filters'];
+    const inside = filters === undefined ? [] : Object.keys(objectIn(filters).shape).map((field) => `filters.${field}`);
+    expect(fieldsIn(sectionUnder(`\`${name}\``)).sort()).toEqual([...Object.keys(schema.shape), ...inside].sort());
+  });
+
+  test.each(Object.entries(LIMITS))('names the limit %s', (_name, limit) => {
+    const shown = limit % 1024 === 0 && limit >= 16 * 1024 ? `${limit / 1024} KiB` : String(limit);
+    expect(api).toMatch(new RegExp(`(?<!\\d)${shown}(?!\\d)`));
+  });
+});
+
+describe.each(DOCUMENTS)('%s', (document) => {
+  test('names only settings that exist', () => {
+    const named = [...read(document).matchAll(/\bOM_[A-Z_]*[A-Z]\b/g)].map(([name]) => name);
+    expect(named.length).toBeGreaterThan(0);
+    expect(named.filter((name) => !(name in settingsSchema.shape))).toEqual([]);
+  });
+
+  test('its relative links lead to a file and a heading', () => {
+    const links = [...read(document).matchAll(/\]\((?!https?:)([^)#\s]*)(?:#([^)\s]*))?\)/g)];
+    const broken = links.filter(([, file, heading]) => {
+      const target = file === '' ? document : path.posix.join(path.posix.dirname(document), file!);
+      if (!fs.existsSync(path.join(ROOT, target))) return true;
+      return heading !== undefined && !anchorsOf(read(target)).includes(heading);
+    });
+    expect(broken.map(([link]) => link)).toEqual([]);
+  });
+});
+
+test('a heading becomes the anchor that GitHub gives it', () => {
+  expect(anchorsOf('# Keys and roles\n\n### `GET /memory/:id`\n')).toEqual(['keys-and-roles', 'get-memoryid']);
+});
+
+/** The text down to the next heading of the same depth or above. */
+function sectionUnder(heading: string): string {
+  const start = api.indexOf(`\n### ${heading}\n`) + 1;
+  expect(start, heading).toBeGreaterThan(0);
+  const body = api.slice(api.indexOf('\n', start) + 1);
+  const end = body.search(/^#{1,3} /m);
+  return end === -1 ? body : body.slice(0, end);
+}
+
+/** The names in the first column of the tables whose first column is called "field". */
+function fieldsIn(section: string): string[] {
+  const tables = section.split('\n\n').filter((block) => /^\| field +\|/.test(block));
+  return tables.flatMap((table) =>
+    table.split('\n').flatMap((row) => [...row.split('|')[1]!.matchAll(/`([\w.]+)`/g)].map(([, field]) => field!)),
+  );
+}
+
+function objectIn(schema: unknown): z.ZodObject {
+  let current = schema;
+  while (current instanceof z.ZodOptional || current instanceof z.ZodNullable) current = current.unwrap();
+  if (!(current instanceof z.ZodObject)) throw new Error('expected an object schema');
+  return current;
+}
+
+/** `:id` in the document stands for itself, an id in an example for `:id`. */
+function answers(route: (typeof ROUTES)[number], method: string, target: string): boolean {
+  const [wanted, given] = [route.path.split('/'), target.split('/')];
+  return (
+    route.method.toUpperCase() === method &&
+    wanted.length === given.length &&
+    wanted.every((part, index) => part === given[index] || (part.startsWith(':') && given[index] !== ''))
+  );
+}
+
+/** As GitHub makes them: lower case, punctuation left out, hyphens for spaces. */
+function anchorsOf(markdown: string): string[] {
+  return [...markdown.matchAll(/^#{1,6} (.*)$/gm)].map(([, heading]) =>
+    heading!
+      .toLowerCase()
+      .replaceAll(/[^\p{L}\p{N}\s_-]/gu, '')
+      .replaceAll(' ', '-'),
+  );
+}
