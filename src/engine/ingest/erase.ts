@@ -3,14 +3,7 @@ import { countEdgesOf, listWaypointSources } from '../store/edges.ts';
 import { eraseCachedEmbeddingsOf } from '../store/embeddings.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
 import { detachJobs } from '../store/jobs.ts';
-import {
-  deleteMemoryRow,
-  forgetUser,
-  getSeq,
-  listExpiredSeqs,
-  listMatchingSeqs,
-  readMemoryRows,
-} from '../store/memories.ts';
+import { deleteMemoryRow, getSeq, listExpiredSeqs, listMatchingSeqs, readMemoryRows } from '../store/memories.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
 import { deleteText, placeOf, reindexText, successorsOf } from '../store/text.ts';
@@ -79,7 +72,6 @@ export function eraseMemories(context: WriteContext, seqs: readonly number[]): D
     };
     deleteText(store, row.seq);
     deleteMemoryRow(store, row.seq);
-    forgetUser(store, row.user_no);
     receipt = addReceipts(receipt, counts);
   }
   reindexText(

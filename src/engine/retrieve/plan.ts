@@ -1,7 +1,7 @@
 import type { CompiledFilter } from '../store/filter.ts';
 import { compileFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import { countOfUsers, isNarrowing, lastSeq, listPassing, userNumbers } from '../store/search.ts';
+import { findUsers, isNarrowing, lastSeq, listPassing } from '../store/search.ts';
 import { ftsString, queryTerms } from '../text/index-text.ts';
 import type { MemoryFilter, MemoryQuery } from '../types.ts';
 
@@ -37,7 +37,6 @@ export interface QueryPlan {
 
 /** Up to here an exact scan of int8 vectors (2 µs each) is no slower than the index and misses nothing. */
 export const NARROW_SCOPE = 2_000;
-const USERS_COUNTED = 20_000;
 
 export function planQuery(store: Store, query: MemoryQuery, now: number): QueryPlan {
   const filter = compileFilter(query.filter, now);
@@ -58,12 +57,13 @@ function termsOf(query: string): Term[] {
 }
 
 function scopeOf(store: Store, filter: MemoryFilter, compiled: CompiledFilter, memories: number): Scope {
-  const counted = filter.userIds === undefined ? memories : countOfUsers(store, filter.userIds, USERS_COUNTED);
+  const users = filter.userIds === undefined ? undefined : findUsers(store, filter.userIds);
+  const counted = users === undefined ? memories : users.reduce((sum, user) => sum + user.memories, 0);
   // Listing is worth its price where it may end early: a small user, or a filter that may leave little.
   if (counted <= NARROW_SCOPE || isNarrowing(filter)) {
     const seqs = listPassing(store, compiled, NARROW_SCOPE + 1);
     if (seqs.length <= NARROW_SCOPE) return { kind: 'narrow', seqs };
   }
-  const userNo = filter.userIds?.length === 1 ? userNumbers(store, filter.userIds)[0] : undefined;
+  const userNo = users?.length === 1 ? users[0]?.userNo : undefined;
   return { kind: 'wide', userNo, dilution: Math.max(1, memories / Math.max(1, counted)) };
 }

@@ -109,6 +109,7 @@ export function insertMemory(store: Store, { id, userNo, memory, contentHash, no
       JSON.stringify(memory.metadata),
       memory.content,
     );
+  store.prepare('UPDATE users SET memories = memories + 1 WHERE user_no = ?').run(userNo);
   return Number(result.lastInsertRowid);
 }
 
@@ -142,18 +143,16 @@ export function updateMemory(store: Store, seq: number, columns: MemoryColumns, 
     .run(...names.map((name) => columns[name as keyof MemoryColumns]), now, seq);
 }
 
-/** Removes the row; dynamics, revisions, vectors and edges go with it by foreign key. */
+/**
+ * Removes the row; dynamics, revisions, vectors and edges go with it by foreign key. A name that no memory bears any more is
+ * personal data like the rest, and goes too.
+ */
 export function deleteMemoryRow(store: Store, seq: number): void {
-  store.prepare('DELETE FROM memories WHERE seq = ?').run(seq);
-}
-
-/** A name that no memory bears any more is personal data like the rest. */
-export function forgetUser(store: Store, userNo: number): void {
-  store
-    .prepare(
-      'DELETE FROM users WHERE user_no = :user AND user_no <> 0 AND NOT EXISTS (SELECT 1 FROM memories WHERE user_no = :user)',
-    )
-    .run({ user: userNo });
+  const row = store.prepare('DELETE FROM memories WHERE seq = ? RETURNING user_no AS userNo').get(seq) as
+    { userNo: number } | undefined;
+  if (row === undefined) return;
+  store.prepare('UPDATE users SET memories = memories - 1 WHERE user_no = ?').run(row.userNo);
+  store.prepare('DELETE FROM users WHERE user_no = ? AND user_no <> 0 AND memories = 0').run(row.userNo);
 }
 
 /** @throws EngineError `not_found` */

@@ -14,16 +14,16 @@ export function lastSeq(store: Store): number {
   return (store.prepare('SELECT coalesce(max(seq), 0) AS last FROM memories').get() as { last: number }).last;
 }
 
-/** Memories of these users, counted on the index alone and no further than `limit`. */
-export function countOfUsers(store: Store, userIds: readonly string[], limit: number): number {
-  const row = store
+/** Those of the users who have memories here, with how many, in a fixed order. */
+export function findUsers(
+  store: Store,
+  userIds: readonly string[],
+): { readonly userNo: number; readonly memories: number }[] {
+  return store
     .prepare(
-      `SELECT count(*) AS n FROM (
-         SELECT 1 FROM users u CROSS JOIN memories m ON m.user_no = u.user_no
-         WHERE u.user_id IN (SELECT value FROM json_each(?)) LIMIT ?)`,
+      'SELECT user_no AS userNo, memories FROM users WHERE user_id IN (SELECT value FROM json_each(?)) ORDER BY user_no',
     )
-    .get(JSON.stringify(userIds), limit) as { n: number };
-  return row.n;
+    .all(JSON.stringify(userIds)) as { userNo: number; memories: number }[];
 }
 
 /** Numbers of at most `limit` memories that pass. */
@@ -229,12 +229,4 @@ export function readRankingRows(store: Store, seqs: readonly number[]): RankingR
        WHERE d.seq IN (SELECT value FROM json_each(?)) ORDER BY d.seq`,
     )
     .all(JSON.stringify(seqs)) as RankingRow[];
-}
-
-/** The numbers of users by id; unknown ids are left out. */
-export function userNumbers(store: Store, userIds: readonly string[]): number[] {
-  const rows = store
-    .prepare('SELECT user_no AS userNo FROM users WHERE user_id IN (SELECT value FROM json_each(?)) ORDER BY user_no')
-    .all(JSON.stringify(userIds)) as { userNo: number }[];
-  return rows.map((row) => row.userNo);
 }

@@ -8,8 +8,9 @@ CREATE TABLE store_info (
 
 -- user_id is a namespace; '' (number 0) is "no user". A small number keeps every index and the vector index narrow.
 CREATE TABLE users (
-  user_no INTEGER PRIMARY KEY,
-  user_id TEXT NOT NULL UNIQUE
+  user_no  INTEGER PRIMARY KEY,
+  user_id  TEXT NOT NULL UNIQUE,
+  memories INTEGER NOT NULL DEFAULT 0               -- how many there are, so that a query need not count to choose its plan
 ) STRICT;
 INSERT INTO users (user_no, user_id) VALUES (0, '');
 
