@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import { EngineError } from '../engine/errors.ts';
 import type { Json, Metadata } from '../engine/types.ts';
-import { JOB_STATES, MEMORY_STATUSES, SECTORS } from '../engine/types.ts';
+import { JOB_STATES, MEMORY_STATUSES, METADATA_BYTES_MOST, SECTORS } from '../engine/types.ts';
 import { jsonProblem } from './json-problem.ts';
 
 /** Most that a field may hold. Characters are UTF-16 code units, as JavaScript, JSON and most clients count them. */
@@ -14,7 +14,7 @@ export const LIMITS = {
   idCharacters: 256,
   files: 64,
   fileCharacters: 1_024,
-  metadataBytes: 16 * 1024,
+  metadataBytes: METADATA_BYTES_MOST,
   metadataDepth: 64,
   queryCharacters: 8_192,
   k: 200,
@@ -97,7 +97,7 @@ const content = z.string(expected('a string')).superRefine((value, context) => {
   if (value.length * 3 <= LIMITS.contentBytes) return;
   const bytes = Buffer.byteLength(value);
   if (bytes <= LIMITS.contentBytes) return;
-  const message = `${bytes} bytes of UTF-8, at most ${LIMITS.contentBytes} are kept as one memory; send longer text to POST /memory/ingest`;
+  const message = `${bytes} bytes of UTF-8, at most ${LIMITS.contentBytes} are kept as one memory: split it (documents will go to POST /memory/ingest)`;
   context.addIssue({ code: 'custom', message, params: { code: 'too_large' } });
 });
 

@@ -114,14 +114,16 @@ function definedOnly<Value extends object>(value: Value): { [Key in keyof Value]
 }
 
 export function memoryItem(memory: Memory) {
+  return { ...storedFields(memory), gist: memory.gist, entities: memory.entities };
+}
+
+function storedFields(memory: Memory) {
   return {
     id: memory.id,
     user_id: memory.userId,
     session_id: memory.sessionId,
     content: memory.content,
     title: memory.title,
-    gist: memory.gist,
-    entities: memory.entities,
     type: memory.type,
     tags: memory.tags,
     files: memory.files,
@@ -148,9 +150,10 @@ export function memoryItem(memory: Memory) {
   };
 }
 
+/** A hit leaves out `gist` and `entities`, which cost more to read off a text than the search that found it. */
 export function matchItem(hit: Hit) {
   return {
-    ...memoryItem(hit.memory),
+    ...storedFields(hit.memory),
     score: hit.score,
     raw_score: hit.rawScore,
     path: hit.path,

@@ -129,8 +129,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     },
     async close() {
       await recalls.flush();
-      await writer.close();
+      // Readers first: the last connection to close moves the log into the database, and a reader cannot.
       pool.close();
+      await writer.close();
       control.close();
     },
   };

@@ -22,6 +22,9 @@ export const EDGE_TYPES = [
 export type EdgeType = (typeof EDGE_TYPES)[number];
 
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
+/** Most bytes of a memory's metadata as JSON. */
+export const METADATA_BYTES_MOST = 16 * 1024;
+
 export type Metadata = { readonly [key: string]: Json };
 
 /** What a caller may say about a memory it adds. Only `content` is required; the API fills the rest with these defaults. */

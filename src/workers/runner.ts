@@ -74,16 +74,16 @@ export function startRunner(options: RunnerOptions): Runner {
     if (providerPauseMs === null) {
       if (claimed > 0) consecutivePauses = 0;
     } else {
-      // The provider failed: nothing is claimed for a while, then one batch probes it.
+      // The provider failed, or the disk is full: nothing is claimed for a while, then one batch probes it.
       const waitMs = Math.max(providerPauseMs, Math.min(30_000, 500 * 2 ** consecutivePauses++));
       providerBlockedUntil = performance.now() + waitMs;
-      logger.warn({ waitMs }, 'provider_paused');
+      logger.warn({ waitMs }, 'work_paused');
     }
     return claimed > 0;
   };
 
   const loop = async () => {
-    for (const path of options.listPaths()) {
+    for (const path of (await guarded('recover_failed', options.listPaths)) ?? []) {
       await guarded('recover_failed', () => recoverJobs(maintenanceOf(path), { everyOwner: options.alone }));
       hinted.add(path);
     }
@@ -113,7 +113,8 @@ export function startRunner(options: RunnerOptions): Runner {
       await pause(SWEEP_MS, undefined, { signal: stop.signal }).catch(() => {});
       if (stop.signal.aborted) return;
       const all = sweep % SCHEDULES_EVERY_SWEEPS === 0;
-      for (const path of all ? options.listPaths() : pool.openPaths()) {
+      const paths = all ? await guarded('sweep_failed', options.listPaths) : undefined;
+      for (const path of paths ?? pool.openPaths()) {
         const context = maintenanceOf(path);
         // First and apart: on a disk that the log has filled every write fails, and only this can make room.
         await guarded('checkpoint_failed', () => checkpoint(context));

@@ -112,9 +112,8 @@ function idOf({ request }: TenantCall): string {
 
 /** Another user's memory is as absent as none. @throws EngineError `not_found` */
 function getOwned(call: TenantCall, userId: string | null | undefined): Memory {
-  const id = idOf(call);
-  const memory = call.tenant.getMemory(id);
-  if (userId != null && memory.userId !== userId) throw new EngineError('not_found', `no memory ${id}`);
+  const memory = call.tenant.getMemory(idOf(call));
+  if (userId != null && memory.userId !== userId) throw new EngineError('not_found', 'no memory with this id');
   return memory;
 }
 

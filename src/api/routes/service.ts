@@ -2,6 +2,7 @@ import { DEFAULT_TENANT } from '../../engine/control/open-control-database.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { sectorPatterns } from '../../engine/sectors/classify.ts';
 import { SECTOR_PROFILES } from '../../engine/sectors/profiles.ts';
+import { decayLambdaOf } from '../../engine/dynamics.ts';
 import { SECTORS } from '../../engine/types.ts';
 import { sendJson } from '../reply.ts';
 import type { Call, Route, TenantCall } from '../route.ts';
@@ -66,8 +67,11 @@ function sectors({ api, tenant, response }: TenantCall): void {
   const model = api.engine.embedder?.model ?? null;
   const patterns = sectorPatterns();
   const configs = SECTORS.map((sector) => {
-    const { decayLambda, weight } = SECTOR_PROFILES[sector];
-    return [sector, { model, decay_lambda: decayLambda, weight, patterns: patterns[sector] }] as const;
+    const decay = decayLambdaOf(sector, api.engine.config.OM_DECAY_LAMBDA);
+    return [
+      sector,
+      { model, decay_lambda: decay, weight: SECTOR_PROFILES[sector].weight, patterns: patterns[sector] },
+    ] as const;
   });
   const stats = tenant
     .sectorStats()

@@ -12,7 +12,7 @@ import {
 import { insertRevision } from '../store/revisions.ts';
 import { placeOf, reindexText, successorsOf } from '../store/text.ts';
 import { contentHash } from '../text/content-hash.ts';
-import type { Json, Memory, MemoryPatch, Metadata } from '../types.ts';
+import { METADATA_BYTES_MOST, type Json, type Memory, type MemoryPatch, type Metadata } from '../types.ts';
 import type { WriteContext } from '../writer/write-context.ts';
 import { eraseVectors } from './erase.ts';
 import { oweStep } from './owe-step.ts';
@@ -42,6 +42,8 @@ export function patchMemory(
     throw new EngineError('conflict', `a ${before.status} memory cannot become ${newStatus}`);
   }
 
+  refuseBadPatch({ ...before, ...columns });
+
   insertRevision(store, before.seq, {
     version: before.version,
     replacedAt: now,
@@ -61,6 +63,24 @@ export function patchMemory(
   return toMemory(readMemoryRows(store, [before.seq])[0] as MemoryRow, now);
 }
 
+/** What the patch and the stored fields say together, which the request alone does not show. */
+function refuseBadPatch({
+  metadata,
+  valid_from,
+  valid_to,
+}: Pick<MemoryRow, 'metadata' | 'valid_from' | 'valid_to'>): void {
+  const bytes = Buffer.byteLength(metadata);
+  if (bytes > METADATA_BYTES_MOST) {
+    throw new EngineError(
+      'invalid',
+      `metadata: would be ${bytes} bytes after the merge, at most ${METADATA_BYTES_MOST}`,
+    );
+  }
+  if (valid_from !== null && valid_to !== null && valid_from >= valid_to) {
+    throw new EngineError('invalid', `valid_to: must be later than valid_from, which is ${valid_from}`);
+  }
+}
+
 /** The columns whose value really differs. A gist and entities stated about the old text go with it. */
 function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
   const given: Record<string, unknown> = {
@@ -75,7 +95,7 @@ function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
     event_time: patch.eventTime,
     valid_from: patch.validFrom,
     valid_to: patch.validTo,
-    expires_at: patch.expiresAt,
+    expires_at: patch.expiresAt && Math.max(1, patch.expiresAt),
     importance: patch.importance,
     confidence: patch.confidence,
   };

@@ -23,6 +23,8 @@ export interface Claim {
 }
 
 export const CRASH_BUDGET = 3;
+/** A job that was alone at a crash waits before it may be there at the next one: 10 s, then 20 s. */
+const CRASH_PAUSE_MS = 10_000;
 const UNFINISHED = `('queued', 'active', 'failed')`;
 
 export interface NewJob {
@@ -199,7 +201,8 @@ export function recoverLeases(store: Store, { now, everyOwner }: { now: number; 
     .all({ now, deadEvent: `,["crashed",${now}],["dead",${now}]` }) as { memory: number | null }[];
   const requeued = store
     .prepare(
-      `UPDATE jobs SET ${charge}, ${common}, state = 'queued', run_at = :now, timeline = timeline || :event WHERE ${condition}`,
+      `UPDATE jobs SET ${charge}, ${common}, state = 'queued', run_at = :now + lease_alone * (crashes + 1) * ${CRASH_PAUSE_MS},
+         timeline = timeline || :event WHERE ${condition}`,
     )
     .run({ now, event: `,["crashed",${now}]` }).changes;
   for (const { memory } of dead) markFailed(store, memory);

@@ -95,7 +95,8 @@ export function insertMemory(store: Store, { id, userNo, memory, contentHash, no
       now,
       memory.validFrom,
       memory.validTo,
-      memory.expiresAt,
+      // The index of what expires holds positive times; anything at or before 1970 has expired just as well.
+      memory.expiresAt && Math.max(1, memory.expiresAt),
       memory.confidence,
       memory.importance,
       memory.type,
@@ -279,8 +280,8 @@ export function sectorStats(store: Store, now: number): SectorStats[] {
 }
 
 /**
- * Gist and entities that nobody stated are read off the text, not stored: they follow from it, and the word index holds only what
- * was said.
+ * Gist and entities that nobody stated are read off the text when somebody asks for them, not stored: they follow from it, and the
+ * word index holds only what was said.
  */
 const SKIMMED_CHARACTERS = 2_000;
 function skim({ title, content }: MemoryRow): string {
@@ -294,8 +295,12 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     sessionId: row.session_id,
     content: row.content,
     title: row.title,
-    gist: row.gist === '' ? gistOf(row.content.slice(0, SKIMMED_CHARACTERS), row.title) : row.gist,
-    entities: row.entities === '[]' ? entitiesOf(skim(row)) : (JSON.parse(row.entities) as string[]),
+    get gist() {
+      return row.gist === '' ? gistOf(row.content.slice(0, SKIMMED_CHARACTERS), row.title) : row.gist;
+    },
+    get entities() {
+      return row.entities === '[]' ? entitiesOf(skim(row)) : (JSON.parse(row.entities) as string[]);
+    },
     type: row.type,
     tags: JSON.parse(row.tags) as string[],
     files: JSON.parse(row.files) as string[],

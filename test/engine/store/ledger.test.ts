@@ -118,6 +118,7 @@ describe('a lease that was lost', () => {
     expect(await linkMemories(fixture.batch, advanced)).toBe(0);
     expect(dumpTables(fixture.store)).toEqual(beforeLink);
 
+    fixture.clock.advance(10_000);
     await fixture.drain();
     expect(fixture.get('SELECT count(*) FROM vectors')).toBe(2);
     expect(fixture.get('SELECT count(*) FROM edges')).toBe(1);
@@ -199,6 +200,10 @@ describe('a crash', () => {
     crash(fixture);
     for (let alone = 1; alone <= CRASH_BUDGET; alone += 1) {
       expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', crashes: alone - 1, attempts: 0 });
+      // It keeps away from the next crash for a while, since that may be another's doing.
+      expect(fixture.tenant.getJob(jobId).runAt - fixture.clock.now()).toBe((alone - 1) * 10_000);
+      if (alone > 1) expect(claimAlone(fixture)).toBeUndefined();
+      fixture.clock.advance((alone - 1) * 10_000);
       expect(claimAlone(fixture)).toBeDefined();
       crash(fixture);
     }
