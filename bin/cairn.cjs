@@ -14,7 +14,7 @@ var tty = require('tty');
 var ROOT = path.join(__dirname, '..');
 /** Holds the launcher's process id in the Node that it started. */
 var LAUNCHER = 'CAIRN_LAUNCHER_PID';
-var MISSING_NODE = 'Cairn needs Node 22.18 or newer: run `npm ci` here, or install Node 24';
+var MISSING_NODE = 'Cairn needs Node 22.22 or newer: run `npm ci` here, or install Node 24';
 
 main();
 
@@ -29,10 +29,10 @@ function main() {
   }
 }
 
-/** From these versions on, Node strips types from TypeScript by itself. */
+/** From these versions on, Node strips types by itself and suits all that is installed. */
 function isNewEnough(version) {
   var parts = version.split('.').map(Number);
-  if (parts[0] === 22) return parts[1] >= 18;
+  if (parts[0] === 22) return parts[1] >= 22;
   if (parts[0] === 23) return parts[1] >= 6;
   return parts[0] > 23;
 }

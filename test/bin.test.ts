@@ -7,7 +7,7 @@ import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { tempFolder } from './support/temp-folder.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
-const MISSING_NODE = 'Cairn needs Node 22.18 or newer: run `npm ci` here, or install Node 24';
+const MISSING_NODE = 'Cairn needs Node 22.22 or newer: run `npm ci` here, or install Node 24';
 
 /** A stand-in for the command line: says how it was started, or waits to be told to end. */
 const PROGRAM = `
