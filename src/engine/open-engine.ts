@@ -91,7 +91,10 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     createQueryEmbedder({ embedder, gatherer, timeoutMs: config.OM_QUERY_EMBED_TIMEOUT_MS, logger });
   const tenants = new Map<string, Tenant>();
   await writer.write(config.paths.defaultTenant, 'open', {});
-  pool.get(config.paths.defaultTenant);
+  const { space, indexes } = pool.get(config.paths.defaultTenant);
+  const otherModels = indexes.size - (space === null ? 0 : 1);
+  // Memories encoded by another model are found by their words alone until they are encoded again.
+  if (otherModels > 0) logger.warn({ otherModels }, 'vectors_of_other_models');
   watchLedgers(metrics, clock, pool);
 
   return {

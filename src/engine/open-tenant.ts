@@ -1,9 +1,13 @@
 import { createVec0Index, openVec0Index } from './adapters/vec0-index.ts';
+import { EngineError } from './errors.ts';
 import type { Embedder, VectorIndex } from './ports.ts';
 import { listModels, modelNumber } from './store/embeddings.ts';
 import { openStore, type OpenStoreOptions, type Store } from './store/open-store.ts';
-import { ensureStoreId } from './store/store-info.ts';
+import { ensureStoreId, findInfo } from './store/store-info.ts';
 import type { VectorSpace } from './store/vectors.ts';
+
+/** Set while the indexes are made again: what a query found meanwhile would be a part passed off as the whole. */
+export const REBUILDING = 'rebuilding';
 
 /** Which vector space the settings ask for. */
 export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'>;
@@ -25,14 +29,19 @@ export interface OpenTenantOptions {
   readonly role: OpenStoreOptions['role'];
   readonly identity: SpaceIdentity | null;
   readonly now: number;
+  /** Open a file whose rebuild was broken off, to run it again. */
+  readonly rebuilding?: boolean;
 }
 
 /** Opens a tenant's file, made and migrated if need be, and makes sure that its model has a number and an index. */
-export function openTenant(path: string, { role, identity, now }: OpenTenantOptions): OpenTenant {
+export function openTenant(path: string, { role, identity, now, rebuilding = false }: OpenTenantOptions): OpenTenant {
   if (role === 'reader') prepare(path, identity, now);
   const store = openStore(path, { role, create: true });
   try {
     if (role !== 'reader') ensurePrepared(store, identity, now);
+    if (!rebuilding && findInfo(store, REBUILDING) !== undefined) {
+      throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` again');
+    }
     return describe(store, identity);
   } catch (error) {
     store.close();

@@ -14,7 +14,7 @@ import type { Clock, Embedder, JobDispatcher, Logger } from './ports.ts';
 import type { QueryEmbedder } from './retrieve/query-embedder.ts';
 import { retrieve } from './retrieve/retrieve.ts';
 import { countWaypoints, listLinks } from './store/edges.ts';
-import { countJobs, countUnfinishedBetween, getJob, listJobs, oldestWaitingAt } from './store/jobs.ts';
+import { countJobs, getJob, hasUnfinishedBetween, listJobs, oldestWaitingAt } from './store/jobs.ts';
 import {
   countByState,
   findSeqs,
@@ -150,7 +150,7 @@ export function createTenant(options: TenantOptions): Tenant {
       const { first, last } = decodeToken(token, options.open().storeId);
       const deadline = performance.now() + timeoutMs;
       for (let pollMs = POLL_MIN_MS; ; pollMs = Math.min(POLL_MAX_MS, pollMs * 1.5)) {
-        if (countUnfinishedBetween(store(), first, last) === 0) return true;
+        if (!hasUnfinishedBetween(store(), first, last)) return true;
         const leftMs = deadline - performance.now();
         if (leftMs <= 0 || signal?.aborted) return false;
         await pause(Math.min(pollMs, leftMs), undefined, signal ? { signal } : {}).catch(() => {});

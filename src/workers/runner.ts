@@ -13,7 +13,7 @@ import {
 import { runBatch } from '../engine/ingest/run-batch.ts';
 import type { Metrics } from '../engine/metrics.ts';
 import type { Clock, Embedder, Logger } from '../engine/ports.ts';
-import { nextRunAt, renewLeases } from '../engine/store/jobs.ts';
+import { hasDueJob, renewLeases } from '../engine/store/jobs.ts';
 import type { TenantPool } from '../engine/store/tenant-pool.ts';
 
 export interface RunnerOptions {
@@ -131,8 +131,7 @@ export function startRunner(options: RunnerOptions): Runner {
   };
 
   const hasDueWork = (path: string): boolean => {
-    const { store } = pool.get(path);
-    return (['encode', 'link'] as const).some((step) => (nextRunAt(store, step) ?? Infinity) <= clock.now());
+    return hasDueJob(pool.get(path).store, clock.now());
   };
 
   const hint = (path: string) => {

@@ -1,7 +1,8 @@
 import { rebuildVectorIndex } from '../../engine/adapters/vec0-index.ts';
 import { requireUnused } from '../../engine/admin/check-database.ts';
 import { rebuildText } from '../../engine/admin/rebuild-text.ts';
-import { openTenant } from '../../engine/open-tenant.ts';
+import { openTenant, REBUILDING } from '../../engine/open-tenant.ts';
+import { deleteInfo, putInfo } from '../../engine/store/store-info.ts';
 import type { VectorIndex } from '../../engine/ports.ts';
 import { countByState } from '../../engine/store/memories.ts';
 import { countVectors } from '../../engine/store/vectors.ts';
@@ -14,8 +15,9 @@ export async function rebuildIndex({ tenant }: { readonly tenant?: string }): Pr
   await withExclusiveDataFolder(({ fileOf }) => {
     const path = fileOf(tenant);
     requireUnused(path);
-    const open = openTenant(path, { role: 'worker', identity: null, now: Date.now() });
+    const open = openTenant(path, { role: 'worker', identity: null, now: Date.now(), rebuilding: true });
     try {
+      open.store.write(() => putInfo(open.store, REBUILDING, new Date().toISOString()));
       const states = countByState(open.store);
       const memories = withProgress('Words  ', states.queued + states.ready + states.failed, (progress) =>
         rebuildText(open.store, (done) => progress.update(done, counted(done, 'memory', 'memories'))),
@@ -32,6 +34,7 @@ export async function rebuildIndex({ tenant }: { readonly tenant?: string }): Pr
         for (const [modelNo, index] of open.indexes) rebuildVectorIndex(open.store, counting(index), modelNo);
         return done;
       });
+      open.store.write(() => deleteInfo(open.store, REBUILDING));
       print(`rebuilt: the words of ${counted(memories, 'memory', 'memories')} and ${counted(vectors, 'vector')}`);
     } finally {
       open.close();

@@ -1,8 +1,8 @@
 import type { AddOptions, AddReply } from '../engine.ts';
 import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits } from '../dynamics.ts';
-import { EngineError, isEngineError } from '../errors.ts';
+import { assert, EngineError, isEngineError } from '../errors.ts';
 import { insertDynamics, reinforceMemory, setStatus } from '../store/dynamics.ts';
-import { findStoredReply, putStoredReply } from '../store/idempotency.ts';
+import { findStoredReply, putStoredReply, REPLY_MEMORIES_MOST } from '../store/idempotency.ts';
 import { countWaiting, insertJob } from '../store/jobs.ts';
 import { ensureUser, findByExternalId, findDuplicate, insertMemory, type Twin } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
@@ -24,6 +24,10 @@ export function addMemories(
   const { store } = context;
   const stored = options.idempotency && findStoredReply(store, options.idempotency);
   if (stored) return stored;
+  assert(
+    options.idempotency === undefined || items.length <= REPLY_MEMORIES_MOST,
+    'a reply that is kept is a short one',
+  );
   refuseOverBacklog(context, items.length);
 
   const accepted: Accepted[] = [];
@@ -102,8 +106,7 @@ function findTwin(
     }
     return known;
   }
-  const key = { contentHash: hash, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime };
-  return findDuplicate(store, key, now);
+  return findDuplicate(store, { ...memory, contentHash: hash, userNo }, now);
 }
 
 /** Saying a thing again reinforces it, and brings it back if it was archived. */

@@ -25,7 +25,8 @@ interface Neighbour {
  * near enough, one waypoint leads there; where the sectors differ the way back is stored too, unless the other side has a nearer
  * one already.
  *
- * A memory that came later and is not linked yet is no candidate, so the graph does not depend on how jobs fell into batches.
+ * A memory that came later and is not linked yet is no candidate, so the graph does not depend on how jobs fell into batches. Bulk
+ * adds wait behind interactive ones; between the two the order of linking is that of the work, not of arrival.
  * @returns how many jobs are done
  */
 export async function linkMemories(context: StepContext, claims: readonly Claim[]): Promise<number> {

@@ -44,11 +44,17 @@ export function putStoredReply(
     );
 }
 
+/** Memories of one stored reply at most. Bounds where the reply that made a memory can be found. */
+export const REPLY_MEMORIES_MOST = 1_000;
+
 /** Leaves a tombstone where a stored reply spoke of this memory. @returns how many replies that were */
 export function eraseStoredReplies(store: Store, memory: number): number {
   return store
-    .prepare('UPDATE idempotency_keys SET reply = NULL WHERE reply IS NOT NULL AND first_seq <= ? AND last_seq >= ?')
-    .run(memory, memory).changes;
+    .prepare(
+      `UPDATE idempotency_keys SET reply = NULL
+       WHERE last_seq BETWEEN ? AND ? AND first_seq <= ? AND reply IS NOT NULL`,
+    )
+    .run(memory, memory + REPLY_MEMORIES_MOST, memory).changes;
 }
 
 export function purgeStoredReplies(store: Store, before: number, limit: number): number {

@@ -25,6 +25,12 @@ export interface Claim {
 export const CRASH_BUDGET = 3;
 /** A job that was alone at a crash waits before it may be there at the next one: 10 s, then 20 s. */
 const CRASH_PAUSE_MS = 10_000;
+/**
+ * No pause is longer than two minutes and no lease than ten: a time further ahead was written before the clock was set back, and
+ * waiting for it could take for ever.
+ */
+const IS_DUE = '(run_at <= :now OR run_at > :now + 120000)';
+const HAS_LAPSED = '(lease_until <= :now OR lease_until > :now + 1200000)';
 const UNFINISHED = `('queued', 'active', 'failed')`;
 
 export interface NewJob {
@@ -82,14 +88,15 @@ export function claimSuspect(store: Store, options: Omit<ClaimOptions, 'limit'>)
 function claim(store: Store, options: Omit<ClaimOptions, 'limit'>, suspect: 0 | 1, limit: number): Claim[] {
   const rows = store
     .prepare(
-      `UPDATE jobs SET state = 'active', lease_owner = ?, lease_until = ?, lease_epoch = lease_epoch + 1, lease_alone = ?,
-         updated_at = ?
+      `UPDATE jobs SET state = 'active', lease_owner = :owner, lease_until = :until, lease_epoch = lease_epoch + 1,
+         lease_alone = :suspect, updated_at = :now
        WHERE seq IN (
-         SELECT seq FROM jobs INDEXED BY jobs_due WHERE step = ? AND suspect = ? AND state IN ('queued', 'failed') AND run_at <= ?
-         ORDER BY priority, run_at, seq LIMIT ?)
+         SELECT seq FROM jobs INDEXED BY jobs_due
+         WHERE step = :step AND suspect = :suspect AND state IN ('queued', 'failed') AND ${IS_DUE}
+         ORDER BY priority, run_at, seq LIMIT :limit)
        RETURNING seq, memory, step, lease_epoch AS epoch, attempts`,
     )
-    .all(options.owner, options.now + options.leaseMs, suspect, options.now, options.step, suspect, options.now, limit);
+    .all({ ...options, until: options.now + options.leaseMs, suspect, limit });
   return (rows as Claim[]).sort((a, b) => a.seq - b.seq);
 }
 
@@ -189,7 +196,7 @@ export interface Recovery {
  * that were in flight together become suspects and run alone; one that was alone is charged with the crash.
  */
 export function recoverLeases(store: Store, { now, everyOwner }: { now: number; everyOwner: boolean }): Recovery {
-  const condition = everyOwner ? `state = 'active'` : `state = 'active' AND lease_until <= :now`;
+  const condition = everyOwner ? `state = 'active'` : `state = 'active' AND ${HAS_LAPSED}`;
   const charge = `crashes = crashes + lease_alone`;
   const common = `suspect = 1, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1, updated_at = :now`;
   const dead = store
@@ -293,20 +300,22 @@ export function purgeJobs(store: Store, before: number, limit: number): number {
     .run(before, limit).changes;
 }
 
-/** When the next job of this step may run, suspects included; undefined if none waits. */
-export function nextRunAt(store: Store, step: 'encode' | 'link'): number | undefined {
-  const row = store
-    .prepare(`SELECT min(run_at) AS at FROM jobs INDEXED BY jobs_due WHERE step = ? AND state IN ('queued', 'failed')`)
-    .get(step) as { at: number | null };
-  return row.at ?? undefined;
+/** Whether a job of any step may run now, suspects included. */
+export function hasDueJob(store: Store, now: number): boolean {
+  return (
+    store
+      .prepare(`SELECT 1 FROM jobs INDEXED BY jobs_due WHERE state IN ('queued', 'failed') AND ${IS_DUE} LIMIT 1`)
+      .get({ now }) !== undefined
+  );
 }
 
-/** Jobs between two numbers of the ledger that have not ended. */
-export function countUnfinishedBetween(store: Store, first: number, last: number): number {
-  const row = store
-    .prepare(`SELECT count(*) AS n FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED}`)
-    .get(first, last) as { n: number };
-  return row.n;
+/** Whether a job between two numbers of the ledger has not ended. */
+export function hasUnfinishedBetween(store: Store, first: number, last: number): boolean {
+  return (
+    store
+      .prepare(`SELECT 1 FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} LIMIT 1`)
+      .get(first, last) !== undefined
+  );
 }
 
 export function countWaiting(store: Store): number {

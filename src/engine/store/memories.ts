@@ -234,22 +234,36 @@ const TWIN = 'SELECT m.seq, m.id, m.content_hash, d.primary_sector, d.sectors, d
 
 /**
  * The live memory that says exactly this already: same text (by hash), user, session and event time; a time that was not
- * given equals only another that was not given. Never a superseded or expired one.
+ * given equals only another that was not given. Never a superseded or expired one, and never one that ends sooner or is valid
+ * at other times: the new one would go with it.
  */
 export function findDuplicate(
   store: Store,
-  key: { contentHash: Buffer; userNo: number; sessionId: string; eventTime: number | null },
+  key: { contentHash: Buffer; userNo: number } & Pick<
+    NewMemory,
+    'sessionId' | 'eventTime' | 'expiresAt' | 'validFrom' | 'validTo'
+  >,
   now: number,
 ): Twin | undefined {
   return store
     .prepare(
       `${TWIN} FROM memories m INDEXED BY memories_by_hash JOIN memory_dynamics d ON d.seq = m.seq
        WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
-         AND (m.event_time_given = 0 OR m.event_time = ?) AND d.status <> 'superseded'
-         AND (m.expires_at IS NULL OR m.expires_at > ?) LIMIT 1`,
+         AND (m.event_time_given = 0 OR m.event_time = ?)
+         AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
+         AND d.status <> 'superseded' AND (m.expires_at IS NULL OR m.expires_at > ?) LIMIT 1`,
     )
-    .get(key.contentHash, key.userNo, key.sessionId, key.eventTime === null ? 0 : 1, key.eventTime, now) as
-    Twin | undefined;
+    .get(
+      key.contentHash,
+      key.userNo,
+      key.sessionId,
+      key.eventTime === null ? 0 : 1,
+      key.eventTime,
+      key.expiresAt,
+      key.validFrom,
+      key.validTo,
+      now,
+    ) as Twin | undefined;
 }
 
 /** An expired memory gives its external id back: what is about to be erased must not swallow a new add. */

@@ -13,6 +13,10 @@ export function putInfo(store: Store, key: string, value: string): void {
     .run(key, value);
 }
 
+export function deleteInfo(store: Store, key: string): void {
+  store.prepare('DELETE FROM store_info WHERE key = ?').run(key);
+}
+
 /** Eight hex digits that tell one tenant's tokens from another's. Call inside a write. */
 export function ensureStoreId(store: Store): string {
   const found = findInfo(store, 'store_id');

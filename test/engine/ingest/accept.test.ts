@@ -146,6 +146,21 @@ describe('an exact duplicate', () => {
     expect(await addOne(fixture, { content: 'It rained', eventTime: START - 2 })).toMatchObject({ kind: 'accepted' });
   });
 
+  test('is not one that ends sooner or is valid at other times: the new one would go with it', async () => {
+    await using fixture = await openTestEngine();
+    const content = 'The bakery opens at seven.';
+    const now = fixture.clock.now();
+    const first = await fixture.add({ content, expiresAt: now + 4_000 });
+    const lasting = await fixture.add({ content });
+    const past = await fixture.add({ content, validTo: now - 1 });
+    expect(new Set([first.id, lasting.id, past.id]).size).toBe(3);
+    const again = await addOne(fixture, { content, expiresAt: now + 4_000 });
+    expect(again).toMatchObject({ kind: 'duplicate', id: first.id });
+    fixture.clock.advance(5_000);
+    const { hits } = await fixture.tenant.query({ query: 'bakery', k: 5, filter: {} });
+    expect(hits.map((hit) => hit.memory.id)).toEqual([lasting.id]);
+  });
+
   test('is never a superseded or an expired memory', async () => {
     await using fixture = await openTestEngine();
     const superseded = await fixture.add({ content: 'old truth' });

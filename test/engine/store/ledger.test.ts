@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest';
+import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { EngineError, isEngineError, type ErrorCode } from '../../../src/engine/errors.ts';
 import { encodeMemories } from '../../../src/engine/ingest/encode.ts';
 import { linkMemories } from '../../../src/engine/ingest/link.ts';
@@ -11,6 +12,8 @@ import {
   claimSuspect,
   CRASH_BUDGET,
   failJob,
+  hasDueJob,
+  recoverLeases,
   releaseJob,
   type Claim,
 } from '../../../src/engine/store/jobs.ts';
@@ -95,6 +98,31 @@ describe('a claim', () => {
     expect(claim(fixture)).toEqual([]);
     fixture.clock.advance(1);
     expect(claim(fixture)).toMatchObject([{ memory: held.memory, attempts: 1, epoch: held.epoch + 1 }]);
+  });
+});
+
+describe('a clock that was set back', () => {
+  test('holds up neither what waits nor what a dead worker held', async () => {
+    await using fixture = await openTestEngine();
+    await fixture.add({ content: 'written tomorrow' });
+    fixture.clock.advance(-DAY_MS);
+    expect(hasDueJob(fixture.store, fixture.clock.now())).toBe(true);
+    const [held] = claim(fixture);
+    expect(held).toBeDefined();
+    fixture.clock.advance(-DAY_MS);
+    const recovered = recoverLeases(fixture.store, { now: fixture.clock.now(), everyOwner: false });
+    expect(recovered).toEqual({ requeued: 1, dead: 0 });
+    await fixture.drain();
+    expect(fixture.tenant.countJobs()).toMatchObject({ queued: 0, active: 0, done: 1 });
+  });
+
+  test('does not hurry a pause that is still ahead', async () => {
+    await using fixture = await openTestEngine();
+    const { jobSeq } = await fixture.add({ content: 'waits a minute' });
+    const inAMinute = fixture.clock.now() + 60_000;
+    fixture.store.db.prepare('UPDATE jobs SET run_at = ? WHERE seq = ?').run(inAMinute, jobSeq);
+    expect(claim(fixture)).toEqual([]);
+    expect(hasDueJob(fixture.store, fixture.clock.now())).toBe(false);
   });
 });
 

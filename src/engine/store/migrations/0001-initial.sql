@@ -194,3 +194,4 @@ CREATE TABLE idempotency_keys (
   PRIMARY KEY (key, route)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX idempotency_by_time ON idempotency_keys (created_at);
+CREATE INDEX idempotency_by_memory ON idempotency_keys (last_seq, first_seq);

@@ -1,0 +1,47 @@
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { createHashedEmbedder } from '../../src/engine/adapters/hashed-embedder.ts';
+import { isEngineError } from '../../src/engine/errors.ts';
+import { openTenant, REBUILDING } from '../../src/engine/open-tenant.ts';
+import { deleteInfo, putInfo } from '../../src/engine/store/store-info.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const options = { identity: createHashedEmbedder({ dimensions: 256 }), now: 1 };
+
+test('a reader finds a file made, migrated and with an index for its model', () => {
+  using reader = disposable(openTenant(path.join(tempFolder(), 'new.sqlite'), { ...options, role: 'reader' }));
+  expect(reader.tenant.space).toMatchObject({ dimensions: 256, encoding: 'int8' });
+  expect(reader.tenant.index).not.toBeNull();
+  expect(reader.tenant.storeId).toMatch(/^[0-9a-f]{8}$/);
+});
+
+test('each model that ever made vectors keeps its index, and none is taken for another', () => {
+  const file = path.join(tempFolder(), 'two.sqlite');
+  openTenant(file, { ...options, role: 'worker' }).close();
+  const identity = createHashedEmbedder({ dimensions: 512 });
+  using second = disposable(openTenant(file, { identity, now: 2, role: 'worker' }));
+  expect([...second.tenant.indexes.keys()]).toEqual([1, 2]);
+  expect(second.tenant.space).toMatchObject({ modelNo: 2, dimensions: 512 });
+});
+
+test('a file whose rebuild was broken off is served to nobody but the rebuild', () => {
+  const file = path.join(tempFolder(), 'broken.sqlite');
+  {
+    using worker = disposable(openTenant(file, { ...options, role: 'worker' }));
+    worker.tenant.store.write(() => putInfo(worker.tenant.store, REBUILDING, 'since then'));
+  }
+  for (const role of ['reader', 'acknowledger', 'worker'] as const) {
+    expect(() => openTenant(file, { ...options, role })).toThrow(
+      expect.toSatisfy((error: Error) => isEngineError(error, 'unprocessable') && /rebuild-index/.test(error.message)),
+    );
+  }
+  {
+    using rebuild = disposable(openTenant(file, { ...options, role: 'worker', rebuilding: true }));
+    rebuild.tenant.store.write(() => deleteInfo(rebuild.tenant.store, REBUILDING));
+  }
+  openTenant(file, { ...options, role: 'reader' }).close();
+});
+
+function disposable(tenant: ReturnType<typeof openTenant>) {
+  return { tenant, [Symbol.dispose]: () => tenant.close() };
+}
