@@ -16,6 +16,7 @@ export const LIMITS = {
   fileCharacters: 1_024,
   metadataBytes: METADATA_BYTES_MOST,
   metadataDepth: 64,
+  metadataKeys: 64,
   queryCharacters: 8_192,
   k: 200,
   tokenBudget: 1_000_000,
@@ -221,6 +222,20 @@ const ids = z
   .min(1, 'must not be empty')
   .max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`);
 
+/** Each key and operator is a condition of one SQL expression, which SQLite lets grow to a depth of 1000. */
+const metadataFilter = jsonObject.superRefine((value, context) => {
+  const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
+  const conditions = Object.entries(value);
+  if (conditions.length > LIMITS.metadataKeys) return refuse([], `at most ${LIMITS.metadataKeys} keys`);
+  for (const [key, condition] of conditions) {
+    if (!isObject(condition)) continue;
+    for (const [operator, operand] of Object.entries(condition as Metadata)) {
+      if (Array.isArray(operand) && operand.length > LIMITS.filterValues)
+        refuse([key, operator], `at most ${LIMITS.filterValues} entries`);
+    }
+  }
+});
+
 /** Ours, and the five that OpenMemory's clients send: sector, user_id, min_score, startTime, endTime. */
 const filtersSchema = z.strictObject(
   {
@@ -233,7 +248,7 @@ const filtersSchema = z.strictObject(
     external_ids: ids.optional(),
     event_time: range.optional(),
     created_at: range.optional(),
-    metadata: jsonObject.optional(),
+    metadata: metadataFilter.optional(),
     sector: sector.nullish(),
     user_id: id.nullish(),
     min_score: fraction.nullish(),
@@ -303,6 +318,10 @@ export const jobsSchema = z.strictObject({
   kind: z.literal('memory', { error: 'expected memory' }).optional(),
 });
 export const ownerSchema = z.strictObject({ user_id: id.optional() });
+export const batchQuerySchema = z.custom<object>(
+  (query) => Object.keys(query as object).length === 0,
+  'query parameters: none are allowed on a batch; to wait for it, use the token of its reply',
+);
 export const addQuerySchema = z.strictObject({ wait: digits(0, LIMITS.waitMs).optional() });
 
 /** In a query string one tag may stand alone; commas are part of a tag. An empty id is more likely a client's empty variable. */

@@ -12,7 +12,12 @@ const flag = (fallback: boolean) =>
     .transform((text) => text === 'true' || text === '1')
     .default(fallback);
 const integer = (fallback: number, min: number, max: number) =>
-  bounded(z.coerce.number().int(), min, max).default(fallback);
+  z
+    .string()
+    .regex(/^-?\d{1,15}$/, `expected a whole number in decimal digits, ${min}..${max}`)
+    .transform(Number)
+    .refine((value) => value >= min && value <= max, `expected ${min}..${max}`)
+    .default(fallback);
 const fraction = (fallback: number) => bounded(z.coerce.number(), 0, 1).default(fallback);
 const bounded = (number: z.ZodCoercedNumber, min: number, max: number) =>
   number.refine((value) => value >= min && value <= max, `expected ${min}..${max}`);

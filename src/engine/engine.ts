@@ -97,6 +97,8 @@ export interface Tenant {
   getJob(id: string): Job;
   listJobs(filter: JobFilter): { readonly items: Job[]; readonly total: number };
   countJobs(): JobCounts;
+  /** Jobs that wait for a worker or for another attempt. Costs nothing for those that ended, unlike `countJobs`. */
+  countWaitingJobs(): number;
   /** When the oldest unfinished job was made; null when none waits. */
   oldestWaitingJobAt(): number | null;
   /** A dead, failed or cancelled job goes back to its step with a clean count. Throws `not_found`, `conflict`. */

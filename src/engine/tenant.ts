@@ -14,7 +14,7 @@ import type { Clock, Embedder, JobDispatcher, Logger } from './ports.ts';
 import type { QueryEmbedder } from './retrieve/query-embedder.ts';
 import { retrieve } from './retrieve/retrieve.ts';
 import { countWaypoints, listLinks } from './store/edges.ts';
-import { countJobs, getJob, hasUnfinishedBetween, listJobs, oldestWaitingAt } from './store/jobs.ts';
+import { countJobs, countWaiting, getJob, hasUnfinishedBetween, listJobs, oldestWaitingAt } from './store/jobs.ts';
 import {
   countByState,
   findSeqs,
@@ -132,6 +132,7 @@ export function createTenant(options: TenantOptions): Tenant {
       return { items: listJobs(store(), filter), total };
     },
     countJobs: () => countJobs(store()),
+    countWaitingJobs: () => countWaiting(store()),
     oldestWaitingJobAt: () => oldestWaitingAt(store()),
 
     async retryJob(id) {

@@ -10,6 +10,7 @@ import {
   runDueSchedules,
   type MaintenanceContext,
 } from '../engine/ingest/maintain.ts';
+import { createProviderHealth } from '../engine/ingest/retry.ts';
 import { runBatch } from '../engine/ingest/run-batch.ts';
 import type { Metrics } from '../engine/metrics.ts';
 import type { Clock, Embedder, Logger } from '../engine/ports.ts';
@@ -55,8 +56,8 @@ export function startRunner(options: RunnerOptions): Runner {
   const stop = new AbortController();
   const hinted = new Set<string>();
   let wakeUp: () => void = () => {};
+  const provider = createProviderHealth();
   let providerBlockedUntil = 0;
-  let consecutivePauses = 0;
 
   const batchSize =
     options.embedder === null
@@ -66,19 +67,13 @@ export function startRunner(options: RunnerOptions): Runner {
 
   const workOn = async (path: string): Promise<boolean> => {
     owner = uuidv7();
-    const context = { ...options, open: () => pool.get(path), owner, newId: uuidv7 };
+    const context = { ...options, open: () => pool.get(path), owner, provider, newId: uuidv7 };
     const { claimed, providerPauseMs } = await runBatch(context, batchSize, stop.signal).finally(() => {
       owner = '';
       options.afterBatch(path);
     });
-    if (providerPauseMs === null) {
-      if (claimed > 0) consecutivePauses = 0;
-    } else {
-      // The provider failed, or the disk is full: nothing is claimed for a while, then one batch probes it.
-      const waitMs = Math.max(providerPauseMs, Math.min(30_000, 500 * 2 ** consecutivePauses++));
-      providerBlockedUntil = performance.now() + waitMs;
-      logger.warn({ waitMs }, 'work_paused');
-    }
+    // The provider failed, or the disk is full: nothing is claimed for a while, then one batch probes it.
+    if (providerPauseMs !== null) providerBlockedUntil = performance.now() + providerPauseMs;
     return claimed > 0;
   };
 

@@ -19,8 +19,8 @@ const parseLines = (text: string) =>
 const listed = async (user: string) =>
   (await api.request('GET', `/memory/all?l=1000&user_id=${user}`)).body.items.map(({ content }) => content);
 
-function upload(accept = 'application/x-ndjson'): http.ClientRequest {
-  const headers = { ...LINES, accept, authorization: `Bearer ${ADMIN_KEY}` };
+function upload(accept = 'application/x-ndjson', key = ADMIN_KEY): http.ClientRequest {
+  const headers = { ...LINES, accept, authorization: `Bearer ${key}` };
   return http.request({ port: api.port, host: '127.0.0.1', method: 'POST', path: '/memory/add/batch', headers });
 }
 
@@ -95,6 +95,27 @@ describe('NDJSON upload', () => {
     expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ line: 2, state: 'queued' });
     expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ accepted: 2, rejected: 0 });
     expect((await lines.next()).done).toBe(true);
+  });
+
+  test('a key that is revoked meanwhile ends an open upload; what was accepted stays', async () => {
+    const { control } = api.engine;
+    const { record, secret } = control.createKey({ tenantId: 'default', role: 'write' });
+    const request = upload('application/x-ndjson', secret);
+    request.write('{"content":"before the revocation","user_id":"n6"}\n');
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    const lines = createInterface({ input: response })[Symbol.asyncIterator]();
+    expect(JSON.parse((await lines.next()).value as string)).toMatchObject({ line: 1, state: 'queued' });
+    control.revokeKey(record.id);
+    request.write('{"content":"after the revocation","user_id":"n6"}\n');
+    expect(JSON.parse((await lines.next()).value as string)).toEqual({
+      accepted: 1,
+      rejected: 0,
+      token: expect.any(String),
+      error: { code: 'unauthenticated', message: expect.stringContaining('revoked') },
+    });
+    expect((await lines.next()).done).toBe(true);
+    request.on('error', () => {}).destroy();
+    expect(await listed('n6')).toEqual(['before the revocation']);
   });
 
   test('an upload that breaks off keeps its whole lines and nothing of the last', async () => {

@@ -21,6 +21,7 @@ const letters = (count: number) => 'x'.repeat(count);
 const list = (count: number, size = 1) =>
   Array.from({ length: count }, (_, index) => String(index).padStart(size, 'x'));
 const nested = (depth: number): unknown => JSON.parse('{"a":'.repeat(depth) + '1' + '}'.repeat(depth));
+const keyed = (count: number) => Object.fromEntries(list(count).map((key) => [key, 1]));
 const metadataOf = (bytes: number) => ({ a: letters(bytes - '{"a":""}'.length) });
 
 describe('a field of an add', () => {
@@ -109,6 +110,13 @@ describe('a limit elsewhere', () => {
     ['filters.sessions', { filters: { sessions: ['a'] } }, { filters: { sessions: [] } }],
     ['filters.sectors', { filters: { sectors: ['semantic'] } }, { filters: { sectors: ['other'] } }],
     ['filters.metadata', { filters: { metadata: metadataOf(16_384) } }, { filters: { metadata: metadataOf(16_385) } }],
+    ['filters.metadata', { filters: { metadata: keyed(64) } }, { filters: { metadata: keyed(65) } }],
+    ['filters.metadata', { filters: { metadata: {} } }, { filters: { metadata: null } }],
+    ...['$in', '$nin'].map((operator): [string, object, object] => [
+      `filters.metadata.a.${operator}: at most 100 entries`,
+      { filters: { metadata: { a: { [operator]: list(100) } } } },
+      { filters: { metadata: { a: { [operator]: list(101) } } } },
+    ]),
     ['filters.metadata', { filters: { metadata: nested(64) } }, { filters: { metadata: nested(65) } }],
   ])('of a query: %s', async (field, good, bad) => {
     const passed = await api.request('POST', '/memory/query', { body: { query: 'x', ...good } });
@@ -116,6 +124,47 @@ describe('a limit elsewhere', () => {
     const refused = await api.request('POST', '/memory/query', { body: { query: 'x', ...bad } });
     expect(refused.status).toBe(400);
     expect(refused.body.errors.join()).toContain(field);
+  });
+
+  test('every filter at its limit at once still finds what passes them all', async () => {
+    const words = list(100);
+    const condition = {
+      $eq: 1,
+      $ne: null,
+      $gt: 0,
+      $gte: 1,
+      $lt: 2,
+      $lte: 1,
+      $in: [1, null],
+      $nin: [0, null],
+      $exists: true,
+    };
+    const fields = { user_id: words[0], session_id: words[0], type: words[0], external_id: words[0] };
+    await api.add(fresh({ ...fields, tags: list(64), metadata: keyed(64), event_time: 1 }));
+    const range = { from: 0, to: '9999-12-31' };
+    const body = {
+      query: 'limit',
+      user_id: words[0],
+      filters: {
+        types: words,
+        tags: list(64),
+        users: words,
+        sessions: words,
+        statuses: ['active', 'superseded', 'contradicted', 'archived'],
+        external_ids: words,
+        event_time: range,
+        created_at: range,
+        metadata: Object.fromEntries(list(64).map((key) => [key, condition])),
+      },
+    };
+    const ask = (filters: object) => api.request('POST', '/memory/query', { body: { ...body, filters } });
+    const found = await ask(body.filters);
+    expect(found.status, found.text.slice(0, 300)).toBe(200);
+    expect(found.body.matches).toHaveLength(1);
+    // Sectors are known once a worker has looked, and none does here.
+    const sectors = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'];
+    const unclassified = await ask({ ...body.filters, sectors });
+    expect([unclassified.status, unclassified.body.matches]).toEqual([200, []]);
   });
 
   test.each([
@@ -149,6 +198,20 @@ describe('a limit elsewhere', () => {
     expect([over.status, over.body.detail]).toEqual([400, expect.stringContaining('application/x-ndjson')]);
     for (const body of [items(0), {}, [], { items: {} }]) {
       expect((await api.request('POST', '/memory/add/batch', { body })).status).toBe(400);
+    }
+  });
+
+  test('a batch does not wait, and says what to use instead', async () => {
+    for (const [path, type] of [
+      ['/memory/add/batch?wait=5', 'application/json'],
+      ['/memory/add/batch?wait=5', 'application/x-ndjson'],
+      ['/memory/add/batch?user_id=a', 'application/json'],
+    ] as const) {
+      const reply = await api.request('POST', path, { body: { items: [fresh()] }, headers: { 'content-type': type } });
+      expect([reply.status, reply.body.detail]).toEqual([
+        400,
+        expect.stringMatching(/none are allowed on a batch.*token/),
+      ]);
     }
   });
 

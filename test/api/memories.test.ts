@@ -343,7 +343,7 @@ describe('one memory', () => {
         body: { title: 'x' },
         headers: { 'if-match': header },
       });
-      expect([header, wrong.status]).toEqual([header, 400]);
+      expect([header, wrong.status, wrong.body.detail]).toEqual([header, 400, expect.stringContaining('such as "3"')]);
     }
     const any = await api.request('PATCH', `/memory/${id}`, { body: { title: 'x' }, headers: { 'if-match': '*' } });
     expect([any.status, any.body.version]).toEqual([200, 3]);
@@ -355,8 +355,16 @@ describe('one memory', () => {
     const { id } = await api.add({ content: 'owned', user_id: 'owner' });
     expect((await api.request('GET', `/memory/${id}?user_id=owner`)).status).toBe(200);
     expect((await api.request('GET', `/memory/${id}?user_id=other`)).status).toBe(404);
+    const body = { title: 'x' };
+    expect((await api.request('PATCH', `/memory/${id}?user_id=other`, { body })).status).toBe(404);
+    expect((await api.request('PATCH', `/memory/${id}?user_id=owner`, { body })).status).toBe(200);
+    expect((await api.request('DELETE', `/memory/${id}?user_id=other`)).status).toBe(404);
+    const unknown = await api.request('DELETE', `/memory/${id}?owner=owner`);
+    expect([unknown.status, unknown.body.detail]).toEqual([400, 'unknown field "owner"; allowed: user_id']);
+    expect((await api.request('GET', `/memory/${id}`)).status).toBe(200);
     expect((await api.request('PATCH', `/memory/${id}`, { body: { title: 'x', user_id: 'other' } })).status).toBe(404);
     expect((await api.request('PATCH', `/memory/${id}`, { body: { title: 'x', user_id: 'owner' } })).status).toBe(200);
+    expect((await api.request('DELETE', `/memory/${id}?user_id=owner`)).status).toBe(200);
   });
 
   test('is reinforced', async () => {

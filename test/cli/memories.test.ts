@@ -154,6 +154,15 @@ describe('import', () => {
     );
   });
 
+  test('a byte order mark is no part of the first line', async () => {
+    const { code, stdout } = await cairn(
+      ['import', '-'],
+      '\ufeff{"content":"from Windows"}\r\n{"content":"and on"}\r\n',
+    );
+    expect(stdout).toMatch(/^2 accepted, 0 known already, 0 rejected/);
+    expect(code).toBe(0);
+  });
+
   test('reads standard input; rejected lines are named with their number and reason, and the exit code tells', async () => {
     const lines = ['{"content":"stays"}', '', '{"content":""}', 'no json', '{"content":"stays too"}'];
     const { code, stdout } = await cairn(['import', '-'], lines.join('\n'));

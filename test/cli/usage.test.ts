@@ -1,5 +1,7 @@
+import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { tempFolder } from '../support/temp-folder.ts';
 import { runCairn } from './run-cairn.ts';
@@ -76,6 +78,26 @@ test('wrong settings are one line that names each, without a stack', async () =>
   const { code, stderr } = await runCairn(['serve'], { settings: { OM_PORT: 'many', OM_MIN_SCORE: '7' } });
   expect(code).toBe(1);
   expect(stderr).toMatch(/^cairn: wrong settings: OM_PORT=many: .*; OM_MIN_SCORE=7: .*\n$/);
+});
+
+test('a data path that cannot be one names its setting and what to do', async () => {
+  const folder = tempFolder();
+  const file = path.join(folder, 'file');
+  fs.writeFileSync(file, '');
+  const settings = { OM_PORT: '0', OM_LOG_LEVEL: 'silent' };
+  for (const [args, OM_DB_PATH] of [
+    [['serve'], folder],
+    [['keys', 'list'], path.join(file, 'cairn.sqlite')],
+    [['keys', 'list'], path.join(file, 'below', 'cairn.sqlite')],
+  ] as const) {
+    const { code, stderr } = await runCairn(args, { settings: { ...settings, OM_DB_PATH } });
+    expect({ code, stderr }).toEqual({
+      code: 1,
+      stderr: expect.stringMatching(
+        /^cairn: cannot open or make .*: set OM_DB_PATH to a file, not a folder, .*\n$/,
+      ) as string,
+    });
+  }
 });
 
 test('a port in use is one line that says what to do', async () => {

@@ -106,7 +106,7 @@ describe('values', () => {
   test.each(bounds)('%s takes its least and largest value and refuses one beyond', (name, [min, max]) => {
     expect(read({ [name]: String(min) })[name]).toBe(min);
     expect(read({ [name]: ` ${max} ` })[name]).toBe(max);
-    for (const wrong of [min - 1, max + 1, 'many', '1e999', 'NaN', '5 ms']) {
+    for (const wrong of [min - 1, max + 1, 'many', '0x50', '1e999', 'NaN', '5 ms']) {
       const [problem, ...others] = problemsOf({ OM_EMBEDDINGS: 'none', [name]: String(wrong) });
       expect(problem).toContain(`${name}=${wrong}: `);
       expect(others).toEqual([]);

@@ -34,7 +34,7 @@ describe('whatever the provider does', () => {
     const { folder, service, provider, add } = await startWithProvider();
     provider.setMode(mode, mode === 'rate_limited' ? { headers: { 'retry-after': '2' } } : {});
     await add(Array.from({ length: 20 }, (_, number) => `Platform ${number} is closed for repairs`));
-    const paused = await service.logged('provider_paused');
+    const paused = await service.logged('work_paused');
     if (mode === 'rate_limited') expect(paused['waitMs']).toBe(2_000);
     const answer = await service.request('POST', '/memory/query', { body: { query: 'platform repairs' } });
     expect(answer.body).toMatchObject({ degraded: true });
@@ -61,7 +61,7 @@ test('a provider that asks for an hour is left alone, and a stop does not wait f
   const { service, provider, add } = await startWithProvider();
   provider.setMode('rate_limited', { headers: { 'retry-after': '3600' } });
   await add(['The first to be refused']);
-  expect(await service.logged('provider_paused')).toMatchObject({ waitMs: 3_600_000 });
+  expect(await service.logged('work_paused')).toMatchObject({ waitMs: 3_600_000 });
   const calls = provider.calls.length;
   await add(Array.from({ length: 200 }, (_, number) => `Signal ${number} shows red`));
   expect((await service.request('GET', '/jobs?l=1')).body.counts).toMatchObject({ queued: 201, active: 0 });

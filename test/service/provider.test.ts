@@ -11,7 +11,7 @@ test('a provider that is down delays meaning, never storage or words, and is cau
   expect(found.status).toBe(200);
   expect(found.body).toMatchObject({ degraded: true });
   expect(found.body.matches[0]?.content).toBe(MEMORIES[77]);
-  await service.logged('provider_paused');
+  await service.logged('work_paused');
   expect(countBadVectors(folder)).toEqual({ vectors: 0, bad: 0 });
 
   const callsWhileDown = provider.calls.length;
@@ -42,4 +42,21 @@ test('a text that the provider refuses becomes a dead letter alone, with its rea
   expect((await service.request('POST', `/jobs/${jobs[20]}/retry`)).status).toBe(200);
   expect(await service.idle()).toMatchObject({ done: 41, dead: 0 });
   expect((await service.request('GET', memory)).body).toMatchObject({ state: 'ready' });
+});
+
+test('one text that spoils every reply it is in holds up nobody for long', async () => {
+  const { folder, service, provider, add } = await startWithProvider({ OM_JOB_ATTEMPTS: '2' });
+  provider.setMode('poison', { marker: 'unspeakable' });
+  const jobs = await add([...MEMORIES.slice(0, 15), 'something unspeakable', ...MEMORIES.slice(15, 30)]);
+  expect(await service.logged('work_paused')).toMatchObject({ code: 'unavailable', waitMs: 1_000 });
+  expect(await service.idle()).toMatchObject({ done: 30, dead: 1 });
+  const letters = await service.request('GET', '/jobs?state=dead');
+  expect(letters.body.items).toMatchObject([{ id: jobs[15], attempts: 2, error: { code: 'unavailable' } }]);
+  const found = await service.request('POST', '/memory/query', { body: { query: 'something unspeakable', k: 1 } });
+  expect(found.body.matches).toMatchObject([{ content: 'something unspeakable' }]);
+
+  provider.setMode('ok');
+  expect((await service.request('POST', `/jobs/${jobs[15]}/retry`)).status).toBe(200);
+  expect(await service.idle()).toMatchObject({ done: 31, dead: 0 });
+  expect(countBadVectors(folder).bad).toBe(0);
 });

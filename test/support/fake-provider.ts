@@ -33,7 +33,7 @@ export interface FakeModeOptions {
   readonly status?: number;
   /** How long the mode `slow` takes; default 100. */
   readonly delayMs?: number;
-  /** What the mode `refuse_text` refuses a batch for: a text that contains it. */
+  /** What the modes `refuse_text` and `poison` fail a batch for: a text that contains it. */
   readonly marker?: string;
   /** The `param` that an error names. */
   readonly param?: string;
@@ -132,6 +132,13 @@ const RESPONDERS = {
     texts.some((text) => text.includes(options.marker ?? 'REFUSED'))
       ? sendError(reply, 400, options)
       : sendItems(reply, items),
+  /** Fails every batch that holds the marker: with a status, if one is given, or else with vectors of zeros. */
+  poison: ({ texts, items, reply, options }) =>
+    texts.some((text) => text.includes(options.marker ?? 'POISON'))
+      ? options.status === undefined
+        ? sendZeros(reply, items)
+        : sendError(reply, options.status, options)
+      : sendItems(reply, items),
   /** Says what no server should: the texts and the key, back in the message of the error. */
   echo: ({ texts, reply, options }) =>
     send(
@@ -166,11 +173,7 @@ const RESPONDERS = {
   null: ({ items, reply }) => sendItems(reply, items, () => null),
   strings: ({ items, reply }) => sendItems(reply, items, String),
   infinite: ({ items, reply }) => sendItems(reply, items, () => 1e39),
-  zeros: ({ items, reply }) =>
-    sendItems(
-      reply,
-      items.map((item) => ({ ...item, embedding: (item.embedding as number[]).map(() => 0) })),
-    ),
+  zeros: ({ items, reply }) => sendZeros(reply, items),
   wrong_dimension: ({ items, reply }) =>
     sendItems(
       reply,
@@ -205,6 +208,13 @@ function sendItems(reply: http.ServerResponse, items: readonly object[], spoil?:
     return { ...item, embedding: embedding.map((value, d) => (d === 7 ? spoil(value) : value)) };
   });
   send(reply, 200, json({ object: 'list', data, model: 'fake', usage: { prompt_tokens: 1, total_tokens: 1 } }));
+}
+
+function sendZeros(reply: http.ServerResponse, items: readonly Item[]): void {
+  sendItems(
+    reply,
+    items.map((item) => ({ ...item, embedding: (item.embedding as number[]).map(() => 0) })),
+  );
 }
 
 function sendError(reply: http.ServerResponse, status: number, { headers, param }: FakeModeOptions): void {

@@ -7,6 +7,7 @@ import type { NewMemory } from '../../engine/types.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import type { Line } from '../lines.ts';
 import { linesOf } from '../lines.ts';
+import { authenticate } from '../middleware/authenticate.ts';
 import { JSON_BYTES, parseJson } from '../read-body.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
@@ -23,10 +24,10 @@ const IDLE_MS = 60_000;
 /**
  * `POST /memory/add/batch` with one item a line, for as long as the client sends. The next group is read only when the one
  * before is on disk and its results are on their way, so a fast sender is slowed down rather than buffered. A failure of the
- * storage ends the stream: the summary then has an `error`, and every line that has a result is stored.
+ * storage, or the loss of the key, ends the stream: the summary then has an `error`, and every line that has a result is stored.
  */
 export async function addLines(call: TenantCall): Promise<void> {
-  const { tenant, request, response } = call;
+  const { api, tenant, request, response } = call;
   if (request.headers['idempotency-key'] !== undefined) {
     throw new EngineError(
       'invalid',
@@ -38,6 +39,8 @@ export async function addLines(call: TenantCall): Promise<void> {
   const summary = { accepted: 0, rejected: 0, token: null as string | null };
   try {
     for await (const group of groupsOf(linesOf(request, { maxBytes: JSON_BYTES }))) {
+      // The upload may outlast its key: one that was revoked meanwhile writes no more.
+      authenticate(request, api.engine, 'write');
       const items = group.map((line) => ({ number: line.number, item: parseLine(line) }));
       const good = items.map(({ item }) => item).filter((item): item is NewMemory => !isItemError(item));
       const reply = await tenant.addMemories(good, { bulk: true });
@@ -52,7 +55,7 @@ export async function addLines(call: TenantCall): Promise<void> {
     }
   } catch (thrown) {
     if (response.destroyed || summary.accepted + summary.rejected === 0) throw thrown;
-    logFailure(call.api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
+    logFailure(api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
     return results.end({ ...summary, ...itemError(thrown) });
   }
   results.end(summary);

@@ -8,7 +8,15 @@ import type { JsonBody } from '../read-body.ts';
 import { mediaTypeOf, readJson } from '../read-body.ts';
 import { sendJson } from '../reply.ts';
 import type { Route, TenantCall } from '../route.ts';
-import { addQuerySchema, batchSchema, idempotencyKeySchema, LIMITS, newMemorySchema, parse } from '../schemas.ts';
+import {
+  addQuerySchema,
+  batchQuerySchema,
+  batchSchema,
+  idempotencyKeySchema,
+  LIMITS,
+  newMemorySchema,
+  parse,
+} from '../schemas.ts';
 import { acceptedItem, duplicateItem, finishedItem, outcomeItem, toNewMemory } from '../wire.ts';
 import { waitForWrites } from '../wait-for-writes.ts';
 import { addLines } from './add-lines.ts';
@@ -44,6 +52,7 @@ async function addOne(call: TenantCall): Promise<void> {
 /** A list as JSON, or a stream as NDJSON. A wrong item spares the rest; a body that is no list of items is refused whole. */
 async function addBatch(call: TenantCall): Promise<void> {
   const { tenant, request, response } = call;
+  parse(batchQuerySchema, request.query);
   if (mediaTypeOf(request) === 'application/x-ndjson') return addLines(call);
   const body = await readJson(request);
   const items = parse(batchSchema, body.value).items.map(parseItem);

@@ -48,8 +48,7 @@ async function reinforce({ tenant, request, response }: TenantCall): Promise<voi
 }
 
 function get(call: TenantCall): void {
-  const { user_id } = parse(ownerSchema, call.request.query);
-  const memory = getOwned(call, user_id);
+  const memory = getOwned(call);
   setVersionTag(call.response, memory);
   sendJson(call.response, 200, memoryItem(memory));
 }
@@ -58,14 +57,14 @@ async function patch(call: TenantCall): Promise<void> {
   const { tenant, request, response } = call;
   const ifVersion = expectedVersion(request.headers['if-match']);
   const body = parse(patchSchema, (await readJson(request)).value);
-  getOwned(call, body.user_id);
-  const memory = await tenant.patchMemory(idOf(call), toPatch(body), { ifVersion });
+  const { id } = getOwned(call, body.user_id);
+  const memory = await tenant.patchMemory(id, toPatch(body), { ifVersion });
   setVersionTag(response, memory);
   sendJson(response, 200, { ...memoryItem(memory), updated: true });
 }
 
 async function remove(call: TenantCall): Promise<void> {
-  const receipt = await call.tenant.deleteMemory(idOf(call));
+  const receipt = await call.tenant.deleteMemory(getOwned(call).id);
   sendJson(call.response, 200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
 }
 
@@ -85,12 +84,12 @@ async function removeMatching({ tenant, request, response }: TenantCall): Promis
 }
 
 function history(call: TenantCall): void {
-  const id = idOf(call);
+  const { id } = getOwned(call);
   sendJson(call.response, 200, { id, items: call.tenant.listRevisions(id).map(revisionItem) });
 }
 
 function links(call: TenantCall): void {
-  const id = idOf(call);
+  const { id } = getOwned(call);
   sendJson(call.response, 200, { id, items: call.tenant.listLinks(id).map(linkItem) });
 }
 
@@ -110,10 +109,15 @@ function idOf({ request }: TenantCall): string {
   return request.params['id'] as string;
 }
 
-/** Another user's memory is as absent as none. @throws EngineError `not_found` */
-function getOwned(call: TenantCall, userId: string | null | undefined): Memory {
+/**
+ * The memory, if it belongs to the user that the query string names, and to the one of the body: another user's is as absent as none.
+ * @throws EngineError `not_found`; `invalid` for another query parameter
+ */
+function getOwned(call: TenantCall, userInBody?: string | null): Memory {
+  const { user_id: userInQuery } = parse(ownerSchema, call.request.query);
   const memory = call.tenant.getMemory(idOf(call));
-  if (userId != null && memory.userId !== userId) throw new EngineError('not_found', 'no memory with this id');
+  if ([userInQuery, userInBody].some((userId) => userId != null && userId !== memory.userId))
+    throw new EngineError('not_found', 'no memory with this id');
   return memory;
 }
 
@@ -126,6 +130,9 @@ function expectedVersion(header: string | undefined): number | undefined {
   if (header === undefined || header === '*') return undefined;
   const version = /^(?:"(\d{1,10})"|(\d{1,10}))$/.exec(header);
   if (version === null)
-    throw new EngineError('invalid', 'If-Match: expected the ETag of one memory, such as "3", or *');
+    throw new EngineError(
+      'invalid',
+      'If-Match: expected one ETag as a reply gave it, such as "3", without W/ and not in a list; or *',
+    );
   return Number(version[1] ?? version[2]);
 }

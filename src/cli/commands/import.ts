@@ -28,7 +28,7 @@ export async function importLines(file: string, options: ConnectionOptions): Pro
     return `${bytes(done)} · ${counted(items, 'item')} · ${count(Math.round(rate))}/s`;
   };
   const send = async () => {
-    const counts = await sendMemories(client, metered(), (soFar, line, refusal) => {
+    const counts = await sendMemories(client, withoutByteOrderMark(metered()), (soFar, line, refusal) => {
       if (refusal !== undefined && reasons.length < REASONS_SHOWN) reasons.push({ line, reason: refusal });
       const done = meter.answered(line);
       progress.update(done, describe(soFar, done));
@@ -53,6 +53,29 @@ function openSource(file: string): { stream: NodeJS.ReadableStream; size: number
   const stats = fs.statSync(file);
   if (stats.isDirectory()) throw new CliError(`${file} is a folder; expected a file with one JSON object a line`);
   return { stream: fs.createReadStream(file), size: stats.size };
+}
+
+const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
+
+/** Editors on Windows begin a file of UTF-8 with three bytes that are no JSON. Chunks may be smaller than they are. */
+async function* withoutByteOrderMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
+  let start: Buffer | undefined = Buffer.alloc(0);
+  for await (const chunk of chunks) {
+    if (start === undefined) {
+      yield chunk;
+      continue;
+    }
+    start = Buffer.concat([start, chunk]);
+    if (start.length < BYTE_ORDER_MARK.length) continue;
+    yield afterByteOrderMark(start);
+    start = undefined;
+  }
+  if (start !== undefined) yield start;
+}
+
+function afterByteOrderMark(start: Buffer): Buffer {
+  const { length } = BYTE_ORDER_MARK;
+  return start.subarray(0, length).equals(BYTE_ORDER_MARK) ? start.subarray(length) : start;
 }
 
 /** Tells how many bytes of the source are answered by line: what is only sent may wait in buffers, megabytes of it. */

@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import { assert, EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { migrate } from '../store/migrate.ts';
-import { BUSY_TIMEOUT_MS, sqliteCode, storageError } from '../store/open-store.ts';
+import { BUSY_TIMEOUT_MS, pathError, sqliteCode, storageError } from '../store/open-store.ts';
 import { createPrivateFile } from '../store/private-file.ts';
 import type { ControlDatabase, KeyRecord, Principal, Role, TenantRecord } from './control-database.ts';
 
@@ -32,7 +32,7 @@ interface Access {
 
 /**
  * Opens (and makes, if need be) the control database beside the default tenant's file.
- * @throws EngineError `unprocessable` for a file that is no database or is from a newer Cairn; what `storageError` says
+ * @throws EngineError `invalid` for a path that cannot be a database's; `unprocessable` for a file that is no database or is from a newer Cairn; what `storageError` says
  */
 export function openControlDatabase(config: Config, clock: Clock): ControlDatabase {
   const db = openFile(config.paths.control);
@@ -181,8 +181,15 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
 }
 
 function openFile(file: string): Database.Database {
-  createPrivateFile(file);
-  const db = new Database(file, { timeout: BUSY_TIMEOUT_MS });
+  try {
+    createPrivateFile(file);
+    return migrated(new Database(file, { timeout: BUSY_TIMEOUT_MS }), file);
+  } catch (error) {
+    throw pathError(error, file);
+  }
+}
+
+function migrated(db: Database.Database, file: string): Database.Database {
   try {
     db.pragma('journal_mode = WAL');
     db.pragma('synchronous = FULL');

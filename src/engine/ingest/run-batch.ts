@@ -1,4 +1,4 @@
-import { serialiseError } from '../errors.ts';
+import { isEngineError, serialiseError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import type { Metrics } from '../metrics.ts';
 import {
@@ -6,6 +6,7 @@ import {
   claimSuspect,
   failJob,
   finishJob,
+  hasSuspect,
   holdsLease,
   isolateJob,
   markFailed,
@@ -13,94 +14,127 @@ import {
   type Claim,
 } from '../store/jobs.ts';
 import { setState } from '../store/dynamics.ts';
+import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 import { encodeMemories } from './encode.ts';
 import { linkMemories } from './link.ts';
-import { backoffMs, retryOf } from './retry.ts';
+import {
+  backoffMs,
+  createProviderHealth,
+  FAILED_BATCHES_MOST,
+  PROVIDER_PAUSE_MS,
+  retryCharged,
+  retryOf,
+  type ProviderHealth,
+} from './retry.ts';
 import type { StepContext } from './step-context.ts';
+
+/** A text that any embedder can embed: whether it does tells an outage from a text it cannot. */
+const PROBE_TEXT = 'Are you there?';
 
 export interface BatchContext extends StepContext {
   readonly owner: string;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** What the worker's batches learn of the provider; without it each batch is judged by itself. */
+  readonly provider?: ProviderHealth;
 }
 
 export interface BatchResult {
   /** Jobs that were claimed. */
   readonly claimed: number;
-  /** The provider is down or asks for patience: claim nothing that needs it before so many milliseconds. */
+  /** The provider is down or asks for patience, or the disk is full: claim nothing before so many milliseconds. */
   readonly providerPauseMs: number | null;
 }
 
-/**
- * Claims a batch of a tenant's jobs and takes it through its steps. A job that was in flight at a crash runs here by itself; the
- * caller runs one batch at a time in a process, so that it is truly alone.
- */
-export async function runBatch(context: BatchContext, size: number, signal?: AbortSignal): Promise<BatchResult> {
-  const claimed = claimBatch(context, size);
-  if (claimed.encode.length + claimed.link.length === 0) return { claimed: 0, providerPauseMs: null };
-  const encoded = await encodeBatch(context, claimed.encode, signal);
-  await linkBatch(context, [...claimed.link, ...encoded.advanced]);
-  return { claimed: claimed.encode.length + claimed.link.length, providerPauseMs: encoded.providerPauseMs };
+type Batch = BatchContext & { readonly provider: ProviderHealth };
+
+interface ClaimedBatch {
+  readonly encode: readonly Claim[];
+  readonly link: readonly Claim[];
+  /** A suspect: whatever happens now is its own doing. */
+  readonly alone: boolean;
 }
 
-/** Suspects first, alone; then what waits for its link, as it is nearly done; then new memories. */
-function claimBatch({ open, owner, config, clock }: BatchContext, size: number): { encode: Claim[]; link: Claim[] } {
+/**
+ * Claims a batch of a tenant's jobs and takes it through its steps. A job that was in flight at a crash, or in a batch that failed
+ * as a whole, runs here by itself; the caller runs one batch at a time in a process, so that it is truly alone.
+ */
+export async function runBatch(context: BatchContext, size: number, signal?: AbortSignal): Promise<BatchResult> {
+  const batch = watchProvider(context);
+  const { encode, link, alone } = claimBatch(batch, size);
+  const claimed = encode.length + link.length;
+  if (claimed === 0) return { claimed, providerPauseMs: null };
+  const encoded = await encodeBatch(batch, { claims: encode, alone, signal });
+  const linkPauseMs = await linkBatch(batch, [...link, ...encoded.advanced]);
+  const providerPauseMs =
+    encoded.pauseMs === null && linkPauseMs === null ? null : Math.max(encoded.pauseMs ?? 0, linkPauseMs ?? 0);
+  if (providerPauseMs === null && encode.length > 0) batch.provider.noteWorked(batch.open().store.path);
+  return { claimed, providerPauseMs };
+}
+
+/** Only what the provider itself returned proves that it works: texts that the cache knows never reach the gatherer. */
+function watchProvider(context: BatchContext): Batch {
+  const { gatherer, provider = createProviderHealth() } = context;
+  if (gatherer === null) return { ...context, provider };
+  const embedAll: EmbeddingGatherer['embedAll'] = async (texts, purpose, signal) => {
+    const vectors = await gatherer.embedAll(texts, purpose, signal);
+    if (vectors.length > 0) provider.noteAnswer();
+    return vectors;
+  };
+  return { ...context, provider, gatherer: { ...gatherer, embedAll } };
+}
+
+/** Suspects first, alone, but not before links that are owed: those need no provider. Then what is new. */
+function claimBatch({ open, owner, config, clock }: Batch, size: number): ClaimedBatch {
   const { store } = open();
   const options = { owner, leaseMs: config.OM_LEASE_MS, now: clock.now() };
   return store.write(() => {
-    for (const step of ['link', 'encode'] as const) {
-      const suspect = claimSuspect(store, { ...options, step });
-      if (suspect !== undefined) return { encode: [], link: [], [step]: [suspect] };
-    }
+    const linkSuspect = claimSuspect(store, { ...options, step: 'link' });
+    if (linkSuspect !== undefined) return { encode: [], link: [linkSuspect], alone: true };
     const link = claimJobs(store, { ...options, step: 'link', limit: size });
+    const suspect = link.length > 0 ? undefined : claimSuspect(store, { ...options, step: 'encode' });
+    if (suspect !== undefined) return { encode: [suspect], link, alone: true };
     const encode = claimJobs(store, { ...options, step: 'encode', limit: Math.max(0, size - link.length) });
-    return { encode, link };
+    return { encode, link, alone: false };
   });
 }
 
 async function encodeBatch(
-  context: BatchContext,
-  claims: readonly Claim[],
-  signal?: AbortSignal,
-): Promise<{ advanced: readonly Claim[]; providerPauseMs: number | null }> {
-  if (claims.length === 0) return { advanced: [], providerPauseMs: null };
-  const observe = startTimer(context.metrics, 'encode');
+  batch: Batch,
+  { claims, alone, signal }: { claims: readonly Claim[]; alone: boolean; signal: AbortSignal | undefined },
+): Promise<{ advanced: readonly Claim[]; pauseMs: number | null }> {
+  if (claims.length === 0) return { advanced: [], pauseMs: null };
+  const observe = startTimer(batch.metrics, 'encode');
   try {
-    const { advanced, finished, failures } = await encodeMemories(context, claims, signal);
+    const { advanced, finished, failures } = await encodeMemories(batch, claims, signal);
     observe(failures.length === 0 ? 'ok' : 'failed');
-    context.metrics.finishedJobs.inc({ state: 'done' }, finished);
+    batch.metrics.finishedJobs.inc({ state: 'done' }, finished);
     const bySeq = new Map(claims.map((claim) => [claim.seq, claim]));
-    return {
-      advanced,
-      providerPauseMs: settleFailures(
-        context,
-        failures.map(({ claimSeq, error }) => [bySeq.get(claimSeq) as Claim, error]),
-      ),
-    };
+    const failed = failures.map(({ claimSeq, error }) => [bySeq.get(claimSeq) as Claim, error] as const);
+    return { advanced, pauseMs: await settleEncodeFailures(batch, failed, { alone, signal }) };
   } catch (error) {
     observe('failed');
-    return {
-      advanced: [],
-      providerPauseMs: settleBatchFailure(context, claims, error),
-    };
+    return { advanced: [], pauseMs: settleBatchFailure(batch, claims, error) };
   }
 }
 
-async function linkBatch(context: BatchContext, claims: readonly Claim[]): Promise<void> {
-  if (claims.length === 0) return;
-  const observe = startTimer(context.metrics, 'link');
+/** @returns how long to pause, as the disk may be full */
+async function linkBatch(batch: Batch, claims: readonly Claim[]): Promise<number | null> {
+  if (claims.length === 0) return null;
+  const observe = startTimer(batch.metrics, 'link');
   try {
     // With vectors switched off since, there is nothing to link by.
-    const finished = context.embedder === null ? finishUnlinked(context, claims) : await linkMemories(context, claims);
+    const finished = batch.embedder === null ? finishUnlinked(batch, claims) : await linkMemories(batch, claims);
     observe('ok');
-    context.metrics.finishedJobs.inc({ state: 'done' }, finished);
+    batch.metrics.finishedJobs.inc({ state: 'done' }, finished);
+    return null;
   } catch (error) {
     observe('failed');
-    settleBatchFailure(context, claims, error);
+    return settleBatchFailure(batch, claims, error);
   }
 }
 
-function finishUnlinked({ open, clock }: BatchContext, claims: readonly Claim[]): number {
+function finishUnlinked({ open, clock }: Batch, claims: readonly Claim[]): number {
   const { store } = open();
   return store.write(() => {
     const held = claims.filter((claim) => holdsLease(store, claim));
@@ -112,42 +146,84 @@ function finishUnlinked({ open, clock }: BatchContext, claims: readonly Claim[])
   });
 }
 
+type Failed = readonly [claim: Claim, error: unknown];
+
+/**
+ * An outage and a text that spoils the reply for all look alike at first: both wait and count nothing. Batches that keep failing are
+ * taken apart, at most one at a time, so that a long outage does not end in a call for each memory. A job that fails alone is to
+ * blame if the provider answers others: it is then charged like for any other failure, and nobody waits for it.
+ */
+async function settleEncodeFailures(
+  batch: Batch,
+  failures: readonly Failed[],
+  { alone, signal }: { alone: boolean; signal: AbortSignal | undefined },
+): Promise<number | null> {
+  const onProvider = failures.filter(([, error]) => isEngineError(error, 'unavailable'));
+  if (onProvider.length === 0 || signal?.aborted) return settleFailures(batch, failures);
+  const { store } = batch.open();
+  if (alone) {
+    const job = `${store.path}:${failures[0]![0].seq}`;
+    // A text that takes the provider down with it leaves no probe answered, but shows by what happens around it.
+    const atFault = batch.provider.failsAmongAnswers(job) || (await answersProbe(batch, signal));
+    batch.provider.noteFailureAlone(job);
+    return settleFailures(batch, failures, atFault ? 'charge' : 'defer');
+  }
+  const failedInARow = batch.provider.noteFailedBatch(store.path);
+  if (failedInARow < FAILED_BATCHES_MOST || hasSuspect(store, 'encode')) return settleFailures(batch, failures);
+  isolate(batch, onProvider);
+  return settleFailures(batch, failures);
+}
+
+async function answersProbe({ gatherer }: Batch, signal: AbortSignal | undefined): Promise<boolean> {
+  if (gatherer === null) return false;
+  return gatherer.embed(PROBE_TEXT, 'document', signal).then(
+    () => true,
+    () => false,
+  );
+}
+
 /** A failure of a whole batch says nothing about any one of its jobs: each runs alone then, and only that counts. */
-function settleBatchFailure(context: BatchContext, claims: readonly Claim[], error: unknown): number | null {
-  const { kind } = retryOf(error, { attempts: 0, attemptsMax: context.config.OM_JOB_ATTEMPTS });
-  if (claims.length === 1 || kind === 'wait')
-    return settleFailures(
-      context,
-      claims.map((claim) => [claim, error]),
-    );
-  const { store } = context.open();
-  store.write(() => {
-    for (const claim of claims) isolateJob(store, claim, context.clock.now());
-  });
-  context.logger.warn({ jobs: claims.length, code: serialiseError(error).code }, 'batch_isolated');
+function settleBatchFailure(batch: Batch, claims: readonly Claim[], error: unknown): number | null {
+  const { kind } = retryOf(error, { attempts: 0, attemptsMax: batch.config.OM_JOB_ATTEMPTS });
+  const failures = claims.map((claim) => [claim, error] as const);
+  if (claims.length === 1 || kind === 'wait') return settleFailures(batch, failures);
+  isolate(batch, failures);
   return null;
 }
 
+function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): void {
+  const { store } = open();
+  store.write(() => {
+    for (const [claim] of failures) isolateJob(store, claim, clock.now());
+  });
+  logger.warn({ jobs: failures.length, code: serialiseError(failures[0]?.[1]).code }, 'batch_isolated');
+}
+
 /**
- * Decides what each failure means: a provider that is down or busy costs a job nothing and holds up all that need it; any other
- * failure counts as an attempt.
- * @returns how long to leave the provider alone, if it failed
+ * Decides what each failure means: a provider that is down or busy, or a full disk, costs a job nothing and holds up all that need
+ * it; any other failure counts as an attempt. A job that was isolated already is left as it is.
+ * @param verdict on the provider's failures: `charge` counts them; `defer` lets others go first after the pause
+ * @returns how long to pause, if anyone has to wait
  */
-function settleFailures(context: BatchContext, failures: readonly (readonly [Claim, unknown])[]): number | null {
+function settleFailures(batch: Batch, failures: readonly Failed[], verdict?: 'charge' | 'defer'): number | null {
   if (failures.length === 0) return null;
-  const { store } = context.open();
-  const now = context.clock.now();
-  let pauseMs: number | null = null;
+  const { store } = batch.open();
+  const now = batch.clock.now();
+  const judged = failures.map(([claim, error]) => {
+    const budget = { attempts: claim.attempts, attemptsMax: batch.config.OM_JOB_ATTEMPTS };
+    const charged = verdict === 'charge' && isEngineError(error, 'unavailable');
+    return { claim, ...serialiseError(error), retry: charged ? retryCharged(budget) : retryOf(error, budget) };
+  });
+  const waiting = judged.flatMap(({ code, retry }) => (retry.kind === 'wait' ? [{ code, ms: retry.ms }] : []));
+  const longest = waiting.toSorted((a, b) => b.ms - a.ms)[0];
+  const pauseMs = longest === undefined ? null : batch.provider.nextPauseMs(longest.ms);
   const ended: { claim: Claim; state: string | undefined; code: string }[] = [];
   store.write(() => {
-    for (const [claim, error] of failures) {
-      const retry = retryOf(error, { attempts: claim.attempts, attemptsMax: context.config.OM_JOB_ATTEMPTS });
+    for (const { claim, code, message, retry } of judged) {
       if (retry.kind === 'wait') {
-        pauseMs = Math.max(pauseMs ?? 0, retry.ms);
-        releaseJob(store, claim, now, now);
+        releaseJob(store, claim, verdict === 'defer' ? now + (pauseMs ?? 0) + PROVIDER_PAUSE_MS : now, now);
         continue;
       }
-      const { code, message } = serialiseError(error);
       const retryAt = retry.kind === 'retry' ? now + backoffMs(claim.attempts) : null;
       const state = failJob(store, claim, { code, message, retryAt }, now);
       if (state === 'dead') markFailed(store, claim.memory);
@@ -155,9 +231,10 @@ function settleFailures(context: BatchContext, failures: readonly (readonly [Cla
     }
   });
   for (const { claim, state, code } of ended) {
-    if (state === 'dead') context.metrics.finishedJobs.inc({ state: 'dead' });
-    context.logger.warn({ job: claim.seq, step: claim.step, code, state: state ?? 'lost' }, 'job_failed');
+    if (state === 'dead') batch.metrics.finishedJobs.inc({ state: 'dead' });
+    batch.logger.warn({ job: claim.seq, step: claim.step, code, state: state ?? 'lost' }, 'job_failed');
   }
+  if (longest !== undefined) batch.logger.warn({ code: longest.code, waitMs: pauseMs }, 'work_paused');
   return pauseMs;
 }
 

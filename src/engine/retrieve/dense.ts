@@ -18,10 +18,10 @@ export interface DenseResult {
 }
 
 /**
- * The index is asked for so many more than needed, since it orders by bits and knows no filter but the user. 40 lose nothing of the
+ * The index is asked for so many more than needed, since it orders by bits and knows no filter but the user. 20 lose nothing of the
  * recall that 90 reach on three sets, and each further hundred costs sqlite-vec 3 ms.
  */
-const SPARE = 40;
+const SPARE = 20;
 const WIDENED = 8;
 const INDEX_MOST = 4_096;
 const SCAN_MOST = 50_000;
@@ -46,7 +46,11 @@ export function searchVectors(
   };
   const first = nearest(Math.min(INDEX_MOST, limit + SPARE));
   if (first.exhausted || first.hits.length >= limit) return { hits: first.hits, note: 'index' };
-  return { hits: nearest(Math.min(INDEX_MOST, WIDENED * (limit + SPARE))).hits, note: 'index, widened' };
+  const widened = nearest(Math.min(INDEX_MOST, WIDENED * (limit + SPARE)));
+  if (widened.exhausted || widened.hits.length >= limit) return { hits: widened.hits, note: 'index, widened' };
+  // What the index found stays in, since of a scope above SCAN_MOST only the oldest are listed.
+  const seqs = [...listPassing(store, plan.filter, SCAN_MOST), ...widened.hits.map(({ seq }) => seq)];
+  return { hits: rankVectorsOf(store, scan, seqs), note: 'exact scan, since little that the index found passes' };
 }
 
 /** Cosines of memories that other stages found. */

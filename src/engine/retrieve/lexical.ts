@@ -1,5 +1,5 @@
 import type { Store } from '../store/open-store.ts';
-import { findText, rankText, type TextColumnWeights } from '../store/search.ts';
+import { findText, rankText, type TextColumnWeights, type TextRank } from '../store/search.ts';
 import type { QueryPlan, Term } from './plan.ts';
 import { termFrequencies } from './term-frequencies.ts';
 
@@ -41,8 +41,21 @@ const FIND_POSTINGS_PER_HIT = 15;
 const FIND_POSTINGS_MOST = 10_000;
 const SCORE_POSTINGS = 20_000;
 
-/** BM25 over the scope: any of the terms makes a candidate. */
-export function searchText(store: Store, plan: QueryPlan, limit: number): LexicalResult {
+/**
+ * The budgets are about words, not about the scope: a word that only other users' memories have is rare and takes the place of one
+ * that finds. Where too little passes the filter, the budgets grow by these factors until enough does or every term has taken part.
+ */
+const WIDENINGS = [1, 8, 64, Infinity];
+
+/**
+ * BM25 over the scope: any of the terms makes a candidate.
+ * @param wanted hits below which the search is widened; @param limit hits at most
+ */
+export function searchText(
+  store: Store,
+  plan: QueryPlan,
+  { wanted, limit }: { readonly wanted: number; readonly limit: number },
+): LexicalResult {
   const frequencies = termFrequencies(store, plan.terms);
   const byRarity = plan.terms
     .map((term, place) => ({ term, frequency: frequencies[place]! }))
@@ -50,21 +63,19 @@ export function searchText(store: Store, plan: QueryPlan, limit: number): Lexica
     .sort((a, b) => a.frequency - b.frequency);
   if (byRarity.length === 0) return { hits: [], note: 'no term is known' };
 
-  const scoring = rarest(byRarity, SCORE_POSTINGS);
-  const finding = rarest(scoring, findBudget(plan, limit));
-  const rows = rankText(store, {
-    match: anyOf(scoring),
-    weights: TEXT_WEIGHTS,
-    filter: plan.filter,
-    among: candidates(store, plan, finding, scoring),
-    limit,
-  });
+  const passes = passesOver(byRarity, findBudget(plan, limit));
+  const enough = plan.scope.kind === 'narrow' ? Math.min(1, plan.scope.seqs.length) : wanted;
+  let used = 0;
+  let rows = rank(store, plan, passes[0]!, limit);
+  while (rows.length < enough && used < passes.length - 1) rows = rank(store, plan, passes[(used += 1)]!, limit);
+  const { finding, scoring } = passes[used]!;
   const most = mostBm25(frequencies, plan.memories);
   const dropped = byRarity.slice(scoring.length).map(({ term }) => term.text);
   return {
     hits: rows.map(({ seq, bm25 }) => ({ seq, bm25, coverage: Math.max(0, bm25) / most })),
     note:
       `${plan.scope.kind === 'narrow' ? 'scope' : `${finding.length} of ${scoring.length} terms`} gave the candidates` +
+      (used === 0 ? '' : ', widened') +
       (dropped.length === 0 ? '' : `; too common to count: ${dropped.join(', ')}`),
   };
 }
@@ -74,9 +85,33 @@ interface Weighed {
   readonly frequency: number;
 }
 
+/** Terms that find candidates and terms that score them; the former are the rarest of the latter. */
+interface Pass {
+  readonly finding: readonly Weighed[];
+  readonly scoring: readonly Weighed[];
+}
+
 function findBudget({ scope }: QueryPlan, limit: number): number {
   if (scope.kind === 'narrow') return Infinity;
   return Math.min(FIND_POSTINGS_MOST, FIND_POSTINGS_PER_HIT * limit * scope.dilution);
+}
+
+/** One pass for each widening that lets a further term take part; in the last, all find and score. */
+function passesOver(byRarity: readonly Weighed[], budget: number): readonly Pass[] {
+  return WIDENINGS.map((factor) => {
+    const scoring = rarest(byRarity, SCORE_POSTINGS * factor);
+    return { scoring, finding: rarest(scoring, budget * factor) };
+  }).filter(({ finding }, place, all) => finding.length > (all[place - 1]?.finding.length ?? 0));
+}
+
+function rank(store: Store, plan: QueryPlan, { finding, scoring }: Pass, limit: number): TextRank[] {
+  return rankText(store, {
+    match: anyOf(scoring),
+    weights: TEXT_WEIGHTS,
+    filter: plan.filter,
+    among: candidates(store, plan, finding, scoring),
+    limit,
+  });
 }
 
 /** undefined where every posting is to be scored anyway. */

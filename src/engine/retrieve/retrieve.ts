@@ -35,7 +35,7 @@ export interface RetrieveContext {
 }
 
 /** Candidates beyond `k`, since scoring reorders and may lift what one list ranked lower. Words are cheap to rank further down. */
-const LEXICAL_SPARE = 60;
+const LEXICAL_SPARE = 30;
 const DENSE_LEAST = 30;
 /** Where nothing says how vectors weigh against words, there are none. */
 const WORDS_ONLY = 0;
@@ -104,7 +104,9 @@ function answer({ context, query, vector, vectorWeight, trace, now }: Answering)
   });
   const lexical = trace.run('lexical', plan.terms.length, () => {
     const result: LexicalResult =
-      vectorWeight < 1 ? searchText(store, plan, LEXICAL_SPARE + query.k) : { hits: [], note: 'off' };
+      vectorWeight < 1
+        ? searchText(store, plan, { wanted: query.k, limit: LEXICAL_SPARE + query.k })
+        : { hits: [], note: 'off' };
     return { value: result.hits, out: result.hits.length, note: result.note };
   });
   const dense = trace.run('dense', vector === null ? 0 : 1, () => {

@@ -1,5 +1,5 @@
 import type { Store } from '../store/open-store.ts';
-import { countText, snapshotVersion } from '../store/search.ts';
+import { countMemories, countText, snapshotVersion } from '../store/search.ts';
 import type { Term } from './plan.ts';
 
 /** Words more frequent than this count as being exactly so frequent: they are beyond every budget anyway. */
@@ -8,6 +8,7 @@ const TERMS_KEPT = 10_000;
 
 interface Known {
   snapshot: string;
+  memories: number | undefined;
   readonly byMatch: Map<string, number>;
 }
 
@@ -29,11 +30,18 @@ export function termFrequencies(store: Store, terms: readonly Term[]): number[] 
   });
 }
 
+/** How many memories the file holds, which the frequencies are measured by; kept as long, since it sums over every user. */
+export function memoryCount(store: Store): number {
+  const known = knownAt(store, snapshotVersion(store));
+  return (known.memories ??= countMemories(store));
+}
+
 function knownAt(store: Store, snapshot: string): Known {
   let known = knownByStore.get(store);
-  if (known === undefined) knownByStore.set(store, (known = { snapshot, byMatch: new Map() }));
+  if (known === undefined) knownByStore.set(store, (known = { snapshot, memories: undefined, byMatch: new Map() }));
   if (known.snapshot !== snapshot) {
     known.snapshot = snapshot;
+    known.memories = undefined;
     known.byMatch.clear();
   }
   return known;

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
-import { isBusy } from './open-store.ts';
+import { isBusy, pathError } from './open-store.ts';
 import { createPrivateFile } from './private-file.ts';
 
 export interface InstanceLock {
@@ -20,9 +20,8 @@ const held = new Set<Database.Database>();
  * @throws EngineError `conflict` while another process, or another lock of this one, holds it
  */
 export function acquireInstanceLock(file: string): InstanceLock {
-  createPrivateFile(file);
   const pidFile = `${file}.pid`;
-  const db = new Database(file, { timeout: 0 });
+  const db = openLock(file);
   try {
     db.exec('BEGIN EXCLUSIVE');
     fs.writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
@@ -38,6 +37,15 @@ export function acquireInstanceLock(file: string): InstanceLock {
       db.close();
     },
   };
+}
+
+function openLock(file: string): Database.Database {
+  try {
+    createPrivateFile(file);
+    return new Database(file, { timeout: 0 });
+  } catch (error) {
+    throw pathError(error, file);
+  }
 }
 
 function inUse(file: string, pidFile: string, cause: unknown): EngineError {

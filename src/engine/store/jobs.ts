@@ -100,6 +100,18 @@ function claim(store: Store, options: Omit<ClaimOptions, 'limit'>, suspect: 0 | 
   return (rows as Claim[]).sort((a, b) => a.seq - b.seq);
 }
 
+/** True if a job has yet to run alone. One that has failed so and waits for its next attempt does not count. */
+export function hasSuspect(store: Store, step: 'encode' | 'link'): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM jobs INDEXED BY jobs_due
+         WHERE step = ? AND suspect = 1 AND state IN ('queued', 'failed') AND state = 'queued' LIMIT 1`,
+      )
+      .get(step) !== undefined
+  );
+}
+
 /** True while this claim still holds its job. Every commit of a step asks inside its transaction. */
 export function holdsLease(store: Store, held: Claim): boolean {
   return (

@@ -40,10 +40,18 @@ const STATEMENTS_MOST = 500;
 
 /**
  * Opens a tenant's file and brings its schema up to date.
- * @throws EngineError `not_found` without `create`; `unprocessable` for a file that is no database, or is from a newer
- *         version of Cairn (left unchanged)
+ * @throws EngineError `not_found` without `create`; `invalid` for a path that cannot be a database's; `unprocessable` for a file
+ *         that is no database, or is from a newer version of Cairn (left unchanged)
  */
 export function openStore(file: string, options: OpenStoreOptions): Store {
+  try {
+    return connect(file, options);
+  } catch (error) {
+    throw pathError(error, file);
+  }
+}
+
+function connect(file: string, options: OpenStoreOptions): Store {
   if (!fs.existsSync(file)) {
     if (!options.create) throw new EngineError('not_found', `no database at ${path.basename(file)}`);
     createPrivateFile(file);
@@ -160,6 +168,32 @@ export function sqliteCode(error: unknown): string | undefined {
 
 export function isBusy(error: unknown): boolean {
   return sqliteCode(error)?.startsWith('SQLITE_BUSY') ?? false;
+}
+
+const PATH_ERRORS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ENOTDIR', 'EISDIR', 'EROFS', 'EEXIST']);
+
+/** Names the setting behind a file that cannot be opened or made because of where it lies; other errors pass as they are. */
+export function pathError(error: unknown, file: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  // SQLite says CANTOPEN for too many open files too, which no other path would help.
+  const isOurs = /^SQLITE_(?:CANTOPEN|READONLY)/.test(code) ? !isWritableFile(file) : PATH_ERRORS.has(code);
+  if (!isOurs) return error;
+  return new EngineError(
+    'invalid',
+    `cannot open or make the database file ${path.basename(file)} (${code}): set OM_DB_PATH to a file, not a folder, ` +
+      'in a folder that Cairn may write to',
+    { cause: error },
+  );
+}
+
+function isWritableFile(file: string): boolean {
+  try {
+    fs.accessSync(path.dirname(file), fs.constants.W_OK);
+    fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
 }
 
 /** What a storage failure means to a caller; other errors pass as they are. */

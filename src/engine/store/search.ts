@@ -4,14 +4,15 @@ import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * The statements of retrieval. Each takes a compiled filter and applies it before its limit, so that a memory outside the
- * filter neither shows nor takes the place of one inside. CROSS JOIN fixes the order of the joins: SQLite's statistics know
- * nothing about what a MATCH will find.
+ * The statements of retrieval. Those that rank the whole file take a compiled filter and apply it before their limit, so that a
+ * memory outside the filter neither shows nor takes the place of one inside. Counting and finding words know no filter, nor does
+ * the vector index know more than one user: what they find is filtered later, and whoever asks them asks for more when too little is
+ * left. CROSS JOIN fixes the order of the joins: SQLite's statistics know nothing about what a MATCH will find.
  */
 
-/** The highest number given to a memory: the size of the file, deletions aside. */
-export function lastSeq(store: Store): number {
-  return (store.prepare('SELECT coalesce(max(seq), 0) AS last FROM memories').get() as { last: number }).last;
+/** How many memories the file holds. The highest `seq` would not do: it never falls, and FTS5 weighs words by the rows that exist. */
+export function countMemories(store: Store): number {
+  return (store.prepare('SELECT sum(memories) AS memories FROM users').get() as { memories: number }).memories;
 }
 
 /** Those of the users who have memories here, with how many, in a fixed order. */

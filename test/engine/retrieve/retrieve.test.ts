@@ -260,10 +260,10 @@ describe('a scope too large to look at each memory', () => {
       filter: { userIds: ['many'] },
       explain: true,
     });
-    // The one rare word finds it; the frequent ones only add to the scores of what rare words found.
+    // The one rare word puts it first, and since that word finds no more, a frequent one was asked too.
     expect(hits[0]!.memory.content).toBe('the ferryman sings at dawn');
     const notes = Object.fromEntries(trace!.map(({ stage, note }) => [stage, note]));
-    expect(notes['lexical']).toContain('1 of 3 terms gave the candidates');
+    expect(notes['lexical']).toBe('2 of 3 terms gave the candidates, widened');
     expect(notes['dense']).toContain('index');
   });
 
