@@ -65,8 +65,9 @@ export function searchText(
 
   const passes = passesOver(byRarity, findBudget(plan, limit));
   const enough = plan.scope.kind === 'narrow' ? Math.min(1, plan.scope.seqs.length) : wanted;
+  const together = rankTogether(store, plan, passes[0]!, limit);
   let used = 0;
-  let rows = rank(store, plan, passes[0]!, limit);
+  let rows = together ?? rank(store, plan, passes[0]!, limit);
   while (rows.length < enough && used < passes.length - 1) rows = rank(store, plan, passes[(used += 1)]!, limit);
   const { finding, scoring } = passes[used]!;
   const most = mostBm25(frequencies, plan.memories);
@@ -74,7 +75,7 @@ export function searchText(
   return {
     hits: rows.map(({ seq, bm25 }) => ({ seq, bm25, coverage: Math.max(0, bm25) / most })),
     note:
-      `${plan.scope.kind === 'narrow' ? 'scope' : `${finding.length} of ${scoring.length} terms`} gave the candidates` +
+      `${plan.scope.kind === 'narrow' ? 'scope' : `${together ? 'the 2 rarest together' : finding.length} of ${scoring.length} terms`} gave the candidates` +
       (used === 0 ? '' : ', widened') +
       (dropped.length === 0 ? '' : `; too common to count: ${dropped.join(', ')}`),
   };
@@ -102,6 +103,27 @@ function passesOver(byRarity: readonly Weighed[], budget: number): readonly Pass
     const scoring = rarest(byRarity, SCORE_POSTINGS * factor);
     return { scoring, finding: rarest(scoring, budget * factor) };
   }).filter(({ finding }, place, all) => finding.length > (all[place - 1]?.finding.length ?? 0));
+}
+
+/**
+ * Where even the rarest word is common, it alone would find thousands. The memories that hold the two rarest words come before those
+ * that hold one, so if they are enough, only they are scored.
+ * @returns undefined where this does not apply or finds too little
+ */
+function rankTogether(
+  store: Store,
+  plan: QueryPlan,
+  { finding, scoring }: Pass,
+  limit: number,
+): TextRank[] | undefined {
+  const [rarest, second] = scoring;
+  if (plan.scope.kind === 'narrow' || finding.length > 1 || rarest === undefined || second === undefined)
+    return undefined;
+  if (rarest.frequency <= findBudget(plan, limit)) return undefined;
+  const among = findText(store, `${rarest.term.match} AND ${second.term.match}`);
+  if (among.length < limit) return undefined;
+  const rows = rankText(store, { match: anyOf(scoring), weights: TEXT_WEIGHTS, filter: plan.filter, among, limit });
+  return rows.length < limit ? undefined : rows;
 }
 
 function rank(store: Store, plan: QueryPlan, { finding, scoring }: Pass, limit: number): TextRank[] {

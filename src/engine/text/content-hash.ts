@@ -1,4 +1,4 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { hasLongMarkRun, isAscii } from './words.ts';
 
 /**
@@ -9,5 +9,5 @@ import { hasLongMarkRun, isAscii } from './words.ts';
  */
 export function contentHash(content: string): Buffer {
   const composed = isAscii(content) || hasLongMarkRun(content) ? content : content.normalize('NFC');
-  return createHash('sha256').update(composed.replace(/\s+/g, ' ').trim(), 'utf8').digest().subarray(0, 16);
+  return hash('sha256', composed.replace(/\s+/g, ' ').trim(), 'buffer').subarray(0, 16);
 }

@@ -15,9 +15,10 @@ describe('words of a file with 20,100 meetings', () => {
   let dan: number;
   beforeAll(async () => {
     store = openStore(path.join(tempFolder(), 'meetings.sqlite'), { role: 'worker', create: true });
-    // 20 of them on a roof, 300 by the river, all of them meetings: more of these than are scored unless there is a need.
+    // 20 of them on a roof, 300 by the river, 670 in the rain, all of them meetings: more of these than are scored unless there is a
+    // need. Every fourth by the river is in the rain, too.
     const meetings = Array.from({ length: 20_100 }, (_, number) => ({
-      content: `meeting ${number}${number % 1_005 === 0 ? ' roof' : ''}${number % 67 === 0 ? ' river' : ''}`,
+      content: `meeting ${number}${number % 1_005 === 0 ? ' roof' : ''}${number % 67 === 0 ? ' river' : ''}${number % 268 === 0 || (number % 30 === 1 && number % 67 !== 0) ? ' rain' : ''}`,
       userId: 'bob',
     }));
     await seedMemories(store, meetings, NOW);
@@ -52,6 +53,22 @@ describe('words of a file with 20,100 meetings', () => {
     const { hits, note } = search('roof meeting', 'bob');
     expect(hits).toHaveLength(LIMIT);
     expect(note).toBe('1 of 1 terms gave the candidates; too common to count: meeting');
+  });
+
+  test('that stand together come before those that stand alone, so only they are scored', () => {
+    const { hits, note } = search('river rain', 'bob');
+    expect(note).toBe('the 2 rarest together of 2 terms gave the candidates');
+    // The same as if every posting had been scored.
+    const all = searchText(
+      store,
+      planQuery(store, { query: 'river rain', k: 1_000, filter: { userIds: ['bob'] } }, NOW),
+      {
+        wanted: 1_000,
+        limit: 1_000,
+      },
+    );
+    expect(all.note).toBe('2 of 2 terms gave the candidates');
+    expect(hits).toEqual(all.hits.slice(0, LIMIT));
   });
 
   test('too common to be scored still find what a small user said', () => {
