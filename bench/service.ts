@@ -3,6 +3,10 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import Database from 'better-sqlite3';
+import { readConfig } from '../src/engine/config.ts';
+import { openEngine } from '../src/engine/open-engine.ts';
+import { openTenant } from '../src/engine/open-tenant.ts';
+import { ftsString, queryTerms } from '../src/engine/text/index-text.ts';
 import { createRandom, createTextSource } from './natural-text.ts';
 import { RawClient } from './raw-client.ts';
 import { percentile, report } from './report.ts';
@@ -30,6 +34,7 @@ try {
   await measureQueries(service);
   report('rss_loaded_mb', residentMb(service.child));
   await service.stop();
+  await measureQueriesInProcess();
   const bytes = fs.statSync(settings.OM_DB_PATH).size;
   const textBytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0);
   report('bytes_beyond_text_per_memory', (bytes - textBytes) / MEMORIES, { text: textBytes / MEMORIES });
@@ -111,6 +116,42 @@ async function measureQueries({ url }: Service): Promise<void> {
     p50: percentile(latencies, 0.5),
     p99: percentile(latencies, 0.99),
   });
+}
+
+/** The engine without HTTP, in turn with the floor: the same words as one FTS5 query, and the ten nearest of the vector index. */
+async function measureQueriesInProcess(): Promise<void> {
+  const engine = await openEngine({ config: readConfig(settings), writer: 'inline' });
+  const tenant = engine.tenant('default');
+  const { store, index, close } = openTenant(settings.OM_DB_PATH, {
+    role: 'reader',
+    identity: engine.embedder,
+    now: Date.now(),
+  });
+  const rawWords = store.prepare('SELECT rowid FROM memory_text WHERE memory_text MATCH ? ORDER BY rank LIMIT 10');
+  const figures = { query: [] as number[], floor: [] as number[] };
+  const questions = createTextSource(2);
+  for (let count = 0; count < QUERIES; count++) {
+    const query = questions
+      .sentence()
+      .split(' ')
+      .slice(0, 4 + (count % 9))
+      .join(' ');
+    const { words } = queryTerms(query);
+    const [embedding] = (await engine.embedder?.embed([query], { purpose: 'query' })) ?? [];
+    let begun = performance.now();
+    await tenant.query({ query, k: 10, filter: { userIds: ['bench'] }, reinforce: false });
+    figures.query.push(performance.now() - begun);
+    begun = performance.now();
+    if (words.length > 0) rawWords.all(words.map(ftsString).join(' OR '));
+    if (embedding) index?.search({ embedding, purpose: 'rank', k: 10 });
+    figures.floor.push(performance.now() - begun);
+  }
+  for (const [name, values] of Object.entries(figures)) {
+    const figure = name === 'query' ? 'query_in_process_p95_ms' : 'floor_raw_fts5_and_knn_p95_ms';
+    report(figure, percentile(values, 0.95), { p50: percentile(values, 0.5), p99: percentile(values, 0.99) });
+  }
+  close();
+  await engine.close();
 }
 
 interface Service {

@@ -35,8 +35,8 @@ export interface RetrieveContext {
 }
 
 /** Candidates beyond `k`, since scoring reorders and may lift what one list ranked lower. Words are cheap to rank further down. */
-const LEXICAL_SPARE = 30;
-const DENSE_LEAST = 30;
+const LEXICAL_SPARE = 20;
+const DENSE_LEAST = 20;
 /** Where nothing says how vectors weigh against words, there are none. */
 const WORDS_ONLY = 0;
 
