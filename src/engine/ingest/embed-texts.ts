@@ -16,7 +16,7 @@ export interface EmbeddedTexts {
   readonly embeddings: Float32Array[];
   /** The texts' keys in the cache; null for an embedder that is not cached. */
   readonly textHashes: Buffer[] | null;
-  /** What the cache did not know, each text once: the caller puts it there in the transaction that stores the vectors. */
+  /** What the cache did not know, each text once. */
   readonly misses: CachedEmbedding[];
 }
 

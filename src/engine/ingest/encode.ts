@@ -55,8 +55,10 @@ export async function encodeMemories(
   const failures: StepFailure[] = [];
   for (const [position, draft] of drafts.entries()) {
     const result = embedded[position] as PromiseSettledResult<EmbeddedTexts | null>;
-    if (result.status === 'fulfilled') encoded.push({ ...draft, embedded: result.value });
-    else failures.push({ claimSeq: draft.claim.seq, error: result.reason });
+    if (result.status === 'fulfilled') {
+      encoded.push({ ...draft, embedded: result.value });
+      countCached(context, result.value);
+    } else failures.push({ claimSeq: draft.claim.seq, error: result.reason });
   }
   const advanced: Claim[] = [];
   let finished = 0;
@@ -76,6 +78,12 @@ export async function encodeMemories(
     },
   );
   return { advanced, finished, failures };
+}
+
+function countCached({ embedder, metrics }: StepContext, embedded: EmbeddedTexts | null): void {
+  if (embedder === null || embedded === null || embedded.textHashes === null) return;
+  const { provider } = embedder;
+  metrics.embeddedTexts.inc({ provider, source: 'cache' }, embedded.embeddings.length - embedded.misses.length);
 }
 
 interface Draft {

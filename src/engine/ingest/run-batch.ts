@@ -34,7 +34,6 @@ const PROBE_TEXT = 'Are you there?';
 export interface BatchContext extends StepContext {
   readonly owner: string;
   readonly logger: Logger;
-  readonly metrics: Metrics;
   /** What the worker's batches learn of the provider; without it each batch is judged by itself. */
   readonly provider?: ProviderHealth;
 }

@@ -1,4 +1,5 @@
 import type { Config } from '../config.ts';
+import type { Metrics } from '../metrics.ts';
 import type { Clock, Embedder } from '../ports.ts';
 import type { OpenTenant } from '../open-tenant.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
@@ -12,6 +13,7 @@ export interface StepContext {
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
   readonly newId: () => string;
+  readonly metrics: Metrics;
 }
 
 /** Why a claim did not get through its step. */

@@ -202,3 +202,15 @@ test('a ledger whose batches fail is not helped by another whose batches work', 
   health.noteWorked('a');
   expect(health.noteFailedBatch('a')).toBe(1);
 });
+
+test('a text whose vector is paid for already is counted as taken from the cache, and asks the provider nothing', async () => {
+  const { fixture, provider, workOff, addAll } = await openWithProvider();
+  await addAll(ferries(3));
+  await workOff();
+  const calls = provider.calls.length;
+  for (const content of ferries(2)) await fixture.add({ content, userId: 'somebody else' });
+  await workOff();
+  expect(provider.calls.length).toBe(calls);
+  const { values } = await fixture.batch.metrics.embeddedTexts.get();
+  expect(values).toContainEqual({ labels: { provider: 'openai', source: 'cache' }, value: 2 });
+});
