@@ -34,6 +34,7 @@ program
   .addArgument(new Argument('[folder]', "a folder of Markdown files; Cairn's own documents by default"))
   .option('--ask <question>', 'ask this instead; may be repeated', collect)
   .action(async (...args) => (await import('./commands/demo.ts')).demo(...(args as [string?, object?])));
+program.command('warm-up', { hidden: true }).action(async () => (await import('./warm-up.ts')).warmUp());
 
 // ── Memories, over HTTP ──────────────────────────────────────────────────────────────────────────────────────────────
 

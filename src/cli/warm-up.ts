@@ -1,0 +1,21 @@
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { readConfig } from '../engine/config.ts';
+import { startService } from '../main.ts';
+
+/**
+ * Starts the service on a throwaway folder and stops it, so that Node keeps the compiled form of all that it loads. npm runs this
+ * after `npm ci`: a first start that still had to strip the types of every module would hold 20 to 40 MB more for as long as it
+ * lives. Nothing depends on it.
+ */
+export async function warmUp(): Promise<void> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-warm-up-'));
+  try {
+    const config = readConfig({ OM_DB_PATH: path.join(folder, 'memory.sqlite'), OM_PORT: '0' });
+    const service = await startService(config);
+    await service.stop();
+  } finally {
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
