@@ -2,7 +2,7 @@ import { createVec0Index, openVec0Index } from './adapters/vec0-index.ts';
 import { EngineError } from './errors.ts';
 import type { Embedder, VectorIndex } from './ports.ts';
 import { listModels, modelNumber } from './store/embeddings.ts';
-import { openStore, type OpenStoreOptions, type Store } from './store/open-store.ts';
+import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from './store/open-store.ts';
 import { ensureStoreId, findInfo } from './store/store-info.ts';
 import type { VectorSpace } from './store/vectors.ts';
 
@@ -38,7 +38,7 @@ export function openTenant(path: string, { role, identity, now, rebuilding = fal
   if (role === 'reader') prepare(path, identity, now);
   const store = openStore(path, { role, create: true });
   try {
-    if (role !== 'reader') ensurePrepared(store, identity, now);
+    if (role !== 'reader') retryWhileBusy(() => ensurePrepared(store, identity, now));
     if (!rebuilding && findInfo(store, REBUILDING) !== undefined) {
       throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` again');
     }

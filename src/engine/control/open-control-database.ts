@@ -6,7 +6,7 @@ import type { Config } from '../config.ts';
 import { assert, EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { migrate } from '../store/migrate.ts';
-import { BUSY_TIMEOUT_MS, pathError, sqliteCode, storageError } from '../store/open-store.ts';
+import { BUSY_TIMEOUT_MS, pathError, retryWhileBusy, sqliteCode, storageError } from '../store/open-store.ts';
 import { createPrivateFile } from '../store/private-file.ts';
 import type { ControlDatabase, KeyRecord, Principal, Role, TenantRecord } from './control-database.ts';
 
@@ -191,7 +191,7 @@ function openFile(file: string): Database.Database {
 
 function migrated(db: Database.Database, file: string): Database.Database {
   try {
-    db.pragma('journal_mode = WAL');
+    retryWhileBusy(() => db.pragma('journal_mode = WAL'));
     db.pragma('synchronous = FULL');
     db.pragma('foreign_keys = ON');
     db.pragma('secure_delete = ON');

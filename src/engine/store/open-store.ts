@@ -77,7 +77,7 @@ function prepareFile(file: string): void {
   const db = new Database(file);
   try {
     db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
-    db.pragma('journal_mode = WAL');
+    retryWhileBusy(() => db.pragma('journal_mode = WAL'));
     sqliteVec.load(db);
     migrate(db, file);
   } catch (error) {
@@ -139,13 +139,25 @@ function finish<T>(db: Database.Database, work: () => T): T {
 
 /** Tries for the write lock every half millisecond, so that a short pause of another writer is enough to get in. */
 function beginImmediate(db: Database.Database): void {
+  try {
+    retryWhileBusy(() => db.exec('BEGIN IMMEDIATE'));
+  } catch (error) {
+    throw storageError(error);
+  }
+}
+
+/**
+ * Runs `attempt` again for as long as another connection is in its way. SQLite's own handler is not asked everywhere: not where a
+ * file turns to WAL, nor where the last connection to close takes the log away.
+ * @throws EngineError `unavailable` after `BUSY_TIMEOUT_MS`; what else `attempt` throws, as it is
+ */
+export function retryWhileBusy<T>(attempt: () => T): T {
   const deadline = performance.now() + BUSY_TIMEOUT_MS;
   for (;;) {
     try {
-      db.exec('BEGIN IMMEDIATE');
-      return;
+      return attempt();
     } catch (error) {
-      if (!isBusy(error)) throw storageError(error);
+      if (!isBusy(error)) throw error;
       if (performance.now() > deadline) {
         throw new EngineError('unavailable', `the database was locked for ${BUSY_TIMEOUT_MS} ms`, {
           cause: error,
