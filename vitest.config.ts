@@ -2,6 +2,7 @@ import { defineConfig } from 'vitest/config';
 
 export default defineConfig({
   test: {
+    globalSetup: ['test/support/redis-setup.ts'],
     include: ['test/**/*.test.ts'],
     exclude: ['test/faults/**'],
     // Real files, threads and child processes: a bound on hanging, not a measure of speed.

@@ -9,14 +9,16 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
+import type { NewMemory } from '../src/engine/types.ts';
 
-export interface EvaluationMemory {
+/** What is left out takes the value of a plain add. */
+export interface EvaluationMemory extends Partial<Omit<NewMemory, 'userId'>> {
   /** Unique within its user. */
   readonly key: string;
   readonly sessionId: string;
   readonly content: string;
-  /** Unix milliseconds. */
-  readonly eventTime?: number;
+  /** Key of an earlier memory of the same user that this one replaces. */
+  readonly supersedes?: string;
 }
 
 /** One user's memories, in the order they were said. */

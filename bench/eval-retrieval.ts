@@ -15,6 +15,7 @@ import { createHashedEmbedder } from '../src/engine/adapters/hashed-embedder.ts'
 import { createVec0Index, openVec0Index } from '../src/engine/adapters/vec0-index.ts';
 import { DAY_MS } from '../src/engine/dynamics.ts';
 import { retrieve, type RetrieveContext } from '../src/engine/retrieve/retrieve.ts';
+import { silentLogger } from '../src/engine/ports.ts';
 import { findModelNumber, modelNumber } from '../src/engine/store/embeddings.ts';
 import { readMemories } from '../src/engine/store/memories.ts';
 import { openStore, type Store } from '../src/engine/store/open-store.ts';
@@ -90,6 +91,9 @@ async function evaluate(set: EvaluationSet, file: string, options: Options): Pro
     index: openVec0Index(store, { modelNo, dimensions: embedder.dimensions }),
     embedQuery: async (text) => (await embedder.embed([text], { purpose: 'query' }))[0] ?? null,
     clock: { now: () => NOW },
+    languageModel: null,
+    logger: silentLogger,
+    defaults: [],
     newId: () => '',
     readMemories,
   };

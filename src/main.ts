@@ -1,11 +1,13 @@
 import { startApi } from './api/start.ts';
 import { readConfig, type Config } from './engine/config.ts';
 import { openEngine } from './engine/open-engine.ts';
-import { createMetrics } from './engine/metrics.ts';
+import { createMetrics, type Metrics } from './engine/metrics.ts';
 import { silentLogger, type Logger } from './engine/ports.ts';
 import { acquireInstanceLock } from './engine/store/instance-lock.ts';
 import { createLogger, endOnSignals } from './process.ts';
+import type { BackgroundWork } from './workers/background-work.ts';
 import { startEmbeddedWorker } from './workers/embedded.ts';
+import { startQueuedWork } from './workers/queued.ts';
 
 export interface RunningService {
   readonly url: string;
@@ -22,11 +24,14 @@ export async function startService(config: Config, logger: Logger = silentLogger
     for (const part of started.splice(0).reverse()) await part.stop();
   };
   try {
-    const lock = acquireInstanceLock(config.paths.lock);
-    started.push({ stop: () => lock.release() });
     const metrics = createMetrics();
     metrics.watchProcess();
-    const worker = startEmbeddedWorker(config, logger);
+    if (config.REDIS_URL === undefined) {
+      // What is leased when it starts belonged to the dead, since nobody else may work here.
+      const lock = acquireInstanceLock(config.paths.lock);
+      started.push({ stop: () => lock.release() });
+    }
+    const worker = await startWork(config, logger, metrics);
     started.push({ stop: () => worker.drain() });
     const engine = await openEngine({ config, logger, metrics, dispatcher: worker.dispatcher, writer: 'thread' });
     started.push({ stop: () => engine.close() });
@@ -37,6 +42,13 @@ export async function startService(config: Config, logger: Logger = silentLogger
     await stop();
     throw error;
   }
+}
+
+/** The background work of this process: on the ledgers themselves, or on what the queues in Redis carry. */
+async function startWork(config: Config, logger: Logger, metrics: Metrics): Promise<BackgroundWork> {
+  return config.REDIS_URL === undefined
+    ? startEmbeddedWorker(config, logger)
+    : startQueuedWork({ config, logger, metrics });
 }
 
 /** `npm start`. */

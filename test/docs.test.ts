@@ -6,12 +6,17 @@ import { ROUTES } from '../src/api/app.ts';
 import { HTTP_STATUS } from '../src/api/http-errors.ts';
 import {
   batchSchema,
+  contradictSchema,
   deleteSchema,
   LIMITS,
+  linkSchema,
   newMemorySchema,
   patchSchema,
   querySchema,
   reinforceSchema,
+  retrievalSchema,
+  supersedeSchema,
+  unlinkSchema,
 } from '../src/api/schemas.ts';
 import { settingsSchema } from '../src/engine/config.ts';
 
@@ -39,7 +44,7 @@ describe('docs/api.md', () => {
   });
 
   test('every request it shows goes to a route', () => {
-    const requests = [...api.matchAll(/(?<=^|`)(GET|POST|PATCH|DELETE) (\/[\w/:.-]*)/gm)];
+    const requests = [...api.matchAll(/(?<=^|`)(GET|POST|PUT|PATCH|DELETE) (\/[\w/:.-]*)/gm)];
     expect(requests.length).toBeGreaterThan(2 * routes.length);
     const unknown = requests.filter(([, method, target]) => !ROUTES.some((route) => answers(route, method!, target!)));
     expect(unknown.map(([request]) => request)).toEqual([]);
@@ -56,7 +61,12 @@ describe('docs/api.md', () => {
     ['PATCH /memory/:id', patchSchema],
     ['DELETE /memory', deleteSchema],
     ['POST /memory/reinforce', reinforceSchema],
+    ['POST /memory/link', linkSchema],
+    ['DELETE /memory/link', unlinkSchema],
+    ['POST /memory/supersede', supersedeSchema],
+    ['POST /memory/contradict', contradictSchema],
     ['POST /memory/query', querySchema],
+    ['PUT /settings/retrieval', retrievalSchema],
   ])('%s: lists exactly the fields that are read', (name, schema) => {
     const filters = schema.shape['filters'];
     const inside = filters === undefined ? [] : Object.keys(objectIn(filters).shape).map((field) => `filters.${field}`);

@@ -8,13 +8,29 @@ import { parseQueryString } from './query-string.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext, Route } from './route.ts';
 import { addRoutes } from './routes/add.ts';
+import { explainRoutes } from './routes/explain.ts';
+import { entityRoutes } from './routes/entities.ts';
 import { jobRoutes } from './routes/jobs.ts';
+import { linkRoutes } from './routes/links.ts';
 import { memoryRoutes } from './routes/memories.ts';
 import { queryRoutes } from './routes/query.ts';
 import { serviceRoutes } from './routes/service.ts';
+import { settingsRoutes } from './routes/settings.ts';
+import { timelineRoutes } from './routes/timeline.ts';
 
 /** Every path that is answered; anything else is a 404. */
-export const ROUTES: readonly Route[] = [...addRoutes, ...queryRoutes, ...memoryRoutes, ...jobRoutes, ...serviceRoutes];
+export const ROUTES: readonly Route[] = [
+  ...addRoutes,
+  ...queryRoutes,
+  ...explainRoutes,
+  ...linkRoutes,
+  ...memoryRoutes,
+  ...entityRoutes,
+  ...timelineRoutes,
+  ...jobRoutes,
+  ...settingsRoutes,
+  ...serviceRoutes,
+];
 
 /**
  * The HTTP API as an Express app; `listen` in server.ts serves it. A request passes from top to bottom: recorded, refused
@@ -51,7 +67,7 @@ function serve(route: Route, api: ApiContext): RequestHandler {
 function allowOrigins(origins: readonly string[]): RequestHandler {
   return cors({
     origin: origins.includes('*') ? '*' : [...origins],
-    methods: ['GET', 'POST', 'PATCH', 'DELETE'],
+    methods: ['GET', 'POST', 'PUT', 'PATCH', 'DELETE'],
     allowedHeaders: [
       'authorization',
       'x-api-key',

@@ -51,4 +51,4 @@ export type Route =
       readonly handle: (call: TenantCall) => void | Promise<void>;
     };
 
-export type Method = 'get' | 'post' | 'patch' | 'delete';
+export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';

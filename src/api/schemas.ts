@@ -1,7 +1,19 @@
 import { z } from 'zod';
 import { EngineError } from '../engine/errors.ts';
 import type { Json, Metadata } from '../engine/types.ts';
-import { JOB_STATES, MEMORY_STATUSES, METADATA_BYTES_MOST, SECTORS } from '../engine/types.ts';
+import {
+  EDGE_TYPES,
+  EXPANSIONS,
+  FORMATS,
+  JOB_STATES,
+  MEMORY_STATUSES,
+  METADATA_BYTES_MOST,
+  PROFILES,
+  RERANKERS,
+  SECTORS,
+  TEXT_COLUMNS,
+  WEIGHT_NAMES,
+} from '../engine/types.ts';
 import { jsonProblem } from './json-problem.ts';
 
 /** Most that a field may hold. Characters are UTF-16 code units, as JavaScript, JSON and most clients count them. */
@@ -19,11 +31,15 @@ export const LIMITS = {
   metadataKeys: 64,
   queryCharacters: 8_192,
   k: 200,
+  candidates: 1_000,
+  hops: 4,
+  columnWeight: 10,
   tokenBudget: 1_000_000,
   filterValues: 100,
   batchItems: 100,
   page: 1_000,
   offset: 100_000_000,
+  timeline: 100,
   waitMs: 60_000,
   tokenCharacters: 1_024,
 } as const;
@@ -258,35 +274,85 @@ const filtersSchema = z.strictObject(
   expected('an object'),
 );
 
-const weight = z.number(expected('a number')).min(0, 'expected 0..1').max(1, 'expected 0..1').optional();
-const notYet = (allowed: string) => z.undefined({ error: `not supported in this version; ${allowed}` });
+/** An object of these names rather than a record, so that an unknown name is told which there are. */
+const weightTable = <Name extends string>(names: readonly Name[], most: number) => {
+  const weight = z.number(expected('a number')).min(0, `expected 0..${most}`).max(most, `expected 0..${most}`);
+  const shape = Object.fromEntries(names.map((name) => [name, weight.exactOptional()]));
+  return z.strictObject(shape as Record<Name, z.ZodExactOptional<typeof weight>>, expected('an object'));
+};
+const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
+  z.enum(values, expected(`one of ${values.join(', ')}`));
+
+/** What a query may say about how it is answered, and a tenant's defaults with it. */
+const retrievalOptions = {
+  profile: choice(PROFILES).nullish(),
+  weights: weightTable(WEIGHT_NAMES, 1).nullish(),
+  column_weights: weightTable(TEXT_COLUMNS, LIMITS.columnWeight).nullish(),
+  vector_weight: fraction.nullish(),
+  k_sparse: integer(1, LIMITS.candidates).nullish(),
+  k_dense: integer(1, LIMITS.candidates).nullish(),
+  dense_sectors: choice(['all', 'candidate']).nullish(),
+  session_prior: fraction.nullish(),
+  max_hops: integer(0, LIMITS.hops).nullish(),
+  decay_per_hop: fraction.nullish(),
+  entity_graph: flag.nullish(),
+  rerank: choice(RERANKERS).nullish(),
+  min_score: fraction.nullish(),
+  relative_floor: fraction.nullish(),
+  per_document: integer(0, LIMITS.k).nullish(),
+};
+export const retrievalSchema = z.strictObject(retrievalOptions, expected('a JSON object'));
+export type RetrievalBody = z.output<typeof retrievalSchema>;
+
+const queryFields = {
+  query: text(LIMITS.queryCharacters).min(1, 'must not be empty'),
+  k: integer(1, LIMITS.k).nullish(),
+  user_id: id.nullish(),
+  filters: filtersSchema.nullish(),
+  startTime: time.nullish(),
+  endTime: time.nullish(),
+  ...retrievalOptions,
+  token_budget: integer(1, LIMITS.tokenBudget).nullish(),
+  deep_recall: flag.nullish(),
+  as_of: z
+    .union(
+      [
+        time,
+        z
+          .strictObject({ valid: time.optional(), recorded: time.optional() })
+          .refine(
+            ({ valid, recorded }) => valid !== undefined || recorded !== undefined,
+            'names neither valid nor recorded',
+          ),
+      ],
+      expected('a time, or an object {valid, recorded} of times'),
+    )
+    .nullish(),
+  top_k: z
+    .strictObject(
+      { knowledge: integer(0, LIMITS.k).optional(), episodes: integer(0, LIMITS.k).optional() },
+      expected('an object {knowledge, episodes}'),
+    )
+    .nullish(),
+};
 
 export const querySchema = z.strictObject(
   {
-    query: text(LIMITS.queryCharacters).min(1, 'must not be empty'),
-    k: integer(1, LIMITS.k).nullish(),
-    user_id: id.nullish(),
-    filters: filtersSchema.nullish(),
-    startTime: time.nullish(),
-    endTime: time.nullish(),
-    profile: z.literal('composite', { error: 'only composite in this version' }).nullish(),
-    weights: z
-      .strictObject({ similarity: weight, salience: weight, recency: weight, waypoint: weight }, expected('an object'))
-      .nullish(),
-    vector_weight: fraction.nullish(),
-    max_hops: z.int(expected('0 or 1')).min(0, 'expected 0 or 1').max(1, 'at most 1 in this version').nullish(),
-    min_score: fraction.nullish(),
-    token_budget: integer(1, LIMITS.tokenBudget).nullish(),
-    deep_recall: z.literal(false, { error: 'not supported in this version; leave it out or send false' }).nullish(),
-    as_of: notYet('leave it out; a time range goes into filters.event_time or filters.created_at').optional(),
+    ...queryFields,
+    include_episodes: flag.nullish(),
+    expand: oneOf(EXPANSIONS).nullish(),
     reinforce: flag.nullish(),
     explain: flag.nullish(),
-    format: z.literal('json', { error: 'only json in this version' }).nullish(),
+    format: choice(FORMATS).nullish(),
     token: label(LIMITS.tokenCharacters).nullish(),
   },
   expected('a JSON object'),
 );
 export type QueryBody = z.output<typeof querySchema>;
+
+/** The query as it was sent, so that it need not be written anew. */
+export const explainSchema = z.strictObject({ ...querySchema.shape, memory_id: givenId }, expected('a JSON object'));
+export type ExplainBody = z.output<typeof explainSchema>;
 
 export const reinforceSchema = z.strictObject(
   {
@@ -294,6 +360,38 @@ export const reinforceSchema = z.strictObject(
     /** OpenMemory allows up to 100; salience ends at 1 all the same. */
     boost: z.number(expected('a number')).min(0, 'expected 0..100').max(100, 'expected 0..100').nullish(),
   },
+  expected('a JSON object'),
+);
+
+const linkEnds = {
+  /** Not stored: both memories must belong to this user. */
+  user_id: id.nullish(),
+  src: givenId,
+  dst: givenId,
+};
+const STATED_TYPES = EDGE_TYPES.filter((type) => type !== 'supersedes' && type !== 'contradicts');
+export const linkSchema = z.strictObject(
+  {
+    ...linkEnds,
+    type: z.enum(
+      STATED_TYPES,
+      expected(
+        `one of ${STATED_TYPES.join(', ')}; supersedes and contradicts have POST /memory/supersede and /memory/contradict`,
+      ),
+    ),
+    weight: fraction.nullish(),
+  },
+  expected('a JSON object'),
+);
+export const unlinkSchema = z.strictObject({ ...linkEnds, type: choice(EDGE_TYPES) }, expected('an object'));
+
+export const supersedeSchema = z.strictObject(
+  { user_id: id.nullish(), old_id: givenId, new_id: givenId },
+  expected('a JSON object'),
+);
+
+export const contradictSchema = z.strictObject(
+  { user_id: id.nullish(), a: givenId, b: givenId, winner: givenId.nullish() },
   expected('a JSON object'),
 );
 
@@ -316,6 +414,20 @@ export const jobsSchema = z.strictObject({
   ...page,
   state: z.enum(JOB_STATES, expected(`one of ${JOB_STATES.join(', ')}`)).optional(),
   kind: z.literal('memory', { error: 'expected memory' }).optional(),
+});
+export const timelineSchema = z.strictObject({
+  before: digits(0, LIMITS.timeline).default(5),
+  after: digits(0, LIMITS.timeline).default(5),
+  session: z
+    .enum(['true', 'false'], expected('true or false'))
+    .transform((value) => value === 'true')
+    .default(false),
+  user_id: id.optional(),
+});
+export const entitiesSchema = z.strictObject({
+  ...page,
+  q: z.string().max(LIMITS.labelCharacters, `expected at most ${LIMITS.labelCharacters} characters`).default(''),
+  user_id: id.optional(),
 });
 export const ownerSchema = z.strictObject({ user_id: id.optional() });
 export const batchQuerySchema = z.custom<object>(

@@ -1,6 +1,9 @@
 import type { Response } from 'express';
 import type { TenantCall } from './route.ts';
 
+/** How long a query waits for the writes behind its token (ms); after that it answers from what is there. */
+export const TOKEN_WAIT_MS = 2_000;
+
 /**
  * Waits until the writes behind a token are finished, at most `timeoutMs`. False if time ran out, the client left or the
  * server stops: the writes themselves are safe either way.

@@ -2,16 +2,21 @@ import type { AddReply } from '../engine/engine.ts';
 import type {
   AddOutcome,
   DeleteReceipt,
+  Episode,
   Hit,
   Job,
   Link,
   Memory,
+  MemoryExplanation,
   MemoryPatch,
   MemoryQuery,
   NewMemory,
+  QueryResult,
+  RetrievalOptions,
   Revision,
+  Timeline,
 } from '../engine/types.ts';
-import type { NewMemoryBody, PatchBody, QueryBody } from './schemas.ts';
+import type { NewMemoryBody, PatchBody, QueryBody, RetrievalBody } from './schemas.ts';
 
 /** Both directions between the engine's names and the wire's: snake_case, times in Unix ms. */
 
@@ -59,10 +64,54 @@ export function toPatch(body: PatchBody): MemoryPatch {
   };
 }
 
+export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
+  return {
+    profile: body.profile ?? undefined,
+    weights: body.weights ?? undefined,
+    columnWeights: body.column_weights ?? undefined,
+    vectorWeight: body.vector_weight ?? undefined,
+    kSparse: body.k_sparse ?? undefined,
+    kDense: body.k_dense ?? undefined,
+    denseSectors: body.dense_sectors ?? undefined,
+    sessionPrior: body.session_prior ?? undefined,
+    maxHops: body.max_hops ?? undefined,
+    decayPerHop: body.decay_per_hop ?? undefined,
+    entityGraph: body.entity_graph ?? undefined,
+    rerank: body.rerank ?? undefined,
+    minScore: body.min_score ?? undefined,
+    relativeFloor: body.relative_floor ?? undefined,
+    perDocument: body.per_document ?? undefined,
+  };
+}
+
+/** What was set and nothing else, so that it can be sent back as it is. */
+export function retrievalItem(options: RetrievalOptions): RetrievalBody {
+  return {
+    profile: options.profile,
+    weights: options.weights,
+    column_weights: options.columnWeights,
+    vector_weight: options.vectorWeight,
+    k_sparse: options.kSparse,
+    k_dense: options.kDense,
+    dense_sectors: options.denseSectors,
+    session_prior: options.sessionPrior,
+    max_hops: options.maxHops,
+    decay_per_hop: options.decayPerHop,
+    entity_graph: options.entityGraph,
+    rerank: options.rerank,
+    min_score: options.minScore,
+    relative_floor: options.relativeFloor,
+    per_document: options.perDocument,
+  };
+}
+
 /** A user named in two places must satisfy both. */
 export function toQuery(body: QueryBody): MemoryQuery {
   const filters = body.filters ?? {};
+  const options = toRetrievalOptions(body);
+  const asOf = typeof body.as_of === 'number' ? { valid: body.as_of } : body.as_of;
   return {
+    ...options,
     query: body.query,
     k: body.k ?? DEFAULT_K,
     filter: {
@@ -79,12 +128,14 @@ export function toQuery(body: QueryBody): MemoryQuery {
       createdTo: smallest([filters.created_at?.to, inclusive(filters.endTime), inclusive(body.endTime)]),
       metadata: filters.metadata,
     },
-    profile: body.profile ?? undefined,
-    weights: body.weights == null ? undefined : definedOnly(body.weights),
-    vectorWeight: body.vector_weight ?? undefined,
-    maxHops: body.max_hops ?? undefined,
-    minScore: body.min_score ?? filters.min_score ?? undefined,
+    minScore: options.minScore ?? filters.min_score ?? undefined,
     tokenBudget: body.token_budget ?? undefined,
+    deepRecall: body.deep_recall ?? undefined,
+    asOf: asOf ?? undefined,
+    topK: body.top_k ?? undefined,
+    format: body.format ?? undefined,
+    includeEpisodes: body.include_episodes ?? undefined,
+    expand: body.expand ?? undefined,
     reinforce: body.reinforce ?? undefined,
     explain: body.explain ?? undefined,
   };
@@ -105,12 +156,6 @@ function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): 
     (common, list) => (common && list ? common.filter((value) => list.includes(value)) : (common ?? list)),
     undefined,
   );
-}
-
-function definedOnly<Value extends object>(value: Value): { [Key in keyof Value]?: Exclude<Value[Key], undefined> } {
-  return Object.fromEntries(Object.entries(value).filter(([, part]) => part !== undefined)) as ReturnType<
-    typeof definedOnly<Value>
-  >;
 }
 
 export function memoryItem(memory: Memory) {
@@ -150,14 +195,64 @@ function storedFields(memory: Memory) {
   };
 }
 
-/** A hit leaves out `gist` and `entities`, which cost more to read off a text than the search that found it. */
+/** @param tokenSatisfied undefined where no token was sent */
+export function queryReply({ query, format }: MemoryQuery, result: QueryResult, tokenSatisfied?: boolean) {
+  const { hits, episodes, rendered, trace } = result;
+  return {
+    query,
+    ...(rendered === undefined
+      ? { matches: hits.map(matchItem), ...(episodes === undefined ? {} : { episodes: episodes.map(episodeItem) }) }
+      : { format, text: rendered.text, tokens: rendered.tokens, ids: hits.map(({ memory }) => memory.id) }),
+    degraded: result.degraded,
+    recall_id: result.recallId,
+    ...(tokenSatisfied === undefined ? {} : { token_satisfied: tokenSatisfied }),
+    ...(trace === undefined ? {} : { trace }),
+  };
+}
+
+/** A hit and what stands around it leave out `gist` and `entities`, which cost more to read off a text than the search that found it. */
 export function matchItem(hit: Hit) {
+  const { supersedes, neighbours, sources, explain } = hit;
   return {
     ...storedFields(hit.memory),
     score: hit.score,
     raw_score: hit.rawScore,
     path: hit.path,
-    ...(hit.explain === undefined ? {} : { explain: hit.explain }),
+    ...(supersedes === undefined ? {} : { supersedes }),
+    ...(neighbours === undefined
+      ? {}
+      : {
+          neighbours: { before: neighbours.before.map(storedFields), after: neighbours.after.map(storedFields) },
+        }),
+    ...(sources === undefined ? {} : { sources: sources.map(storedFields) }),
+    ...(explain === undefined ? {} : { explain }),
+  };
+}
+
+function episodeItem({ kind, id, userId, title, memory, memoryIds }: Episode) {
+  return { kind, id, user_id: userId, title, memory: memory && storedFields(memory), memory_ids: memoryIds };
+}
+
+export function timelineItem({ before, anchor, after }: Timeline) {
+  return { before: before.map(memoryItem), anchor: memoryItem(anchor), after: after.map(memoryItem) };
+}
+
+export function explanationItem(explanation: MemoryExplanation) {
+  const { terms } = explanation;
+  return {
+    memory_id: explanation.memoryId,
+    outcome: explanation.outcome,
+    rank: explanation.rank,
+    score: explanation.score,
+    raw_score: explanation.rawScore,
+    failed_filters: explanation.failedFilters,
+    superseded_by: explanation.supersededBy,
+    terms: { matched: terms.matched, in_context: terms.inContext, missed: terms.missed },
+    cosine: explanation.cosine,
+    explain: explanation.explain,
+    remedies: explanation.remedies,
+    changes: explanation.changes,
+    trace: explanation.trace,
   };
 }
 

@@ -1,6 +1,7 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import { DAY_MS } from '../engine/dynamics.ts';
-import { JOB_STATES } from '../engine/types.ts';
+import { QUEUE_NAMES, type QueueName } from '../engine/jobs.ts';
+import { FORMATS, JOB_STATES, PROFILES } from '../engine/types.ts';
 import { VERSION } from '../engine/version.ts';
 import { reportError } from './report-error.ts';
 
@@ -26,8 +27,10 @@ program
   .action(async () => (await import('../api/main.ts')).serveApi(process.env));
 program
   .command('worker')
-  .description('do the background work beside an API process')
-  .action(async () => (await import('../workers/main.ts')).runWorkerProcess(process.env));
+  .description('do the background work beside an API process; with REDIS_URL any number of them')
+  .addOption(new Option('--queues <names>', 'with REDIS_URL: only these, comma-separated').argParser(parseQueues))
+  .addOption(new Option('--concurrency <n>', 'with REDIS_URL: encode jobs at once').argParser(parseConcurrency))
+  .action(async (options: object) => (await import('../workers/main.ts')).runWorkerProcess(process.env, options));
 program
   .command('demo')
   .description('remember documents in a throwaway store, ask three questions, show why each answer came')
@@ -49,14 +52,31 @@ overHttp('add')
   .option('--metadata <json>', 'a JSON object', parseObject)
   .option('--wait', 'until it is classified, embedded and linked')
   .action(async (words: string[], options: object) => (await import('./commands/add.ts')).add(words, options));
-overHttp('query')
+asking('query')
   .description('find memories')
   .argument('<text...>', 'what to look for')
-  .option('--user <id>', 'only the memories of this user')
-  .option('-k <count>', 'how many at most', integer(1, 200))
   .option('--explain', 'why each came')
-  .option('--json', 'as the server sends them')
+  .addOption(new Option('--format <format>', 'prompt and text are for language models').choices(FORMATS))
+  .option('--json', 'the same as --format json: as the server sends them')
   .action(async (words: string[], options: object) => (await import('./commands/query.ts')).query(words, options));
+asking('explain')
+  .description('why a memory does or does not come back for a query, and what would bring it back')
+  .argument('<query>', 'what was looked for')
+  .argument('<id>', 'the memory')
+  .option('--json', 'as the server sends it')
+  .action(async (text: string, id: string, options: object) =>
+    (await import('./commands/explain.ts')).explain(text, id, options),
+  );
+overHttp('timeline')
+  .description('what stood around a memory in time')
+  .argument('<id>', 'as query --json and add show it')
+  .option('--before <count>', 'how many earlier ones', integer(0, 100), 5)
+  .option('--after <count>', 'how many later ones', integer(0, 100), 5)
+  .option('--session', 'only of its session')
+  .option('--json', 'as the server sends them')
+  .action(async (id: string, options: { before: number; after: number }) =>
+    (await import('./commands/timeline.ts')).timeline(id, options),
+  );
 overHttp('import')
   .description('store many memories; run it again after a break, what is stored is recognised')
   .argument('<file>', 'one JSON object a line, as POST /memory/add takes them; - for standard input')
@@ -146,6 +166,17 @@ function overHttp(name: string, parent = program, options: { isDefault?: boolean
     .option('--key <key>', 'its key (default: CAIRN_API_KEY or OM_API_KEY)');
 }
 
+/** What may be said about a query. */
+function asking(name: string): Command {
+  return overHttp(name)
+    .option('--user <id>', 'only the memories of this user')
+    .option('-k, --k <count>', 'how many at most', integer(1, 200))
+    .addOption(new Option('--profile <name>', 'how they are scored').choices(PROFILES))
+    .option('--min-score <score>', 'leave out what scores less', fraction)
+    .option('--as-of <time>', 'as things stood then, such as 2026-01-31', parseTime)
+    .option('--deep', 'superseded, contradicted and archived ones too');
+}
+
 function onTenant(name: string): Command {
   return program.command(name).option('--tenant <id>', 'whose memories (default: the default tenant)');
 }
@@ -162,6 +193,17 @@ function integer(min: number, max: number): (text: string) => number {
   };
 }
 
+function fraction(text: string): number {
+  const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError('expected a number in 0..1');
+}
+
+/** Checked by the server, which takes Unix milliseconds as a number. */
+function parseTime(text: string): number | string {
+  return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
 function parseObject(text: string): object {
   try {
     const value: unknown = JSON.parse(text);
@@ -170,6 +212,17 @@ function parseObject(text: string): object {
     // Said below.
   }
   throw new InvalidArgumentError('expected a JSON object such as {"source":"chat"}');
+}
+
+function parseQueues(text: string): QueueName[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.every((name) => (QUEUE_NAMES as readonly string[]).includes(name))) return names as QueueName[];
+  throw new InvalidArgumentError(`expected some of ${QUEUE_NAMES.join(', ')}, separated by commas`);
+}
+
+function parseConcurrency(text: string): number {
+  if (/^[1-9]\d?$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected 1..99');
 }
 
 function parseDay(text: string): number {

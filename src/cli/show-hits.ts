@@ -1,4 +1,5 @@
 import type { matchItem, memoryItem } from '../api/wire.ts';
+import type { HitExplanation } from '../engine/types.ts';
 import { showExcerpt, wordsOf } from './excerpt.ts';
 import { age, bold, cut, cyan, dim, green, table, widthOfTerminal } from './terminal.ts';
 
@@ -12,7 +13,6 @@ export interface QueryReply {
 }
 
 const INDENT = '    ';
-const FEATURES = ['similarity', 'salience', 'recency', 'waypoint'] as const;
 
 /**
  * Hits as a person would like to read them, best first; with what `explain` brought below each.
@@ -38,11 +38,12 @@ function describeHit(match: MatchItem, { rank, query, now }: { rank: number; que
   ];
 }
 
-/** Which stage found it, at which rank, and what each feature added to the score. */
+/** Which stage found it, at which rank, and how the profile made a score of it. */
 function describeReasons(match: MatchItem, matches: readonly MatchItem[]): string[] {
-  const { lexical, dense, waypoint, terms, features, weights } = match.explain!;
+  const explain = match.explain!;
+  const { lexical, dense, arrival, terms, adjustments, rerank } = explain;
   const width = widthOfTerminal() - INDENT.length - 10;
-  const stages = [
+  const stages: readonly (readonly [string, string])[] = [
     [
       'words',
       lexical === null
@@ -50,30 +51,100 @@ function describeReasons(match: MatchItem, matches: readonly MatchItem[]): strin
         : `rank ${lexical.rank}${terms.length === 0 ? '' : `, matched: ${terms.join(', ')}`}`,
     ],
     ['vector', dense === null ? 'did not find it' : `rank ${dense.rank}, similarity ${dense.similarity.toFixed(2)}`],
-    ['waypoint', waypoint === null ? 'none led here' : describeWaypoint(waypoint, matches)],
-  ] as const;
-  const parts = FEATURES.map((name) => features[name] * weights[name]);
-  const rows = [
-    ['score', ...FEATURES, ''],
-    ['value', ...FEATURES.map((name) => features[name].toFixed(2)), ''],
-    ['× weight', ...FEATURES.map((name) => weights[name].toFixed(2)), ''],
-    ['=', ...parts.map((part) => part.toFixed(2)), describeSum(match)],
+    ['link', arrival === null ? 'none led here' : describeArrival(arrival, matches)],
+    ...(match.supersedes === undefined ? [] : [['replaces', nameOf(match.supersedes, matches)] as const]),
+    ...(rerank === null ? [] : [['rerank', describeMeasures(rerank)] as const]),
+    ...(adjustments.length === 0 ? [] : [['adjusted', describeAdjustments(adjustments, matches)] as const]),
   ];
   return [
     ...stages.map(([stage, found]) => `${INDENT}${cyan(stage.padEnd(10))}${dim(cut(found, width))}`),
-    ...table(rows, '<>>>>>').map((row, line) => `${INDENT}${line === 0 ? cyan(row) : dim(row)}`),
+    ...describeFormula(explain).map((row, line) => `${INDENT}${line === 0 ? cyan(row) : dim(row)}`),
+    `${INDENT}${cyan('score'.padEnd(10))}${dim(describeScore(match, explain))}`,
   ];
 }
 
-/** The score is the sum as a share of the most it could be, times how sure the query as a whole is of its answers. */
-function describeSum({ raw_score: sum, explain }: MatchItem): string {
-  return `sum ${sum.toFixed(2)} × certainty ${explain!.confidence.toFixed(2)}`;
+/** A memory of a timeline on one line, earliest first. */
+export function describeMoment(memory: MemoryItem, { isAnchor = false } = {}): string {
+  const time = new Date(memory.event_time).toISOString().slice(0, 16).replace('T', ' ');
+  const session = memory.session_id === '' ? '' : `${cut(memory.session_id, 16)}  `;
+  const text = cut(memory.content, widthOfTerminal() - 20 - session.length);
+  return `${isAnchor ? '▸' : ' '} ${dim(time)}  ${dim(session)}${isAnchor ? bold(text) : text}`;
 }
 
-function describeWaypoint(
-  { from, weight, activation }: { readonly from: string; readonly weight: number; readonly activation: number },
+/** The formula of the profile with this memory's values, before any adjustment. */
+function describeFormula({ profile, features, weights, fused }: HitExplanation): string[] {
+  switch (profile) {
+    case 'composite':
+    case 'activation': {
+      const names = Object.keys(weights).filter((name) => name in features) as (keyof typeof features &
+        keyof typeof weights)[];
+      const products = names.map((name) => features[name] * (weights[name] ?? 0));
+      const sum = products.reduce((total, product) => total + product, 0);
+      const rows = [
+        [profile, ...names, ''],
+        ['value', ...names.map((name) => features[name].toFixed(2)), ''],
+        ['× weight', ...names.map((name) => (weights[name] ?? 0).toFixed(2)), ''],
+        ['=', ...products.map((product) => product.toFixed(2)), `sum ${sum.toFixed(2)}`],
+      ];
+      return table(rows, `<${'>'.repeat(names.length)}>`);
+    }
+    case 'retention': {
+      const { similarity, retention } = features;
+      const alpha = weights.alpha ?? 0;
+      const product = (similarity * retention ** alpha).toFixed(2);
+      const rows = [
+        [profile, 'similarity', 'retention', 'alpha', ''],
+        [
+          'value',
+          similarity.toFixed(2),
+          retention.toFixed(2),
+          alpha.toFixed(2),
+          `similarity × retention^alpha = ${product}`,
+        ],
+      ];
+      return table(rows, '<>>>>');
+    }
+    case 'fusion': {
+      const rows = [
+        [profile, 'rank', 'activation'],
+        ['value', fused === null ? 'none' : String(fused.rank), features.activation.toFixed(2)],
+      ];
+      return table(rows, '<>>');
+    }
+  }
+}
+
+/** The raw score, adjusted, as a share of the most it could be, times how sure the query as a whole is of its answers. */
+function describeScore({ score, raw_score }: MatchItem, { confidence }: HitExplanation): string {
+  return `${score.toFixed(3)}, of raw ${raw_score.toFixed(3)} and certainty ${confidence.toFixed(2)}`;
+}
+
+function describeMeasures(measures: Readonly<Record<string, number>>): string {
+  return Object.entries(measures)
+    .map(([name, value]) => `${name} ${value.toFixed(2)}`)
+    .join(', ');
+}
+
+function describeAdjustments(adjustments: HitExplanation['adjustments'], matches: readonly MatchItem[]): string {
+  return adjustments
+    .map(
+      ({ by, factor, because }) =>
+        `${by} × ${factor.toFixed(2)}${because === undefined ? '' : ` because of ${nameOf(because, matches)}`}`,
+    )
+    .join(', ');
+}
+
+function describeArrival(
+  { from, via, entity, weight, hops, activation }: NonNullable<HitExplanation['arrival']>,
   matches: readonly MatchItem[],
 ): string {
-  const place = matches.findIndex(({ id }) => id === from);
-  return `from ${place === -1 ? from : `hit ${place + 1}`}, weight ${weight.toFixed(2)}, activation ${activation.toFixed(2)}`;
+  const origin =
+    entity === undefined ? `from ${from === null ? 'elsewhere' : nameOf(from, matches)}` : `by the name ${entity}`;
+  const distance = hops > 1 ? `, ${hops} hops` : '';
+  return `${via} ${origin}, weight ${weight.toFixed(2)}${distance}, activation ${activation.toFixed(2)}`;
+}
+
+function nameOf(id: string, matches: readonly MatchItem[]): string {
+  const place = matches.findIndex((match) => match.id === id);
+  return place === -1 ? id : `hit ${place + 1}`;
 }

@@ -1,5 +1,7 @@
+import fs from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
+import { builtInMode, ENTITY_MODES, parseEntityMode, type EntityMode } from './entities/modes.ts';
 import { EngineError } from './errors.ts';
 
 /**
@@ -57,12 +59,43 @@ export const settingsSchema = z.object({
   OM_EMBED_BATCH_TEXTS: integer(64, 1, 2048).describe('Most texts in one provider call.'),
   OM_EMBED_BATCH_TOKENS: integer(60_000, 512, 300_000).describe('Most estimated tokens in one provider call.'),
   OM_EMBED_LINGER_MS: integer(10, 0, 1000).describe('How long a batch waits for company (ms).'),
+  OM_EMBED_RPM: integer(0, 0, 1_000_000).describe('Provider calls in any minute, of all processes together; 0 for no limit.'),
+  OM_EMBED_TPM: integer(0, 0, 1_000_000_000).describe('Estimated tokens in any minute, likewise; 0 for no limit.'),
   OM_EMBED_CONCURRENCY: integer(4, 1, 64).describe('Provider calls in flight.'),
   OM_QUERY_EMBED_TIMEOUT_MS: integer(800, 10, 60_000).describe(
     'How long a query waits for its vector before it answers from words (ms).',
   ),
 
-  OM_MIN_SCORE: fraction(0).describe('Hits under this score are not returned, unless a query says otherwise.'),
+  OM_LLM_MODEL: z
+    .string()
+    .optional()
+    .describe('Language model for the parts that may use one, such as rerank: llm; empty for none.'),
+  OM_LLM_BASE_URL: z
+    .url()
+    .default('https://api.openai.com/v1')
+    .describe("Base URL of the language model's server, which speaks OpenAI's chat completions."),
+  OM_LLM_API_KEY: z.string().optional().describe('Key sent to the language model.'),
+  OM_LLM_TIMEOUT_MS: integer(30_000, 100, 600_000).describe('Total time of one call of the language model (ms).'),
+  OM_LLM_RERANK_TIMEOUT_MS: integer(2_000, 10, 60_000).describe(
+    'How long a query waits for the language model before it keeps the order it has (ms).',
+  ),
+
+  OM_ENTITY_MODE: z
+    .enum(ENTITY_MODES)
+    .default('general')
+    .describe('Types of entities and relations in the graph of names: general, code or research; none for no graph.'),
+  OM_ENTITY_MODE_FILE: z
+    .string()
+    .optional()
+    .describe('A JSON file with types of your own in place of OM_ENTITY_MODE (docs/entities.md).'),
+  OM_ENTITY_EXTRACTION: z
+    .enum(['patterns', 'llm'])
+    .default('patterns')
+    .describe('patterns needs no model; llm asks OM_LLM_MODEL about every memory and falls back to patterns.'),
+
+  OM_MIN_SCORE: fraction(0.3).describe(
+    'Hits under this score are not returned, unless a query says otherwise. 0.3 is what one unrelated query of twenty reaches; 0 returns all.',
+  ),
   OM_DECAY_LAMBDA: bounded(z.coerce.number(), 0, 10).optional().describe("Replaces every sector's own decay per day."),
   OM_DECAY_INTERVAL_MINUTES: integer(1440, 1, 525_600).describe('How often the decay job runs (minutes).'),
   OM_DECAY_REINFORCE_ON_QUERY: flag(true).describe(
@@ -70,6 +103,13 @@ export const settingsSchema = z.object({
   ),
   OM_ARCHIVE_BELOW: fraction(0).describe('The decay job archives memories whose salience fell under this; 0 never.'),
 
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/, error: 'expected redis://host:port or rediss://host:port' })
+    .optional()
+    .describe('Redis that carries jobs to worker processes (BullMQ). Without it the work is done in this process.'),
+  OM_WORKER_METRICS_PORT: integer(0, 0, 65_535).describe(
+    'Port at OM_HOST where a worker process serves its own GET /metrics; 0 for none.',
+  ),
   OM_JOB_ATTEMPTS: integer(5, 1, 100).describe('Failures of a step before its job is a dead letter.'),
   OM_JOB_RETENTION_HOURS: integer(24, 1, 8760).describe('How long finished jobs and stored replies are kept (hours).'),
   OM_LEASE_MS: integer(15_000, 500, 600_000).describe(
@@ -90,8 +130,11 @@ export interface Config extends Readonly<Settings> {
     readonly control: string;
     readonly tenants: string;
     readonly lock: string;
+    readonly budget: string;
   };
   readonly corsOrigins: readonly string[];
+  /** null where no graph of names is built. */
+  readonly entityMode: EntityMode | null;
 }
 
 /**
@@ -105,10 +148,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       .filter(([, value]) => value !== undefined && value !== ''),
   );
   const parsed = settingsSchema.safeParse(present);
+  const entityMode = parsed.success ? readEntityMode(parsed.data) : null;
   const problems = parsed.success
-    ? crossChecks(parsed.data)
+    ? [...crossChecks(parsed.data), ...(typeof entityMode === 'string' ? [entityMode] : [])]
     : parsed.error.issues.map((issue) => describeProblem(String(issue.path[0]), present, issue.message));
-  if (!parsed.success || problems.length > 0) {
+  if (!parsed.success || typeof entityMode === 'string' || problems.length > 0) {
     throw new EngineError('invalid', `wrong settings:\n  ${problems.join('\n  ')}`, { details: problems });
   }
   const settings = parsed.data;
@@ -121,11 +165,27 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       control: `${base}.control.sqlite`,
       tenants: `${base}.tenants`,
       lock: `${base}.lock`,
+      budget: `${base}.budget.sqlite`,
     }),
     corsOrigins: settings.OM_CORS_ORIGINS.split(',')
       .map((origin) => origin.trim())
       .filter(Boolean),
+    entityMode,
   });
+}
+
+const ENTITY_MODE_BYTES_MOST = 1024 * 1024;
+
+/** @returns the problem, if there is one */
+function readEntityMode(settings: Settings): EntityMode | null | string {
+  const file = settings.OM_ENTITY_MODE_FILE;
+  if (file === undefined) return builtInMode(settings.OM_ENTITY_MODE);
+  try {
+    if (fs.statSync(file).size > ENTITY_MODE_BYTES_MOST) throw new Error(`more than ${ENTITY_MODE_BYTES_MOST} bytes`);
+    return parseEntityMode(fs.readFileSync(file, 'utf8'));
+  } catch (error) {
+    return `OM_ENTITY_MODE_FILE=${file}: ${error instanceof Error ? error.message : String(error)}`;
+  }
 }
 
 function crossChecks(settings: Settings): string[] {
@@ -144,6 +204,19 @@ function crossChecks(settings: Settings): string[] {
     new URL(settings.OM_OPENAI_BASE_URL).hostname === 'api.openai.com'
   ) {
     problems.push('OPENAI_API_KEY is not set: api.openai.com needs one; for a local server set OM_OPENAI_BASE_URL');
+  }
+  if (
+    settings.OM_LLM_MODEL !== undefined &&
+    settings.OM_LLM_API_KEY === undefined &&
+    new URL(settings.OM_LLM_BASE_URL).hostname === 'api.openai.com'
+  ) {
+    problems.push('OM_LLM_API_KEY is not set: api.openai.com needs one; for a local server set OM_LLM_BASE_URL');
+  }
+  if (settings.OM_ENTITY_EXTRACTION === 'llm' && settings.OM_LLM_MODEL === undefined) {
+    problems.push('OM_ENTITY_EXTRACTION=llm: needs a language model, so set OM_LLM_MODEL too, or choose patterns');
+  }
+  if (settings.OM_ENTITY_MODE === 'none' && settings.OM_ENTITY_MODE_FILE !== undefined) {
+    problems.push('OM_ENTITY_MODE=none builds no graph, which OM_ENTITY_MODE_FILE asks for: leave one of them out');
   }
   return problems;
 }

@@ -1,23 +1,29 @@
 import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import type { Metrics } from './metrics.ts';
-import type { Clock, Embedder, Logger } from './ports.ts';
+import type { Clock, Embedder, Logger, QueueState } from './ports.ts';
 import type {
   AddOutcome,
   DeleteReceipt,
+  EdgeType,
+  EntityDetails,
+  EntitySummary,
   Job,
   JobCounts,
   JobState,
   Link,
   Memory,
+  MemoryExplanation,
   MemoryFilter,
   MemoryPatch,
   MemoryQuery,
   NewMemory,
   QueryResult,
+  RetrievalOptions,
   Revision,
   SectorStats,
   TenantStats,
+  Timeline,
 } from './types.ts';
 
 /** What Cairn does, without a word about HTTP or queues. The API, the command line and the tests talk to this. */
@@ -31,6 +37,7 @@ export interface Engine {
   readonly control: ControlDatabase;
   /** Opens the tenant's file if need be. Throws `not_found`. */
   tenant(tenantId: string): Tenant;
+  queueState(): QueueState;
   /** Applies what recall owes, checkpoints and closes every file. */
   close(): Promise<void>;
 }
@@ -63,6 +70,21 @@ export interface JobFilter {
   readonly offset: number;
 }
 
+/** `weight` 0..1; the type's own default where absent. */
+export interface NewLink {
+  readonly src: string;
+  readonly dst: string;
+  readonly type: EdgeType;
+  readonly weight?: number | undefined;
+}
+
+export interface TimelineOptions {
+  /** 0..100 each */
+  readonly before: number;
+  readonly after: number;
+  readonly sameSession: boolean;
+}
+
 /** One tenant's memories. Reads are synchronous and see the latest commit; writes resolve once they are on disk. */
 export interface Tenant {
   readonly id: string;
@@ -90,8 +112,43 @@ export interface Tenant {
   listRevisions(id: string): Revision[];
   /** Strongest first. Throws `not_found`. */
   listLinks(id: string): Link[];
+  /**
+   * States a link, or changes the weight of one that is there. Throws `not_found`; `invalid` for a memory linked to itself or a type that
+   * another call makes (`supersedes`, `contradicts`).
+   */
+  linkMemories(link: NewLink): Promise<Link>;
+  /** Removes a stated link or a waypoint, and puts back the status that a `supersedes` or `contradicts` had changed. Throws `not_found`. */
+  unlinkMemories(link: Pick<NewLink, 'src' | 'dst' | 'type'>): Promise<void>;
+  /**
+   * The old memory gives way to the new: its status is `superseded` and its validity ends where the new one's begins. Queries follow it
+   * to the live end of its chain. Throws `not_found`; `conflict` where that would close a circle or the old one has a successor.
+   */
+  supersedeMemory(supersession: { readonly oldId: string; readonly newId: string }): Promise<Memory>;
+  /**
+   * The two say opposite things. With a winner the other's status is `contradicted`; without, a query that finds both lowers the weaker.
+   * Throws `not_found`, `invalid`.
+   */
+  contradictMemories(contradiction: {
+    readonly a: string;
+    readonly b: string;
+    readonly winner?: string | undefined;
+  }): Promise<Link>;
+  /** What stood around a memory in time, for its user, or only in its session. Throws `not_found`. */
+  timeline(id: string, around: TimelineOptions): Timeline;
   query(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult>;
+  /** Why a memory did or did not come back for a query. Reinforces nothing. Throws `not_found` for the memory. */
+  explain(query: MemoryQuery, memoryId: string, signal?: AbortSignal): Promise<MemoryExplanation>;
+  /** What queries of this tenant take where they say nothing themselves. */
+  retrievalDefaults(): RetrievalOptions;
+  putRetrievalDefaults(options: RetrievalOptions): void;
   sectorStats(): SectorStats[];
+  /** Names that memories mention and that begin with `prefix`; '' lists all. Most mentioned first, ties by name. */
+  listEntities(
+    filter: { readonly prefix: string; readonly userId: string | undefined },
+    page: { readonly limit: number; readonly offset: number },
+  ): EntitySummary[];
+  /** Whatever its spelling, if a memory that can be found mentions it. @throws EngineError `not_found` */
+  getEntity(name: string, userId: string | undefined): EntityDetails;
   stats(): TenantStats;
 
   getJob(id: string): Job;

@@ -14,6 +14,7 @@ export interface LedgerReading {
 export function createMetrics(registry = new Registry()) {
   const registers = [registry];
   let readLedgers: (() => LedgerReading) | undefined;
+  let readBreaker: (() => boolean) | undefined;
   const seconds = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10];
   return {
     registry,
@@ -21,6 +22,9 @@ export function createMetrics(registry = new Registry()) {
     watchProcess: () => collectDefaultMetrics({ register: registry }),
     watchLedgers(read: () => LedgerReading): void {
       readLedgers = read;
+    },
+    watchBreaker(isOpen: () => boolean): void {
+      readBreaker = isOpen;
     },
     httpRequests: new Histogram({
       name: 'cairn_http_request_duration_seconds',
@@ -104,6 +108,81 @@ export function createMetrics(registry = new Registry()) {
       labelNames: ['provider', 'source'],
       registers,
     }),
+    /** Set where there is a Redis; without one it is not shown. */
+    redisUp: shownOnceSet(
+      new Gauge({
+        name: 'cairn_redis_up',
+        help: 'Whether the dispatcher reaches Redis: 1 or 0.',
+        aggregator: 'max',
+        registers,
+      }),
+    ),
+    queueWaiting: new Gauge({
+      name: 'cairn_queue_waiting_jobs',
+      help: 'Jobs in Redis that no worker has picked up yet, by step, as the dispatcher that fills the queues saw last.',
+      labelNames: ['step'],
+      aggregator: 'max',
+      registers,
+    }),
+    dispatchedJobs: new Counter({
+      name: 'cairn_dispatched_jobs_total',
+      help: 'Jobs that this process put into Redis, by step; each carries up to 64 rows of a ledger.',
+      labelNames: ['step'],
+      registers,
+    }),
+    dispatchedRows: new Counter({
+      name: 'cairn_dispatched_rows_total',
+      help: 'Rows of the ledgers that those jobs carried, by step.',
+      labelNames: ['step'],
+      registers,
+    }),
+    dispatchFailures: new Counter({
+      name: 'cairn_dispatch_failures_total',
+      help: 'Rounds of the dispatcher that failed, mostly since Redis was not reached.',
+      registers,
+    }),
+    queueRefills: new Counter({
+      name: 'cairn_queue_refills_total',
+      help: 'How often Redis was found to have forgotten its jobs, which were then handed out again.',
+      registers,
+    }),
+    providerHeldBack: new Counter({
+      name: 'cairn_provider_calls_held_back_total',
+      help: 'Provider calls that had to wait or were put off, by reason: budget (OM_EMBED_RPM, OM_EMBED_TPM), pause (Retry-After), breaker.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    providerWaits: new Counter({
+      name: 'cairn_provider_wait_seconds_total',
+      help: 'Time that provider calls waited in place before they started, by reason as above. A call that was put off does not count.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    /** Without a provider it is not shown. */
+    providerBreaker: shownOnceSet(
+      new Gauge({
+        name: 'cairn_provider_breaker_open',
+        help: 'Whether the provider failed so often in a row that it is left alone or only probed: 1 or 0. Shared by all processes.',
+        aggregator: 'max',
+        registers,
+        collect() {
+          if (readBreaker !== undefined) this.set(readBreaker() ? 1 : 0);
+        },
+      }),
+    ),
+    languageModelCalls: new Histogram({
+      name: 'cairn_language_model_call_duration_seconds',
+      help: 'Time of a call of the language model, by outcome (ok, or the error code).',
+      labelNames: ['outcome'],
+      buckets: [0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60],
+      registers,
+    }),
+    languageModelTokens: new Counter({
+      name: 'cairn_language_model_tokens_total',
+      help: 'Tokens of answered calls of the language model, by direction (input, output); estimated where the server does not count.',
+      labelNames: ['direction'],
+      registers,
+    }),
     decayedMemories: new Counter({
       name: 'cairn_decayed_memories_total',
       help: 'Memories whose cached salience the decay job refreshed.',
@@ -120,6 +199,12 @@ export function createMetrics(registry = new Registry()) {
       registers,
     }),
   };
+}
+
+/** A gauge without labels begins at 0, which would say something about what is not there. */
+function shownOnceSet(gauge: Gauge): Gauge {
+  gauge.remove();
+  return gauge;
 }
 
 export type Metrics = ReturnType<typeof createMetrics>;

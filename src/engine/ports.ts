@@ -52,6 +52,28 @@ export interface Embedder {
   embed(texts: readonly string[], options: EmbedOptions): Promise<Float32Array[]>;
 }
 
+export interface Completion {
+  readonly text: string;
+  readonly inputTokens: number;
+  readonly outputTokens: number;
+}
+
+/** A chat model, for the optional parts that may use one: reranking, entity extraction. */
+export interface LanguageModel {
+  readonly provider: string;
+  readonly model: string;
+  /**
+   * One answer to one prompt, at temperature 0. Bounded in time and size.
+   * @param request `instructions` are ours; `input` is data, never to be obeyed
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses or replies
+   *         with something else than a completion
+   */
+  complete(
+    request: { readonly instructions: string; readonly input: string; readonly maxTokens: number },
+    signal?: AbortSignal,
+  ): Promise<Completion>;
+}
+
 /** What a vector in an index stands for: the mean of its memory (links), a window of it (ranking), or both. */
 export type VectorRole = 'whole' | 'window' | 'mean';
 
@@ -90,5 +112,10 @@ export interface VectorIndex {
 export interface JobDispatcher {
   /** @param path the tenant's file */
   dispatch(path: string, step: JobStep): void;
+  /** Left out where nothing is between the ledger and the workers. */
+  state?(): QueueState;
   close(): Promise<void>;
 }
+
+/** What carries jobs to workers, and whether it is there just now. */
+export type QueueState = { readonly mode: 'embedded' } | { readonly mode: 'redis'; readonly isUp: boolean };

@@ -3,17 +3,26 @@ import fs from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from './config.ts';
 import type { Tenant } from './engine.ts';
+import type { ControlDatabase } from './control/control-database.ts';
+import { resolveName } from './entities/extract.ts';
+import { foldName } from './entities/modes.ts';
 import { EngineError } from './errors.ts';
+import { failpoint } from './failpoint.ts';
 import { addReceipts, EMPTY_RECEIPT } from './ingest/erase.ts';
 import { walBytes } from './ingest/maintain.ts';
 import type { RecallEffects } from './ingest/reinforce.ts';
 import { decodeToken } from './ingest/token.ts';
 import type { Metrics } from './metrics.ts';
 import type { OpenTenant } from './open-tenant.ts';
-import type { Clock, Embedder, JobDispatcher, Logger } from './ports.ts';
+import type { Clock, Embedder, JobDispatcher, LanguageModel, Logger } from './ports.ts';
 import type { QueryEmbedder } from './retrieve/query-embedder.ts';
-import { retrieve } from './retrieve/retrieve.ts';
+import { explainMemory } from './retrieve/explain-memory.ts';
+import { completeQuery } from './retrieve/options.ts';
+import { retrieve, type RetrieveContext } from './retrieve/retrieve.ts';
+import { putRetrievalDefaults, readRetrievalDefaults } from './retrieval-defaults.ts';
 import { countWaypoints, listLinks } from './store/edges.ts';
+import { findEntity, listEntities } from './store/entities.ts';
+import { compileFilter } from './store/filter.ts';
 import { countJobs, countWaiting, getJob, hasUnfinishedBetween, listJobs, oldestWaitingAt } from './store/jobs.ts';
 import {
   countByState,
@@ -25,8 +34,9 @@ import {
   toMemory,
 } from './store/memories.ts';
 import { listRevisions } from './store/revisions.ts';
+import { readTimeline } from './store/timeline.ts';
 import { countVectors } from './store/vectors.ts';
-import type { MemoryQuery, QueryResult } from './types.ts';
+import type { MemoryQuery, QueryResult, RetrievalOptions } from './types.ts';
 import type { Writer } from './writer/writer.ts';
 
 export interface TenantOptions {
@@ -38,6 +48,8 @@ export interface TenantOptions {
   readonly metrics: Metrics;
   readonly embedder: Embedder | null;
   readonly embedQuery: QueryEmbedder | null;
+  readonly languageModel: LanguageModel | null;
+  readonly control: ControlDatabase;
   /** The reader's connection; asked for at each use, as the pool may have closed it. */
   readonly open: () => OpenTenant;
   readonly writer: Writer;
@@ -56,7 +68,7 @@ const POLL_MAX_MS = 50;
 
 /** Reads on this thread's own connection, writes through the writer. */
 export function createTenant(options: TenantOptions): Tenant {
-  const { path, config, clock, metrics, writer, dispatcher } = options;
+  const { path, config, clock, metrics, writer, dispatcher, control } = options;
   const store = () => options.open().store;
   const now = () => clock.now();
 
@@ -65,6 +77,7 @@ export function createTenant(options: TenantOptions): Tenant {
 
     async addMemories(items, addOptions = {}) {
       const reply = await writer.write(path, 'addMemories', { items, options: addOptions });
+      await failpoint('after-accept-commit');
       if (!reply.replayed) {
         for (const { kind } of reply.outcomes) metrics.adds.inc({ outcome: kind });
         if (reply.token !== null) dispatcher.dispatch(path, 'encode');
@@ -104,9 +117,27 @@ export function createTenant(options: TenantOptions): Tenant {
     listMemories: (filter, page) => listMemories(store(), filter, page, now()),
     listRevisions: (id) => listRevisions(store(), getMemoryRow(store(), id, now()).seq),
     listLinks: (id) => listLinks(store(), getMemoryRow(store(), id, now()).seq),
+    linkMemories: (link) => writer.write(path, 'linkMemories', link),
+    unlinkMemories: (link) => writer.write(path, 'unlinkMemories', link),
+    supersedeMemory: (supersession) => writer.write(path, 'supersedeMemory', supersession),
+    contradictMemories: (contradiction) => writer.write(path, 'contradictMemories', contradiction),
+    timeline: (id, around) => readTimeline(store(), id, { ...around, now: now() }),
     sectorStats: () => sectorStats(store(), now()),
+    listEntities: ({ prefix, userId }, page) => listEntities(store(), { prefix: foldName(prefix), userId }, page),
+    getEntity(name, userId) {
+      const filter = compileFilter({ userIds: userId === undefined ? undefined : [userId] }, now());
+      // A name under another spelling than its own: `k8s` is counted as `kubernetes`.
+      const found = [...new Set([foldName(name), resolveName(name)])]
+        .map((folded) => store().read(() => findEntity(store(), folded, { userId, filter })))
+        .find((entity) => entity !== undefined);
+      if (found === undefined) throw new EngineError('not_found', 'no memory mentions this name');
+      return found;
+    },
 
     query: runQuery,
+    explain: (query, memoryId, signal) => explainMemory(retrieveContext(), query, memoryId, signal),
+    retrievalDefaults: () => readRetrievalDefaults(control, options.id),
+    putRetrievalDefaults: (defaults) => putRetrievalDefaults(control, options.id, defaults),
 
     stats() {
       const current = store();
@@ -159,30 +190,34 @@ export function createTenant(options: TenantOptions): Tenant {
     },
   };
 
-  async function runQuery(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult> {
-    const end = metrics.queries.startTimer({ profile: query.profile ?? 'composite' });
-    const { space } = options.open();
-    const result = await retrieve(
-      {
-        get store() {
-          return options.open().store;
-        },
-        get index() {
-          return options.open().index;
-        },
-        embedder: options.embedder,
-        modelNo: space?.modelNo ?? null,
-        embedQuery: options.embedQuery ?? (async () => null),
-        clock,
-        newId: uuidv7,
-        readMemories,
+  function retrieveContext(): RetrieveContext {
+    return {
+      get store() {
+        return options.open().store;
       },
-      { ...query, minScore: query.minScore ?? config.OM_MIN_SCORE },
-      signal,
-    );
+      get index() {
+        return options.open().index;
+      },
+      embedder: options.embedder,
+      modelNo: options.open().space?.modelNo ?? null,
+      embedQuery: options.embedQuery ?? (async () => null),
+      languageModel: options.languageModel,
+      logger: options.logger,
+      clock,
+      defaults: [readRetrievalDefaults(control, options.id), settingsDefaults(config)],
+      newId: uuidv7,
+      readMemories,
+    };
+  }
+
+  async function runQuery(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult> {
+    const started = performance.now();
+    const context = retrieveContext();
+    const profile = completeQuery(query, context.defaults).profile;
+    const result = await retrieve(context, query, signal);
     if (result.degraded) metrics.degradedQueries.inc();
     if (query.reinforce ?? config.OM_DECAY_REINFORCE_ON_QUERY) owe(result);
-    end();
+    metrics.queries.observe({ profile }, (performance.now() - started) / 1000);
     return result;
   }
 
@@ -207,4 +242,9 @@ export function createTenant(options: TenantOptions): Tenant {
 function saysNothing([name, condition]: [string, unknown]): boolean {
   if (condition === undefined) return true;
   return (name === 'tags' || name === 'metadata') && Object.keys(condition as object).length === 0;
+}
+
+/** What the settings say about every tenant's queries. */
+function settingsDefaults({ OM_MIN_SCORE }: Config): RetrievalOptions {
+  return { minScore: OM_MIN_SCORE };
 }

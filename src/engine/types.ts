@@ -180,45 +180,143 @@ export interface MemoryFilter {
   readonly metadata?: { readonly [path: string]: MetadataCondition } | undefined;
 }
 
-export interface CompositeWeights {
-  readonly similarity: number;
-  readonly salience: number;
-  readonly recency: number;
-  readonly waypoint: number;
+export const PROFILES = ['composite', 'activation', 'retention', 'fusion'] as const;
+/** How a candidate's features become its raw score; `retrieve/score.ts` has the formulas and where they come from. */
+export type Profile = (typeof PROFILES)[number];
+
+/** The weights of all profiles; each profile reads its own. `alpha` is retention's exponent. */
+export const WEIGHT_NAMES = [
+  'similarity',
+  'salience',
+  'recency',
+  'waypoint',
+  'activation',
+  'strength',
+  'confidence',
+  'alpha',
+] as const;
+export type WeightName = (typeof WEIGHT_NAMES)[number];
+export type Weights = Readonly<Partial<Record<WeightName, number>>>;
+
+/** The columns of the word index. */
+export const TEXT_COLUMNS = ['title', 'content', 'gist', 'entities', 'tags', 'identifiers', 'context'] as const;
+export type TextColumn = (typeof TEXT_COLUMNS)[number];
+
+/** `builtin` costs no call; `llm` asks a language model about the first 20 and keeps the order if it fails. */
+export const RERANKERS = ['none', 'builtin', 'llm'] as const;
+export type Reranker = (typeof RERANKERS)[number];
+
+export const EXPANSIONS = ['neighbours', 'document'] as const;
+/** What is returned around a hit: what was said before and after it in its session, or what it is derived from. */
+export type Expansion = (typeof EXPANSIONS)[number];
+
+/** How an answer is written: its hits as data, as a text laid out for a prompt, or as plain text with a hit a line. */
+export const FORMATS = ['json', 'prompt', 'text'] as const;
+export type Format = (typeof FORMATS)[number];
+
+/**
+ * A moment to look back to. On the valid axis a memory takes part if it had happened (`eventTime`) and held (`validFrom`,
+ * `validTo`) then; on the recorded axis, if it had been stored by then. Its text is shown as it was at `recorded`, else at `valid`.
+ */
+export interface AsOf {
+  readonly valid?: number | undefined;
+  readonly recorded?: number | undefined;
 }
 
-export interface MemoryQuery {
+/** What may be set per request and, as defaults, per tenant. */
+export interface RetrievalOptions {
+  readonly profile?: Profile | undefined;
+  readonly weights?: Weights | undefined;
+  /** Each 0..10; what is left out keeps its default. */
+  readonly columnWeights?: Readonly<Partial<Record<TextColumn, number>>> | undefined;
+  /** 0 words only .. 1 vectors only; the embedder's own default where absent. */
+  readonly vectorWeight?: number | undefined;
+  /** Candidates taken from the word and from the vector list, 1..1000; what `k` asks for where absent. */
+  readonly kSparse?: number | undefined;
+  readonly kDense?: number | undefined;
+  /** Nearest memories are looked for in all sectors at once, or in each sector that the query speaks of. */
+  readonly denseSectors?: 'all' | 'candidate' | undefined;
+  /** 0..1: how much a memory gains from others of its session that also fit. */
+  readonly sessionPrior?: number | undefined;
+  /** 0..4 */
+  readonly maxHops?: number | undefined;
+  /** 0..1 */
+  readonly decayPerHop?: number | undefined;
+  /** Whether entities of the query bring memories about related entities. */
+  readonly entityGraph?: boolean | undefined;
+  readonly rerank?: Reranker | undefined;
+  /** Hits under this calibrated score are left out, 0..1. */
+  readonly minScore?: number | undefined;
+  /** Hits under this share of the best hit's raw score are left out, 0..1. */
+  readonly relativeFloor?: number | undefined;
+  /** Most hits of one document; 0 for no bound. Applies while `k` is at most 10. */
+  readonly perDocument?: number | undefined;
+}
+
+export interface MemoryQuery extends RetrievalOptions {
   readonly query: string;
   /** 1..200 */
   readonly k: number;
   readonly filter: MemoryFilter;
-  /** Further profiles follow; each turns the same features into `rawScore`. */
-  readonly profile?: 'composite' | undefined;
-  readonly weights?: Partial<CompositeWeights> | undefined;
-  /** 0 words only .. 1 vectors only; the embedder's own default where absent. */
-  readonly vectorWeight?: number | undefined;
-  /** 0..1 in this version. */
-  readonly maxHops?: number | undefined;
-  readonly minScore?: number | undefined;
+  /** What the hits' contents may hold by estimate, or the whole text where `format` asks for one. */
   readonly tokenBudget?: number | undefined;
+  readonly format?: Format | undefined;
+  /** Superseded, contradicted and archived memories take part at half their score. */
+  readonly deepRecall?: boolean | undefined;
+  readonly asOf?: AsOf | undefined;
+  /** Most hits of a kind: what is derived from others (knowledge), and what others are derived from (episodes). */
+  readonly topK?: { readonly knowledge?: number | undefined; readonly episodes?: number | undefined } | undefined;
+  /** Return the episodes that the hits belong to. By default only a prompt does. */
+  readonly includeEpisodes?: boolean | undefined;
+  readonly expand?: readonly Expansion[] | undefined;
   readonly reinforce?: boolean | undefined;
   readonly explain?: boolean | undefined;
 }
 
+/** What the stages found out about a memory; each in 0..1. */
+export interface Features {
+  /** How well it fits the query, as a share of the best candidate's fit. */
+  readonly similarity: number;
+  /** The fused rank score as a share of the best for a direct hit, what spreading brought for others. */
+  readonly activation: number;
+  /** The best activation that arrived over a link, 0 if none or less than what the query itself gave. */
+  readonly waypoint: number;
+  readonly salience: number;
+  readonly strength: number;
+  readonly recency: number;
+  readonly retention: number;
+  readonly confidence: number;
+}
+
+/** A factor that a later stage put on a raw score. */
+export interface Adjustment {
+  readonly by: 'contradicted' | 'superseded' | 'status' | 'rerank' | 'session' | 'model';
+  readonly factor: number;
+  /** The memory that caused it. */
+  readonly because?: string;
+}
+
 /** Why a hit came back: ranks count from 1, null where the stage did not find it. */
 export interface HitExplanation {
-  readonly lexical: { readonly rank: number; readonly bm25: number } | null;
+  readonly lexical: { readonly rank: number; readonly bm25: number; readonly coverage: number } | null;
   readonly dense: { readonly rank: number; readonly similarity: number; readonly window: number } | null;
   readonly fused: { readonly rank: number; readonly score: number } | null;
-  readonly waypoint: { readonly from: string; readonly weight: number; readonly activation: number } | null;
-  readonly features: {
-    readonly similarity: number;
-    readonly salience: number;
-    readonly recency: number;
-    readonly waypoint: number;
-  };
-  readonly weights: CompositeWeights;
-  /** How sure the query's best answer is; scales the scores of all its hits alike. */
+  /** Over which link it was reached, or by which entity of the query. */
+  readonly arrival: {
+    readonly from: string | null;
+    readonly via: EdgeType | 'entity';
+    readonly entity?: string;
+    readonly weight: number;
+    readonly hops: number;
+    readonly activation: number;
+  } | null;
+  readonly profile: Profile;
+  readonly features: Features;
+  readonly weights: Weights;
+  readonly adjustments: readonly Adjustment[];
+  /** What the built-in reranker measured, 0..1 each; null where it did not run. */
+  readonly rerank: Readonly<Record<string, number>> | null;
+  /** How sure it is that the query is about these memories at all, 0..1, the same for all its hits. */
   readonly confidence: number;
   /** The query's terms that the memory or its context holds. */
   readonly terms: readonly string[];
@@ -226,13 +324,30 @@ export interface HitExplanation {
 
 export interface Hit {
   readonly memory: Memory;
-  /** 0..1 */
+  /** 0..1, calibrated: comparable between queries. */
   readonly score: number;
-  /** The profile's own value. */
+  /** The profile's own value, adjusted by the later stages. */
   readonly rawScore: number;
   /** Ids from the direct hit to this memory; only itself for a direct hit. */
   readonly path: readonly string[];
+  /** The memory that led here and that this one supersedes. */
+  readonly supersedes?: string;
+  readonly neighbours?: { readonly before: readonly Memory[]; readonly after: readonly Memory[] };
+  /** What it is derived from, nearest first. */
+  readonly sources?: readonly Memory[];
   readonly explain?: HitExplanation;
+}
+
+/** What hits have in common: the memory they are derived from, else their session. */
+export interface Episode {
+  readonly kind: 'memory' | 'session';
+  /** The memory's id, or the session's. */
+  readonly id: string;
+  readonly userId: string;
+  readonly title: string;
+  /** The root memory; null for a session, which has no text of its own. */
+  readonly memory: Memory | null;
+  readonly memoryIds: readonly string[];
 }
 
 export interface StageTrace {
@@ -249,7 +364,87 @@ export interface QueryResult {
   /** True if vectors should have taken part and could not: the answer rests on words alone. */
   readonly degraded: boolean;
   readonly recallId: string;
+  readonly episodes?: readonly Episode[];
+  /** The hits as text, where the query asks for one; `tokens` as estimated. */
+  readonly rendered?: { readonly text: string; readonly tokens: number };
   readonly trace?: readonly StageTrace[];
+}
+
+/** Where on its way through the stages a memory stands or fell out. */
+export const OUTCOMES = [
+  'returned',
+  'filtered',
+  'no_match',
+  'not_a_candidate',
+  'superseded',
+  'below_min_score',
+  'below_relative_floor',
+  'document_limit',
+  'kind_limit',
+  'beyond_k',
+  'over_budget',
+] as const;
+export type Outcome = (typeof OUTCOMES)[number];
+
+/** Why a memory did or did not come back for a query, and what would have changed it. */
+export interface MemoryExplanation {
+  readonly memoryId: string;
+  readonly outcome: Outcome;
+  /** 1 for the best; null where it was no candidate. */
+  readonly rank: number | null;
+  readonly score: number | null;
+  readonly rawScore: number | null;
+  /** The conditions of the filter that it fails, by their names on the wire. */
+  readonly failedFilters: readonly string[];
+  /** Where it is superseded: the live end of its chain, null if that does not pass the filter. */
+  readonly supersededBy: string | null;
+  /** The query's terms: which stand in its own text, which only in its neighbours', which in neither. */
+  readonly terms: {
+    readonly matched: readonly string[];
+    readonly inContext: readonly string[];
+    readonly missed: readonly string[];
+  };
+  /** Exact cosine of its best window; null without vectors. */
+  readonly cosine: number | null;
+  readonly explain: HitExplanation | null;
+  /** What would have brought it back, all of it together, as sentences that name the fields to change; else why nothing would. */
+  readonly remedies: readonly string[];
+  /** The same for a program: fields of the request by their names on the wire, null to leave one out. null if no change brings it back. */
+  readonly changes: { readonly [field: string]: Json } | null;
+  readonly trace: readonly StageTrace[];
+}
+
+/** What stood around a memory in time. */
+export interface Timeline {
+  readonly before: readonly Memory[];
+  readonly anchor: Memory;
+  readonly after: readonly Memory[];
+}
+
+/** A name that memories mention. */
+export interface EntitySummary {
+  /** Folded: lower case, without accents. */
+  readonly name: string;
+  /** As it was first written. */
+  readonly label: string;
+  readonly type: string;
+  /** How many memories. */
+  readonly mentions: number;
+}
+
+export interface EntityDetails extends EntitySummary {
+  /** What is stated about it and another; the most often stated first, at most 100. */
+  readonly relations: readonly {
+    readonly type: string;
+    /** Whether it is the relation's source. */
+    readonly direction: 'out' | 'in';
+    readonly name: string;
+    readonly label: string;
+    /** How many memories state it. */
+    readonly memories: number;
+  }[];
+  /** The latest first, at most 100. */
+  readonly memoryIds: readonly string[];
 }
 
 export const JOB_STATES = ['queued', 'active', 'failed', 'done', 'dead', 'cancelled'] as const;

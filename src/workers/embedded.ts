@@ -1,25 +1,13 @@
 import { Worker } from 'node:worker_threads';
-import { AggregatorRegistry, type Registry } from 'prom-client';
 import type { Config } from '../engine/config.ts';
-import type { JobDispatcher, Logger } from '../engine/ports.ts';
+import type { Logger } from '../engine/ports.ts';
+import { joinMetrics, type BackgroundWork } from './background-work.ts';
 import type { FromWorkerThread, ToWorkerThread, WorkerThreadData } from './thread.ts';
 
-/** The worker thread of the embedded mode, as the process that owns it sees it. */
-export interface EmbeddedWorker {
-  readonly dispatcher: JobDispatcher;
-  /** The process's own metrics joined with the thread's, in Prometheus' text format. */
-  metricsText(own: Registry): Promise<string>;
-  /** Finishes or hands back what is under way. */
-  drain(): Promise<void>;
-  /** Settles with the error if the thread dies: the process cannot do its work any more. */
-  readonly died: Promise<Error>;
-}
-
 const HINT_EVERY_MS = 5;
-const METRICS_TIMEOUT_MS = 2_000;
 
 /** Starts the worker thread. CPU-bound steps run there, so that the event loop that serves requests stays free. */
-export function startEmbeddedWorker(config: Config, logger: Logger): EmbeddedWorker {
+export function startEmbeddedWorker(config: Config, logger: Logger): BackgroundWork {
   const thread = new Worker(new URL(`./thread${import.meta.filename.slice(-3)}`, import.meta.url), {
     workerData: { config } satisfies WorkerThreadData,
     name: 'cairn-worker',
@@ -48,17 +36,15 @@ export function startEmbeddedWorker(config: Config, logger: Logger): EmbeddedWor
       dispatch: hints,
       close: async () => {},
     },
-    async metricsText(own) {
+    metricsText(own) {
       const id = ++metricsAsked;
       const { promise, resolve } = Promise.withResolvers<object>();
       metricsWaiting.set(id, resolve);
       send({ kind: 'metrics', id });
-      // A thread that is busy for so long is left out of this scrape.
-      const timeout = setTimeout(() => resolve([]), METRICS_TIMEOUT_MS).unref();
-      const theirs = await promise;
-      clearTimeout(timeout);
-      metricsWaiting.delete(id);
-      return AggregatorRegistry.aggregate([await own.getMetricsAsJSON(), theirs]).metrics();
+      return joinMetrics(
+        own,
+        promise.finally(() => metricsWaiting.delete(id)),
+      );
     },
     async drain() {
       draining = true;

@@ -13,7 +13,7 @@ import {
 import { createProviderHealth } from '../engine/ingest/retry.ts';
 import { runBatch } from '../engine/ingest/run-batch.ts';
 import type { Metrics } from '../engine/metrics.ts';
-import type { Clock, Embedder, Logger } from '../engine/ports.ts';
+import type { Clock, Embedder, LanguageModel, Logger } from '../engine/ports.ts';
 import { hasDueJob, renewLeases } from '../engine/store/jobs.ts';
 import type { TenantPool } from '../engine/store/tenant-pool.ts';
 
@@ -24,6 +24,7 @@ export interface RunnerOptions {
   readonly metrics: Metrics;
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
+  readonly languageModel: LanguageModel | null;
   readonly pool: TenantPool;
   /** Every tenant's file; asked for at each sweep. */
   readonly listPaths: () => readonly string[];

@@ -1,10 +1,9 @@
-import fs from 'node:fs';
-import os from 'node:os';
 import { parentPort, workerData } from 'node:worker_threads';
 import { pino } from 'pino';
 import type { Config } from '../engine/config.ts';
 import { assert } from '../engine/errors.ts';
 import { createMetrics } from '../engine/metrics.ts';
+import { giveWayToRequests } from './give-way.ts';
 import { startWorker } from './worker.ts';
 
 /** The worker of the embedded mode, on a thread of the process that serves the API. */
@@ -49,13 +48,3 @@ port.on('message', (message: ToWorkerThread) => {
       return;
   }
 });
-
-/** On Linux a thread has a priority of its own. Where cores are few, requests come before what can wait. */
-function giveWayToRequests(): void {
-  try {
-    const thread = Number(fs.readlinkSync('/proc/thread-self').split('/').at(-1));
-    os.setPriority(thread, os.constants.priority.PRIORITY_BELOW_NORMAL);
-  } catch {
-    // Elsewhere the threads share the cores as equals.
-  }
-}

@@ -19,7 +19,7 @@ export function startWorker({ config, logger, metrics, alone }: WorkerOptions): 
   const clock = systemClock;
   const control = openControlDatabase(config, clock);
   const calls: EmbedLogEntry[] = [];
-  const { embedder, gatherer, pool } = openParts({
+  const { embedder, gatherer, languageModel, pool, budget } = openParts({
     config,
     clock,
     metrics,
@@ -33,6 +33,7 @@ export function startWorker({ config, logger, metrics, alone }: WorkerOptions): 
     metrics,
     embedder,
     gatherer,
+    languageModel,
     pool,
     alone,
     listPaths: () => control.listTenants().flatMap(({ id }) => control.findTenantPath(id) ?? []),
@@ -49,6 +50,7 @@ export function startWorker({ config, logger, metrics, alone }: WorkerOptions): 
     wake: runner.wake,
     async drain() {
       await runner.drain();
+      budget?.close();
       control.close();
     },
   };

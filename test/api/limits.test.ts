@@ -82,13 +82,20 @@ describe('a field of an add', () => {
   });
 
   test('inside a nested object is named with its path', async () => {
-    const body = { query: 'x', filters: { event_time: { since: 1 }, tag: 'a' }, weights: { similarity: 2 } };
+    const body = {
+      query: 'x',
+      filters: { event_time: { since: 1 }, tag: 'a' },
+      weights: { similarity: 2, luck: 1 },
+      column_weights: { body: 1 },
+    };
     const reply = await api.request('POST', '/memory/query', { body });
     expect(reply.body.errors).toEqual(
       expect.arrayContaining([
         expect.stringMatching(/^filters: unknown field "tag"; allowed: sectors, types/),
         'filters.event_time: unknown field "since"; allowed: from, to',
         'weights.similarity: expected 0..1',
+        'weights: unknown field "luck"; allowed: similarity, salience, recency, waypoint, activation, strength, confidence, alpha',
+        'column_weights: unknown field "body"; allowed: title, content, gist, entities, tags, identifiers, context',
       ]),
     );
   });
@@ -104,7 +111,20 @@ describe('a limit elsewhere', () => {
     ['k', { k: 2 }, { k: '2' }],
     ['min_score', { min_score: 1 }, { min_score: 1.1 }],
     ['vector_weight', { vector_weight: 0 }, { vector_weight: -0.1 }],
-    ['max_hops', { max_hops: 1 }, { max_hops: 2 }],
+    ['max_hops', { max_hops: 4 }, { max_hops: 5 }],
+    ['max_hops', { max_hops: 0 }, { max_hops: -1 }],
+    ['decay_per_hop', { decay_per_hop: 1 }, { decay_per_hop: 1.01 }],
+    ['k_sparse', { k_sparse: 1_000 }, { k_sparse: 1_001 }],
+    ['k_dense', { k_dense: 1 }, { k_dense: 0 }],
+    ['dense_sectors', { dense_sectors: 'candidate' }, { dense_sectors: 'some' }],
+    ['session_prior', { session_prior: 1 }, { session_prior: -0.1 }],
+    ['entity_graph', { entity_graph: false }, { entity_graph: 0 }],
+    ['relative_floor', { relative_floor: 1 }, { relative_floor: 2 }],
+    ['per_document', { per_document: 0 }, { per_document: 201 }],
+    ['weights.salience', { weights: { salience: 1 } }, { weights: { salience: 1.5 } }],
+    ['weights.salience', { weights: { salience: 0 } }, { weights: { salience: null } }],
+    ['weights', { weights: {} }, { weights: [1] }],
+    ['column_weights.title', { column_weights: { title: 10 } }, { column_weights: { title: 10.1 } }],
     ['token_budget', { token_budget: 1_000_000 }, { token_budget: 1_000_001 }],
     ['filters.users', { filters: { users: list(100) } }, { filters: { users: list(101) } }],
     ['filters.sessions', { filters: { sessions: ['a'] } }, { filters: { sessions: [] } }],
@@ -144,6 +164,7 @@ describe('a limit elsewhere', () => {
     const range = { from: 0, to: '9999-12-31' };
     const body = {
       query: 'limit',
+      min_score: 0,
       user_id: words[0],
       filters: {
         types: words,

@@ -285,11 +285,15 @@ describe('POST /memory/query', () => {
   });
 
   test.each([
-    [{ as_of: 1 }, 'as_of'],
-    [{ deep_recall: true }, 'deep_recall'],
-    [{ format: 'prompt' }, 'only json'],
-    [{ profile: 'fusion' }, 'only composite'],
-    [{ max_hops: 2 }, 'at most 1'],
+    [{ as_of: 'yesterday' }, 'as_of: expected a time, or an object {valid, recorded} of times'],
+    [{ deep_recall: 1 }, 'deep_recall: expected true or false'],
+    [{ format: 'xml' }, 'format: expected one of json, prompt, text'],
+    [{ profile: 'best' }, 'profile: expected one of composite, activation, retention, fusion'],
+    [{ max_hops: 5 }, 'max_hops: expected 0..4'],
+    [
+      { profile: 'activation', weights: { alpha: 1 } },
+      'weights: the profile activation does not read alpha; allowed: activation, recency, strength, confidence',
+    ],
     [{ token: 'forged' }, 'token'],
     [{ filters: { metadata: { a: { $regex: 'x' } } } }, 'operator'],
   ])('%j is refused with what is allowed', async (fields, named) => {

@@ -61,7 +61,7 @@ describe('a foreign id answers exactly as an absent one', () => {
 });
 
 test('a query, a list, a count and a metric show nothing of the other', async () => {
-  const query = { query: 'vault key fern', k: 200, filters: { users: ['u'] } };
+  const query = { query: 'vault key fern', k: 200, filters: { users: ['u'] }, min_score: 0 };
   const found = await api.request('POST', '/memory/query', { body: query, key: bob });
   expect(found.body.matches.map(({ content }) => content)).toEqual(['Bob likes ferns.']);
   expect((await api.request('GET', '/memory/all', { key: bob })).body.items).toHaveLength(1);

@@ -107,10 +107,10 @@ describe('query', () => {
   test('--explain says why each came', async () => {
     const { stdout } = await cairn(['query', 'quartz lamp', '--user', 'bob', '--explain']);
     expect(stdout).toMatch(/words +rank 1, matched: quartz, lamp/);
-    expect(stdout).toMatch(/waypoint +none led here/);
+    expect(stdout).toMatch(/link +none led here/);
     const values = /value +([\d.]+) +([\d.]+) +([\d.]+) +([\d.]+)/.exec(stdout)!.slice(1).map(Number);
     const sum = Number(/sum ([\d.]+)/.exec(stdout)![1]);
-    expect(0.6 * values[0]! + 0.2 * values[1]! + 0.1 * values[2]! + 0.1 * values[3]!).toBeCloseTo(sum, 1);
+    expect(0.7 * values[0]! + 0.1 * values[1]! + 0.1 * values[2]! + 0.1 * values[3]!).toBeCloseTo(sum, 1);
   });
 
   test('--json is the reply as it came', async () => {

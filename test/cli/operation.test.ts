@@ -115,7 +115,7 @@ describe('backup and restore', () => {
     expect((await cairn(['backup', path.join(folder, 'b')])).stderr).toMatch(
       /^cairn: nothing is stored at .*OM_DB_PATH.*\n$/,
     );
-    await remember(['one']);
+    await remember(['lighthouse']);
     expect((await cairn(['backup', file])).stderr).toMatch(/^cairn: .* exists: choose another name, or remove it\n$/);
     expect((await cairn(['backup', path.join(folder, 'b'), '--tenant', 'x'])).stderr).toMatch(
       /^cairn: no tenant "x".*\n$/,
@@ -124,7 +124,7 @@ describe('backup and restore', () => {
     fs.writeFileSync(path.join(folder, 'text'), 'no database '.repeat(100));
     const restored = await cairn(['restore', path.join(folder, 'text'), '--yes']);
     expect(restored).toMatchObject({ code: 1, stderr: 'cairn: text is not a SQLite database\n' });
-    expect(await hitsOf({ query: 'one' })).toEqual(['one']);
+    expect(await hitsOf({ query: 'lighthouse' })).toEqual(['lighthouse']);
   });
 });
 

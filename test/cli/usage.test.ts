@@ -16,6 +16,7 @@ test('help lists every command, and each command has its own', async () => {
     'demo',
     'add',
     'query',
+    'explain',
     'import',
     'stats',
     'jobs',

@@ -18,8 +18,12 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_EMBED_BATCH_TEXTS: [1, 2048],
   OM_EMBED_BATCH_TOKENS: [512, 300_000],
   OM_EMBED_LINGER_MS: [0, 1000],
+  OM_EMBED_RPM: [0, 1_000_000],
+  OM_EMBED_TPM: [0, 1_000_000_000],
   OM_EMBED_CONCURRENCY: [1, 64],
   OM_QUERY_EMBED_TIMEOUT_MS: [10, 60_000],
+  OM_LLM_TIMEOUT_MS: [100, 600_000],
+  OM_LLM_RERANK_TIMEOUT_MS: [10, 60_000],
   OM_MIN_SCORE: [0, 1],
   OM_DECAY_LAMBDA: [0, 10],
   OM_DECAY_INTERVAL_MINUTES: [1, 525_600],
@@ -194,6 +198,14 @@ describe('settings that must agree', () => {
     const own = readConfig({ OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: 'http://localhost:11434/v1' });
     expect(own.OPENAI_API_KEY).toBeUndefined();
   });
+
+  test('a language model at api.openai.com needs a key, one of one’s own does not, and without a model nothing does', () => {
+    expect(problemsOf({ OM_LLM_MODEL: 'a-model' })).toEqual([expect.stringMatching(/^OM_LLM_API_KEY is not set/)]);
+    expect(readConfig({ OM_LLM_MODEL: 'a-model', OM_LLM_API_KEY: 'key' }).OM_LLM_MODEL).toBe('a-model');
+    const own = readConfig({ OM_LLM_MODEL: 'a-model', OM_LLM_BASE_URL: 'http://localhost:11434/v1' });
+    expect(own.OM_LLM_API_KEY).toBeUndefined();
+    expect(readConfig({}).OM_LLM_MODEL).toBeUndefined();
+  });
 });
 
 describe('paths', () => {
@@ -205,6 +217,7 @@ describe('paths', () => {
       control: path.join(folder, 'cairn.control.sqlite'),
       tenants: path.join(folder, 'cairn.tenants'),
       lock: path.join(folder, 'cairn.lock'),
+      budget: path.join(folder, 'cairn.budget.sqlite'),
     });
   });
 

@@ -125,7 +125,7 @@ describe('reinforce: true', () => {
   });
 });
 
-test('the score is 0.6 similarity, 0.2 salience, 0.1 recency and 0.1 waypoint, each as of now', async () => {
+test('the score is 0.7 similarity, 0.1 salience, 0.1 recency and 0.1 waypoint, each as of now, before later stages move it', async () => {
   await using fixture = await openTestEngine();
   await fixture.add({ content: 'The wallaby hops across the road.', metadata: { sector: 'emotional' } });
   await fixture.drain();
@@ -136,14 +136,14 @@ test('the score is 0.6 similarity, 0.2 salience, 0.1 recency and 0.1 waypoint, e
   ] as const) {
     fixture.clock.set(START);
     fixture.clock.advanceDays(days);
-    const query = { query: 'wallaby', k: 1, filter: {}, reinforce: false, explain: true };
+    const query = { query: 'wallaby', k: 1, filter: {}, rerank: 'none', reinforce: false, explain: true } as const;
     const [hit] = (await fixture.tenant.query(query)).hits;
     const { features, weights } = hit!.explain!;
-    expect(weights).toEqual({ similarity: 0.6, salience: 0.2, recency: 0.1, waypoint: 0.1 });
+    expect(weights).toEqual({ similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 });
     expect(features.recency).toBeCloseTo(recency, 4);
     expect(features.salience).toBeCloseTo(0.4 * Math.exp(-0.02 * days), 10);
     expect(hit!.rawScore).toBeCloseTo(
-      0.6 * features.similarity + 0.2 * features.salience + 0.1 * features.recency + 0.1 * features.waypoint,
+      0.7 * features.similarity + 0.1 * features.salience + 0.1 * features.recency + 0.1 * features.waypoint,
       10,
     );
   }

@@ -291,8 +291,8 @@ export function createRandom(seed: number): () => number {
   };
 }
 
-/** FAULT_SEED replays a run; otherwise each run differs. */
+/** CAIRN_SEED replays a run; otherwise each run differs. */
 export function chooseSeed(): number {
-  const given = process.env.FAULT_SEED;
+  const given = process.env.CAIRN_SEED;
   return given === undefined ? Math.floor(Math.random() * 1_000_000_000) : Number(given);
 }

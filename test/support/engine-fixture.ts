@@ -82,6 +82,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     ...common,
     embedder: parts.embedder && (options.embedder?.(parts.embedder) ?? parts.embedder),
     gatherer: parts.gatherer,
+    languageModel: parts.languageModel,
     newId: uuidv7,
     owner: 'test worker',
   };
@@ -199,6 +200,8 @@ export function expectNoOrphans(store: Store): void {
     'SELECT memory FROM vectors',
     'SELECT src FROM edges',
     'SELECT dst FROM edges',
+    'SELECT memory FROM entity_mentions',
+    'SELECT memory FROM entity_relations',
     'SELECT memory FROM jobs WHERE memory IS NOT NULL',
     'SELECT rowid FROM memory_text',
   ]) {
@@ -209,6 +212,21 @@ export function expectNoOrphans(store: Store): void {
     new Set(db.prepare('SELECT rowid FROM memory_text').pluck().all()),
   );
   expect(textless, 'memories without words').toEqual([]);
+  const miscounted = db
+    .prepare(
+      `SELECT e.name, e.mentions, count(em.memory) AS counted
+       FROM entities e LEFT JOIN entity_mentions em ON em.entity_no = e.entity_no
+       GROUP BY e.entity_no HAVING counted = 0 OR counted <> e.mentions`,
+    )
+    .all();
+  expect(miscounted, 'entities nobody mentions, or not as often as they are counted').toEqual([]);
+  const unmentioned = db
+    .prepare(
+      `SELECT r.* FROM entity_relations r WHERE 2 <> (
+         SELECT count(*) FROM entity_mentions em WHERE em.memory = r.memory AND em.entity_no IN (r.src, r.dst))`,
+    )
+    .all();
+  expect(unmentioned, 'relations between what their memory does not mention').toEqual([]);
   for (const modelNo of db.prepare('SELECT model_no FROM models').pluck().all() as number[]) {
     const indexed = db.prepare(`SELECT rowid FROM vector_index_${modelNo} ORDER BY rowid`).pluck().all();
     const stored = db

@@ -9,6 +9,7 @@ import {
   expectFinished,
   expectSound,
 } from './add-checker.ts';
+import { expectSoundFleet, startFleet, type Fleet } from './fleet.ts';
 import { spawnService, type ServiceProcess } from './running-service.ts';
 import { tempFolder } from './temp-folder.ts';
 
@@ -74,4 +75,68 @@ export async function addUnderKills({ seed, kills, adds, concurrency, settings =
   if (expectFinished(folder) !== stored)
     throw new Error(`the file holds other memories than the ${stored} that were read`);
   return line;
+}
+
+/** Of an API, two workers and a Redis with its append-only file. */
+const VICTIMS = ['api', 'api', 'api', 'worker', 'worker', 'worker', 'worker', 'redis', 'redis', 'redis'] as const;
+const REDIS_KEEPS_SHARE = 2 / 3;
+const REDIS_DOWN_MS = 500;
+
+/**
+ * The same for a fleet: while one client adds, now one process is killed and started again, now another, at moments and in an order that
+ * follow from the seed. Redis comes back with what it had written, or with nothing.
+ */
+export async function addUnderFleetKills({ seed, kills, adds, concurrency, settings = {} }: KillPlan): Promise<void> {
+  const random = createRandom(seed);
+  const fleet = await startFleet({ settings: { OM_LEASE_MS: '2000', ...settings }, workers: 2 });
+  const history = path.join(tempFolder(), 'history.jsonl');
+  let up = Promise.withResolvers<ServiceProcess>();
+  up.resolve(fleet.api);
+  const client = createAddClient({ history, seed, concurrency, service: () => up.promise });
+  const adding = client.add(adds);
+  const killed = { api: 0, worker: 0, redis: 0, redisEmptied: 0 };
+
+  for (let kill = 0; kill < kills; kill++) {
+    const at = Math.floor((adds * (kill + random())) / (kills + 1));
+    await Promise.race([client.untilAcknowledged(at), adding]);
+    await pause(random() * MOMENT_MS);
+    const victim = VICTIMS[Math.floor(random() * VICTIMS.length)]!;
+    killed[victim]++;
+    switch (victim) {
+      case 'api':
+        up = Promise.withResolvers();
+        await fleet.api.end('SIGKILL');
+        up.resolve(await restartApi(fleet, random));
+        break;
+      case 'worker':
+        // It may still be about to start.
+        await fleet.workers[random() < 0.5 ? 0 : 1]?.end('SIGKILL');
+        fleet.spawnWorker();
+        break;
+      case 'redis': {
+        const keepData = random() < REDIS_KEEPS_SHARE;
+        if (!keepData) killed.redisEmptied++;
+        await fleet.redis.restart({ keepData, downMs: random() * REDIS_DOWN_MS });
+      }
+    }
+  }
+  await adding;
+  const kinds = `API ${killed.api}, workers ${killed.worker}, Redis ${killed.redis} (${killed.redisEmptied} without its data)`;
+  await expectSoundFleet(
+    fleet,
+    history,
+    `seed ${seed}, ${kills} kills (${kinds}), answers replayed ${client.replayed}`,
+  );
+}
+
+/** One in eight is killed once more while it starts. */
+async function restartApi(fleet: Fleet, random: () => number): Promise<ServiceProcess> {
+  fleet.spawnApi();
+  if (random() < EARLY_SHARE) {
+    await pause(random() * EARLY_MS);
+    await fleet.api.end('SIGKILL');
+    fleet.spawnApi();
+  }
+  await fleet.api.ready;
+  return fleet.api;
 }

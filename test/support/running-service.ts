@@ -28,7 +28,7 @@ export interface ServiceProcess {
   /** A line of the log with this event, once there is one. */
   logged(event: string): Promise<LogLine>;
   /** Waits until no job is queued, active or waiting for another attempt. @returns how many jobs are in each state */
-  idle(): Promise<Readonly<Record<JobState, number>>>;
+  idle(headers?: Readonly<Record<string, string>>): Promise<Readonly<Record<JobState, number>>>;
 }
 
 export interface Exit {
@@ -73,6 +73,9 @@ export interface ServiceOptions {
   /** Holds the data; a second start on the same folder goes on with it. */
   readonly folder: string;
   readonly settings?: Readonly<Record<string, string>>;
+  /** What the process is; everything in one by default. A worker serves nothing and its address is ''. */
+  readonly command?: 'serve' | 'api' | 'worker';
+  readonly arguments?: readonly string[];
 }
 
 const running = new Set<ServiceProcess>();
@@ -93,8 +96,13 @@ export function databaseFile(folder: string): string {
 }
 
 /** Starts the service on a free port; what it does not serve yet can be killed too. */
-export function spawnService({ folder, settings = {} }: ServiceOptions): ServiceProcess {
-  const child = spawn(process.execPath, [ENTRY, 'serve'], {
+export function spawnService({
+  folder,
+  settings = {},
+  command = 'serve',
+  arguments: more = [],
+}: ServiceOptions): ServiceProcess {
+  const child = spawn(process.execPath, [ENTRY, command, ...more], {
     env: {
       PATH: process.env.PATH,
       // Every setting is given, so that neither this environment nor a developer's .env reaches the service.
@@ -117,6 +125,7 @@ export function spawnService({ folder, settings = {} }: ServiceOptions): Service
     const line = JSON.parse(text) as LogLine;
     log.push(line);
     if (line.msg === 'ready') ready.resolve(line['url'] as string);
+    if (line.msg === 'worker_ready') ready.resolve('');
     for (const entry of waiting.filter(({ event }) => event === line.msg)) entry.resolve(line);
   });
   child.stderr.setEncoding('utf8').on('data', (text: string) => stderr.push(text));
@@ -157,9 +166,9 @@ export function spawnService({ folder, settings = {} }: ServiceOptions): Service
     async logged(event) {
       return log.find((line) => line.msg === event) ?? new Promise((resolve) => waiting.push({ event, resolve }));
     },
-    async idle() {
+    async idle(headers = {}) {
       for (;;) {
-        const { counts } = (await service.request('GET', '/jobs?l=1')).body;
+        const { counts } = (await service.request('GET', '/jobs?l=1', { headers })).body;
         if (counts.queued + counts.active + counts.failed === 0) return counts;
         await pause(POLL_MS);
       }

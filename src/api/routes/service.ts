@@ -38,7 +38,14 @@ function ready({ api, response }: Call): void {
     ready: isReady,
     reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
     ...(ledger === undefined ? {} : { jobs: ledger }),
+    queues: queuesOf(api.engine),
   });
+}
+
+/** A Redis that is down makes nobody unready: adds are accepted and wait in the ledger. */
+function queuesOf(engine: Engine) {
+  const state = engine.queueState();
+  return state.mode === 'embedded' ? { mode: 'embedded' } : { mode: 'redis', redis: state.isUp ? 'up' : 'down' };
 }
 
 /**

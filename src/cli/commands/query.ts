@@ -1,25 +1,49 @@
+import type { Format, Profile } from '../../engine/types.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { describeHits, type QueryReply } from '../show-hits.ts';
 import { print, yellow } from '../terminal.ts';
 
-export interface QueryCommandOptions extends ConnectionOptions {
+/** What is asked, apart from how the answer is shown. */
+export interface AskOptions extends ConnectionOptions {
   readonly user?: string;
   readonly k?: number;
+  readonly profile?: Profile;
+  readonly minScore?: number;
+  /** Unix ms or ISO 8601. */
+  readonly asOf?: number | string;
+  readonly deep?: boolean;
+}
+
+export interface QueryCommandOptions extends AskOptions {
   readonly explain?: boolean;
+  readonly format?: Format;
   readonly json?: boolean;
 }
 
 /** `cairn query TEXT…` */
 export async function query(words: readonly string[], options: QueryCommandOptions): Promise<void> {
   const text = words.join(' ');
-  const reply = await connect(options).post<QueryReply>('/memory/query', {
-    query: text,
-    k: options.k,
-    user_id: options.user,
+  const format = options.json ? 'json' : options.format;
+  const reply = await connect(options).post<QueryReply & { readonly text?: string }>('/memory/query', {
+    ...queryBody(text, options),
     explain: options.explain,
+    format,
   });
-  if (options.json) return print(JSON.stringify(reply, null, 2));
+  if (format === 'json') return print(JSON.stringify(reply, null, 2));
+  if (format !== undefined) return print(reply.text ?? '');
   if (reply.degraded)
     print(yellow('The embedding provider did not answer in time: these hits rest on words alone.'), '');
   print(...(reply.matches.length === 0 ? ['No memory matches.'] : describeHits(reply.matches, text)));
+}
+
+export function queryBody(query: string, options: AskOptions): object {
+  return {
+    query,
+    k: options.k,
+    user_id: options.user,
+    profile: options.profile,
+    min_score: options.minScore,
+    as_of: options.asOf,
+    deep_recall: options.deep,
+  };
 }

@@ -1,5 +1,6 @@
 import { rebuildVectorIndex } from '../../engine/adapters/vec0-index.ts';
 import { requireUnused } from '../../engine/admin/check-database.ts';
+import { rebuildEntities } from '../../engine/admin/rebuild-entities.ts';
 import { rebuildText } from '../../engine/admin/rebuild-text.ts';
 import { openTenant, REBUILDING } from '../../engine/open-tenant.ts';
 import { deleteInfo, putInfo } from '../../engine/store/store-info.ts';
@@ -10,9 +11,9 @@ import { withExclusiveDataFolder } from '../data-folder.ts';
 import { startProgress, type Progress } from '../progress.ts';
 import { counted, print } from '../terminal.ts';
 
-/** `cairn rebuild-index`: words and vector indexes again from the memories and their vectors. */
+/** `cairn rebuild-index`: words, names and vector indexes again from the memories and their vectors. */
 export async function rebuildIndex({ tenant }: { readonly tenant?: string }): Promise<void> {
-  await withExclusiveDataFolder(({ fileOf }) => {
+  await withExclusiveDataFolder(({ config, fileOf }) => {
     const path = fileOf(tenant);
     requireUnused(path);
     const open = openTenant(path, { role: 'worker', identity: null, now: Date.now(), rebuilding: true });
@@ -22,6 +23,14 @@ export async function rebuildIndex({ tenant }: { readonly tenant?: string }): Pr
       const memories = withProgress('Words  ', states.queued + states.ready + states.failed, (progress) =>
         rebuildText(open.store, (done) => progress.update(done, counted(done, 'memory', 'memories'))),
       );
+      // What a language model found was paid for and follows from nothing that is stored.
+      if (config.OM_ENTITY_EXTRACTION === 'patterns') {
+        withProgress('Names  ', memories, (progress) =>
+          rebuildEntities(open.store, config.entityMode, (done) =>
+            progress.update(done, counted(done, 'memory', 'memories')),
+          ),
+        );
+      }
       const vectors = withProgress('Vectors', countVectors(open.store), (progress) => {
         let done = 0;
         const counting = (index: VectorIndex): VectorIndex => ({

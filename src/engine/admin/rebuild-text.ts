@@ -22,7 +22,8 @@ export function rebuildText(store: Store, onProgress: (done: number) => void = (
   }
 }
 
-function seqsAfter(store: Store, after: number): number[] {
+/** The next memories to work on, in order of number. */
+export function seqsAfter(store: Store, after: number): number[] {
   const rows = store.prepare('SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?').all(after, SLICE);
   return (rows as { seq: number }[]).map(({ seq }) => seq);
 }

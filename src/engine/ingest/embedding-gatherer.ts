@@ -1,5 +1,6 @@
 import pLimit from 'p-limit';
 import { assert, EngineError, isEngineError, serialiseError, type ErrorCode } from '../errors.ts';
+import type { CallOutcome, ProviderBudget } from '../control/provider-budget.ts';
 import type { Embedder, EmbedOptions } from '../ports.ts';
 import { estimateTokens } from '../text/tokens.ts';
 
@@ -15,6 +16,8 @@ export interface GathererOptions {
   readonly concurrency: number;
   /** Least gap between the starts of two calls. */
   readonly delayMs: number;
+  /** What all processes share; none for an embedder that computes. */
+  readonly budget?: ProviderBudget | undefined;
   readonly onCall?: ((call: ProviderCall) => void) | undefined;
 }
 
@@ -165,28 +168,35 @@ function createLane(embedder: Embedder, purpose: Purpose, options: GathererOptio
   async function callProvider(entries: readonly Entry[]): Promise<Float32Array[]> {
     const call: Call = { entries, controller: new AbortController() };
     for (const entry of entries) entry.call = call;
+    const tokens = entries.reduce((sum, entry) => sum + entry.tokens, 0);
+    const { budget } = options;
+    const { signal } = call.controller;
+    const permit = await budget?.acquire(tokens, { patient: purpose === 'document', signal });
     const startedAt = performance.now();
-    const report = (outcome: ProviderCall['outcome'], error: string | null) =>
-      options.onCall?.({
-        purpose,
-        texts: entries.length,
-        tokens: entries.reduce((sum, entry) => sum + entry.tokens, 0),
-        ms: performance.now() - startedAt,
-        outcome,
-        error,
-      });
+    const report = (outcome: ProviderCall['outcome'], error: string | null) => {
+      const ms = performance.now() - startedAt;
+      options.onCall?.({ purpose, texts: entries.length, tokens, ms, outcome, error });
+    };
     try {
       const texts = entries.map((entry) => entry.text);
-      const vectors = await embedder.embed(texts, { purpose, signal: call.controller.signal });
+      const vectors = await embedder.embed(texts, { purpose, signal });
       assert(vectors.length === texts.length, 'an embedder returns one vector per text');
       report('ok', null);
+      permit?.end({ kind: 'answered' });
       return vectors;
     } catch (error) {
       const { code, message } = serialiseError(error);
       report(code, message);
+      permit?.end(signal.aborted ? { kind: 'abandoned' } : outcomeOf(error));
       throw error;
     }
   }
+}
+
+/** A refused text is an answer, too. */
+function outcomeOf(error: unknown): CallOutcome {
+  if (isEngineError(error, 'rate_limited')) return { kind: 'limited', retryAfterMs: error.retryAfterMs ?? 1_000 };
+  return { kind: isEngineError(error, 'invalid') ? 'answered' : 'failed' };
 }
 
 function waitFor(entry: Entry): Place {

@@ -1,9 +1,12 @@
 import { decayLambdaOf, initialSalience } from '../dynamics.ts';
-import { assert } from '../errors.ts';
+import type { EntityGraph } from '../entities/extract.ts';
+import { assert, EngineError } from '../errors.ts';
+import { failpoint } from '../failpoint.ts';
 import { classify } from '../sectors/classify.ts';
 import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { eraseCachedEmbeddingsOf, putCachedEmbeddings } from '../store/embeddings.ts';
 import { listWaypointSources } from '../store/edges.ts';
+import { putEntities } from '../store/entities.ts';
 import { advanceJob, finishJob, holdsLease, type Claim } from '../store/jobs.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
@@ -13,6 +16,7 @@ import { windowsOf } from '../text/windows.ts';
 import { SECTORS, type Sector } from '../types.ts';
 import { commitInSlices } from './commit-in-slices.ts';
 import { embedTexts, type EmbeddedTexts } from './embed-texts.ts';
+import { extractEntities } from './extract-entities.ts';
 import { oweStep } from './owe-step.ts';
 import type { StepContext, StepFailure } from './step-context.ts';
 
@@ -31,8 +35,8 @@ export interface EncodeResult {
 }
 
 /**
- * The encode step of a batch: classify, cut into windows, embed, and only then write, in short slices. A claim whose memory is gone
- * or whose lease was lost meanwhile writes nothing.
+ * The encode step of a batch: classify, find names, cut into windows, embed, and only then write, in short slices. A claim whose
+ * memory is gone or whose lease was lost meanwhile writes nothing.
  */
 export async function encodeMemories(
   context: StepContext,
@@ -50,18 +54,27 @@ export async function encodeMemories(
     const row = rows.get(claim.memory);
     return row === undefined ? [] : [draftOf(claim, row)];
   });
-  const embedded = await Promise.allSettled(drafts.map((draft) => embedDraft(context, draft, signal)));
+  await failpoint('before-embed');
+  const [embedded, graphs] = await Promise.all([
+    Promise.allSettled(drafts.map((draft) => embedDraft(context, draft, signal))),
+    extractEntities(context, [...rows.values()], signal),
+  ]);
+  await failpoint('after-embed');
   const encoded: Encoded[] = [];
   const failures: StepFailure[] = [];
   for (const [position, draft] of drafts.entries()) {
     const result = embedded[position] as PromiseSettledResult<EmbeddedTexts | null>;
-    if (result.status === 'fulfilled') {
-      encoded.push({ ...draft, embedded: result.value });
+    const graph = graphs.get(draft.claim.memory);
+    if (graph === undefined) {
+      failures.push({ claimSeq: draft.claim.seq, error: new EngineError('unavailable', 'stopped before it was done') });
+    } else if (result.status === 'fulfilled') {
+      encoded.push({ ...draft, embedded: result.value, graph });
       countCached(context, result.value);
     } else failures.push({ claimSeq: draft.claim.seq, error: result.reason });
   }
   const advanced: Claim[] = [];
   let finished = 0;
+  await failpoint('before-encode-commit');
   await commitInSlices(
     () => context.open().store,
     encoded,
@@ -77,6 +90,7 @@ export async function encodeMemories(
       }
     },
   );
+  await failpoint('after-encode-commit');
   return { advanced, finished, failures };
 }
 
@@ -95,6 +109,7 @@ interface Draft {
 
 interface Encoded extends Draft {
   readonly embedded: EmbeddedTexts | null;
+  readonly graph: EntityGraph;
 }
 
 function draftOf(claim: Claim, row: MemoryRow): Draft {
@@ -136,7 +151,7 @@ async function embedDraft(context: StepContext, draft: Draft, signal?: AbortSign
   return embedTexts({ store, modelNo: space.modelNo, embedder, gatherer }, draft.windows, signal);
 }
 
-function writeEncoded(context: StepContext, store: Store, { claim, userNo, sectors, embedded }: Encoded): void {
+function writeEncoded(context: StepContext, store: Store, { claim, userNo, sectors, embedded, graph }: Encoded): void {
   const now = context.clock.now();
   const seq = claim.memory;
   putSectors(store, {
@@ -146,6 +161,7 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
     salienceGain: initialSalience(null, sectors.additional.length) - initialSalience(null, 0),
     now,
   });
+  putEntities(store, { memory: seq, userNo }, graph);
   if (embedded === null) return;
   const { space, index } = context.open();
   assert(space !== null && index !== null, 'embedded texts have a space to live in');

@@ -1,5 +1,6 @@
 import type { DeleteReceipt, MemoryFilter } from '../types.ts';
-import { countEdgesOf, listWaypointSources } from '../store/edges.ts';
+import { countEdgesOf, listReleased, listWaypointSources, putStatedEdge } from '../store/edges.ts';
+import { eraseEntities } from '../store/entities.ts';
 import { eraseCachedEmbeddingsOf } from '../store/embeddings.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
 import { detachJobs } from '../store/jobs.ts';
@@ -10,6 +11,8 @@ import { deleteText, placeOf, reindexText, successorsOf } from '../store/text.ts
 import { deleteVectors } from '../store/vectors.ts';
 import type { WriteContext } from '../writer/write-context.ts';
 import { oweStep } from './owe-step.ts';
+import { DEFAULT_WEIGHTS } from './relate.ts';
+import { settleStatus } from './settle-status.ts';
 
 /** Set when rows were erased whose words are still in freed pages and in the log; the maintenance cleans both. */
 export const ERASE_PENDING = 'erase_pending';
@@ -49,8 +52,9 @@ export function deleteExpired(context: WriteContext, { limit }: { readonly limit
 
 /**
  * Removes memories with everything made from them: words, vectors in every index, edges, revisions, cached embeddings, stored
- * replies, and their traces in the context of their successors. Jobs in flight lose their lease, so that nothing of theirs is
- * written afterwards. Memories whose waypoint led to one of them are linked anew.
+ * replies, names that no other memory mentions, and their traces in the context of their successors. Jobs in flight lose their lease, so that nothing of theirs is
+ * written afterwards. Memories whose waypoint led to one of them are linked anew, and those that gave way to one of them stand
+ * again, unless what superseded it takes its place.
  */
 export function eraseMemories(context: WriteContext, seqs: readonly number[]): DeleteReceipt {
   const { store, now } = context;
@@ -58,6 +62,7 @@ export function eraseMemories(context: WriteContext, seqs: readonly number[]): D
   const erased = new Set(seqs);
   const needContext = new Set<number>();
   const needLink = new Set<number>();
+  const released = listReleased(store, seqs);
   let receipt = EMPTY_RECEIPT;
   for (const row of readMemoryRows(store, seqs)) {
     for (const successor of successorsOf(store, placeOf(row))) needContext.add(successor);
@@ -71,6 +76,7 @@ export function eraseMemories(context: WriteContext, seqs: readonly number[]): D
       ...eraseVectors(context, row.seq),
     };
     deleteText(store, row.seq);
+    eraseEntities(store, row.seq);
     deleteMemoryRow(store, row.seq);
     receipt = addReceipts(receipt, counts);
   }
@@ -79,6 +85,12 @@ export function eraseMemories(context: WriteContext, seqs: readonly number[]): D
     [...needContext].filter((seq) => !erased.has(seq)),
   );
   for (const seq of needLink) if (!erased.has(seq)) oweStep(context, seq, 'link');
+  for (const { memory, heir } of released) {
+    if (heir !== null) {
+      putStatedEdge(store, { src: heir, dst: memory, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
+    }
+    if (!erased.has(memory)) settleStatus(context, memory);
+  }
   putInfo(store, ERASE_PENDING, String(now));
   return receipt;
 }

@@ -1,4 +1,5 @@
 import { assert } from '../errors.ts';
+import { failpoint } from '../failpoint.ts';
 import type { OpenTenant } from '../open-tenant.ts';
 import { setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
@@ -35,6 +36,7 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   const inOrder = claims.toSorted((a, b) => a.memory - b.memory);
   const found = inOrder.map((claim) => ({ claim, nearest: findNearest(context.open(), claim.memory) }));
   let finished = 0;
+  await failpoint('during-link');
   await commitInSlices(
     () => context.open().store,
     found,

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
 import { decayLambdaOf } from '../dynamics.ts';
+import type { ScheduleName as QueuedSchedule } from '../jobs.ts';
 import type { Metrics } from '../metrics.ts';
 import type { OpenTenant } from '../open-tenant.ts';
 import type { Clock, Logger } from '../ports.ts';
@@ -14,6 +15,7 @@ import { purgeJobs, recoverLeases } from '../store/jobs.ts';
 import { findInfo, putInfo } from '../store/store-info.ts';
 import { mergeText } from '../store/text.ts';
 import { SECTORS } from '../types.ts';
+import { calibrateScores } from './calibrate-scores.ts';
 import { deleteExpired, ERASE_PENDING } from './erase.ts';
 
 export interface MaintenanceContext {
@@ -40,8 +42,14 @@ function schedules(config: Config) {
     prune: { everyMs: 7 * DAY_MS, run: pruneEdges },
     expire: { everyMs: 60_000, run: expireMemories },
     purge: { everyMs: 600_000, run: purgeFinished },
+    optimize: { everyMs: DAY_MS, run: optimizeWords },
+    // Looks whether enough has changed; costs nothing where not.
+    calibrate: { everyMs: 60_000, run: async (context: MaintenanceContext) => void calibrateScores(context) },
   };
 }
+
+/** What has nothing to do in a new file. */
+const WAITS_A_PERIOD: ReadonlySet<string> = new Set(['decay', 'prune', 'optimize']);
 
 export type ScheduleName = keyof ReturnType<typeof schedules>;
 
@@ -54,7 +62,7 @@ export async function runDueSchedules(context: MaintenanceContext): Promise<Sche
     const last = Number(findInfo(store, `last_${name}`) ?? Number.NaN);
     // A clock that was set back must not hold up a schedule until it catches up.
     const due = Number.isNaN(last)
-      ? name !== 'decay' && name !== 'prune'
+      ? !WAITS_A_PERIOD.has(name)
       : now - last >= schedule.everyMs || last > now;
     if (due) {
       await schedule.run(context);
@@ -64,6 +72,37 @@ export async function runDueSchedules(context: MaintenanceContext): Promise<Sche
       context.open().store.write(() => putInfo(context.open().store, `last_${name}`, String(now)));
   }
   return ran;
+}
+
+/**
+ * Runs one schedule because a queue says that its time has come. What another process ran within half its period is passed over, since
+ * a queue that was restored may ask twice.
+ */
+export async function runSchedule(context: MaintenanceContext, name: QueuedSchedule): Promise<void> {
+  if (name === 'reconcile') return recoverJobs(context, { everyOwner: false });
+  if (name === 'checkpoint') return checkpoint(context);
+  const { everyMs, run } = schedules(context.config)[name];
+  const { store } = context.open();
+  const now = context.clock.now();
+  const last = Number(findInfo(store, `last_${name}`) ?? 0);
+  if (now - last < everyMs / 2 && last <= now) return;
+  await run(context);
+  context.open().store.write(() => putInfo(context.open().store, `last_${name}`, String(now)));
+}
+
+/** How often each schedule runs (ms). */
+export function schedulePeriods(config: Config): Readonly<Record<QueuedSchedule, number>> {
+  const periods = Object.entries(schedules(config)).map(([name, { everyMs }]) => [name, everyMs] as const);
+  return { ...Object.fromEntries(periods), reconcile: 15_000, checkpoint: 15_000 } as Record<QueuedSchedule, number>;
+}
+
+/** Merges the segments of the word index, which queries read one by one, in short steps. */
+async function optimizeWords({ open }: MaintenanceContext): Promise<void> {
+  for (let start = true; ; start = false) {
+    const { store } = open();
+    if (!store.write(() => mergeText(store, { start, pages: MERGE_PAGES }))) return;
+    await pause(PAUSE_MS);
+  }
 }
 
 /**

@@ -1,5 +1,6 @@
 import { setSalience, setStatus } from '../store/dynamics.ts';
 import { deleteWaypoint } from '../store/edges.ts';
+import { eraseEntities } from '../store/entities.ts';
 import { EngineError } from '../errors.ts';
 import {
   getMemoryRow,
@@ -9,7 +10,7 @@ import {
   type MemoryColumns,
   type MemoryRow,
 } from '../store/memories.ts';
-import { insertRevision } from '../store/revisions.ts';
+import { insertRevision, replacedFields } from '../store/revisions.ts';
 import { placeOf, reindexText, successorsOf } from '../store/text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { METADATA_BYTES_MOST, type Json, type Memory, type MemoryPatch, type Metadata } from '../types.ts';
@@ -18,8 +19,8 @@ import { eraseVectors } from './erase.ts';
 import { oweStep } from './owe-step.ts';
 
 /**
- * Merges a patch into a memory, keeps what it replaced, bumps the version. A changed text loses its vectors at once and is encoded
- * and linked again; then so are the memories whose waypoint leads here. A patch that changes nothing writes nothing.
+ * Merges a patch into a memory, keeps what it replaced, bumps the version. A changed text loses its vectors and names at once and is
+ * encoded and linked again; then so are the memories whose waypoint leads here. A patch that changes nothing writes nothing.
  */
 export function patchMemory(
   context: WriteContext,
@@ -59,7 +60,9 @@ export function patchMemory(
     eraseVectors(context, before.seq);
     deleteWaypoint(store, before.seq);
   }
-  if (meaningChanged || forcedSector) oweStep(context, before.seq, 'encode');
+  const namesChanged = meaningChanged || columns.entities !== undefined;
+  if (namesChanged) eraseEntities(store, before.seq);
+  if (namesChanged || forcedSector) oweStep(context, before.seq, 'encode');
   return toMemory(readMemoryRows(store, [before.seq])[0] as MemoryRow, now);
 }
 
@@ -124,25 +127,6 @@ export function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
     else merged.set(key, value);
   }
   return Object.fromEntries(merged);
-}
-
-const FIELD_OF_COLUMN: Readonly<Record<string, string>> = {
-  event_time: 'eventTime',
-  valid_from: 'validFrom',
-  valid_to: 'validTo',
-  expires_at: 'expiresAt',
-};
-
-function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: string | undefined): Metadata {
-  const replaced = new Map<string, Json>();
-  for (const column of Object.keys(columns)) {
-    if (column === 'content_hash' || column === 'event_time_given') continue;
-    const value = before[column as keyof MemoryRow];
-    const isJson = column === 'tags' || column === 'files' || column === 'entities' || column === 'metadata';
-    replaced.set(FIELD_OF_COLUMN[column] ?? column, isJson ? (JSON.parse(value as string) as Json) : value);
-  }
-  if (newStatus !== undefined) replaced.set('status', before.status);
-  return Object.fromEntries(replaced);
 }
 
 /** The memory's own words, and its place in the context of those around it, before and after. */

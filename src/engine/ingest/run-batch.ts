@@ -1,9 +1,11 @@
 import { isEngineError, serialiseError } from '../errors.ts';
+import type { QueuedStep } from '../jobs.ts';
 import type { Logger } from '../ports.ts';
 import type { Metrics } from '../metrics.ts';
 import {
   claimJobs,
   claimSuspect,
+  claimThese,
   failJob,
   finishJob,
   hasSuspect,
@@ -65,10 +67,52 @@ export async function runBatch(context: BatchContext, size: number, signal?: Abo
   if (claimed === 0) return { claimed, providerPauseMs: null };
   const encoded = await encodeBatch(batch, { claims: encode, alone, signal });
   const linkPauseMs = await linkBatch(batch, [...link, ...encoded.advanced]);
-  const providerPauseMs =
-    encoded.pauseMs === null && linkPauseMs === null ? null : Math.max(encoded.pauseMs ?? 0, linkPauseMs ?? 0);
+  const providerPauseMs = longerPause(encoded.pauseMs, linkPauseMs);
   if (providerPauseMs === null && encode.length > 0) batch.provider.noteWorked(batch.open().store.path);
   return { claimed, providerPauseMs };
+}
+
+/** Jobs that a queue named. */
+export interface NamedJobs {
+  readonly step: QueuedStep;
+  readonly seqs: readonly number[];
+  /** True for a suspect; the caller runs nothing else meanwhile. */
+  readonly alone: boolean;
+  /** Whether the caller links what it has encoded, which saves three writes a job over handing it back for the link's own queue. */
+  readonly linksAtOnce: boolean;
+}
+
+/** Takes the jobs that a queue named through their step, and on to the link where the caller does that, as far as the ledger owes it. */
+export async function runNamed(context: BatchContext, jobs: NamedJobs, signal?: AbortSignal): Promise<BatchResult> {
+  const batch = watchProvider(context);
+  const { open, owner, config, clock } = batch;
+  const { store } = open();
+  const { step, seqs, alone, linksAtOnce } = jobs;
+  const claims = store.write(() =>
+    claimThese(store, { step, seqs, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
+  );
+  if (claims.length === 0) return { claimed: 0, providerPauseMs: null };
+  if (step === 'link') return { claimed: claims.length, providerPauseMs: await linkBatch(batch, claims) };
+  const encoded = await encodeBatch(batch, { claims, alone, signal });
+  const linkPauseMs = linksAtOnce ? await linkBatch(batch, encoded.advanced) : handOn(batch, encoded.advanced);
+  const providerPauseMs = longerPause(encoded.pauseMs, linkPauseMs);
+  if (providerPauseMs === null) batch.provider.noteWorked(open().store.path);
+  return { claimed: claims.length, providerPauseMs };
+}
+
+function longerPause(one: number | null, other: number | null): number | null {
+  return one === null && other === null ? null : Math.max(one ?? 0, other ?? 0);
+}
+
+/** Lets go of jobs whose next step is another queue's. */
+function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
+  if (claims.length === 0) return null;
+  const { store } = open();
+  const now = clock.now();
+  store.write(() => {
+    for (const claim of claims) releaseJob(store, claim, now, now);
+  });
+  return null;
 }
 
 /** Only what the provider itself returned proves that it works: texts that the cache knows never reach the gatherer. */

@@ -1,6 +1,6 @@
 import type { Config } from '../config.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Clock, Embedder } from '../ports.ts';
+import type { Clock, Embedder, LanguageModel } from '../ports.ts';
 import type { OpenTenant } from '../open-tenant.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
@@ -12,6 +12,8 @@ export interface StepContext {
   readonly clock: Clock;
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
+  /** null where none is configured. */
+  readonly languageModel: LanguageModel | null;
   readonly newId: () => string;
   readonly metrics: Metrics;
 }

@@ -1,7 +1,16 @@
 import type { VectorEncoding, VectorIndex } from '../ports.ts';
+import { inSector } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import { listPassing, rankVectors, rankVectorsOf, type VectorRank, type VectorScan } from '../store/search.ts';
+import {
+  listPassing,
+  listPassingOf,
+  rankVectors,
+  rankVectorsOf,
+  type VectorRank,
+  type VectorScan,
+} from '../store/search.ts';
 import { encodeVector } from '../store/vector-encoding.ts';
+import type { Sector } from '../types.ts';
 import type { QueryPlan } from './plan.ts';
 
 /** A query's vector in the space that it may be compared in. */
@@ -19,18 +28,46 @@ export interface DenseResult {
 
 /**
  * The index is asked for so many more than needed, since it orders by bits and knows no filter but the user. 20 lose nothing of the
- * recall@10 that 90 reach on LoCoMo padded to 20,000, and each further hundred costs sqlite-vec 3 ms.
+ * recall@10 that 90 reach on LoCoMo padded to 20,000. sqlite-vec takes 1 ns for each vector of the file and each memory asked for,
+ * so smaller files are asked for more.
  */
-const SPARE = 20;
+const SPARE_LEAST = 20;
+const SPARE_MOST = 100;
+const SPARE_WORK = 200_000;
 const WIDENED = 8;
 const INDEX_MOST = 4_096;
 const SCAN_MOST = 50_000;
 
-/** Nearest memories of the scope by exact cosine. */
-export function searchVectors(
-  store: Store,
-  { plan, query, index, limit }: { plan: QueryPlan; query: QueryVector; index: VectorIndex | null; limit: number },
-): DenseResult {
+export interface VectorSearch {
+  readonly plan: QueryPlan;
+  readonly query: QueryVector;
+  /** null where there is none; every vector of the scope is then compared. */
+  readonly index: VectorIndex | null;
+  readonly limit: number;
+}
+
+/** Nearest memories of the scope by exact cosine: `limit` of them, or of each sector where the plan goes by sectors. */
+export function searchVectors(store: Store, search: VectorSearch): DenseResult {
+  const { plan } = search;
+  if (plan.denseSectors === null) return searchScope(store, search);
+  const found = plan.denseSectors.map((sector) =>
+    searchScope(store, { ...search, plan: planFor(store, plan, sector) }),
+  );
+  const distinct = new Map(found.flatMap(({ hits }) => hits.map((hit) => [hit.seq, hit])));
+  return {
+    hits: [...distinct.values()].sort((a, b) => b.similarity - a.similarity || a.seq - b.seq),
+    note: plan.denseSectors.map((sector, place) => `${sector}: ${found[place]!.note}`).join('; '),
+  };
+}
+
+function planFor(store: Store, plan: QueryPlan, sector: Sector): QueryPlan {
+  const filter = inSector(plan.filter, sector);
+  const { scope } = plan;
+  if (scope.kind === 'wide') return { ...plan, filter };
+  return { ...plan, filter, scope: { kind: 'narrow', seqs: listPassingOf(store, filter, scope.seqs) } };
+}
+
+function searchScope(store: Store, { plan, query, index, limit }: VectorSearch): DenseResult {
   const scan = scanOf(query, limit);
   if (plan.scope.kind === 'narrow') return { hits: rankVectorsOf(store, scan, plan.scope.seqs), note: 'exact scan' };
   if (index === null) {
@@ -44,9 +81,10 @@ export function searchVectors(
     const found = index.search({ embedding: query.embedding, userNo, purpose: 'rank', k });
     return { exhausted: found.length < k, hits: rankVectors(store, scan, found, plan.filter) };
   };
-  const first = nearest(Math.min(INDEX_MOST, limit + SPARE));
+  const spare = Math.round(Math.min(SPARE_MOST, Math.max(SPARE_LEAST, SPARE_WORK / plan.memories)));
+  const first = nearest(Math.min(INDEX_MOST, limit + spare));
   if (first.exhausted || first.hits.length >= limit) return { hits: first.hits, note: 'index' };
-  const widened = nearest(Math.min(INDEX_MOST, WIDENED * (limit + SPARE)));
+  const widened = nearest(Math.min(INDEX_MOST, WIDENED * (limit + spare)));
   if (widened.exhausted || widened.hits.length >= limit) return { hits: widened.hits, note: 'index, widened' };
   // What the index found stays in, since of a scope above SCAN_MOST only the oldest are listed.
   const seqs = [...listPassing(store, plan.filter, SCAN_MOST), ...widened.hits.map(({ seq }) => seq)];

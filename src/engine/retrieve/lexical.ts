@@ -1,5 +1,7 @@
+import { assert } from '../errors.ts';
 import type { Store } from '../store/open-store.ts';
 import { findText, rankText, type TextColumnWeights, type TextRank } from '../store/search.ts';
+import type { RetrievalOptions } from '../types.ts';
 import type { QueryPlan, Term } from './plan.ts';
 import { termFrequencies } from './term-frequencies.ts';
 
@@ -40,6 +42,10 @@ export const TEXT_WEIGHTS: TextColumnWeights = {
 const FIND_POSTINGS_PER_HIT = 15;
 const FIND_POSTINGS_MOST = 10_000;
 const SCORE_POSTINGS = 20_000;
+/** Above so many candidates one search costs less than two; see `rankFound`. */
+const APART_MOST = 1_000;
+/** More memories than a file will hold; SQLite takes no infinite limit. */
+const UNBOUNDED = 1e12;
 
 /**
  * The budgets are about words, not about the scope: a word that only other users' memories have is rare and takes the place of one
@@ -47,37 +53,35 @@ const SCORE_POSTINGS = 20_000;
  */
 const WIDENINGS = [1, 8, 64, Infinity];
 
-/**
- * BM25 over the scope: any of the terms makes a candidate.
- * @param wanted hits below which the search is widened; @param limit hits at most
- */
+export interface TextSearchOptions {
+  /** Hits below which the search is widened. */
+  readonly wanted: number;
+  readonly limit: number;
+  readonly columnWeights?: RetrievalOptions['columnWeights'];
+}
+
+/** BM25 over the scope: any of the terms makes a candidate. */
 export function searchText(
   store: Store,
   plan: QueryPlan,
-  { wanted, limit }: { readonly wanted: number; readonly limit: number },
+  { wanted, limit, columnWeights }: TextSearchOptions,
 ): LexicalResult {
   const frequencies = termFrequencies(store, plan.terms);
-  const byRarity = plan.terms
-    .map((term, place) => ({ term, frequency: frequencies[place]! }))
-    .filter(({ frequency }) => frequency > 0)
-    .sort((a, b) => a.frequency - b.frequency);
+  const weighed = plan.terms.map((term, place) => ({ term, frequency: frequencies[place]! }));
+  const unknown = weighed.filter(({ frequency }) => frequency === 0);
+  const byRarity = weighed.filter(({ frequency }) => frequency > 0).sort((a, b) => a.frequency - b.frequency);
   if (byRarity.length === 0) return { hits: [], note: 'no term is known' };
 
-  const passes = passesOver(byRarity, findBudget(plan, limit));
-  const enough = plan.scope.kind === 'narrow' ? Math.min(1, plan.scope.seqs.length) : wanted;
-  const together = rankTogether(store, plan, passes[0]!, limit);
-  let used = 0;
-  let rows = together ?? rank(store, plan, passes[0]!, limit);
-  while (rows.length < enough && used < passes.length - 1) rows = rank(store, plan, passes[(used += 1)]!, limit);
-  const { finding, scoring } = passes[used]!;
-  const most = mostBm25(frequencies, plan.memories);
+  const options = { wanted, limit, weights: { ...TEXT_WEIGHTS, ...columnWeights } };
+  const { rows, scoring, note } =
+    plan.scope.kind === 'narrow'
+      ? rankNarrow(store, plan, plan.scope.seqs, byRarity, options)
+      : rankWide(store, plan, plan.scope.dilution, byRarity, options);
+  const most = mostBm25([...scoring, ...unknown], plan.memories);
   const dropped = byRarity.slice(scoring.length).map(({ term }) => term.text);
   return {
     hits: rows.map(({ seq, bm25 }) => ({ seq, bm25, coverage: Math.max(0, bm25) / most })),
-    note:
-      `${plan.scope.kind === 'narrow' ? 'scope' : `${together ? 'the 2 rarest together' : finding.length} of ${scoring.length} terms`} gave the candidates` +
-      (used === 0 ? '' : ', widened') +
-      (dropped.length === 0 ? '' : `; too common to count: ${dropped.join(', ')}`),
+    note: dropped.length === 0 ? note : `${note}; too common to count: ${dropped.join(', ')}`,
   };
 }
 
@@ -86,60 +90,105 @@ interface Weighed {
   readonly frequency: number;
 }
 
-/** Terms that find candidates and terms that score them; the former are the rarest of the latter. */
-interface Pass {
-  readonly finding: readonly Weighed[];
+interface RankOptions {
+  readonly wanted: number;
+  readonly limit: number;
+  readonly weights: TextColumnWeights;
+}
+
+interface Ranking {
+  readonly rows: readonly TextRank[];
   readonly scoring: readonly Weighed[];
+  readonly note: string;
 }
 
-function findBudget({ scope }: QueryPlan, limit: number): number {
-  if (scope.kind === 'narrow') return Infinity;
-  return Math.min(FIND_POSTINGS_MOST, FIND_POSTINGS_PER_HIT * limit * scope.dilution);
+/** All of a small scope is scored, by the rare terms if they are in it, else by all. */
+function rankNarrow(
+  store: Store,
+  { filter }: QueryPlan,
+  among: readonly number[],
+  byRarity: readonly Weighed[],
+  { limit, weights }: RankOptions,
+): Ranking {
+  const rank = (scoring: readonly Weighed[]) =>
+    rankText(store, { match: anyOf(scoring), weights, filter, among, limit });
+  const scoring = rarest(byRarity, SCORE_POSTINGS);
+  const rows = rank(scoring);
+  if (rows.length > 0 || among.length === 0 || scoring.length === byRarity.length)
+    return { rows, scoring, note: 'scope gave the candidates' };
+  return { rows: rank(byRarity), scoring: byRarity, note: 'scope gave the candidates, widened' };
 }
 
-/** One pass for each widening that lets a further term take part; in the last, all find and score. */
-function passesOver(byRarity: readonly Weighed[], budget: number): readonly Pass[] {
-  return WIDENINGS.map((factor) => {
-    const scoring = rarest(byRarity, SCORE_POSTINGS * factor);
-    return { scoring, finding: rarest(scoring, budget * factor) };
-  }).filter(({ finding }, place, all) => finding.length > (all[place - 1]?.finding.length ?? 0));
+/** Reaches further until enough of what is found passes the filter. */
+function rankWide(
+  store: Store,
+  plan: QueryPlan,
+  dilution: number,
+  byRarity: readonly Weighed[],
+  options: RankOptions,
+): Ranking {
+  const budget = Math.min(FIND_POSTINGS_MOST, FIND_POSTINGS_PER_HIT * options.limit * dilution);
+  let ranking: Ranking | undefined;
+  for (const reach of reaches(byRarity, budget, options)) {
+    const found = findText(store, reach.match, reach.most);
+    const isLast = reach.held.length === byRarity.length && found.length < reach.most;
+    if (found.length < reach.enough && !isLast) continue;
+    const rows = rankFound(store, plan, reach, found, options);
+    ranking = { rows, scoring: reach.scoring, note: reach.note };
+    if (rows.length >= reach.enough || isLast) break;
+  }
+  assert(ranking !== undefined, 'the last reach ranks what it finds');
+  return ranking;
+}
+
+/** One way to find candidates. */
+interface Reach {
+  /** What is asked of the index; the newest `most` count. */
+  readonly match: string;
+  readonly most: number;
+  /** Each candidate holds one of these at least. */
+  readonly held: readonly Weighed[];
+  /** The terms that score, `held` first. */
+  readonly scoring: readonly Weighed[];
+  /** Rows that make a further reach needless. */
+  readonly enough: number;
+  readonly note: string;
 }
 
 /**
- * Where even the rarest word is common, it alone would find thousands. The memories that hold the two rarest words come before those
- * that hold one, so if they are enough, only they are scored.
- * @returns undefined where this does not apply or finds too little
+ * The rarest terms find by themselves. Where they find too little, those memories join them that hold the next term together with
+ * another, which come before those that hold only one of the two; where even the rarest term is common, they come first.
  */
-function rankTogether(
-  store: Store,
-  plan: QueryPlan,
-  { finding, scoring }: Pass,
-  limit: number,
-): TextRank[] | undefined {
-  const [rarest, second] = scoring;
-  if (plan.scope.kind === 'narrow' || finding.length > 1 || rarest === undefined || second === undefined)
-    return undefined;
-  if (rarest.frequency <= findBudget(plan, limit)) return undefined;
-  const among = findText(store, `${rarest.term.match} AND ${second.term.match}`);
-  if (among.length < limit) return undefined;
-  const rows = rankText(store, { match: anyOf(scoring), weights: TEXT_WEIGHTS, filter: plan.filter, among, limit });
-  return rows.length < limit ? undefined : rows;
-}
+function* reaches(byRarity: readonly Weighed[], budget: number, { wanted, limit }: RankOptions): Generator<Reach> {
+  let before: Reach | undefined;
+  for (const factor of WIDENINGS) {
+    const scoring = rarest(byRarity, SCORE_POSTINGS * factor);
+    const held = rarest(scoring, budget * factor);
+    const most = Math.min(UNBOUNDED, FIND_POSTINGS_MOST * factor);
+    const reach = (change: Pick<Reach, 'match' | 'held' | 'enough'>, finders: string): Reach => ({
+      ...change,
+      most,
+      scoring,
+      note: `${finders} of ${scoring.length} terms gave the candidates${before === undefined ? '' : ', widened'}`,
+    });
+    const alone = reach({ match: anyOf(held), held, enough: wanted }, `${held.length}`);
+    if (before !== undefined && held.length === before.held.length && held[0]!.frequency <= before.most) continue;
 
-function rank(store: Store, plan: QueryPlan, { finding, scoring }: Pass, limit: number): TextRank[] {
-  return rankText(store, {
-    match: anyOf(scoring),
-    weights: TEXT_WEIGHTS,
-    filter: plan.filter,
-    among: candidates(store, plan, finding, scoring),
-    limit,
-  });
-}
-
-/** undefined where every posting is to be scored anyway. */
-function candidates(store: Store, plan: QueryPlan, finding: readonly Weighed[], scoring: readonly Weighed[]) {
-  if (plan.scope.kind === 'narrow') return plan.scope.seqs;
-  return finding.length === scoring.length ? undefined : findText(store, anyOf(finding));
+    const isTooCommon = held[0]!.frequency > budget * factor;
+    const rare = isTooCommon ? [] : held;
+    const [next, second, ...others] = scoring.slice(rare.length);
+    const nextWith = (partners: readonly Weighed[], finders: string): Reach => {
+      const match = [...rare.map(({ term }) => term.match), `(${next!.term.match} AND (${anyOf(partners)}))`].join(
+        ' OR ',
+      );
+      return reach({ match, held: [...rare, next!], enough: limit }, finders);
+    };
+    const first = rare.length === 0 ? 'the rarest' : `${rare.length} and the next`;
+    const pairs = second === undefined ? [] : [nextWith([second], `${first} with the one after`)];
+    if (others.length > 0) pairs.push(nextWith([second!, ...others], `${first} with any other`));
+    yield* isTooCommon ? [...pairs, alone] : [alone, ...pairs];
+    before = alone;
+  }
 }
 
 /** The rarest terms whose postings fit the budget, at least one. */
@@ -149,14 +198,40 @@ function rarest(byRarity: readonly Weighed[], budget: number): readonly Weighed[
   return beyond === -1 ? byRarity : byRarity.slice(0, beyond);
 }
 
+/**
+ * The found memories by all terms. Asked for `held OR other`, FTS5 hands out every posting of the common words; of `held AND other` it
+ * passes over them inside, at less than half the time. So those that hold a common word are asked for first, then the rest; where
+ * they are many, handing all of them out would cost more than it saves.
+ */
+function rankFound(
+  store: Store,
+  { filter }: QueryPlan,
+  reach: Reach,
+  found: readonly number[],
+  { limit, weights }: RankOptions,
+): TextRank[] {
+  const { held, scoring, most } = reach;
+  const match = anyOf(held);
+  const others = scoring.slice(held.length);
+  const among = reach.match === match && found.length < most ? undefined : found;
+  if (others.length === 0) return rankText(store, { match, weights, filter, among, limit });
+  if (found.length > APART_MOST)
+    return rankText(store, { match: anyOf(scoring), weights, filter, among: found, limit });
+  const both = rankText(store, { match: `(${match}) AND (${anyOf(others)})`, weights, filter, among, limit: -1 });
+  const ranked = new Set(both.map(({ seq }) => seq));
+  const alone = found.filter((seq) => !ranked.has(seq));
+  const rest = alone.length === 0 ? [] : rankText(store, { match, weights, filter, among: alone, limit });
+  return [...both, ...rest].sort((a, b) => b.bm25 - a.bm25 || a.seq - b.seq).slice(0, limit);
+}
+
 function anyOf(terms: readonly Weighed[]): string {
   return terms.map(({ term }) => term.match).join(' OR ');
 }
 
 /** The BM25 of a memory of usual length that has every term once: the sum of the terms' rarities, as FTS5 counts them. */
-function mostBm25(frequencies: readonly number[], memories: number): number {
-  return frequencies.reduce(
-    (sum, frequency) => sum + Math.max(1e-6, Math.log((memories - frequency + 0.5) / (frequency + 0.5))),
+function mostBm25(terms: readonly Weighed[], memories: number): number {
+  return terms.reduce(
+    (sum, { frequency }) => sum + Math.max(1e-6, Math.log((memories - frequency + 0.5) / (frequency + 0.5))),
     0,
   );
 }

@@ -1,44 +1,148 @@
+import { documentsOf, type Origin } from '../store/derivations.ts';
+import type { Store } from '../store/open-store.ts';
 import { estimateTokens } from '../text/tokens.ts';
-import type { Memory } from '../types.ts';
-import type { Scored } from './score.ts';
-
-export interface PackLimits {
-  readonly k: number;
-  readonly minScore: number;
-  /** Estimated tokens of all contents together; undefined for no limit. */
-  readonly tokenBudget: number | undefined;
-}
+import type { Memory, Outcome } from '../types.ts';
+import type { Candidate } from './candidate.ts';
+import type { CompleteQuery } from './options.ts';
+import { costsOf } from './prompt.ts';
 
 export interface Packed {
-  readonly scored: Scored;
+  readonly candidate: Candidate;
   readonly memory: Memory;
 }
 
+export interface Packing {
+  /** Best first, at most `k`. */
+  readonly packed: readonly Packed[];
+  /** Why the others were left out, by number. */
+  readonly cut: ReadonlyMap<number, Outcome>;
+}
+
+/** With more hits than this a caller wants all there is, from one document too. */
+export const DIVERSE_K = 10;
+/** Memories that are read after the first one that does not fit: a text may have 256 KiB, and few are read in vain. */
+const TRIED_FURTHER = 30;
+/** More than natural text has. */
+const CHARACTERS_PER_TOKEN = 6;
+
 /**
- * The best `k` that reach the least score and fit the budget. One that does not fit is skipped, not the end: a shorter one
- * behind it may.
+ * The best `k` that fit the bounds of the query: few of one document, few of a kind, the token budget. One that does not fit is
+ * skipped, not the end: a shorter one behind it may.
  * @param ranked best first
  * @param read memories by number; asked for `k` at a time, so that long texts are read only where they are wanted
  */
 export function pack(
-  ranked: readonly Scored[],
-  { k, minScore, tokenBudget }: PackLimits,
+  store: Store,
+  ranked: readonly Candidate[],
+  query: CompleteQuery,
   read: (seqs: readonly number[]) => ReadonlyMap<number, Memory>,
-): Packed[] {
-  const eligible = ranked.filter(({ score }) => score >= minScore);
+): Packing {
+  const { k } = query;
   const packed: Packed[] = [];
-  let tokensLeft = tokenBudget ?? Infinity;
-  for (let first = 0; first < eligible.length && packed.length < k && tokensLeft > 0; first += k) {
-    const slice = eligible.slice(first, first + k);
-    const memories = read(slice.map(({ row }) => row.seq));
-    for (const scored of slice) {
-      const memory = memories.get(scored.row.seq);
-      if (memory === undefined || packed.length === k) continue;
-      const tokens = tokenBudget === undefined ? 0 : estimateTokens(memory.content);
-      if (tokens > tokensLeft) continue;
-      tokensLeft -= tokens;
-      packed.push({ scored, memory });
+  const cut = new Map<number, Outcome>();
+  const quotas = quotasOf(store, ranked, query);
+  const budget = budgetOf(query);
+  let memories: ReadonlyMap<number, Memory> = new Map();
+  let readUpTo = 0;
+  for (const [place, candidate] of ranked.entries()) {
+    const { seq } = candidate.row;
+    const outcome =
+      packed.length === k ? 'beyond_k' : (quotas.refusal(place) ?? (budget.isSpent() ? 'over_budget' : null));
+    if (outcome !== null) {
+      cut.set(seq, outcome);
+      continue;
+    }
+    if (place >= readUpTo) {
+      readUpTo = Math.min(place + k, ranked.length);
+      const wanted: number[] = [];
+      for (let next = place; next < readUpTo; next += 1) {
+        if (quotas.refusal(next) === null) wanted.push(ranked[next]!.row.seq);
+      }
+      memories = read(wanted);
+    }
+    const memory = memories.get(seq);
+    if (memory === undefined) cut.set(seq, 'filtered');
+    else if (!budget.take(memory)) cut.set(seq, 'over_budget');
+    else {
+      quotas.take(place);
+      packed.push({ candidate, memory });
     }
   }
-  return packed;
+  return { packed, cut };
+}
+
+interface Quotas {
+  /** null while there is room for the candidate at this place. */
+  refusal(place: number): 'document_limit' | 'kind_limit' | null;
+  take(place: number): void;
+}
+
+/** A statement for so many; most queries need no more, and each memory costs 2 microseconds. */
+const ORIGINS_AT_ONCE = 40;
+
+/** How many hits there may still be of each document and of each kind. */
+function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, topK }: CompleteQuery): Quotas {
+  const perRoot = k <= DIVERSE_K && perDocument > 0 ? perDocument : Infinity;
+  if (perRoot === Infinity && topK === undefined) return { refusal: () => null, take: () => {} };
+  const origins = new Map<number, Origin>();
+  let learnt = 0;
+  const originOf = (place: number) => {
+    while (place >= learnt) {
+      const next = ranked.slice(learnt, (learnt += ORIGINS_AT_ONCE)).map(({ row }) => row.seq);
+      for (const [seq, origin] of documentsOf(store, next)) origins.set(seq, origin);
+    }
+    const { seq } = ranked[place]!.row;
+    return origins.get(seq) ?? { root: seq, isSource: false };
+  };
+  const ofRoot = new Map<number, number>();
+  const left = { knowledge: topK?.knowledge ?? Infinity, episodes: topK?.episodes ?? Infinity, other: Infinity };
+  return {
+    refusal(place) {
+      const origin = originOf(place);
+      if (left[kindOf(ranked[place]!, origin)] <= 0) return 'kind_limit';
+      return (ofRoot.get(origin.root) ?? 0) >= perRoot ? 'document_limit' : null;
+    },
+    take(place) {
+      const origin = originOf(place);
+      left[kindOf(ranked[place]!, origin)] -= 1;
+      ofRoot.set(origin.root, (ofRoot.get(origin.root) ?? 0) + 1);
+    },
+  };
+}
+
+/** Knowledge is derived from something, an episode is what others are derived from; what is both counts as knowledge. */
+function kindOf({ row }: Candidate, { root, isSource }: Origin): 'knowledge' | 'episodes' | 'other' {
+  if (root !== row.seq) return 'knowledge';
+  return isSource ? 'episodes' : 'other';
+}
+
+interface Budget {
+  /** @returns false, and takes nothing, where it does not fit */
+  take(memory: Memory): boolean;
+  isSpent(): boolean;
+}
+
+function budgetOf({ tokenBudget, format }: CompleteQuery): Budget {
+  if (tokenBudget === undefined) return { take: () => true, isSpent: () => false };
+  const costs = costsOf(format ?? 'json');
+  let left = tokenBudget - costs.fixed;
+  let triesLeft = TRIED_FURTHER;
+  return {
+    take(memory) {
+      const cost = isClearlyOver(memory.content, left) ? Infinity : costs.of(memory);
+      if (cost > left) {
+        triesLeft -= 1;
+        return false;
+      }
+      left -= cost;
+      return true;
+    },
+    isSpent: () => left <= 0 || triesLeft <= 0,
+  };
+}
+
+/** Looks at no more of a long text than tells that it cannot fit: an estimate only grows with the text. */
+function isClearlyOver(content: string, tokens: number): boolean {
+  const enough = Math.ceil(CHARACTERS_PER_TOKEN * (tokens + 1));
+  return content.length > enough && estimateTokens(content.slice(0, enough)) > tokens;
 }

@@ -1,22 +1,28 @@
-import type { Clock, Embedder, VectorIndex } from '../ports.ts';
+import { EngineError } from '../errors.ts';
+import type { Clock, Embedder, LanguageModel, Logger, VectorIndex } from '../ports.ts';
 import type { Store } from '../store/open-store.ts';
-import { matchingText, readRankingRows, type VectorRank } from '../store/search.ts';
-import type { CompositeWeights, Hit, HitExplanation, Memory, MemoryQuery, QueryResult, StageTrace } from '../types.ts';
+import { readMemoriesAsOf, readStatusesAsOf } from '../store/revisions.ts';
+import { readRankingRows, type RankingRow } from '../store/search.ts';
+import type { Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
+import { calibrate, confidenceOf, readCalibrations } from './calibrate.ts';
+import { byNumber, byRawScore, type Arrival, type Candidate, type Findings } from './candidate.ts';
 import { type DenseResult, type QueryVector, searchVectors, similaritiesOf } from './dense.ts';
-import { type Arrival, expand } from './expand.ts';
+import { augment, coverageByRelation } from './entity-graph.ts';
+import { evidenceOf } from './evidence.ts';
+import { expand } from './expand.ts';
+import { applyFloors, type Floored } from './floor.ts';
 import { type Fused, fuseByRank } from './fuse.ts';
-import { type LexicalHit, type LexicalResult, searchText } from './lexical.ts';
-import { pack, type Packed } from './pack.ts';
+import { type LexicalResult, searchText } from './lexical.ts';
+import { type Lists, mergeLists, planForRoom } from './make-room.ts';
+import { completeQuery, type CompleteQuery } from './options.ts';
+import { pack, type Packing } from './pack.ts';
 import { describePlan, planQuery, type QueryPlan } from './plan.ts';
-import {
-  byScore,
-  COMPOSITE_WEIGHTS,
-  confidenceOf,
-  featuresOf,
-  relevance,
-  scoreComposite,
-  type Scored,
-} from './score.ts';
+import { present } from './present.ts';
+import { applySessionPrior } from './prior.ts';
+import { ASKED_MOST, rerankByModel } from './rerank-by-model.ts';
+import { rerank } from './rerank.ts';
+import { resolve } from './resolve.ts';
+import { relevance, scoreCandidate, type Scoring, weightsOf } from './score.ts';
 
 /** What retrieval needs of a tenant. */
 export interface RetrieveContext {
@@ -29,7 +35,12 @@ export interface RetrieveContext {
   readonly index: VectorIndex | null;
   /** Cached and limited in time; null when the provider failed. */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
+  /** Limited in time; null where none is configured. */
+  readonly languageModel: LanguageModel | null;
+  readonly logger: Logger;
   readonly clock: Clock;
+  /** The tenant's own options and the settings', the former first. */
+  readonly defaults: readonly RetrievalOptions[];
   newId(): string;
   readMemories(store: Store, seqs: readonly number[], now: number): ReadonlyMap<number, Memory>;
 }
@@ -40,9 +51,32 @@ const DENSE_LEAST = 20;
 /** Where nothing says how vectors weigh against words, there are none. */
 const WORDS_ONLY = 0;
 
+/** Everything that a query found on its way: what the hits are made of, and what explains them. */
+export interface Recall {
+  readonly query: CompleteQuery;
+  readonly plan: QueryPlan;
+  readonly vector: QueryVector | null;
+  readonly lexical: LexicalResult;
+  readonly dense: DenseResult;
+  readonly fused: readonly Fused[];
+  readonly arrivals: ReadonlyMap<number, Arrival>;
+  readonly scoring: Scoring;
+  /** All that were scored, best first, with their calibrated scores. */
+  readonly candidates: readonly Candidate[];
+  /** Superseded memories that gave their place to the live end of their chain, by number. */
+  readonly replaced: ReadonlyMap<number, number | null>;
+  readonly confidence: number;
+  readonly floored: Floored;
+  readonly packing: Packing;
+  readonly degraded: boolean;
+  readonly now: number;
+  readonly trace: readonly StageTrace[];
+}
+
 /**
- * Answers a query: plan, search by words and by vectors, fuse the two by rank, follow links, score, pack. Only the query's vector is
- * awaited; the rest runs on one snapshot without a break, so that the same data at the same `now` gives the same answer.
+ * Answers a query: plan, search by words and by vectors, fuse the two by rank, follow links, score, resolve, rerank, floor, pack. Only
+ * the query's vector is awaited, and a language model where one reranks; the rest runs on one snapshot without a break, so that the
+ * same data at the same `now` gives the same answer.
  * @returns at most `k` hits by falling score; `degraded` when vectors were due and the provider failed
  * @throws EngineError `invalid` for a filter that means nothing; whatever `signal` was aborted with
  */
@@ -51,196 +85,269 @@ export async function retrieve(
   query: MemoryQuery,
   signal?: AbortSignal,
 ): Promise<QueryResult> {
-  signal?.throwIfAborted();
-  const { embedder, modelNo } = context;
-  const trace = new Trace();
-  const vectorWeight = embedder === null ? WORDS_ONLY : (query.vectorWeight ?? embedder.vectorWeight);
-  let vector: QueryVector | null = null;
-  let degraded = false;
-  if (embedder !== null && modelNo !== null && vectorWeight > 0) {
-    const embedding = await trace.awaited('embed', () => context.embedQuery(query.query, signal));
-    signal?.throwIfAborted();
-    if (embedding === null) degraded = true;
-    else vector = { embedding, modelNo, encoding: embedder.encoding };
-  }
-  // Asked for only now: what was open before the wait may have been closed meanwhile.
-  const hits = context.store.read(() =>
-    answer({
-      context,
-      query,
-      vector,
-      vectorWeight: vector === null ? WORDS_ONLY : vectorWeight,
-      trace,
-      now: context.clock.now(),
-    }),
-  );
-  return { hits, degraded, recallId: context.newId(), ...(query.explain ? { trace: trace.stages } : {}) };
+  const recall = await recallMemories(context, query, signal);
+  const { store } = context;
+  const read = readerOf(context, query, recall.now);
+  return store.read(() => ({
+    ...present(store, recall, read),
+    degraded: recall.degraded,
+    recallId: context.newId(),
+    ...(query.explain ? { trace: recall.trace } : {}),
+  }));
 }
 
-interface Answering {
+/** Runs the stages. */
+export async function recallMemories(
+  context: RetrieveContext,
+  request: MemoryQuery,
+  signal?: AbortSignal,
+): Promise<Recall> {
+  signal?.throwIfAborted();
+  const query = completeQuery(request, context.defaults);
+  const { languageModel } = context;
+  // Only the caller can be told. Where a tenant's default asks for a model that is gone, the built-in reranker steps in.
+  if (request.rerank === 'llm' && languageModel === null) {
+    throw new EngineError(
+      'invalid',
+      'rerank: llm needs a language model, and OM_LLM_MODEL names none; allowed: none, builtin',
+    );
+  }
+  const trace = new Trace();
+  const { vector, vectorWeight, degraded } = await embedTheQuery(context, query, trace, signal);
+  const now = context.clock.now();
+  const finding = { context, query, vector, vectorWeight, trace, now };
+  if (query.rerank !== 'llm' || languageModel === null) {
+    // Asked for only now: what was open before the wait may have been closed meanwhile.
+    return context.store.read(() => {
+      const ranked = rankCandidates(finding);
+      return finish(finding, ranked, ranked.candidates, degraded);
+    });
+  }
+  const { ranked, texts } = context.store.read(() => {
+    const found = rankCandidates(finding);
+    const first = found.candidates.slice(0, ASKED_MOST).map(({ row }) => row.seq);
+    const memories = readerOf(context, query, now)(first);
+    return { ranked: found, texts: new Map([...memories].map(([seq, { content }]) => [seq, content])) };
+  });
+  const reordered = await trace.awaited('rerank by model', texts.size, () =>
+    rerankByModel(ranked.candidates, {
+      model: languageModel,
+      query: query.query,
+      texts,
+      logger: context.logger,
+      signal,
+    }),
+  );
+  signal?.throwIfAborted();
+  return context.store.read(() => finish(finding, ranked, reordered ?? ranked.candidates, degraded));
+}
+
+/** Reads memories as they are, or as they were at the moment that the query looks back to. */
+function readerOf(
+  context: RetrieveContext,
+  { asOf }: MemoryQuery,
+  now: number,
+): (seqs: readonly number[]) => ReadonlyMap<number, Memory> {
+  const at = asOf?.recorded ?? asOf?.valid;
+  return at === undefined
+    ? (seqs) => context.readMemories(context.store, seqs, now)
+    : (seqs) => readMemoriesAsOf(context.store, seqs, { at, now });
+}
+
+async function embedTheQuery(
+  context: RetrieveContext,
+  query: CompleteQuery,
+  trace: Trace,
+  signal: AbortSignal | undefined,
+): Promise<{ vector: QueryVector | null; vectorWeight: number; degraded: boolean }> {
+  const { embedder, modelNo } = context;
+  const vectorWeight = embedder === null ? WORDS_ONLY : (query.vectorWeight ?? embedder.vectorWeight);
+  if (embedder === null || modelNo === null || vectorWeight === 0)
+    return { vector: null, vectorWeight: WORDS_ONLY, degraded: false };
+  const embedding = await trace.awaited('embed', 1, () => context.embedQuery(query.query, signal));
+  signal?.throwIfAborted();
+  if (embedding === null) return { vector: null, vectorWeight: WORDS_ONLY, degraded: true };
+  return { vector: { embedding, modelNo, encoding: embedder.encoding }, vectorWeight, degraded: false };
+}
+
+interface Finding {
   readonly context: RetrieveContext;
-  readonly query: MemoryQuery;
+  readonly query: CompleteQuery;
   readonly vector: QueryVector | null;
   readonly vectorWeight: number;
   readonly trace: Trace;
   readonly now: number;
 }
 
-/** What the stages found, by the number of the memory. */
-interface Found {
-  readonly plan: QueryPlan;
-  readonly lexical: ReadonlyMap<number, Ranked<LexicalHit>>;
-  readonly dense: ReadonlyMap<number, Ranked<VectorRank>>;
-  readonly fused: ReadonlyMap<number, Ranked<Fused>>;
-  readonly arrivals: ReadonlyMap<number, Arrival>;
-  readonly weights: CompositeWeights;
-}
+type RankedCandidates = Pick<
+  Recall,
+  'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals' | 'scoring' | 'candidates' | 'replaced' | 'confidence'
+>;
 
-function answer({ context, query, vector, vectorWeight, trace, now }: Answering): Hit[] {
+/** From the query to candidates in their order. */
+function rankCandidates(finding: Finding): RankedCandidates {
+  const { context, query, vector, vectorWeight, trace, now } = finding;
   const { store } = context;
   const plan = trace.run('plan', 0, () => {
-    const planned = planQuery(store, query, now);
-    return { value: planned, out: planned.terms.length, note: describePlan(planned) };
+    const value = planQuery(store, query, now);
+    return { value, out: value.terms.length, note: describePlan(value) };
   });
-  const lexical = trace.run('lexical', plan.terms.length, () => {
-    const result: LexicalResult =
-      vectorWeight < 1
-        ? searchText(store, plan, { wanted: query.k, limit: LEXICAL_SPARE + query.k })
-        : { hits: [], note: 'off' };
-    return { value: result.hits, out: result.hits.length, note: result.note };
-  });
-  const dense = trace.run('dense', vector === null ? 0 : 1, () => {
-    const result: DenseResult =
-      vector === null
-        ? { hits: [], note: 'off' }
-        : searchVectors(store, { plan, query: vector, index: context.index, limit: Math.max(DENSE_LEAST, query.k) });
-    return { value: result.hits, out: result.hits.length, note: result.note };
-  });
-  const fused = trace.run('fuse', lexical.length + dense.length, () => {
-    const lists = [
-      { seqs: lexical.map(({ seq }) => seq), weight: 1 - vectorWeight },
-      { seqs: dense.map(({ seq }) => seq), weight: vectorWeight },
-    ];
-    const value = fuseByRank(lists);
+  const found = searchLists(finding, plan);
+  const planOfRoom = planForRoom(store, plan, found);
+  const { lexical, dense } =
+    planOfRoom === undefined ? found : mergeLists(found, searchLists(finding, planOfRoom, ', live'));
+  const fused = trace.run('fuse', lexical.hits.length + dense.hits.length, () => {
+    const value = fuseByRank([
+      { seqs: lexical.hits.map(({ seq }) => seq), weight: 1 - vectorWeight },
+      { seqs: dense.hits.map(({ seq }) => seq), weight: vectorWeight },
+    ]);
     return { value, out: value.length, note: `vector weight ${vectorWeight}` };
   });
   const arrivals = trace.run('expand', fused.length, () => {
     const best = fused[0]?.score ?? 1;
     const activated = fused.map(({ seq, score }) => ({ seq, activation: score / best }));
-    const value = (query.maxHops ?? 1) > 0 ? expand(store, activated, plan.filter) : new Map<number, Arrival>();
+    const { maxHops, decayPerHop } = query;
+    const value = expand(store, activated, { filter: plan.filter, maxHops, decayPerHop });
     return { value, out: value.size };
   });
-  const found: Found = {
-    plan,
-    lexical: byNumber(lexical),
-    dense: byNumber(dense),
-    fused: byNumber(fused),
-    arrivals,
-    weights: { ...COMPOSITE_WEIGHTS, ...withoutUndefined(query.weights) },
-  };
-  const scored = trace.run('score', fused.length, () => {
-    const value = scoreAll(store, found, { vector, vectorWeight, now });
-    return { value, out: value.length };
+  if (query.entityGraph) {
+    trace.run('entities', plan.terms.length, () => {
+      const related = augment(store, query.query, {
+        filter: plan.filter,
+        userIds: query.filter.userIds,
+        decayPerHop: query.decayPerHop,
+      });
+      for (const arrival of related) {
+        if (arrival.activation > (arrivals.get(arrival.seq)?.activation ?? 0)) arrivals.set(arrival.seq, arrival);
+      }
+      return { value: related, out: related.length };
+    });
+  }
+  const { scored, scoring } = trace.run('score', fused.length + arrivals.size, () => {
+    const value = scoreAll({ context, query, vector, vectorWeight, trace, now }, { lexical, dense, fused, arrivals });
+    return { value, out: value.scored.length };
   });
-  const packed = trace.run('pack', scored.length, () => {
-    const limits = { k: query.k, minScore: query.minScore ?? 0, tokenBudget: query.tokenBudget };
-    const value = pack(scored, limits, (seqs) => context.readMemories(store, seqs, now));
-    return { value, out: value.length };
+  const { resolved, replaced } = trace.run('resolve', scored.length, () => {
+    const value = resolve(store, scored, {
+      filter: plan.liveFilter,
+      keepSuperseded: plan.liveFilter === plan.filter,
+      recordedBy: query.asOf?.recorded,
+      score: (row, findings) => scoreCandidate(row, findings, scoring),
+    });
+    return { value, out: value.resolved.length };
   });
-  return toHits(store, found, packed, query.explain ?? false);
+  const reranked = trace.run('rerank', resolved.length, () => {
+    const inOrder = query.rerank === 'none' ? resolved : rerank(store, resolved, query.query);
+    const value = applySessionPrior(inOrder, query.sessionPrior);
+    return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
+  });
+  const { candidates, confidence } = trace.run('calibrate', reranked.length, () => {
+    const calibrations = readCalibrations(store, vector?.modelNo ?? null);
+    const { cosineBase } = calibrations.vectors;
+    const sure = confidenceOf(evidenceOf(store, reranked, { query: query.query, cosineBase }), calibrations);
+    const value = calibrate(reranked, { confidence: sure, memories: plan.memories, scoring });
+    const note = `confidence ${sure.toFixed(3)}`;
+    return { value: { candidates: value, confidence: sure }, out: value.length, note };
+  });
+  return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence };
+}
+
+/** @param among is added to the stages' names */
+function searchLists({ context, query, vector, vectorWeight, trace }: Finding, plan: QueryPlan, among = ''): Lists {
+  const { store } = context;
+  const lexical = trace.run(`lexical${among}`, plan.terms.length, () => {
+    const limit = query.kSparse ?? LEXICAL_SPARE + query.k;
+    const value: LexicalResult =
+      vectorWeight < 1
+        ? searchText(store, plan, { wanted: Math.min(limit, query.k), limit, columnWeights: query.columnWeights })
+        : { hits: [], note: 'off' };
+    return { value, out: value.hits.length, note: value.note };
+  });
+  const dense = trace.run(`dense${among}`, vector === null ? 0 : 1, () => {
+    const limit = query.kDense ?? Math.max(DENSE_LEAST, query.k);
+    const value: DenseResult =
+      vector === null
+        ? { hits: [], note: 'off' }
+        : searchVectors(store, { plan, query: vector, index: context.index, limit });
+    return { value, out: value.hits.length, note: value.note };
+  });
+  return { lexical, dense };
 }
 
 function scoreAll(
-  store: Store,
-  { lexical, dense, fused, arrivals, weights }: Found,
-  { vector, vectorWeight, now }: { vector: QueryVector | null; vectorWeight: number; now: number },
-): Scored[] {
-  const seqs = [...new Set([...fused.keys(), ...arrivals.keys()])];
-  const unmeasured = seqs.filter((seq) => !dense.has(seq));
-  const cosines = new Map(
-    [...dense.values()]
-      .map(({ item }) => item)
-      .concat(vector === null ? [] : similaritiesOf(store, vector, unmeasured))
-      .map(({ seq, similarity }) => [seq, similarity]),
+  { context, query, vector, vectorWeight, now }: Finding,
+  { lexical, dense, fused, arrivals }: Pick<Recall, 'lexical' | 'dense' | 'fused' | 'arrivals'>,
+): { scored: Candidate[]; scoring: Scoring } {
+  const { store } = context;
+  const [words, near, both] = [byNumber(lexical.hits), byNumber(dense.hits), byNumber(fused)];
+  const seqs = [...new Set([...both.keys(), ...arrivals.keys()])];
+  const unmeasured =
+    vector === null
+      ? []
+      : similaritiesOf(
+          store,
+          vector,
+          seqs.filter((seq) => !near.has(seq)),
+        );
+  const cosines = new Map([...dense.hits, ...unmeasured].map(({ seq, similarity }) => [seq, similarity]));
+  const bestCoverage = Math.max(0, ...lexical.hits.map(({ coverage }) => coverage));
+  const findings = new Map(
+    seqs.map((seq): [number, Findings] => [
+      seq,
+      {
+        lexical: words.get(seq) ?? null,
+        dense: near.get(seq) ?? null,
+        fused: both.get(seq) ?? null,
+        arrival: arrivals.get(seq) ?? null,
+        fit: {
+          coverage: Math.max(words.get(seq)?.item.coverage ?? 0, coverageByRelation(arrivals.get(seq), bestCoverage)),
+          cosine: cosines.get(seq) ?? null,
+        },
+      },
+    ]),
   );
-  const fits = new Map(
-    seqs.map((seq) => [seq, { coverage: lexical.get(seq)?.item.coverage ?? 0, cosine: cosines.get(seq) ?? null }]),
-  );
-  const relevances = new Map([...fits].map(([seq, fit]) => [seq, relevance(fit, vectorWeight)]));
-  const best = Math.max(...relevances.values(), Number.MIN_VALUE);
-  const confidence = confidenceOf(fits.values());
-  return readRankingRows(store, seqs)
-    .map((row) => {
-      const similarity = relevances.get(row.seq)! / best;
-      const waypoint = arrivals.get(row.seq)?.activation ?? 0;
-      return scoreComposite(row, featuresOf(row, { similarity, waypoint, now }), { weights, confidence });
-    })
-    .sort(byScore);
+  const fits = [...findings.values()].map(({ fit }) => fit);
+  const scoring: Scoring = {
+    profile: query.profile,
+    weights: weightsOf(query.profile, query.weights),
+    vectorWeight,
+    bestRelevance: Math.max(Number.MIN_VALUE, ...fits.map((fit) => relevance(fit, vectorWeight))),
+    bestFused: fused[0]?.score ?? 1,
+    now,
+  };
+  const scored = readRowsOfThen(store, seqs, query)
+    .map((row) => scoreCandidate(row, findings.get(row.seq)!, scoring))
+    .sort(byRawScore);
+  return { scored, scoring };
 }
 
-function toHits(store: Store, found: Found, packed: readonly Packed[], explain: boolean): Hit[] {
-  const origins = packed.flatMap(({ scored }) => found.arrivals.get(scored.row.seq)?.from ?? []);
-  const ids = new Map(readRankingRows(store, [...new Set(origins)]).map(({ seq, id }) => [seq, id]));
-  const terms = explain
-    ? matchedTerms(
-        store,
-        found.plan,
-        packed.map(({ scored }) => scored.row.seq),
-      )
-    : new Map<number, string[]>();
-  return packed.map(({ scored, memory }) => {
-    const { seq } = scored.row;
-    const arrival = found.arrivals.get(seq);
-    const path = arrival === undefined || found.fused.has(seq) ? [memory.id] : [ids.get(arrival.from)!, memory.id];
-    const hit = { memory, score: scored.score, rawScore: scored.rawScore, path };
-    return explain ? { ...hit, explain: explainHit(found, scored, { ids, terms: terms.get(seq) ?? [] }) } : hit;
+/** Looking back, a status counts as it was recorded then. What was superseded and still passes had not given way yet. */
+function readRowsOfThen(store: Store, seqs: readonly number[], { asOf }: CompleteQuery): RankingRow[] {
+  const rows = readRankingRows(store, seqs);
+  if (asOf === undefined) return rows;
+  const then = asOf.recorded === undefined ? undefined : readStatusesAsOf(store, seqs, asOf.recorded);
+  return rows.map((row) => {
+    const status = then?.get(row.seq) ?? row.status;
+    return { ...row, status: status === 'superseded' ? 'active' : status };
   });
 }
 
-function explainHit(
-  { lexical, dense, fused, arrivals, weights }: Found,
-  { row: { seq }, features, confidence }: Scored,
-  { ids, terms }: { ids: ReadonlyMap<number, string>; terms: readonly string[] },
-): HitExplanation {
-  const word = lexical.get(seq);
-  const near = dense.get(seq);
-  const both = fused.get(seq);
-  const arrival = arrivals.get(seq);
-  return {
-    lexical: word === undefined ? null : { rank: word.rank, bm25: word.item.bm25 },
-    dense: near === undefined ? null : { rank: near.rank, similarity: near.item.similarity, window: near.item.window },
-    fused: both === undefined ? null : { rank: both.rank, score: both.item.score },
-    waypoint:
-      arrival === undefined
-        ? null
-        : { from: ids.get(arrival.from)!, weight: arrival.weight, activation: arrival.activation },
-    features,
-    weights,
-    confidence,
-    terms,
-  };
-}
-
-/** The terms of the query that each memory holds, its context included, in the order of the query. */
-function matchedTerms(store: Store, { terms }: QueryPlan, seqs: readonly number[]): Map<number, string[]> {
-  const matched = new Map<number, string[]>(seqs.map((seq) => [seq, []]));
-  for (const { text, match } of terms) {
-    for (const seq of matchingText(store, match, seqs)) matched.get(seq)!.push(text);
-  }
-  return matched;
-}
-
-interface Ranked<T> {
-  readonly rank: number;
-  readonly item: T;
-}
-
-function byNumber<T extends { readonly seq: number }>(list: readonly T[]): Map<number, Ranked<T>> {
-  return new Map(list.map((item, place) => [item.seq, { rank: place + 1, item }]));
-}
-
-function withoutUndefined(weights: Partial<CompositeWeights> = {}): Partial<CompositeWeights> {
-  return Object.fromEntries(Object.entries(weights).filter(([, weight]) => weight !== undefined));
+function finish(
+  { context, query, vector, trace, now }: Finding,
+  ranked: RankedCandidates,
+  candidates: readonly Candidate[],
+  degraded: boolean,
+): Recall {
+  const { store } = context;
+  const floored = trace.run('floor', candidates.length, () => {
+    const value = applyFloors(candidates, { minScore: query.minScore, relativeFloor: query.relativeFloor });
+    return { value, out: value.kept.length };
+  });
+  const packing = trace.run('pack', floored.kept.length, () => {
+    const value = pack(store, floored.kept, query, readerOf(context, query, now));
+    return { value, out: value.packed.length };
+  });
+  return { ...ranked, candidates, query, vector, floored, packing, degraded, now, trace: trace.stages };
 }
 
 interface StageOutcome<T> {
@@ -266,11 +373,12 @@ class Trace {
     return value;
   }
 
-  async awaited<T>(stage: string, work: () => Promise<T | null>): Promise<T | null> {
+  async awaited<T>(stage: string, entering: number, work: () => Promise<T | null>): Promise<T | null> {
     const start = performance.now();
     const value = await work();
-    const note = value === null ? { note: 'the provider failed; words only' } : {};
-    this.stages.push({ stage, ms: performance.now() - start, in: 1, out: value === null ? 0 : 1, ...note });
+    const note = value === null ? { note: 'the provider failed; went on without it' } : {};
+    const ms = performance.now() - start;
+    this.stages.push({ stage, ms, in: entering, out: value === null ? 0 : entering, ...note });
     return value;
   }
 }

@@ -2,8 +2,11 @@ import type { Store } from '../store/open-store.ts';
 import { countMemories, countText, snapshotVersion } from '../store/search.ts';
 import type { Term } from './plan.ts';
 
-/** Words more frequent than this count as being exactly so frequent: they are beyond every budget anyway. */
-export const FREQUENCY_COUNTED = 100_000;
+/**
+ * Words more frequent than this count as being exactly so frequent, since counting walks their postings and alone they are beyond
+ * what a query scores.
+ */
+export const FREQUENCY_COUNTED = 20_000;
 const TERMS_KEPT = 10_000;
 
 interface Known {

@@ -65,16 +65,162 @@ export function countEdgesOf(store: Store, memory: number): number {
   ).n;
 }
 
-/** Strongest first, ties by id. */
+/** A link by its ends and type, of which there is at most one. */
+export interface EdgeKey {
+  readonly src: number;
+  readonly dst: number;
+  readonly type: EdgeType;
+}
+
+export interface Edge extends EdgeKey {
+  readonly similarity: number | null;
+  readonly weight: number;
+  readonly automatic: boolean;
+  /** Of a contradiction: which of the two was said to be right; null while that is open, and for every other type. */
+  readonly winner: number | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | undefined {
+  const row = store
+    .prepare(
+      `SELECT src, dst, type, similarity, weight, automatic, winner, created_at AS createdAt, updated_at AS updatedAt
+       FROM edges WHERE src = ? AND dst = ? AND type = ?`,
+    )
+    .get(src, dst, type) as (Omit<Edge, 'automatic'> & { automatic: number }) | undefined;
+  return row && { ...row, automatic: row.automatic === 1 };
+}
+
+/** Writes what someone stated: a link that is there already takes the weight, and is automatic no more. */
+export function putStatedEdge(store: Store, { src, dst, type }: EdgeKey, weight: number, now: number): void {
+  store
+    .prepare(
+      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at)
+       VALUES (?, ?, ?, NULL, ?, 0, ?, ?)
+       ON CONFLICT (src, dst, type) DO UPDATE SET weight = excluded.weight, automatic = 0,
+         updated_at = max(updated_at, excluded.updated_at)`,
+    )
+    .run(src, dst, type, weight, now, now);
+}
+
+export function putWinner(store: Store, { src, dst }: EdgeKey, winner: number, now: number): void {
+  store
+    .prepare(
+      `UPDATE edges SET winner = ?, updated_at = max(updated_at, ?) WHERE src = ? AND dst = ? AND type = 'contradicts'`,
+    )
+    .run(winner, now, src, dst);
+}
+
+export function deleteEdge(store: Store, { src, dst, type }: EdgeKey): void {
+  store.prepare('DELETE FROM edges WHERE src = ? AND dst = ? AND type = ?').run(src, dst, type);
+}
+
+/** What directly superseded a memory, the latest first. */
+export function listSuccessors(store: Store, old: number): number[] {
+  const rows = store
+    .prepare(`SELECT src FROM edges WHERE dst = ? AND type = 'supersedes' ORDER BY src DESC`)
+    .all(old) as { src: number }[];
+  return rows.map((row) => row.src);
+}
+
+export interface Supersession {
+  readonly older: number;
+  readonly newer: number;
+}
+
+/** Links that a walk along chains of supersessions reads at most, all chains of a query together. */
+export const CHAIN_LINKS_MOST = 1_000;
+
+/**
+ * Every supersession on the way from these memories to the live ends of their chains, the nearest first. Chains that meet are
+ * read once from there on, and so a circle ends.
+ */
+export function listSupersessions(store: Store, seqs: readonly number[]): Supersession[] {
+  return store
+    .prepare(
+      `WITH RECURSIVE step (older, newer) AS (
+         SELECT e.dst, e.src FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'supersedes'
+         UNION
+         SELECT e.dst, e.src FROM step CROSS JOIN edges e ON e.dst = step.newer AND e.type = 'supersedes'
+         LIMIT ${CHAIN_LINKS_MOST}
+       ) SELECT older, newer FROM step`,
+    )
+    .all(JSON.stringify(seqs)) as Supersession[];
+}
+
+/** True if a contradiction of this memory was decided for the other side. */
+export function hasLostContradiction(store: Store, memory: number): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM edges WHERE dst = :memory AND type = 'contradicts' AND winner <> :memory
+         UNION ALL
+         SELECT 1 FROM edges WHERE src = :memory AND type = 'contradicts' AND winner <> :memory LIMIT 1`,
+      )
+      .get({ memory }) !== undefined
+  );
+}
+
+const CONTRADICTIONS_MOST = 1_000;
+
+/** Pairs among these memories that were said to contradict each other, by `saidBy` (Unix ms). */
+export function listContradictions(
+  store: Store,
+  seqs: readonly number[],
+  saidBy: number,
+): { readonly a: number; readonly b: number }[] {
+  const numbers = JSON.stringify(seqs);
+  // The plus keeps the second list from the index, which would be searched for every pair.
+  return store
+    .prepare(
+      `SELECT e.src AS a, e.dst AS b
+       FROM json_each(?) AS c CROSS JOIN edges e ON e.dst = c.value AND e.type = 'contradicts'
+       WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ? LIMIT ${CONTRADICTIONS_MOST}`,
+    )
+    .all(numbers, numbers, saidBy) as { a: number; b: number }[];
+}
+
+/** A memory that gave way to one that is about to be erased. */
+export interface Released {
+  readonly memory: number;
+  /** What comes next in its chain and stays; null where nothing does, and for a contradiction that it lost. */
+  readonly heir: number | null;
+}
+
+/** What the erasing of these memories sets free: the memories that they superseded, and those that lost a contradiction to them. */
+export function listReleased(store: Store, erased: readonly number[]): Released[] {
+  const numbers = JSON.stringify(erased);
+  return store
+    .prepare(
+      `WITH RECURSIVE erased (seq) AS MATERIALIZED (SELECT value FROM json_each(?)),
+       heirs (memory, heir) AS (
+         SELECT e.dst, e.src FROM erased CROSS JOIN edges e ON e.src = erased.seq AND e.type = 'supersedes'
+         WHERE e.dst NOT IN (SELECT seq FROM erased)
+         UNION
+         SELECT heirs.memory, e.src FROM heirs CROSS JOIN edges e ON e.dst = heirs.heir AND e.type = 'supersedes'
+         WHERE heirs.heir IN (SELECT seq FROM erased)
+       )
+       SELECT memory, max(CASE WHEN heir IN (SELECT seq FROM erased) THEN NULL ELSE heir END) AS heir
+       FROM heirs GROUP BY memory
+       UNION ALL
+       SELECT CASE e.winner WHEN e.src THEN e.dst ELSE e.src END, NULL
+       FROM json_each(?) AS w CROSS JOIN edges e ON (e.src = w.value OR e.dst = w.value)
+       WHERE e.type = 'contradicts' AND e.winner = w.value`,
+    )
+    .all(numbers, numbers) as Released[];
+}
+
+/** Strongest first, ties by id and type. */
 export function listLinks(store: Store, memory: number): Link[] {
   const rows = store
     .prepare(
-      `SELECT m.id, e.type, 'out' AS direction, e.similarity, e.weight, e.automatic, e.created_at, e.updated_at
+      `SELECT m.id, e.type AS type, 'out' AS direction, e.similarity, e.weight, e.automatic, e.created_at, e.updated_at
          FROM edges e JOIN memories m ON m.seq = e.dst WHERE e.src = :memory
        UNION ALL
        SELECT m.id, e.type, 'in', e.similarity, e.weight, e.automatic, e.created_at, e.updated_at
          FROM edges e JOIN memories m ON m.seq = e.src WHERE e.dst = :memory
-       ORDER BY weight DESC, id LIMIT 1000`,
+       ORDER BY weight DESC, id, type LIMIT 1000`,
     )
     .all({ memory }) as {
     id: string;

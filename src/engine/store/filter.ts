@@ -1,16 +1,42 @@
 import { sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
-import type { Json, MemoryFilter, MetadataCondition } from '../types.ts';
+import type { AsOf, Json, MemoryFilter, MemoryStatus, MetadataCondition, Sector } from '../types.ts';
 
 export interface CompiledFilter {
   /** A condition over the aliases `m` (memories) and `d` (memory_dynamics); never empty. */
   readonly sql: string;
   readonly parameters: readonly (string | number)[];
+  /** Its parts, so that it can be said which of them a memory fails. */
+  readonly conditions: readonly FilterCondition[];
 }
+
+/** One condition of a filter by the name of the field on the wire that asks for it; several may have the same. */
+export interface FilterCondition {
+  readonly name: FilterName;
+  readonly sql: string;
+  readonly parameters: readonly (string | number)[];
+}
+
+/** `status`, `expires_at` and `validity` are asked for by nobody: they hide a memory by default. */
+export type FilterName =
+  | 'user_id'
+  | `filters.${'sessions' | 'types' | 'external_ids' | 'event_time' | 'created_at' | 'sectors' | 'tags' | 'statuses'}`
+  | `filters.metadata.${string}`
+  | 'status'
+  | 'expires_at'
+  | 'validity'
+  | 'as_of.valid'
+  | 'as_of.recorded';
 
 export interface FilterOptions {
   /** Leaves out what hides a memory from search: a status other than active, its validity, its expiry. */
   readonly includeHidden?: boolean;
+  /** Statuses that are not hidden where the filter names none; only active ones by default. */
+  readonly statuses?: readonly MemoryStatus[];
+  /** Also what is superseded only from a later time on, because its successor does not hold yet. */
+  readonly orStillHolds?: boolean;
+  /** Look back: see `AsOf`. */
+  readonly asOf?: AsOf | undefined;
 }
 
 /**
@@ -21,46 +47,140 @@ export interface FilterOptions {
  * @throws EngineError `invalid` for a metadata condition that means nothing
  */
 export function compileFilter(filter: MemoryFilter, now: number, options: FilterOptions = {}): CompiledFilter {
-  const conditions: string[] = [];
-  const parameters: (string | number)[] = [];
-  const require = (sql: string, ...values: (string | number)[]) => {
-    conditions.push(sql);
-    parameters.push(...values);
-  };
-  const requireOneOf = (column: string, values: readonly string[] | undefined) => {
-    if (values !== undefined) require(`${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values));
+  const conditions: FilterCondition[] = [];
+  const require = (name: FilterName, sql: string, ...parameters: (string | number)[]) =>
+    void conditions.push({ name, sql, parameters });
+  const requireOneOf = (name: FilterName, column: string, values: readonly string[] | undefined) => {
+    if (values !== undefined) require(name, `${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values));
   };
 
   if (filter.userIds?.length === 1) {
-    require('m.user_no = (SELECT user_no FROM users WHERE user_id = ?)', filter.userIds[0]!);
+    require('user_id', 'm.user_no = (SELECT user_no FROM users WHERE user_id = ?)', filter.userIds[0]!);
   } else if (filter.userIds !== undefined) {
-    require('m.user_no IN (SELECT user_no FROM users WHERE user_id IN (SELECT value FROM json_each(?)))', JSON.stringify(
+    require('user_id', 'm.user_no IN (SELECT user_no FROM users WHERE user_id IN (SELECT value FROM json_each(?)))', JSON.stringify(
       filter.userIds,
     ));
   }
-  requireOneOf('m.session_id', filter.sessionIds);
-  requireOneOf('m.type', filter.types);
-  requireOneOf('m.external_id', filter.externalIds);
-  if (filter.eventFrom !== undefined) require('m.event_time >= ?', filter.eventFrom);
-  if (filter.eventTo !== undefined) require('m.event_time < ?', filter.eventTo);
-  if (filter.createdFrom !== undefined) require('m.created_at >= ?', filter.createdFrom);
-  if (filter.createdTo !== undefined) require('m.created_at < ?', filter.createdTo);
-  if (filter.sectors !== undefined) require('(d.sectors & ?) <> 0', sectorBits(filter.sectors));
+  requireOneOf('filters.sessions', 'm.session_id', filter.sessionIds);
+  requireOneOf('filters.types', 'm.type', filter.types);
+  requireOneOf('filters.external_ids', 'm.external_id', filter.externalIds);
+  if (filter.eventFrom !== undefined) require('filters.event_time', 'm.event_time >= ?', filter.eventFrom);
+  if (filter.eventTo !== undefined) require('filters.event_time', 'm.event_time < ?', filter.eventTo);
+  if (filter.createdFrom !== undefined) require('filters.created_at', 'm.created_at >= ?', filter.createdFrom);
+  if (filter.createdTo !== undefined) require('filters.created_at', 'm.created_at < ?', filter.createdTo);
+  if (filter.sectors !== undefined) require('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(filter.sectors));
   if (filter.tags !== undefined && filter.tags.length > 0) {
-    require('NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted WHERE wanted.value NOT IN (SELECT value FROM json_each(m.tags)))', JSON.stringify(
+    require('filters.tags', 'NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted WHERE wanted.value NOT IN (SELECT value FROM json_each(m.tags)))', JSON.stringify(
       filter.tags,
     ));
   }
   for (const [key, condition] of Object.entries(filter.metadata ?? {})) {
-    for (const [sql, ...values] of metadataConditions(key, condition)) require(sql, ...values);
+    for (const [sql, ...values] of metadataConditions(key, condition))
+      require(`filters.metadata.${key}`, sql, ...values);
   }
-  if (filter.statuses !== undefined) requireOneOf('d.status', filter.statuses);
-  else if (!options.includeHidden) require("d.status = 'active'");
+  const { asOf } = options;
+  const [status, ...statusValues] = columnAt('d.status', asOf?.recorded);
+  if (filter.statuses !== undefined) {
+    const among = `${status} IN (SELECT value FROM json_each(?))`;
+    require('filters.statuses', among, ...statusValues, JSON.stringify(filter.statuses));
+  } else if (!options.includeHidden) {
+    const shown = isAnyOf(status, options.statuses ?? ['active']);
+    if (options.orStillHolds) require('status', `(${shown} OR ${STILL_HOLDS})`, now, now);
+    else require('status', shown, ...statusValues);
+  }
   if (!options.includeHidden) {
-    require('(m.expires_at IS NULL OR m.expires_at > ?)', now);
-    require('(m.valid_from IS NULL OR m.valid_from <= ?) AND (m.valid_to IS NULL OR m.valid_to > ?)', now, now);
+    require('expires_at', '(m.expires_at IS NULL OR m.expires_at > ?)', now);
+    if (asOf === undefined) require('validity', VALID_NOW, now, now);
+    else for (const [name, sql, ...values] of conditionsAsOf(asOf, now)) require(name, sql, ...values);
   }
-  return { sql: conditions.length === 0 ? '1' : conditions.join('\n  AND '), parameters };
+  return {
+    sql: conditions.length === 0 ? '1' : conditions.map(({ sql }) => sql).join('\n  AND '),
+    parameters: conditions.flatMap(({ parameters }) => parameters),
+    conditions,
+  };
+}
+
+/** The same, of one sector. */
+export function inSector(filter: CompiledFilter, sector: Sector): CompiledFilter {
+  const condition: FilterCondition = {
+    name: 'filters.sectors',
+    sql: '(d.sectors & ?) <> 0',
+    parameters: [sectorBits([sector])],
+  };
+  return {
+    sql: `${filter.sql} AND ${condition.sql}`,
+    parameters: [...filter.parameters, ...condition.parameters],
+    conditions: [...filter.conditions, condition],
+  };
+}
+
+/** Statuses are ours, so they may stand in the text. */
+function isAnyOf(column: string, statuses: readonly MemoryStatus[]): string {
+  const [only, ...more] = statuses.map((status) => `'${status}'`);
+  return more.length === 0 ? `${column} = ${only}` : `${column} IN (${[only, ...more].join(', ')})`;
+}
+
+/** What superseded `m` and holds itself at the bound time. The older one is then no more what was true. */
+const HOLDING_SUCCESSOR = `SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
+  WHERE e.dst = m.seq AND e.type = 'supersedes' AND coalesce(n.valid_from, n.event_time) <= ?`;
+
+/**
+ * That its validity has ended does not hide a superseded memory where superseded ones are asked for: it mostly ended because of
+ * the supersession.
+ */
+const VALID_NOW = `(m.valid_from IS NULL OR m.valid_from <= ?) AND (m.valid_to IS NULL OR m.valid_to > ? OR d.status = 'superseded')`;
+
+const STILL_HOLDS = `d.status = 'superseded' AND m.valid_to > ? AND NOT EXISTS (${HOLDING_SUCCESSOR})`;
+
+/**
+ * What took part at a time. Where only a time of recording is given, what was valid then: that is what a query of that time
+ * would have found.
+ */
+function conditionsAsOf(
+  { valid, recorded }: AsOf,
+  now: number,
+): (readonly [name: FilterName, sql: string, ...values: (string | number)[]])[] {
+  const then = valid ?? recorded ?? now;
+  const [from, ...fromValues] = columnAt('m.valid_from', recorded);
+  const [to, ...toValues] = columnAt('m.valid_to', recorded);
+  const [eventTime, ...eventValues] = columnAt('m.event_time', recorded);
+  const known = recorded === undefined ? [] : [recorded];
+  return [
+    ...(recorded === undefined ? [] : ([['as_of.recorded', 'm.created_at <= ?', recorded]] as const)),
+    ...(valid === undefined ? [] : ([['as_of.valid', `${eventTime} <= ?`, ...eventValues, valid]] as const)),
+    ['validity', `coalesce(${from} <= ?, 1)`, ...fromValues, then],
+    ['validity', `coalesce(${to} > ?, 1)`, ...toValues, then],
+    [
+      'validity',
+      `NOT EXISTS (${HOLDING_SUCCESSOR}${recorded === undefined ? '' : ' AND e.created_at <= ?'})`,
+      then,
+      ...known,
+    ],
+  ];
+}
+
+/** The columns that a look back reads as they were recorded then, with the name of their field in a revision's snapshot. */
+const FIELD_OF_COLUMN = {
+  'd.status': 'status',
+  'm.event_time': 'eventTime',
+  'm.valid_from': 'validFrom',
+  'm.valid_to': 'validTo',
+} as const;
+
+/** A column as it stood at a time of recording: what the first change after it replaced, else what is there. */
+function columnAt(column: keyof typeof FIELD_OF_COLUMN, recorded: number | undefined): SqlCondition {
+  if (recorded === undefined) return [column];
+  const field = FIELD_OF_COLUMN[column];
+  const change = `FROM memory_revisions r
+    WHERE r.memory = m.seq AND r.replaced_at > ? AND json_type(r.snapshot, '$.${field}') IS NOT NULL`;
+  // Few memories were changed since; for the others the revisions need not be looked at.
+  return [
+    `CASE WHEN m.updated_at > ? AND EXISTS (SELECT 1 ${change})
+     THEN (SELECT json_extract(r.snapshot, '$.${field}') ${change} ORDER BY r.version LIMIT 1) ELSE ${column} END`,
+    recorded,
+    recorded,
+    recorded,
+  ];
 }
 
 type SqlCondition = readonly [sql: string, ...values: (string | number)[]];

@@ -29,7 +29,7 @@ const CRASH_PAUSE_MS = 10_000;
  * No pause is longer than two minutes and no lease than ten: a time further ahead was written before the clock was set back, and
  * waiting for it could take for ever.
  */
-const IS_DUE = '(run_at <= :now OR run_at > :now + 120000)';
+export const IS_DUE = '(run_at <= :now OR run_at > :now + 120000)';
 const HAS_LAPSED = '(lease_until <= :now OR lease_until > :now + 1200000)';
 const UNFINISHED = `('queued', 'active', 'failed')`;
 
@@ -61,7 +61,7 @@ export function restartJob(store: Store, memory: number, step: 'encode' | 'link'
   store
     .prepare(
       `UPDATE jobs SET step = ?, state = 'queued', attempts = 0, run_at = ?, lease_owner = NULL, lease_until = NULL,
-         lease_epoch = lease_epoch + 1, updated_at = ?, timeline = timeline || ? WHERE seq = ?`,
+         lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ? WHERE seq = ?`,
     )
     .run(step, now, now, `,["requeued",${now}]`, job.seq);
   return job.seq;
@@ -85,16 +85,39 @@ export function claimSuspect(store: Store, options: Omit<ClaimOptions, 'limit'>)
   return claim(store, options, 1, 1)[0];
 }
 
+const CLAIM = `UPDATE jobs SET state = 'active', lease_owner = :owner, lease_until = :until, lease_epoch = lease_epoch + 1,
+  lease_alone = :suspect, dispatched_until = 0, updated_at = :now`;
+const CLAIMED = 'seq, memory, step, lease_epoch AS epoch, attempts';
+
+/** Takes of these jobs those that are still due at this step: what a queue carried may have been worked off or changed since. */
+export function claimThese(
+  store: Store,
+  {
+    seqs,
+    alone,
+    ...options
+  }: Omit<ClaimOptions, 'limit'> & { readonly seqs: readonly number[]; readonly alone: boolean },
+): Claim[] {
+  const rows = store
+    .prepare(
+      `${CLAIM}
+       WHERE seq IN (SELECT value FROM json_each(:seqs)) AND step = :step AND suspect = :suspect
+         AND state IN ('queued', 'failed') AND ${IS_DUE}
+       RETURNING ${CLAIMED}`,
+    )
+    .all({ ...options, until: options.now + options.leaseMs, suspect: alone ? 1 : 0, seqs: JSON.stringify(seqs) });
+  return (rows as Claim[]).sort((a, b) => a.seq - b.seq);
+}
+
 function claim(store: Store, options: Omit<ClaimOptions, 'limit'>, suspect: 0 | 1, limit: number): Claim[] {
   const rows = store
     .prepare(
-      `UPDATE jobs SET state = 'active', lease_owner = :owner, lease_until = :until, lease_epoch = lease_epoch + 1,
-         lease_alone = :suspect, updated_at = :now
+      `${CLAIM}
        WHERE seq IN (
          SELECT seq FROM jobs INDEXED BY jobs_due
          WHERE step = :step AND suspect = :suspect AND state IN ('queued', 'failed') AND ${IS_DUE}
          ORDER BY priority, run_at, seq LIMIT :limit)
-       RETURNING seq, memory, step, lease_epoch AS epoch, attempts`,
+       RETURNING ${CLAIMED}`,
     )
     .all({ ...options, until: options.now + options.leaseMs, suspect, limit });
   return (rows as Claim[]).sort((a, b) => a.seq - b.seq);
@@ -267,7 +290,7 @@ export function retryJob(store: Store, id: string, now: number): Job {
   store
     .prepare(
       `UPDATE jobs SET state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL, error = NULL,
-         error_code = NULL, lease_epoch = lease_epoch + 1, updated_at = ?, timeline = timeline || ? WHERE id = ?`,
+         error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ? WHERE id = ?`,
     )
     .run(now, now, `,["retried",${now}]`, id);
   store.prepare(`UPDATE memory_dynamics SET state = 'queued' WHERE seq = ?`).run(memory);

@@ -191,6 +191,14 @@ export function readMemories(store: Store, seqs: readonly number[], now: number)
   return new Map(readMemoryRows(store, seqs).map((row) => [row.seq, toMemory(row, now)]));
 }
 
+/** Bytes of the contents in UTF-8, known without reading them. */
+export function contentBytes(store: Store, seqs: readonly number[]): Map<number, number> {
+  const rows = store
+    .prepare('SELECT seq, octet_length(content) AS bytes FROM memories WHERE seq IN (SELECT value FROM json_each(?))')
+    .all(JSON.stringify(seqs)) as { seq: number; bytes: number }[];
+  return new Map(rows.map(({ seq, bytes }) => [seq, bytes]));
+}
+
 export function listMemories(
   store: Store,
   filter: MemoryFilter,

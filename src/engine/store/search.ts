@@ -1,5 +1,5 @@
 import type { VectorEncoding } from '../ports.ts';
-import type { EdgeType, MemoryFilter } from '../types.ts';
+import { type EdgeType, type MemoryFilter, type MemoryStatus, TEXT_COLUMNS, type TextColumn } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
@@ -38,6 +38,28 @@ export function listPassing(store: Store, filter: CompiledFilter, limit: number)
   return rows.map((row) => row.seq);
 }
 
+/** Which of these memories pass. */
+export function listPassingOf(store: Store, filter: CompiledFilter, seqs: readonly number[]): number[] {
+  const rows = store
+    .prepare(
+      `SELECT m.seq FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
+         CROSS JOIN memory_dynamics d ON d.seq = m.seq WHERE ${filter.sql}`,
+    )
+    .all(JSON.stringify(seqs), ...filter.parameters) as { seq: number }[];
+  return rows.map((row) => row.seq);
+}
+
+export function countSuperseded(store: Store, seqs: readonly number[]): number {
+  if (seqs.length === 0) return 0;
+  const row = store
+    .prepare(
+      `SELECT count(*) AS n FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+       WHERE d.status = 'superseded'`,
+    )
+    .get(JSON.stringify(seqs)) as { n: number };
+  return row.n;
+}
+
 /** True if the filter asks for more than users and what is hidden by default. */
 export function isNarrowing(filter: MemoryFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'userIds' && value !== undefined);
@@ -63,12 +85,12 @@ export function countText(store: Store, match: string, limit: number): number {
   return row.n;
 }
 
-/** Every memory that the expression finds, unranked and unfiltered: some fifteen times cheaper a row than BM25. */
-export function findText(store: Store, match: string): number[] {
-  const rows = store.prepare('SELECT rowid AS seq FROM memory_text WHERE memory_text MATCH ?').all(match) as {
-    seq: number;
-  }[];
-  return rows.map((row) => row.seq);
+/** The newest memories that the expression finds, unranked and unfiltered: some fifteen times cheaper a row than BM25. */
+export function findText(store: Store, match: string, limit: number): number[] {
+  return store
+    .prepare('SELECT rowid FROM memory_text WHERE memory_text MATCH ? ORDER BY rowid DESC LIMIT ?')
+    .pluck()
+    .all(match, limit) as number[];
 }
 
 /** Which of these memories the expression finds. */
@@ -82,15 +104,7 @@ export function matchingText(store: Store, match: string, seqs: readonly number[
 }
 
 /** Weights of the columns of `memory_text` in BM25. */
-export interface TextColumnWeights {
-  readonly title: number;
-  readonly content: number;
-  readonly gist: number;
-  readonly entities: number;
-  readonly tags: number;
-  readonly identifiers: number;
-  readonly context: number;
-}
+export type TextColumnWeights = Readonly<Record<TextColumn, number>>;
 
 export interface TextRank {
   readonly seq: number;
@@ -107,19 +121,24 @@ export interface TextSearch {
   readonly limit: number;
 }
 
-/** The best by BM25; ties by ascending number. */
+/** The best by BM25, all if the limit is -1; ties by ascending number. */
 export function rankText(store: Store, { match, weights, filter, among, limit }: TextSearch): TextRank[] {
   // The plus keeps `rowid` from FTS5, which would run the whole search once for every number in the list.
   const restriction = among === undefined ? '' : 'AND +memory_text.rowid IN (SELECT value FROM json_each(?))';
-  const { title, content, gist, entities, tags, identifiers, context } = weights;
   return store
     .prepare(
-      `SELECT m.seq, -bm25(memory_text, ${[title, content, gist, entities, tags, identifiers, context].join(', ')}) AS bm25
+      `SELECT m.seq, -bm25(memory_text, ${TEXT_COLUMNS.map(() => '?').join(', ')}) AS bm25
        FROM memory_text CROSS JOIN memories m ON m.seq = memory_text.rowid CROSS JOIN memory_dynamics d ON d.seq = m.seq
        WHERE memory_text MATCH ? ${restriction} AND ${filter.sql}
        ORDER BY bm25 DESC, m.seq LIMIT ?`,
     )
-    .all(match, ...(among === undefined ? [] : [JSON.stringify(among)]), ...filter.parameters, limit) as TextRank[];
+    .all(
+      ...TEXT_COLUMNS.map((column) => weights[column]),
+      match,
+      ...(among === undefined ? [] : [JSON.stringify(among)]),
+      ...filter.parameters,
+      limit,
+    ) as TextRank[];
 }
 
 export interface VectorRank {
@@ -215,9 +234,16 @@ export function stepsFrom(store: Store, origins: readonly number[], filter: Comp
 export interface RankingRow {
   readonly seq: number;
   readonly id: string;
+  readonly userNo: number;
+  readonly sessionId: string;
+  readonly eventTime: number;
+  readonly status: MemoryStatus;
+  readonly confidence: number;
   readonly salience: number;
   readonly salienceAt: number;
   readonly decayLambda: number;
+  readonly strength: number;
+  readonly strengthAt: number;
   readonly lastSeenAt: number;
 }
 
@@ -225,9 +251,81 @@ export interface RankingRow {
 export function readRankingRows(store: Store, seqs: readonly number[]): RankingRow[] {
   return store
     .prepare(
-      `SELECT d.seq, m.id, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS decayLambda, d.last_seen_at AS lastSeenAt
+      `SELECT d.seq, m.id, m.user_no AS userNo, m.session_id AS sessionId, m.event_time AS eventTime, m.confidence, d.status,
+         d.salience, d.salience_at AS salienceAt, d.decay_lambda AS decayLambda, d.strength, d.strength_at AS strengthAt,
+         d.last_seen_at AS lastSeenAt
        FROM memory_dynamics d JOIN memories m ON m.seq = d.seq
        WHERE d.seq IN (SELECT value FROM json_each(?)) ORDER BY d.seq`,
     )
     .all(JSON.stringify(seqs)) as RankingRow[];
+}
+
+/** How a memory begins and what it is filed under; lists as JSON. */
+export interface Opening {
+  readonly content: string;
+  readonly title: string;
+  readonly entities: string;
+  readonly tags: string;
+}
+
+/** The first `characters` of these memories' texts, by number. */
+export function readOpenings(store: Store, seqs: readonly number[], characters: number): Map<number, Opening> {
+  const rows = store
+    .prepare(
+      `SELECT seq, substr(content, 1, ?) AS content, title, entities, tags
+       FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
+    )
+    .all(characters, JSON.stringify(seqs)) as (Opening & { seq: number })[];
+  return new Map(rows.map((row) => [row.seq, row]));
+}
+
+/** What a memory itself says, as the word index has it without its neighbours. */
+export interface OwnText {
+  readonly content: string;
+  /** Title, gist, entities and tags; '' where none was given. */
+  readonly labels: string;
+}
+
+/** The first `characters` of these memories' texts with all their labels, by number. */
+export function readOwnTexts(store: Store, seqs: readonly number[], characters: number): Map<number, OwnText> {
+  const rows = store
+    .prepare(
+      `SELECT seq, substr(content, 1, ?) AS content,
+         title || iif(gist = '', '', char(10) || gist) || iif(entities = '[]', '', char(10) || entities)
+           || iif(tags = '[]', '', char(10) || tags) AS labels
+       FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
+    )
+    .all(characters, JSON.stringify(seqs)) as (OwnText & { seq: number })[];
+  return new Map(rows.map((row) => [row.seq, row]));
+}
+
+export interface SampledMemory {
+  readonly seq: number;
+  readonly userNo: number;
+  readonly userId: string;
+  readonly sessionId: string;
+  /** How it begins. */
+  readonly content: string;
+}
+
+/** At most `count` different memories drawn by `random`, each text to its first `characters`. */
+export function sampleMemories(
+  store: Store,
+  { count, characters, random }: { readonly count: number; readonly characters: number; readonly random: () => number },
+): SampledMemory[] {
+  const { least, most } = store.prepare('SELECT min(seq) AS least, max(seq) AS most FROM memories').get() as {
+    least: number | null;
+    most: number | null;
+  };
+  if (least === null || most === null) return [];
+  const next = store.prepare(
+    `SELECT m.seq, m.user_no AS userNo, u.user_id AS userId, m.session_id AS sessionId, substr(m.content, 1, ?) AS content
+     FROM memories m CROSS JOIN users u ON u.user_no = m.user_no WHERE m.seq >= ? ORDER BY m.seq LIMIT 1`,
+  );
+  const drawn = new Map<number, SampledMemory>();
+  for (let draw = 0; draw < count; draw += 1) {
+    const memory = next.get(characters, least + Math.floor(random() * (most - least + 1))) as SampledMemory;
+    drawn.set(memory.seq, memory);
+  }
+  return [...drawn.values()];
 }

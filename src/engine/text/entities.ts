@@ -13,14 +13,8 @@ const MAX_ENTITY_LENGTH = 100;
  * @returns distinct, in order of appearance, as they are written
  */
 export function entitiesOf(text: string): string[] {
-  const identifiers = findIdentifiers(text).filter(isNamedThing);
-  const found = [...locate(text, identifiers), ...findHandles(text), ...findNames(text)];
-  found.sort((a, b) => a.start - b.start || b.name.length - a.name.length);
   const entities = new Map<string, string>();
-  let end = 0;
-  for (const { name, start } of found) {
-    if (start < end || name.length > MAX_ENTITY_LENGTH) continue;
-    end = start + name.length;
+  for (const { name } of namedThings(text)) {
     const key = name.toLowerCase();
     if (!entities.has(key)) entities.set(key, name);
     if (entities.size === MAX_ENTITIES) break;
@@ -28,9 +22,27 @@ export function entitiesOf(text: string): string[] {
   return [...entities.values()];
 }
 
-interface Mention {
+/** A name where it stands in a text. */
+export interface NamedThing {
   readonly name: string;
+  /** UTF-16 code units. */
   readonly start: number;
+  readonly kind: 'identifier' | 'handle' | 'capitalised';
+  /** True for one who does what only people do. */
+  readonly isPerson: boolean;
+}
+
+/** The same, every time they are mentioned, in order and without overlaps; of two that begin together, the longer. */
+export function namedThings(text: string): NamedThing[] {
+  const identifiers = findIdentifiers(text).filter(isNamedThing);
+  const found = [...locate(text, identifiers), ...findHandles(text), ...findNames(text)];
+  found.sort((a, b) => a.start - b.start || b.name.length - a.name.length);
+  let end = 0;
+  return found.filter(({ name, start }) => {
+    if (start < end || name.length > MAX_ENTITY_LENGTH) return false;
+    end = start + name.length;
+    return true;
+  });
 }
 
 /** Times, dates, amounts and ordinals are identifiers to the index but name nothing. */
@@ -39,42 +51,48 @@ function isNamedThing(identifier: string): boolean {
 }
 
 /** Where each identifier stands. They come in the order of the text, so that one pass finds all. */
-function locate(text: string, identifiers: readonly string[]): Mention[] {
+function locate(text: string, identifiers: readonly string[]): NamedThing[] {
   let from = 0;
   return identifiers.map((name) => {
     const start = text.indexOf(name, from);
     from = start + name.length;
-    return { name, start };
+    return { name, start, kind: 'identifier', isPerson: false };
   });
 }
 
-function findHandles(text: string): Mention[] {
-  return Array.from(text.matchAll(HANDLE), (match) => ({ name: match[0], start: match.index }));
+function findHandles(text: string): NamedThing[] {
+  return Array.from(text.matchAll(HANDLE), (match) => ({
+    name: match[0],
+    start: match.index,
+    kind: 'handle',
+    isPerson: match[0].startsWith('@'),
+  }));
 }
 
-function findNames(text: string): Mention[] {
+function findNames(text: string): NamedThing[] {
   if (capitalisesNouns(text)) return [];
   const inside = new Set<string>();
-  const atStart: { readonly mention: Mention; readonly next: string }[] = [];
-  const names: Mention[] = [];
+  const atStart: NamedThing[] = [];
+  const names: NamedThing[] = [];
   for (const match of text.matchAll(CAPITALISED)) {
     const opens = opensSentence(text, match.index);
-    const mention = trimName(match[0], match.index, opens);
-    if (mention === undefined) continue;
-    const single = !mention.name.includes(' ');
-    if (opens && single && mention.start === match.index) {
-      atStart.push({ mention, next: nextWord(text, match.index + match[0].length) });
+    const trimmed = trimName(match[0], match.index, opens);
+    if (trimmed === undefined) continue;
+    const isPerson = PERSONAL_VERBS.has(nextWord(text, match.index + match[0].length));
+    const named: NamedThing = { ...trimmed, kind: 'capitalised', isPerson };
+    const single = !named.name.includes(' ');
+    if (opens && single && named.start === match.index) {
+      atStart.push(named);
     } else {
-      names.push(mention);
-      for (const word of mention.name.split(' ')) inside.add(word);
+      names.push(named);
+      for (const word of named.name.split(' ')) inside.add(word);
     }
   }
-  const confirmed = atStart.filter(({ mention, next }) => inside.has(mention.name) || PERSONAL_VERBS.has(next));
-  return names.concat(confirmed.map(({ mention }) => mention));
+  return names.concat(atStart.filter(({ name, isPerson }) => isPerson || inside.has(name)));
 }
 
 /** Drops a possessive and the words at either end that only begin a sentence, a date or a title. */
-function trimName(matched: string, index: number, opens: boolean): Mention | undefined {
+function trimName(matched: string, index: number, opens: boolean): Pick<NamedThing, 'name' | 'start'> | undefined {
   const words = matched.split(' ');
   let start = index;
   while (words[0] !== undefined && isOrdinary(words[0], opens && start === index))
@@ -94,8 +112,9 @@ function isOrdinary(word: string, opens: boolean): boolean {
   );
 }
 
-/** True at the beginning of the text and after a full stop, colon, line break, bullet or opening quote. */
+/** True at the beginning of the text and after a full stop, colon, line break, bullet or opening quote; not after `Dr.`. */
 function opensSentence(text: string, index: number): boolean {
+  if (TITLE.test(text.slice(Math.max(0, index - 7), index))) return false;
   const before = text.slice(Math.max(0, index - 4), index).replace(/[ \t]+$/, '');
   return before === '' ? index <= 4 : /[.!?:;\n>*•|"“«(‘-]$/.test(before);
 }
@@ -113,6 +132,7 @@ const HANDLE = /(?<![\p{L}\p{N}_@#./])[@#](?=\p{L})[\p{L}\p{N}_-]+/gu;
 const CAPITALISED =
   /(?<![\p{L}\p{N}_@#./\\-])\p{Lu}[\p{L}\p{M}\d'’-]*(?: (?:of |de |da |del |van |von |der |bin )?\p{Lu}[\p{L}\p{M}\d'’-]*){0,5}/gu;
 const POSSESSIVE = /['’]s?$/;
+const TITLE = /(?<!\p{L})(?:Mr|Mrs|Ms|Dr|Prof|St)\. $/u;
 const GERMAN = /(?<!\p{L})(?:der|die|das|und|ist|nicht|ich|wir|ein|eine|mit|den|dem)(?!\p{L})/gu;
 const CALENDAR: ReadonlySet<string> = new Set(
   `monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays

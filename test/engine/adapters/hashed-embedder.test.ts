@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { stem } from '../../../src/engine/adapters/english-words.ts';
+import { stem } from '../../../src/engine/text/english-words.ts';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
 import { assertValidVector, cosine, encodeVector } from '../../../src/engine/store/vector-encoding.ts';
 

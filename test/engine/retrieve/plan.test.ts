@@ -1,5 +1,11 @@
-import { expect, test } from 'vitest';
+import path from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { describePlan, NARROW_SCOPE, planQuery } from '../../../src/engine/retrieve/plan.ts';
+import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import type { MemoryQuery } from '../../../src/engine/types.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import { seedMemories } from '../../support/seed-store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 
 const DEPARTMENTS = [
   'sales',
@@ -30,4 +36,66 @@ test('what was deleted does not make the words of what is left seem rarer', asyn
     return { content: hits[0]!.memory.content, score: hits[0]!.score };
   };
   expect(await top(used)).toEqual(await top(fresh));
+});
+
+describe('the plan', () => {
+  const NOW = Date.UTC(2025, 0, 1);
+  const LARGE = NARROW_SCOPE + 500;
+  let store: Store;
+  beforeAll(async () => {
+    store = openStore(path.join(tempFolder(), 'plan.sqlite'), { role: 'worker', create: true });
+    const memories = Array.from({ length: LARGE }, (_, number) => ({
+      content: `entry ${number}`,
+      userId: 'ann',
+      tags: number % 100 === 0 ? ['rare'] : ['common'],
+    }));
+    await seedMemories(store, [...memories, { content: 'one of few', userId: 'bob' }], NOW);
+    return () => store.close();
+  });
+  const plan = (query: Partial<MemoryQuery>) => planQuery(store, { query: 'q', k: 10, filter: {}, ...query }, NOW);
+
+  test.each<[string, MemoryQuery['filter'], string]>([
+    // what, filter, plan
+    ['a small user among large ones', { userIds: ['bob'] }, 'exact over 1'],
+    ['a filter that leaves little', { tags: ['rare'] }, 'exact over 25'],
+    ['a user nobody knows', { userIds: ['eve'] }, 'exact over 0'],
+    ['a filter that leaves much', { tags: ['common'] }, 'index, dilution 1.0'],
+    ['one who has nearly everything', { userIds: ['ann'] }, 'index, dilution 1.0'],
+    ['nothing asked for', {}, 'index, dilution 1.0'],
+  ])('of %s', (_, filter, expected) => {
+    expect(describePlan(plan({ filter }))).toBe(`1 terms; ${expected}; all sectors`);
+  });
+
+  test('names the index’s user only where the file has others', () => {
+    expect(plan({ filter: { userIds: ['ann'] } }).scope).toMatchObject({ kind: 'wide', userNo: expect.any(Number) });
+    expect(plan({}).scope).toMatchObject({ kind: 'wide', userNo: undefined });
+  });
+
+  test.each<[string, readonly string[] | null, string]>([
+    // query, sectors, why
+    ['How do I install the printer driver, step by step?', ['procedural'], 'it asks for steps'],
+    ['I feel so sad and lonely, and I hate it', ['emotional'], 'it speaks of feelings'],
+    ['printer driver', null, 'it could be anything'],
+    ['', null, 'it is nothing'],
+  ])('asks for sectors where the query is sure of them: %s', (query, sectors) => {
+    expect(plan({ query, denseSectors: 'candidate' }).denseSectors).toEqual(sectors);
+    expect(plan({ query, denseSectors: 'all' }).denseSectors).toBeNull();
+  });
+
+  test('says which sectors it searches', () => {
+    const query = 'How do I install the printer driver, step by step?';
+    expect(describePlan(plan({ query, denseSectors: 'candidate' }))).toMatch(/; procedural$/);
+  });
+
+  test('takes each term once, a phrase as one, and quotes whatever is typed', () => {
+    const { terms } = plan({ query: 'tea "green tea" TEA NEAR(a b)* tea_pot' });
+    expect(terms).toEqual([
+      { text: 'green tea', match: '"green tea"' },
+      { text: 'tea', match: '"tea"' },
+      { text: 'near', match: '"near"' },
+      { text: 'b', match: '"b"' },
+      { text: 'pot', match: '"pot"' },
+      { text: 'teapotǀ', match: '"teapotǀ"' },
+    ]);
+  });
 });

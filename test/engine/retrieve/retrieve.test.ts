@@ -4,14 +4,14 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
 import { createVec0Index } from '../../../src/engine/adapters/vec0-index.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import type { VectorIndex } from '../../../src/engine/ports.ts';
+import { silentLogger, type VectorIndex } from '../../../src/engine/ports.ts';
 import { NARROW_SCOPE } from '../../../src/engine/retrieve/plan.ts';
 import { retrieve, type RetrieveContext } from '../../../src/engine/retrieve/retrieve.ts';
 import { modelNumber } from '../../../src/engine/store/embeddings.ts';
 import { readMemories } from '../../../src/engine/store/memories.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
 import { estimateTokens } from '../../../src/engine/text/tokens.ts';
-import type { MemoryQuery, QueryResult } from '../../../src/engine/types.ts';
+import { type Features, type MemoryQuery, PROFILES, type QueryResult } from '../../../src/engine/types.ts';
 import { type Seeded, seedEdge, seedMemories, type SeedMemory } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -95,15 +95,19 @@ describe('a query over a diary', () => {
       lexical: { rank: 1 },
       dense: { rank: 1, window: 0 },
       fused: { rank: 1 },
-      waypoint: null,
+      arrival: null,
+      profile: 'composite',
     });
     expect(explain!.terms).toEqual(['adopted', 'kitten']);
-    const { features, weights } = explain!;
+    const { features, weights, adjustments } = explain!;
     const sum = Object.entries(weights).reduce(
       (total, [name, weight]) => total + weight * features[name as keyof typeof features],
       0,
     );
-    expect(rawScore).toBeCloseTo(sum, 12);
+    expect(rawScore).toBeCloseTo(
+      adjustments.reduce((product, { factor }) => product * factor, sum),
+      12,
+    );
     expect(trace!.map(({ stage }) => stage)).toEqual([
       'embed',
       'plan',
@@ -111,7 +115,12 @@ describe('a query over a diary', () => {
       'dense',
       'fuse',
       'expand',
+      'entities',
       'score',
+      'resolve',
+      'rerank',
+      'calibrate',
+      'floor',
       'pack',
     ]);
   });
@@ -163,13 +172,56 @@ describe('a query over a diary', () => {
 
   test('takes any text as a query, scores in 0..1 and answers twice alike', { timeout: 120_000 }, async () => {
     await fc.assert(
-      fc.asyncProperty(hostileQuery, async (query) => {
-        const result = await diary.ask({ query, k: 5, explain: true });
-        for (const { score } of result.hits) expect(score >= 0 && score <= 1).toBe(true);
-        expect((await diary.ask({ query, k: 5, explain: true })).hits).toEqual(result.hits);
+      fc.asyncProperty(hostileQuery, fc.constantFrom(...PROFILES), async (query, profile) => {
+        const result = await diary.ask({ query, profile, k: 5, explain: true });
+        for (const { score, explain } of result.hits) {
+          for (const value of [score, ...Object.values(explain!.features)]) {
+            expect(value >= 0 && value <= 1).toBe(true);
+          }
+        }
+        expect((await diary.ask({ query, profile, k: 5, explain: true })).hits).toEqual(result.hits);
       }),
       { numRuns: 300 },
     );
+  });
+
+  test.each([
+    // Each profile reads weights of its own, and the value of a hit follows from them and the features alone.
+    ['composite', ['similarity', 'salience', 'recency', 'waypoint']],
+    ['activation', ['activation', 'recency', 'strength', 'confidence']],
+    ['retention', ['alpha']],
+    ['fusion', []],
+  ] as const)('explains the profile %s with the weights that it reads', async (profile, names) => {
+    const { hits } = await diary.ask({ query: 'adopted kitten', profile, rerank: 'none', explain: true });
+    expect(hits[0]!.memory.content).toBe('Maria adopted a grey kitten called Biscuit from the shelter');
+    for (const { rawScore, explain } of hits) {
+      expect(explain!.profile).toBe(profile);
+      expect(Object.keys(explain!.weights)).toEqual(names);
+      const { features, weights, fused } = explain!;
+      const sum = names.reduce((total, name) => total + weights[name]! * (features[name as keyof Features] ?? 0), 0);
+      const value = {
+        composite: sum,
+        activation: sum,
+        retention: features.similarity * features.retention ** 0.3,
+        fusion: fused!.score,
+      }[profile];
+      const adjusted = explain!.adjustments.reduce((product, { factor }) => product * factor, value);
+      expect(rawScore).toBeCloseTo(adjusted, 12);
+    }
+  });
+
+  test('refuses a weight that the profile does not read', async () => {
+    await expect(diary.ask({ query: 'kitten', profile: 'fusion', weights: { recency: 1 } })).rejects.toThrow(
+      'weights: the profile fusion does not read recency; allowed: none',
+    );
+  });
+
+  test('takes what it does not say from the defaults, the first before the second', async () => {
+    const defaults = [{ profile: 'retention' }, { profile: 'fusion', weights: { alpha: 0 } }] as const;
+    const { hits } = await diary.ask({ query: 'kitten', explain: true }, { defaults });
+    expect(hits[0]!.explain).toMatchObject({ profile: 'retention', weights: { alpha: 0 } });
+    const asked = await diary.ask({ query: 'kitten', profile: 'composite', explain: true }, { defaults });
+    expect(asked.hits[0]!.explain!.profile).toBe('composite');
   });
 
   test('stops when its signal was aborted', async () => {
@@ -196,12 +248,46 @@ describe('links', () => {
   );
 
   test('bring a neighbour that shares no word, against their direction too, with the way it came', async () => {
-    const { hits } = await linked.ask({ query: 'harbour festival', vectorWeight: 0, explain: true });
+    const { hits } = await linked.ask({ query: 'harbour festival', vectorWeight: 0, maxHops: 1, explain: true });
     const [festival, fireworks] = hits.map(({ memory }) => memory.id);
     expect(hits.map(({ memory }) => memory.content)).toEqual(['harbour festival', 'fireworks over the pier']);
     expect(hits[1]!.path).toEqual([festival, fireworks]);
-    expect(hits[1]!.explain!.waypoint).toEqual({ from: festival, weight: 0.8, activation: 0.4 });
+    expect(hits[1]!.explain!.arrival).toEqual({
+      from: festival,
+      via: 'waypoint',
+      weight: 0.8,
+      hops: 1,
+      activation: 0.4,
+    });
     expect(hits[1]!.explain!.features.waypoint).toBe(0.4);
+  });
+
+  test('bring what lies two hops away, weaker and with its whole path, unless one hop was asked for', async () => {
+    const { hits } = await linked.ask({ query: 'harbour festival', vectorWeight: 0, explain: true });
+    expect(hits.map(({ memory }) => memory.content)).toEqual([
+      'harbour festival',
+      'fireworks over the pier',
+      'two hops away',
+    ]);
+    const [festival, fireworks, far] = hits.map(({ memory }) => memory.id);
+    expect(hits[2]!.path).toEqual([festival, fireworks, far]);
+    expect(hits[2]!.explain!.arrival).toEqual({
+      from: fireworks,
+      via: 'waypoint',
+      weight: 1,
+      hops: 2,
+      activation: 0.2,
+    });
+  });
+
+  test('weaken by the decay that the query names', async () => {
+    const { hits } = await linked.ask({ query: 'harbour festival', vectorWeight: 0, decayPerHop: 1, explain: true });
+    expect(hits.map(({ explain }) => explain!.features.waypoint)).toEqual([0, 0.8, 0.8]);
+  });
+
+  test.each(['activation', 'fusion'] as const)('count as activation in the profile %s', async (profile) => {
+    const { hits } = await linked.ask({ query: 'harbour festival', vectorWeight: 0, profile, explain: true });
+    expect(hits.map(({ explain }) => explain!.features.activation)).toEqual([1, 0.4, 0.2]);
   });
 
   test('bring nothing with no hops', async () => {
@@ -260,10 +346,11 @@ describe('a scope too large to look at each memory', () => {
       filter: { userIds: ['many'] },
       explain: true,
     });
-    // The one rare word puts it first, and since that word finds no more, a frequent one was asked too.
+    // The one rare word puts it first, and since that word finds no more, the next filled the list.
     expect(hits[0]!.memory.content).toBe('the ferryman sings at dawn');
+    expect(hits).toHaveLength(10);
     const notes = Object.fromEntries(trace!.map(({ stage, note }) => [stage, note]));
-    expect(notes['lexical']).toBe('2 of 3 terms gave the candidates, widened');
+    expect(notes['lexical']).toContain('gave the candidates');
     expect(notes['dense']).toContain('index');
   });
 
@@ -357,6 +444,9 @@ function storeOf(memories: readonly SeedMemory[], link?: (store: Store, seeded: 
     index,
     embedQuery: async (text) => embedder.embedOne(text, 'query'),
     clock: { now: () => NOW },
+    languageModel: null,
+    logger: silentLogger,
+    defaults: [],
     newId: () => 'recall',
     readMemories,
   });

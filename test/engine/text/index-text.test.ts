@@ -60,6 +60,23 @@ test('accents make no difference, in either direction', () => {
   expect(find('عربي')).toEqual([4]);
 });
 
+test('full-width letters, ligatures and half-width kana are the letters they stand for', () => {
+  store('ＡＢＣ Ｃａｆé', 'the ﬁnal oﬃce', 'ｶﾀｶﾅの本', 'plain');
+  expect(find('abc')).toEqual([1]);
+  expect(find('final')).toEqual([2]);
+  expect(find('oﬃce')).toEqual([2]);
+  expect(find('カタカナ')).toEqual([3]);
+});
+
+test('words are found in another form, identifiers only in their own', () => {
+  store('she runs daily', 'running late', 'call runAll twice', 'a walk');
+  // Porter's stem of all of them is `run`; `runAll` holds it as a part of a name.
+  expect(find('run')).toEqual([1, 2, 3]);
+  expect(find('runsAll')).not.toContain(4);
+  expect(match.all(ftsString(identifierToken('runsAll')))).toEqual([]);
+  expect(match.all(ftsString(identifierToken('run_all')))).toEqual([3]);
+});
+
 test('identifiers are found whole, by their parts, and in another spelling', () => {
   store(
     'call getUserName first',

@@ -1,8 +1,8 @@
 /**
- * What the offline embedder knows about English: how much a word tells, and which words are forms of one another. A fixed
- * table rather than counts over the stored texts, so that a stored vector never changes its meaning.
+ * What is known about English: how much a word tells, and which words are forms of one another. A fixed table rather than counts
+ * over the stored texts, so that a stored vector never changes its meaning.
  */
-import { STOP_WORDS } from '../text/words.ts';
+import { STOP_WORDS } from './words.ts';
 
 /**
  * How much a word says about what its text is about, 0.1..1: what inverse document frequency would say in a collection of

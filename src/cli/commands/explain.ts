@@ -1,0 +1,81 @@
+import type { explanationItem } from '../../api/wire.ts';
+import type { HitExplanation, Outcome } from '../../engine/types.ts';
+import { connect } from '../client.ts';
+import { bold, counted, cut, cyan, dim, green, print, table, widthOfTerminal, yellow } from '../terminal.ts';
+import { type AskOptions, queryBody } from './query.ts';
+
+export interface ExplainCommandOptions extends AskOptions {
+  readonly json?: boolean;
+}
+
+type Explanation = ReturnType<typeof explanationItem>;
+
+const SAID: Readonly<Record<Outcome, string>> = {
+  returned: 'It comes back',
+  filtered: 'A filter keeps it out',
+  no_match: 'Nothing leads to it',
+  not_a_candidate: 'Too many others fit better for it to be looked at',
+  superseded: 'Another memory takes its place',
+  below_min_score: 'Its score is under min_score',
+  below_relative_floor: 'It is too far behind the best',
+  document_limit: 'Enough of its document came back',
+  kind_limit: 'Enough of its kind came back',
+  beyond_k: 'Others fill all places',
+  over_budget: 'There was no room for it in the token budget',
+};
+
+/** `cairn explain QUERY ID` */
+export async function explain(query: string, id: string, options: ExplainCommandOptions): Promise<void> {
+  const explanation = await connect(options).post<Explanation>('/explain', {
+    ...queryBody(query, options),
+    memory_id: id,
+  });
+  print(...(options.json ? [JSON.stringify(explanation, null, 2)] : describe(explanation)));
+}
+
+function describe(explanation: Explanation): string[] {
+  const { outcome, rank, score, remedies, trace } = explanation;
+  const standing = rank === null || score === null ? '' : dim(`  place ${rank}, score ${score.toFixed(3)}`);
+  const rows = facts(explanation).map(([name, value]) => [`  ${cyan(name)}`, cut(value, widthOfTerminal() - 20)]);
+  const stages = trace.map((stage) => [
+    `  ${stage.stage}`,
+    String(stage.in),
+    String(stage.out),
+    `${stage.ms.toFixed(2)} ms`,
+    dim(cut(stage.note ?? '', widthOfTerminal() - 50)),
+  ]);
+  return [
+    `${bold(outcome === 'returned' ? green(SAID[outcome]) : yellow(SAID[outcome]))}${standing}`,
+    ...table(rows, '<<'),
+    ...(remedies.length === 0 ? [] : ['', bold('What would bring it back'), ...adviceOf(explanation)]),
+    '',
+    bold(counted(trace.length, 'stage')),
+    ...table([['', 'in', 'out', '', ''], ...stages], '<>>><'),
+  ];
+}
+
+function facts({ failed_filters, superseded_by, terms, cosine, explain }: Explanation): [string, string][] {
+  const list = (name: string, values: readonly string[]): [string, string][] =>
+    values.length === 0 ? [] : [[name, values.join(', ')]];
+  return [
+    ...list('fails', failed_filters),
+    ...list('superseded by', superseded_by === null ? [] : [superseded_by]),
+    ...list('matched', terms.matched),
+    ...list('in context', terms.in_context),
+    ...list('missed', terms.missed),
+    ...list('similarity', cosine === null ? [] : [cosine.toFixed(3)]),
+    ...list('features', explain === null ? [] : featuresOf(explain)),
+  ];
+}
+
+function featuresOf({ features, weights }: HitExplanation): string[] {
+  return Object.entries<number>({ ...features })
+    .filter(([name]) => name in weights)
+    .map(([name, value]) => `${name} ${value.toFixed(2)}`);
+}
+
+function adviceOf({ remedies, changes }: Explanation): string[] {
+  if (changes === null)
+    return [...remedies.map((remedy) => `  ${remedy}`), dim('  no change of the request alone does')];
+  return remedies.map((remedy, place) => `  ${place === 0 ? '' : 'and '}${remedy}`);
+}

@@ -1,0 +1,99 @@
+import { z } from 'zod';
+import type { Config } from '../config.ts';
+import type { Completion, LanguageModel } from '../ports.ts';
+import { estimateTokens } from '../text/tokens.ts';
+import { createOpenAiClient, isOpenAiItself, type OpenAiClient } from './openai-client.ts';
+
+/** More than any answer we ask for, even of servers that send what the model thought as well. */
+const MAX_REPLY_BYTES = 1_048_576;
+
+type Request = Parameters<LanguageModel['complete']>[0];
+
+/**
+ * Completes by any server that speaks OpenAI's `/chat/completions`. One answer is one request; `OM_LLM_TIMEOUT_MS` bounds it
+ * from connect to the last byte.
+ */
+export function createOpenAiLanguageModel(config: Config, model: string): LanguageModel {
+  // Models that reason take no temperature, and no name tells them from others: their first refusal is remembered.
+  let takesTemperature = true;
+  const client = createOpenAiClient({
+    role: 'language model',
+    baseUrl: config.OM_LLM_BASE_URL,
+    apiKey: config.OM_LLM_API_KEY,
+    timeoutMs: config.OM_LLM_TIMEOUT_MS,
+    maxReplyBytes: MAX_REPLY_BYTES,
+    settings: {
+      baseUrl: 'OM_LLM_BASE_URL',
+      apiKey: 'OM_LLM_API_KEY',
+      model: 'OM_LLM_MODEL',
+      timeout: 'OM_LLM_TIMEOUT_MS',
+    },
+    badRequest(status, param) {
+      if (param === 'temperature') takesTemperature = false;
+      return client.failed(`was refused (HTTP ${status}): check OM_LLM_MODEL`);
+    },
+  });
+  // OpenAI's newer models know only the one, most compatible servers only the other.
+  const limit = isOpenAiItself(config.OM_LLM_BASE_URL) ? 'max_completion_tokens' : 'max_tokens';
+
+  async function ask({ instructions, input, maxTokens }: Request, signal: AbortSignal | undefined): Promise<unknown> {
+    return client.call(({ chat }) =>
+      chat.completions.create(
+        {
+          model,
+          messages: [
+            { role: 'system', content: instructions },
+            { role: 'user', content: input },
+          ],
+          [limit]: maxTokens,
+          ...(takesTemperature ? { temperature: 0 } : {}),
+        },
+        { signal: signal ?? null },
+      ),
+    );
+  }
+
+  return {
+    provider: 'openai',
+    model,
+    async complete(request, signal) {
+      const sentTemperature = takesTemperature;
+      const reply = await ask(request, signal).catch((error: unknown) => {
+        if (sentTemperature === takesTemperature) throw error;
+        return ask(request, signal);
+      });
+      return readCompletion(reply, request, client);
+    },
+  };
+}
+
+const count = z.number().int().nonnegative().optional().catch(undefined);
+const completionSchema = z.object({
+  choices: z
+    .array(
+      z.object({
+        finish_reason: z.string().nullish(),
+        message: z.object({ content: z.string().nullish(), refusal: z.string().nullish() }),
+      }),
+    )
+    .min(1),
+  // Some servers do not count, or only some.
+  usage: z.object({ prompt_tokens: count, completion_tokens: count }).nullish().catch(null),
+});
+
+/** A text that was cut off or withheld is no answer. */
+function readCompletion(reply: unknown, { instructions, input }: Request, { refused }: OpenAiClient): Completion {
+  const parsed = completionSchema.safeParse(reply);
+  if (!parsed.success) throw refused('holds no completion');
+  const { choices, usage } = parsed.data;
+  const { message, finish_reason: reason } = choices[0]!;
+  if (message.refusal || reason === 'content_filter') throw refused('is a refusal');
+  if (reason === 'length') throw refused('was cut off at the most tokens that it may have');
+  const text = message.content ?? '';
+  if (text.trim() === '') throw refused('is empty');
+  return {
+    text,
+    inputTokens: usage?.prompt_tokens ?? estimateTokens(instructions) + estimateTokens(input),
+    outputTokens: usage?.completion_tokens ?? estimateTokens(text),
+  };
+}

@@ -1,0 +1,163 @@
+import type { NewLink } from '../engine.ts';
+import { EngineError, isEngineError } from '../errors.ts';
+import {
+  CHAIN_LINKS_MOST,
+  deleteEdge,
+  type EdgeKey,
+  findEdge,
+  listSuccessors,
+  listSupersessions,
+  putStatedEdge,
+  putWinner,
+} from '../store/edges.ts';
+import { getMemoryRow, readMemoryRows, toMemory, type MemoryRow } from '../store/memories.ts';
+import type { EdgeType, Link, Memory } from '../types.ts';
+import type { WriteContext } from '../writer/write-context.ts';
+import { settleStatus } from './settle-status.ts';
+
+/** What people state about how memories relate. */
+
+/**
+ * How well activation passes a link of which nobody said more. OpenMem's for `contradicts` (which nothing passes, it is only
+ * listed) and `same_as`; a parent's or a successor's words are about the same thing, a mention may be in passing.
+ */
+export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
+  waypoint: 0.6,
+  mentions: 0.5,
+  supports: 0.7,
+  contradicts: 0.8,
+  depends_on: 0.7,
+  same_as: 0.3,
+  supersedes: 1,
+  derived_from: 0.8,
+};
+
+/** States a link, or changes the weight of one that is there; without a weight that one keeps its own. */
+export function linkMemories(context: WriteContext, { src, dst, type, weight }: NewLink): Link {
+  const { store, now } = context;
+  if (type === 'supersedes' || type === 'contradicts') {
+    const command = type === 'supersedes' ? 'supersede' : 'contradict';
+    throw new EngineError('invalid', `type: ${type} changes more than a link; use ${command} instead`);
+  }
+  if (src === dst) throw new EngineError('invalid', 'dst: a memory cannot be linked to itself');
+  const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
+  const key = { src: from.seq, dst: to.seq, type };
+  putStatedEdge(store, key, weight ?? findEdge(store, key)?.weight ?? DEFAULT_WEIGHTS[type], now);
+  return getLink(context, key, to);
+}
+
+/** Removes a link; a contradiction whichever way round it is named. What it did to a status is undone. */
+export function unlinkMemories(context: WriteContext, { src, dst, type }: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
+  const { store } = context;
+  const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
+  const key = type === 'contradicts' ? contradictionOf(from, to) : { src: from.seq, dst: to.seq, type };
+  const edge = findEdge(store, key);
+  if (edge === undefined) throw new EngineError('not_found', `no link of type ${type} from src to dst`);
+  deleteEdge(store, key);
+  if (type === 'supersedes') settleStatus(context, edge.dst);
+  if (edge.winner !== null) settleStatus(context, loserOf(edge, edge.winner));
+}
+
+/** @returns the old memory as it is now */
+export function supersedeMemory(
+  context: WriteContext,
+  { oldId, newId }: { readonly oldId: string; readonly newId: string },
+): Memory {
+  const { store, now } = context;
+  if (oldId === newId) throw new EngineError('invalid', 'new_id: a memory cannot supersede itself');
+  const [older, newer] = [getNamed(context, 'old_id', oldId), getNamed(context, 'new_id', newId)];
+  refuseStrangers(older, newer);
+  const key: EdgeKey = { src: newer.seq, dst: older.seq, type: 'supersedes' };
+  if (findEdge(store, key) !== undefined) return toMemory(older, now);
+  refuseCircle(context, older, newer);
+  refuseSecondSuccessor(context, older);
+  putStatedEdge(store, key, DEFAULT_WEIGHTS.supersedes, now);
+  settleStatus(context, older.seq, { endsAt: newer.valid_from ?? newer.event_time });
+  return toMemory(readMemoryRows(store, [older.seq])[0] as MemoryRow, now);
+}
+
+/** Said again without a winner, a contradiction that was decided stays so. @returns the link as `a` sees it */
+export function contradictMemories(
+  context: WriteContext,
+  { a, b, winner }: { readonly a: string; readonly b: string; readonly winner?: string | undefined },
+): Link {
+  const { store, now } = context;
+  if (a === b) throw new EngineError('invalid', 'b: a memory cannot contradict itself');
+  if (winner !== undefined && winner !== a && winner !== b) {
+    throw new EngineError('invalid', 'winner: expected the id given as a or b');
+  }
+  const [one, other] = [getNamed(context, 'a', a), getNamed(context, 'b', b)];
+  refuseStrangers(one, other);
+  const key = contradictionOf(one, other);
+  if (findEdge(store, key) === undefined) putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now);
+  if (winner !== undefined) {
+    putWinner(store, key, winner === a ? one.seq : other.seq, now);
+    settleStatus(context, one.seq);
+    settleStatus(context, other.seq);
+  }
+  return getLink(context, key, other);
+}
+
+/** A contradiction has no direction: it is stored once, from the older to the newer. */
+function contradictionOf(one: MemoryRow, other: MemoryRow): EdgeKey {
+  return { src: Math.min(one.seq, other.seq), dst: Math.max(one.seq, other.seq), type: 'contradicts' };
+}
+
+function loserOf({ src, dst }: Pick<EdgeKey, 'src' | 'dst'>, winner: number): number {
+  return winner === src ? dst : src;
+}
+
+function getNamed({ store, now }: WriteContext, name: string, id: string): MemoryRow {
+  try {
+    return getMemoryRow(store, id, now);
+  } catch (error) {
+    if (isEngineError(error, 'not_found')) throw new EngineError('not_found', `${name}: ${error.message}`);
+    throw error;
+  }
+}
+
+function refuseStrangers(one: MemoryRow, other: MemoryRow): void {
+  if (one.user_no !== other.user_no) throw new EngineError('invalid', 'the two memories belong to different users');
+}
+
+/** A successor that has expired, and only waits to be erased, gives its place up now. */
+function refuseSecondSuccessor(context: WriteContext, older: MemoryRow): void {
+  const { store, now } = context;
+  for (const successor of readMemoryRows(store, listSuccessors(store, older.seq))) {
+    if (successor.expires_at === null || successor.expires_at > now) {
+      throw new EngineError(
+        'conflict',
+        `old_id: already superseded by ${successor.id}; supersede that one, or unlink the two first`,
+      );
+    }
+    deleteEdge(store, { src: successor.seq, dst: older.seq, type: 'supersedes' });
+    settleStatus(context, older.seq);
+  }
+}
+
+function refuseCircle({ store }: WriteContext, older: MemoryRow, newer: MemoryRow): void {
+  const chain = listSupersessions(store, [newer.seq]);
+  if (chain.some((link) => link.newer === older.seq)) {
+    throw new EngineError('conflict', 'old_id: it supersedes the new one already, so this would close a circle');
+  }
+  if (chain.length >= CHAIN_LINKS_MOST) {
+    throw new EngineError(
+      'conflict',
+      `new_id: ${CHAIN_LINKS_MOST} memories supersede it already; name the last of them`,
+    );
+  }
+}
+
+function getLink({ store }: WriteContext, key: EdgeKey, other: MemoryRow): Link {
+  const edge = findEdge(store, key) as NonNullable<ReturnType<typeof findEdge>>;
+  return {
+    id: other.id,
+    type: edge.type,
+    direction: edge.dst === other.seq ? 'out' : 'in',
+    similarity: edge.similarity,
+    weight: edge.weight,
+    automatic: edge.automatic,
+    createdAt: edge.createdAt,
+    updatedAt: edge.updatedAt,
+  };
+}

@@ -1,0 +1,32 @@
+import type { Candidate } from './candidate.ts';
+import type { Outcome } from '../types.ts';
+
+export interface Floors {
+  /** On the calibrated score. */
+  readonly minScore: number;
+  /** On the raw score, as a share of the best. */
+  readonly relativeFloor: number;
+}
+
+export interface Floored {
+  /** In the order given. */
+  readonly kept: readonly Candidate[];
+  /** Why the others fell out, by number. */
+  readonly cut: ReadonlyMap<number, Outcome>;
+}
+
+/**
+ * Leaves out what is under the floors, so that nothing relevant gives an empty list rather than `k` wrong ones.
+ * @param candidates in the order in which they are to be returned, which a model may have made
+ */
+export function applyFloors(candidates: readonly Candidate[], { minScore, relativeFloor }: Floors): Floored {
+  const least = relativeFloor * candidates.reduce((most, { rawScore }) => Math.max(most, rawScore), 0);
+  const cut = new Map<number, Outcome>();
+  const kept = candidates.filter(({ row, score, rawScore }) => {
+    if (score < minScore) cut.set(row.seq, 'below_min_score');
+    else if (rawScore < least) cut.set(row.seq, 'below_relative_floor');
+    else return true;
+    return false;
+  });
+  return { kept, cut };
+}

@@ -1,0 +1,87 @@
+import { meetsConditions } from '../store/inspection.ts';
+import { getMemoryRow, toMemory } from '../store/memories.ts';
+import { matchingText, readRankingRows } from '../store/search.ts';
+import type { Memory, MemoryExplanation, Outcome } from '../types.ts';
+import type { Candidate } from './candidate.ts';
+import { similaritiesOf } from './dense.ts';
+import type { Recall, RetrieveContext } from './retrieve.ts';
+
+/** What one run of the stages did with a memory. */
+export interface Seen extends Standing {
+  readonly memory: Memory;
+  /** Names of the filter's conditions that it fails. */
+  readonly failedFilters: readonly string[];
+  readonly supersededBy: string | null;
+  readonly terms: MemoryExplanation['terms'];
+  readonly cosine: number | null;
+  /** Of the memories on its way. */
+  readonly ids: ReadonlyMap<number, string>;
+}
+
+interface Standing {
+  readonly outcome: Outcome;
+  /** Among all candidates, from 1. */
+  readonly rank: number | null;
+  readonly candidate: Candidate | null;
+}
+
+/** @throws EngineError `not_found` */
+export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: string): Seen {
+  const { plan, vector, now, replaced } = recall;
+  const row = getMemoryRow(store, memoryId, now);
+  const { conditions } = plan.filter;
+  const meets = meetsConditions(store, row.seq, conditions);
+  const failedFilters = [...new Set(conditions.filter((_, place) => !meets[place]).map(({ name }) => name))];
+  const terms = termsOf(recall, (match) => matchingText(store, match, [row.seq]).length > 0);
+  const standing = standingOf(recall, row.seq, {
+    passes: failedFilters.length === 0,
+    sharesWords: terms.matched.length + terms.inContext.length > 0,
+  });
+  const [measured] = vector === null ? [] : similaritiesOf(store, vector, [row.seq]);
+  const others = [replaced.get(row.seq), standing.candidate?.arrival?.from].filter((seq) => seq != null);
+  const ids = new Map(readRankingRows(store, others).map(({ seq, id }) => [seq, id]));
+  return {
+    ...standing,
+    memory: toMemory(row, now),
+    failedFilters,
+    supersededBy: ids.get(replaced.get(row.seq) ?? -1) ?? null,
+    terms,
+    cosine: measured?.similarity ?? null,
+    ids,
+  };
+}
+
+/** From the last stage to the first: what reached a stage had passed those before. */
+function standingOf(
+  { packing, floored, candidates, replaced }: Recall,
+  seq: number,
+  { passes, sharesWords }: { readonly passes: boolean; readonly sharesWords: boolean },
+): Standing {
+  const place = candidates.findIndex(({ row }) => row.seq === seq);
+  const candidate = candidates[place] ?? null;
+  const rank = candidate === null ? null : place + 1;
+  if (packing.packed.some((packed) => packed.candidate.row.seq === seq))
+    return { outcome: 'returned', rank, candidate };
+  const cut = packing.cut.get(seq) ?? floored.cut.get(seq);
+  if (cut !== undefined) return { outcome: cut, rank, candidate };
+  if (replaced.has(seq)) return { outcome: 'superseded', rank: null, candidate: null };
+  if (!passes) return { outcome: 'filtered', rank: null, candidate: null };
+  return { outcome: sharesWords ? 'not_a_candidate' : 'no_match', rank: null, candidate: null };
+}
+
+/** Each term is looked for in the memory's own columns and, if it is not there, in those of its neighbours. */
+function termsOf({ plan: { terms } }: Recall, finds: (match: string) => boolean): MemoryExplanation['terms'] {
+  const places = terms.map(({ match }) => {
+    if (!finds(match)) return 'missed';
+    return finds(`- context : ${match}`) ? 'matched' : 'inContext';
+  });
+  const at = (wanted: (typeof places)[number]) =>
+    terms.filter((_, place) => places[place] === wanted).map(({ text }) => text);
+  return { matched: at('matched'), inContext: at('inContext'), missed: at('missed') };
+}
+
+/** In the order of the query, as a hit has them. */
+export function termsHeld({ plan }: Recall, { terms: { matched, inContext } }: Seen): string[] {
+  const held = new Set([...matched, ...inContext]);
+  return plan.terms.map(({ text }) => text).filter((text) => held.has(text));
+}

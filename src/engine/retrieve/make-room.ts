@@ -1,0 +1,54 @@
+import type { Store } from '../store/open-store.ts';
+import { countSuperseded, listPassingOf, type VectorRank } from '../store/search.ts';
+import type { DenseResult } from './dense.ts';
+import type { LexicalHit, LexicalResult } from './lexical.ts';
+import type { QueryPlan } from './plan.ts';
+
+/** What the searches by words and by vectors found. */
+export interface Lists {
+  readonly lexical: LexicalResult;
+  readonly dense: DenseResult;
+}
+
+/** Above this share of superseded memories a list is searched for once more, without them. */
+const CROWDED = 0.5;
+
+/**
+ * Something that is told anew every day has hundreds of superseded versions that fit a query alike. They lead to one memory and would
+ * fill the lists alone. @returns the plan to search by once more, for what lives; undefined where there is room
+ */
+export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: Lists): QueryPlan | undefined {
+  if (plan.filter === plan.liveFilter) return undefined;
+  const isCrowded = [lexical.hits, dense.hits].some(
+    (hits: readonly { readonly seq: number }[]) =>
+      countSuperseded(
+        store,
+        hits.map(({ seq }) => seq),
+      ) >
+      CROWDED * hits.length,
+  );
+  if (!isCrowded) return undefined;
+  const { liveFilter: filter, scope } = plan;
+  if (scope.kind === 'wide') return { ...plan, filter };
+  return { ...plan, filter, scope: { kind: 'narrow', seqs: listPassingOf(store, filter, scope.seqs) } };
+}
+
+/** Both searches' hits, each once, best first; ties by ascending number. */
+export function mergeLists(first: Lists, second: Lists): Lists {
+  const byWords = (a: LexicalHit, b: LexicalHit) => b.bm25 - a.bm25;
+  const byVectors = (a: VectorRank, b: VectorRank) => b.similarity - a.similarity;
+  return {
+    lexical: { ...first.lexical, hits: merge(first.lexical.hits, second.lexical.hits, byWords) },
+    dense: { ...first.dense, hits: merge(first.dense.hits, second.dense.hits, byVectors) },
+  };
+}
+
+function merge<T extends { readonly seq: number }>(
+  first: readonly T[],
+  second: readonly T[],
+  compare: (a: T, b: T) => number,
+): T[] {
+  const known = new Set(first.map(({ seq }) => seq));
+  const others = second.filter(({ seq }) => !known.has(seq));
+  return others.length === 0 ? [...first] : [...first, ...others].sort((a, b) => compare(a, b) || a.seq - b.seq);
+}

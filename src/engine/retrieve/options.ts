@@ -1,0 +1,48 @@
+import { EngineError } from '../errors.ts';
+import type { MemoryQuery, RetrievalOptions, Weights } from '../types.ts';
+import { DECAY_PER_HOP, MAX_HOPS } from './expand.ts';
+import { PROFILE_WEIGHTS } from './score.ts';
+
+/** What applies where neither the request nor the tenant says otherwise. Values were measured: `npm run eval` prints the table. */
+export const DEFAULT_OPTIONS = {
+  profile: 'composite',
+  denseSectors: 'all',
+  sessionPrior: 0.1,
+  maxHops: MAX_HOPS,
+  decayPerHop: DECAY_PER_HOP,
+  entityGraph: true,
+  rerank: 'builtin',
+  minScore: 0,
+  relativeFloor: 0,
+  perDocument: 2,
+} as const satisfies RetrievalOptions;
+
+export type CompleteQuery = MemoryQuery & {
+  readonly [Name in keyof typeof DEFAULT_OPTIONS]-?: Exclude<MemoryQuery[Name], undefined>;
+};
+
+/**
+ * The request before the tenant's own defaults, and those before the general ones; weights and column weights one by one.
+ * @throws EngineError `invalid` for a weight that the profile does not read
+ */
+export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOptions[]): CompleteQuery {
+  const layers: RetrievalOptions[] = [DEFAULT_OPTIONS, ...defaults.toReversed(), query].map(withoutUndefined);
+  const complete = Object.assign({}, ...layers) as CompleteQuery;
+  const foreign = Object.keys(query.weights ?? {}).filter((name) => !(name in PROFILE_WEIGHTS[complete.profile]));
+  if (foreign.length > 0) {
+    const allowed = Object.keys(PROFILE_WEIGHTS[complete.profile]).join(', ') || 'none';
+    throw new EngineError(
+      'invalid',
+      `weights: the profile ${complete.profile} does not read ${foreign.join(', ')}; allowed: ${allowed}`,
+    );
+  }
+  return {
+    ...complete,
+    weights: Object.assign({}, ...layers.map(({ weights }) => weights)) as Weights,
+    columnWeights: Object.assign({}, ...layers.map(({ columnWeights }) => columnWeights)) as object,
+  };
+}
+
+function withoutUndefined(layer: RetrievalOptions): RetrievalOptions {
+  return Object.fromEntries(Object.entries(layer).filter(([, value]) => value !== undefined));
+}

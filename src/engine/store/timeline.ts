@@ -1,0 +1,107 @@
+import type { TimelineOptions } from '../engine.ts';
+import type { Timeline } from '../types.ts';
+import { compileFilter, type CompiledFilter } from './filter.ts';
+import { getMemoryRow, type MemoryRow, readMemories, toMemory } from './memories.ts';
+import type { Store } from './open-store.ts';
+
+/** What stood around a memory in time: in the order of (event_time, seq), the earlier first. */
+
+/** Hidden memories that are passed over on each side before the look around ends. */
+const HIDDEN_PASSED = 200;
+
+/**
+ * Memories around one, of its user or only of its session, that are active, valid and not expired. The anchor may be anything but
+ * expired.
+ * @throws EngineError `not_found`
+ */
+export function readTimeline(
+  store: Store,
+  id: string,
+  { before, after, sameSession, now }: TimelineOptions & { readonly now: number },
+): Timeline {
+  return store.read(() => {
+    const anchor = getMemoryRow(store, id, now);
+    const visible = compileFilter({}, now);
+    const side = { anchor, sameSession, visible };
+    const earlier = listBeside(store, { ...side, direction: 'before', limit: before }).reverse();
+    const later = listBeside(store, { ...side, direction: 'after', limit: after });
+    const memories = readMemories(store, [...earlier, ...later], now);
+    const read = (seqs: readonly number[]) =>
+      seqs.map((seq) => memories.get(seq)).filter((memory) => memory !== undefined);
+    return { before: read(earlier), anchor: toMemory(anchor, now), after: read(later) };
+  });
+}
+
+interface Side {
+  readonly anchor: MemoryRow;
+  readonly sameSession: boolean;
+  readonly visible: CompiledFilter;
+  readonly direction: 'before' | 'after';
+  readonly limit: number;
+}
+
+/** Numbers, nearest first. */
+function listBeside(store: Store, { anchor, sameSession, visible, direction, limit }: Side): number[] {
+  const [comparison, order] = direction === 'before' ? ['<', ' DESC'] : ['>', ''];
+  const rows = store
+    .prepare(
+      `SELECT m.seq FROM (
+         SELECT seq FROM memories WHERE user_no = ? ${sameSession ? 'AND session_id = ?' : ''}
+           AND (event_time, seq) ${comparison} (?, ?)
+         ORDER BY event_time${order}, seq${order} LIMIT ?
+       ) AS near CROSS JOIN memories m ON m.seq = near.seq CROSS JOIN memory_dynamics d ON d.seq = near.seq
+       WHERE ${visible.sql} ORDER BY m.event_time${order}, m.seq${order} LIMIT ?`,
+    )
+    .all(
+      anchor.user_no,
+      ...(sameSession ? [anchor.session_id] : []),
+      anchor.event_time,
+      anchor.seq,
+      limit === 0 ? 0 : limit + HIDDEN_PASSED,
+      ...visible.parameters,
+      limit,
+    ) as { seq: number }[];
+  return rows.map(({ seq }) => seq);
+}
+
+export interface Neighbours {
+  /** Earlier first. */
+  readonly before: readonly number[];
+  readonly after: readonly number[];
+}
+
+/** Hidden memories passed over beside one of many. */
+const HIDDEN_PASSED_EACH = 20;
+
+/** The visible memories just before and after each of these in its session, at most `each` a side; none outside a session. */
+export function neighboursOf(
+  store: Store,
+  seqs: readonly number[],
+  { visible, each }: { readonly visible: CompiledFilter; readonly each: number },
+): Map<number, Neighbours> {
+  const beside = (comparison: string, order: string) => `(
+    SELECT json_group_array(seq) FROM (
+      SELECT m.seq FROM (
+        SELECT s.seq FROM memories s
+        WHERE s.user_no = hit.user_no AND s.session_id = hit.session_id
+          AND (s.event_time, s.seq) ${comparison} (hit.event_time, hit.seq)
+        ORDER BY s.event_time${order}, s.seq${order} LIMIT ${each + HIDDEN_PASSED_EACH}
+      ) AS near CROSS JOIN memories m ON m.seq = near.seq CROSS JOIN memory_dynamics d ON d.seq = near.seq
+      WHERE ${visible.sql} ORDER BY m.event_time${order}, m.seq${order} LIMIT ${each}))`;
+  const rows = store
+    .prepare(
+      `SELECT hit.seq, ${beside('<', ' DESC')} AS before, ${beside('>', '')} AS after
+       FROM json_each(?) AS wanted CROSS JOIN memories hit ON hit.seq = wanted.value WHERE hit.session_id <> ''`,
+    )
+    .all(...visible.parameters, ...visible.parameters, JSON.stringify(seqs)) as {
+    seq: number;
+    before: string;
+    after: string;
+  }[];
+  return new Map(
+    rows.map(({ seq, before, after }) => [
+      seq,
+      { before: (JSON.parse(before) as number[]).reverse(), after: JSON.parse(after) as number[] },
+    ]),
+  );
+}

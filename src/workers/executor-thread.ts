@@ -1,0 +1,57 @@
+import { parentPort, workerData } from 'node:worker_threads';
+import { pino } from 'pino';
+import type { Config } from '../engine/config.ts';
+import { assert, serialiseError, type SerialisedError } from '../engine/errors.ts';
+import type { QueuedStep, ScheduleName, StepPayload } from '../engine/jobs.ts';
+import { createMetrics } from '../engine/metrics.ts';
+import { createExecutor } from './executor.ts';
+import { giveWayToRequests } from './give-way.ts';
+
+/** The executor on a thread of its own, so that CPU-bound steps never keep a worker from renewing its locks. */
+export interface ExecutorThreadData {
+  readonly config: Config;
+  readonly linksAtOnce: boolean;
+}
+
+export type ExecutorTask =
+  | { readonly kind: 'step'; readonly step: QueuedStep; readonly payload: StepPayload }
+  | { readonly kind: 'schedule'; readonly schedule: ScheduleName }
+  | { readonly kind: 'metrics' }
+  | { readonly kind: 'drain' };
+export type ExecutorRequest = { readonly id: number; readonly task: ExecutorTask };
+export type ExecutorReply =
+  | { readonly id: number; readonly ok: true; readonly value: unknown }
+  | { readonly id: number; readonly ok: false; readonly error: SerialisedError };
+
+giveWayToRequests();
+const { config, linksAtOnce } = workerData as ExecutorThreadData;
+const port = parentPort;
+assert(port !== null, 'the executor thread has a parent');
+
+const metrics = createMetrics();
+const executor = createExecutor({
+  config,
+  metrics,
+  linksAtOnce,
+  logger: pino({ level: config.OM_LOG_LEVEL, base: { thread: 'executor' } }),
+});
+
+port.on('message', ({ id, task }: ExecutorRequest) => {
+  run(task).then(
+    (value) => port.postMessage({ id, ok: true, value } satisfies ExecutorReply),
+    (error: unknown) => port.postMessage({ id, ok: false, error: serialiseError(error) } satisfies ExecutorReply),
+  );
+});
+
+async function run(task: ExecutorTask): Promise<unknown> {
+  switch (task.kind) {
+    case 'step':
+      return executor.runStep(task.step, task.payload);
+    case 'schedule':
+      return executor.runSchedule(task.schedule);
+    case 'metrics':
+      return metrics.registry.getMetricsAsJSON();
+    case 'drain':
+      return executor.drain();
+  }
+}

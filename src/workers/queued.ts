@@ -1,0 +1,13 @@
+import { joinMetrics, type BackgroundWork } from './background-work.ts';
+import { startQueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
+
+/** A worker of the queues inside the process that serves the API: `npm start` with `REDIS_URL`. */
+export async function startQueuedWork(options: QueueWorkerOptions): Promise<BackgroundWork> {
+  const { executor, drain } = await startQueueWorker(options);
+  return {
+    dispatcher: undefined,
+    metricsText: (own) => joinMetrics(own, executor.metricsJson()),
+    died: executor.died,
+    drain,
+  };
+}

@@ -1,0 +1,175 @@
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { createLanguageModel } from '../../../src/engine/adapters/create-language-model.ts';
+import { readConfig } from '../../../src/engine/config.ts';
+import { EngineError } from '../../../src/engine/errors.ts';
+import type { LanguageModel } from '../../../src/engine/ports.ts';
+import {
+  startFakeProvider,
+  type FakeChatMode,
+  type FakeModeOptions,
+  type FakeProvider,
+} from '../../support/fake-provider.ts';
+
+const KEY = 'sk-canary-key-0123456789';
+const REQUEST = { instructions: 'canary instructions', input: 'canary input', maxTokens: 50 };
+
+let provider: FakeProvider;
+beforeEach(async () => {
+  provider = await startFakeProvider({ dimensions: 256 });
+  provider.chat.say('an answer');
+});
+afterEach(async () => {
+  vi.unstubAllGlobals();
+  await provider.close();
+});
+
+function open(settings: Record<string, string> = {}): LanguageModel {
+  const model = createLanguageModel(
+    readConfig({ OM_LLM_MODEL: 'a-model', OM_LLM_BASE_URL: provider.url, OM_LLM_API_KEY: KEY, ...settings }),
+  );
+  expect(model).not.toBeNull();
+  return model!;
+}
+
+/** The error of a call, after checks that hold for every error: its code is an EngineError's, and it repeats nothing secret. */
+async function failure(completion: Promise<unknown>): Promise<EngineError> {
+  const error = await completion.then(
+    () => expect.unreachable('the reply was accepted'),
+    (reason: unknown) => reason,
+  );
+  expect(error).toBeInstanceOf(EngineError);
+  const { message, cause } = error as EngineError;
+  expect(message).not.toMatch(/canary/);
+  expect(cause).toBeUndefined();
+  return error as EngineError;
+}
+
+test('without OM_LLM_MODEL there is no language model', () => {
+  expect(createLanguageModel(readConfig({}))).toBeNull();
+});
+
+describe('the request', () => {
+  test('keeps instructions and data apart and asks for one short answer at temperature 0', async () => {
+    await open().complete(REQUEST);
+    expect(provider.chat.calls).toHaveLength(1);
+    const { body, headers } = provider.chat.calls[0]!;
+    expect(body).toEqual({
+      model: 'a-model',
+      messages: [
+        { role: 'system', content: REQUEST.instructions },
+        { role: 'user', content: REQUEST.input },
+      ],
+      max_tokens: 50,
+      temperature: 0,
+    });
+    expect(headers.authorization).toBe(`Bearer ${KEY}`);
+  });
+
+  test('sends no authorization where no key is set', async () => {
+    await open({ OM_LLM_API_KEY: '' }).complete(REQUEST);
+    expect(provider.chat.calls[0]!.headers.authorization).toBeUndefined();
+  });
+
+  test('limits tokens by the name that OpenAI itself knows', async () => {
+    const realFetch = fetch;
+    vi.stubGlobal('fetch', (url: string, init: RequestInit) =>
+      realFetch(url.replace('https://api.openai.com/v1', provider.url), init),
+    );
+    await open({ OM_LLM_BASE_URL: 'https://api.openai.com/v1' }).complete(REQUEST);
+    const { body } = provider.chat.calls[0]!;
+    expect(body['max_completion_tokens']).toBe(50);
+    expect(body).not.toHaveProperty('max_tokens');
+  });
+
+  test('leaves the temperature out for a model that refuses one, and remembers it', async () => {
+    provider.chat.setMode('no_temperature');
+    const model = open();
+    expect((await model.complete(REQUEST)).text).toBe('an answer');
+    expect(provider.chat.calls).toHaveLength(2);
+    await model.complete(REQUEST);
+    expect(provider.chat.calls).toHaveLength(3);
+  });
+});
+
+describe('a good reply', () => {
+  test('brings the text and what it cost', async () => {
+    expect(await open().complete(REQUEST)).toEqual({ text: 'an answer', inputTokens: 11, outputTokens: 7 });
+  });
+
+  test('of a server that does not count is estimated', async () => {
+    provider.chat.setMode('uncounted');
+    const { text, inputTokens, outputTokens } = await open().complete(REQUEST);
+    expect(text).toBe('an answer');
+    expect(inputTokens).toBeGreaterThan(2);
+    expect(outputTokens).toBeGreaterThan(1);
+  });
+});
+
+describe('a bad reply', () => {
+  test.each<[FakeChatMode, RegExp]>([
+    ['html', /no completion/],
+    ['empty', /no completion|JSON/],
+    ['truncated', /JSON/],
+    ['no_choice', /no completion/],
+    ['no_text', /empty/],
+    ['blank', /empty/],
+    ['refusal', /refusal/],
+    ['filtered', /refusal/],
+    ['cut_short', /cut off/],
+    ['reset', /cut off/],
+    ['redirect', /HTTP 307/],
+  ])('of kind %s is no completion', async (mode, message) => {
+    provider.chat.setMode(mode);
+    const error = await failure(open().complete(REQUEST));
+    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string });
+    expect(provider.chat.calls).toHaveLength(1);
+  });
+
+  test.each<[FakeChatMode, RegExp]>([
+    ['hang', /OM_LLM_TIMEOUT_MS/],
+    ['drip', /OM_LLM_TIMEOUT_MS/],
+    ['huge', /longer than \d+ bytes/],
+  ])('that would never end (%s) is cut off', async (mode, message) => {
+    provider.chat.setMode(mode);
+    const arrived = provider.chat.nextCall();
+    const OM_LLM_TIMEOUT_MS = mode === 'huge' ? '60000' : '150';
+    const error = await failure(open({ OM_LLM_TIMEOUT_MS }).complete(REQUEST));
+    expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string });
+    await (
+      await arrived
+    ).ended;
+  });
+});
+
+describe('an error reply', () => {
+  test.each<[FakeChatMode, FakeModeOptions, Partial<EngineError>]>([
+    ['rate_limited', { headers: { 'retry-after': '7' } }, { code: 'rate_limited', retryAfterMs: 7_000 }],
+    ['status', { status: 500 }, { code: 'unavailable' }],
+    ['status', { status: 401 }, { code: 'unavailable', message: expect.stringMatching(/OM_LLM_API_KEY/) as string }],
+    ['status', { status: 404 }, { code: 'unavailable', message: expect.stringMatching(/OM_LLM_BASE_URL/) as string }],
+    ['status', { status: 400 }, { code: 'unavailable', message: expect.stringMatching(/OM_LLM_MODEL/) as string }],
+  ])('%s %o', async (mode, options, expected) => {
+    provider.chat.setMode(mode, options);
+    expect(await failure(open().complete(REQUEST))).toMatchObject(expected);
+    expect(provider.chat.calls, 'a call is one request').toHaveLength(1);
+  });
+
+  test.each([400, 401, 429, 500])('of status %i that quotes prompt and key is not passed on', async (status) => {
+    provider.chat.setMode('echo', { status });
+    await failure(open().complete(REQUEST));
+  });
+});
+
+test('an abort ends the call and its connection', async () => {
+  provider.chat.setMode('hang');
+  const controller = new AbortController();
+  const arrived = provider.chat.nextCall();
+  const completion = failure(open().complete(REQUEST, controller.signal));
+  const call = await arrived;
+  controller.abort();
+  expect(await completion).toMatchObject({
+    code: 'unavailable',
+    message: expect.stringMatching(/given up/) as string,
+  });
+  await call.ended;
+});

@@ -1,0 +1,132 @@
+import { describe, expect, test } from 'vitest';
+import { calibrateScores } from '../../../src/engine/ingest/calibrate-scores.ts';
+import { runDueSchedules } from '../../../src/engine/ingest/maintain.ts';
+import { DEFAULT_CALIBRATIONS, readCalibrations } from '../../../src/engine/retrieve/calibrate.ts';
+import { openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+import { notesAbout } from '../../support/topics.ts';
+
+interface Row {
+  readonly model_no: number;
+  readonly fitted_at: number;
+  readonly memories: number;
+  readonly parameters: string;
+}
+
+const rowsOf = ({ all }: TestEngine) => all<Row>('SELECT * FROM calibrations ORDER BY model_no');
+
+async function remember(fixture: TestEngine, from: number, to: number): Promise<void> {
+  for (const { content } of notesAbout('garden', to).slice(from))
+    await fixture.add({ content, userId: 'ana', sessionId: `s${content.length % 7}` });
+  await fixture.drain();
+}
+
+describe('when scores are fitted', () => {
+  test('not before there are 50 memories, then at once', async () => {
+    await using fixture = await openTestEngine();
+    await remember(fixture, 0, 49);
+    expect(calibrateScores(fixture.maintenance)).toBe(false);
+    expect(rowsOf(fixture)).toEqual([]);
+    await remember(fixture, 49, 50);
+    expect(await runDueSchedules(fixture.maintenance)).toContain('calibrate');
+    // Words alone and the one vector space.
+    expect(rowsOf(fixture)).toMatchObject([
+      { model_no: 0, fitted_at: START, memories: 50 },
+      { model_no: 1, fitted_at: START, memories: 50 },
+    ]);
+  });
+
+  test('again when the memories have doubled, or after a day in which they changed', async () => {
+    await using fixture = await openTestEngine();
+    await remember(fixture, 0, 50);
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
+    fixture.clock.advanceDays(2);
+    expect(calibrateScores(fixture.maintenance)).toBe(false); // Nothing has changed.
+    await remember(fixture, 50, 60);
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
+    await remember(fixture, 60, 119);
+    expect(calibrateScores(fixture.maintenance)).toBe(false); // Neither doubled nor a day later.
+    await remember(fixture, 119, 120);
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
+    expect(rowsOf(fixture)[0]!.memories).toBe(120);
+  });
+
+  test('also where another embedder has begun a space of its own', async () => {
+    const before = await openTestEngine();
+    await remember(before, 0, 60);
+    calibrateScores(before.maintenance);
+    await before.close();
+    await using fixture = await openTestEngine({ file: before.file, settings: { OM_VEC_DIM: '512' } });
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
+    expect(rowsOf(fixture).map(({ model_no }) => model_no)).toEqual([0, 1, 2]);
+  });
+
+  test('a clock that was set back does not hold it up', async () => {
+    await using fixture = await openTestEngine();
+    await remember(fixture, 0, 50);
+    calibrateScores(fixture.maintenance);
+    await remember(fixture, 50, 51);
+    fixture.clock.set(START - 1);
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
+  });
+
+  test('without an embedder words alone are fitted', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+    await remember(fixture, 0, 50);
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
+    expect(rowsOf(fixture).map(({ model_no }) => model_no)).toEqual([0]);
+  });
+});
+
+describe('what is fitted', () => {
+  test('is the same for the same file, and near what applies without it', async () => {
+    await using fixture = await openTestEngine();
+    await remember(fixture, 0, 80);
+    calibrateScores(fixture.maintenance);
+    const first = rowsOf(fixture);
+    fixture.store.write(() => fixture.store.db.exec('DELETE FROM calibrations'));
+    calibrateScores(fixture.maintenance);
+    expect(rowsOf(fixture)).toEqual(first);
+    const { words, vectors } = readCalibrations(fixture.store, 1);
+    for (const [fitted, usual] of [
+      [words, DEFAULT_CALIBRATIONS.words],
+      [vectors, DEFAULT_CALIBRATIONS.vectors],
+    ] as const) {
+      expect(Math.abs(fitted.chance / usual.chance - 1)).toBeLessThan(0.16);
+      expect(fitted.full).toBeGreaterThan(fitted.chance);
+      expect(fitted.cosineBase).toBeGreaterThanOrEqual(0);
+      expect(fitted.cosineBase).toBeLessThan(1);
+    }
+  });
+
+  test('is read anew once it has been fitted again, and by other connections', async () => {
+    await using fixture = await openTestEngine();
+    await remember(fixture, 0, 60);
+    expect(readCalibrations(fixture.store, 1)).toEqual(DEFAULT_CALIBRATIONS);
+    calibrateScores(fixture.maintenance);
+    const fitted = readCalibrations(fixture.store, 1);
+    expect(readCalibrations(fixture.store, 1).words).toBe(fitted.words); // Parsed once.
+    fixture.store.write(() =>
+      fixture.store.db.exec(
+        `UPDATE calibrations SET fitted_at = fitted_at + 1, parameters = json_set(parameters, '$.chance', 0.4)`,
+      ),
+    );
+    expect(readCalibrations(fixture.store, 1).words.chance).toBe(0.4);
+  });
+
+  test('holds numbers only, nothing of what was said', async () => {
+    await using fixture = await openTestEngine();
+    await remember(fixture, 0, 60);
+    calibrateScores(fixture.maintenance);
+    for (const { parameters } of rowsOf(fixture))
+      expect(Object.values(JSON.parse(parameters) as object).every((value) => typeof value === 'number')).toBe(true);
+  });
+
+  test('many users with a memory each leave the usual values', async () => {
+    await using fixture = await openTestEngine();
+    for (const [place, { content }] of notesAbout('garden', 60).entries())
+      await fixture.add({ content, userId: `user ${place}` });
+    await fixture.drain();
+    calibrateScores(fixture.maintenance);
+    expect(readCalibrations(fixture.store, null).words.chance).toBeCloseTo(DEFAULT_CALIBRATIONS.words.chance, 10);
+  });
+});

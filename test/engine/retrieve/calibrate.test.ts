@@ -1,0 +1,200 @@
+import { beforeAll, afterAll, describe, expect, test } from 'vitest';
+import { calibrateScores } from '../../../src/engine/ingest/calibrate-scores.ts';
+import { confidenceOf, DEFAULT_CALIBRATIONS, CHANCE_SCORE } from '../../../src/engine/retrieve/calibrate.ts';
+import type { Tenant } from '../../../src/engine/engine.ts';
+import { type MemoryQuery, PROFILES } from '../../../src/engine/types.ts';
+import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import { notesAbout, STRANGE_QUESTIONS } from '../../support/topics.ts';
+
+const GARDEN = notesAbout('garden', 120);
+const SERVERS = notesAbout('servers', 120);
+
+async function ask(tenant: Tenant, query: string, more: Partial<MemoryQuery> = {}) {
+  return tenant.query({ query, k: 10, filter: {}, reinforce: false, ...more });
+}
+
+/** The share of the queries that find anything. */
+async function answered(tenant: Tenant, queries: readonly string[], more: Partial<MemoryQuery> = {}): Promise<number> {
+  let found = 0;
+  for (const query of queries) found += (await ask(tenant, query, more)).hits.length > 0 ? 1 : 0;
+  return found / queries.length;
+}
+
+/** Ana speaks of her garden, Ben of his servers, in one file whose scores the job has fitted. */
+async function remember(settings: Record<string, string> = {}): Promise<TestEngine> {
+  const fixture = await openTestEngine({ settings });
+  for (const [place, { content }] of GARDEN.entries())
+    await fixture.add({ content, userId: 'ana', sessionId: `day ${place % 9}` });
+  for (const [place, { content }] of SERVERS.entries())
+    await fixture.add({ content, userId: 'ben', sessionId: `day ${place % 9}` });
+  await fixture.drain();
+  expect(calibrateScores(fixture.maintenance)).toBe(true);
+  return fixture;
+}
+
+describe.each([
+  ['words and vectors', {}],
+  ['words alone', { OM_EMBEDDINGS: 'none' }],
+])('at the default floor, by %s', (_, settings) => {
+  let fixture: TestEngine;
+  beforeAll(async () => {
+    fixture = await remember(settings);
+  });
+  afterAll(() => fixture.close());
+  const ana = { filter: { userIds: ['ana'] } };
+
+  test('at most one unrelated query of twenty finds anything', async () => {
+    // What only Ben speaks of, and what nobody does.
+    const unrelated = [...SERVERS.map(({ question }) => question), ...STRANGE_QUESTIONS];
+    expect(await answered(fixture.tenant, unrelated, ana)).toBeLessThanOrEqual(0.05);
+    // Whole sentences of Ben's, too.
+    expect(
+      await answered(
+        fixture.tenant,
+        SERVERS.map(({ content }) => content),
+        ana,
+      ),
+    ).toBeLessThanOrEqual(0.05);
+  });
+
+  test('what has been said is still found', async () => {
+    const questions = GARDEN.map(({ question }) => question);
+    expect(await answered(fixture.tenant, questions, ana)).toBeGreaterThan(0.97);
+    for (const { content } of GARDEN.slice(0, 20)) {
+      // Its own words are near-perfect evidence; of its twins in other words, a neighbour's may come before it.
+      const { hits } = await ask(fixture.tenant, content, ana);
+      expect(hits[0]!.score).toBeGreaterThan(0.85);
+      expect(hits.slice(0, 3).map(({ memory }) => memory.content)).toContain(content);
+    }
+  });
+
+  test('one rare word is enough', async () => {
+    // Six to thirteen of 240 memories hold it.
+    const { hits } = await ask(fixture.tenant, 'wisteria', ana);
+    expect(hits.length).toBeGreaterThan(0);
+    expect(hits[0]!.memory.content).toContain('wisteria');
+  });
+
+  test.each([
+    ['stop words', 'who are you'],
+    ['words that no memory has', 'florbnax quuxly zyzzyva'],
+    ['punctuation', '?!'],
+    ['one known word, a common one, among unknown ones', 'zyzzyva last florbnax'],
+  ])('%s find nothing', async (_kind, query) => {
+    expect((await ask(fixture.tenant, query, ana)).hits).toEqual([]);
+  });
+
+  test('a floor of 0 gives everything that was found', async () => {
+    const query = 'Which of the rhubarb beds by the pond has the mildew?';
+    const all = (await ask(fixture.tenant, query, { ...ana, minScore: 0 })).hits;
+    expect(all).toHaveLength(10);
+    const some = (await ask(fixture.tenant, query, ana)).hits;
+    expect(all.slice(0, some.length).map(({ memory }) => memory.id)).toEqual(some.map(({ memory }) => memory.id));
+    expect(all.slice(some.length).every(({ score }) => score < CHANCE_SCORE)).toBe(true);
+  });
+
+  test.each(PROFILES)('scores lie in 0..1 and fall with the raw score: %s', async (profile) => {
+    const floors = [];
+    for (const query of [GARDEN[0]!.question, 'lavender', 'nginx on the moon', 'the']) {
+      const { hits } = await ask(fixture.tenant, query, { profile, minScore: 0, k: 50 });
+      for (const [place, { score, rawScore }] of hits.entries()) {
+        expect(score).toBeGreaterThanOrEqual(0);
+        expect(score).toBeLessThanOrEqual(1);
+        const next = hits[place + 1];
+        if (next !== undefined) {
+          expect(rawScore).toBeGreaterThanOrEqual(next.rawScore);
+          expect(score).toBeGreaterThanOrEqual(next.score);
+        }
+      }
+      floors.push(hits.length);
+    }
+    expect(Math.max(...floors)).toBe(50);
+  });
+
+  test('equal queries have equal scores', async () => {
+    const query = GARDEN[3]!.question;
+    const scores = async () => (await ask(fixture.tenant, query)).hits.map(({ score }) => score);
+    expect(await scores()).toEqual(await scores());
+  });
+});
+
+describe('whose memories speak', () => {
+  test('what others write changes no score', async () => {
+    await using fixture = await openTestEngine();
+    fixture.engine.control.createTenant('other');
+    const other = fixture.engine.tenant('other');
+    await other.addMemories(GARDEN.slice(0, 60).map(({ content }) => newMemory({ content })));
+    const scores = async () =>
+      (await ask(other, GARDEN[0]!.question, { minScore: 0 })).hits.map(({ memory, score }) => [memory.id, score]);
+    const before = await scores();
+    for (const { content } of GARDEN) await fixture.add({ content });
+    await fixture.drain();
+    calibrateScores(fixture.maintenance);
+    expect(await scores()).toEqual(before);
+  });
+
+  test('what was added a moment ago and has no vector yet is found by its words', async () => {
+    await using fixture = await remember();
+    await fixture.add({ content: 'The wallaby escaped through the orchard gate.', userId: 'ana' });
+    const { hits } = await ask(fixture.tenant, 'wallaby escaped', { filter: { userIds: ['ana'] } });
+    expect(hits[0]!.memory.content).toContain('wallaby');
+  });
+
+  test('a word that only a gist or a title holds counts as said', async () => {
+    await using fixture = await remember({ OM_EMBEDDINGS: 'none' });
+    await fixture.add({ content: 'See above.', gist: 'How the zeppelin was moored' });
+    await fixture.add({ content: 'See below.', title: 'Xylophone lessons' });
+    for (const [query, content] of [
+      ['zeppelin moored', 'See above.'],
+      ['xylophone lessons', 'See below.'],
+    ] as const)
+      expect((await ask(fixture.tenant, query)).hits.map(({ memory }) => memory.content)).toEqual([content]);
+  });
+
+  test('what a long memory says far behind its beginning counts as said', async () => {
+    await using fixture = await remember();
+    const content = `${'We talked about this and that for a while. '.repeat(100)} The zeppelin was moored at dusk.`;
+    await fixture.add({ content });
+    await fixture.drain();
+    expect((await ask(fixture.tenant, 'zeppelin moored')).hits[0]!.memory.content).toBe(content);
+  });
+
+  test('an answer about one who speaks is believed less if another gave it', async () => {
+    await using fixture = await openTestEngine();
+    const lines = [
+      'Nora: The pottery class made me feel calm again.',
+      'Nora: I bought a kiln at the fair.',
+      'Oskar: The charity race taught me to rest more.',
+      'Oskar: My store opens on Monday.',
+    ];
+    for (const content of lines) await fixture.add({ content, sessionId: 'chat' });
+    await fixture.drain();
+    const best = async (query: string) => (await ask(fixture.tenant, query, { minScore: 0 })).hits[0]!.score;
+    const right = await best('What did the charity race teach Oskar?');
+    expect(await best('What did the charity race teach Nora?')).toBeLessThan(0.8 * right);
+  });
+});
+
+describe('confidence', () => {
+  const of = (strength: number, wordsStrength = 0, voiced = 1) =>
+    confidenceOf({ strength, wordsStrength, voiced }, DEFAULT_CALIBRATIONS);
+  const { words, vectors } = DEFAULT_CALIBRATIONS;
+
+  test('is 0 without evidence, the chance score at chance, 1 at full evidence and beyond', () => {
+    expect(of(0)).toBe(0);
+    expect(of(vectors.chance)).toBeCloseTo(CHANCE_SCORE, 12);
+    expect(of(vectors.full)).toBe(1);
+    expect(of(2 * vectors.full)).toBe(1);
+    expect(of(0, words.chance)).toBeCloseTo(CHANCE_SCORE, 12);
+  });
+
+  test('rises with the evidence', () => {
+    const steps = Array.from({ length: 40 }, (_, step) => of(step * 0.05));
+    expect(steps).toEqual(steps.toSorted((a, b) => a - b));
+  });
+
+  test('falls with what only others say', () => {
+    expect(of(1, 0, 0.5)).toBeLessThan(of(1) / 2);
+    expect(of(1, 0, 0)).toBe(0);
+  });
+});

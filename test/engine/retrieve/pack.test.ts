@@ -1,0 +1,186 @@
+import path from 'node:path';
+import fc from 'fast-check';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
+import { completeQuery } from '../../../src/engine/retrieve/options.ts';
+import { pack } from '../../../src/engine/retrieve/pack.ts';
+import { costsOf, render } from '../../../src/engine/retrieve/prompt.ts';
+import { readMemories } from '../../../src/engine/store/memories.ts';
+import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import { readRankingRows } from '../../../src/engine/store/search.ts';
+import { FORMATS, type MemoryQuery } from '../../../src/engine/types.ts';
+import { seedEdge, seedMemories } from '../../support/seed-store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const NOW = Date.UTC(2026, 0, 5);
+
+describe('pack', () => {
+  let store: Store;
+  beforeAll(() => {
+    store = openStore(path.join(tempFolder(), 'pack.sqlite'), { role: 'worker', create: true });
+    return () => store.close();
+  });
+
+  /**
+   * Memories in the order of their rank, each `name`, or `name < source` for one derived from an earlier one. Their content is the name,
+   * repeated where it says so.
+   */
+  async function rank(names: readonly string[], contents: Readonly<Record<string, string>> = {}) {
+    const nodes = names.map((text) => text.split(' < ') as [string, string?]);
+    const seeded = await seedMemories(
+      store,
+      nodes.map(([name]) => ({ content: contents[name] ?? name })),
+      NOW,
+    );
+    const seqOf = new Map(nodes.map(([name], place) => [name, seeded[place]!.seq]));
+    store.write(() => {
+      for (const [name, source] of nodes) {
+        if (source === undefined) continue;
+        seedEdge(store, { src: seqOf.get(name)!, dst: seqOf.get(source)!, weight: 1, type: 'derived_from' });
+      }
+    });
+    const rows = readRankingRows(store, [...seqOf.values()]);
+    const nameOf = new Map([...seqOf].map(([name, seq]) => [seq, name]));
+    const candidates = rows.map((row, place) => ({ row, rawScore: 1 - place / 1000 }) as Candidate);
+    const reads: string[][] = [];
+    return {
+      reads,
+      pack(query: Partial<MemoryQuery>) {
+        const { packed, cut } = pack(
+          store,
+          candidates,
+          completeQuery({ query: '', k: 5, filter: {}, ...query }, []),
+          (seqs) => {
+            reads.push(seqs.map((seq) => nameOf.get(seq)!));
+            return readMemories(store, seqs, NOW);
+          },
+        );
+        return {
+          packed: packed.map(({ candidate }) => nameOf.get(candidate.row.seq)!),
+          memories: packed.map(({ memory }) => memory),
+          cut: Object.fromEntries([...cut].map(([seq, outcome]) => [nameOf.get(seq)!, outcome])),
+        };
+      },
+    };
+  }
+
+  test('returns the best k, and reads no more of them', async () => {
+    const ranked = await rank(['a', 'b', 'c', 'd', 'e']);
+    expect(ranked.pack({ k: 2 })).toMatchObject({
+      packed: ['a', 'b'],
+      cut: { c: 'beyond_k', d: 'beyond_k', e: 'beyond_k' },
+    });
+    expect(ranked.reads).toEqual([['a', 'b']]);
+  });
+
+  describe('of one document', () => {
+    const names = ['report', 'p1 < report', 'p2 < report', 'p3 < p1', 'other', 'q1 < other'];
+
+    test('two are enough while k is small: the root, what is derived from it and what is derived from that', async () => {
+      const ranked = await rank(names);
+      expect(ranked.pack({ k: 5 })).toMatchObject({
+        packed: ['report', 'p1', 'other', 'q1'],
+        cut: { p2: 'document_limit', p3: 'document_limit' },
+      });
+      // The first five were to be read before anything was known to be too much of the report; the last one after.
+      expect(ranked.reads.flat()).toEqual(['report', 'p1', 'p2', 'p3', 'other', 'q1']);
+    });
+
+    test('as many come as the query allows, and all of them with 0 or a large k', async () => {
+      const ranked = await rank(names);
+      expect(ranked.pack({ k: 5, perDocument: 1 }).packed).toEqual(['report', 'other']);
+      expect(ranked.pack({ k: 6, perDocument: 0 }).packed).toHaveLength(6);
+      expect(ranked.pack({ k: 11 }).packed).toHaveLength(6);
+    });
+
+    test('what ended in a circle of sources is packed all the same', async () => {
+      const ranked = await rank(['x', 'y < x', 'z < y']);
+      store.write(() => {
+        const [x, , z] = store.db
+          .prepare('SELECT seq FROM memories ORDER BY seq DESC LIMIT 3')
+          .pluck()
+          .all() as number[];
+        seedEdge(store, { src: z!, dst: x!, weight: 1, type: 'derived_from' });
+      });
+      expect(ranked.pack({ k: 3, perDocument: 2 }).packed.length).toBeGreaterThanOrEqual(2);
+    });
+  });
+
+  test('bounds knowledge, which is derived, and episodes, from which it is; what is neither is free', async () => {
+    const ranked = await rank(['e1', 'f1 < e1', 'e2', 'f2 < e2', 'plain', 'f3 < e2', 'e3', 'f4 < e3']);
+    const free = { k: 8, perDocument: 0 };
+    expect(ranked.pack({ ...free, topK: { knowledge: 2 } })).toMatchObject({
+      packed: ['e1', 'f1', 'e2', 'f2', 'plain', 'e3'],
+      cut: { f3: 'kind_limit', f4: 'kind_limit' },
+    });
+    expect(ranked.pack({ ...free, topK: { episodes: 1, knowledge: 3 } }).packed).toEqual([
+      'e1',
+      'f1',
+      'f2',
+      'plain',
+      'f3',
+    ]);
+    expect(ranked.pack({ ...free, topK: { episodes: 0, knowledge: 0 } }).packed).toEqual(['plain']);
+  });
+
+  describe('a token budget', () => {
+    test('skips what does not fit and goes on with what is shorter', async () => {
+      const long = 'a long text about harbours and ships and all that sails on them';
+      const ranked = await rank(['first', 'long', 'short'], { long });
+      expect(ranked.pack({ tokenBudget: 4 })).toMatchObject({
+        packed: ['first', 'short'],
+        cut: { long: 'over_budget' },
+      });
+    });
+
+    test('reads nothing more once it is spent', async () => {
+      const ranked = await rank(['a', 'b', 'c', 'd'], { a: 'one two three' });
+      expect(ranked.pack({ tokenBudget: 4, k: 2 })).toMatchObject({
+        packed: ['a'],
+        cut: { b: 'over_budget', c: 'over_budget', d: 'over_budget' },
+      });
+      expect(ranked.reads).toEqual([['a', 'b']]);
+    });
+
+    test('stops reading when much was read in vain', async () => {
+      const names = Array.from({ length: 200 }, (_, place) => `text number ${place}`);
+      const ranked = await rank(names);
+      expect(Object.values(ranked.pack({ tokenBudget: 1, k: 5 }).cut)).toEqual(Array(200).fill('over_budget'));
+      expect(ranked.reads.flat().length).toBeLessThanOrEqual(70);
+    });
+
+    test('is never exceeded, whatever the format, and only what has no room is left out', async () => {
+      const words = fc.array(fc.constantFrom('tide', 'harbour', '潮', '\n', '#', '```', 'a'), {
+        minLength: 1,
+        maxLength: 40,
+      });
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(words, { minLength: 1, maxLength: 12 }),
+          fc.integer({ min: 1, max: 300 }),
+          fc.constantFrom(...FORMATS),
+          fc.integer({ min: 1, max: 12 }),
+          async (texts, tokenBudget, format, k) => {
+            const names = texts.map((_, place) => `m${place}`);
+            const ranked = await rank(
+              names,
+              Object.fromEntries(texts.map((text, place) => [names[place]!, text.join(' ')])),
+            );
+            const { memories, packed, cut } = ranked.pack({ tokenBudget, format, k });
+            const costs = costsOf(format);
+            const cost = memories.reduce((sum, memory) => sum + costs.of(memory), costs.fixed);
+            if (packed.length > 0) expect(cost).toBeLessThanOrEqual(tokenBudget + 1e-9);
+            if (format !== 'json') {
+              const hits = memories.map((memory) => ({ memory, score: 1, rawScore: 1, path: [memory.id] }));
+              expect(render({ hits }, format, tokenBudget).tokens).toBeLessThanOrEqual(tokenBudget);
+            }
+            expect(packed.length).toBeLessThanOrEqual(k);
+            expect([...packed, ...Object.keys(cut)].sort()).toEqual([...names].sort());
+            if (tokenBudget >= 300 && format === 'json') expect(packed.length).toBeGreaterThan(0);
+          },
+        ),
+        { numRuns: 150 },
+      );
+    });
+  });
+});

@@ -1,0 +1,107 @@
+import path from 'node:path';
+import { beforeAll, describe, expect, test } from 'vitest';
+import type { TimelineOptions } from '../../../src/engine/engine.ts';
+import { compileFilter } from '../../../src/engine/store/filter.ts';
+import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import { neighboursOf, readTimeline } from '../../../src/engine/store/timeline.ts';
+import { type SeedMemory, type Seeded, seedMemories } from '../../support/seed-store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const NOW = 1_000_000;
+const at = (content: string, eventTime: number, fields: Partial<SeedMemory> = {}): SeedMemory => ({
+  content,
+  eventTime,
+  userId: 'ann',
+  sessionId: 'day',
+  ...fields,
+});
+
+/** Not in the order of time, since what is imported later may be older. */
+const MEMORIES: readonly SeedMemory[] = [
+  at('noon', 1200),
+  at('dawn', 600),
+  at('dusk', 1800),
+  at('dusk, too', 1800),
+  at('night', 2200, { sessionId: 'evening' }),
+  at('breakfast', 700, { sessionId: '' }),
+  at('archived', 1100, { status: 'archived' }),
+  at('expired', 1150, { expiresAt: NOW }),
+  at('of bob', 1210, { userId: 'bob' }),
+];
+
+let store: Store;
+let seeded: Map<string, Seeded>;
+beforeAll(async () => {
+  store = openStore(path.join(tempFolder(), 'timeline.sqlite'), { role: 'worker', create: true });
+  const rows = await seedMemories(store, MEMORIES, NOW);
+  seeded = new Map(MEMORIES.map(({ content }, place) => [content, rows[place]!]));
+  return () => store.close();
+});
+
+describe('a timeline', () => {
+  const around = (content: string, options: Partial<TimelineOptions> = {}) => {
+    const read = readTimeline(store, seeded.get(content)!.id, {
+      before: 5,
+      after: 5,
+      sameSession: false,
+      ...options,
+      now: NOW,
+    });
+    const names = (memories: readonly { content: string }[]) => memories.map((memory) => memory.content);
+    return { before: names(read.before), anchor: read.anchor.content, after: names(read.after) };
+  };
+
+  test("runs through a user's sessions, earlier first, and shows only what is visible", () => {
+    expect(around('noon')).toEqual({
+      before: ['dawn', 'breakfast'],
+      anchor: 'noon',
+      after: ['dusk', 'dusk, too', 'night'],
+    });
+  });
+
+  test('keeps to a session on demand', () => {
+    expect(around('noon', { sameSession: true })).toMatchObject({ before: ['dawn'], after: ['dusk', 'dusk, too'] });
+    expect(around('breakfast', { sameSession: true })).toMatchObject({ before: [], after: [] });
+  });
+
+  test('puts the nearest first where there are more than asked for', () => {
+    expect(around('dusk, too', { before: 2, after: 0 })).toMatchObject({ before: ['noon', 'dusk'], after: [] });
+    expect(around('dawn', { before: 3, after: 1 })).toMatchObject({ before: [], after: ['breakfast'] });
+  });
+
+  test('takes an archived memory as its anchor, but no expired and no unknown one', () => {
+    expect(around('archived')).toMatchObject({ before: ['dawn', 'breakfast'], anchor: 'archived' });
+    expect(() => around('expired')).toThrow(expect.objectContaining({ code: 'not_found' }));
+    expect(() => readTimeline(store, 'unknown', { before: 1, after: 1, sameSession: false, now: NOW })).toThrow(
+      expect.objectContaining({ code: 'not_found' }),
+    );
+  });
+
+  test('is found by an index, however many memories the user has', () => {
+    const plan = store.db
+      .prepare(
+        'EXPLAIN QUERY PLAN SELECT seq FROM memories WHERE user_no = ? AND (event_time, seq) < (?, ?) ORDER BY event_time DESC, seq DESC LIMIT 5',
+      )
+      .all(1, 1, 1) as { detail: string }[];
+    expect(plan.map(({ detail }) => detail)).toEqual([expect.stringMatching(/^SEARCH .* memories_by_time/)]);
+  });
+});
+
+test('neighbours are the visible ones just before and after in the session, of several at once', () => {
+  const neighbours = (filter: Parameters<typeof compileFilter>[0]) =>
+    neighboursOf(
+      store,
+      ['noon', 'dusk', 'night', 'breakfast'].map((name) => seeded.get(name)!.seq),
+      { visible: compileFilter(filter, NOW), each: 1 },
+    );
+  const [dawn, noon, dusk, duskToo, night] = ['dawn', 'noon', 'dusk', 'dusk, too', 'night'].map(
+    (name) => seeded.get(name)!.seq,
+  );
+  expect(Object.fromEntries(neighbours({}))).toEqual({
+    [noon!]: { before: [dawn], after: [dusk] },
+    [dusk!]: { before: [noon], after: [duskToo] },
+    // Alone in its session; what is in none has no neighbours.
+    [night!]: { before: [], after: [] },
+  });
+  expect(neighbours({ eventFrom: 1000 }).get(noon!)).toEqual({ before: [], after: [dusk] });
+});

@@ -1,0 +1,112 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import net, { type AddressInfo } from 'node:net';
+import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { startRedisServer } from '../support/redis.ts';
+import { spawnService, startServiceProcess, type ServiceProcess } from '../support/running-service.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const KEY = 'a-key-of-the-operators';
+
+async function freePort(): Promise<string> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  return String(port);
+}
+
+/** `setHost: false`, so that a Host of one's own can be sent. */
+function get(port: string, path: string, headers: Readonly<Record<string, string>>): Promise<[number, string]> {
+  return new Promise((resolve, reject) => {
+    const request = http.get({ host: '127.0.0.1', port, path, headers, setHost: false }, (reply) => {
+      let text = '';
+      reply.setEncoding('utf8').on('data', (part: string) => (text += part));
+      reply.on('end', () => resolve([reply.statusCode ?? 0, text]));
+    });
+    request.on('error', reject);
+  });
+}
+
+async function startWorker(folder: string, settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
+  const worker = await startServiceProcess({ folder, settings, command: 'worker' });
+  onTestFinished(async () => void (await worker.end('SIGTERM')));
+  return worker;
+}
+
+describe('the metrics of a worker process', () => {
+  test('are served to any key, where there are keys', async () => {
+    const port = await freePort();
+    await startWorker(tempFolder(), { OM_WORKER_METRICS_PORT: port, OM_API_KEY: KEY });
+    const host = { host: 'localhost' };
+    expect((await get(port, '/metrics', host))[0]).toBe(401);
+    expect((await get(port, '/metrics', { ...host, 'x-api-key': 'another-key' }))[0]).toBe(401);
+    expect((await get(port, '/metrics', { ...host, 'x-api-key': KEY, authorization: `Bearer ${KEY}` }))[0]).toBe(401);
+    const [status, text] = await get(port, '/metrics', { ...host, authorization: `Bearer ${KEY}` });
+    expect(status).toBe(200);
+    expect(text).toContain('# TYPE cairn_step_duration_seconds histogram');
+    expect(text).toContain('process_cpu_seconds_total');
+    // Without a Redis and a provider there is nothing to say about them.
+    expect(text).not.toMatch(/^cairn_(?:redis_up|provider_breaker_open) /m);
+    expect((await get(port, '/jobs', { ...host, 'x-api-key': KEY }))[0]).toBe(404);
+  });
+
+  test('are served to this machine under its own name, where there are none', async () => {
+    const port = await freePort();
+    await startWorker(tempFolder(), { OM_WORKER_METRICS_PORT: port });
+    expect((await get(port, '/metrics', { host: `localhost:${port}` }))[0]).toBe(200);
+    expect((await get(port, '/metrics', { host: 'rebound.example' }))[0]).toBe(403);
+  });
+
+  test('are not served to others without a key', async () => {
+    const settings = { OM_WORKER_METRICS_PORT: await freePort(), OM_HOST: '0.0.0.0' };
+    const worker = spawnService({ folder: tempFolder(), settings, command: 'worker' });
+    expect((await worker.exited).code).not.toBe(0);
+    expect(worker.obituary).toContain('OM_API_KEY');
+  });
+});
+
+test('what API and workers say of Redis: up while it is there, down and still ready while it is not', async ({
+  skip,
+}) => {
+  const redis = await startRedisServer();
+  if (redis === undefined) return skip('redis-server is not on the PATH');
+  onTestFinished(() => redis.stop());
+  const folder = tempFolder();
+  const port = await freePort();
+  const settings = { REDIS_URL: redis.url };
+  const api = await startServiceProcess({ folder, settings, command: 'api' });
+  onTestFinished(async () => void (await api.end('SIGTERM')));
+  await startWorker(folder, { ...settings, OM_WORKER_METRICS_PORT: port });
+
+  const queuesOf = async () => {
+    const { status, body } = await api.request('GET', '/ready');
+    expect(status).toBe(200);
+    return body['queues'];
+  };
+  const metricsOf = async () => [
+    (await api.request('GET', '/metrics')).text,
+    (await get(port, '/metrics', { host: 'localhost' }))[1],
+  ];
+  await api.request('POST', '/memory/add', { body: { content: 'a lamp that is lit at dusk' } });
+  await api.idle();
+  await vi.waitFor(async () => expect(await queuesOf()).toEqual({ mode: 'redis', redis: 'up' }), 30_000);
+  const [ofApi, ofWorker] = await metricsOf();
+  expect(ofApi).toMatch(/^cairn_redis_up 1$/m);
+  expect(ofWorker).toMatch(/^cairn_redis_up 1$/m);
+  expect(ofApi).toMatch(/^cairn_dispatched_rows_total\{step="encode"\} 1$/m);
+  expect(ofApi).toMatch(/^cairn_queue_waiting_jobs\{step="encode"\} \d/m);
+  expect(ofWorker).toMatch(/^cairn_jobs_finished_total\{state="done"\} 1$/m);
+
+  await redis.kill();
+  await vi.waitFor(async () => expect(await queuesOf()).toEqual({ mode: 'redis', redis: 'down' }), 30_000);
+  await vi.waitFor(async () => {
+    for (const text of await metricsOf()) expect(text).toMatch(/^cairn_redis_up 0$/m);
+  }, 30_000);
+});
+
+test('a service in one process has no queues', async () => {
+  const service = await startServiceProcess({ folder: tempFolder() });
+  onTestFinished(async () => void (await service.end('SIGTERM')));
+  expect((await service.request('GET', '/ready')).body).toMatchObject({ queues: { mode: 'embedded' } });
+});
