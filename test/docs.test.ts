@@ -19,6 +19,7 @@ import {
   unlinkSchema,
 } from '../src/api/schemas.ts';
 import { settingsSchema } from '../src/engine/config.ts';
+import { createMetrics } from '../src/engine/metrics.ts';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
 const DOCUMENTS = [
@@ -77,6 +78,14 @@ describe('docs/api.md', () => {
     const shown = limit % 1024 === 0 && limit >= 16 * 1024 ? `${limit / 1024} KiB` : String(limit);
     expect(api).toMatch(new RegExp(`(?<!\\d)${shown}(?!\\d)`));
   });
+});
+
+test('docs/operations.md lists every metric and none that is not there', () => {
+  const named = [...read('docs/operations.md').matchAll(/`(cairn_\w+)`/g)].map(([, name]) => name);
+  const real = createMetrics()
+    .registry.getMetricsAsArray()
+    .map(({ name }) => name);
+  expect(named.sort()).toEqual(real.sort());
 });
 
 describe.each(DOCUMENTS)('%s', (document) => {

@@ -145,7 +145,7 @@ describe('what operators ask', () => {
     const empty = await api.request('GET', '/ready', { key: null });
     expect([empty.status, empty.body]).toEqual([
       200,
-      { ready: true, reasons: [], jobs: { waiting: 0, oldest_age_ms: null } },
+      { ready: true, reasons: [], jobs: { waiting: 0, oldest_age_ms: null }, queues: { mode: 'embedded' } },
     ]);
     await api.add({ content: 'waits' });
     api.setReadiness({ ready: false, reasons: ['draining'] });
@@ -155,6 +155,7 @@ describe('what operators ask', () => {
       ready: false,
       reasons: ['draining'],
       jobs: { waiting: 1, oldest_age_ms: expect.any(Number) },
+      queues: { mode: 'embedded' },
     });
   });
 

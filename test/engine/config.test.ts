@@ -28,6 +28,7 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_DECAY_LAMBDA: [0, 10],
   OM_DECAY_INTERVAL_MINUTES: [1, 525_600],
   OM_ARCHIVE_BELOW: [0, 1],
+  OM_WORKER_METRICS_PORT: [0, 65_535],
   OM_JOB_ATTEMPTS: [1, 100],
   OM_JOB_RETENTION_HOURS: [1, 8760],
   OM_LEASE_MS: [500, 600_000],

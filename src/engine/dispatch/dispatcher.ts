@@ -58,8 +58,10 @@ export interface DispatcherOptions {
 
 /** Jobs that a queue holds at most before they are picked up: with 64 ids each, some seconds of work for a few workers. */
 export const WINDOW_JOBS = 32;
-/** While so many wait, no worker is idle and small handouts can gather. */
+/** While so many wait, no worker is idle, and rows that came just after a handout can gather for the next. */
 const GATHER_FROM_JOBS = 2;
+/** How long they do at most; a tenant that was not served for so long is served with what it has. */
+const GATHER_MS = 100;
 /** How often it looks for what was not hinted at: retries that fell due, marks that lapsed, queues that forgot. */
 const LOOK_EVERY_MS = 500;
 /** How long a hint waits for more, so that jobs carry many ids. */
@@ -84,6 +86,8 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   let wake: () => void = () => {};
   /** Of each queue, whom it was filled for last: the next turn begins behind them, or a full queue would always go to the same. */
   const servedLast = new Map<QueuedStep, string>();
+  /** When each tenant was served last, by step; only who was served just now is kept. */
+  const servedAt: Readonly<Record<QueuedStep, Map<string, number>>> = { encode: new Map(), link: new Map() };
 
   const running = run();
   return {
@@ -177,7 +181,8 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
       metrics.queueWaiting.set({ step }, waiting.interactive + waiting.bulk);
       const room = Math.min(ADD_MOST, WINDOW_JOBS - waiting.interactive - waiting.bulk);
       if (room <= 0) return true;
-      const partial = partialHandouts(waiting);
+      const now = performance.now();
+      for (const [tenant, at] of servedAt[step]) if (now - at > GATHER_MS) servedAt[step].delete(tenant);
       const jobs: QueuedJob[] = [];
       const ready: string[] = [];
       for (const tenant of beginBehind(servedLast.get(step), inTurn)) {
@@ -185,6 +190,7 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
           ready.push(tenant);
           continue;
         }
+        const partial = servedAt[step].has(tenant) ? partialHandouts(waiting) : 'any';
         const handout = await ledger.take(tenant, step, partial);
         if (handout === undefined) {
           gathers ||= partial !== 'any' && ledger.hasWork(tenant, step);
@@ -192,6 +198,7 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
         }
         ready.push(tenant);
         servedLast.set(step, tenant);
+        servedAt[step].set(tenant, now);
         const { name, bulk, alone, seqs } = handout;
         jobs.push({ name, bulk, payload: { tenant, seqs: [...seqs], alone } });
       }

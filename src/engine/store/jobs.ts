@@ -85,7 +85,8 @@ export function claimSuspect(store: Store, options: Omit<ClaimOptions, 'limit'>)
   return claim(store, options, 1, 1)[0];
 }
 
-const CLAIM = `UPDATE jobs SET state = 'active', lease_owner = :owner, lease_until = :until, lease_epoch = lease_epoch + 1,
+/** By `seq`, which SQLite would rather look for among all rows of a step: 54 ms for 64 of a million, under the write lock. */
+const CLAIM = `UPDATE jobs NOT INDEXED SET state = 'active', lease_owner = :owner, lease_until = :until, lease_epoch = lease_epoch + 1,
   lease_alone = :suspect, dispatched_until = 0, updated_at = :now`;
 const CLAIMED = 'seq, memory, step, lease_epoch AS epoch, attempts';
 

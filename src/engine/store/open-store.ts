@@ -59,17 +59,27 @@ function connect(file: string, options: OpenStoreOptions): Store {
   const writable = options.role !== 'reader';
   prepareFile(file);
   const db = new Database(file, { readonly: !writable, fileMustExist: true });
+  try {
+    // The first of these reads the file, and may meet another process that closes its last connection.
+    retryWhileBusy(() => configure(db, options));
+  } catch (error) {
+    db.close();
+    throw error;
+  }
+  sqliteVec.load(db);
+  return makeStore(db, file);
+}
+
+function configure(db: Database.Database, { role }: OpenStoreOptions): void {
   // BUSY is met with short retries of our own in `write`: SQLite's handler backs off to 100 ms and loses to eager peers.
-  db.pragma(`busy_timeout = ${writable ? 0 : BUSY_TIMEOUT_MS}`);
-  db.pragma(`synchronous = ${options.role === 'acknowledger' ? 'FULL' : 'NORMAL'}`);
+  db.pragma(`busy_timeout = ${role === 'reader' ? BUSY_TIMEOUT_MS : 0}`);
+  db.pragma(`synchronous = ${role === 'acknowledger' ? 'FULL' : 'NORMAL'}`);
   db.pragma('wal_autocheckpoint = 0');
   db.pragma('secure_delete = ON');
   db.pragma('foreign_keys = ON');
   db.pragma('temp_store = MEMORY');
   db.pragma('mmap_size = 268435456');
-  db.pragma(`cache_size = ${options.role === 'reader' ? -32_000 : -16_000}`);
-  sqliteVec.load(db);
-  return makeStore(db, file);
+  db.pragma(`cache_size = ${role === 'reader' ? -32_000 : -16_000}`);
 }
 
 /** Migrates on a connection of its own, with SQLite's patient handler: several processes may start at once. */

@@ -1,5 +1,7 @@
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
+import { Worker } from 'node:worker_threads';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
@@ -117,4 +119,20 @@ test('a write is all or nothing, and a read sees one snapshot', () => {
   expect(keys()).toEqual(['b']);
   reader.close();
   writer.close();
+});
+
+test('several threads open and close one file at once, and each waits for those in its way', async () => {
+  const file = path.join(tempFolder(), 'cairn.sqlite');
+  const source = path.resolve(import.meta.dirname, '../../../src/engine/store/open-store.ts');
+  // A connection that closes last takes the log away, just when another reads for the first time.
+  const code = `
+    const { parentPort, workerData } = require('node:worker_threads');
+    import(workerData.source).then(({ openStore }) => {
+      for (let round = 0; round < 150; round++) {
+        openStore(workerData.file, { role: round % 2 ? 'worker' : 'acknowledger', create: true }).close();
+      }
+      parentPort.postMessage('done');
+    });`;
+  const threads = Array.from({ length: 4 }, () => new Worker(code, { eval: true, workerData: { source, file } }));
+  expect(await Promise.all(threads.map((thread) => once(thread, 'message')))).toEqual(Array(4).fill(['done']));
 });

@@ -1,0 +1,304 @@
+import path from 'node:path';
+import { Queue } from 'bullmq';
+import { Redis } from 'ioredis';
+import { v7 as uuidv7 } from 'uuid';
+import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
+import { openStepQueues } from '../../../src/engine/adapters/bullmq-queues.ts';
+import { readConfig, type Config } from '../../../src/engine/config.ts';
+import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
+import { createDispatcher, WINDOW_JOBS, type DispatchLedger } from '../../../src/engine/dispatch/dispatcher.ts';
+import { createTenantFinder, ledgerOverStores, ledgerOverWriter } from '../../../src/engine/dispatch/ledgers.ts';
+import type { Engine } from '../../../src/engine/engine.ts';
+import { JOB_IDS_MOST, type QueuedStep, type StepPayload } from '../../../src/engine/jobs.ts';
+import { createMetrics, type Metrics } from '../../../src/engine/metrics.ts';
+import { openEngine } from '../../../src/engine/open-engine.ts';
+import { openTenant } from '../../../src/engine/open-tenant.ts';
+import { silentLogger, systemClock, type JobDispatcher } from '../../../src/engine/ports.ts';
+import { createTenantPool, type TenantPool } from '../../../src/engine/store/tenant-pool.ts';
+import { createInlineWriter } from '../../../src/engine/writer/inline-writer.ts';
+import { newMemory } from '../../support/engine-fixture.ts';
+import { startRedisServer } from '../../support/redis.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+/** Ledgers in real files and queues in a real Redis, with dispatchers between them. Nobody works the queues. */
+interface Yard {
+  readonly redisUrl: string;
+  readonly prefix: string;
+  readonly engine: Engine;
+  readonly pool: TenantPool;
+  dispatcher(options?: { readonly leads?: boolean; readonly metrics?: Metrics }): Promise<JobDispatcher>;
+  /** Nobody is told of them. */
+  add(count: number, options?: { readonly tenant?: string; readonly bulk?: boolean }): Promise<void>;
+  pathOf(tenant: string): string;
+  waiting(step?: QueuedStep): Promise<WaitingJob[]>;
+  /** Picks up a job, as a worker would. */
+  pickUp(job: WaitingJob): Promise<void>;
+}
+
+interface WaitingJob {
+  readonly name: string;
+  readonly bulk: boolean;
+  readonly payload: StepPayload;
+}
+
+const LEDGERS: readonly (readonly [string, (config: Config, pool: TenantPool) => DispatchLedger])[] = [
+  ['over the writer of an API', (config, pool) => overWriter(config, pool)],
+  [
+    "over a worker's own connection",
+    (config, pool) => ledgerOverStores({ control: controlOf(config), pool, clock: systemClock }),
+  ],
+];
+
+function overWriter(config: Config, pool: TenantPool): DispatchLedger {
+  const writing = openPool(config);
+  const writer = createInlineWriter({ pool: writing, config, clock: systemClock, metrics: createMetrics() });
+  return ledgerOverWriter({ control: controlOf(config), pool, clock: systemClock, writer });
+}
+
+function controlOf(config: Config) {
+  const control = openControlDatabase(config, systemClock);
+  onTestFinished(() => control.close());
+  return control;
+}
+
+function openPool(config: Config): TenantPool {
+  const pool = createTenantPool(config.OM_OPEN_TENANTS, (file) =>
+    openTenant(file, { role: 'worker', identity: null, now: Date.now() }),
+  );
+  onTestFinished(() => pool.close());
+  return pool;
+}
+
+async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl')!): Promise<Yard> {
+  const config = readConfig({ OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'), OM_EMBEDDINGS: 'none' });
+  const silent = { dispatch() {}, close: async () => {} };
+  const engine = await openEngine({ config, writer: 'inline', dispatcher: silent });
+  onTestFinished(() => engine.close());
+  const control = controlOf(config);
+  const pool = openPool(config);
+  const prefix = `cairn-test-${uuidv7()}`;
+  const queues = new Map<QueuedStep, Queue>();
+  const queueOf = (step: QueuedStep): Queue => {
+    let queue = queues.get(step);
+    if (queue === undefined) {
+      queue = new Queue(step, { connection: { url: redisUrl }, prefix });
+      queues.set(step, queue);
+      const opened = queue;
+      onTestFinished(async () => {
+        await opened.obliterate({ force: true });
+        await opened.close();
+      });
+    }
+    return queue;
+  };
+  return {
+    redisUrl,
+    prefix,
+    engine,
+    pool,
+    async dispatcher({ leads = true, metrics = createMetrics() } = {}) {
+      const dispatcher = createDispatcher({
+        ledger: makeLedger(config, pool),
+        queues: await openStepQueues({ redisUrl, prefix, logger: silentLogger, metrics }),
+        logger: silentLogger,
+        metrics,
+        leads,
+        tenantOf: createTenantFinder(control),
+      });
+      onTestFinished(() => dispatcher.close());
+      return dispatcher;
+    },
+    async add(count, { tenant = 'default', bulk = false } = {}) {
+      if (tenant !== 'default' && control.findTenantPath(tenant) === undefined) engine.control.createTenant(tenant);
+      const items = Array.from({ length: count }, () => newMemory({ content: `note ${uuidv7()}` }));
+      await engine.tenant(tenant).addMemories(items, { bulk });
+    },
+    pathOf: (tenant) => control.findTenantPath(tenant)!,
+    async waiting(step = 'encode') {
+      const jobs = await queueOf(step).getJobs(['waiting', 'prioritized'], 0, -1, true);
+      return jobs.map((job) => ({ name: job.id!, bulk: job.priority > 0, payload: job.data as StepPayload }));
+    },
+    async pickUp({ name }) {
+      await queueOf('encode').remove(name);
+    },
+  };
+}
+
+const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 30_000, interval: 20 });
+const seqsOf = (jobs: readonly WaitingJob[]) => jobs.flatMap(({ payload }) => payload.seqs);
+
+describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
+  describe.each(LEDGERS)('%s', (_name, makeLedger) => {
+    test('hands out every row that is due once, up to 64 to a job', async () => {
+      const yard = await openYard(makeLedger);
+      await yard.add(8 * JOB_IDS_MOST);
+      await yard.dispatcher();
+      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(8 * JOB_IDS_MOST));
+      const jobs = await yard.waiting();
+      expect(new Set(seqsOf(jobs)).size).toBe(8 * JOB_IDS_MOST);
+      expect(jobs.length).toBe(8);
+      expect(jobs.every(({ payload }) => payload.tenant === 'default' && !payload.alone)).toBe(true);
+    });
+
+    test('keeps a bounded window in Redis and fills it as jobs are picked up', async () => {
+      const yard = await openYard(makeLedger);
+      const rows = (WINDOW_JOBS + 3) * JOB_IDS_MOST;
+      await yard.add(rows);
+      await yard.dispatcher();
+      const seen = new Set<number>();
+      await eventually(async () => expect((await yard.waiting()).length).toBe(WINDOW_JOBS));
+      await eventually(async () => {
+        const jobs = await yard.waiting();
+        expect(jobs.length).toBeLessThanOrEqual(WINDOW_JOBS);
+        for (const seq of seqsOf(jobs)) seen.add(seq);
+        for (const job of jobs.slice(0, 4)) await yard.pickUp(job);
+        expect(seen.size).toBe(rows);
+      });
+    });
+
+    test('hands out what it is told of', async () => {
+      const yard = await openYard(makeLedger);
+      const dispatcher = await yard.dispatcher();
+      await yard.add(1);
+      dispatcher.dispatch(yard.pathOf('default'), 'encode');
+      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(1));
+    });
+
+    test('a queue that forgot everything is filled again', async () => {
+      const yard = await openYard(makeLedger);
+      await yard.add(100);
+      const metrics = createMetrics();
+      await yard.dispatcher({ metrics });
+      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(100));
+      await forgetAll(yard);
+      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(100));
+      // At its start it found a Redis that knew nothing, too.
+      expect((await metrics.queueRefills.get()).values[0]?.value).toBeGreaterThanOrEqual(2);
+    });
+  });
+
+  test('tenants take turns, so that a bulk import starves nobody', async () => {
+    const yard = await openYard();
+    await yard.add(WINDOW_JOBS * 2 * JOB_IDS_MOST, { bulk: true });
+    await yard.add(300, { tenant: 'ada' });
+    await yard.add(300, { tenant: 'ben' });
+    await yard.dispatcher();
+    await eventually(async () => expect((await yard.waiting()).length).toBe(WINDOW_JOBS));
+    const rowsOf = (jobs: readonly WaitingJob[], tenant: string) =>
+      seqsOf(jobs.filter(({ payload }) => payload.tenant === tenant)).length;
+    const jobs = await yard.waiting();
+    // What does not fill a job may follow a moment later, when the window is full.
+    expect(rowsOf(jobs, 'ada')).toBeGreaterThan(300 - JOB_IDS_MOST);
+    expect(rowsOf(jobs, 'ben')).toBeGreaterThan(300 - JOB_IDS_MOST);
+  });
+
+  test('interactive adds are picked up before bulk ones', async () => {
+    const yard = await openYard();
+    await yard.add(10 * JOB_IDS_MOST, { bulk: true });
+    const dispatcher = await yard.dispatcher();
+    await eventually(async () => expect((await yard.waiting()).length).toBe(10));
+    await yard.add(1);
+    dispatcher.dispatch(yard.pathOf('default'), 'encode');
+    await eventually(async () => expect((await yard.waiting()).length).toBe(11));
+    const [first, ...others] = await yard.waiting();
+    expect(first).toMatchObject({ bulk: false });
+    expect(first!.payload.seqs.length).toBe(1);
+    expect(others.every(({ bulk }) => bulk)).toBe(true);
+  });
+
+  test('while jobs wait to be picked up, rows that come one by one gather to few jobs', async () => {
+    const yard = await openYard();
+    await yard.add(4 * JOB_IDS_MOST);
+    const dispatcher = await yard.dispatcher();
+    await eventually(async () => expect((await yard.waiting()).length).toBe(4));
+    const started = performance.now();
+    for (let added = 0; added < 100; added++) {
+      await yard.add(1);
+      dispatcher.dispatch(yard.pathOf('default'), 'encode');
+    }
+    await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(4 * JOB_IDS_MOST + 100));
+    // One every tenth of a second at most, however long the adding took, and the first and the last beside them.
+    const lastedMs = performance.now() - started;
+    expect((await yard.waiting()).length - 4).toBeLessThanOrEqual(2 + lastedMs / 100);
+  });
+
+  test('a tenant with a few rows does not wait for more while a large import fills the queue', async () => {
+    const yard = await openYard();
+    await yard.add(8 * JOB_IDS_MOST, { bulk: true });
+    const dispatcher = await yard.dispatcher();
+    await eventually(async () => expect((await yard.waiting()).length).toBe(8));
+    await yard.add(5, { tenant: 'ada', bulk: true });
+    dispatcher.dispatch(yard.pathOf('ada'), 'encode');
+    await eventually(async () => {
+      const ofAda = (await yard.waiting()).filter(({ payload }) => payload.tenant === 'ada');
+      expect(seqsOf(ofAda).length).toBe(5);
+    });
+  });
+
+  test('a job that was in flight at a crash goes alone', async () => {
+    const yard = await openYard();
+    await yard.add(3);
+    const { store } = yard.pool.get(yard.pathOf('default'));
+    store.write(() => store.prepare('UPDATE jobs SET suspect = 1 WHERE seq = 2').run());
+    await yard.dispatcher();
+    await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(3));
+    const jobs = await yard.waiting();
+    expect(jobs.filter(({ payload }) => payload.alone).map(({ payload }) => payload.seqs)).toEqual([[2]]);
+  });
+
+  test('other dispatchers stand by while there is a leader, and take over when it falls silent', async () => {
+    const yard = await openYard();
+    const [leading, standingBy] = [createMetrics(), createMetrics()];
+    const leader = await yard.dispatcher({ metrics: leading });
+    await yard.add(10);
+    leader.dispatch(yard.pathOf('default'), 'encode');
+    await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(10));
+    const other = await yard.dispatcher({ leads: false, metrics: standingBy });
+    for (let round = 0; round < 5; round++) {
+      await yard.add(10);
+      for (const dispatcher of [other, leader]) dispatcher.dispatch(yard.pathOf('default'), 'encode');
+      const rows = 20 + 10 * round;
+      await eventually(async () => {
+        for (const job of await yard.waiting()) await yard.pickUp(job);
+        expect(await dispatchedRows(leading)).toBe(rows);
+      });
+    }
+    expect(await dispatchedRows(standingBy)).toBe(0);
+
+    await leader.close();
+    await yard.add(10);
+    await eventually(async () => expect(await dispatchedRows(standingBy)).toBe(10));
+  });
+});
+
+test('while Redis is down rows wait in the ledger, and are handed out once when it comes', async ({ skip }) => {
+  const redis = await startRedisServer({ down: true });
+  if (redis === undefined) return skip('redis-server is not on the PATH');
+  onTestFinished(() => redis.stop());
+  const yard = await openYard(LEDGERS[0]![1], redis.url);
+  await yard.add(3 * JOB_IDS_MOST);
+  const metrics = createMetrics();
+  const dispatcher = await yard.dispatcher({ metrics });
+  await eventually(async () => expect((await metrics.dispatchFailures.get()).values[0]?.value).toBeGreaterThan(0));
+  expect(dispatcher.state?.()).toEqual({ mode: 'redis', isUp: false });
+  expect((await metrics.redisUp.get()).values[0]?.value).toBe(0);
+
+  await redis.restart({ keepData: false });
+  await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(3 * JOB_IDS_MOST));
+  expect(new Set(seqsOf(await yard.waiting())).size).toBe(3 * JOB_IDS_MOST);
+  expect(dispatcher.state?.()).toEqual({ mode: 'redis', isUp: true });
+  expect((await metrics.redisUp.get()).values[0]?.value).toBe(1);
+});
+
+/** As FLUSHALL does, but only to what this yard put there. */
+async function forgetAll({ redisUrl, prefix }: Yard): Promise<void> {
+  const redis = new Redis(redisUrl);
+  const keys = await redis.keys(`${prefix}:*`);
+  await redis.del(...keys);
+  redis.disconnect();
+}
+
+async function dispatchedRows(metrics: Metrics): Promise<number> {
+  const { values } = await metrics.dispatchedRows.get();
+  return values.reduce((sum, { value }) => sum + value, 0);
+}
