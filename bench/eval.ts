@@ -16,7 +16,7 @@ import { PROFILES, type Profile, type RetrievalOptions } from '../src/engine/typ
 import { type EvaluationQuestion, type EvaluationSet, loadEvaluationSets } from './datasets.ts';
 import { type AskOptions, type Asked, type EvaluatedStore, openEvaluatedStore, padUsers } from './evaluated-store.ts';
 import { averagePrecisionAt, discountedGainAt, mean, precision, recallAt, reciprocalRank } from './metrics.ts';
-import { createRandom } from './natural-text.ts';
+import { createRandom } from '../src/engine/random.ts';
 import { percentile } from './report.ts';
 
 /** The time of every add and question: after the events of the public sets. */

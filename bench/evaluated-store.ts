@@ -15,6 +15,7 @@ import type { Store } from '../src/engine/store/open-store.ts';
 import { ftsString, indexableText, queryTerms } from '../src/engine/text/index-text.ts';
 import type { MemoryQuery, NewMemory, QueryResult } from '../src/engine/types.ts';
 import type { EvaluationMemory, EvaluationQuestion, EvaluationSet, EvaluationUser } from './datasets.ts';
+import { newMemory } from '../test/support/new-memory.ts';
 
 /** A set in a file of its own, as a server would have it once all its work is done, and the same texts in plain FTS5. */
 export interface EvaluatedStore extends AsyncDisposable {
@@ -65,7 +66,7 @@ export async function openEvaluatedStore(
   const ids = new Map<string, string>();
   for (let first = 0; first < said.length; first += ADD_SLICE) {
     const slice = said.slice(first, first + ADD_SLICE);
-    const { outcomes } = await tenant.addMemories(slice.map(({ userId, memory }) => newMemory(userId, memory)));
+    const { outcomes } = await tenant.addMemories(slice.map(({ userId, memory }) => memoryOf(userId, memory)));
     for (const [place, outcome] of outcomes.entries()) {
       const { userId, memory } = slice[place]!;
       if (outcome.kind === 'rejected') throw new Error(`${memory.key} was refused: ${outcome.error.message}`);
@@ -130,25 +131,8 @@ function nameOf(userId: string, key: string): string {
   return JSON.stringify([userId, key]);
 }
 
-function newMemory(userId: string, { key: _key, supersedes: _supersedes, ...memory }: EvaluationMemory): NewMemory {
-  return {
-    tags: [],
-    files: [],
-    metadata: {},
-    type: null,
-    title: '',
-    gist: '',
-    entities: null,
-    validFrom: null,
-    validTo: null,
-    expiresAt: null,
-    importance: null,
-    confidence: 1,
-    externalId: null,
-    ...memory,
-    userId,
-    eventTime: memory.eventTime ?? null,
-  };
+function memoryOf(userId: string, { key: _key, supersedes: _supersedes, ...memory }: EvaluationMemory): NewMemory {
+  return newMemory({ ...memory, userId, eventTime: memory.eventTime ?? null });
 }
 
 function createPlainText() {

@@ -3,7 +3,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import Database from 'better-sqlite3';
-import { createRandom, createTextSource } from './natural-text.ts';
+import { createRandom } from '../src/engine/random.ts';
+import { createTextSource } from './natural-text.ts';
 import { RawClient } from './raw-client.ts';
 import { percentile, report } from './report.ts';
 

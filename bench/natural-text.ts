@@ -1,3 +1,4 @@
+import { createRandom } from '../src/engine/random.ts';
 import fs from 'node:fs';
 import path from 'node:path';
 
@@ -28,17 +29,6 @@ export function createTextSource(seed: number): { sentence(): string; text(chara
       while (text.length < characters) text += ` ${sentence()}`;
       return text;
     },
-  };
-}
-
-/** A small fast generator (mulberry32), so that runs can be repeated. */
-export function createRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
   };
 }
 

@@ -8,7 +8,9 @@ import {
   JOB_STATES,
   MEMORY_STATUSES,
   METADATA_BYTES_MOST,
+  METADATA_CONDITIONS_MOST,
   PROFILES,
+  QUERY_LIMITS,
   RERANKERS,
   SECTORS,
   TEXT_COLUMNS,
@@ -28,13 +30,10 @@ export const LIMITS = {
   fileCharacters: 1_024,
   metadataBytes: METADATA_BYTES_MOST,
   metadataDepth: 64,
-  metadataKeys: 64,
+  metadataConditions: METADATA_CONDITIONS_MOST,
   queryCharacters: 8_192,
-  k: 200,
-  candidates: 1_000,
-  hops: 4,
+  ...QUERY_LIMITS,
   columnWeight: 10,
-  tokenBudget: 1_000_000,
   filterValues: 100,
   batchItems: 100,
   page: 1_000,
@@ -238,11 +237,17 @@ const ids = z
   .min(1, 'must not be empty')
   .max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`);
 
-/** Each key and operator is a condition of one SQL expression, which SQLite lets grow to a depth of 1000. */
+/** A bare value and each operator of a key is a condition. */
+const conditionsOf = (condition: Json) =>
+  isObject(condition) ? Math.max(1, Object.keys(condition as Metadata).filter((key) => key.startsWith('$')).length) : 1;
+
 const metadataFilter = jsonObject.superRefine((value, context) => {
   const refuse = (path: string[], message: string) => context.addIssue({ code: 'custom', path, message });
   const conditions = Object.entries(value);
-  if (conditions.length > LIMITS.metadataKeys) return refuse([], `at most ${LIMITS.metadataKeys} keys`);
+  const count = conditions.reduce((sum, [, condition]) => sum + conditionsOf(condition), 0);
+  if (count > LIMITS.metadataConditions) {
+    return refuse([], `at most ${LIMITS.metadataConditions} conditions, each operator of a key being one`);
+  }
   for (const [key, condition] of conditions) {
     if (!isObject(condition)) continue;
     for (const [operator, operand] of Object.entries(condition as Metadata)) {
@@ -430,6 +435,11 @@ export const entitiesSchema = z.strictObject({
   user_id: id.optional(),
 });
 export const ownerSchema = z.strictObject({ user_id: id.optional() });
+/** For routes that take a body and nothing else. */
+export const noQuerySchema = z.custom<object>(
+  (query) => Object.keys(query as object).length === 0,
+  'query parameters: none are allowed here',
+);
 export const batchQuerySchema = z.custom<object>(
   (query) => Object.keys(query as object).length === 0,
   'query parameters: none are allowed on a batch; to wait for it, use the token of its reply',

@@ -140,6 +140,7 @@ export interface Tenant {
   explain(query: MemoryQuery, memoryId: string, signal?: AbortSignal): Promise<MemoryExplanation>;
   /** What queries of this tenant take where they say nothing themselves. */
   retrievalDefaults(): RetrievalOptions;
+  /** Throws `invalid` for a reranker that this server has not got. */
   putRetrievalDefaults(options: RetrievalOptions): void;
   sectorStats(): SectorStats[];
   /** Names that memories mention and that begin with `prefix`; '' lists all. Most mentioned first, ties by name. */

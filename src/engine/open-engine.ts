@@ -109,7 +109,8 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     createQueryEmbedder({ embedder, gatherer, timeoutMs: config.OM_QUERY_EMBED_TIMEOUT_MS, logger });
   const tenants = new Map<string, Tenant>();
   await writer.write(config.paths.defaultTenant, 'open', {});
-  const dispatcher = options.dispatcher ?? (await openDispatcher({ config, clock, logger, metrics, control, pool, writer }));
+  const dispatcher =
+    options.dispatcher ?? (await openDispatcher({ config, clock, logger, metrics, control, pool, writer }));
   const { space, indexes } = pool.get(config.paths.defaultTenant);
   const otherModels = indexes.size - (space === null ? 0 : 1);
   // Memories encoded by another model are found by their words alone until they are encoded again.

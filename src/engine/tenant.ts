@@ -17,7 +17,7 @@ import type { OpenTenant } from './open-tenant.ts';
 import type { Clock, Embedder, JobDispatcher, LanguageModel, Logger } from './ports.ts';
 import type { QueryEmbedder } from './retrieve/query-embedder.ts';
 import { explainMemory } from './retrieve/explain-memory.ts';
-import { completeQuery } from './retrieve/options.ts';
+import { completeQuery, requireReranker } from './retrieve/options.ts';
 import { retrieve, type RetrieveContext } from './retrieve/retrieve.ts';
 import { putRetrievalDefaults, readRetrievalDefaults } from './retrieval-defaults.ts';
 import { countWaypoints, listLinks } from './store/edges.ts';
@@ -123,7 +123,8 @@ export function createTenant(options: TenantOptions): Tenant {
     contradictMemories: (contradiction) => writer.write(path, 'contradictMemories', contradiction),
     timeline: (id, around) => readTimeline(store(), id, { ...around, now: now() }),
     sectorStats: () => sectorStats(store(), now()),
-    listEntities: ({ prefix, userId }, page) => listEntities(store(), { prefix: foldName(prefix), userId }, page),
+    listEntities: ({ prefix, userId }, page) =>
+      listEntities(store(), { prefix: foldName(prefix), userId, filter: compileFilter({}, now()) }, page),
     getEntity(name, userId) {
       const filter = compileFilter({ userIds: userId === undefined ? undefined : [userId] }, now());
       // A name under another spelling than its own: `k8s` is counted as `kubernetes`.
@@ -137,7 +138,10 @@ export function createTenant(options: TenantOptions): Tenant {
     query: runQuery,
     explain: (query, memoryId, signal) => explainMemory(retrieveContext(), query, memoryId, signal),
     retrievalDefaults: () => readRetrievalDefaults(control, options.id),
-    putRetrievalDefaults: (defaults) => putRetrievalDefaults(control, options.id, defaults),
+    putRetrievalDefaults(defaults) {
+      requireReranker(defaults, options.languageModel);
+      putRetrievalDefaults(control, options.id, defaults);
+    },
 
     stats() {
       const current = store();

@@ -24,6 +24,11 @@ export type EdgeType = (typeof EDGE_TYPES)[number];
 export type Json = null | boolean | number | string | readonly Json[] | { readonly [key: string]: Json };
 /** Most bytes of a memory's metadata as JSON. */
 export const METADATA_BYTES_MOST = 16 * 1024;
+/**
+ * Most conditions on metadata in one filter, each operator of a key being one. Each reads a memory's metadata anew: so many over 30,000
+ * memories take half a second.
+ */
+export const METADATA_CONDITIONS_MOST = 32;
 
 export type Metadata = { readonly [key: string]: Json };
 
@@ -216,7 +221,8 @@ export type Format = (typeof FORMATS)[number];
 
 /**
  * A moment to look back to. On the valid axis a memory takes part if it had happened (`eventTime`) and held (`validFrom`,
- * `validTo`) then; on the recorded axis, if it had been stored by then. Its text is shown as it was at `recorded`, else at `valid`.
+ * `validTo`) then; on the recorded axis, if it had been stored by then, and it is shown as it was then. With `valid` alone it is
+ * shown as it is now: what was corrected since was no more true then.
  */
 export interface AsOf {
   readonly valid?: number | undefined;
@@ -252,6 +258,9 @@ export interface RetrievalOptions {
   /** Most hits of one document; 0 for no bound. Applies while `k` is at most 10. */
   readonly perDocument?: number | undefined;
 }
+
+/** The greatest that a query may ask for; `candidates` bounds `kSparse` and `kDense`. */
+export const QUERY_LIMITS = { k: 200, candidates: 1_000, hops: 4, tokenBudget: 1_000_000 } as const;
 
 export interface MemoryQuery extends RetrievalOptions {
   readonly query: string;
@@ -425,10 +434,10 @@ export interface Timeline {
 export interface EntitySummary {
   /** Folded: lower case, without accents. */
   readonly name: string;
-  /** As it was first written. */
+  /** As the first memory writes it that still mentions it. */
   readonly label: string;
   readonly type: string;
-  /** How many memories. */
+  /** How many memories that a query could find. */
   readonly mentions: number;
 }
 

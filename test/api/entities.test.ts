@@ -24,15 +24,16 @@ afterAll(() => api.stop());
 
 const get = async (path: string) => (await api.request('GET', path)).body;
 
+// Of the four memories one is archived, and is neither counted nor shown.
 test('lists the names that memories mention, the most mentioned first', async () => {
   expect((await get('/entities?user_id=ann')).items).toEqual([
-    { name: 'jwt', label: 'JWT', type: 'technology', mentions: 3 },
+    { name: 'jwt', label: 'JWT', type: 'technology', mentions: 2 },
     { name: 'authentication', label: 'Authentication', type: 'concept', mentions: 1 },
     { name: 'c++', label: 'C++', type: 'technology', mentions: 1 },
     { name: 'src/auth/check.cpp', label: 'src/auth/check.cpp', type: 'file', mentions: 1 },
   ]);
   // Of all users, one name is one item.
-  expect((await get('/entities?q=Jw')).items).toEqual([{ name: 'jwt', label: 'JWT', type: 'technology', mentions: 4 }]);
+  expect((await get('/entities?q=Jw')).items).toEqual([{ name: 'jwt', label: 'JWT', type: 'technology', mentions: 3 }]);
   expect((await get('/entities?user_id=ann&l=1&u=1')).items).toMatchObject([{ name: 'authentication' }]);
   expect((await get('/entities?user_id=nobody')).items).toEqual([]);
 });
@@ -42,7 +43,7 @@ test('shows one name with what is stated about it and the memories that can be f
     name: 'jwt',
     label: 'JWT',
     type: 'technology',
-    mentions: 3,
+    mentions: 2,
     relations: [{ type: 'uses', direction: 'in', name: 'authentication', label: 'Authentication', memories: 1 }],
     memory_ids: [ids[1], ids[0]],
   });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { createRandom } from '../../bench/natural-text.ts';
+import { createRandom } from '../../src/engine/random.ts';
 import { NAUGHTY_STRINGS } from '../support/naughty-strings.ts';
 import { type Reply, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';

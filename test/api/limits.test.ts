@@ -130,7 +130,12 @@ describe('a limit elsewhere', () => {
     ['filters.sessions', { filters: { sessions: ['a'] } }, { filters: { sessions: [] } }],
     ['filters.sectors', { filters: { sectors: ['semantic'] } }, { filters: { sectors: ['other'] } }],
     ['filters.metadata', { filters: { metadata: metadataOf(16_384) } }, { filters: { metadata: metadataOf(16_385) } }],
-    ['filters.metadata', { filters: { metadata: keyed(64) } }, { filters: { metadata: keyed(65) } }],
+    ['filters.metadata', { filters: { metadata: keyed(32) } }, { filters: { metadata: keyed(33) } }],
+    [
+      'filters.metadata: at most 32 conditions',
+      { filters: { metadata: { ...keyed(30), more: { $gt: 0, $lt: 1 } } } },
+      { filters: { metadata: { ...keyed(30), more: { $gt: 0, $lt: 1, $ne: 2 } } } },
+    ],
     ['filters.metadata', { filters: { metadata: {} } }, { filters: { metadata: null } }],
     ...['$in', '$nin'].map((operator): [string, object, object] => [
       `filters.metadata.a.${operator}: at most 100 entries`,
@@ -161,6 +166,9 @@ describe('a limit elsewhere', () => {
     };
     const fields = { user_id: words[0], session_id: words[0], type: words[0], external_id: words[0] };
     await api.add(fresh({ ...fields, tags: list(64), metadata: keyed(64), event_time: 1 }));
+    const [first, second, third, ...others] = list(64);
+    const conditions = { [first!]: condition, [second!]: condition, [third!]: condition };
+    const atItsLimit = { ...conditions, ...Object.fromEntries(others.slice(0, 5).map((key) => [key, 1])) };
     const range = { from: 0, to: '9999-12-31' };
     const body = {
       query: 'limit',
@@ -175,7 +183,7 @@ describe('a limit elsewhere', () => {
         external_ids: words,
         event_time: range,
         created_at: range,
-        metadata: Object.fromEntries(list(64).map((key) => [key, condition])),
+        metadata: atItsLimit,
       },
     };
     const ask = (filters: object) => api.request('POST', '/memory/query', { body: { ...body, filters } });

@@ -141,6 +141,8 @@ describe('a tenant’s defaults for its queries', () => {
     [{ weights: { luck: 1 } }, /^weights: unknown field "luck"; allowed: similarity, salience, recency, waypoint/],
     [{ weights: { recency: 1.5 } }, /^weights.recency: expected 0\.\.1$/],
     [{ max_hops: 5 }, /^max_hops: expected 0\.\.4$/],
+    // As in a query that asks for it: this server has no model.
+    [{ rerank: 'llm' }, /^rerank: llm needs a language model/],
     [[], /^expected a JSON object$/],
   ])('%j is refused and changes nothing', async (body, detail) => {
     await put({ max_hops: 1 });
@@ -148,6 +150,13 @@ describe('a tenant’s defaults for its queries', () => {
     expect(reply.status).toBe(400);
     expect(reply.body.detail).toMatch(detail);
     expect(await get()).toEqual({ max_hops: 1 });
+  });
+
+  test('take no query parameters', async () => {
+    for (const method of ['GET', 'PUT']) {
+      const reply = await api.request(method, `${PATH}?profile=fusion`, method === 'PUT' ? { body: {} } : {});
+      expect([reply.status, reply.body.detail]).toEqual([400, 'query parameters: none are allowed here']);
+    }
   });
 
   test('a page of another origin may put them where CORS allows it', async () => {

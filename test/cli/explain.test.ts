@@ -38,15 +38,17 @@ test('says what would bring back one that does not, and that this works', async 
 });
 
 test('--json is what the server sends', async () => {
-  const { stdout } = await cairn('attic key', ids[0]!, '--user', 'somebody else', '--json');
+  const { stdout } = await cairn('attic key', ids[1]!, '--user', 'kim', '-k', '1', '--min-score', '0', '--json');
   expect(JSON.parse(stdout)).toMatchObject({
-    memory_id: ids[0],
-    outcome: 'filtered',
-    failed_filters: ['user_id'],
-    changes: { user_id: null },
+    memory_id: ids[1],
+    outcome: 'beyond_k',
+    failed_filters: [],
+    changes: { k: 2 },
   });
 });
 
 test('a memory that is not there is one line', async () => {
-  expect(await cairn('attic key', 'no-such-id')).toMatchObject({ code: 1, stderr: 'cairn: no memory with this id\n' });
+  const absent = { code: 1, stderr: 'cairn: no memory with this id\n' };
+  expect(await cairn('attic key', 'no-such-id')).toMatchObject(absent);
+  expect(await cairn('attic key', ids[0]!, '--user', 'somebody else')).toMatchObject(absent);
 });

@@ -1,7 +1,8 @@
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
-import { chooseSeed, createAddClient, createRandom, type AddClient } from '../support/add-checker.ts';
+import { createRandom } from '../../src/engine/random.ts';
+import { chooseSeed, createAddClient, type AddClient } from '../support/add-checker.ts';
 import { expectSoundFleet, startFleet, type Fleet, type FleetOptions } from '../support/fleet.ts';
 import { addUnderFleetKills } from '../support/kill-loop.ts';
 import { canStartRedis } from '../support/redis.ts';

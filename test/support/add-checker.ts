@@ -5,6 +5,7 @@ import { expect } from 'vitest';
 import { openStore, type Store } from '../../src/engine/store/open-store.ts';
 import { expectNoOrphans } from './engine-fixture.ts';
 import { databaseFile, type ServiceProcess, type ServiceReply } from './running-service.ts';
+import { createRandom } from '../../src/engine/random.ts';
 
 /**
  * The `set` checker of Jepsen for adds: a client keeps a history on disk of what it attempted and what was acknowledged, while the
@@ -278,17 +279,6 @@ function referenceOf(content: string): string {
 
 function pick<T>(values: readonly T[], random: () => number): T {
   return values[Math.floor(random() * values.length)] as T;
-}
-
-/** Numbers in 0..1 that follow from a seed alone: mulberry32. */
-export function createRandom(seed: number): () => number {
-  let state = seed | 0;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let t = Math.imul(state ^ (state >>> 15), 1 | state);
-    t = (t + Math.imul(t ^ (t >>> 7), 61 | t)) ^ t;
-    return ((t ^ (t >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }
 
 /** CAIRN_SEED replays a run; otherwise each run differs. */

@@ -10,8 +10,10 @@ import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine, openParts } from '../../src/engine/open-engine.ts';
 import { silentLogger, type Clock, type Embedder } from '../../src/engine/ports.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
-import type { NewMemory } from '../../src/engine/types.ts';
+import { newMemory, type TestMemory } from './new-memory.ts';
 import { tempFolder } from './temp-folder.ts';
+
+export { newMemory, type TestMemory };
 
 /** Monday, 2026-01-05, 00:00 UTC. */
 export const START = Date.UTC(2026, 0, 5);
@@ -54,8 +56,6 @@ export interface TestEngine extends AsyncDisposable {
   /** The last writes of recalls included. The file stays. */
   close(): Promise<void>;
 }
-
-export type TestMemory = Partial<NewMemory> & Pick<NewMemory, 'content'>;
 
 export interface TestEngineOptions {
   readonly settings?: Readonly<Record<string, string>>;
@@ -138,29 +138,6 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
   };
 }
 
-/** What an add holds when the caller says no more than this. */
-export function newMemory(memory: TestMemory): NewMemory {
-  return {
-    userId: '',
-    sessionId: '',
-    tags: [],
-    files: [],
-    metadata: {},
-    type: null,
-    title: '',
-    gist: '',
-    entities: null,
-    eventTime: null,
-    validFrom: null,
-    validTo: null,
-    expiresAt: null,
-    importance: null,
-    confidence: 1,
-    externalId: null,
-    ...memory,
-  };
-}
-
 /** Every ordinary table row by row, those behind the word index and the vector index included. */
 export function dumpTables(store: Store, leftOut: readonly string[] = []): Record<string, unknown[]> {
   const tables = store.db
@@ -200,6 +177,7 @@ export function expectNoOrphans(store: Store): void {
     'SELECT memory FROM vectors',
     'SELECT src FROM edges',
     'SELECT dst FROM edges',
+    'SELECT live_end FROM chains',
     'SELECT memory FROM entity_mentions',
     'SELECT memory FROM entity_relations',
     'SELECT memory FROM jobs WHERE memory IS NOT NULL',

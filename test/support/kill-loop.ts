@@ -1,10 +1,10 @@
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
+import { createRandom } from '../../src/engine/random.ts';
 import {
   checkAdds,
   countCrashed,
   createAddClient,
-  createRandom,
   describeReport,
   expectFinished,
   expectSound,

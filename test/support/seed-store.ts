@@ -8,6 +8,7 @@ import { contextOf, putText } from '../../src/engine/store/text.ts';
 import { insertVector } from '../../src/engine/store/vectors.ts';
 import { contentHash } from '../../src/engine/text/content-hash.ts';
 import type { EdgeType, MemoryStatus, NewMemory, Sector } from '../../src/engine/types.ts';
+import { newMemory } from './new-memory.ts';
 
 /** A memory as it stands once all work on it is done. What is left out takes the value of a plain add. */
 export interface SeedMemory extends Partial<NewMemory> {
@@ -62,7 +63,7 @@ export async function seedMemories(
 function seedMemory(store: Store, memory: SeedMemory, now: number): Seeded {
   const id = uuidv7();
   const createdAt = memory.createdAt ?? now;
-  const complete: NewMemory = { ...PLAIN, ...memory };
+  const complete = newMemory(memory);
   const userNo = ensureUser(store, complete.userId);
   const seq = insertMemory(store, {
     id,
@@ -104,22 +105,3 @@ export function seedEdge(
     )
     .run(edge.src, edge.dst, edge.type ?? 'waypoint', edge.weight);
 }
-
-const PLAIN: Omit<NewMemory, 'content'> = {
-  userId: '',
-  sessionId: '',
-  tags: [],
-  files: [],
-  metadata: {},
-  type: null,
-  title: '',
-  gist: '',
-  entities: null,
-  eventTime: null,
-  validFrom: null,
-  validTo: null,
-  expiresAt: null,
-  importance: null,
-  confidence: 1,
-  externalId: null,
-};

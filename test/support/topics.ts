@@ -1,4 +1,4 @@
-import { createRandom } from '../../bench/natural-text.ts';
+import { createRandom } from '../../src/engine/random.ts';
 
 /** What somebody says about one of two matters that share little but English, with questions that it answers. */
 export interface TopicNote {

@@ -1,7 +1,7 @@
 import { readJson } from '../read-body.ts';
 import { sendJson } from '../reply.ts';
 import type { Route, TenantCall } from '../route.ts';
-import { parse, querySchema } from '../schemas.ts';
+import { noQuerySchema, parse, querySchema } from '../schemas.ts';
 import { clientGone, TOKEN_WAIT_MS, waitForWrites } from '../wait-for-writes.ts';
 import { queryReply, toQuery } from '../wire.ts';
 
@@ -9,6 +9,7 @@ export const queryRoutes: readonly Route[] = [{ method: 'post', path: '/memory/q
 
 async function query(call: TenantCall): Promise<void> {
   const { tenant, principal, request, response } = call;
+  parse(noQuerySchema, request.query);
   const body = parse(querySchema, (await readJson(request)).value);
   const tokenSatisfied = body.token == null ? undefined : await waitForWrites(call, body.token, TOKEN_WAIT_MS);
   // Recall by the public must not change what a tenant remembers.

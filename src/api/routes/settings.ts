@@ -1,7 +1,7 @@
 import { readJson } from '../read-body.ts';
 import { sendJson } from '../reply.ts';
 import type { Route, TenantCall } from '../route.ts';
-import { parse, retrievalSchema } from '../schemas.ts';
+import { noQuerySchema, parse, retrievalSchema } from '../schemas.ts';
 import { retrievalItem, toRetrievalOptions } from '../wire.ts';
 
 /** What a tenant says about its queries where they say nothing themselves. */
@@ -10,11 +10,13 @@ export const settingsRoutes: readonly Route[] = [
   { method: 'put', path: '/settings/retrieval', access: 'admin', handle: putRetrieval },
 ];
 
-function getRetrieval({ tenant, response }: TenantCall): void {
+function getRetrieval({ tenant, request, response }: TenantCall): void {
+  parse(noQuerySchema, request.query);
   sendJson(response, 200, retrievalItem(tenant.retrievalDefaults()));
 }
 
 async function putRetrieval({ tenant, request, response }: TenantCall): Promise<void> {
+  parse(noQuerySchema, request.query);
   const body = parse(retrievalSchema, (await readJson(request)).value);
   tenant.putRetrievalDefaults(toRetrievalOptions(body));
   sendJson(response, 200, retrievalItem(tenant.retrievalDefaults()));

@@ -62,7 +62,7 @@ function acceptAnswer(
   { text, stated, mode }: { readonly text: string; readonly stated: readonly Entity[]; readonly mode: EntityMode },
 ): EntityGraph {
   const folded = foldName(text);
-  const entities = new Map(stated.map((entity) => [entity.name, entity]));
+  const entities = new Map([...new Map(stated.map((entity) => [entity.name, entity]))].slice(0, ENTITIES_MOST));
   for (const { name: label, type } of answer.entities) {
     const written = foldName(label);
     const name = resolveName(label);

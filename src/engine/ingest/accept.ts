@@ -1,11 +1,19 @@
 import type { AddOptions, AddReply } from '../engine.ts';
 import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits } from '../dynamics.ts';
 import { assert, EngineError, isEngineError } from '../errors.ts';
-import { insertDynamics, reinforceMemory, setStatus } from '../store/dynamics.ts';
+import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
 import { findStoredReply, putStoredReply, REPLY_MEMORIES_MOST } from '../store/idempotency.ts';
 import { countWaiting, insertJob } from '../store/jobs.ts';
-import { ensureUser, findByExternalId, findDuplicate, insertMemory, type Twin } from '../store/memories.ts';
+import {
+  ensureUser,
+  findByExternalId,
+  findDuplicate,
+  insertMemory,
+  readMemoryRows,
+  type Twin,
+} from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
+import { replaceMemory } from '../store/revisions.ts';
 import { contextOf, putText, reindexText, successorsOf } from '../store/text.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { contentHash } from '../text/content-hash.ts';
@@ -112,7 +120,10 @@ function findTwin(
 /** Saying a thing again reinforces it, and brings it back if it was archived. */
 function recogniseDuplicate({ store, now }: WriteContext, twin: Twin): AddOutcome {
   reinforceMemory(store, twin.seq, RECALL_SALIENCE_BOOST, now);
-  if (twin.status === 'archived') setStatus(store, twin.seq, 'active');
+  if (twin.status === 'archived') {
+    for (const row of readMemoryRows(store, [twin.seq]))
+      replaceMemory(store, row, { columns: {}, status: 'active', now });
+  }
   return {
     kind: 'duplicate',
     id: twin.id,

@@ -4,10 +4,19 @@ import { type Calibration, DEFAULT_CALIBRATIONS } from '../retrieve/calibrate.ts
 import { createEvidenceMeter } from '../retrieve/evidence.ts';
 import { searchText } from '../retrieve/lexical.ts';
 import { planQuery } from '../retrieve/plan.ts';
-import { findCalibration, putCalibration, WORDS_ALONE } from '../store/calibrations.ts';
+import {
+  clearCalibrations,
+  deleteCalibration,
+  findCalibration,
+  lastNumbers,
+  putCalibration,
+  WORDS_ALONE,
+} from '../store/calibrations.ts';
+import { createRandom } from '../random.ts';
 import type { Store } from '../store/open-store.ts';
 import { countMemories, readOwnTexts, sampleMemories, type SampledMemory } from '../store/search.ts';
-import { findWholeVector, type VectorSpace } from '../store/vectors.ts';
+import { deleteInfo, findInfo, putInfo } from '../store/store-info.ts';
+import { countEmbedded, findWholeVector, type VectorSpace } from '../store/vectors.ts';
 import { queryTerms } from '../text/index-text.ts';
 import { STOP_WORDS } from '../text/words.ts';
 
@@ -20,32 +29,75 @@ export interface CalibrateContext {
 const MEMORIES_LEAST = 50;
 const DAY_MS = 86_400_000;
 
+/** What the file was like when it was last fitted, kept in it. */
+const LAST_FIT = 'calibrated';
+
+interface LastFit {
+  readonly at: number;
+  readonly memories: number;
+  /** The vector space of the time, null for words alone. */
+  readonly modelNo: number | null;
+  /** Memories that had vectors in it. */
+  readonly embedded: number;
+  readonly numbers: string;
+}
+
 /**
- * Fits what raw scores mean in this file, where there is enough of it and enough has changed: at 50 memories, when they have doubled,
- * and daily while they change. Some 100 ms of reading, one small write.
+ * Fits what raw scores mean in this file, where there is enough of it and enough has changed: at 50 memories, when they or those that
+ * have vectors have doubled, and daily while anything changes. Some 100 ms of reading, one small write. What was fitted goes when too
+ * little of the data is left.
  * @returns whether it was due
  */
 export function calibrateScores({ open, clock }: CalibrateContext): boolean {
   const { store, space } = open();
   const now = clock.now();
+  if (store.read(() => countMemories(store)) < MEMORIES_LEAST) {
+    forget(store);
+    return false;
+  }
   if (!store.read(() => isDue(store, space, now))) return false;
-  const { words, vectors, memories } = store.read(() => fit(store, space, now));
+  const { words, vectors, last } = store.read(() => ({ ...fit(store, space, now), last: describe(store, space, now) }));
   store.write(() => {
-    const put = (modelNo: number, calibration: Calibration) =>
+    const put = (modelNo: number, calibration: Calibration, memories: number) =>
       putCalibration(store, modelNo, { fittedAt: now, memories, parameters: JSON.stringify(calibration) });
-    put(WORDS_ALONE, words);
-    if (space !== null) put(space.modelNo, vectors);
+    put(WORDS_ALONE, words, last.memories);
+    if (space !== null && vectors !== undefined) put(space.modelNo, vectors, last.embedded);
+    else if (space !== null) deleteCalibration(store, space.modelNo);
+    putInfo(store, LAST_FIT, JSON.stringify(last));
   });
   return true;
 }
 
+function forget(store: Store): void {
+  if (findInfo(store, LAST_FIT) === undefined) return;
+  store.write(() => {
+    clearCalibrations(store);
+    deleteInfo(store, LAST_FIT);
+  });
+}
+
 function isDue(store: Store, space: VectorSpace | null, now: number): boolean {
+  const found = findInfo(store, LAST_FIT);
+  if (found === undefined || findCalibration(store, WORDS_ALONE) === undefined) return true;
+  const last = JSON.parse(found) as LastFit;
   const memories = countMemories(store);
-  if (memories < MEMORIES_LEAST) return false;
-  const fitted = findCalibration(store, space?.modelNo ?? WORDS_ALONE);
-  if (fitted === undefined || memories >= 2 * fitted.memories) return true;
+  if (memories >= 2 * last.memories || last.modelNo !== (space?.modelNo ?? null)) return true;
+  // Vectors come later than memories. They are counted only where enough of them may be missing from the last count.
+  const enough = Math.max(MEMORIES_LEAST, 2 * last.embedded);
+  if (space !== null && memories >= enough && countEmbedded(store, space) >= enough) return true;
+  if (memories === last.memories && lastNumbers(store) === last.numbers) return false;
   // A clock that was set back must not hold it up until it catches up.
-  return memories !== fitted.memories && (now - fitted.fittedAt >= DAY_MS || fitted.fittedAt > now);
+  return now - last.at >= DAY_MS || last.at > now;
+}
+
+function describe(store: Store, space: VectorSpace | null, now: number): LastFit {
+  return {
+    at: now,
+    memories: countMemories(store),
+    modelNo: space?.modelNo ?? null,
+    embedded: space === null ? 0 : countEmbedded(store, space),
+    numbers: lastNumbers(store),
+  };
 }
 
 /** Memories to take words and vectors from, and queries to make of them. */
@@ -70,10 +122,13 @@ const CHANCE_MARGIN = { words: 0.15, vectors: 0.08 };
 /** The mean cosine that is none: what the offline embedder gives to texts that share nothing but the language. */
 const COSINE_FREE = 0.1;
 
+/** Fewer pairs of vectors say too little about how near unrelated texts lie. */
+const PAIRS_LEAST = 20;
+
 interface Fitted {
-  readonly memories: number;
   readonly words: Calibration;
-  readonly vectors: Calibration;
+  /** undefined where too few vectors could be compared. */
+  readonly vectors: Calibration | undefined;
 }
 
 /**
@@ -91,14 +146,13 @@ function fit(store: Store, space: VectorSpace | null, now: number): Fitted {
   const median = strengths[Math.floor(strengths.length / 2)] ?? words.chance / CHANCE_SHARE;
   const chanceOf = (calibration: Calibration, margin: number) =>
     calibration.chance * clamp((CHANCE_SHARE * median) / words.chance, 1 - margin, 1 + margin);
+  const base = space === null ? undefined : cosineBase(store, space, sample);
   return {
-    memories: countMemories(store),
     words: { ...words, chance: chanceOf(words, CHANCE_MARGIN.words) },
-    vectors: {
-      ...vectors,
-      chance: chanceOf(vectors, CHANCE_MARGIN.vectors),
-      cosineBase: space ? cosineBase(store, space, sample) : 0,
-    },
+    vectors:
+      base === undefined
+        ? undefined
+        : { ...vectors, chance: chanceOf(vectors, CHANCE_MARGIN.vectors), cosineBase: base },
   };
 }
 
@@ -138,17 +192,23 @@ function chanceStrength(
   return texts.reduce((best, text) => Math.max(best, meter.measure(text, null).strength), 0);
 }
 
-/** How near unrelated texts lie in this space, beyond what counts as none; what is nearer than that is evidence. */
-function cosineBase(store: Store, space: VectorSpace, sample: readonly SampledMemory[]): number {
+/**
+ * How near unrelated texts lie in this space, beyond what counts as none; what is nearer than that is evidence. undefined where too
+ * few of the sample have vectors, or stand in different sessions.
+ */
+function cosineBase(store: Store, space: VectorSpace, sample: readonly SampledMemory[]): number | undefined {
+  const embedded = sample.flatMap((memory) => {
+    const found = findWholeVector(store, space, memory.seq);
+    return found === undefined ? [] : [{ ...memory, embedding: found.embedding }];
+  });
   const cosines: number[] = [];
-  for (let place = 0; place + 1 < sample.length; place += 2) {
-    const [one, other] = [sample[place]!, sample[place + 1]!];
+  for (let place = 0; place + 1 < embedded.length; place += 2) {
+    const [one, other] = [embedded[place]!, embedded[place + 1]!];
     if (one.userNo === other.userNo && one.sessionId === other.sessionId && one.sessionId !== '') continue;
-    const a = findWholeVector(store, space, one.seq)?.embedding;
-    const b = findWholeVector(store, space, other.seq)?.embedding;
-    if (a !== undefined && b !== undefined) cosines.push(cosine(a, b));
+    cosines.push(cosine(one.embedding, other.embedding));
   }
-  const mean = cosines.reduce((sum, value) => sum + value, 0) / Math.max(1, cosines.length);
+  if (cosines.length < PAIRS_LEAST) return undefined;
+  const mean = cosines.reduce((sum, value) => sum + value, 0) / cosines.length;
   return clamp((mean - COSINE_FREE) / (1 - COSINE_FREE), 0, 0.9);
 }
 
@@ -168,15 +228,4 @@ function pick<T>(list: readonly T[], random: () => number): T | undefined {
 
 function clamp(value: number, least: number, most: number): number {
   return Math.min(most, Math.max(least, value));
-}
-
-/** mulberry32 */
-function createRandom(seed: number): () => number {
-  let state = seed >>> 0;
-  return () => {
-    state = (state + 0x6d2b79f5) >>> 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -1,5 +1,6 @@
 import type { DeleteReceipt, MemoryFilter } from '../types.ts';
-import { countEdgesOf, listReleased, listWaypointSources, putStatedEdge } from '../store/edges.ts';
+import { chainOf, listChainsEndingIn, shortenChain } from '../store/chains.ts';
+import { countEdgesOf, listReleased, listSuccessors, listWaypointSources, putStatedEdge } from '../store/edges.ts';
 import { eraseEntities } from '../store/entities.ts';
 import { eraseCachedEmbeddingsOf } from '../store/embeddings.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
@@ -12,7 +13,7 @@ import { deleteVectors } from '../store/vectors.ts';
 import type { WriteContext } from '../writer/write-context.ts';
 import { oweStep } from './owe-step.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';
-import { settleStatus } from './settle-status.ts';
+import { settleStatus, startOf } from './settle-status.ts';
 
 /** Set when rows were erased whose words are still in freed pages and in the log; the maintenance cleans both. */
 export const ERASE_PENDING = 'erase_pending';
@@ -63,6 +64,7 @@ export function eraseMemories(context: WriteContext, seqs: readonly number[]): D
   const needContext = new Set<number>();
   const needLink = new Set<number>();
   const released = listReleased(store, seqs);
+  const endedChains = new Set(listChainsEndingIn(store, seqs).values());
   let receipt = EMPTY_RECEIPT;
   for (const row of readMemoryRows(store, seqs)) {
     for (const successor of successorsOf(store, placeOf(row))) needContext.add(successor);
@@ -89,7 +91,18 @@ export function eraseMemories(context: WriteContext, seqs: readonly number[]): D
     if (heir !== null) {
       putStatedEdge(store, { src: heir, dst: memory, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
     }
-    if (!erased.has(memory)) settleStatus(context, memory);
+    const [newer] = heir === null ? [] : readMemoryRows(store, [heir]);
+    if (!erased.has(memory)) settleStatus(context, memory, newer && { endsAt: startOf(newer) });
+  }
+  const freed = [...new Set(released.map(({ memory }) => memory))].filter(
+    (memory) => !erased.has(memory) && listSuccessors(store, memory).length === 0,
+  );
+  for (const chainNo of endedChains) {
+    shortenChain(
+      store,
+      chainNo,
+      freed.filter((memory) => chainOf(store, memory) === chainNo),
+    );
   }
   putInfo(store, ERASE_PENDING, String(now));
   return receipt;

@@ -7,11 +7,12 @@ import type { ScheduleName as QueuedSchedule } from '../jobs.ts';
 import type { Metrics } from '../metrics.ts';
 import type { OpenTenant } from '../open-tenant.ts';
 import type { Clock, Logger } from '../ports.ts';
-import { archiveFaded, reanchorLambda, refreshSalience, sliceEnd } from '../store/dynamics.ts';
+import { reanchorLambda, refreshSalience, sliceEnd } from '../store/dynamics.ts';
 import { pruneWaypoints } from '../store/edges.ts';
 import { purgeEmbedLogs } from '../store/embeddings.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
 import { purgeJobs, recoverLeases } from '../store/jobs.ts';
+import { archiveFaded } from '../store/revisions.ts';
 import { findInfo, putInfo } from '../store/store-info.ts';
 import { mergeText } from '../store/text.ts';
 import { SECTORS } from '../types.ts';
@@ -27,6 +28,7 @@ export interface MaintenanceContext {
 }
 
 const DECAY_SLICE = 2_000;
+const ARCHIVE_SLICE = 100;
 const ERASE_SLICE = 100;
 const PURGE_SLICE = 500;
 const PAUSE_MS = 1;
@@ -61,9 +63,7 @@ export async function runDueSchedules(context: MaintenanceContext): Promise<Sche
     const now = context.clock.now();
     const last = Number(findInfo(store, `last_${name}`) ?? Number.NaN);
     // A clock that was set back must not hold up a schedule until it catches up.
-    const due = Number.isNaN(last)
-      ? !WAITS_A_PERIOD.has(name)
-      : now - last >= schedule.everyMs || last > now;
+    const due = Number.isNaN(last) ? !WAITS_A_PERIOD.has(name) : now - last >= schedule.everyMs || last > now;
     if (due) {
       await schedule.run(context);
       ran.push(name as ScheduleName);
@@ -127,18 +127,30 @@ export async function decayMemories(context: MaintenanceContext): Promise<number
           now,
         });
       }
-      const refreshed = refreshSalience(store, after, DECAY_SLICE, now);
-      if (config.OM_ARCHIVE_BELOW > 0) archiveFaded(store, { afterSeq: after, last, below: config.OM_ARCHIVE_BELOW });
-      return refreshed;
+      return refreshSalience(store, after, DECAY_SLICE, now);
     });
     if (slice === undefined) break;
     changed += slice.changed;
+    await archiveSlice(context, { afterSeq: after, last: slice.last });
     after = slice.last;
     await pause(PAUSE_MS);
   }
   context.metrics.decayedMemories.inc(changed);
   context.logger.info({ changed }, 'decay_done');
   return changed;
+}
+
+/** In short steps, as each row is written anew with its text. */
+async function archiveSlice(
+  { open, config, clock }: MaintenanceContext,
+  slice: { readonly afterSeq: number; readonly last: number },
+): Promise<void> {
+  const step = { ...slice, below: config.OM_ARCHIVE_BELOW, limit: ARCHIVE_SLICE };
+  for (let archived = config.OM_ARCHIVE_BELOW > 0 ? ARCHIVE_SLICE : 0; archived === ARCHIVE_SLICE;) {
+    const { store } = open();
+    archived = store.write(() => archiveFaded(store, { ...step, now: clock.now() }));
+    if (archived === ARCHIVE_SLICE) await pause(PAUSE_MS);
+  }
 }
 
 async function pruneEdges(context: MaintenanceContext): Promise<void> {

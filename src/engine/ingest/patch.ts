@@ -1,22 +1,16 @@
-import { setSalience, setStatus } from '../store/dynamics.ts';
-import { deleteWaypoint } from '../store/edges.ts';
+import { setSalience } from '../store/dynamics.ts';
+import { deleteWaypoint, listSuperseded } from '../store/edges.ts';
 import { eraseEntities } from '../store/entities.ts';
 import { EngineError } from '../errors.ts';
-import {
-  getMemoryRow,
-  readMemoryRows,
-  toMemory,
-  updateMemory,
-  type MemoryColumns,
-  type MemoryRow,
-} from '../store/memories.ts';
-import { insertRevision, replacedFields } from '../store/revisions.ts';
+import { getMemoryRow, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
+import { replaceMemory } from '../store/revisions.ts';
 import { placeOf, reindexText, successorsOf } from '../store/text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { METADATA_BYTES_MOST, type Json, type Memory, type MemoryPatch, type Metadata } from '../types.ts';
 import type { WriteContext } from '../writer/write-context.ts';
 import { eraseVectors } from './erase.ts';
 import { oweStep } from './owe-step.ts';
+import { settleStatus, startOf } from './settle-status.ts';
 
 /**
  * Merges a patch into a memory, keeps what it replaced, bumps the version. A changed text loses its vectors and names at once and is
@@ -45,13 +39,11 @@ export function patchMemory(
 
   refuseBadPatch({ ...before, ...columns });
 
-  insertRevision(store, before.seq, {
-    version: before.version,
-    replacedAt: now,
-    replaced: replacedFields(before, columns, newStatus),
-  });
-  updateMemory(store, before.seq, columns, now);
-  if (newStatus !== undefined) setStatus(store, before.seq, newStatus);
+  replaceMemory(store, before, { columns, status: newStatus, now });
+  const start = startOf({ ...before, ...columns });
+  if (start !== startOf(before)) {
+    for (const older of listSuperseded(store, before.seq)) settleStatus(context, older, { endsAt: start });
+  }
   if (typeof columns.importance === 'number') setSalience(store, before.seq, columns.importance, now);
   rewriteWords(context, before, columns);
   // Title and content are embedded together.

@@ -1,19 +1,19 @@
 import type { NewLink } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
+import { chainOf, joinChains, splitChain } from '../store/chains.ts';
 import {
-  CHAIN_LINKS_MOST,
   deleteEdge,
   type EdgeKey,
   findEdge,
+  isOnTheWay,
   listSuccessors,
-  listSupersessions,
   putStatedEdge,
   putWinner,
 } from '../store/edges.ts';
 import { getMemoryRow, readMemoryRows, toMemory, type MemoryRow } from '../store/memories.ts';
 import type { EdgeType, Link, Memory } from '../types.ts';
 import type { WriteContext } from '../writer/write-context.ts';
-import { settleStatus } from './settle-status.ts';
+import { settleStatus, startOf } from './settle-status.ts';
 
 /** What people state about how memories relate. */
 
@@ -54,7 +54,10 @@ export function unlinkMemories(context: WriteContext, { src, dst, type }: Pick<N
   const edge = findEdge(store, key);
   if (edge === undefined) throw new EngineError('not_found', `no link of type ${type} from src to dst`);
   deleteEdge(store, key);
-  if (type === 'supersedes') settleStatus(context, edge.dst);
+  if (type === 'supersedes') {
+    if (listSuccessors(store, edge.dst).length === 0) splitChain(store, edge.dst);
+    settleStatus(context, edge.dst);
+  }
   if (edge.winner !== null) settleStatus(context, loserOf(edge, edge.winner));
 }
 
@@ -72,7 +75,8 @@ export function supersedeMemory(
   refuseCircle(context, older, newer);
   refuseSecondSuccessor(context, older);
   putStatedEdge(store, key, DEFAULT_WEIGHTS.supersedes, now);
-  settleStatus(context, older.seq, { endsAt: newer.valid_from ?? newer.event_time });
+  joinChains(store, { older: older.seq, newer: newer.seq });
+  settleStatus(context, older.seq, { endsAt: startOf(newer) });
   return toMemory(readMemoryRows(store, [older.seq])[0] as MemoryRow, now);
 }
 
@@ -131,20 +135,15 @@ function refuseSecondSuccessor(context: WriteContext, older: MemoryRow): void {
       );
     }
     deleteEdge(store, { src: successor.seq, dst: older.seq, type: 'supersedes' });
+    splitChain(store, older.seq);
     settleStatus(context, older.seq);
   }
 }
 
 function refuseCircle({ store }: WriteContext, older: MemoryRow, newer: MemoryRow): void {
-  const chain = listSupersessions(store, [newer.seq]);
-  if (chain.some((link) => link.newer === older.seq)) {
+  if (chainOf(store, newer.seq) === null) return;
+  if (chainOf(store, newer.seq) === chainOf(store, older.seq) && isOnTheWay(store, newer.seq, older.seq)) {
     throw new EngineError('conflict', 'old_id: it supersedes the new one already, so this would close a circle');
-  }
-  if (chain.length >= CHAIN_LINKS_MOST) {
-    throw new EngineError(
-      'conflict',
-      `new_id: ${CHAIN_LINKS_MOST} memories supersede it already; name the last of them`,
-    );
   }
 }
 

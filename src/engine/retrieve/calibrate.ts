@@ -2,6 +2,7 @@ import { findCalibration, WORDS_ALONE } from '../store/calibrations.ts';
 import type { Store } from '../store/open-store.ts';
 import type { Candidate } from './candidate.ts';
 import type { Evidence } from './evidence.ts';
+import { comparability, enoughHeld } from './lenience.ts';
 import { rawScoreOf, type Scoring } from './score.ts';
 
 /** How evidence becomes a confidence that can be compared between queries, in one vector space or by words alone. */
@@ -37,7 +38,7 @@ export interface Calibrations {
 }
 
 interface Known {
-  readonly fittedAt: number;
+  readonly parameters: string;
   readonly calibration: Calibration;
 }
 
@@ -58,9 +59,10 @@ function readCalibration(store: Store, modelNo: number): Calibration | undefined
   const known = knownByStore.get(store) ?? new Map<number, Known>();
   knownByStore.set(store, known);
   const found = known.get(modelNo);
-  if (found?.fittedAt === row.fittedAt) return found.calibration;
+  // Not by the time: two may have been fitted at the same one.
+  if (found?.parameters === row.parameters) return found.calibration;
   const calibration = JSON.parse(row.parameters) as Calibration;
-  known.set(modelNo, { fittedAt: row.fittedAt, calibration });
+  known.set(modelNo, { parameters: row.parameters, calibration });
   return calibration;
 }
 
@@ -70,13 +72,31 @@ const RISE = 0.7;
 /**
  * How sure it is, 0..1, that the query is about these memories at all: `CHANCE_SCORE` at chance, 1 at full evidence, said by the right
  * one. Memories that have no vector yet speak by their words.
+ * @param scope how many memories are asked
  */
-export function confidenceOf({ strength, wordsStrength, voiced }: Evidence, calibrations: Calibrations): number {
+export function confidenceOf(
+  { strength, wordsStrength, voiced, held }: Pick<Evidence, 'strength' | 'wordsStrength' | 'voiced' | 'held'>,
+  calibrations: Calibrations,
+  scope: number,
+): number {
   const { words, vectors } = calibrations;
   return Math.max(
+    heldSureness(held, scope),
     sureness(strength, vectors) * voiced ** vectors.voice,
     sureness(wordsStrength, words) * voiced ** words.voice,
   );
+}
+
+/** The confidence for a query that a memory holds whole, however common its words are. */
+const HELD_SCORE = 0.5;
+/** The least for what is let through for the words it holds: above `CHANCE_SCORE` by more than a rounding. */
+const JUST_ENOUGH = CHANCE_SCORE + 0.02;
+
+/** By the query's words alone: in a small scope a part of them is enough, in a large one only all are. */
+function heldSureness(held: number, scope: number): number {
+  const enough = enoughHeld(scope);
+  if (held < enough) return 0;
+  return enough === 1 ? HELD_SCORE : JUST_ENOUGH + ((HELD_SCORE - JUST_ENOUGH) * (held - enough)) / (1 - enough);
 }
 
 function sureness(strength: number, { chance, full }: Calibration): number {
@@ -84,8 +104,8 @@ function sureness(strength: number, { chance, full }: Calibration): number {
   return CHANCE_SCORE + (1 - CHANCE_SCORE) * Math.min(1, (strength - chance) / (full - chance)) ** RISE;
 }
 
-/** Of fewer memories the words' rarity says too little for raw scores to be compared: FTS5 gives a word in two of four next to nothing. */
-const COMPARABLE_MEMORIES = 50;
+/** The most that a memory gets in a tiny scope which holds nothing of the query: less than `CHANCE_SCORE`. */
+const STRANGER_SCORE = 0.9 * CHANCE_SCORE;
 /**
  * What is left to a memory that fits nothing at all, as a share of the best. Fresh memories have it in `composite` from salience and
  * recency; where these have faded, or a profile has none, scores would fall faster and take answers with them.
@@ -93,17 +113,24 @@ const COMPARABLE_MEMORIES = 50;
 const LEAST_SHARE = 0.23;
 
 /**
- * Gives every candidate its score, 0..1: the confidence for the best, less by its share of the best raw score for the others. Monotone
- * in the raw score.
- * @param memories how many the file holds
+ * Gives every candidate its score, 0..1: the confidence for the best, less by its share of the best raw score for the others. Where
+ * few memories are asked the others lose less, but for strangers, which get no more than chance has. What holds the query whole stays
+ * above `CHANCE_SCORE`, whatever stands before it; what a strong link brought has its activation in place of a share.
+ * @param scope how many memories are asked: those of other users change nothing here
  */
 export function calibrate(
   candidates: readonly Candidate[],
   {
     confidence,
-    memories,
+    evidence: { heldBy, strange },
+    scope,
     scoring,
-  }: { readonly confidence: number; readonly memories: number; readonly scoring: Scoring },
+  }: {
+    readonly confidence: number;
+    readonly evidence: Pick<Evidence, 'heldBy' | 'strange'>;
+    readonly scope: number;
+    readonly scoring: Scoring;
+  },
 ): Candidate[] {
   const best = candidates.reduce<Candidate | undefined>(
     (most, candidate) => (most === undefined || candidate.rawScore > most.rawScore ? candidate : most),
@@ -113,9 +140,20 @@ export function calibrate(
   const unfit = rawScoreOf({ ...best.features, similarity: 0, activation: 0 }, scoring);
   const least = unfit / Math.max(Number.MIN_VALUE, rawScoreOf(best.features, scoring));
   const lift = least < LEAST_SHARE ? (LEAST_SHARE - least) / (1 - least) : 0;
-  const comparable = Math.min(1, memories / COMPARABLE_MEMORIES);
+  const comparable = comparability(scope);
+  // Where raw scores can be compared, they say themselves who is a stranger.
+  const strangerMost = comparable ** 2 * confidence + (1 - comparable ** 2) * Math.min(confidence, STRANGER_SCORE);
   return candidates.map((candidate) => {
-    const share = Math.max(0, candidate.rawScore / best.rawScore);
-    return { ...candidate, score: confidence * (lift + (1 - lift) * share) ** comparable };
+    const { seq } = candidate.row;
+    const share = lift + (1 - lift) * Math.max(0, candidate.rawScore / best.rawScore);
+    if (strange.has(seq)) return { ...candidate, score: strangerMost * share };
+    const own = confidence * share ** (heldBy.has(seq) ? comparable : 1);
+    const score = Math.max(own, confidence * reachedBy(candidate));
+    return { ...candidate, score: heldBy.get(seq) === 1 ? Math.max(score, JUST_ENOUGH) : score };
   });
+}
+
+/** What only a link or a related name brought fits no word of the query: it counts as much as what arrived over it. */
+function reachedBy({ fused, arrival }: Candidate): number {
+  return fused === null && arrival !== null ? arrival.activation : 0;
 }

@@ -1,11 +1,14 @@
 import type { Store } from '../store/open-store.ts';
 import { matchingText, type OwnText, readOwnTexts } from '../store/search.ts';
-import { informativeness } from '../text/english-words.ts';
+import { resolveName } from '../entities/extract.ts';
+import { informativeness, otherSpelling } from '../text/english-words.ts';
 import { ftsString, identifiersOf, queryTerms } from '../text/index-text.ts';
-import { createStemFinder, NOWHERE } from '../text/stem-finder.ts';
-import { isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
+import { namePartsOf } from '../text/name-parts.ts';
+import { createStemFinder, NOWHERE, stemOf } from '../text/stem-finder.ts';
+import { isAscii, isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
 import { TEXT_COLUMNS } from '../types.ts';
 import type { Candidate } from './candidate.ts';
+import { comparability } from './lenience.ts';
 import { memoryCount, termFrequencies } from './term-frequencies.ts';
 
 /** What speaks for it that the query is about these memories at all. */
@@ -19,6 +22,12 @@ export interface Evidence {
    * says. 1 where it names none.
    */
   readonly voiced: number;
+  /** The most of the query's words that one memory holds, 0..1 by weight; 1 only if it holds all. */
+  readonly held: number;
+  /** The same of each memory that was looked at, by number. */
+  readonly heldBy: ReadonlyMap<number, number>;
+  /** Memories that hold none of them, lie no nearer than chance and were reached over nothing that anyone stated. */
+  readonly strange: ReadonlySet<number>;
 }
 
 /** Candidates that are looked at, characters read of each, and characters after which no further one is looked at. */
@@ -38,20 +47,25 @@ const LONG_TERMS_MOST = 12;
 export function evidenceOf(
   store: Store,
   candidates: readonly Candidate[],
-  { query, cosineBase }: { readonly query: string; readonly cosineBase: number },
+  { query, cosineBase, scope }: { readonly query: string; readonly cosineBase: number; readonly scope: number },
 ): Evidence {
   const witnesses = candidates.slice(0, WITNESSES);
-  if (witnesses.length === 0) return { strength: 0, wordsStrength: 0, voiced: 1 };
+  const heldBy = new Map<number, number>();
+  const strange = new Set<number>();
+  if (witnesses.length === 0) return { strength: 0, wordsStrength: 0, voiced: 1, held: 0, heldBy, strange };
   const texts = readOwnTexts(
     store,
     witnesses.map(({ row, foundAs }) => foundAs ?? row.seq),
     CHARACTERS_MOST,
   );
-  const meter = createEvidenceMeter(store, query, cosineBase);
-  const long = [...texts].filter(([, { content }]) => content.length >= CHARACTERS_MOST).map(([seq]) => seq);
+  const meter = createEvidenceMeter(store, query, cosineBase, scope);
+  // Best first, which `texts` is not.
+  const long = witnesses
+    .map(({ row, foundAs }) => foundAs ?? row.seq)
+    .filter((seq) => (texts.get(seq)?.content.length ?? 0) >= CHARACTERS_MOST);
   const behind = meter.findBeyond(long.slice(0, LONG_MOST));
   let [strength, wordsStrength, anyone, named, read] = [0, 0, 0, 0, 0];
-  for (const { row, foundAs, fit, rerank } of witnesses) {
+  for (const { row, foundAs, fit, rerank, arrival } of witnesses) {
     const text = texts.get(foundAs ?? row.seq);
     if (text === undefined || read > ALL_CHARACTERS_MOST) continue;
     read += text.content.length;
@@ -60,11 +74,26 @@ export function evidenceOf(
     const own = meter.measure(text, fit.cosine, { saidByAnother: speaker < UNKNOWN_SPEAKER, beyond });
     if (fit.cosine === null) wordsStrength = Math.max(wordsStrength, own.strength);
     else strength = Math.max(strength, own.strength);
+    heldBy.set(row.seq, own.held);
+    const isReached = arrival !== null && arrival.via !== 'waypoint' && arrival.activation >= REACHED_LEAST;
+    if (own.held === 0 && own.near < NEAR_BY_CHANCE && !isReached) strange.add(row.seq);
     anyone = Math.max(anyone, own.topic);
     if (speaker >= UNKNOWN_SPEAKER) named = Math.max(named, own.topic);
   }
-  return { strength, wordsStrength, voiced: anyone === 0 ? 1 : named / anyone };
+  return {
+    strength,
+    wordsStrength,
+    voiced: anyone === 0 ? 1 : named / anyone,
+    held: Math.max(0, ...heldBy.values()),
+    heldBy,
+    strange,
+  };
 }
+
+/** Beyond the base, texts of one language that share nothing else come so near. */
+const NEAR_BY_CHANCE = 0.25;
+/** Less comes over a link from what is itself hardly a hit. */
+const REACHED_LEAST = 0.2;
 
 /** What the reranker's feature `speaker` holds where nothing can be told; less means another than the one named. */
 const UNKNOWN_SPEAKER = 0.5;
@@ -73,6 +102,10 @@ export interface Measured {
   readonly strength: number;
   /** The same without the names in the query: how well it fits whoever said it. */
   readonly topic: number;
+  /** The share by weight of the query's words, without those that carry grammar, that it holds: 1 only for all, twice the share for CJK. */
+  readonly held: number;
+  /** How much nearer its vector is than those of unrelated texts. */
+  readonly near: number;
 }
 
 export interface MeasureOptions {
@@ -108,14 +141,25 @@ interface Term {
   readonly rarity: number;
 }
 
-export function createEvidenceMeter(store: Store, query: string, cosineBase: number): EvidenceMeter {
+/** @param scope how many memories are asked; while they are few, no word counts as common, whatever others have stored beside them */
+export function createEvidenceMeter(
+  store: Store,
+  query: string,
+  cosineBase: number,
+  scope: number = Number.POSITIVE_INFINITY,
+): EvidenceMeter {
   const { words: single, phrases, identifiers } = queryTerms(query);
   const { words: spelled, placeOf } = createStemFinder([
     ...single,
     ...phrases.flat().filter((word) => !STOP_WORDS.has(word)),
     ...identifiers,
   ]);
-  const terms = termsOf(store, query, spelled);
+  const others = spelled.slice(0, OTHER_NAMES_MOST).map(otherNameOf);
+  const aliases = createAliasFinder(others);
+  const terms = termsOf(store, query, spelled, 1 - comparability(scope));
+  const worth = worthOf(query, spelled);
+  const totalWorth = worth.reduce((sum, weight) => sum + weight, 0);
+  const telling = worth.filter((weight) => weight > 0).length;
   const total = terms.reduce((sum, { weight }) => sum + weight, 0);
   const scale =
     (total <= SHORT_QUERY ? total : Math.sqrt(SHORT_QUERY * total)) +
@@ -130,16 +174,21 @@ export function createEvidenceMeter(store: Store, query: string, cosineBase: num
       const note = (word: string) => {
         const place = placeOf(word);
         if (place !== NOWHERE) found.add(place);
+        const other = aliases?.(word) ?? NOWHERE;
+        if (other !== NOWHERE) found.add(other);
       };
       words(text).forEach(note);
+      namePartsOf(text).forEach(note);
       if (identifiers.length > 0) identifiersOf(text).split(' ').forEach(note);
-      let [held, named, rarest] = [0, 0, 0];
+      let [held, named, rarest, heldWorth, heldTelling] = [0, 0, 0, 0, 0];
       for (const place of found) {
         const { weight, isName, rarity } = terms[place]!;
         if (isName) named += weight;
         // In the words of another, a name says whom they are spoken to.
         if (isName && saidByAnother) continue;
         held += weight;
+        heldWorth += worth[place]!;
+        if (worth[place]! > 0) heldTelling += 1;
         rarest = Math.max(rarest, rarity);
       }
       const near = nearness(cosine);
@@ -147,6 +196,9 @@ export function createEvidenceMeter(store: Store, query: string, cosineBase: num
       return {
         strength: gain * (shareOf(held) * Math.min(1, rarest / COMMON) + near),
         topic: shareOf(topic) + near,
+        held:
+          heldTelling > 0 && heldTelling === telling ? 1 : Math.min(NEARLY_ALL, (gain * heldWorth) / (totalWorth || 1)),
+        near,
       };
     },
     findBeyond(seqs) {
@@ -164,9 +216,60 @@ export function createEvidenceMeter(store: Store, query: string, cosineBase: num
   }
 }
 
+const NEARLY_ALL = 0.99;
+/** So many of the query's words are looked up. */
+const OTHER_NAMES_MOST = 12;
+
+/** The other spelling of a word, or the name that a well-known thing is counted as: `colour`, `postgres`. */
+function otherNameOf(word: string): string | undefined {
+  let known = otherNames.get(word);
+  if (known === undefined) {
+    if (otherNames.size >= OTHER_NAMES_KEPT) otherNames.clear();
+    otherNames.set(word, (known = { name: findOtherName(word) }));
+  }
+  return known.name;
+}
+
+/** Looking one up takes 4 µs, and people ask with the same words. */
+const otherNames = new Map<string, { readonly name: string | undefined }>();
+const OTHER_NAMES_KEPT = 5_000;
+
+function findOtherName(word: string): string | undefined {
+  const other = otherSpelling(word);
+  if (other !== undefined || !isAscii(word)) return other;
+  const [name, ...rest] = words(resolveName(word));
+  return rest.length === 0 && name !== word ? name : undefined;
+}
+
+/** Says of the words of a text which of the query's words they are by another name; undefined where none has one. */
+function createAliasFinder(others: readonly (string | undefined)[]): ((word: string) => number) | undefined {
+  const places = new Map<string, number>();
+  for (const [place, other] of others.entries()) if (other !== undefined) places.set(stemOf(other), place);
+  if (places.size === 0) return undefined;
+  const { words: stems, placeOf } = createStemFinder(others.filter((other) => other !== undefined));
+  return (word) => {
+    const place = placeOf(word);
+    return place === NOWHERE ? NOWHERE : places.get(stemOf(stems[place]!))!;
+  };
+}
+
+/** What each of the query's words tells, 0 for those that only ask; where all do, a single one with a capital is meant: `May`. */
+function worthOf(query: string, spelled: readonly string[]): number[] {
+  const asked = spelled.some(isCjk) ? new Set(words(query.replace(CJK_GRAMMAR, ' '))) : undefined;
+  const worth = spelled.map((word) =>
+    STOP_WORDS.has(word) || (isCjk(word) && !asked!.has(word)) ? 0 : informativeness(word),
+  );
+  const isName = spelled.length === 1 && /^\W*\p{Lu}\p{Ll}+\W*$/u.test(query);
+  return isName && worth[0] === 0 ? [1] : worth;
+}
+
+/** Question words and those that stand for persons in Chinese, which have no spaces around them. */
+const CJK_GRAMMAR =
+  /什么时候|为什么|什么|怎么样|怎么|哪里|哪儿|哪个|哪些|哪天|哪一天|多少|几点|几号|我们|你们|他们|她们|[我你他她]的|[我你他她谁吗呢吧是在]/gu;
+
 const OWN_COLUMNS = `{${TEXT_COLUMNS.filter((column) => column !== 'context').join(' ')}}`;
 
-function termsOf(store: Store, query: string, spelled: readonly string[]): Term[] {
+function termsOf(store: Store, query: string, spelled: readonly string[], rarityLeast: number): Term[] {
   const names = namesIn(query);
   const memories = memoryCount(store);
   const frequencies = termFrequencies(
@@ -178,7 +281,11 @@ function termsOf(store: Store, query: string, spelled: readonly string[]): Term[
     const isName = names.has(word);
     const rarity =
       frequency <= COMMON_LEAST ? 1 : Math.max(0, Math.log((memories + 1) / frequency) / Math.log(memories + 1));
-    return { weight: informativeness(word) * (isName ? NAME_WEIGHT : 1), isName, rarity };
+    return {
+      weight: informativeness(word) * (isName ? NAME_WEIGHT : 1),
+      isName,
+      rarity: Math.max(rarity, rarityLeast),
+    };
   });
 }
 

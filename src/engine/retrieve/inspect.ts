@@ -1,5 +1,6 @@
-import { meetsConditions } from '../store/inspection.ts';
+import { listChangeTimes, meetsConditions } from '../store/inspection.ts';
 import { getMemoryRow, toMemory } from '../store/memories.ts';
+import { readMemoriesAsOf } from '../store/revisions.ts';
 import { matchingText, readRankingRows } from '../store/search.ts';
 import type { Memory, MemoryExplanation, Outcome } from '../types.ts';
 import type { Candidate } from './candidate.ts';
@@ -8,7 +9,10 @@ import type { Recall, RetrieveContext } from './retrieve.ts';
 
 /** What one run of the stages did with a memory. */
 export interface Seen extends Standing {
+  /** As it was recorded at the time that the query looks back to, which is what the filter read. */
   readonly memory: Memory;
+  /** When it was changed last, newest first; at most `CHANGES_READ`. */
+  readonly changedAt: readonly number[];
   /** Names of the filter's conditions that it fails. */
   readonly failedFilters: readonly string[];
   readonly supersededBy: string | null;
@@ -25,9 +29,11 @@ interface Standing {
   readonly candidate: Candidate | null;
 }
 
+const CHANGES_READ = 4;
+
 /** @throws EngineError `not_found` */
 export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: string): Seen {
-  const { plan, vector, now, replaced } = recall;
+  const { plan, vector, now, replaced, query } = recall;
   const row = getMemoryRow(store, memoryId, now);
   const { conditions } = plan.filter;
   const meets = meetsConditions(store, row.seq, conditions);
@@ -40,9 +46,12 @@ export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: st
   const [measured] = vector === null ? [] : similaritiesOf(store, vector, [row.seq]);
   const others = [replaced.get(row.seq), standing.candidate?.arrival?.from].filter((seq) => seq != null);
   const ids = new Map(readRankingRows(store, others).map(({ seq, id }) => [seq, id]));
+  const at = query.asOf?.recorded;
+  const memory = at === undefined ? undefined : readMemoriesAsOf(store, [row.seq], { at, now }).get(row.seq);
   return {
     ...standing,
-    memory: toMemory(row, now),
+    memory: memory ?? toMemory(row, now),
+    changedAt: listChangeTimes(store, row.seq, CHANGES_READ),
     failedFilters,
     supersededBy: ids.get(replaced.get(row.seq) ?? -1) ?? null,
     terms,
@@ -71,17 +80,20 @@ function standingOf(
 
 /** Each term is looked for in the memory's own columns and, if it is not there, in those of its neighbours. */
 function termsOf({ plan: { terms } }: Recall, finds: (match: string) => boolean): MemoryExplanation['terms'] {
-  const places = terms.map(({ match }) => {
-    if (!finds(match)) return 'missed';
-    return finds(`- context : ${match}`) ? 'matched' : 'inContext';
-  });
-  const at = (wanted: (typeof places)[number]) =>
-    terms.filter((_, place) => places[place] === wanted).map(({ text }) => text);
+  const PLACES = ['missed', 'inContext', 'matched'] as const;
+  const best = new Map<string, number>();
+  for (const { text, match } of terms) {
+    const place = !finds(match) ? 0 : finds(`- context : ${match}`) ? 2 : 1;
+    // A word and an identifier may be written alike.
+    best.set(text, Math.max(place, best.get(text) ?? 0));
+  }
+  const at = (wanted: (typeof PLACES)[number]) =>
+    [...best].filter(([, place]) => PLACES[place] === wanted).map(([text]) => text);
   return { matched: at('matched'), inContext: at('inContext'), missed: at('missed') };
 }
 
 /** In the order of the query, as a hit has them. */
 export function termsHeld({ plan }: Recall, { terms: { matched, inContext } }: Seen): string[] {
   const held = new Set([...matched, ...inContext]);
-  return plan.terms.map(({ text }) => text).filter((text) => held.has(text));
+  return [...new Set(plan.terms.map(({ text }) => text))].filter((text) => held.has(text));
 }

@@ -78,7 +78,7 @@ export function searchText(
       ? rankNarrow(store, plan, plan.scope.seqs, byRarity, options)
       : rankWide(store, plan, plan.scope.dilution, byRarity, options);
   const most = mostBm25([...scoring, ...unknown], plan.memories);
-  const dropped = byRarity.slice(scoring.length).map(({ term }) => term.text);
+  const dropped = [...new Set(byRarity.slice(scoring.length).map(({ term }) => term.text))];
   return {
     hits: rows.map(({ seq, bm25 }) => ({ seq, bm25, coverage: Math.max(0, bm25) / most })),
     note: dropped.length === 0 ? note : `${note}; too common to count: ${dropped.join(', ')}`,

@@ -1,4 +1,5 @@
 import { EngineError } from '../errors.ts';
+import type { LanguageModel } from '../ports.ts';
 import type { MemoryQuery, RetrievalOptions, Weights } from '../types.ts';
 import { DECAY_PER_HOP, MAX_HOPS } from './expand.ts';
 import { PROFILE_WEIGHTS } from './score.ts';
@@ -41,6 +42,18 @@ export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOp
     weights: Object.assign({}, ...layers.map(({ weights }) => weights)) as Weights,
     columnWeights: Object.assign({}, ...layers.map(({ columnWeights }) => columnWeights)) as object,
   };
+}
+
+/**
+ * What a caller asks for himself must be there.
+ * @throws EngineError `invalid` for a reranker that this server has not got
+ */
+export function requireReranker({ rerank }: RetrievalOptions, languageModel: LanguageModel | null): void {
+  if (rerank !== 'llm' || languageModel !== null) return;
+  throw new EngineError(
+    'invalid',
+    'rerank: llm needs a language model, and OM_LLM_MODEL names none; allowed: none, builtin',
+  );
 }
 
 function withoutUndefined(layer: RetrievalOptions): RetrievalOptions {

@@ -4,7 +4,7 @@ import { estimateTokens } from '../text/tokens.ts';
 import type { Memory, Outcome } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import type { CompleteQuery } from './options.ts';
-import { costsOf } from './prompt.ts';
+import { costsOf, RENDERED_CHARACTERS_MOST } from './prompt.ts';
 
 export interface Packed {
   readonly candidate: Candidate;
@@ -122,9 +122,9 @@ interface Budget {
   isSpent(): boolean;
 }
 
-function budgetOf({ tokenBudget, format }: CompleteQuery): Budget {
-  if (tokenBudget === undefined) return { take: () => true, isSpent: () => false };
-  const costs = costsOf(format ?? 'json');
+function budgetOf({ tokenBudget, format = 'json' }: CompleteQuery): Budget {
+  if (tokenBudget === undefined) return format === 'json' ? { take: () => true, isSpent: () => false } : textBudget();
+  const costs = costsOf(format);
   let left = tokenBudget - costs.fixed;
   let triesLeft = TRIED_FURTHER;
   return {
@@ -138,6 +138,24 @@ function budgetOf({ tokenBudget, format }: CompleteQuery): Budget {
       return true;
     },
     isSpent: () => left <= 0 || triesLeft <= 0,
+  };
+}
+
+/** Where nothing else bounds a text made of the hits. */
+function textBudget(): Budget {
+  let left = RENDERED_CHARACTERS_MOST;
+  let triesLeft = TRIED_FURTHER;
+  return {
+    take({ title, content }) {
+      const characters = title.length + content.length;
+      if (characters > left) {
+        triesLeft -= 1;
+        return false;
+      }
+      left -= characters;
+      return true;
+    },
+    isSpent: () => triesLeft <= 0,
   };
 }
 

@@ -3,13 +3,14 @@ import type { CompiledFilter } from '../store/filter.ts';
 import { compileFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import { findUsers, isNarrowing, listPassing } from '../store/search.ts';
-import { ftsString, queryTerms } from '../text/index-text.ts';
+import { ftsString, identifiersAsWritten, queryTerms } from '../text/index-text.ts';
+import { normalise } from '../text/words.ts';
 import type { MemoryFilter, MemoryQuery, MemoryStatus, Sector } from '../types.ts';
 import { memoryCount } from './term-frequencies.ts';
 
 /** One thing to look for in the text: a word, an identifier or a phrase. */
 export interface Term {
-  /** As it is shown in explanations. */
+  /** As it is shown in explanations, as a person would write it; a word and an identifier may be shown alike. */
   readonly text: string;
   /** As FTS5 takes it: quoted, so that nothing a caller types is syntax. */
   readonly match: string;
@@ -79,6 +80,11 @@ export function describePlan({ scope, terms, denseSectors }: QueryPlan): string 
   return `${terms.length} terms; ${where}; ${denseSectors === null ? 'all sectors' : denseSectors.join(', ')}`;
 }
 
+/** How many memories are asked, about. */
+export function scopeSize({ scope, memories }: QueryPlan): number {
+  return scope.kind === 'narrow' ? scope.seqs.length : memories / scope.dilution;
+}
+
 /** A question that leaves open what kind of memory answers it is asked of all: a wrong guess would hide what it should find. */
 const SURE_OF_SECTOR = 0.5;
 
@@ -90,7 +96,14 @@ function candidateSectors(query: string): readonly Sector[] | null {
 function termsOf(query: string): Term[] {
   const { phrases, words, identifiers } = queryTerms(query);
   const texts = [...phrases.map((phrase) => phrase.join(' ')), ...words, ...identifiers];
-  return [...new Set(texts)].map((text) => ({ text, match: ftsString(text) }));
+  const written = identifiers.length === 0 ? undefined : identifiersAsWritten(query);
+  const shown = (text: string) => {
+    const identifier = written?.get(text);
+    if (identifier === undefined) return text;
+    const word = normalise(identifier);
+    return words.includes(word) ? word : identifier;
+  };
+  return [...new Set(texts)].map((text) => ({ text: shown(text), match: ftsString(text) }));
 }
 
 function scopeOf(store: Store, filter: MemoryFilter, compiled: CompiledFilter, memories: number): Scope {

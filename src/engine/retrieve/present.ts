@@ -36,7 +36,7 @@ function presentHits(store: Store, recall: Recall): Hit[] {
     memory,
     score: candidate.score,
     rawScore: candidate.rawScore,
-    path: pathTo(candidate).map((seq) => ids.get(seq) ?? memory.id),
+    path: pathTo(candidate, ids),
     ...(candidate.supersedes === undefined ? {} : { supersedes: candidate.supersedes }),
     ...(query.explain
       ? { explain: explainHit(recall, candidate, { ids, terms: terms.get(candidate.row.seq) ?? [] }) }
@@ -44,9 +44,14 @@ function presentHits(store: Store, recall: Recall): Hit[] {
   }));
 }
 
-/** Numbers from the direct hit to this memory. */
-function pathTo({ row, fused, arrival }: Candidate): number[] {
-  return fused === null && arrival !== null ? [...arrival.path, row.seq] : [row.seq];
+/**
+ * Ids from the direct hit to this memory; only its own where one of them was erased, as may happen while a language model is waited
+ * for.
+ */
+function pathTo({ row, fused, arrival }: Candidate, ids: ReadonlyMap<number, string>): string[] {
+  if (fused !== null || arrival === null) return [row.id];
+  const before = arrival.path.map((seq) => ids.get(seq));
+  return before.every((id) => id !== undefined) ? [...before, row.id] : [row.id];
 }
 
 function idsOf(store: Store, { packing }: Recall): Map<number, string> {
@@ -87,7 +92,10 @@ export function explainHit(
 export function matchedTerms(store: Store, { terms }: QueryPlan, seqs: readonly number[]): Map<number, string[]> {
   const matched = new Map<number, string[]>(seqs.map((seq) => [seq, []]));
   for (const { text, match } of terms) {
-    for (const seq of matchingText(store, match, seqs)) matched.get(seq)!.push(text);
+    for (const seq of matchingText(store, match, seqs)) {
+      const held = matched.get(seq)!;
+      if (!held.includes(text)) held.push(text);
+    }
   }
   return matched;
 }

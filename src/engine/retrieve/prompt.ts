@@ -30,6 +30,9 @@ const SURROUNDING_CHARACTERS = 280;
 const TITLE_CHARACTERS = 120;
 const NAME_CHARACTERS = 64;
 
+/** Characters that the titles and texts of all hits may have together where no token budget bounds them: 200 memories may have 50 MiB. */
+export const RENDERED_CHARACTERS_MOST = 1024 * 1024;
+
 /**
  * What a memory costs of a token budget, and what the format costs by itself. Formats for prompts count their layout: each hit with
  * its source, under one heading. What the layout may have beyond that only takes what is left.
@@ -68,8 +71,9 @@ interface Section {
 function promptLines(hits: readonly Hit[], episodes: readonly Episode[], tokenBudget: number): string[] {
   const bullets = hits.map(({ memory }) => bullet(memory));
   const fixed = [NOTICE, '', HEADING, ...ADDITIONAL];
-  let left = tokenBudget * 100 - costOf([...fixed, ...bullets.flat()]);
+  let left = tokenBudget === Infinity ? Infinity : tokenBudget * 100 - costOf([...fixed, ...bullets.flat()]);
   const afford: Afford = (lines) => {
+    if (left === Infinity) return true;
     const cost = costOf(lines);
     if (cost > left) return false;
     left -= cost;
@@ -101,7 +105,7 @@ type Afford = (lines: readonly string[]) => boolean;
 
 function episodeSections(episodes: readonly Episode[], hits: ReadonlySet<string>, afford: Afford): Section[] {
   return episodes.filter(hasFacts).flatMap((episode) => {
-    const title = `### ${episode.kind === 'session' ? 'Session ' : ''}${inline(episode.title, TITLE_CHARACTERS)}`;
+    const title = `### ${episode.kind === 'session' ? `Session ${name(episode.title)}` : quoted(inline(episode.title, TITLE_CHARACTERS))}`;
     const short = ['', title, KEY_FACTS];
     const { memory } = episode;
     const full = memory === null || hits.has(memory.id) ? short : ['', title, `_${excerpt(memory)}_`, KEY_FACTS];
@@ -131,9 +135,9 @@ function linesAround({ neighbours, sources = [] }: Hit, hits: ReadonlySet<string
   );
 }
 
-/** A hit with all its lines; those after the first are set off as a quotation. */
+/** A hit with its lines; those after the first are set off as a quotation. */
 function bullet(memory: Memory): string[] {
-  const [first = '', ...others] = safeLines(memory.content.trim());
+  const [first = '', ...others] = safeLines(memory.content);
   const title = memory.title === '' ? '' : `**${inline(memory.title, TITLE_CHARACTERS)}** `;
   return [`- ${sourceOf(memory)} ${title}${first}`, ...others.map((line) => `  > ${line}`)];
 }
@@ -144,10 +148,12 @@ function statement(memory: Memory): string {
 }
 
 function excerpt(memory: Memory): string {
-  return `${sourceOf(memory)} ${inline(memory.content, SURROUNDING_CHARACTERS)}`;
+  // What is not shown need not be looked at.
+  const shown = { ...memory, title: '', content: memory.content.slice(0, READ_PER_SHOWN * SURROUNDING_CHARACTERS) };
+  return `${sourceOf(shown)} ${inline(shown.content, SURROUNDING_CHARACTERS)}`;
 }
 
-/** Stands before the text, which therefore cannot imitate it. */
+/** Stands before the text, in which what begins like it is escaped. */
 function sourceOf({ id, eventTime, userId, sessionId, title, content }: Memory): string {
   const facts = [
     `memory ${name(id)}`,
@@ -158,41 +164,78 @@ function sourceOf({ id, eventTime, userId, sessionId, title, content }: Memory):
   return `[${facts.join(', ')}]${isInstructionLike(`${title}\n${content}`) ? ' [instruction-like]' : ''}`;
 }
 
+/** An id as it is where it is a plain one, else in quotes, so that it is seen where it ends. */
 function name(id: string): string {
-  return inline(id, NAME_CHARACTERS).replaceAll(/[[\],]/g, '_');
+  const line = inline(id, NAME_CHARACTERS).replaceAll(/[[\],#]/g, '_');
+  return PLAIN_NAME.test(line) ? line : quoted(line);
+}
+
+const PLAIN_NAME = /^[\p{L}\p{M}\p{N}_.:@/+-]+$/u;
+
+function quoted(line: string): string {
+  return `"${line.replaceAll('"', "'")}"`;
 }
 
 // ── What was recalled, made harmless ─────────────────────────────────────────────────────────────────────────────────
 
 const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g;
-/** Controls but tab and line feed, marks that turn the direction of writing, and characters that no one sees but a model reads. */
-const UNSEEN =
-  /[\0-\x08\x0e-\x1f\x7f-\x9f\u061c\u200b\u200e\u200f\u202a-\u202e\u2060-\u206f\ufeff\u{e0000}-\u{e0fff}]/gu;
-/** Fences of code and front matter; tags that end or begin a quotation, name a role or belong to a chat template. */
+/**
+ * What no one sees but a model reads, or what makes others see something else: controls but tab and line feed, marks that turn the
+ * direction of writing, joiners, fillers, variation selectors, tags.
+ */
+const UNSEEN_SET = String.raw`[\0-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]`;
+const UNSEEN = new RegExp(UNSEEN_SET, 'gu');
+/** Letters and marks of scripts in which a joiner between two of them changes how they are written. */
+const JOINED_SET = String.raw`[[\p{L}\p{M}]&&[${['Arab', 'Syrc', 'Mong', 'Nkoo', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya', 'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh', 'Khmr', 'Mymr', 'Tibt'].map((script) => `\\p{scx=${script}}`).join('')}]]`;
+/** An emoji is drawn from several characters by a joiner, and in colour, or with a keycap, by a selector. */
+const PICTOGRAPH_SET = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}]`;
+/** What is unseen, with what of it belongs to the writing in group 1. */
+const UNSEEN_OR_PART = new RegExp(
+  [
+    String.raw`([\u200c\u200d](?=${JOINED_SET})(?<=${JOINED_SET}[\u200c\u200d])`,
+    String.raw`\u200d(?=\p{Extended_Pictographic})(?<=${PICTOGRAPH_SET}\ufe0f?\u200d)`,
+    String.raw`\ufe0f(?<=${PICTOGRAPH_SET}\ufe0f)`,
+    String.raw`\ufe0f(?=\u20e3)(?<=[0-9#*]\ufe0f))`,
+    UNSEEN_SET,
+  ].join('|'),
+  'gv',
+);
+/** Fences of code and front matter. */
 const FENCE = /`{3,}|~{3,}/g;
+/**
+ * Whatever looks like a tag, for no list of names is complete: tags end or begin a quotation, name a role, call a tool or belong to a
+ * chat template. Templates with square brackets are named, as are sources, which begin so here.
+ */
 const TAG =
-  /<(?=[|/!?]|(?:system|sys|user|human|assistant|tool|function|instructions?|context|memory|memories|document|prompt|s|bos|eos|start_of_turn|end_of_turn)\b)|\[(?=\/?(?:INST|SYS|AVAILABLE_TOOLS|TOOL_))/gi;
+  /[<‹﹤＜◁](?=[\p{L}_/／|｜!！?▁])|[[［](?=\s*\/?(?:INST|SYS|AVAILABLE_TOOLS|TOOL_|IMG|memory(?![\p{L}\p{N}_])))/giu;
 /** What makes a heading or a rule of a line. */
 const HEADING_START = /^(?=[ \t]{0,3}(?:#{1,6}(?:[ \t]|$)|=+[ \t]*$|(?:-{2,}|\*{3,}|_{3,})[ \t]*$))/;
 
 function safe(text: string): string {
   return text
     .replaceAll(LINE_ENDS, '\n')
-    .replaceAll(UNSEEN, '')
+    .replaceAll(UNSEEN_OR_PART, '$1')
     .replaceAll(FENCE, (fence) => `\\${[...fence].join('\\')}`)
     .replaceAll(TAG, '$&\\');
 }
 
+/** Of empty lines one after the other the first. */
 function safeLines(text: string): string[] {
   return safe(text)
+    .trim()
     .split('\n')
-    .map((line) => line.trimEnd().replace(HEADING_START, '\\'));
+    .map((line) => line.trimEnd())
+    .filter((line, place, lines) => line !== '' || lines[place - 1] !== '')
+    .map((line) => line.replace(HEADING_START, '\\'));
 }
+
+/** Characters of a text that are read for one on a short line: some are left out. */
+const READ_PER_SHOWN = 4;
 
 /** On one line of at most `most` characters. */
 function inline(text: string, most: number): string {
   // What is cut off need not be looked at.
-  const line = safe(text.slice(0, 4 * most))
+  const line = safe(text.slice(0, READ_PER_SHOWN * most))
     .replaceAll(/\s+/g, ' ')
     .trim();
   return line.length <= most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;

@@ -1,5 +1,5 @@
 import { estimateTokens } from '../text/tokens.ts';
-import type { AsOf, Json, Memory, MemoryFilter, MemoryQuery } from '../types.ts';
+import { type AsOf, type Json, type Memory, type MemoryFilter, type MemoryQuery, QUERY_LIMITS } from '../types.ts';
 import { inspect, type Seen } from './inspect.ts';
 import type { CompleteQuery } from './options.ts';
 import { type Recall, recallMemories, type RetrieveContext } from './retrieve.ts';
@@ -11,12 +11,11 @@ export interface Remedies {
 
 /** Queries that may be asked to find out what helps, and changes that may be needed together. */
 export const TRIALS_MOST = 32;
+/** Of these queries so many are kept for asking for everything at once. */
+const TRIALS_KEPT = 6;
 const CHANGES_MOST = 8;
 /** The greatest that a request may ask for. */
-const K_MOST = 200;
-const CANDIDATES_MOST = 1_000;
-const HOPS_MOST = 4;
-const TOKENS_MOST = 1_000_000;
+const { k: K_MOST, candidates: CANDIDATES_MOST, hops: HOPS_MOST, tokenBudget: TOKENS_MOST } = QUERY_LIMITS;
 
 export interface Explained {
   readonly request: MemoryQuery;
@@ -26,12 +25,16 @@ export interface Explained {
   readonly signal: AbortSignal | undefined;
 }
 
-/** A change of the request, as a sentence, for a program, and done. */
-interface Remedy {
+/** A change of the request, as a sentence and for a program. */
+interface Change {
   readonly says: string;
   /** A condition that the memory fails is worth naming also where more than that keeps it out. */
   readonly lifts: 'condition' | 'bound';
   readonly sets: { readonly [field: string]: Json };
+}
+
+/** A change, done. */
+interface Remedy extends Change {
   readonly request: MemoryQuery;
 }
 
@@ -45,17 +48,25 @@ interface Trial {
 /** Asks a changed request; undefined once there were too many. */
 type Try = (changed: MemoryQuery) => Promise<Trial | undefined>;
 
-/** Takes away one obstacle after the other, from the filter to the last place, until the memory comes back. */
+/**
+ * Takes away one obstacle after the other, from the filter to the last place, until the memory comes back. Where the next one cannot be
+ * told, for one change alone shows no gain, asks for everything at once and takes back what was not needed.
+ */
 export async function findRemedies(context: RetrieveContext, explained: Explained): Promise<Remedies> {
-  const attempt = trials(context, explained);
+  const { attempt, attemptLast } = trials(context, explained);
   const { request, recall, seen } = explained;
   // By the fields that they change: a later change of the same field takes the place of an earlier one.
-  const found = new Map<string, Remedy>();
+  const found = new Map<string, Change>();
   let now: Trial = { request, recall, seen };
   for (let step = 0; now.seen.outcome !== 'returned'; step += 1) {
     const remedy = step < CHANGES_MOST ? await remedyFor(now, recall.query, attempt) : undefined;
     const next = remedy && (await attempt(remedy.request));
     if (remedy === undefined || next === undefined) {
+      const together = await widenAll(now, attemptLast);
+      if (together !== undefined) {
+        for (const widened of together) found.set(Object.keys(widened.sets).join(' '), widened);
+        break;
+      }
       const hidden = [...found.values()].filter(({ lifts }) => lifts === 'condition').map(({ says }) => says);
       return { remedies: [...hidden, ...reasons(now, explained)], changes: null };
     }
@@ -69,7 +80,11 @@ export async function findRemedies(context: RetrieveContext, explained: Explaine
   };
 }
 
-function trials(context: RetrieveContext, { recall, seen, signal }: Explained): Try {
+/** @returns `attemptLast` may use up all that is left */
+function trials(
+  context: RetrieveContext,
+  { recall, seen, signal }: Explained,
+): { readonly attempt: Try; readonly attemptLast: Try } {
   const known = recall.vector?.embedding;
   // A provider that failed is not asked again, nor is a language model: each trial would wait for it.
   const trialContext: RetrieveContext = {
@@ -84,11 +99,15 @@ function trials(context: RetrieveContext, { recall, seen, signal }: Explained): 
     embedQuery: async (text, abort) => known ?? (recall.degraded ? null : await context.embedQuery(text, abort)),
   };
   let left = TRIALS_MOST;
-  return async (request) => {
+  const attemptLast: Try = async (request) => {
     if (left === 0) return undefined;
     left -= 1;
     const tried = await recallMemories(trialContext, request, signal);
     return { request, recall: tried, seen: context.store.read(() => inspect(context, tried, seen.memory.id)) };
+  };
+  return {
+    attempt: async (request) => (left <= TRIALS_KEPT ? undefined : await attemptLast(request)),
+    attemptLast,
   };
 }
 
@@ -99,7 +118,7 @@ async function remedyFor(now: Trial, asked: CompleteQuery, attempt: Try): Promis
     case 'returned':
       return undefined;
     case 'filtered':
-      return passFilter(request, seen);
+      return passFilter(request, seen, attempt);
     case 'superseded':
       return {
         says:
@@ -155,7 +174,8 @@ async function remedyFor(now: Trial, asked: CompleteQuery, attempt: Try): Promis
 // ── The filter ───────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /** One condition at a time; the next trial tells the rest. */
-function passFilter(request: MemoryQuery, { failedFilters, memory }: Seen): Remedy | undefined {
+async function passFilter(request: MemoryQuery, seen: Seen, attempt: Try): Promise<Remedy | undefined> {
+  const { failedFilters, memory } = seen;
   const [name] = failedFilters;
   const without = (says: string, fields: readonly string[], change: Partial<MemoryFilter>): Remedy => ({
     says,
@@ -164,12 +184,6 @@ function passFilter(request: MemoryQuery, { failedFilters, memory }: Seen): Reme
     request: { ...request, filter: { ...request.filter, ...change } },
   });
   switch (name) {
-    case 'user_id':
-      return without(
-        'it is of another user: remove user_id (and filters.user_id, filters.users)',
-        ['user_id', 'filters.user_id', 'filters.users'],
-        { userIds: undefined },
-      );
     case 'filters.sessions':
       return without('remove filters.sessions', [name], { sessionIds: undefined });
     case 'filters.types':
@@ -206,9 +220,13 @@ function passFilter(request: MemoryQuery, { failedFilters, memory }: Seen): Reme
       };
     case 'validity':
     case 'as_of.valid':
-      return lookBack(request, memory);
+      return lookBack(request, seen, attempt);
     case 'as_of.recorded':
-      return setAsOf(request, { recorded: memory.createdAt }, 'it was stored later: set as_of.recorded to');
+      return setAsOf(
+        request,
+        { ...request.asOf, recorded: memory.createdAt },
+        `it was stored later: set as_of.recorded to ${memory.createdAt}`,
+      );
     default:
       return name === undefined ? undefined : withoutMetadata(request, name);
   }
@@ -228,18 +246,44 @@ function withoutMetadata(request: MemoryQuery, name: string): Remedy | undefined
   };
 }
 
-/** To the first moment at which it had happened and held; there is none for what ended before it happened. */
-function lookBack(request: MemoryQuery, { validFrom, validTo, eventTime }: Memory): Remedy | undefined {
-  const valid = Math.max(validFrom ?? -Infinity, eventTime);
-  if (validTo !== null && valid >= validTo) return undefined;
-  return setAsOf(request, { valid }, 'it did not hold then: set as_of.valid to');
+/**
+ * To the first moment at which it had happened and held, as far as was recorded then; where it never did, to what was recorded at other
+ * times: today, and before each of its last changes.
+ */
+async function lookBack(request: MemoryQuery, seen: Seen, attempt: Try): Promise<Remedy | undefined> {
+  const holds = async (asOf: AsOf | undefined) => {
+    const tried = await attempt({ ...request, asOf });
+    return tried !== undefined && !tried.seen.failedFilters.some((name) => TIME_CONDITIONS.has(name));
+  };
+  const valid = firstHeld(seen.memory);
+  if (valid !== null && (await holds({ ...request.asOf, valid })))
+    return setAsOf(request, { ...request.asOf, valid }, `it did not hold then: set as_of.valid to ${valid}`);
+  const times = [undefined, ...seen.changedAt.map((at) => at - 1)].filter(
+    (at) => at !== request.asOf?.recorded && (at === undefined || at >= seen.memory.createdAt),
+  );
+  for (const recorded of times) {
+    const known = await attempt({ ...request, asOf: recorded === undefined ? undefined : { recorded } });
+    const moment = known === undefined ? null : firstHeld(known.seen.memory);
+    if (moment === null) continue;
+    const asOf: AsOf = { valid: moment, ...(recorded === undefined ? {} : { recorded }) };
+    const says = `it did not hold as recorded then: set as_of.valid to ${moment} and ${recorded === undefined ? 'remove as_of.recorded' : `as_of.recorded to ${recorded}`}`;
+    if (await holds(asOf)) return setAsOf(request, asOf, says);
+  }
+  return undefined;
 }
 
-function setAsOf(request: MemoryQuery, change: AsOf, says: string): Remedy {
-  const asOf = { ...request.asOf, ...change };
+const TIME_CONDITIONS: ReadonlySet<string> = new Set(['validity', 'as_of.valid', 'as_of.recorded']);
+
+/** null for what ended before it happened. */
+function firstHeld({ validFrom, validTo, eventTime }: Memory): number | null {
+  const first = Math.max(validFrom ?? -Infinity, eventTime);
+  return validTo !== null && first >= validTo ? null : first;
+}
+
+function setAsOf(request: MemoryQuery, asOf: AsOf, says: string): Remedy {
   const { valid, recorded } = asOf;
   return {
-    says: `${says} ${change.valid ?? change.recorded}`,
+    says,
     lifts: 'condition',
     sets: { as_of: { ...(valid === undefined ? {} : { valid }), ...(recorded === undefined ? {} : { recorded }) } },
     request: { ...request, asOf },
@@ -288,7 +332,10 @@ async function widenBudget({ request }: Trial, asked: CompleteQuery, attempt: Tr
   const tokens = before.reduce((sum, { memory }) => sum + estimateTokens(memory.content), 0);
   const least = request.tokenBudget ?? asked.tokenBudget ?? 0;
   const raiseTo = (tokenBudget: number): Remedy => ({
-    says: `token_budget of ${asked.tokenBudget} was full: raise it to ${tokenBudget}`,
+    says:
+      asked.tokenBudget === undefined
+        ? `others fill the text that is made without a token_budget: set it to ${tokenBudget}`
+        : `token_budget of ${asked.tokenBudget} was full: raise it to ${tokenBudget}`,
     lifts: 'bound',
     sets: { token_budget: tokenBudget },
     request: { ...request, tokenBudget },
@@ -359,12 +406,77 @@ function isCandidate({ seen }: Trial): boolean {
   return seen.outcome !== 'no_match' && seen.outcome !== 'not_a_candidate' && seen.outcome !== 'filtered';
 }
 
+// ── Everything at once ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The changes that are needed together, if all of them bring it back. */
+async function widenAll(now: Trial, attempt: Try): Promise<Change[] | undefined> {
+  if (now.seen.outcome === 'filtered') return undefined;
+  const { request } = now;
+  const returns = async (changes: readonly Widening[]) => {
+    const changed: MemoryQuery = Object.assign({}, request, ...changes.map(({ change }) => change));
+    return (await attempt(changed))?.seen.outcome === 'returned';
+  };
+  let needed = wideningsOf(now);
+  if (needed.length === 0 || !(await returns(needed))) return undefined;
+  for (const one of needed) {
+    const others = needed.filter((other) => other !== one);
+    if (others.length > 0 && (await returns(others))) needed = others;
+  }
+  return needed;
+}
+
+interface Widening extends Change {
+  readonly change: Partial<MemoryQuery>;
+}
+
+/** Every bound that can be wider, those that are needed least often first. */
+function wideningsOf({ request, recall: { query } }: Trial): Widening[] {
+  const widenings: (Widening | false)[] = [
+    (request.vectorWeight === 0 || request.vectorWeight === 1) && {
+      ...bound('remove vector_weight', { vector_weight: null }),
+      change: { vectorWeight: undefined },
+    },
+    query.tokenBudget !== undefined &&
+      query.tokenBudget < TOKENS_MOST && {
+        ...bound(`raise token_budget to ${TOKENS_MOST}`, { token_budget: TOKENS_MOST }),
+        change: { tokenBudget: TOKENS_MOST },
+      },
+    query.topK !== undefined && { ...bound('remove top_k', { top_k: null }), change: { topK: undefined } },
+    query.perDocument > 0 && { ...bound('set per_document to 0', { per_document: 0 }), change: { perDocument: 0 } },
+    query.relativeFloor > 0 && {
+      ...bound('lower relative_floor to 0', { relative_floor: 0 }),
+      change: { relativeFloor: 0 },
+    },
+    query.minScore > 0 && { ...bound('lower min_score to 0', { min_score: 0 }), change: { minScore: 0 } },
+    query.kDense !== CANDIDATES_MOST && {
+      ...bound(`raise k_dense to ${CANDIDATES_MOST}`, { k_dense: CANDIDATES_MOST }),
+      change: { kDense: CANDIDATES_MOST },
+    },
+    query.kSparse !== CANDIDATES_MOST && {
+      ...bound(`raise k_sparse to ${CANDIDATES_MOST}`, { k_sparse: CANDIDATES_MOST }),
+      change: { kSparse: CANDIDATES_MOST },
+    },
+    query.k < K_MOST && { ...bound(`raise k to ${K_MOST}`, { k: K_MOST }), change: { k: K_MOST } },
+  ];
+  return widenings.filter((widening) => widening !== false);
+}
+
+function bound(says: string, sets: Change['sets']): Change {
+  return { says, lifts: 'bound', sets };
+}
+
 // ── Where nothing helps ──────────────────────────────────────────────────────────────────────────────────────────────
 
 function reasons({ request, recall, seen }: Trial, { recall: asked }: Explained): string[] {
   const { terms, cosine, memory } = seen;
   const said: string[] = [];
-  if (seen.outcome === 'filtered') said.push('it ended before it happened: no as_of reaches it');
+  if (seen.outcome === 'filtered' && TIME_CONDITIONS.has(seen.failedFilters[0]!)) {
+    said.push(
+      firstHeld(memory) === null
+        ? 'it ended before it happened: no as_of reaches it'
+        : 'it did not hold then, and no as_of was found that reaches it',
+    );
+  }
   if (seen.outcome === 'beyond_k') said.push(`${seen.rank! - 1} others are better, and a higher k brings more of them`);
   if (isCandidate({ request, recall, seen })) return said;
   if (seen.outcome === 'filtered') return said;

@@ -89,8 +89,11 @@ function measure(store: Store, candidates: readonly Candidate[], query: string):
   };
   return texts.map((text, place) => {
     const age = newest === null ? null : (newest - candidates[place]!.row.eventTime) / DAY_MS;
+    const match = matcher.match(text);
+    const isCut = text.content.length >= characters;
     const features: RerankFeatures = {
-      ...matcher.match(text),
+      ...match,
+      ...(isCut ? { coverage: Math.max(match.coverage, coverageByIndex(candidates[place]!)) } : {}),
       speaker: speakers[place]!,
       statement: 1 - questionShare(text.said),
       dated: asksWhen && TIME.test(text.said) ? 1 : 0,
@@ -98,6 +101,11 @@ function measure(store: Store, candidates: readonly Candidate[], query: string):
     };
     return { features, factor: factorOf(features, scale) };
   });
+}
+
+/** The index knows the words behind what is read. What was found by the words of another text says nothing about this one. */
+function coverageByIndex({ fit, foundAs }: Candidate): number {
+  return foundAs === undefined ? Math.min(1, Math.max(0, fit.coverage)) : 0;
 }
 
 /** Inverse document frequency as BM25 has it, kept above 0 for words that half of the memories hold. */

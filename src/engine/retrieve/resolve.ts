@@ -1,3 +1,4 @@
+import { listChainEnds } from '../store/chains.ts';
 import { listContradictions, listSupersessions } from '../store/edges.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
@@ -11,6 +12,8 @@ export interface ResolveOptions {
   readonly keepSuperseded: boolean;
   /** Only what was said to contradict by then counts (Unix ms); all of it by default. */
   readonly recordedBy?: number | undefined;
+  /** Unix ms */
+  readonly now: number;
   readonly score: (row: RankingRow, findings: Findings) => Candidate;
 }
 
@@ -30,7 +33,7 @@ export function resolve(store: Store, candidates: readonly Candidate[], options:
   const ends = liveEnds(
     store,
     superseded.map(({ row }) => row.seq),
-    options.filter,
+    options,
   );
   const standing = superseded.length === 0 ? candidates : putInPlace(store, candidates, ends, options);
   const gone = superseded.filter(({ row }) => ends.get(row.seq) !== row.seq);
@@ -42,16 +45,33 @@ export function resolve(store: Store, candidates: readonly Candidate[], options:
 
 /**
  * For each superseded memory the nearest of its chain that passes the filter: mostly the live end, or the memory itself while its
- * successor does not hold yet. Of two successors the later stored goes first.
+ * successor does not hold yet. Only where neither is it, the chain is walked. Of two successors the later stored goes first.
  */
-function liveEnds(store: Store, superseded: readonly number[], filter: CompiledFilter): Map<number, number> {
+function liveEnds(
+  store: Store,
+  superseded: readonly number[],
+  { filter, now }: Pick<ResolveOptions, 'filter' | 'now'>,
+): Map<number, number> {
   if (superseded.length === 0) return new Map();
+  const known = listChainEnds(store, superseded, now);
+  const passing = new Set(listPassingOf(store, filter, [...superseded, ...known.map(({ liveEnd }) => liveEnd)]));
+  const ends = new Map(
+    known.filter(({ liveEnd, isHolding }) => isHolding && passing.has(liveEnd)).map((one) => [one.seq, one.liveEnd]),
+  );
+  for (const seq of superseded) if (passing.has(seq)) ends.set(seq, seq);
+  const others = superseded.filter((seq) => !ends.has(seq));
+  return others.length === 0 ? ends : new Map([...ends, ...nearestEnds(store, others, filter)]);
+}
+
+function nearestEnds(store: Store, superseded: readonly number[], filter: CompiledFilter): Map<number, number> {
   const successors = new Map<number, number[]>();
   for (const { older, newer } of listSupersessions(store, superseded)) {
-    successors.set(older, [...(successors.get(older) ?? []), newer]);
+    const known = successors.get(older);
+    if (known === undefined) successors.set(older, [newer]);
+    else known.push(newer);
   }
-  const known = new Set([...superseded, ...[...successors.values()].flat()]);
-  const passing = new Set(listPassingOf(store, filter, [...known]));
+  const met = new Set([...superseded, ...[...successors.values()].flat()]);
+  const passing = new Set(listPassingOf(store, filter, [...met]));
   const ends = superseded.map((seq) => [seq, nearest(seq, successors, passing)] as const);
   return new Map(ends.filter((found): found is [number, number] => found[1] !== undefined));
 }

@@ -1,4 +1,3 @@
-import { EngineError } from '../errors.ts';
 import type { Clock, Embedder, LanguageModel, Logger, VectorIndex } from '../ports.ts';
 import type { Store } from '../store/open-store.ts';
 import { readMemoriesAsOf, readStatusesAsOf } from '../store/revisions.ts';
@@ -14,9 +13,9 @@ import { applyFloors, type Floored } from './floor.ts';
 import { type Fused, fuseByRank } from './fuse.ts';
 import { type LexicalResult, searchText } from './lexical.ts';
 import { type Lists, mergeLists, planForRoom } from './make-room.ts';
-import { completeQuery, type CompleteQuery } from './options.ts';
+import { completeQuery, type CompleteQuery, requireReranker } from './options.ts';
 import { pack, type Packing } from './pack.ts';
-import { describePlan, planQuery, type QueryPlan } from './plan.ts';
+import { describePlan, planQuery, type QueryPlan, scopeSize } from './plan.ts';
 import { present } from './present.ts';
 import { applySessionPrior } from './prior.ts';
 import { ASKED_MOST, rerankByModel } from './rerank-by-model.ts';
@@ -85,11 +84,8 @@ export async function retrieve(
   query: MemoryQuery,
   signal?: AbortSignal,
 ): Promise<QueryResult> {
-  const recall = await recallMemories(context, query, signal);
-  const { store } = context;
-  const read = readerOf(context, query, recall.now);
-  return store.read(() => ({
-    ...present(store, recall, read),
+  return recallAnd(context, query, signal, (recall) => ({
+    ...present(context.store, recall, readerOf(context, query, recall.now)),
     degraded: recall.degraded,
     recallId: context.newId(),
     ...(query.explain ? { trace: recall.trace } : {}),
@@ -102,16 +98,21 @@ export async function recallMemories(
   request: MemoryQuery,
   signal?: AbortSignal,
 ): Promise<Recall> {
+  return recallAnd(context, request, signal, (recall) => recall);
+}
+
+/** @param conclude runs on the snapshot that the last stage saw, so that what it reads is what was found */
+async function recallAnd<T>(
+  context: RetrieveContext,
+  request: MemoryQuery,
+  signal: AbortSignal | undefined,
+  conclude: (recall: Recall) => T,
+): Promise<T> {
   signal?.throwIfAborted();
   const query = completeQuery(request, context.defaults);
   const { languageModel } = context;
   // Only the caller can be told. Where a tenant's default asks for a model that is gone, the built-in reranker steps in.
-  if (request.rerank === 'llm' && languageModel === null) {
-    throw new EngineError(
-      'invalid',
-      'rerank: llm needs a language model, and OM_LLM_MODEL names none; allowed: none, builtin',
-    );
-  }
+  requireReranker(request, languageModel);
   const trace = new Trace();
   const { vector, vectorWeight, degraded } = await embedTheQuery(context, query, trace, signal);
   const now = context.clock.now();
@@ -120,7 +121,7 @@ export async function recallMemories(
     // Asked for only now: what was open before the wait may have been closed meanwhile.
     return context.store.read(() => {
       const ranked = rankCandidates(finding);
-      return finish(finding, ranked, ranked.candidates, degraded);
+      return conclude(finish(finding, ranked, ranked.candidates, degraded));
     });
   }
   const { ranked, texts } = context.store.read(() => {
@@ -139,16 +140,16 @@ export async function recallMemories(
     }),
   );
   signal?.throwIfAborted();
-  return context.store.read(() => finish(finding, ranked, reordered ?? ranked.candidates, degraded));
+  return context.store.read(() => conclude(finish(finding, ranked, reordered ?? ranked.candidates, degraded)));
 }
 
-/** Reads memories as they are, or as they were at the moment that the query looks back to. */
+/** Reads memories as they are, or as they were recorded at the moment that the query looks back to. */
 function readerOf(
   context: RetrieveContext,
   { asOf }: MemoryQuery,
   now: number,
 ): (seqs: readonly number[]) => ReadonlyMap<number, Memory> {
-  const at = asOf?.recorded ?? asOf?.valid;
+  const at = asOf?.recorded;
   return at === undefined
     ? (seqs) => context.readMemories(context.store, seqs, now)
     : (seqs) => readMemoriesAsOf(context.store, seqs, { at, now });
@@ -232,6 +233,7 @@ function rankCandidates(finding: Finding): RankedCandidates {
       filter: plan.liveFilter,
       keepSuperseded: plan.liveFilter === plan.filter,
       recordedBy: query.asOf?.recorded,
+      now,
       score: (row, findings) => scoreCandidate(row, findings, scoring),
     });
     return { value, out: value.resolved.length };
@@ -244,8 +246,10 @@ function rankCandidates(finding: Finding): RankedCandidates {
   const { candidates, confidence } = trace.run('calibrate', reranked.length, () => {
     const calibrations = readCalibrations(store, vector?.modelNo ?? null);
     const { cosineBase } = calibrations.vectors;
-    const sure = confidenceOf(evidenceOf(store, reranked, { query: query.query, cosineBase }), calibrations);
-    const value = calibrate(reranked, { confidence: sure, memories: plan.memories, scoring });
+    const scope = scopeSize(plan);
+    const evidence = evidenceOf(store, reranked, { query: query.query, cosineBase, scope });
+    const sure = confidenceOf(evidence, calibrations, scope);
+    const value = calibrate(reranked, { confidence: sure, evidence, scope, scoring });
     const note = `confidence ${sure.toFixed(3)}`;
     return { value: { candidates: value, confidence: sure }, out: value.length, note };
   });

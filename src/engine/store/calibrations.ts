@@ -5,7 +5,7 @@ export const WORDS_ALONE = 0;
 
 export interface CalibrationRow {
   readonly fittedAt: number;
-  /** How many there were when it was fitted. */
+  /** How many it was fitted on: of a vector space, those that had vectors. */
   readonly memories: number;
   /** JSON. */
   readonly parameters: string;
@@ -25,4 +25,24 @@ export function putCalibration(
   store
     .prepare('INSERT OR REPLACE INTO calibrations (model_no, fitted_at, memories, parameters) VALUES (?, ?, ?, ?)')
     .run(modelNo, fittedAt, memories, parameters);
+}
+
+export function deleteCalibration(store: Store, modelNo: number): void {
+  store.prepare('DELETE FROM calibrations WHERE model_no = ?').run(modelNo);
+}
+
+/** Those of every space. @returns how many there were */
+export function clearCalibrations(store: Store): number {
+  return store.prepare('DELETE FROM calibrations').run().changes;
+}
+
+/** Another one whenever a memory, a vector or a job was written since: their numbers are never given twice. */
+export function lastNumbers(store: Store): string {
+  return store
+    .prepare(
+      `SELECT group_concat(name || ' ' || seq) FROM (
+         SELECT name, seq FROM sqlite_sequence WHERE name IN ('memories', 'vectors', 'jobs') ORDER BY name)`,
+    )
+    .pluck()
+    .get() as string;
 }

@@ -158,17 +158,6 @@ export function reanchorLambda(
     .run({ now, lambda: decayLambda, sector, after: afterSeq, last }).changes;
 }
 
-export function archiveFaded(
-  store: Store,
-  { afterSeq, last, below }: { afterSeq: number; last: number; below: number },
-): number {
-  return store
-    .prepare(
-      `UPDATE memory_dynamics SET status = 'archived' WHERE seq > ? AND seq <= ? AND status = 'active' AND salience_now < ?`,
-    )
-    .run(afterSeq, last, below).changes;
-}
-
 export function sliceEnd(store: Store, afterSeq: number, limit: number): number | undefined {
   const row = store
     .prepare('SELECT max(seq) AS last FROM (SELECT seq FROM memory_dynamics WHERE seq > ? ORDER BY seq LIMIT ?)')

@@ -129,8 +129,8 @@ export interface Supersession {
   readonly newer: number;
 }
 
-/** Links that a walk along chains of supersessions reads at most, all chains of a query together. */
-export const CHAIN_LINKS_MOST = 1_000;
+/** Links that a walk along chains of supersessions reads at most, all chains together. */
+const CHAIN_LINKS_MOST = 10_000;
 
 /**
  * Every supersession on the way from these memories to the live ends of their chains, the nearest first. Chains that meet are
@@ -147,6 +147,29 @@ export function listSupersessions(store: Store, seqs: readonly number[]): Supers
        ) SELECT older, newer FROM step`,
     )
     .all(JSON.stringify(seqs)) as Supersession[];
+}
+
+/** True if `later` superseded `earlier`, directly or over others; however long the chain. */
+export function isOnTheWay(store: Store, earlier: number, later: number): boolean {
+  return (
+    store
+      .prepare(
+        `WITH RECURSIVE step (seq) AS (
+           SELECT ?
+           UNION
+           SELECT e.src FROM step CROSS JOIN edges e ON e.dst = step.seq AND e.type = 'supersedes'
+         ) SELECT 1 FROM step WHERE seq = ? LIMIT 1`,
+      )
+      .get(earlier, later) !== undefined
+  );
+}
+
+/** What a memory directly superseded. */
+export function listSuperseded(store: Store, newer: number): number[] {
+  const rows = store.prepare(`SELECT dst FROM edges WHERE src = ? AND type = 'supersedes' ORDER BY dst`).all(newer) as {
+    dst: number;
+  }[];
+  return rows.map((row) => row.dst);
 }
 
 /** True if a contradiction of this memory was decided for the other side. */

@@ -25,11 +25,14 @@ export function putEntities(
     entityNo: number;
     name: string;
   }[];
-  store
-    .prepare('INSERT INTO entity_mentions (entity_no, memory) SELECT value, ? FROM json_each(?)')
-    .run(memory, JSON.stringify(rows.map(({ entityNo }) => entityNo)));
-  if (relations.length === 0) return;
   const numbers = new Map(rows.map(({ entityNo, name }) => [name, entityNo]));
+  store
+    .prepare(
+      `INSERT INTO entity_mentions (entity_no, memory, label, type)
+       SELECT value ->> 0, ?, value ->> 1, value ->> 2 FROM json_each(?)`,
+    )
+    .run(memory, JSON.stringify(entities.map(({ name, label, type }) => [numbers.get(name), label, type])));
+  if (relations.length === 0) return;
   store
     .prepare(
       `INSERT INTO entity_relations (src, dst, relation, memory)
@@ -40,21 +43,28 @@ export function putEntities(
 
 /**
  * Removes what a memory says; a name that no memory mentions any more goes with it, as it is personal data like the
- * rest.
+ * rest. So is its spelling: what remains of a name is written as the first of the remaining memories writes it.
  */
 export function eraseEntities(store: Store, memory: number): void {
-  const rows = store.prepare('SELECT entity_no AS entityNo FROM entity_mentions WHERE memory = ?').all(memory) as {
-    entityNo: number;
-  }[];
+  const rows = store
+    .prepare('DELETE FROM entity_mentions WHERE memory = ? RETURNING entity_no AS entityNo')
+    .all(memory) as { entityNo: number }[];
   if (rows.length === 0) return;
   const numbers = JSON.stringify(rows.map(({ entityNo }) => entityNo));
   store.prepare('DELETE FROM entity_relations WHERE memory = ?').run(memory);
-  store.prepare('DELETE FROM entity_mentions WHERE memory = ?').run(memory);
   store
-    .prepare('UPDATE entities SET mentions = mentions - 1 WHERE entity_no IN (SELECT value FROM json_each(?))')
+    .prepare('DELETE FROM entities WHERE entity_no IN (SELECT value FROM json_each(?)) AND mentions <= 1')
     .run(numbers);
   store
-    .prepare('DELETE FROM entities WHERE entity_no IN (SELECT value FROM json_each(?)) AND mentions <= 0')
+    .prepare(
+      `UPDATE entities AS e SET mentions = mentions - 1,
+         label = (SELECT label FROM entity_mentions WHERE entity_no = e.entity_no ORDER BY memory LIMIT 1),
+         type = coalesce((
+           SELECT type FROM (
+             SELECT type FROM entity_mentions WHERE entity_no = e.entity_no ORDER BY memory LIMIT ${READ_MOST})
+           WHERE type <> 'other' LIMIT 1), 'other')
+       WHERE entity_no IN (SELECT value FROM json_each(?))`,
+    )
     .run(numbers);
 }
 
@@ -84,11 +94,13 @@ export function findEntities(
   const statement =
     userIds === undefined
       ? store.prepare(
-          `SELECT entity_no AS entityNo, label FROM (
-             SELECT e.* FROM json_each(?) AS wanted CROSS JOIN entities e ON e.name = wanted.value
-             LIMIT ${READ_MOST}) AS e
-           CROSS JOIN users u ON u.user_no = e.user_no
-           WHERE NOT ${IS_HUB} ORDER BY mentions, entity_no LIMIT ?`,
+          `SELECT e.entity_no AS entityNo, e.label
+           FROM json_each(?) AS wanted CROSS JOIN json_each((
+             SELECT json_group_array(entity_no) FROM (
+               SELECT e.entity_no FROM entities e CROSS JOIN users u ON u.user_no = e.user_no
+               WHERE e.name = wanted.value AND NOT ${IS_HUB} LIMIT ${READ_MOST}))) AS named
+             CROSS JOIN entities e ON e.entity_no = named.value
+           ORDER BY e.mentions, e.entity_no LIMIT ?`,
         )
       : store.prepare(
           `SELECT entity_no AS entityNo, label
@@ -104,8 +116,10 @@ const HUB_MENTIONS = 50;
 const HUB_SHARE = 0.05;
 /** An entity that a good part of its user's memories mention says nothing about any of them. Aliases: `e`, `u`. */
 const IS_HUB = `(e.mentions > ${HUB_MENTIONS} AND e.mentions > ${HUB_SHARE} * u.memories)`;
-/** Rows that a statement looks at where a name belongs to many users, and relations that it follows. */
+/** Users whose name one is that belongs to many, relations that are followed from an entity in each direction. */
 const READ_MOST = 256;
+/** Mentions and relations of an entity that are looked at for those that pass a filter. */
+const LOOKED_AT_MOST = 2_000;
 
 export interface RelatedEntity {
   readonly entityNo: number;
@@ -122,27 +136,34 @@ export function relatedEntities(store: Store, entityNos: readonly number[], filt
   return store
     .prepare(
       `WITH stated AS (
-         SELECT * FROM (
-           SELECT r.dst AS related, r.relation, r.memory
-           FROM json_each(?) AS origin CROSS JOIN entity_relations r ON r.src = origin.value LIMIT ${READ_MOST})
+         ${passingRelations('src', 'dst', filter)}
          UNION ALL
-         SELECT * FROM (
-           SELECT r.src, r.relation, r.memory
-           FROM json_each(?) AS origin CROSS JOIN entity_relations r ON r.dst = origin.value LIMIT ${READ_MOST})
+         ${passingRelations('dst', 'src', filter)}
        )
        SELECT DISTINCT e.entity_no AS entityNo, e.label, stated.relation, e.mentions, u.memories
        FROM stated CROSS JOIN entities e ON e.entity_no = stated.related CROSS JOIN users u ON u.user_no = e.user_no
-         CROSS JOIN memories m ON m.seq = stated.memory CROSS JOIN memory_dynamics d ON d.seq = stated.memory
-       WHERE NOT ${IS_HUB} AND related NOT IN (SELECT value FROM json_each(?)) AND ${filter.sql}
+       WHERE NOT ${IS_HUB} AND related NOT IN (SELECT value FROM json_each(?))
        ORDER BY entityNo, relation`,
     )
-    .all(numbers, numbers, numbers, ...filter.parameters) as RelatedEntity[];
+    .all(...[numbers, ...filter.parameters], ...[numbers, ...filter.parameters], numbers) as RelatedEntity[];
 }
 
-/** Mentions of one entity that are looked at, the latest ones. */
-const MENTIONS_READ = 100;
+/** As JSON, since SQLite has no lateral join but to a table-valued function: each origin's are bounded alone. */
+function passingRelations(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
+  return `SELECT near.value ->> 0 AS related, near.value ->> 1 AS relation
+         FROM json_each(?) AS origin CROSS JOIN json_each((
+           SELECT json_group_array(json_array(related, relation)) FROM (
+             SELECT DISTINCT r.related, r.relation FROM (
+               SELECT ${to} AS related, relation, memory FROM entity_relations WHERE ${from} = origin.value
+               LIMIT ${LOOKED_AT_MOST}
+             ) AS r CROSS JOIN memories m ON m.seq = r.memory CROSS JOIN memory_dynamics d ON d.seq = r.memory
+             WHERE ${filter.sql} LIMIT ${READ_MOST}))) AS near`;
+}
 
-/** The latest memories that mention each of these entities and pass the filter, in descending order of number. */
+/**
+ * The latest memories that mention each of these entities and pass the filter, in descending order of number: that of the index, so
+ * that the reading ends with the last one that is wanted.
+ */
 export function mentioningMemories(
   store: Store,
   entityNos: readonly number[],
@@ -155,37 +176,70 @@ export function mentioningMemories(
          SELECT json_group_array(seq) FROM (
            SELECT m.seq FROM (
              SELECT memory FROM entity_mentions WHERE entity_no = wanted.value
-             ORDER BY memory DESC LIMIT ${MENTIONS_READ}) AS em
+             ORDER BY memory DESC LIMIT ${LOOKED_AT_MOST}) AS em
              CROSS JOIN memories m ON m.seq = em.memory CROSS JOIN memory_dynamics d ON d.seq = em.memory
-           WHERE ${filter.sql} ORDER BY em.memory DESC LIMIT ?)) AS memories
+           WHERE ${filter.sql} LIMIT ?)) AS memories
        FROM json_each(?) AS wanted ORDER BY wanted.key`,
     )
     .all(...filter.parameters, perEntity, JSON.stringify(entityNos)) as { entityNo: number; memories: string }[];
   return rows.map(({ entityNo, memories }) => ({ entityNo, memories: JSON.parse(memories) as number[] }));
 }
 
+export interface EntityListing {
+  readonly prefix: string;
+  readonly userId: string | undefined;
+  /** Which memories count. */
+  readonly filter: CompiledFilter;
+}
+
 /**
- * Names that begin so, or one as a whole; most mentioned first, ties by name; a name of several users is counted once.
+ * Names that begin so, or one as a whole, where a memory that passes the filter mentions them; most mentioned first, ties by name; a
+ * name of several users is counted once. Pages follow the mentions of all memories, hidden ones too, as counting the others would
+ * read every mention; what is returned counts without them, as far as mentions of a name are looked at.
  */
 export function listEntities(
   store: Store,
-  { prefix, userId }: { readonly prefix: string; readonly userId: string | undefined },
+  { prefix, userId, filter }: EntityListing,
   { limit, offset }: { readonly limit: number; readonly offset: number },
   match: 'prefix' | 'whole' = 'prefix',
 ): EntitySummary[] {
   const end = match === 'whole' ? prefix : `${prefix}${LAST_CHARACTER}`;
   const owned = userId === undefined ? '' : 'AND user_no = (SELECT user_no FROM users WHERE user_id = ?)';
-  return store
+  const counted = Math.min(LOOKED_AT_MOST, Math.max(COUNTED_LEAST, Math.floor(COUNTED_MOST / limit)));
+  const passing = `SELECT 1 FROM (
+         SELECT em.memory FROM json_each(named.numbers) AS e CROSS JOIN entity_mentions em ON em.entity_no = e.value LIMIT ?
+       ) AS em CROSS JOIN memories m ON m.seq = em.memory CROSS JOIN memory_dynamics d ON d.seq = em.memory
+       WHERE ${filter.sql}`;
+  const rows = store
     .prepare(
-      `SELECT name, min(label) AS label, min(type) AS type, sum(mentions) AS mentions
-       FROM entities WHERE name BETWEEN ? AND ? ${owned}
-       GROUP BY name ORDER BY mentions DESC, name LIMIT ? OFFSET ?`,
+      `SELECT name, label, type, mentions - min(mentions, ?) + (SELECT count(*) FROM (${passing})) AS mentions
+       FROM (
+         SELECT name, min(label) AS label, min(type) AS type, sum(mentions) AS mentions, json_group_array(entity_no) AS numbers
+         FROM (SELECT * FROM entities WHERE name BETWEEN ? AND ? ${owned} ORDER BY name LIMIT ${NAMES_READ})
+         GROUP BY name ORDER BY mentions DESC, name LIMIT ${NAMES_READ}
+       ) AS named
+       WHERE EXISTS (${passing}) LIMIT ? OFFSET ?`,
     )
-    .all(prefix, end, ...(userId === undefined ? [] : [userId]), limit, offset) as EntitySummary[];
+    .all(
+      counted,
+      ...[counted, ...filter.parameters],
+      ...[prefix, end, ...(userId === undefined ? [] : [userId])],
+      ...[LOOKED_AT_MOST, ...filter.parameters],
+      limit,
+      offset,
+    ) as EntitySummary[];
+  return rows.sort((a, b) => b.mentions - a.mentions || (a.name < b.name ? -1 : 1));
 }
 
 const LAST_CHARACTER = '\u{10ffff}';
+/** Names that a list chooses from, in their own order: beyond them a longer prefix or a user is needed. Some 50 ms. */
+const NAMES_READ = 50_000;
+/** Mentions that are looked at for the counts of a page, and at least for each of its names. */
+const COUNTED_MOST = 20_000;
+const COUNTED_LEAST = 20;
 const SHOWN_MOST = 100;
+/** Statements of relations that are looked at in each direction. */
+const STATED_READ = 5_000;
 
 /** One name with what memories that pass the filter say about it; undefined if none mentions it. */
 export function findEntity(
@@ -193,23 +247,32 @@ export function findEntity(
   name: string,
   { userId, filter }: { readonly userId: string | undefined; readonly filter: CompiledFilter },
 ): EntityDetails | undefined {
-  const mentioned = store
+  const owned = userId === undefined ? '' : 'AND user_no = (SELECT user_no FROM users WHERE user_id = ?)';
+  const entityNos = store
+    .prepare(`SELECT entity_no FROM entities WHERE name = ? ${owned} LIMIT ${READ_MOST}`)
+    .pluck()
+    .all(name, ...(userId === undefined ? [] : [userId])) as number[];
+  const mentioning = mentioningMemories(store, entityNos, filter, SHOWN_MOST).flatMap(({ memories }) => memories);
+  const latest = mentioning.sort((a, b) => b - a).slice(0, SHOWN_MOST);
+  const [summary] = listEntities(store, { prefix: name, userId, filter }, { limit: 1, offset: 0 }, 'whole');
+  if (latest.length === 0 || summary === undefined) return undefined;
+  const memoryIds = store
     .prepare(
-      `SELECT m.id FROM entities e CROSS JOIN entity_mentions em ON em.entity_no = e.entity_no
-         CROSS JOIN memories m ON m.seq = em.memory CROSS JOIN memory_dynamics d ON d.seq = em.memory
-       WHERE e.name = ? AND ${filter.sql} ORDER BY em.memory DESC LIMIT ${SHOWN_MOST}`,
+      'SELECT m.id FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value ORDER BY wanted.key',
     )
-    .all(name, ...filter.parameters) as { id: string }[];
-  if (mentioned.length === 0) return undefined;
-  const summary = listEntities(store, { prefix: name, userId }, { limit: 1, offset: 0 }, 'whole');
+    .pluck()
+    .all(JSON.stringify(latest)) as string[];
+  const numbers = JSON.stringify(entityNos);
   const relations = store
     .prepare(
       `WITH stated AS (
-         SELECT r.relation, 'out' AS direction, r.dst AS other, r.memory
-         FROM entities e CROSS JOIN entity_relations r ON r.src = e.entity_no WHERE e.name = ?
+         SELECT * FROM (
+           SELECT r.relation, 'out' AS direction, r.dst AS other, r.memory
+           FROM json_each(?) AS e CROSS JOIN entity_relations r ON r.src = e.value LIMIT ${STATED_READ})
          UNION ALL
-         SELECT r.relation, 'in', r.src, r.memory
-         FROM entities e CROSS JOIN entity_relations r ON r.dst = e.entity_no WHERE e.name = ?
+         SELECT * FROM (
+           SELECT r.relation, 'in', r.src, r.memory
+           FROM json_each(?) AS e CROSS JOIN entity_relations r ON r.dst = e.value LIMIT ${STATED_READ})
        )
        SELECT stated.relation AS type, stated.direction, o.name, min(o.label) AS label, count(*) AS memories
        FROM stated CROSS JOIN entities o ON o.entity_no = stated.other
@@ -218,6 +281,6 @@ export function findEntity(
        GROUP BY stated.relation, stated.direction, o.name
        ORDER BY memories DESC, o.name, stated.relation, stated.direction LIMIT ${SHOWN_MOST}`,
     )
-    .all(name, name, ...filter.parameters) as EntityDetails['relations'];
-  return { ...(summary[0] as EntitySummary), relations, memoryIds: mentioned.map(({ id }) => id) };
+    .all(numbers, numbers, ...filter.parameters) as EntityDetails['relations'];
+  return { ...summary, relations, memoryIds };
 }

@@ -1,6 +1,14 @@
 import { sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
-import type { AsOf, Json, MemoryFilter, MemoryStatus, MetadataCondition, Sector } from '../types.ts';
+import {
+  type AsOf,
+  type Json,
+  type MemoryFilter,
+  type MemoryStatus,
+  METADATA_CONDITIONS_MOST,
+  type MetadataCondition,
+  type Sector,
+} from '../types.ts';
 
 export interface CompiledFilter {
   /** A condition over the aliases `m` (memories) and `d` (memory_dynamics); never empty. */
@@ -44,7 +52,8 @@ export interface FilterOptions {
  * text and with it one prepared statement, and no text of a caller can become SQL. An empty list of alternatives matches
  * nothing; an empty list of tags asks for nothing.
  * @param now Unix ms; decides what is valid and what has expired
- * @throws EngineError `invalid` for a metadata condition that means nothing
+ * @throws EngineError `invalid` for a metadata condition that means nothing, and for more than METADATA_CONDITIONS_MOST; for
+ *   sectors together with a time of recording, as nothing keeps the sectors of then
  */
 export function compileFilter(filter: MemoryFilter, now: number, options: FilterOptions = {}): CompiledFilter {
   const conditions: FilterCondition[] = [];
@@ -62,30 +71,48 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
     ));
   }
   requireOneOf('filters.sessions', 'm.session_id', filter.sessionIds);
-  requireOneOf('filters.types', 'm.type', filter.types);
+  const { asOf } = options;
+  const then = (column: ChangingColumn) => columnAt(column, asOf?.recorded);
+  if (filter.types !== undefined) {
+    const [type, ...values] = then('m.type');
+    const listed = JSON.stringify(filter.types);
+    require('filters.types', `${type} IN (SELECT value FROM json_each(?))`, ...values, listed);
+  }
   requireOneOf('filters.external_ids', 'm.external_id', filter.externalIds);
-  if (filter.eventFrom !== undefined) require('filters.event_time', 'm.event_time >= ?', filter.eventFrom);
-  if (filter.eventTo !== undefined) require('filters.event_time', 'm.event_time < ?', filter.eventTo);
+  const [eventTime, ...eventValues] = then('m.event_time');
+  if (filter.eventFrom !== undefined)
+    require('filters.event_time', `${eventTime} >= ?`, ...eventValues, filter.eventFrom);
+  if (filter.eventTo !== undefined) require('filters.event_time', `${eventTime} < ?`, ...eventValues, filter.eventTo);
   if (filter.createdFrom !== undefined) require('filters.created_at', 'm.created_at >= ?', filter.createdFrom);
   if (filter.createdTo !== undefined) require('filters.created_at', 'm.created_at < ?', filter.createdTo);
+  if (filter.sectors !== undefined && asOf?.recorded !== undefined) {
+    throw new EngineError(
+      'invalid',
+      'filters.sectors and as_of.recorded exclude each other: the sectors that a memory had then are not kept',
+    );
+  }
   if (filter.sectors !== undefined) require('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(filter.sectors));
   if (filter.tags !== undefined && filter.tags.length > 0) {
-    require('filters.tags', 'NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted WHERE wanted.value NOT IN (SELECT value FROM json_each(m.tags)))', JSON.stringify(
-      filter.tags,
-    ));
+    const [tags, ...values] = then('m.tags');
+    const missing = `SELECT 1 FROM json_each(?) AS wanted WHERE wanted.value NOT IN (SELECT value FROM json_each(${tags}))`;
+    require('filters.tags', `NOT EXISTS (${missing})`, JSON.stringify(filter.tags), ...values);
   }
-  for (const [key, condition] of Object.entries(filter.metadata ?? {})) {
-    for (const [sql, ...values] of metadataConditions(key, condition))
-      require(`filters.metadata.${key}`, sql, ...values);
+  const metadata = Object.entries(filter.metadata ?? {}).flatMap(([key, condition]) =>
+    metadataConditions(key, condition).map((one) => [key, one] as const),
+  );
+  if (metadata.length > METADATA_CONDITIONS_MOST)
+    throw new EngineError('invalid', `at most ${METADATA_CONDITIONS_MOST} conditions on metadata`);
+  for (const [key, condition] of metadata) {
+    const [sql, ...values] = asOf?.recorded === undefined ? condition : onMetadataOf(then('m.metadata'), condition);
+    require(`filters.metadata.${key}`, sql, ...values);
   }
-  const { asOf } = options;
-  const [status, ...statusValues] = columnAt('d.status', asOf?.recorded);
+  const [status, ...statusValues] = then('d.status');
   if (filter.statuses !== undefined) {
     const among = `${status} IN (SELECT value FROM json_each(?))`;
     require('filters.statuses', among, ...statusValues, JSON.stringify(filter.statuses));
   } else if (!options.includeHidden) {
     const shown = isAnyOf(status, options.statuses ?? ['active']);
-    if (options.orStillHolds) require('status', `(${shown} OR ${STILL_HOLDS})`, now, now);
+    if (options.orStillHolds) require('status', `(${shown} OR ${STILL_HOLDS})`, now, now, now, now);
     else require('status', shown, ...statusValues);
   }
   if (!options.includeHidden) {
@@ -130,7 +157,16 @@ const HOLDING_SUCCESSOR = `SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq 
  */
 const VALID_NOW = `(m.valid_from IS NULL OR m.valid_from <= ?) AND (m.valid_to IS NULL OR m.valid_to > ? OR d.status = 'superseded')`;
 
-const STILL_HOLDS = `d.status = 'superseded' AND m.valid_to > ? AND NOT EXISTS (${HOLDING_SUCCESSOR})`;
+/**
+ * Until it is erased, a successor that has expired is still linked, and the end that it gave still set: neither counts any more,
+ * unless the successor gave way itself.
+ */
+const STILL_HOLDS = `d.status = 'superseded'
+  AND (m.valid_to > ? OR EXISTS (SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
+    WHERE e.dst = m.seq AND e.type = 'supersedes' AND n.expires_at <= ?
+      AND (m.valid_to IS NULL OR m.valid_to = coalesce(n.valid_from, n.event_time))))
+  AND NOT EXISTS (${HOLDING_SUCCESSOR} AND (n.expires_at IS NULL OR n.expires_at > ?
+    OR EXISTS (SELECT 1 FROM memory_dynamics nd WHERE nd.seq = n.seq AND nd.status = 'superseded')))`;
 
 /**
  * What took part at a time. Where only a time of recording is given, what was valid then: that is what a query of that time
@@ -159,28 +195,43 @@ function conditionsAsOf(
   ];
 }
 
-/** The columns that a look back reads as they were recorded then, with the name of their field in a revision's snapshot. */
-const FIELD_OF_COLUMN = {
-  'd.status': 'status',
-  'm.event_time': 'eventTime',
-  'm.valid_from': 'validFrom',
-  'm.valid_to': 'validTo',
+/** The columns that a look back reads as they were recorded then: those that a revision has whole, and those of its snapshot. */
+const KEPT_COLUMNS = {
+  'd.status': 'r.status',
+  'm.event_time': 'r.event_time',
+  'm.valid_from': 'r.valid_from',
+  'm.valid_to': 'r.valid_to',
 } as const;
+const SNAPSHOT_FIELDS = { 'm.type': 'type', 'm.tags': 'tags', 'm.metadata': 'metadata' } as const;
+
+type ChangingColumn = keyof typeof KEPT_COLUMNS | keyof typeof SNAPSHOT_FIELDS;
 
 /** A column as it stood at a time of recording: what the first change after it replaced, else what is there. */
-function columnAt(column: keyof typeof FIELD_OF_COLUMN, recorded: number | undefined): SqlCondition {
+function columnAt(column: ChangingColumn, recorded: number | undefined): SqlCondition {
   if (recorded === undefined) return [column];
-  const field = FIELD_OF_COLUMN[column];
-  const change = `FROM memory_revisions r
-    WHERE r.memory = m.seq AND r.replaced_at > ? AND json_type(r.snapshot, '$.${field}') IS NOT NULL`;
+  const later = 'FROM memory_revisions r WHERE r.memory = m.seq AND r.replaced_at > ?';
+  const [value, change] =
+    column in KEPT_COLUMNS
+      ? [KEPT_COLUMNS[column as keyof typeof KEPT_COLUMNS], later]
+      : snapshotColumn(SNAPSHOT_FIELDS[column as keyof typeof SNAPSHOT_FIELDS], later);
   // Few memories were changed since; for the others the revisions need not be looked at.
   return [
     `CASE WHEN m.updated_at > ? AND EXISTS (SELECT 1 ${change})
-     THEN (SELECT json_extract(r.snapshot, '$.${field}') ${change} ORDER BY r.version LIMIT 1) ELSE ${column} END`,
+     THEN (SELECT ${value} ${change} ORDER BY r.version LIMIT 1) ELSE ${column} END`,
     recorded,
     recorded,
     recorded,
   ];
+}
+
+/** Only of the one revision that is asked, the snapshot is parsed. */
+function snapshotColumn(field: string, later: string): [value: string, change: string] {
+  return [`json_extract(r.snapshot, '$.${field}')`, `${later} AND instr(r.fields, '${field}') > 0`];
+}
+
+/** A condition on the metadata of a memory, asked of other metadata in its place. */
+function onMetadataOf([metadata, ...theirs]: SqlCondition, [sql, ...values]: SqlCondition): SqlCondition {
+  return [`EXISTS (SELECT 1 FROM (SELECT ${metadata} AS metadata) AS m WHERE ${sql})`, ...theirs, ...values];
 }
 
 type SqlCondition = readonly [sql: string, ...values: (string | number)[]];

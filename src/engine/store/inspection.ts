@@ -1,6 +1,14 @@
 import type { FilterCondition } from './filter.ts';
 import type { Store } from './open-store.ts';
 
+/** When a memory was changed last, newest first (Unix ms). */
+export function listChangeTimes(store: Store, seq: number, limit: number): number[] {
+  return store
+    .prepare('SELECT replaced_at FROM memory_revisions WHERE memory = ? ORDER BY version DESC LIMIT ?')
+    .pluck()
+    .all(seq, limit) as number[];
+}
+
 /** Which of these conditions the memory meets, in their order. */
 export function meetsConditions(store: Store, seq: number, conditions: readonly FilterCondition[]): boolean[] {
   if (conditions.length === 0) return [];

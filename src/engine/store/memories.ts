@@ -135,12 +135,12 @@ export type MemoryColumns = Partial<
   > & { readonly content_hash: Buffer; readonly event_time_given: number }
 >;
 
-/** Sets the given columns, bumps `version` and `updated_at`. */
+/** Sets the given columns, bumps `version` and `updated_at`, which never falls. Call it through `replaceMemory`, which keeps what was. */
 export function updateMemory(store: Store, seq: number, columns: MemoryColumns, now: number): void {
   const names = Object.keys(columns).sort();
   const sets = names.map((name) => `${name} = ?, `).join('');
   store
-    .prepare(`UPDATE memories SET ${sets}version = version + 1, updated_at = ? WHERE seq = ?`)
+    .prepare(`UPDATE memories SET ${sets}version = version + 1, updated_at = max(updated_at, ?) WHERE seq = ?`)
     .run(...names.map((name) => columns[name as keyof MemoryColumns]), now, seq);
 }
 
@@ -242,7 +242,7 @@ const TWIN = 'SELECT m.seq, m.id, m.content_hash, d.primary_sector, d.sectors, d
 
 /**
  * The live memory that says exactly this already: same text (by hash), user, session and event time; a time that was not
- * given equals only another that was not given. Never a superseded or expired one, and never one that ends sooner or is valid
+ * given equals only another that was not given. Never a superseded, contradicted or expired one, which no query would find; and never one that ends sooner or is valid
  * at other times: the new one would go with it.
  */
 export function findDuplicate(
@@ -259,7 +259,7 @@ export function findDuplicate(
        WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
          AND (m.event_time_given = 0 OR m.event_time = ?)
          AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
-         AND d.status <> 'superseded' AND (m.expires_at IS NULL OR m.expires_at > ?) LIMIT 1`,
+         AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?) LIMIT 1`,
     )
     .get(
       key.contentHash,
@@ -274,7 +274,10 @@ export function findDuplicate(
     ) as Twin | undefined;
 }
 
-/** An expired memory gives its external id back: what is about to be erased must not swallow a new add. */
+/**
+ * An expired memory gives its external id back: what is about to be erased must not swallow a new add. One that was superseded or
+ * decided against keeps it: a source that is read in again says nothing new, and must not bring it back.
+ */
 export function findByExternalId(
   store: Store,
   key: { externalId: string; userNo: number },

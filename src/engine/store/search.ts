@@ -200,8 +200,8 @@ export interface Step {
   readonly weight: number;
 }
 
-/** Links read in each direction, whatever the hubs among the origins. */
-const STEPS_READ = 1_000;
+/** Links of one origin that are looked at in each direction, the strongest ones: a hub costs no more, whatever the filter leaves of it. */
+const LINKS_READ = 2_000;
 
 /**
  * The strongest links of each origin to memories that pass the filter. `contradicts` is no way to walk: what disagrees with
@@ -212,22 +212,39 @@ export function stepsFrom(store: Store, origins: readonly number[], filter: Comp
   return store
     .prepare(
       `WITH step AS (
-         SELECT * FROM (
-           SELECT e.src AS origin, e.dst AS reached, e.type, e.weight
-           FROM json_each(?) AS o CROSS JOIN edges e ON e.src = o.value WHERE e.type <> 'contradicts' LIMIT ${STEPS_READ})
+         ${strongestLinks('src', 'dst', filter)}
          UNION ALL
-         SELECT * FROM (
-           SELECT e.dst, e.src, e.type, e.weight
-           FROM json_each(?) AS o CROSS JOIN edges e ON e.dst = o.value WHERE e.type <> 'contradicts' LIMIT ${STEPS_READ})
+         ${strongestLinks('dst', 'src', filter)}
        ), numbered AS (
-         SELECT origin, reached, step.type, weight,
-           row_number() OVER (PARTITION BY origin ORDER BY weight DESC, reached, step.type) AS place
-         FROM step CROSS JOIN memories m ON m.seq = reached CROSS JOIN memory_dynamics d ON d.seq = reached
-         WHERE ${filter.sql}
+         SELECT origin, reached, type, weight,
+           row_number() OVER (PARTITION BY origin ORDER BY weight DESC, reached, type) AS place
+         FROM step
        )
        SELECT origin, reached, type, weight FROM numbered WHERE place <= ? ORDER BY origin, place`,
     )
-    .all(numbers, numbers, ...filter.parameters, perOrigin) as Step[];
+    .all(
+      ...[numbers, ...filter.parameters, perOrigin],
+      ...[numbers, ...filter.parameters, perOrigin],
+      perOrigin,
+    ) as Step[];
+}
+
+/**
+ * One direction of it. SQLite has no lateral join but to a table-valued function, so the links that pass come out of the index as
+ * JSON and are looked up again. What is read in the order of the index leaves it in this order: the reading ends with the last
+ * link that is wanted.
+ */
+function strongestLinks(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
+  return `SELECT o.value AS origin, e.${to} AS reached, e.type, e.weight
+         FROM json_each(?) AS o CROSS JOIN json_each((
+           SELECT json_group_array(json_array(reached, type)) FROM (
+             SELECT near.reached, near.type FROM (
+               SELECT ${to} AS reached, type FROM edges WHERE ${from} = o.value
+               ORDER BY weight DESC, ${to}, type LIMIT ${LINKS_READ}
+             ) AS near CROSS JOIN memories m ON m.seq = near.reached CROSS JOIN memory_dynamics d ON d.seq = near.reached
+             WHERE near.type <> 'contradicts' AND ${filter.sql} LIMIT ?
+           ))) AS strong
+           CROSS JOIN edges e ON e.${from} = o.value AND e.${to} = strong.value ->> 0 AND e.type = strong.value ->> 1`;
 }
 
 /** What ranking needs to know of a memory besides the query. */

@@ -6,8 +6,11 @@ import type { Store } from './open-store.ts';
 
 /** What stood around a memory in time: in the order of (event_time, seq), the earlier first. */
 
-/** Hidden memories that are passed over on each side before the look around ends. */
-const HIDDEN_PASSED = 200;
+/**
+ * Memories that are looked at on each side before the look around ends, hidden ones among them. They come in the order of an index and
+ * none is read after the last one that is wanted, so that only who is surrounded by hidden ones pays for it: some 5 ms.
+ */
+const LOOKED_AT_MOST = 5_000;
 
 /**
  * Memories around one, of its user or only of its session, that are active, valid and not expired. The anchor may be anything but
@@ -50,14 +53,14 @@ function listBeside(store: Store, { anchor, sameSession, visible, direction, lim
            AND (event_time, seq) ${comparison} (?, ?)
          ORDER BY event_time${order}, seq${order} LIMIT ?
        ) AS near CROSS JOIN memories m ON m.seq = near.seq CROSS JOIN memory_dynamics d ON d.seq = near.seq
-       WHERE ${visible.sql} ORDER BY m.event_time${order}, m.seq${order} LIMIT ?`,
+       WHERE ${visible.sql} LIMIT ?`,
     )
     .all(
       anchor.user_no,
       ...(sameSession ? [anchor.session_id] : []),
       anchor.event_time,
       anchor.seq,
-      limit === 0 ? 0 : limit + HIDDEN_PASSED,
+      LOOKED_AT_MOST,
       ...visible.parameters,
       limit,
     ) as { seq: number }[];
@@ -70,8 +73,8 @@ export interface Neighbours {
   readonly after: readonly number[];
 }
 
-/** Hidden memories passed over beside one of many. */
-const HIDDEN_PASSED_EACH = 20;
+/** The least that is looked at beside one of many. */
+const LOOKED_AT_EACH = 50;
 
 /** The visible memories just before and after each of these in its session, at most `each` a side; none outside a session. */
 export function neighboursOf(
@@ -79,21 +82,27 @@ export function neighboursOf(
   seqs: readonly number[],
   { visible, each }: { readonly visible: CompiledFilter; readonly each: number },
 ): Map<number, Neighbours> {
+  // All of them together look as far as one does.
+  const lookedAt = Math.max(LOOKED_AT_EACH, Math.floor(LOOKED_AT_MOST / Math.max(1, seqs.length)));
   const beside = (comparison: string, order: string) => `(
     SELECT json_group_array(seq) FROM (
       SELECT m.seq FROM (
         SELECT s.seq FROM memories s
         WHERE s.user_no = hit.user_no AND s.session_id = hit.session_id
           AND (s.event_time, s.seq) ${comparison} (hit.event_time, hit.seq)
-        ORDER BY s.event_time${order}, s.seq${order} LIMIT ${each + HIDDEN_PASSED_EACH}
+        ORDER BY s.event_time${order}, s.seq${order} LIMIT ?
       ) AS near CROSS JOIN memories m ON m.seq = near.seq CROSS JOIN memory_dynamics d ON d.seq = near.seq
-      WHERE ${visible.sql} ORDER BY m.event_time${order}, m.seq${order} LIMIT ${each}))`;
+      WHERE ${visible.sql} LIMIT ?))`;
   const rows = store
     .prepare(
       `SELECT hit.seq, ${beside('<', ' DESC')} AS before, ${beside('>', '')} AS after
        FROM json_each(?) AS wanted CROSS JOIN memories hit ON hit.seq = wanted.value WHERE hit.session_id <> ''`,
     )
-    .all(...visible.parameters, ...visible.parameters, JSON.stringify(seqs)) as {
+    .all(
+      ...[lookedAt, ...visible.parameters, each],
+      ...[lookedAt, ...visible.parameters, each],
+      JSON.stringify(seqs),
+    ) as {
     seq: number;
     before: string;
     after: string;

@@ -80,6 +80,14 @@ export function countVectors(store: Store): number {
   return (store.prepare('SELECT count(*) AS n FROM vectors').get() as { n: number }).n;
 }
 
+/** How many memories have vectors in this space; reads the whole index of vectors. */
+export function countEmbedded(store: Store, { modelNo }: VectorSpace): number {
+  const row = store
+    .prepare(`SELECT count(DISTINCT memory) AS n FROM vectors WHERE model_no = ? AND sector = ''`)
+    .get(modelNo) as { n: number };
+  return row.n;
+}
+
 /** What the rows of one memory stand for in an index, by their window number. */
 export function roleOf(windowNo: number, windowCount: number): VectorRole {
   if (windowNo === MEAN_WINDOW) return 'mean';

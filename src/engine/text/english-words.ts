@@ -48,6 +48,29 @@ for (const [weight, list] of [
 }
 for (const word of STOP_WORDS) INFORMATIVENESS.set(word, 0.1);
 
+/** How the other side of the Atlantic spells a word: colour and color, centre and center, organise and organize. */
+export function otherSpelling(word: string): string | undefined {
+  const known = SPELLINGS.get(word);
+  if (known !== undefined) return known;
+  const other = word
+    .replace(OUR, (_, start: string, u: string) => `${start}o${u === '' ? 'u' : ''}r`)
+    .replace(ISE, (_, letter: string, rest: string) => (letter === 's' ? 'z' : 's') + rest);
+  return other === word ? undefined : other;
+}
+
+const OUR = /^((?:un|dis)?(?:arm|behavi|col|endeav|fav|flav|harb|hon|hum|lab|neighb|od|rum|sav|val|vap|vig))o(u?)r/;
+const ISE = /(?<=\w{3}[iy])([sz])(e[ds]?|ing|ations?|ers?)$/;
+const SPELLINGS = new Map(
+  `centre center, theatre theater, metre meter, litre liter, fibre fiber, grey gray, programme program, aluminium aluminum,
+  jewellery jewelry, pyjamas pajamas, aeroplane airplane, defence defense, licence license, catalogue catalog, dialogue dialog,
+  mum mom, mould mold, plough plow, sceptical skeptical, cosy cozy`
+    .split(',')
+    .flatMap((pair) => {
+      const [british, american] = pair.trim().split(' ') as [string, string];
+      return [[british, american] as const, [american, british] as const];
+    }),
+);
+
 /**
  * A word without its English endings: one inflection, then one ending that makes a noun, verb or adjective of another
  * word, where at least four letters remain. The result is a key, not a word, and it is the same key for `relate`,

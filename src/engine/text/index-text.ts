@@ -90,7 +90,7 @@ export function queryTerms(query: string): QueryTerms {
     if (phrase.length > 0 && phrases.length < MAX_QUERY_TERMS) phrases.push(phrase);
     return ' ';
   });
-  const identifiers = queryIdentifiers(bounded).slice(0, MAX_QUERY_TERMS - phrases.length);
+  const identifiers = [...identifiersAsWritten(bounded).keys()].slice(0, MAX_QUERY_TERMS - phrases.length);
   const room = MAX_QUERY_TERMS - phrases.length - identifiers.length;
   const words = distinct([...tokens(rest).flatMap(searchWords), ...camelParts(rest)]);
   const content = words.filter((word) => !STOP_WORDS.has(word));
@@ -122,17 +122,21 @@ function phraseWords(text: string): string[] {
     .slice(0, MAX_PHRASE_WORDS);
 }
 
-/** Wholes and compound parts; the plain words among the parts are searched as words. */
-function queryIdentifiers(query: string): string[] {
-  const found = new Set<string>();
-  for (const emoji of findEmoji(query)) found.add(emojiToken(emoji));
-  for (const identifier of findIdentifiers(query)) {
+/** How the query writes the identifiers that `queryTerms` gives as tokens; of several ways the first. */
+export function identifiersAsWritten(query: string): ReadonlyMap<string, string> {
+  const written = new Map<string, string>();
+  const note = (token: string, piece: string) => {
+    if (token !== '' && !written.has(token)) written.set(token, piece);
+  };
+  const bounded = query.slice(0, MAX_QUERY_LENGTH);
+  for (const emoji of findEmoji(bounded)) note(emojiToken(emoji), emoji);
+  // Wholes and compound parts; the plain words among the parts are searched as words.
+  for (const identifier of findIdentifiers(bounded)) {
     for (const piece of [identifier, ...segmentsOf(identifier)]) {
-      if (piece.length <= MAX_IDENTIFIER_LENGTH && isIdentifier(piece)) found.add(identifierToken(piece));
+      if (piece.length <= MAX_IDENTIFIER_LENGTH && isIdentifier(piece)) note(identifierToken(piece), piece);
     }
   }
-  found.delete('');
-  return [...found];
+  return written;
 }
 
 function camelParts(text: string): string[] {

@@ -24,7 +24,8 @@ export const WRITE_COMMANDS = {
   contradictMemories,
   takeHandout: ({ store, now }: WriteContext, options: Omit<HandoutOptions, 'now'>) =>
     takeHandout(store, { ...options, now }),
-  returnHandout: ({ store }: WriteContext, { seqs }: { readonly seqs: readonly number[] }) => returnHandout(store, seqs),
+  returnHandout: ({ store }: WriteContext, { seqs }: { readonly seqs: readonly number[] }) =>
+    returnHandout(store, seqs),
   forgetHandouts: ({ store }: WriteContext, _: Record<never, never>) => forgetHandouts(store),
   retryJob: ({ store, now }: WriteContext, { id }: { readonly id: string }) => retryJob(store, id, now),
   cancelJob: ({ store, now }: WriteContext, { id }: { readonly id: string }) => cancelJob(store, id, now),

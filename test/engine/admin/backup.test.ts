@@ -8,7 +8,7 @@ import { readConfig } from '../../../src/engine/config.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { openStore } from '../../../src/engine/store/open-store.ts';
-import type { NewMemory } from '../../../src/engine/types.ts';
+import { newMemory } from '../../support/new-memory.ts';
 import { seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -37,28 +37,6 @@ async function makeFile(database: string, contents: readonly string[]): Promise<
   store.close();
 }
 
-function memory(content: string): NewMemory {
-  return {
-    content,
-    userId: '',
-    sessionId: '',
-    tags: [],
-    files: [],
-    metadata: {},
-    type: null,
-    title: '',
-    gist: '',
-    entities: null,
-    eventTime: null,
-    validFrom: null,
-    validTo: null,
-    expiresAt: null,
-    importance: null,
-    confidence: 1,
-    externalId: null,
-  };
-}
-
 async function startEngine(): Promise<Engine> {
   return openEngine({ config: readConfig({ OM_DB_PATH: file, OM_LOG_LEVEL: 'silent' }), writer: 'thread' });
 }
@@ -72,7 +50,7 @@ describe('backup', () => {
     const write = async () => {
       for (let n = 0; writing; n++) {
         const content = `${n} ${'filling '.repeat(2_000)}`;
-        await tenant.addMemories([memory(content)]);
+        await tenant.addMemories([newMemory({ content })]);
         acknowledged.push(content);
         if (acknowledged.length === 300) enough.resolve();
       }
@@ -138,7 +116,7 @@ describe('restore', () => {
     expect((await restoreDatabase({ from: inFolder('copy'), to: file, now: 0 })).kept).toBeNull();
     const engine = await startEngine();
     onTestFinished(() => engine.close());
-    await engine.tenant('default').addMemories([memory('the heron flies')]);
+    await engine.tenant('default').addMemories([newMemory({ content: 'the heron flies' })]);
     const { hits } = await engine.tenant('default').query({ query: 'heron', k: 5, filter: {} });
     expect(hits.map((hit) => hit.memory.content).sort()).toEqual(['the heron flies', 'the heron stands still']);
   });

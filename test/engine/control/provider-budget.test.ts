@@ -11,7 +11,7 @@ import {
   type ProviderPermit,
   type WaitReason,
 } from '../../../src/engine/control/provider-budget.ts';
-import { createRandom } from '../../support/add-checker.ts';
+import { createRandom } from '../../../src/engine/random.ts';
 import { startEmbeddingProcess } from '../../support/embedding-process.ts';
 import { createManualClock, START } from '../../support/engine-fixture.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';

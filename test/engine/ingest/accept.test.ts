@@ -171,6 +171,20 @@ describe('an exact duplicate', () => {
     expect(await addOne(fixture, { content: 'short lived' })).toMatchObject({ kind: 'accepted' });
   });
 
+  test('is never one that was decided against: saying it again makes a memory that is found', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const [tea, coffee] = [
+      await fixture.add({ content: 'Ben drinks tea' }),
+      await fixture.add({ content: 'Ben drinks coffee' }),
+    ];
+    await tenant.contradictMemories({ a: tea.id, b: coffee.id, winner: coffee.id });
+    const again = await fixture.add({ content: 'Ben drinks tea' });
+    expect(again.id).not.toBe(tea.id);
+    const { hits } = await tenant.query({ query: 'who drinks tea', k: 5, filter: {}, minScore: 0 });
+    expect(hits.map(({ memory }) => memory.id)).toContain(again.id);
+  });
+
   test('brings an archived memory back', async () => {
     await using fixture = await openTestEngine();
     const { id } = await fixture.add({ content: 'put away' });
@@ -194,6 +208,19 @@ describe('an external id', () => {
       kind: 'duplicate',
       id,
     });
+  });
+
+  test('stays with a memory that was decided against: a source that is read in again does not bring it back', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const wrong = await fixture.add({ content: 'The pool is open', externalId: 'page-1' });
+    const right = await fixture.add({ content: 'The pool is closed' });
+    await tenant.contradictMemories({ a: wrong.id, b: right.id, winner: right.id });
+    expect(await addOne(fixture, { content: 'The pool is open', externalId: 'page-1' })).toMatchObject({
+      kind: 'duplicate',
+      id: wrong.id,
+    });
+    expect(tenant.getMemory(wrong.id).status).toBe('contradicted');
   });
 
   test('with another text is refused, and the refusal names the memory but not its text', async () => {

@@ -57,7 +57,63 @@ describe('when scores are fitted', () => {
     await before.close();
     await using fixture = await openTestEngine({ file: before.file, settings: { OM_VEC_DIM: '512' } });
     expect(calibrateScores(fixture.maintenance)).toBe(true);
-    expect(rowsOf(fixture).map(({ model_no }) => model_no)).toEqual([0, 1, 2]);
+    // Of that space nothing can be said before it has vectors.
+    expect(rowsOf(fixture).map(({ model_no }) => model_no)).toEqual([0, 1]);
+    expect(calibrateScores(fixture.maintenance)).toBe(false);
+    for (const { content } of notesAbout('servers', 60)) await fixture.add({ content, userId: 'ben' });
+    await fixture.drain();
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
+    expect(rowsOf(fixture).at(-1)).toMatchObject({ model_no: 2, memories: 60 });
+  });
+
+  test('a fit that came before the vectors is made again once they are there', async () => {
+    await using fixture = await openTestEngine();
+    await using late = await openTestEngine();
+    for (const { content } of notesAbout('garden', 120)) {
+      const memory = { content, userId: 'ana', sessionId: `s${content.length % 7}` };
+      await fixture.add(memory);
+      await late.add(memory);
+    }
+    // One vector makes the space.
+    await late.runBatch(1);
+    expect(calibrateScores(late.maintenance)).toBe(true);
+    expect(rowsOf(late).map(({ model_no }) => model_no)).toEqual([0]);
+    expect(calibrateScores(late.maintenance)).toBe(false); // Neither more memories nor enough vectors.
+    await late.drain();
+    await fixture.drain();
+    expect(calibrateScores(late.maintenance)).toBe(true);
+    calibrateScores(fixture.maintenance);
+    expect(rowsOf(late)).toEqual(rowsOf(fixture));
+    expect(rowsOf(late)[1]).toMatchObject({ model_no: 1, memories: 120 });
+    expect(calibrateScores(late.maintenance)).toBe(false);
+  });
+
+  test('daily also where the number of memories is what it was', async () => {
+    await using fixture = await openTestEngine();
+    await remember(fixture, 0, 50);
+    calibrateScores(fixture.maintenance);
+    const [id] = fixture.all<{ id: string }>('SELECT id FROM memories ORDER BY seq LIMIT 1').map((row) => row.id);
+    await fixture.tenant.patchMemory(id!, { content: 'Said anew.' });
+    await fixture.drain();
+    fixture.clock.advanceDays(2);
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
+    await fixture.tenant.deleteMemory(id!);
+    await remember(fixture, 50, 51);
+    fixture.clock.advanceDays(2);
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
+  });
+
+  test('what was fitted goes with the data, once fewer than 50 memories are left', async () => {
+    await using fixture = await openTestEngine();
+    await remember(fixture, 0, 60);
+    calibrateScores(fixture.maintenance);
+    expect(rowsOf(fixture)).toHaveLength(2);
+    await fixture.tenant.deleteMemories({ userIds: ['ana'] });
+    expect(calibrateScores(fixture.maintenance)).toBe(false);
+    expect(rowsOf(fixture)).toEqual([]);
+    expect(readCalibrations(fixture.store, 1)).toEqual(DEFAULT_CALIBRATIONS);
+    await remember(fixture, 0, 50);
+    expect(calibrateScores(fixture.maintenance)).toBe(true);
   });
 
   test('a clock that was set back does not hold it up', async () => {
@@ -107,7 +163,8 @@ describe('what is fitted', () => {
     expect(readCalibrations(fixture.store, 1).words).toBe(fitted.words); // Parsed once.
     fixture.store.write(() =>
       fixture.store.db.exec(
-        `UPDATE calibrations SET fitted_at = fitted_at + 1, parameters = json_set(parameters, '$.chance', 0.4)`,
+        // At the same time, as where the clock stood still.
+        `UPDATE calibrations SET parameters = json_set(parameters, '$.chance', 0.4)`,
       ),
     );
     expect(readCalibrations(fixture.store, 1).words.chance).toBe(0.4);

@@ -246,6 +246,17 @@ describe('the decay job', () => {
     expect(statuses()).toEqual(['archived', 'active', 'superseded']);
   });
 
+  test('archives all that faded at once, each with what it replaced', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none', OM_ARCHIVE_BELOW: '1' } });
+    await fixture.tenant.addMemories(Array.from({ length: 250 }, (_, n) => newMemory({ content: `n ${n}` })));
+    fixture.clock.advanceDays(1);
+    await decayMemories(fixture.maintenance);
+    const count = (from: string) => fixture.get<number>(`SELECT count(*) FROM ${from}`);
+    expect(count(`memory_dynamics WHERE status = 'archived'`)).toBe(250);
+    expect(count('memories WHERE version = 2')).toBe(250);
+    expect(count(`memory_revisions WHERE status = 'active' AND snapshot = '{"status":"active"}'`)).toBe(250);
+  });
+
   test('archives nothing by default', async () => {
     await using fixture = await openTestEngine();
     const { id } = await addForced(fixture, 'emotional', { importance: 0 });

@@ -139,6 +139,24 @@ describe('a delete', () => {
     for (const file of files) expect(fs.readFileSync(file).toString('latin1')).not.toMatch(/kanari/i);
   });
 
+  test('takes its spelling of a name and its type with it: what is left is written as the others write it', async () => {
+    await using fixture = await openTestEngine();
+    const first = await fixture.add({ content: 'Noted.', entities: ['Über-Geheim Müller'] });
+    await fixture.add({ content: 'Noted, too.', entities: ['uber-geheim muller'] });
+    await fixture.add({ content: 'Noted again.', entities: ['UBER-GEHEIM MULLER'] });
+    await fixture.drain();
+    const labels = () => fixture.all('SELECT label, type, mentions FROM entities');
+    expect(labels()).toEqual([{ label: 'Über-Geheim Müller', type: 'other', mentions: 3 }]);
+    fixture.store.write(() => {
+      // As a model might have said of the first one alone.
+      fixture.store.prepare("UPDATE entity_mentions SET type = 'person' WHERE memory = ?").run(first.seq);
+      fixture.store.prepare("UPDATE entities SET type = 'person'").run();
+    });
+    await fixture.tenant.deleteMemory(first.id);
+    expect(labels()).toEqual([{ label: 'uber-geheim muller', type: 'other', mentions: 2 }]);
+    expect(JSON.stringify(dumpTables(fixture.store))).not.toContain('Geheim M\u00fc');
+  });
+
   test('of everything leaves an empty graph', async () => {
     await using fixture = await openTestEngine();
     for (let at = 0; at < 5; at++) {

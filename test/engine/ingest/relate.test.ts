@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { isEngineError, type ErrorCode } from '../../../src/engine/errors.ts';
 import { expireMemories } from '../../../src/engine/ingest/maintain.ts';
+import { listChainEnds } from '../../../src/engine/store/chains.ts';
 import type { EdgeType, Link } from '../../../src/engine/types.ts';
 import { dumpTables, expectNoOrphans, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 
@@ -274,6 +275,96 @@ describe('a supersession', () => {
     expect(statusOf(fixture, first.id)).toBe('superseded');
     expectNoOrphans(fixture.store);
   });
+});
+
+describe('the end that a supersession gives', () => {
+  const chainOfThree = async (fixture: TestEngine) => {
+    const ids = (await addAll(fixture, ['a', 'b', 'c'])) as [string, string, string];
+    const [a, b, c] = ids;
+    await fixture.tenant.supersedeMemory({ oldId: a, newId: b });
+    await fixture.tenant.supersedeMemory({ oldId: b, newId: c });
+    return ids;
+  };
+
+  test('moves to where the heir begins when the middle of the chain is erased', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const [a, b, c] = await chainOfThree(fixture);
+    const [atB, atC] = [tenant.getMemory(b).eventTime, tenant.getMemory(c).eventTime];
+    expect(tenant.getMemory(a).validTo).toBe(atB);
+    await tenant.deleteMemory(b);
+    expect(tenant.getMemory(a)).toMatchObject({ status: 'superseded', validTo: atC });
+    await tenant.unlinkMemories({ src: c, dst: a, type: 'supersedes' });
+    expect(tenant.getMemory(a)).toMatchObject({ status: 'active', validTo: null });
+    expect(tenant.listRevisions(a)[0]!.replaced).toEqual({ status: 'superseded', validTo: atC });
+  });
+
+  test('follows the start of the successor, and is taken back with it', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant, clock } = fixture;
+    const [oldId, newId] = (await addAll(fixture, ['old', 'new'])) as [string, string];
+    await tenant.supersedeMemory({ oldId, newId });
+    for (const start of [clock.now() + DAY_MS, clock.now() - DAY_MS, clock.now() + 9 * DAY_MS]) {
+      await tenant.patchMemory(newId, { validFrom: start });
+      expect(tenant.getMemory(oldId)).toMatchObject({ status: 'superseded', validTo: start });
+    }
+    const before = tenant.getMemory(oldId);
+    await tenant.patchMemory(newId, { title: 'New' });
+    await tenant.patchMemory(newId, { eventTime: START });
+    expect(tenant.getMemory(oldId)).toEqual(before);
+    await tenant.unlinkMemories({ src: newId, dst: oldId, type: 'supersedes' });
+    expect(tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: null });
+  });
+
+  test('leaves an earlier end of the old memory’s own as it is, and comes back to a later one', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant } = fixture;
+    const day = (number: number) => START + number * DAY_MS;
+    const old = await fixture.add({ content: 'old', validTo: day(5) });
+    const next = await fixture.add({ content: 'new', eventTime: day(2) });
+    const endAfter = async (eventTime: number) => {
+      await tenant.patchMemory(next.id, { eventTime });
+      return tenant.getMemory(old.id).validTo;
+    };
+    expect(await tenant.supersedeMemory({ oldId: old.id, newId: next.id })).toMatchObject({ validTo: day(2) });
+    expect([await endAfter(day(9)), await endAfter(day(3))]).toEqual([day(5), day(3)]);
+    await tenant.patchMemory(old.id, { validTo: day(1) });
+    expect([await endAfter(day(9)), await endAfter(0)]).toEqual([day(1), 0]);
+  });
+});
+
+test('chains keep their live ends through whatever joins, leaves and is erased', async () => {
+  const acts = fc.array(
+    fc.record({ act: fc.constantFrom('supersede', 'supersede', 'unlink', 'erase'), old: fc.nat(9), next: fc.nat(9) }),
+    { minLength: 5, maxLength: 30 },
+  );
+  await fc.assert(
+    fc.asyncProperty(acts, async (wanted) => {
+      await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+      const { tenant } = fixture;
+      const ids = await addAll(fixture, [...'abcdefghij']);
+      for (const { act, old, next } of wanted) {
+        const [oldId, newId] = [ids[old]!, ids[next]!];
+        await (
+          act === 'erase'
+            ? tenant.deleteMemory(newId)
+            : act === 'unlink'
+              ? tenant.unlinkMemories({ src: newId, dst: oldId, type: 'supersedes' })
+              : tenant.supersedeMemory({ oldId, newId })
+        ).catch(() => {});
+        expectNoOrphans(fixture.store);
+      }
+      const edges = fixture.all<{ src: number; dst: number }>('SELECT src, dst FROM edges');
+      const successor = new Map(edges.map(({ src, dst }) => [dst, src]));
+      const endOf = (seq: number): number => (successor.has(seq) ? endOf(successor.get(seq)!) : seq);
+      const superseded = [...successor.keys()];
+      const known = listChainEnds(fixture.store, superseded, fixture.clock.now());
+      expect(new Map(known.map(({ seq, liveEnd }) => [seq, liveEnd]))).toEqual(
+        new Map(superseded.toSorted((a, b) => a - b).map((seq) => [seq, endOf(seq)])),
+      );
+    }),
+    { numRuns: 40 },
+  );
 });
 
 describe('a contradiction', () => {

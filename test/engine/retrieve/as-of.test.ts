@@ -1,7 +1,8 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
+import { decayMemories } from '../../../src/engine/ingest/maintain.ts';
 import type { AsOf, Hit, MemoryQuery } from '../../../src/engine/types.ts';
-import { openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 
 const day = (number: number) => START + number * DAY_MS;
 
@@ -167,6 +168,101 @@ describe('looking back along what was recorded', () => {
     expect(textsOf(await ask(fixture, 'office', { recorded: day(9) }))).toEqual(live);
     expect(textsOf(await ask(fixture, 'office', { recorded: day(10) }))).toEqual([]);
   });
+
+  test('knows what has been archived since, and what was archived then', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_ARCHIVE_BELOW: '0.2' } });
+    const { tenant, clock } = fixture;
+    const { id } = await fixture.add({ content: 'The spare key is under the pot', importance: 0.3 });
+    await fixture.drain();
+    clock.set(day(400));
+    await decayMemories(fixture.maintenance);
+    expect(tenant.getMemory(id)).toMatchObject({ status: 'archived', version: 2, updatedAt: day(400) });
+    expect(tenant.listRevisions(id)).toEqual([{ version: 1, replacedAt: day(400), replaced: { status: 'active' } }]);
+    clock.set(day(410));
+    await tenant.addMemories([newMemory({ content: 'The spare key is under the pot', importance: 0.3 })]);
+    expect(tenant.getMemory(id)).toMatchObject({ status: 'active', version: 3 });
+    const at = async (time: number) => (await ask(fixture, 'spare key', { recorded: time })).length;
+    expect([await at(day(399)), await at(day(400)), await at(day(409)), await at(day(410))]).toEqual([1, 0, 0, 1]);
+  });
+
+  test('filters by what was recorded then', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant, clock } = fixture;
+    const was = { tags: ['ops', 'night'], type: 'runbook', metadata: { team: 'red', level: 3 }, eventTime: day(-10) };
+    const { id } = await fixture.add({ content: 'Restart the relay', ...was });
+    clock.set(day(10));
+    await tenant.patchMemory(id, { tags: ['dev'], metadata: { team: 'blue', level: null }, eventTime: day(-1) });
+    clock.set(day(20));
+    await tenant.patchMemory(id, { type: 'note', title: 'Relay' });
+    const finds = async (recorded: number | undefined, filter: MemoryQuery['filter']) =>
+      (await ask(fixture, 'relay', recorded === undefined ? undefined : { recorded }, { filter })).length === 1;
+    const then: MemoryQuery['filter'][] = [
+      { tags: ['night', 'ops'] },
+      { types: ['runbook'] },
+      { metadata: { team: 'red' } },
+      { metadata: { level: { $gte: 3, $lt: 4 }, team: { $ne: 'blue' } } },
+      { eventFrom: day(-10), eventTo: day(-9) },
+    ];
+    const now: MemoryQuery['filter'][] = [
+      { tags: ['dev'] },
+      { types: ['note'] },
+      { metadata: { team: 'blue', level: null } },
+      { metadata: { level: { $exists: false } } },
+      { eventFrom: day(-1) },
+    ];
+    for (const filter of then) {
+      expect([await finds(day(5), filter), await finds(undefined, filter)], JSON.stringify(filter)).toEqual([
+        true,
+        false,
+      ]);
+    }
+    for (const filter of now) {
+      expect([await finds(day(5), filter), await finds(day(20), filter)], JSON.stringify(filter)).toEqual([
+        false,
+        true,
+      ]);
+    }
+    // Between the two changes, each field as it was.
+    expect(await finds(day(15), { types: ['runbook'], tags: ['dev'], metadata: { team: 'blue' } })).toBe(true);
+    await expect(finds(day(5), { sectors: ['semantic'] })).rejects.toThrow(/filters.sectors and as_of.recorded/);
+  });
+
+  test('holds also where the clock was set back between two changes', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant, clock } = fixture;
+    const { id } = await fixture.add({ content: 'The pin is 1', validFrom: day(-1) });
+    clock.set(day(10));
+    await tenant.patchMemory(id, { content: 'The pin is 2' });
+    clock.set(day(5));
+    await tenant.patchMemory(id, { content: 'The pin is 3' });
+    expect(tenant.getMemory(id).updatedAt).toBe(day(10));
+    expect(tenant.listRevisions(id).map(({ replacedAt }) => replacedAt)).toEqual([day(10), day(10)]);
+    expect(textsOf(await ask(fixture, 'pin', { recorded: day(7) }))).toEqual(['The pin is 1']);
+    expect(textsOf(await ask(fixture, 'pin', { recorded: day(10) }))).toEqual(['The pin is 3']);
+  });
+
+  test('reads of many revisions only those that tell what stood then', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant, clock } = fixture;
+    const { id } = await fixture.add({ content: 'log 0', title: 'Log', tags: ['first'] });
+    for (let version = 1; version <= 40; version += 1) {
+      clock.set(day(version));
+      await tenant.patchMemory(id, version === 7 ? { tags: ['seventh'] } : { content: `log ${version}` });
+    }
+    // None of these is needed, and a look back that parsed them would fail on them.
+    fixture.store.write(() =>
+      fixture.store.db.exec(`UPDATE memory_revisions SET snapshot = '{' WHERE version NOT IN (4, 7)`),
+    );
+    expect(await only(fixture, 'log', { recorded: day(3) })).toMatchObject({
+      content: 'log 3',
+      tags: ['first'],
+      status: 'active',
+      version: 4,
+      updatedAt: day(3),
+    });
+    await tenant.patchMemory(id, { status: 'archived' });
+    expect(await ask(fixture, 'log', { recorded: day(40) })).toEqual([]);
+  });
 });
 
 describe('what is shown of a memory', () => {
@@ -220,13 +316,15 @@ describe('what is shown of a memory', () => {
       },
     ];
     const shown: [AsOf, object][] = [
-      // It had happened before it was stored: the first text known.
-      [{ valid: day(-5) }, first],
+      // What was corrected since was no more true then: only a time of recording brings an old text back.
+      [{ valid: day(-5) }, third],
+      [{ valid: day(20) - 1 }, third],
+      [{ valid: day(20) }, third],
       [{ recorded: day(0) }, first],
       [{ recorded: day(10) - 1 }, first],
       [{ recorded: day(10) }, second],
-      [{ valid: day(20) - 1 }, second],
-      [{ valid: day(20) }, third],
+      [{ recorded: day(20) - 1 }, second],
+      [{ recorded: day(20) }, third],
       [{ recorded: day(99) }, third],
       // What was known at one moment about another: the text of the knowing.
       [{ valid: day(25), recorded: day(15) }, second],

@@ -133,6 +133,32 @@ describe('whose memories speak', () => {
     expect(await scores()).toEqual(before);
   });
 
+  test('what other users of the file write takes nothing that one held whole under the floor', async () => {
+    await using fixture = await openTestEngine();
+    await fixture.add({ content: 'The Zanzibar merger closes on Friday, says Alice', userId: 'ana' });
+    await fixture.add({ content: 'The ferns want water in March', userId: 'ana' });
+    await fixture.drain();
+    const found = async () => {
+      const lists = [];
+      for (const query of ['Zanzibar merger', 'Alice', 'March', 'merger Friday Alice'])
+        lists.push((await ask(fixture.tenant, query, { filter: { userIds: ['ana'] } })).hits);
+      return lists;
+    };
+    const contents = (lists: Awaited<ReturnType<typeof found>>) =>
+      lists.map((hits) => hits.map(({ memory }) => memory.content));
+    const alone = await found();
+    expect(contents(alone).map(({ length }) => length)).toEqual([1, 1, 1, 1]);
+    for (let i = 0; i < 300; i += 1)
+      await fixture.add({ content: `Alice wrote in March about the Zanzibar merger, note ${i}`, userId: 'ben' });
+    await fixture.drain();
+    calibrateScores(fixture.maintenance);
+    const among = await found();
+    expect(contents(among)).toEqual(contents(alone));
+    for (const [hit] of among) expect(hit!.score).toBeGreaterThanOrEqual(0.5);
+    // Nor does a word fall under it that half of one's own memories hold.
+    expect((await ask(fixture.tenant, 'March', { filter: { userIds: ['ben'] } })).hits).toHaveLength(10);
+  });
+
   test('what was added a moment ago and has no vector yet is found by its words', async () => {
     await using fixture = await remember();
     await fixture.add({ content: 'The wallaby escaped through the orchard gate.', userId: 'ana' });
@@ -159,6 +185,19 @@ describe('whose memories speak', () => {
     expect((await ask(fixture.tenant, 'zeppelin moored')).hits[0]!.memory.content).toBe(content);
   });
 
+  test('of many long memories, the best is looked through to its end', async () => {
+    await using fixture = await remember();
+    const chat = 'We talked about this and that for a while. '.repeat(100);
+    // Older ones, which the words of the query find as well.
+    for (let i = 0; i < 5; i += 1) await fixture.add({ content: `${chat} Part ${i} of what was moored.` });
+    const content = `${chat} The zeppelin was moored at dusk by Quillon.`;
+    await fixture.add({ content });
+    await fixture.drain();
+    const { hits } = await ask(fixture.tenant, 'Who moored the zeppelin at dusk?');
+    expect(hits[0]!.memory.content).toBe(content);
+    expect(hits[0]!.score).toBeGreaterThan(0.5);
+  });
+
   test('an answer about one who speaks is believed less if another gave it', async () => {
     await using fixture = await openTestEngine();
     const lines = [
@@ -176,8 +215,11 @@ describe('whose memories speak', () => {
 });
 
 describe('confidence', () => {
+  const MANY = 10_000;
   const of = (strength: number, wordsStrength = 0, voiced = 1) =>
-    confidenceOf({ strength, wordsStrength, voiced }, DEFAULT_CALIBRATIONS);
+    confidenceOf({ strength, wordsStrength, voiced, held: 0 }, DEFAULT_CALIBRATIONS, MANY);
+  const ofHeld = (held: number, scope: number) =>
+    confidenceOf({ strength: 0, wordsStrength: 0, voiced: 1, held }, DEFAULT_CALIBRATIONS, scope);
   const { words, vectors } = DEFAULT_CALIBRATIONS;
 
   test('is 0 without evidence, the chance score at chance, 1 at full evidence and beyond', () => {
@@ -191,6 +233,19 @@ describe('confidence', () => {
   test('rises with the evidence', () => {
     const steps = Array.from({ length: 40 }, (_, step) => of(step * 0.05));
     expect(steps).toEqual(steps.toSorted((a, b) => a - b));
+  });
+
+  test('a query that a memory holds whole is believed, among however many', () => {
+    for (const scope of [1, 50, 200, MANY]) expect(ofHeld(1, scope)).toBeCloseTo(0.5, 12);
+  });
+
+  test('a part of the query is enough where few memories are asked', () => {
+    const enough = (scope: number) => [0.2, 0.3, 0.6, 0.99].map((held) => ofHeld(held, scope) > CHANCE_SCORE);
+    expect(enough(3)).toEqual([false, true, true, true]);
+    expect(enough(50)).toEqual([false, false, true, true]);
+    expect(enough(200)).toEqual([false, false, false, false]);
+    expect(enough(MANY)).toEqual([false, false, false, false]);
+    for (const scope of [1, 10, 50, 120]) expect(ofHeld(0.9, scope)).toBeLessThan(ofHeld(1, scope));
   });
 
   test('falls with what only others say', () => {

@@ -1,5 +1,5 @@
 import { beforeAll, describe, expect, test } from 'vitest';
-import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { augment } from '../../../src/engine/retrieve/entity-graph.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import type { MemoryFilter } from '../../../src/engine/types.ts';
@@ -142,6 +142,36 @@ describe('what one may not see leads nowhere', () => {
 });
 
 describe('bounds', () => {
+  test('relations and mentions that the filter leaves out take no place, however many they are', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+    const notes = [
+      ...Array.from({ length: 300 }, (_, at) => ({ content: `Kafka uses Widget${at}x.`, sessionId: 'old' })),
+      { content: 'Kafka uses ZooKeeper.', sessionId: 'new' },
+      { content: 'ZooKeeper wants five nodes.', sessionId: 'new' },
+      ...Array.from({ length: 150 }, (_, at) => ({ content: `ZooKeeper has restarted, ${at}.`, sessionId: 'old' })),
+    ];
+    for (const note of notes) await fixture.add({ ...note, userId: 'ann' });
+    await fixture.drain(256);
+    // In a file of this size neither name is a hub.
+    fixture.store.write(() => fixture.store.db.exec('UPDATE users SET memories = 10000'));
+    const filter = { userIds: ['ann'], sessionIds: ['new'] };
+    expect(contentsOf(fixture, 'kafka', filter)).toEqual(['ZooKeeper wants five nodes.', 'Kafka uses ZooKeeper.']);
+  });
+
+  test('a name that many users have takes no place of another name', async () => {
+    await using fixture = await engineWith([{ content: RELATION }, { content: TOKENS }]);
+    const { db } = fixture.store;
+    fixture.store.write(() => {
+      for (let user = 100; user < 500; user += 1) {
+        db.prepare('INSERT INTO users (user_no, user_id, memories) VALUES (?, ?, 1)').run(user, `user ${user}`);
+        db.prepare(
+          `INSERT INTO entities (user_no, name, label, type, mentions) VALUES (?, 'kafka', 'Kafka', 'other', 2)`,
+        ).run(user);
+      }
+    });
+    expect(contentsOf(fixture, 'Kafka authentication')).toContain(TOKENS);
+  });
+
   test('an entity brings the latest 20 memories at most, always the same', async () => {
     await using fixture = await engineWith([
       { content: RELATION },
@@ -158,5 +188,46 @@ describe('bounds', () => {
       ...Array.from({ length: 60 }, (_, at) => ({ content: `JWT number ${at} was issued.` })),
     ]);
     expect(arrivalsOf(fixture, 'authentication')).toEqual([]);
+  });
+});
+
+describe('a list of names', () => {
+  const list = (fixture: TestEngine, userId?: string) =>
+    fixture.tenant.listEntities({ prefix: '', userId }, { limit: 10, offset: 0 });
+
+  test('holds none that only expired or hidden memories mention, before they are erased too, and does not count these', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+    let day = 0;
+    const named = (entity: string) => ({ content: `it rained, ${(day += 1)}.`, entities: [entity], userId: 'ann' });
+    await fixture.add({ ...named('Quixotic Thing'), expiresAt: fixture.clock.now() + 10 });
+    await fixture.add({ ...named('Old Mill'), expiresAt: fixture.clock.now() + 10 });
+    const { id } = await fixture.add(named('Old Mill'));
+    await fixture.add(named('Old Mill'));
+    await fixture.add(named('Harbour'));
+    await fixture.drain();
+    fixture.clock.advance(1_000);
+    await fixture.tenant.patchMemory(id, { status: 'archived' });
+    const names = (userId?: string) => list(fixture, userId).map(({ name, mentions }) => [name, mentions]);
+    // In the order of what is returned.
+    expect(names('ann')).toEqual([
+      ['harbour', 1],
+      ['old mill', 1],
+    ]);
+    expect(names()).toEqual(names('ann'));
+    expect(fixture.tenant.getEntity('old mill', 'ann')).toMatchObject({ mentions: 1, memoryIds: [expect.any(String)] });
+    expect(() => fixture.tenant.getEntity('quixotic thing', 'ann')).toThrow('no memory mentions this name');
+  });
+
+  test('of a name that very many memories mention counts all, and shows the latest hundred', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+    const notes = Array.from({ length: 260 }, (_, at) => newMemory({ content: `Note ${at}.`, entities: ['Old Mill'] }));
+    for (let at = 0; at < notes.length; at += 100) await fixture.tenant.addMemories(notes.slice(at, at + 100));
+    await fixture.drain(256);
+    expect(fixture.tenant.listEntities({ prefix: '', userId: undefined }, { limit: 1_000, offset: 0 })).toMatchObject([
+      { name: 'old mill', mentions: 260 },
+    ]);
+    const { mentions, memoryIds } = fixture.tenant.getEntity('Old Mill', undefined);
+    expect([mentions, memoryIds.length]).toEqual([260, 100]);
+    expect(memoryIds[0]).toBe(fixture.get('SELECT id FROM memories ORDER BY seq DESC LIMIT 1'));
   });
 });

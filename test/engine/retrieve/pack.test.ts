@@ -123,6 +123,20 @@ describe('pack', () => {
     expect(ranked.pack({ ...free, topK: { episodes: 0, knowledge: 0 } }).packed).toEqual(['plain']);
   });
 
+  test('without a token budget, the texts of all hits together are bounded where one text is made of them', async () => {
+    const names = Array.from({ length: 6 }, (_, place) => `t${place}`);
+    const contents = Object.fromEntries(names.map((name) => [name, `${name} `.padEnd(256 * 1024 - 8, 'a ')]));
+    const ranked = await rank([...names, 'short'], contents);
+    for (const format of ['prompt', 'text'] as const) {
+      expect(ranked.pack({ k: 10, format })).toMatchObject({
+        packed: ['t0', 't1', 't2', 't3', 'short'],
+        cut: { t4: 'over_budget', t5: 'over_budget' },
+      });
+      expect(ranked.pack({ k: 10, format, tokenBudget: 1_000_000 }).packed).toHaveLength(7);
+    }
+    expect(ranked.pack({ k: 10 }).packed).toHaveLength(7);
+  });
+
   describe('a token budget', () => {
     test('skips what does not fit and goes on with what is shorter', async () => {
       const long = 'a long text about harbours and ships and all that sails on them';

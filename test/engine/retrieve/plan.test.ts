@@ -95,7 +95,13 @@ describe('the plan', () => {
       { text: 'near', match: '"near"' },
       { text: 'b', match: '"b"' },
       { text: 'pot', match: '"pot"' },
-      { text: 'teapotǀ', match: '"teapotǀ"' },
+      { text: 'tea_pot', match: '"teapotǀ"' },
     ]);
+  });
+
+  test('shows each term as a person writes it', () => {
+    const shown = plan({ query: 'Zulu3 userName 2.6 C++ 😀' }).terms.map(({ text }) => text);
+    expect(shown.join(' ')).not.toMatch(/[ǀǁǂǃ]/);
+    expect(shown).toEqual(expect.arrayContaining(['zulu3', 'username', '2.6', 'C++', '😀']));
   });
 });

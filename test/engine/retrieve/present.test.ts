@@ -198,7 +198,7 @@ describe('format', () => {
       }
     }
     const { rendered } = await ask({ format: 'prompt' });
-    expect(rendered!.text).toContain('### Talk with Ana\n_[memory ');
+    expect(rendered!.text).toContain('### "Talk with Ana"\n_[memory ');
     expect(await ask({})).not.toHaveProperty('rendered');
   });
 });

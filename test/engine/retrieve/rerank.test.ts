@@ -22,7 +22,11 @@ function openFile(): Store {
 }
 
 /** The memories in the order given, all with the same raw score but for a trace that keeps the order, reranked for a query. */
-async function rank(query: string, memories: readonly (string | SeedMemory)[]): Promise<Reranked[]> {
+async function rank(
+  query: string,
+  memories: readonly (string | SeedMemory)[],
+  found: Partial<Candidate> = {},
+): Promise<Reranked[]> {
   const store = openFile();
   const seeds = memories.map((memory) => (typeof memory === 'string' ? { content: memory } : memory));
   const seeded = await seedMemories(store, seeds, NOW);
@@ -32,7 +36,7 @@ async function rank(query: string, memories: readonly (string | SeedMemory)[]): 
     candidatesOf(
       store,
       seeded.map(({ seq }) => seq),
-    ),
+    ).map((candidate) => ({ ...candidate, ...found })),
     query,
   );
   store.close();
@@ -47,7 +51,13 @@ function candidatesOf(store: Store, seqs: readonly number[]): Candidate[] {
   const rows = new Map(readRankingRows(store, seqs).map((row) => [row.seq, row]));
   return seqs.map(
     (seq, place) =>
-      ({ row: rows.get(seq)!, rawScore: 0.5 - place * 1e-6, adjustments: [], rerank: null }) as unknown as Candidate,
+      ({
+        row: rows.get(seq)!,
+        rawScore: 0.5 - place * 1e-6,
+        adjustments: [],
+        rerank: null,
+        fit: { coverage: 0, cosine: null },
+      }) as unknown as Candidate,
   );
 }
 
@@ -76,6 +86,19 @@ describe('the words of the text itself', () => {
     expect(order(ranked)).toEqual([together, apart]);
     expect(of(ranked, together).features.proximity).toBe(1);
     expect(of(ranked, apart).features.proximity).toBe(0);
+  });
+
+  test('count by the index where they stand behind what is read of a long text', async () => {
+    const long = `${'The harbour is calm. '.repeat(1_000)} The ferry was repaired.`;
+    const short = 'The harbour is calm.';
+    const coverageOf = async (content: string, found: Partial<Candidate>) =>
+      (await rank('ferry repair', [content], found))[0]!.features.coverage;
+    const fit = { coverage: 0.75, cosine: null };
+    expect(await coverageOf(long, { fit })).toBe(0.75);
+    expect(await coverageOf(`ferry repair ${long}`, { fit })).toBe(1);
+    expect(await coverageOf(long, { fit: { coverage: 1.2, cosine: null } })).toBe(1);
+    expect(await coverageOf(short, { fit })).toBe(0);
+    expect(await coverageOf(long, { fit, foundAs: 7 })).toBe(0);
   });
 
   test('are pairs of characters in Chinese', async () => {

@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
+import { expireMemories } from '../../../src/engine/ingest/maintain.ts';
 import { CONTRADICTED_FACTOR } from '../../../src/engine/retrieve/resolve.ts';
 import { type Hit, type MemoryQuery, PROFILES } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START, type TestEngine, type TestMemory } from '../../support/engine-fixture.ts';
@@ -129,6 +130,67 @@ describe('a superseded memory', () => {
     expect(idsOf(await ask(fixture, 'where does Ann live'))).toEqual([berlin]);
   });
 
+  test('has its successor begin when that happened, where nothing else says when', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant, clock } = fixture;
+    const { paris, berlin } = await remember(fixture, {
+      paris: { content: 'Ann lives in Paris', eventTime: START },
+      berlin: { content: 'Ann lives in Berlin', eventTime: START + 30 * DAY_MS },
+    });
+    await tenant.supersedeMemory({ oldId: paris, newId: berlin });
+    const found = async () => idsOf(await ask(fixture, 'where does Ann live')).sort();
+    // A move that is known beforehand may be asked about, too.
+    expect(await found()).toEqual([paris, berlin].sort());
+    clock.set(START + 30 * DAY_MS);
+    expect(await found()).toEqual([berlin]);
+  });
+
+  test('stands again as soon as its successor expires, before that one is erased', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant, clock } = fixture;
+    const expiresAt = START + 10 * DAY_MS;
+    const { home, hotel } = await remember(fixture, {
+      home: { content: 'Ann sleeps at home', eventTime: START },
+      hotel: { content: 'Ann sleeps in a hotel', expiresAt },
+    });
+    await tenant.supersedeMemory({ oldId: home, newId: hotel });
+    const found = async () => idsOf(await ask(fixture, 'where does Ann sleep'));
+    expect(await found()).toEqual([hotel]);
+    clock.set(expiresAt);
+    expect(await found()).toEqual([home]);
+    await expireMemories(fixture.maintenance);
+    expect(await found()).toEqual([home]);
+  });
+
+  test('stays out when the middle of its chain expires', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant, clock } = fixture;
+    const expiresAt = START + 10 * DAY_MS;
+    const { home, hotel, farm } = await remember(fixture, {
+      home: { content: 'Ann sleeps at home', eventTime: START },
+      hotel: { content: 'Ann sleeps in a hotel', expiresAt },
+      farm: 'Ann sleeps on a farm',
+    });
+    await tenant.supersedeMemory({ oldId: home, newId: hotel });
+    await tenant.supersedeMemory({ oldId: hotel, newId: farm });
+    clock.set(expiresAt);
+    expect(idsOf(await ask(fixture, 'where does Ann sleep'))).toEqual([farm]);
+    await expireMemories(fixture.maintenance);
+    expect(idsOf(await ask(fixture, 'where does Ann sleep'))).toEqual([farm]);
+  });
+
+  test('stands again where its successor is found to begin later', async () => {
+    await using fixture = await openTestEngine();
+    const { tenant, clock } = fixture;
+    const { first, second } = await remember(fixture, { first: 'The gate code is 11', second: 'The gate code is 22' });
+    await tenant.supersedeMemory({ oldId: first, newId: second });
+    const validFrom = clock.now() + 10 * DAY_MS;
+    await tenant.patchMemory(second, { validFrom });
+    expect(idsOf(await ask(fixture, 'gate code'))).toEqual([first]);
+    clock.set(validFrom);
+    expect(idsOf(await ask(fixture, 'gate code'))).toEqual([second]);
+  });
+
   test('gives its place only once, and leaves the live end the better of two scores', async () => {
     await using fixture = await openTestEngine();
     const { first, second, third } = await remember(fixture, {
@@ -164,6 +226,26 @@ describe('a superseded memory', () => {
       fixture.store.prepare(`UPDATE memory_dynamics SET status = 'superseded'`).run();
     });
     expect(idsOf(await ask(fixture, 'zeppelin'))).toEqual([]);
+  });
+
+  test.each([
+    [30, 40],
+    [1, 1_500],
+  ])('leads to the live end in %i chains of %i at once', async (chains, links) => {
+    await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+    const { tenant } = fixture;
+    let last: string[] = [];
+    for (let version = 1; version <= links; version += 1) {
+      const contents = Array.from({ length: chains }, (_, chain) =>
+        version === 1 ? `zeppelin hangar ${chain}` : `note of chain ${chain}, version ${version}`,
+      );
+      const { outcomes } = await tenant.addMemories(contents.map((content) => newMemory({ content })));
+      const ids = outcomes.map((outcome) => (outcome.kind === 'accepted' ? outcome.id : ''));
+      for (const [chain, oldId] of last.entries()) await tenant.supersedeMemory({ oldId, newId: ids[chain]! });
+      last = ids;
+      fixture.clock.advance(1_000);
+    }
+    expect(idsOf(await ask(fixture, 'zeppelin hangar', { k: 50 })).sort()).toEqual(last.sort());
   });
 
   test.each([0, 0.5, 1])('and all its like leave room for what lives, vector weight %d', async (vectorWeight) => {

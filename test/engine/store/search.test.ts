@@ -1,9 +1,17 @@
 import path from 'node:path';
 import { beforeAll, expect, test } from 'vitest';
 import { TEXT_WEIGHTS } from '../../../src/engine/retrieve/lexical.ts';
+import { putStatedEdge } from '../../../src/engine/store/edges.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
-import { countMemories, countText, findText, rankText, snapshotVersion } from '../../../src/engine/store/search.ts';
+import {
+  countMemories,
+  countText,
+  findText,
+  rankText,
+  snapshotVersion,
+  stepsFrom,
+} from '../../../src/engine/store/search.ts';
 import { seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -56,4 +64,38 @@ test('the snapshot has another name after any write, of this connection or of an
   names.push(snapshotVersion(store));
   expect(new Set(names).size).toBe(3);
   other.close();
+});
+
+test('the strongest link of a hub is followed, and that of another origin, however many links the hub has', async () => {
+  const own = openStore(path.join(tempFolder(), 'hub.sqlite'), { role: 'worker', create: true });
+  const names = ['hub', 'other', 'far', ...Array.from({ length: 1_500 }, (_, place) => `child ${place}`)];
+  const seeded = await seedMemories(
+    own,
+    names.map((content) => ({ content, userId: content === 'far' ? 'ben' : 'ann', sessionId: content.slice(0, 9) })),
+    NOW,
+  );
+  const [hub, other, far, ...children] = seeded.map(({ seq }) => seq) as [number, number, number, ...number[]];
+  const last = children.at(-1)!;
+  own.write(() => {
+    for (const [place, child] of children.entries()) {
+      putStatedEdge(own, { src: child, dst: hub, type: 'derived_from' }, place / 1_500, NOW);
+      putStatedEdge(own, { src: hub, dst: child, type: 'contradicts' }, 1, NOW);
+    }
+    putStatedEdge(own, { src: hub, dst: far, type: 'supports' }, 0.1, NOW);
+    putStatedEdge(own, { src: far, dst: other, type: 'supports' }, 0.1 + 0.2, NOW);
+  });
+  const steps = stepsFrom(own, [hub, other], everything, 2);
+  expect(steps).toEqual([
+    { origin: hub, reached: last, type: 'derived_from', weight: 1_499 / 1_500 },
+    { origin: hub, reached: children.at(-2), type: 'derived_from', weight: 1_498 / 1_500 },
+    // To the last bit.
+    { origin: other, reached: far, type: 'supports', weight: 0.1 + 0.2 },
+  ]);
+  // Those outside the filter take no place.
+  expect(stepsFrom(own, [hub], compileFilter({ userIds: ['ben'] }, NOW), 2).map(({ reached }) => reached)).toEqual([
+    far,
+  ]);
+  const weakest = compileFilter({ sessionIds: ['child 0'] }, NOW);
+  expect(stepsFrom(own, [hub], weakest, 2).map(({ reached }) => reached)).toEqual([children[0]]);
+  own.close();
 });

@@ -77,6 +77,33 @@ describe('a timeline', () => {
     );
   });
 
+  test('reaches past any number of hidden memories, and takes no more than asked for', async () => {
+    const hidden = Array.from({ length: 700 }, (_, place) =>
+      at(`hidden ${place}`, 10 + place, { userId: 'eve', status: 'superseded' }),
+    );
+    const [first, second, , ...rest] = await seedMemories(
+      store,
+      [
+        ...[1, 2].map((time) => at(`early ${time}`, time, { userId: 'eve' })),
+        ...hidden,
+        at('now', 5_000, { userId: 'eve' }),
+      ],
+      NOW,
+    );
+    const last = rest.at(-1)!;
+    const { before } = readTimeline(store, last.id, { before: 5, after: 5, sameSession: false, now: NOW });
+    expect(before.map(({ content }) => content)).toEqual(['early 1', 'early 2']);
+    const { after } = readTimeline(store, first!.id, { before: 5, after: 2, sameSession: true, now: NOW });
+    expect(after.map(({ content }) => content)).toEqual(['early 2', 'now']);
+    const visible = compileFilter({}, NOW);
+    expect(neighboursOf(store, [last.seq, second!.seq], { visible, each: 2 })).toEqual(
+      new Map([
+        [second!.seq, { before: [first!.seq], after: [last.seq] }],
+        [last.seq, { before: [first!.seq, second!.seq], after: [] }],
+      ]),
+    );
+  });
+
   test('is found by an index, however many memories the user has', () => {
     const plan = store.db
       .prepare(

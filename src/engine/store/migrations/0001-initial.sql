@@ -70,17 +70,25 @@ CREATE TABLE memory_dynamics (
   strength          REAL NOT NULL DEFAULT 1,
   strength_at       INTEGER NOT NULL,
   access_count      INTEGER NOT NULL DEFAULT 0,
-  last_seen_at      INTEGER NOT NULL
+  last_seen_at      INTEGER NOT NULL,
+  chain_no          INTEGER                           -- of those that supersede each other; NULL where none does
 ) STRICT;
 CREATE INDEX memory_dynamics_unready ON memory_dynamics (seq) WHERE state <> 'ready';
 
+-- With a rowid: a search that runs along a WITHOUT ROWID table reads every row of it whole, snapshot included.
 CREATE TABLE memory_revisions (
   memory   INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE,
   version  INTEGER NOT NULL,                          -- the version this row held before it was replaced
-  replaced_at INTEGER NOT NULL,
+  replaced_at INTEGER NOT NULL,                       -- never falls from a version to the next
+  fields   TEXT NOT NULL,                             -- names of the replaced fields, with commas between
+  by_link  INTEGER NOT NULL,                          -- 1 where a link that came or went changed it
+  status   TEXT NOT NULL,                             -- this and the next three as that version had them, replaced or not:
+  event_time INTEGER NOT NULL,                        -- a look back asks for them of every candidate and must not parse texts
+  valid_from INTEGER,
+  valid_to INTEGER,
   snapshot TEXT NOT NULL,                             -- JSON of the replaced fields
   PRIMARY KEY (memory, version)
-) STRICT, WITHOUT ROWID;
+) STRICT;
 
 -- Words. Contentless: the text stands once, in `memories`; rows are written and replaced from code (store/text.ts), since
 -- CJK is segmented and identifiers are split there. `contentless_delete` makes DELETE and REPLACE safe without old text.
@@ -151,7 +159,16 @@ CREATE TABLE edges (
   PRIMARY KEY (src, dst, type)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX edges_by_dst ON edges (dst, type);
+-- The strongest links of a hub without reading all of them.
+CREATE INDEX edges_by_src_weight ON edges (src, weight DESC);
+CREATE INDEX edges_by_dst_weight ON edges (dst, weight DESC);
 CREATE UNIQUE INDEX edges_one_waypoint ON edges (src) WHERE type = 'waypoint' AND automatic = 1;
+
+-- Where chains of supersessions lead. A number stands in memory_dynamics for every memory of the chain.
+CREATE TABLE chains (
+  chain_no INTEGER PRIMARY KEY AUTOINCREMENT,
+  live_end INTEGER NOT NULL                           -- the memory that nothing supersedes; the writer keeps it true
+) STRICT;
 
 -- The knowledge graph of names in memories. A row here lives as long as a memory mentions it. Each user has a graph of their own:
 -- what one states must not lead another anywhere.
@@ -159,7 +176,7 @@ CREATE TABLE entities (
   entity_no INTEGER PRIMARY KEY,
   user_no   INTEGER NOT NULL,
   name      TEXT NOT NULL,                            -- folded, as it is looked up
-  label     TEXT NOT NULL,                            -- as it was first written
+  label     TEXT NOT NULL,                            -- as the first memory writes it that still mentions it
   type      TEXT NOT NULL,                            -- one of the mode's
   mentions  INTEGER NOT NULL,                         -- how many memories, so that a hub is known without counting
   UNIQUE (name, user_no)
@@ -168,6 +185,8 @@ CREATE TABLE entities (
 CREATE TABLE entity_mentions (
   entity_no INTEGER NOT NULL REFERENCES entities (entity_no) ON DELETE CASCADE,
   memory    INTEGER NOT NULL REFERENCES memories (seq) ON DELETE CASCADE,
+  label     TEXT NOT NULL,                            -- as it writes the name: the spelling goes with it
+  type      TEXT NOT NULL,
   PRIMARY KEY (entity_no, memory)
 ) STRICT, WITHOUT ROWID;
 CREATE INDEX entity_mentions_by_memory ON entity_mentions (memory);
