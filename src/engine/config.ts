@@ -59,7 +59,9 @@ export const settingsSchema = z.object({
   OM_EMBED_BATCH_TEXTS: integer(64, 1, 2048).describe('Most texts in one provider call.'),
   OM_EMBED_BATCH_TOKENS: integer(60_000, 512, 300_000).describe('Most estimated tokens in one provider call.'),
   OM_EMBED_LINGER_MS: integer(10, 0, 1000).describe('How long a batch waits for company (ms).'),
-  OM_EMBED_RPM: integer(0, 0, 1_000_000).describe('Provider calls in any minute, of all processes together; 0 for no limit.'),
+  OM_EMBED_RPM: integer(0, 0, 1_000_000).describe(
+    'Provider calls in any minute, of all processes together; 0 for no limit.',
+  ),
   OM_EMBED_TPM: integer(0, 0, 1_000_000_000).describe('Estimated tokens in any minute, likewise; 0 for no limit.'),
   OM_EMBED_CONCURRENCY: integer(4, 1, 64).describe('Provider calls in flight.'),
   OM_QUERY_EMBED_TIMEOUT_MS: integer(800, 10, 60_000).describe(

@@ -115,7 +115,7 @@ const LEAST_SHARE = 0.23;
 /**
  * Gives every candidate its score, 0..1: the confidence for the best, less by its share of the best raw score for the others. Where
  * few memories are asked the others lose less, but for strangers, which get no more than chance has. What holds the query whole stays
- * above `CHANCE_SCORE`, whatever stands before it; what a strong link brought has its activation in place of a share.
+ * above `CHANCE_SCORE`, whatever stands before it.
  * @param scope how many memories are asked: those of other users change nothing here
  */
 export function calibrate(
@@ -147,13 +147,7 @@ export function calibrate(
     const { seq } = candidate.row;
     const share = lift + (1 - lift) * Math.max(0, candidate.rawScore / best.rawScore);
     if (strange.has(seq)) return { ...candidate, score: strangerMost * share };
-    const own = confidence * share ** (heldBy.has(seq) ? comparable : 1);
-    const score = Math.max(own, confidence * reachedBy(candidate));
+    const score = confidence * share ** (heldBy.has(seq) ? comparable : 1);
     return { ...candidate, score: heldBy.get(seq) === 1 ? Math.max(score, JUST_ENOUGH) : score };
   });
-}
-
-/** What only a link or a related name brought fits no word of the query: it counts as much as what arrived over it. */
-function reachedBy({ fused, arrival }: Candidate): number {
-  return fused === null && arrival !== null ? arrival.activation : 0;
 }

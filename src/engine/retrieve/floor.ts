@@ -6,7 +6,12 @@ export interface Floors {
   readonly minScore: number;
   /** On the raw score, as a share of the best. */
   readonly relativeFloor: number;
+  /** Of the query, as `confidenceOf` has it. */
+  readonly confidence: number;
 }
+
+/** What arrives over a link of weight 0.6 from the best hit. */
+const STRONG_ARRIVAL = 0.3;
 
 export interface Floored {
   /** In the order given. */
@@ -16,17 +21,27 @@ export interface Floored {
 }
 
 /**
- * Leaves out what is under the floors, so that nothing relevant gives an empty list rather than `k` wrong ones.
+ * Leaves out what is under the floors, so that nothing relevant gives an empty list rather than `k` wrong ones. What a strong link or a
+ * related name brought fits no word of the query and could never reach a score: it stays where the query as a whole is sure enough.
  * @param candidates in the order in which they are to be returned, which a model may have made
  */
-export function applyFloors(candidates: readonly Candidate[], { minScore, relativeFloor }: Floors): Floored {
+export function applyFloors(
+  candidates: readonly Candidate[],
+  { minScore, relativeFloor, confidence }: Floors,
+): Floored {
   const least = relativeFloor * candidates.reduce((most, { rawScore }) => Math.max(most, rawScore), 0);
   const cut = new Map<number, Outcome>();
-  const kept = candidates.filter(({ row, score, rawScore }) => {
-    if (score < minScore) cut.set(row.seq, 'below_min_score');
+  const kept = candidates.filter((candidate) => {
+    const { row, score, rawScore } = candidate;
+    if (score < minScore && !(confidence >= minScore && isStronglyReached(candidate)))
+      cut.set(row.seq, 'below_min_score');
     else if (rawScore < least) cut.set(row.seq, 'below_relative_floor');
     else return true;
     return false;
   });
   return { kept, cut };
+}
+
+function isStronglyReached({ fused, arrival }: Candidate): boolean {
+  return fused === null && arrival !== null && arrival.activation >= STRONG_ARRIVAL;
 }

@@ -344,7 +344,11 @@ function finish(
 ): Recall {
   const { store } = context;
   const floored = trace.run('floor', candidates.length, () => {
-    const value = applyFloors(candidates, { minScore: query.minScore, relativeFloor: query.relativeFloor });
+    const value = applyFloors(candidates, {
+      minScore: query.minScore,
+      relativeFloor: query.relativeFloor,
+      confidence: ranked.confidence,
+    });
     return { value, out: value.kept.length };
   });
   const packing = trace.run('pack', floored.kept.length, () => {

@@ -7,29 +7,45 @@ const LIST = [candidate(1, 0.8, 0.6), candidate(2, 0.4, 0.3), candidate(3, 0.2, 
 const seqsOf = (list: readonly Candidate[]) => list.map(({ row }) => row.seq);
 
 test('without floors everything stays', () => {
-  const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0 });
+  const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0, confidence: 1 });
   expect(seqsOf(kept)).toEqual([1, 2, 3]);
   expect(cut.size).toBe(0);
 });
 
 test('a score at the floor stays, one under it goes', () => {
-  const { kept, cut } = applyFloors(LIST, { minScore: 0.3, relativeFloor: 0 });
+  const { kept, cut } = applyFloors(LIST, { minScore: 0.3, relativeFloor: 0, confidence: 1 });
   expect(seqsOf(kept)).toEqual([1, 2]);
   expect([...cut]).toEqual([[3, 'below_min_score']]);
 });
 
 test('the relative floor is a share of the best raw score', () => {
-  const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0.5 });
+  const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0.5, confidence: 1 });
   expect(seqsOf(kept)).toEqual([1, 2]);
   expect([...cut]).toEqual([[3, 'below_relative_floor']]);
 });
 
 test('the best counts wherever it stands, and the order stays', () => {
   // As a model may have ordered them.
-  const { kept } = applyFloors([LIST[1]!, LIST[2]!, LIST[0]!], { minScore: 0, relativeFloor: 0.5 });
+  const { kept } = applyFloors([LIST[1]!, LIST[2]!, LIST[0]!], { minScore: 0, relativeFloor: 0.5, confidence: 1 });
   expect(seqsOf(kept)).toEqual([2, 1]);
 });
 
 test('nothing gives nothing', () => {
-  expect(applyFloors([], { minScore: 0.3, relativeFloor: 0.5 })).toEqual({ kept: [], cut: new Map() });
+  expect(applyFloors([], { minScore: 0.3, relativeFloor: 0.5, confidence: 1 })).toEqual({ kept: [], cut: new Map() });
+});
+
+test('what a strong link brought stays where the query is sure enough, as it can reach no score by words', () => {
+  const [best] = LIST;
+  const reached = (activation: number): Candidate => ({
+    ...best!,
+    row: { ...best!.row, seq: 99 },
+    fused: null,
+    arrival: { seq: 99, activation, from: best!.row.seq, via: 'supports', weight: 0.9, hops: 1, path: [99] },
+    score: 0.1,
+  });
+  const seqsOf = (candidates: readonly Candidate[], confidence: number) =>
+    applyFloors(candidates, { minScore: 0.3, relativeFloor: 0, confidence }).kept.map(({ row }) => row.seq);
+  expect(seqsOf([reached(0.45)], 0.5)).toEqual([99]);
+  expect(seqsOf([reached(0.45)], 0.2)).toEqual([]);
+  expect(seqsOf([reached(0.1)], 0.5)).toEqual([]);
 });
