@@ -1,6 +1,6 @@
-import { createRandom } from '../src/engine/random.ts';
 import fs from 'node:fs';
 import path from 'node:path';
+import { createRandom } from '../src/engine/random.ts';
 
 /**
  * Text with the skew of real language, without a corpus: a second-order word chain learned from the project's own documents, in which
@@ -50,8 +50,7 @@ function learnChain() {
   const words = documents
     .filter((file) => fs.existsSync(path.resolve(root, file)))
     .flatMap((file) =>
-      fs
-        .readFileSync(path.resolve(root, file), 'utf8')
+      proseOf(fs.readFileSync(path.resolve(root, file), 'utf8'))
         .replace(/[`*|#>\-=_]+/g, ' ')
         .split(/\s+/),
     )
@@ -67,6 +66,15 @@ function learnChain() {
     if (/^[A-Z]/.test(first)) starts.push([first, second]);
   }
   return { starts, next };
+}
+
+/** Without listings, tables, code and the targets of links, which nobody says. */
+function proseOf(markdown: string): string {
+  return markdown
+    .replace(/^```[\s\S]*?^```/gm, ' ')
+    .replace(/^\|.*$/gm, ' ')
+    .replace(/`[^`]*`/g, ' ')
+    .replace(/\]\([^)]*\)/g, ' ');
 }
 
 function list(folder: string): string[] {

@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
 import { readConfig } from '../src/engine/config.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
 import { openTenant } from '../src/engine/open-tenant.ts';
@@ -26,6 +27,8 @@ import { report } from './report.ts';
 const MEMORIES = Number(process.argv[2] ?? 20_000);
 const CONNECTIONS = Number(process.argv[3] ?? 32);
 const QUERIES = 500;
+/** After its start a process gives back what loading took. */
+const SETTLED_MS = 2_000;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
 const texts = createTexts(MEMORIES);
@@ -35,6 +38,7 @@ let service: Process | undefined;
 try {
   measureFloor(folder, texts, CONNECTIONS);
   service = await startProcess('serve', settings);
+  await pause(SETTLED_MS);
   report('rss_idle_mb', residentMb(service.child));
   await measureAdds(service.url, texts, CONNECTIONS);
   report('cpu_ms_per_memory', (1_000 * cpuSeconds(service.child)) / MEMORIES);
@@ -47,6 +51,7 @@ try {
   report('bytes_beyond_text_per_memory', (bytes - textBytes) / MEMORIES, { text: textBytes / MEMORIES });
   service = await startProcess('serve', settings);
   report('start_to_ready_ms', service.startMs, { memories: MEMORIES });
+  await pause(SETTLED_MS);
   report('rss_after_restart_mb', residentMb(service.child));
 } finally {
   await service?.stop();

@@ -3,11 +3,11 @@ import { readConfig, type Config } from './engine/config.ts';
 import { openEngine } from './engine/open-engine.ts';
 import { createMetrics, type Metrics } from './engine/metrics.ts';
 import { silentLogger, type Logger } from './engine/ports.ts';
+import { releaseMemoryAfterStart } from './engine/release-memory.ts';
 import { acquireInstanceLock } from './engine/store/instance-lock.ts';
 import { createLogger, endOnSignals } from './process.ts';
 import type { BackgroundWork } from './workers/background-work.ts';
 import { startEmbeddedWorker } from './workers/embedded.ts';
-import { startQueuedWork } from './workers/queued.ts';
 
 export interface RunningService {
   readonly url: string;
@@ -46,9 +46,10 @@ export async function startService(config: Config, logger: Logger = silentLogger
 
 /** The background work of this process: on the ledgers themselves, or on what the queues in Redis carry. */
 async function startWork(config: Config, logger: Logger, metrics: Metrics): Promise<BackgroundWork> {
-  return config.REDIS_URL === undefined
-    ? startEmbeddedWorker(config, logger)
-    : startQueuedWork({ config, logger, metrics });
+  if (config.REDIS_URL === undefined) return startEmbeddedWorker(config, logger);
+  // Loaded where it is used: a process without Redis would hold it for nothing.
+  const { startQueuedWork } = await import('./workers/queued.ts');
+  return startQueuedWork({ config, logger, metrics });
 }
 
 /** `npm start`. */
@@ -61,5 +62,6 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     logger.error({ error: error.message }, 'worker_died');
     end('worker died', 1);
   });
+  releaseMemoryAfterStart();
   logger.info({ url: service.url, embeddings: config.OM_EMBEDDINGS, open: config.OM_API_KEY === undefined }, 'ready');
 }

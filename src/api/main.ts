@@ -1,6 +1,7 @@
 import { readConfig } from '../engine/config.ts';
 import { createMetrics } from '../engine/metrics.ts';
 import { openEngine } from '../engine/open-engine.ts';
+import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
 import { createLogger, endOnSignals } from '../process.ts';
 import { startApi } from './start.ts';
 
@@ -16,5 +17,6 @@ export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
     await api.stop();
     await engine.close();
   });
+  releaseMemoryAfterStart();
   logger.info({ url: api.url }, 'ready');
 }

@@ -4,6 +4,7 @@ import type { Config } from '../engine/config.ts';
 import { assert, serialiseError, type SerialisedError } from '../engine/errors.ts';
 import type { QueuedStep, ScheduleName, StepPayload } from '../engine/jobs.ts';
 import { createMetrics } from '../engine/metrics.ts';
+import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
 import { createExecutor } from './executor.ts';
 import { giveWayToRequests } from './give-way.ts';
 
@@ -24,6 +25,7 @@ export type ExecutorReply =
   | { readonly id: number; readonly ok: false; readonly error: SerialisedError };
 
 giveWayToRequests();
+releaseMemoryAfterStart();
 const { config, linksAtOnce } = workerData as ExecutorThreadData;
 const port = parentPort;
 assert(port !== null, 'the executor thread has a parent');

@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { pino } from 'pino';
 import type { Config } from '../engine/config.ts';
 import { assert } from '../engine/errors.ts';
+import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
 import { createMetrics } from '../engine/metrics.ts';
 import { giveWayToRequests } from './give-way.ts';
 import { startWorker } from './worker.ts';
@@ -19,6 +20,7 @@ export type FromWorkerThread =
   { readonly kind: 'metrics'; readonly id: number; readonly metrics: object } | { readonly kind: 'drained' };
 
 giveWayToRequests();
+releaseMemoryAfterStart();
 const { config } = workerData as WorkerThreadData;
 const port = parentPort;
 assert(port !== null, 'the worker thread has a parent');

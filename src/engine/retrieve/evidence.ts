@@ -2,7 +2,7 @@ import type { Store } from '../store/open-store.ts';
 import { matchingText, type OwnText, readOwnTexts } from '../store/search.ts';
 import { resolveName } from '../entities/extract.ts';
 import { informativeness, otherSpelling } from '../text/english-words.ts';
-import { ftsString, identifiersOf, queryTerms } from '../text/index-text.ts';
+import { ftsString, identifiersOf, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';
 import { namePartsOf } from '../text/name-parts.ts';
 import { createStemFinder, NOWHERE, stemOf } from '../text/stem-finder.ts';
 import { isAscii, isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
@@ -179,7 +179,7 @@ export function createEvidenceMeter(
       };
       words(text).forEach(note);
       namePartsOf(text).forEach(note);
-      if (identifiers.length > 0) identifiersOf(text).split(' ').forEach(note);
+      if (mayHoldIdentifier(text, identifiers)) identifiersOf(text).split(' ').forEach(note);
       let [held, named, rarest, heldWorth, heldTelling] = [0, 0, 0, 0, 0];
       for (const place of found) {
         const { weight, isName, rarity } = terms[place]!;

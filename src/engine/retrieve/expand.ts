@@ -21,6 +21,8 @@ export const MAX_HOPS = 2;
 export const DECAY_PER_HOP = 0.5;
 /** Memories that one hop starts from, and links that it follows from each, the strongest first. */
 const ORIGINS_MOST = 20;
+/** From the second hop on, where less arrives. */
+const LATER_ORIGINS_MOST = 8;
 const STEPS_PER_ORIGIN = 10;
 
 /**
@@ -82,5 +84,5 @@ export function spread(spreading: Spreading, steps: readonly Step[], decayPerHop
     arrivals.set(arrival.seq, arrival);
     activations.set(arrival.seq, arrival.activation);
   }
-  spreading.front = arrived.sort((a, b) => b.activation - a.activation || a.seq - b.seq).slice(0, ORIGINS_MOST);
+  spreading.front = arrived.sort((a, b) => b.activation - a.activation || a.seq - b.seq).slice(0, LATER_ORIGINS_MOST);
 }

@@ -10,8 +10,8 @@ export interface Floors {
   readonly confidence: number;
 }
 
-/** What arrives over a link of weight 0.6 from the best hit. */
-const STRONG_ARRIVAL = 0.3;
+/** What arrives over a link of weight 0.8 from the best hit. */
+const STRONG_ARRIVAL = 0.4;
 
 export interface Floored {
   /** In the order given. */

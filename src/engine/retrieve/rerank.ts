@@ -41,7 +41,7 @@ const FACTOR_MOST = 1.25;
 const SHORT_QUERY = 3;
 
 /** Candidates that are looked at, and characters read of each and of all. */
-const RERANKED_MOST = 40;
+const RERANKED_MOST = 24;
 const CHARACTERS_MOST = 4_000;
 const ALL_CHARACTERS_MOST = 24_000;
 const RECENCY_LAMBDA = 0.05;

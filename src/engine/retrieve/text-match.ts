@@ -1,4 +1,4 @@
-import { identifiersOf, queryTerms } from '../text/index-text.ts';
+import { identifiersOf, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';
 import { createStemFinder, NOWHERE, stemOf } from '../text/stem-finder.ts';
 import { STOP_WORDS, words } from '../text/words.ts';
 
@@ -105,6 +105,7 @@ function inOneOf(texts: readonly (readonly string[])[]): (phrase: readonly strin
 }
 
 function identifierShare(identifiers: readonly string[], text: string): number {
+  if (!mayHoldIdentifier(text, identifiers)) return 0;
   const held = new Set(identifiersOf(text).split(' '));
   return countOf(identifiers, (identifier) => held.has(identifier)) / identifiers.length;
 }

@@ -66,6 +66,16 @@ export function identifiersOf(text: string): string {
 }
 
 /**
+ * A cheap look before a text is taken apart: whether the letters and digits of one of these identifiers stand in it at all.
+ * @param identifiers tokens as `identifiersOf` and `queryTerms` write them
+ */
+export function mayHoldIdentifier(text: string, identifiers: readonly string[]): boolean {
+  if (identifiers.length === 0 || !isAscii(text)) return identifiers.length > 0;
+  const squeezed = text.toLowerCase().replace(NO_LETTER_OR_DIGIT, '');
+  return identifiers.some((identifier) => squeezed.includes(identifier.replace(NO_LETTER_OR_DIGIT, '')));
+}
+
+/**
  * The one token that stands for an identifier: lower case, separators left out except between digits, so that `userName`,
  * `user_name` and `user-name` are the same while `1.2.3` and `12.3`
  * differ; `v1.2.3` is `1.2.3`. '' if there is no letter or digit in it.
@@ -267,6 +277,7 @@ const PATH_SEPARATORS = /[/\\:?&=]+/;
 const NAME_SEPARATORS = /[^\p{L}\p{N}+#]+/u;
 const VERSION_PREFIX = /^v(?=\d+ǁ)/;
 const SEPARATOR_BETWEEN_DIGITS = /(?<=\d)[^\p{L}\p{N}+#](?=\d)/gu;
+const NO_LETTER_OR_DIGIT = /[^a-z\d]+/g;
 const NEITHER_LETTER_NOR_DIGIT = /[^\p{L}\p{N}]+/gu;
 // Every opening quote ends the search for the close of the one before it, which keeps this linear.
 const QUOTED = /"[^"]*"|“[^“”]*”|„[^„“”]*[“”]|«[^«»]*»|「[^「」]*」|『[^『』]*』/g;

@@ -2,6 +2,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../errors.ts';
 import { openTenant } from '../open-tenant.ts';
 import { systemClock } from '../ports.ts';
+import { releaseMemoryAfterStart } from '../release-memory.ts';
 import { createTenantPool } from '../store/tenant-pool.ts';
 import { createGroupRunner } from './group-runner.ts';
 import type { WriterMessage, WriterThreadData } from './thread-writer.ts';
@@ -11,6 +12,7 @@ const { config, identity } = workerData as WriterThreadData;
 const port = parentPort;
 assert(port !== null, 'the writer thread has a parent');
 
+releaseMemoryAfterStart();
 const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
   openTenant(path, { role: 'acknowledger', identity, now: systemClock.now() }),
 );

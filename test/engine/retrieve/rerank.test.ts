@@ -260,14 +260,14 @@ describe('its bounds', () => {
     expect(reranked[0]!.row.seq).toBe(seqs[0]);
   });
 
-  test('the first forty are looked at, those behind them keep their scores', async () => {
+  test('the first 24 are looked at, those behind them keep their scores', async () => {
     const store = openFile();
     const memories = Array.from({ length: 45 }, (_, number) => ({ content: `ferry ${number}` }));
     const seqs = (await seedMemories(store, memories, NOW)).map(({ seq }) => seq);
     const reranked = rerank(store, candidatesOf(store, seqs), 'ferry');
     store.close();
     expect(reranked.filter(({ rerank: features }) => features === null).map(({ row }) => row.seq)).toEqual(
-      seqs.slice(40),
+      seqs.slice(24),
     );
   });
 });
