@@ -3,6 +3,7 @@ import type { QueueName } from '../engine/jobs.ts';
 import { createMetrics } from '../engine/metrics.ts';
 import { createLogger, endOnSignals } from '../process.ts';
 import { serveMetrics } from './metrics-server.ts';
+import { giveWayToRequests } from './give-way.ts';
 import { startQueueWorker } from './queue-worker.ts';
 import { startWorker } from './worker.ts';
 
@@ -19,6 +20,7 @@ export async function runWorkerProcess(
   environment: NodeJS.ProcessEnv,
   { queues, concurrency }: WorkerProcessOptions = {},
 ): Promise<void> {
+  giveWayToRequests();
   const config = readConfig(environment);
   const logger = createLogger(config);
   const metrics = createMetrics();
