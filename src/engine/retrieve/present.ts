@@ -89,7 +89,7 @@ export function explainHit(
 }
 
 /** The terms of the query that each memory holds, its context included, in the order of the query. */
-export function matchedTerms(store: Store, { terms }: QueryPlan, seqs: readonly number[]): Map<number, string[]> {
+function matchedTerms(store: Store, { terms }: QueryPlan, seqs: readonly number[]): Map<number, string[]> {
   const matched = new Map<number, string[]>(seqs.map((seq) => [seq, []]));
   for (const { text, match } of terms) {
     for (const seq of matchingText(store, match, seqs)) {

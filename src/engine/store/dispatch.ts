@@ -8,7 +8,7 @@ import type { Store } from './open-store.ts';
  */
 
 /** How long a row that nobody claimed counts as known to a queue. Handing it out twice costs a look, never a second effect. */
-export const DISPATCH_LAPSE_MS = 15_000;
+const DISPATCH_LAPSE_MS = 15_000;
 
 /** Rows for one job of a queue. */
 export interface Handout {

@@ -3,7 +3,7 @@ import { createEmbedder } from '../../../src/engine/adapters/create-embedder.ts'
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
 import { createOpenAiEmbedder } from '../../../src/engine/adapters/openai-embedder.ts';
 import { readConfig } from '../../../src/engine/config.ts';
-import { EngineError } from '../../../src/engine/errors.ts';
+import type { EngineError } from '../../../src/engine/errors.ts';
 import { describeEmbedder } from '../../conformance/embedder.ts';
 import {
   startFakeProvider,
@@ -11,6 +11,7 @@ import {
   type FakeModeOptions,
   type FakeProvider,
 } from '../../support/fake-provider.ts';
+import { refusedCall } from '../../support/refused-call.ts';
 
 const DIMENSIONS = 256;
 const KEY = 'sk-canary-key-0123456789';
@@ -37,19 +38,6 @@ function open(settings: Record<string, string> = {}) {
       ...settings,
     }),
   );
-}
-
-/** The error of a call, after checks that hold for every error: its code is an EngineError's, and it repeats nothing secret. */
-async function failure(embedding: Promise<unknown>): Promise<EngineError> {
-  const error = await embedding.then(
-    () => expect.unreachable('the reply was accepted'),
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(EngineError);
-  const { message, cause } = error as EngineError;
-  expect(message).not.toMatch(/canary/);
-  expect(cause).toBeUndefined();
-  return error as EngineError;
 }
 
 describeEmbedder('openai', () => open());
@@ -128,7 +116,7 @@ describe('a bad reply', () => {
     ['redirect', /HTTP 307/],
   ])('of kind %s is refused whole', async (mode, message) => {
     provider.setMode(mode);
-    const error = await failure(open().embed(TEXTS, { purpose: 'document' }));
+    const error = await refusedCall(open().embed(TEXTS, { purpose: 'document' }));
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string });
     expect(provider.calls).toHaveLength(1);
   });
@@ -142,7 +130,9 @@ describe('a bad reply', () => {
     provider.setMode(mode);
     const arrived = provider.nextCall();
     const timeoutMs = mode === 'huge' ? 60_000 : 150;
-    const error = await failure(open({ OM_EMBED_TIMEOUT_MS: String(timeoutMs) }).embed(TEXTS, { purpose: 'document' }));
+    const error = await refusedCall(
+      open({ OM_EMBED_TIMEOUT_MS: String(timeoutMs) }).embed(TEXTS, { purpose: 'document' }),
+    );
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string });
     await (
       await arrived
@@ -152,7 +142,7 @@ describe('a bad reply', () => {
   test('leaves the embedder usable', async () => {
     const embedder = open();
     provider.setMode('reset', { times: 1 });
-    await failure(embedder.embed(TEXTS, { purpose: 'document' }));
+    await refusedCall(embedder.embed(TEXTS, { purpose: 'document' }));
     expect(await embedder.embed(TEXTS, { purpose: 'document' })).toHaveLength(3);
   });
 });
@@ -185,26 +175,26 @@ describe('an error reply', () => {
     ],
   ])('%s %o', async (mode, options, expected) => {
     provider.setMode(mode, options);
-    const error = await failure(open().embed(TEXTS, { purpose: 'document' }));
+    const error = await refusedCall(open().embed(TEXTS, { purpose: 'document' }));
     expect(error).toMatchObject(expected);
     expect(provider.calls, 'a call is one request').toHaveLength(1);
   });
 
   test('may name a date to wait for', async () => {
     provider.setMode('rate_limited', { headers: { 'retry-after': new Date(Date.now() + 1_800_000).toUTCString() } });
-    const error = await failure(open().embed(TEXTS, { purpose: 'document' }));
+    const error = await refusedCall(open().embed(TEXTS, { purpose: 'document' }));
     expect(error.retryAfterMs).toBeGreaterThan(1_500_000);
     expect(error.retryAfterMs).toBeLessThanOrEqual(1_800_000);
   });
 
   test.each([400, 401, 429, 500])('of status %i that quotes texts and key is not passed on', async (status) => {
     provider.setMode('echo', { status });
-    await failure(open().embed(TEXTS, { purpose: 'document' }));
+    await refusedCall(open().embed(TEXTS, { purpose: 'document' }));
   });
 
   test('names the cause when nobody listens', async () => {
     await provider.close();
-    const error = await failure(open().embed(TEXTS, { purpose: 'document' }));
+    const error = await refusedCall(open().embed(TEXTS, { purpose: 'document' }));
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(/ECONNREFUSED/) as string });
     provider = await startFakeProvider({ dimensions: DIMENSIONS });
   });
@@ -215,7 +205,7 @@ describe('an abort', () => {
     provider.setMode('hang');
     const controller = new AbortController();
     const arrived = provider.nextCall();
-    const embedding = failure(open().embed(TEXTS, { purpose: 'query', signal: controller.signal }));
+    const embedding = refusedCall(open().embed(TEXTS, { purpose: 'query', signal: controller.signal }));
     const call = await arrived;
     controller.abort();
     expect(await embedding).toMatchObject({
@@ -226,7 +216,7 @@ describe('an abort', () => {
   });
 
   test('before the call sends nothing', async () => {
-    const error = await failure(open().embed(TEXTS, { purpose: 'query', signal: AbortSignal.abort() }));
+    const error = await refusedCall(open().embed(TEXTS, { purpose: 'query', signal: AbortSignal.abort() }));
     expect(error.code).toBe('unavailable');
     expect(provider.calls).toHaveLength(0);
   });

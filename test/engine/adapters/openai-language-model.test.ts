@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
 import { createLanguageModel } from '../../../src/engine/adapters/create-language-model.ts';
 import { readConfig } from '../../../src/engine/config.ts';
-import { EngineError } from '../../../src/engine/errors.ts';
+import type { EngineError } from '../../../src/engine/errors.ts';
 import type { LanguageModel } from '../../../src/engine/ports.ts';
 import {
   startFakeProvider,
@@ -9,6 +9,7 @@ import {
   type FakeModeOptions,
   type FakeProvider,
 } from '../../support/fake-provider.ts';
+import { refusedCall } from '../../support/refused-call.ts';
 
 const KEY = 'sk-canary-key-0123456789';
 const REQUEST = { instructions: 'canary instructions', input: 'canary input', maxTokens: 50 };
@@ -29,19 +30,6 @@ function open(settings: Record<string, string> = {}): LanguageModel {
   );
   expect(model).not.toBeNull();
   return model!;
-}
-
-/** The error of a call, after checks that hold for every error: its code is an EngineError's, and it repeats nothing secret. */
-async function failure(completion: Promise<unknown>): Promise<EngineError> {
-  const error = await completion.then(
-    () => expect.unreachable('the reply was accepted'),
-    (reason: unknown) => reason,
-  );
-  expect(error).toBeInstanceOf(EngineError);
-  const { message, cause } = error as EngineError;
-  expect(message).not.toMatch(/canary/);
-  expect(cause).toBeUndefined();
-  return error as EngineError;
 }
 
 test('without OM_LLM_MODEL there is no language model', () => {
@@ -120,7 +108,7 @@ describe('a bad reply', () => {
     ['redirect', /HTTP 307/],
   ])('of kind %s is no completion', async (mode, message) => {
     provider.chat.setMode(mode);
-    const error = await failure(open().complete(REQUEST));
+    const error = await refusedCall(open().complete(REQUEST));
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string });
     expect(provider.chat.calls).toHaveLength(1);
   });
@@ -133,7 +121,7 @@ describe('a bad reply', () => {
     provider.chat.setMode(mode);
     const arrived = provider.chat.nextCall();
     const OM_LLM_TIMEOUT_MS = mode === 'huge' ? '60000' : '150';
-    const error = await failure(open({ OM_LLM_TIMEOUT_MS }).complete(REQUEST));
+    const error = await refusedCall(open({ OM_LLM_TIMEOUT_MS }).complete(REQUEST));
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string });
     await (
       await arrived
@@ -150,13 +138,13 @@ describe('an error reply', () => {
     ['status', { status: 400 }, { code: 'unavailable', message: expect.stringMatching(/OM_LLM_MODEL/) as string }],
   ])('%s %o', async (mode, options, expected) => {
     provider.chat.setMode(mode, options);
-    expect(await failure(open().complete(REQUEST))).toMatchObject(expected);
+    expect(await refusedCall(open().complete(REQUEST))).toMatchObject(expected);
     expect(provider.chat.calls, 'a call is one request').toHaveLength(1);
   });
 
   test.each([400, 401, 429, 500])('of status %i that quotes prompt and key is not passed on', async (status) => {
     provider.chat.setMode('echo', { status });
-    await failure(open().complete(REQUEST));
+    await refusedCall(open().complete(REQUEST));
   });
 });
 
@@ -164,7 +152,7 @@ test('an abort ends the call and its connection', async () => {
   provider.chat.setMode('hang');
   const controller = new AbortController();
   const arrived = provider.chat.nextCall();
-  const completion = failure(open().complete(REQUEST, controller.signal));
+  const completion = refusedCall(open().complete(REQUEST, controller.signal));
   const call = await arrived;
   controller.abort();
   expect(await completion).toMatchObject({
