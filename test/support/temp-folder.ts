@@ -6,7 +6,8 @@ import { afterAll } from 'vitest';
 const folders: string[] = [];
 
 afterAll(() => {
-  for (const folder of folders.splice(0)) fs.rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
+  for (const folder of folders.splice(0))
+    fs.rmSync(folder, { recursive: true, force: true, maxRetries: 10, retryDelay: 100 });
 });
 
 /** A fresh, empty folder that is removed after the test file. */
