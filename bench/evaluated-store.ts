@@ -91,6 +91,8 @@ export async function openEvaluatedStore(
     embedder: parts.embedder,
     gatherer: parts.gatherer,
     languageModel: parts.languageModel,
+    documentParser: null,
+    pageFetcher: null,
     newId: uuidv7,
     owner: `evaluation ${randomUUID()}`,
   };

@@ -4,20 +4,24 @@ import { openEngine } from './engine/open-engine.ts';
 import { createMetrics, type Metrics } from './engine/metrics.ts';
 import { silentLogger, type Logger } from './engine/ports.ts';
 import { releaseMemoryAfterStart } from './engine/release-memory.ts';
-import { acquireInstanceLock } from './engine/store/instance-lock.ts';
+import { VERSION } from './engine/version.ts';
+import { acquireInstanceLock, shareInstanceLock } from './engine/store/instance-lock.ts';
+import { serveMetrics } from './metrics-server.ts';
 import { createLogger, endOnSignals } from './process.ts';
-import type { BackgroundWork } from './workers/background-work.ts';
+import { createMetricsJoiner, type BackgroundWork } from './workers/background-work.ts';
 import { startEmbeddedWorker } from './workers/embedded.ts';
 
 export interface RunningService {
   readonly url: string;
+  /** Where metrics are served on a port of their own, if they are. */
+  readonly metricsUrl: string | undefined;
   /** Readiness turns 503, requests in flight are answered, steps are finished or handed back, the log is moved into the database. */
   stop(): Promise<void>;
   /** Settles if the worker thread dies. */
   readonly died: Promise<Error>;
 }
 
-/** The API and the workers in one process; nothing else is needed. One such process may serve a data folder. */
+/** The API and the workers in one process. Without Redis nothing else is needed, and nobody else may use the data folder. */
 export async function startService(config: Config, logger: Logger = silentLogger): Promise<RunningService> {
   const started: { stop(): void | Promise<void> }[] = [];
   const stop = async () => {
@@ -25,19 +29,20 @@ export async function startService(config: Config, logger: Logger = silentLogger
   };
   try {
     const metrics = createMetrics();
-    metrics.watchProcess();
-    if (config.REDIS_URL === undefined) {
-      // What is leased when it starts belonged to the dead, since nobody else may work here.
-      const lock = acquireInstanceLock(config.paths.lock);
-      started.push({ stop: () => lock.release() });
-    }
+    metrics.watchProcess(VERSION);
+    // Without Redis, what is leased when it starts belonged to the dead, since nobody else may work here.
+    const lock = (config.REDIS_URL === undefined ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
+    started.push({ stop: () => lock.release() });
     const worker = await startWork(config, logger, metrics);
     started.push({ stop: () => worker.drain() });
     const engine = await openEngine({ config, logger, metrics, dispatcher: worker.dispatcher, writer: 'thread' });
     started.push({ stop: () => engine.close() });
-    const api = await startApi({ engine, metricsText: () => worker.metricsText(metrics.registry) });
+    const readMetrics = createMetricsJoiner(metrics.registry, () => worker.metricsJson());
+    const metricsServer = await serveMetrics({ config, portSetting: 'OM_METRICS_PORT', read: readMetrics });
+    if (metricsServer !== undefined) started.push(metricsServer);
+    const api = await startApi({ engine, metricsText: async () => (await readMetrics()).text });
     started.push(api);
-    return { url: api.url, died: worker.died, stop };
+    return { url: api.url, metricsUrl: metricsServer?.url, died: worker.died, stop };
   } catch (error) {
     await stop();
     throw error;
@@ -46,7 +51,9 @@ export async function startService(config: Config, logger: Logger = silentLogger
 
 /** The background work of this process: on the ledgers themselves, or on what the queues in Redis carry. */
 async function startWork(config: Config, logger: Logger, metrics: Metrics): Promise<BackgroundWork> {
-  if (config.REDIS_URL === undefined) return startEmbeddedWorker(config, logger);
+  if (config.REDIS_URL === undefined) {
+    return startEmbeddedWorker({ config, logger, alone: true, onHung: () => metrics.hungThreads.inc() });
+  }
   // Loaded where it is used: a process without Redis would hold it for nothing.
   const { startQueuedWork } = await import('./workers/queued.ts');
   return startQueuedWork({ config, logger, metrics });
@@ -63,5 +70,13 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
     end('worker died', 1);
   });
   releaseMemoryAfterStart();
-  logger.info({ url: service.url, embeddings: config.OM_EMBEDDINGS, open: config.OM_API_KEY === undefined }, 'ready');
+  logger.info(
+    {
+      url: service.url,
+      metrics: service.metricsUrl,
+      embeddings: config.OM_EMBEDDINGS,
+      open: config.OM_API_KEY === undefined,
+    },
+    'ready',
+  );
 }

@@ -8,6 +8,9 @@ import {
   batchSchema,
   contradictSchema,
   deleteSchema,
+  documentBatchSchema,
+  ingestSchema,
+  ingestUrlSchema,
   LIMITS,
   linkSchema,
   newMemorySchema,
@@ -66,6 +69,9 @@ describe('docs/api.md', () => {
     ['DELETE /memory/link', unlinkSchema],
     ['POST /memory/supersede', supersedeSchema],
     ['POST /memory/contradict', contradictSchema],
+    ['POST /memory/ingest', ingestSchema],
+    ['POST /memory/ingest/url', ingestUrlSchema],
+    ['POST /documents/batch', documentBatchSchema],
     ['POST /memory/query', querySchema],
     ['PUT /settings/retrieval', retrievalSchema],
   ])('%s: lists exactly the fields that are read', (name, schema) => {
@@ -80,12 +86,37 @@ describe('docs/api.md', () => {
   });
 });
 
-test('docs/operations.md lists every metric and none that is not there', () => {
-  const named = [...read('docs/operations.md').matchAll(/`(cairn_\w+)`/g)].map(([, name]) => name);
-  const real = createMetrics()
-    .registry.getMetricsAsArray()
-    .map(({ name }) => name);
-  expect(named.sort()).toEqual(real.sort());
+test('docs/metrics.md lists every metric with its type, its labels and what the code says that it means', () => {
+  const metrics = createMetrics();
+  metrics.watchProcess('0.0.0');
+  const real = metrics.registry.getMetricsAsArray() as unknown as readonly RegisteredMetric[];
+  const listed = read('docs/metrics.md')
+    .replaceAll(/\n {2}(?=\S)/g, ' ')
+    .split('\n');
+  const entries = listed.filter((line) => /^- `[a-z0-9_]+` \(/.test(line));
+  expect(entries.sort()).toEqual(real.map(entryOf).sort());
+});
+
+interface RegisteredMetric {
+  readonly name: string;
+  readonly type: string;
+  readonly labelNames: readonly string[];
+  readonly help: string;
+}
+
+function entryOf({ name, type, labelNames, help }: RegisteredMetric): string {
+  const labels = labelNames.map((label) => `\`${label}\``).join(', ');
+  return `- \`${name}\` (${[type, labels].filter(Boolean).join('; ')}): ${help}`;
+}
+
+test.each(DOCUMENTS)('%s names only metrics that exist', (document) => {
+  const real = new Set(
+    createMetrics()
+      .registry.getMetricsAsArray()
+      .map(({ name }) => name),
+  );
+  const named = [...read(document).matchAll(/`(cairn_\w+)[`{]/g)].map(([, name]) => name!);
+  expect(named.filter((name) => !real.has(name.replace(/_(?:bucket|sum|count)$/, '')))).toEqual([]);
 });
 
 describe.each(DOCUMENTS)('%s', (document) => {
@@ -104,6 +135,12 @@ describe.each(DOCUMENTS)('%s', (document) => {
     });
     expect(broken.map(([link]) => link)).toEqual([]);
   });
+});
+
+test('docker-compose.yml sets every setting or passes it on', () => {
+  const services = read('docker-compose.yml');
+  const missing = Object.keys(settingsSchema.shape).filter((name) => !new RegExp(`^ +${name}:`, 'm').test(services));
+  expect(missing).toEqual([]);
 });
 
 test('a heading becomes the anchor that GitHub gives it', () => {

@@ -2,6 +2,9 @@ import { readConfig } from '../engine/config.ts';
 import { createMetrics } from '../engine/metrics.ts';
 import { openEngine } from '../engine/open-engine.ts';
 import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
+import { shareInstanceLock } from '../engine/store/instance-lock.ts';
+import { VERSION } from '../engine/version.ts';
+import { serveMetrics } from '../metrics-server.ts';
 import { createLogger, endOnSignals } from '../process.ts';
 import { startApi } from './start.ts';
 
@@ -9,14 +12,23 @@ import { startApi } from './start.ts';
 export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
   const logger = createLogger(config);
+  const lock = shareInstanceLock(config.paths.lock);
   const metrics = createMetrics();
-  metrics.watchProcess();
+  metrics.watchProcess(VERSION);
   const engine = await openEngine({ config, logger, metrics, writer: 'thread' });
-  const api = await startApi({ engine, metricsText: () => metrics.registry.metrics() });
+  const metricsText = () => metrics.registry.metrics();
+  const metricsServer = await serveMetrics({
+    config,
+    portSetting: 'OM_METRICS_PORT',
+    read: async () => ({ text: await metricsText(), isComplete: true }),
+  });
+  const api = await startApi({ engine, metricsText });
   endOnSignals(config, logger, async () => {
     await api.stop();
+    await metricsServer?.stop();
     await engine.close();
+    lock.release();
   });
   releaseMemoryAfterStart();
-  logger.info({ url: api.url }, 'ready');
+  logger.info({ url: api.url, metrics: metricsServer?.url }, 'ready');
 }

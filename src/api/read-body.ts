@@ -19,15 +19,19 @@ export interface JsonBody {
  *         `invalid` for no body, malformed UTF-8 or JSON, and for one that is slow or breaks off
  */
 export async function readJson(request: IncomingMessage): Promise<JsonBody> {
-  const mediaType = mediaTypeOf(request);
-  if (mediaType !== 'application/json') {
-    throw new EngineError(
-      'unsupported',
-      `expected a body of type application/json, found ${mediaType ?? 'no content-type'}`,
-    );
-  }
+  requireJson(request);
   const bytes = await readBytes(request, JSON_BYTES, BODY_TIMEOUT_MS);
   return { value: parseJson(bytes), bytes };
+}
+
+/** @throws EngineError `unsupported` for a body of another type */
+export function requireJson(request: IncomingMessage): void {
+  const mediaType = mediaTypeOf(request);
+  if (mediaType === 'application/json') return;
+  throw new EngineError(
+    'unsupported',
+    `expected a body of type application/json, found ${mediaType ?? 'no content-type'}`,
+  );
 }
 
 /** True if the request announces a body, be it an empty one. */

@@ -2,9 +2,11 @@ import { z } from 'zod';
 import { EngineError } from '../engine/errors.ts';
 import type { Json, Metadata } from '../engine/types.ts';
 import {
+  DOCUMENT_STATES,
   EDGE_TYPES,
   EXPANSIONS,
   FORMATS,
+  JOB_KINDS,
   JOB_STATES,
   MEMORY_STATUSES,
   METADATA_BYTES_MOST,
@@ -39,7 +41,10 @@ export const LIMITS = {
   page: 1_000,
   offset: 100_000_000,
   timeline: 100,
+  usageDays: 3_660,
   waitMs: 60_000,
+  fileNameCharacters: 255,
+  urlCharacters: 2_048,
   tokenCharacters: 1_024,
 } as const;
 
@@ -113,7 +118,7 @@ const content = z.string(expected('a string')).superRefine((value, context) => {
   if (value.length * 3 <= LIMITS.contentBytes) return;
   const bytes = Buffer.byteLength(value);
   if (bytes <= LIMITS.contentBytes) return;
-  const message = `${bytes} bytes of UTF-8, at most ${LIMITS.contentBytes} are kept as one memory: split it (documents will go to POST /memory/ingest)`;
+  const message = `${bytes} bytes of UTF-8, at most ${LIMITS.contentBytes} are kept as one memory: split it, or hand it in as a document to POST /memory/ingest`;
   context.addIssue({ code: 'custom', message, params: { code: 'too_large' } });
 });
 
@@ -267,6 +272,7 @@ const filtersSchema = z.strictObject(
     sessions: ids.optional(),
     statuses: oneOf(MEMORY_STATUSES).optional(),
     external_ids: ids.optional(),
+    documents: ids.optional(),
     event_time: range.optional(),
     created_at: range.optional(),
     metadata: metadataFilter.optional(),
@@ -400,6 +406,121 @@ export const contradictSchema = z.strictObject(
   expected('a JSON object'),
 );
 
+// ── Documents ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** What is said about a document, whichever way its file arrives. null and '' stand for "none". */
+const documentFields = {
+  user_id: id.nullish(),
+  session_id: id.nullish(),
+  external_id: givenId.nullish(),
+  title: text(LIMITS.titleCharacters).nullish(),
+  type: label(LIMITS.labelCharacters).nullish(),
+  tags: labels(LIMITS.tags, LIMITS.labelCharacters).nullish(),
+  metadata: metadata.nullish(),
+  event_time: time.nullish(),
+  expires_at: time.nullish(),
+};
+export type DocumentFields = z.output<z.ZodObject<typeof documentFields>>;
+
+const fileWords = {
+  /** A media type, or OpenMemory's short names: pdf, docx, html, md, txt. */
+  content_type: text(LIMITS.labelCharacters).nullish(),
+  /** Cleaned and bounded where it is used: a long path may end in a short name. */
+  file_name: text(LIMITS.fileNameCharacters * 16).nullish(),
+};
+/** How OpenMemory cuts a document, which is decided here by the server's settings: read and left alone. */
+const config = z.custom<Metadata>(isObject, expected('an object')).nullish();
+const body = z.string(expected('a string')).refine((value) => value.isWellFormed(), LONE_SURROGATE);
+
+export const ingestSchema = z
+  .strictObject(
+    {
+      ...fileWords,
+      data: body.nullish(),
+      text: body.nullish(),
+      encoding: choice(['base64', 'utf8']).nullish(),
+      ...documentFields,
+      config,
+    },
+    expected('a JSON object'),
+  )
+  .refine(({ data, text }) => (data == null) !== (text == null), 'expected either data or text')
+  .refine(
+    ({ data, content_type, file_name, encoding }) => data == null || Boolean(content_type || file_name || encoding),
+    'data: say what it is, by content_type, file_name or encoding',
+  )
+  .refine(({ text, encoding }) => text == null || encoding !== 'base64', {
+    path: ['encoding'],
+    message: 'goes with data; text is taken as it stands',
+  });
+export type IngestBody = z.output<typeof ingestSchema>;
+
+const pageUrl = text(LIMITS.urlCharacters).transform((value, context) => {
+  const url = URL.canParse(value) ? new URL(value) : undefined;
+  const problem =
+    url === undefined || !/^https?:$/.test(url.protocol)
+      ? 'expected an address that begins with http:// or https://'
+      : url.username !== '' || url.password !== ''
+        ? 'must not hold a user name or password, which would be stored with it'
+        : undefined;
+  if (url === undefined || problem !== undefined) {
+    context.addIssue({ code: 'custom', message: problem ?? '' });
+    return z.NEVER;
+  }
+  // What stands behind # is never sent, so pages that differ in it alone are one page.
+  url.hash = '';
+  return url.href;
+});
+export const ingestUrlSchema = z.strictObject({ url: pageUrl, ...documentFields, config }, expected('a JSON object'));
+export type IngestUrlBody = z.output<typeof ingestUrlSchema>;
+
+export const documentBatchSchema = z.strictObject(
+  {
+    items: z
+      .array(z.unknown(), expected('a list of documents'))
+      .min(1, 'must not be empty')
+      .max(LIMITS.batchItems, `at most ${LIMITS.batchItems} items`),
+  },
+  expected('a JSON object {"items": [...]}'),
+);
+
+const jsonText = (value: unknown, context: z.RefinementCtx): unknown => {
+  try {
+    return JSON.parse(value as string) as unknown;
+  } catch {
+    context.addIssue({ code: 'custom', message: 'malformed JSON' });
+    return z.NEVER;
+  }
+};
+/** Forms hold strings: an empty one is a field that was left empty, digits are a time in Unix ms. */
+const formTime = z
+  .string()
+  .transform((value) => (value === '' ? null : /^-?\d{1,15}$/.test(value) ? Number(value) : value))
+  .pipe(time.nullable());
+const isJsonList = (value: unknown) => typeof value === 'string' && value.startsWith('[');
+
+/** The fields of a form that comes with a file; a field given several times is a list of its values. */
+export const formSchema = z.strictObject({
+  ...fileWords,
+  ...documentFields,
+  external_id: id.transform((value) => (value === '' ? null : value)).optional(),
+  tags: z
+    .preprocess(
+      (value, context) => (isJsonList(value) ? jsonText(value, context) : value === '' ? [] : [value].flat()),
+      labels(LIMITS.tags, LIMITS.labelCharacters),
+    )
+    .optional(),
+  metadata: z.preprocess((value, context) => (value === '' ? {} : jsonText(value, context)), metadata).optional(),
+  event_time: formTime.optional(),
+  expires_at: formTime.optional(),
+});
+export type FormBody = z.output<typeof formSchema>;
+
+const commaSeparated = z
+  .string(expected('one value'))
+  .transform((value) => value.split(','))
+  .pipe(z.array(givenId).max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`));
+
 // ── Query strings ────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const digits = (min: number, max: number, hint = '') =>
@@ -418,8 +539,25 @@ export const listSchema = z.strictObject({ ...page, sector: sector.optional(), u
 export const jobsSchema = z.strictObject({
   ...page,
   state: z.enum(JOB_STATES, expected(`one of ${JOB_STATES.join(', ')}`)).optional(),
-  kind: z.literal('memory', { error: 'expected memory' }).optional(),
+  kind: z.enum(JOB_KINDS, expected(`one of ${JOB_KINDS.join(', ')}`)).optional(),
 });
+export const providerCallsSchema = z.strictObject({ ...page, state: choice(['failed', 'completed']).optional() });
+export const providerUsageSchema = z.strictObject({ days: digits(1, LIMITS.usageDays).default(30) });
+export const documentsSchema = z.strictObject({
+  ...page,
+  user_id: id.optional(),
+  session_id: id.optional(),
+  state: choice(DOCUMENT_STATES).optional(),
+  external_id: givenId.optional(),
+  ids: commaSeparated.optional(),
+  sha256: z
+    .string(expected('one value'))
+    .regex(/^[\da-f]{64}$/i, 'expected 64 hexadecimal digits')
+    .transform((value) => value.toLowerCase())
+    .optional(),
+});
+export const documentPageSchema = z.strictObject({ ...page, user_id: id.optional() });
+export const replaceQuerySchema = z.strictObject({ wait: digits(0, LIMITS.waitMs).optional(), user_id: id.optional() });
 export const timelineSchema = z.strictObject({
   before: digits(0, LIMITS.timeline).default(5),
   after: digits(0, LIMITS.timeline).default(5),

@@ -60,7 +60,7 @@ export async function listen(app: Express, engine: Engine, signal: AbortSignal):
     server.listen({ host: host.replace(/^\[(.*)\]$/, '$1'), port });
     await once(server, 'listening');
   } catch (error) {
-    throw new EngineError('unavailable', `cannot listen on ${host}:${port}`, { cause: error });
+    throw new EngineError('unavailable', `cannot listen on ${host}:${port} (OM_HOST, OM_PORT)`, { cause: error });
   }
   const address = server.address() as AddressInfo;
   const closed = once(server, 'close').then(() => undefined);

@@ -1,7 +1,10 @@
-import type { AddReply } from '../engine/engine.ts';
+import type { AddReply, DocumentReply } from '../engine/engine.ts';
 import type {
   AddOutcome,
   DeleteReceipt,
+  Document,
+  DocumentChunk,
+  EmbedLogEntry,
   Episode,
   Hit,
   Job,
@@ -10,13 +13,17 @@ import type {
   MemoryExplanation,
   MemoryPatch,
   MemoryQuery,
+  NewDocument,
   NewMemory,
+  Provenance,
+  ProviderUsage,
   QueryResult,
+  ReembedStatus,
   RetrievalOptions,
   Revision,
   Timeline,
 } from '../engine/types.ts';
-import type { NewMemoryBody, PatchBody, QueryBody, RetrievalBody } from './schemas.ts';
+import type { DocumentFields, NewMemoryBody, PatchBody, QueryBody, RetrievalBody } from './schemas.ts';
 
 /** Both directions between the engine's names and the wire's: snake_case, times in Unix ms. */
 
@@ -122,6 +129,7 @@ export function toQuery(body: QueryBody): MemoryQuery {
       tags: filters.tags,
       statuses: filters.statuses,
       externalIds: filters.external_ids,
+      documentIds: filters.documents,
       eventFrom: filters.event_time?.from,
       eventTo: filters.event_time?.to,
       createdFrom: largest([filters.created_at?.from, filters.startTime, body.startTime]),
@@ -212,7 +220,7 @@ export function queryReply({ query, format }: MemoryQuery, result: QueryResult, 
 
 /** A hit and what stands around it leave out `gist` and `entities`, which cost more to read off a text than the search that found it. */
 export function matchItem(hit: Hit) {
-  const { supersedes, neighbours, sources, explain } = hit;
+  const { supersedes, neighbours, sources, document, explain } = hit;
   return {
     ...storedFields(hit.memory),
     score: hit.score,
@@ -225,6 +233,7 @@ export function matchItem(hit: Hit) {
           neighbours: { before: neighbours.before.map(storedFields), after: neighbours.after.map(storedFields) },
         }),
     ...(sources === undefined ? {} : { sources: sources.map(storedFields) }),
+    ...(document === undefined ? {} : { document: provenanceItem(document) }),
     ...(explain === undefined ? {} : { explain }),
   };
 }
@@ -283,11 +292,45 @@ export function finishedItem(memory: Memory) {
   return { id, primary_sector: primarySector, sectors, chunks: 1, state };
 }
 
+export function providerCallItem(call: EmbedLogEntry) {
+  return {
+    at: call.at,
+    provider: call.provider,
+    model: call.model,
+    server: call.server,
+    purpose: call.purpose,
+    texts: call.texts,
+    tokens: call.tokens,
+    output_tokens: call.outputTokens,
+    ms: Math.round(call.ms * 10) / 10,
+    cost_usd: call.costUsd,
+    error: call.error,
+  };
+}
+
+export function providerUsageItem(usage: ProviderUsage) {
+  return {
+    day: usage.day,
+    provider: usage.provider,
+    model: usage.model,
+    purpose: usage.purpose,
+    calls: usage.calls,
+    failed: usage.failed,
+    texts: usage.texts,
+    tokens: usage.tokens,
+    output_tokens: usage.outputTokens,
+    cost_usd: usage.costUsd,
+    cached_texts: usage.cachedTexts,
+    saved_tokens: usage.savedTokens,
+  };
+}
+
 export function jobItem(job: Job) {
   return {
     id: job.id,
     kind: job.kind,
     memory_id: job.memoryId,
+    document_id: job.documentId,
     step: job.step,
     state: job.state,
     priority: job.priority,
@@ -337,5 +380,137 @@ export function receiptItem(receipt: DeleteReceipt) {
     jobs: receipt.jobs,
     cached_embeddings: receipt.cachedEmbeddings,
     stored_replies: receipt.storedReplies,
+  };
+}
+
+// ── Documents ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function toNewDocument(fields: DocumentFields, source: NewDocument['source']): NewDocument {
+  return {
+    source,
+    userId: fields.user_id ?? '',
+    sessionId: fields.session_id ?? '',
+    externalId: fields.external_id ?? null,
+    title: fields.title ?? '',
+    type: fields.type ?? null,
+    tags: fields.tags ?? [],
+    metadata: fields.metadata ?? {},
+    eventTime: fields.event_time ?? null,
+    expiresAt: fields.expires_at ?? null,
+  };
+}
+
+export function documentItem(document: Document) {
+  const { progress, receipt } = document;
+  return {
+    id: document.id,
+    user_id: document.userId,
+    session_id: document.sessionId,
+    external_id: document.externalId,
+    state: document.state,
+    error: document.error,
+    source: document.source,
+    url: document.url,
+    file_name: document.fileName,
+    format: document.format,
+    bytes: document.bytes,
+    sha256: document.sha256,
+    title: document.title,
+    authors: document.authors,
+    language: document.language,
+    published_at: document.publishedAt,
+    modified_at: document.modifiedAt,
+    type: document.type,
+    tags: document.tags,
+    metadata: document.metadata,
+    event_time: document.eventTime,
+    expires_at: document.expiresAt,
+    root_memory_id: document.rootMemoryId,
+    chunks: document.chunks,
+    pages: document.pages,
+    characters: document.characters,
+    tokens: document.tokens,
+    progress: {
+      pages_done: progress.pagesDone,
+      chunks: progress.chunks,
+      embedded: progress.embedded,
+      linked: progress.linked,
+      failed: progress.failed,
+      stages: progress.stages,
+    },
+    receipt: receipt && { stored: receipt.stored, kept: receipt.kept, removed: receipt.removed },
+    warnings: document.warnings,
+    job_id: document.jobId,
+    created_at: document.createdAt,
+    updated_at: document.updatedAt,
+    shown_at: document.shownAt,
+    ready_at: document.readyAt,
+  };
+}
+
+/** What a batch says of a document, and the whole answer where nobody waits for it. */
+export function documentOutcomeItem({ document, outcome, jobId }: DocumentReply) {
+  return { document_id: document.id, job_id: jobId, state: document.state, outcome };
+}
+
+/** The document with what OpenMemory's clients look for beside it: the root, the count of its chunks, their tokens. */
+export function ingestedItem(document: Document, { outcome, jobId, token }: DocumentReply) {
+  return {
+    ...documentItem(document),
+    document_id: document.id,
+    job_id: jobId,
+    outcome,
+    token,
+    child_count: document.chunks,
+    total_tokens: document.tokens,
+    strategy: document.chunks > 1 ? 'root-child' : 'single',
+    extraction: {
+      content_type: document.format,
+      char_count: document.characters,
+      estimated_tokens: document.tokens,
+      extraction_method: document.format,
+    },
+  };
+}
+
+/** Where a hit stands in its document. */
+export function provenanceItem(provenance: Provenance) {
+  return {
+    document_id: provenance.documentId,
+    title: provenance.title,
+    file_name: provenance.fileName,
+    url: provenance.url,
+    format: provenance.format,
+    sha256: provenance.sha256,
+    ...placeItem(provenance),
+    chunks: provenance.chunks,
+    ingested_at: provenance.ingestedAt,
+  };
+}
+
+export function chunkItem({ memoryId, provenance, tokens }: DocumentChunk) {
+  return { memory_id: memoryId, ...placeItem(provenance), tokens };
+}
+
+function placeItem({ chunk, startOffset, endOffset, pageFrom, pageTo, headingPath }: Provenance) {
+  return {
+    chunk,
+    start_offset: startOffset,
+    end_offset: endOffset,
+    page_from: pageFrom,
+    page_to: pageTo,
+    heading_path: headingPath,
+  };
+}
+
+/** How far a change of the embedding model is. */
+export function reembedItem(status: ReembedStatus) {
+  const { state, phase, live, configured, done, total, failed, ratePerSecond, remainingMs, estimate, error } = status;
+  return {
+    ...{ state, phase, live, configured, done, total, failed },
+    rate_per_second: ratePerSecond,
+    remaining_ms: remainingMs,
+    estimate,
+    error,
   };
 }

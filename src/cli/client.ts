@@ -19,12 +19,30 @@ export interface Client {
   get<Reply>(path: string): Promise<Reply>;
   post<Reply>(path: string, body?: object): Promise<Reply>;
   delete<Reply>(path: string): Promise<Reply>;
+  /** Sends a form; a file in it is read from the disk as it is sent. */
+  postForm<Reply>(path: string, form: FormData): Promise<Reply>;
   /** Sends a body of NDJSON and hands over each line of the reply as it arrives, while the rest is still being sent. */
   exchangeLines(path: string, body: AsyncIterable<Uint8Array | string>): AsyncGenerator<unknown>;
 }
 
 /** The server was not reached, or the connection ended too soon: what became of the request is not known. */
 export class ConnectionError extends CliError {}
+
+/** The server answered that it will not. */
+export class RefusalError extends CliError {
+  readonly status: number;
+  /** As in the server's reply; '' where it is none of ours. */
+  readonly code: string;
+  /** When it may be worth asking again; undefined where the server does not say. */
+  readonly retryAfterMs: number | undefined;
+
+  constructor(message: string, { status, code, retryAfterMs }: Pick<RefusalError, 'status' | 'code' | 'retryAfterMs'>) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.retryAfterMs = retryAfterMs;
+  }
+}
 
 /** A server that is asked to wait does so for at most 60 s. */
 const TIMEOUT_MS = 90_000;
@@ -45,21 +63,21 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
     );
   }
 
-  async function ask(method: string, path: string, body?: object): Promise<{ status: number; reply: string }> {
+  async function ask(method: string, path: string, body?: object): Promise<Answer> {
     const request = open(method, path, body === undefined ? {} : { 'content-type': 'application/json' });
     try {
       request.end(body === undefined ? undefined : JSON.stringify(body));
       const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-      return { status: response.statusCode!, reply: await text(response) };
+      return await readAnswer(response);
     } catch (error) {
       throw unreachable(place, error);
     }
   }
 
-  async function expectReply<Reply>(asked: Promise<{ status: number; reply: string }>): Promise<Reply> {
-    const { status, reply } = await asked;
-    if (status >= 300) throw refused(place, status, reply);
-    return parseReply(place, reply) as Reply;
+  async function expectReply<Reply>(asked: Promise<Answer>): Promise<Reply> {
+    const answer = await asked;
+    if (answer.status >= 300) throw refused(place, answer);
+    return parseReply(place, answer.reply) as Reply;
   }
 
   return {
@@ -67,28 +85,64 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
     post: (path, body) => expectReply(ask('POST', path, body)),
     delete: (path) => expectReply(ask('DELETE', path)),
 
+    async postForm<Reply>(path: string, form: FormData): Promise<Reply> {
+      const { headers, body } = new Response(form);
+      const request = open('POST', path, { 'content-type': headers.get('content-type')! });
+      const responded = once(request, 'response') as Promise<[http.IncomingMessage]>;
+      const explain = startSending(place, request, Readable.fromWeb(body!));
+      try {
+        const [response] = await responded;
+        return await expectReply<Reply>(readAnswer(response));
+      } catch (error) {
+        throw explain(error);
+      } finally {
+        // A refusal may come before all is sent; otherwise the connection serves the next request.
+        if (!request.writableFinished) request.destroy();
+      }
+    },
+
     async *exchangeLines(path, body) {
       const request = open('POST', path, { 'content-type': 'application/x-ndjson', accept: 'application/x-ndjson' });
       const responded = once(request, 'response') as Promise<[http.IncomingMessage]>;
-      let unreadable: unknown;
-      // If sending fails, how the reply ends says more: a refusal, or that the connection broke.
-      pipeline(
-        remembering(body, (error) => (unreadable = error)),
-        request,
-      ).catch(() => {});
+      const explain = startSending(place, request, body);
       try {
         const [response] = await responded;
-        if (response.statusCode! >= 300) throw refused(place, response.statusCode!, await text(response));
+        if (response.statusCode! >= 300) throw refused(place, await readAnswer(response));
         for await (const lines of linesOf(response, { maxBytes: LINE_BYTES })) {
           for (const line of lines) yield parseReply(place, line.bytes?.toString() ?? '');
         }
       } catch (error) {
-        throw unreadable instanceof Error ? unreadable : unreachable(place, error);
+        throw explain(error);
       } finally {
         request.destroy();
       }
     },
   };
+}
+
+interface Answer {
+  readonly status: number;
+  readonly reply: string;
+  readonly retryAfterMs: number | undefined;
+}
+
+async function readAnswer(response: http.IncomingMessage): Promise<Answer> {
+  const seconds = Number(response.headers['retry-after']);
+  return {
+    status: response.statusCode!,
+    reply: await text(response),
+    retryAfterMs: seconds > 0 ? seconds * 1000 : undefined,
+  };
+}
+
+/** @returns what tells the reason of a failure: if sending failed, how the reply ends says more, a refusal or that the connection broke */
+function startSending(place: string, request: http.ClientRequest, body: AsyncIterable<Uint8Array | string>) {
+  let unreadable: unknown;
+  pipeline(
+    remembering(body, (error) => (unreadable = error)),
+    request,
+  ).catch(() => {});
+  return (error: unknown) => (unreadable instanceof Error ? unreadable : unreachable(place, error));
 }
 
 /** Passes a body on and keeps the error that ended it, which the request would report as its own. */
@@ -121,12 +175,14 @@ function parseReply(place: string, reply: string): unknown {
   }
 }
 
-function refused(place: string, status: number, reply: string): CliError {
+function refused(place: string, { status, reply, retryAfterMs }: Answer): CliError {
   const problem = parseReply(place, reply) as Partial<Problem> | null;
   const detail = problem?.detail ?? `the server answered ${status}`;
-  if (status === 401) return new CliError(`${detail}; here: pass --key, or set CAIRN_API_KEY`);
-  if (status >= 500 && problem?.request_id !== undefined) return new CliError(`${detail} (${problem.request_id})`);
-  return new CliError(detail);
+  const refusal = { status, code: problem?.code ?? '', retryAfterMs };
+  if (status === 401) return new RefusalError(`${detail}; here: pass --key, or set CAIRN_API_KEY`, refusal);
+  if (status >= 500 && problem?.request_id !== undefined)
+    return new RefusalError(`${detail} (${problem.request_id})`, refusal);
+  return new RefusalError(detail, refusal);
 }
 
 function unreachable(place: string, error: unknown): CliError {

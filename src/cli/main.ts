@@ -81,9 +81,41 @@ overHttp('import')
   .description('store many memories; run it again after a break, what is stored is recognised')
   .argument('<file>', 'one JSON object a line, as POST /memory/add takes them; - for standard input')
   .action(async (file: string, options: object) => (await import('./commands/import.ts')).importLines(file, options));
+overHttp('ingest')
+  .description('hand in documents; run it again after a break or a change, what is known is recognised')
+  .argument('<path or url...>', 'files, folders (whole, by type), patterns such as "docs/**/*.pdf", http(s) URLs')
+  .option('--user <id>', 'whose documents they are')
+  .option('--session <id>', 'the conversation or task they belong to')
+  .option('--tag <tag>', 'may be repeated', collect)
+  .option('--metadata <json>', 'a JSON object', parseObject)
+  .option('--no-wait', 'do not wait until they are read, embedded and linked')
+  .addHelpText(
+    'after',
+    '\nA file is known by its path as it is named here: one that changed replaces its old version.\nFolders are read without hidden files, symbolic links and node_modules.',
+  )
+  .action(async (targets: string[], options: { wait: boolean }) =>
+    (await import('./commands/ingest.ts')).ingest(targets, options),
+  );
 overHttp('stats')
   .description('memories, sectors, jobs and sizes')
   .action(async (options: object) => (await import('./commands/stats.ts')).stats(options));
+
+overHttp('reembed')
+  .description('embed all memories by the model that the settings name now, beside the old one until all are done')
+  .option('--status', 'only show how far it is and what it would take')
+  .option('--pause', 'stop; reembed goes on from there')
+  .option('--cancel', 'give it up; the old model stays')
+  .action(async (options: object) => (await import('./commands/reembed.ts')).reembed(options));
+
+const embeddings = program.command('embeddings').description('calls of embedding providers and the language model');
+overHttp('stats', embeddings, { isDefault: true })
+  .description('calls, tokens, cost and what the cache saved, by day and model')
+  .option('--days <count>', 'how far back', integer(1, 3660), 30)
+  .action(async (options: { days: number }) => (await import('./commands/embeddings.ts')).embeddingStats(options));
+overHttp('failures', embeddings)
+  .description('calls that failed and why, newest first')
+  .option('--limit <count>', 'how many at most', integer(1, 1000), 20)
+  .action(async (options: { limit: number }) => (await import('./commands/embeddings.ts')).embeddingFailures(options));
 
 const jobs = program.command('jobs').description('background work: list, retry, cancel, discard');
 overHttp('list', jobs, { isDefault: true })

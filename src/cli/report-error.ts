@@ -21,7 +21,7 @@ function describe(error: unknown): string | undefined {
     if (error.code === 'internal' && error.cause === undefined) return undefined;
     const text = error.message.includes('\n') ? `wrong settings: ${error.details?.join('; ')}` : error.message;
     return isSystemError(error.cause) && error.cause.code === 'EADDRINUSE'
-      ? `${text}: another program, perhaps another Cairn, uses it; stop that, or set OM_PORT`
+      ? `${text}: another program, perhaps another Cairn, uses it; stop that, or set another port`
       : text;
   }
   if (isSystemError(error)) return SYSTEM[error.code]?.(error) ?? error.message;

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { builtInMode, ENTITY_MODES, parseEntityMode, type EntityMode } from './entities/modes.ts';
+import { parsePrices, type Prices } from './control/prices.ts';
 import { EngineError } from './errors.ts';
 
 /**
@@ -21,6 +22,11 @@ const integer = (fallback: number, min: number, max: number) =>
     .refine((value) => value >= min && value <= max, `expected ${min}..${max}`)
     .default(fallback);
 const fraction = (fallback: number) => bounded(z.coerce.number(), 0, 1).default(fallback);
+/** Without credentials, which would end up in places where URLs are shown, and which `fetch` refuses. */
+const serviceUrl = () =>
+  z
+    .url({ protocol: /^https?$/, error: 'expected http://host or https://host' })
+    .refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url), 'expected no name or password');
 const bounded = (number: z.ZodCoercedNumber, min: number, max: number) =>
   number.refine((value) => value >= min && value <= max, `expected ${min}..${max}`);
 
@@ -47,15 +53,51 @@ export const settingsSchema = z.object({
   ),
 
   OM_EMBEDDINGS: z
-    .enum(['synthetic', 'openai', 'none'])
+    .enum(['synthetic', 'openai', 'gemini', 'ollama', 'bedrock', 'local', 'none'])
     .default('synthetic')
-    .describe('synthetic works offline; openai calls any OpenAI-compatible server; none searches by words only.'),
+    .describe(
+      'synthetic works offline; openai calls any OpenAI-compatible server; gemini, ollama, bedrock (Titan v2) and local (ONNX) as named; none searches by words only.',
+    ),
   OM_VEC_DIM: integer(768, 64, 4096).describe('Dimensions of a vector. The offline embedder takes multiples of 256.'),
   OM_OPENAI_MODEL: z.string().default('text-embedding-3-small').describe('Model name sent to the provider.'),
   OM_OPENAI_BASE_URL: z.url().default('https://api.openai.com/v1').describe('Base URL of the provider.'),
   OPENAI_API_KEY: z.string().optional().describe('Key sent to the provider.'),
+  OM_GEMINI_MODEL: z.string().default('gemini-embedding-001').describe('Model of OM_EMBEDDINGS=gemini.'),
+  OM_GEMINI_BASE_URL: serviceUrl()
+    .default('https://generativelanguage.googleapis.com/v1beta')
+    .describe('Base URL of the Gemini API.'),
+  GEMINI_API_KEY: z.string().optional().describe('Key sent to Gemini.'),
+  OM_OLLAMA_MODEL: z.string().default('nomic-embed-text').describe('Model of OM_EMBEDDINGS=ollama.'),
+  OLLAMA_URL: serviceUrl().default('http://localhost:11434').describe('Where Ollama listens.'),
+  OM_BEDROCK_MODEL: z
+    .string()
+    .default('amazon.titan-embed-text-v2:0')
+    .describe('Model of OM_EMBEDDINGS=bedrock, by id or ARN: a Titan Text Embeddings V2.'),
+  OM_BEDROCK_BASE_URL: serviceUrl()
+    .optional()
+    .describe("Base URL of the Bedrock runtime where it is not the region's own, as with a VPC endpoint."),
+  AWS_REGION: z.string().optional().describe('Region of Bedrock.'),
+  AWS_ACCESS_KEY_ID: z.string().optional().describe('Access key that signs calls of Bedrock.'),
+  AWS_SECRET_ACCESS_KEY: z.string().optional().describe('Its secret.'),
+  AWS_SESSION_TOKEN: z.string().optional().describe('Its session token, if it is a temporary one.'),
+  AWS_BEARER_TOKEN_BEDROCK: z
+    .string()
+    .optional()
+    .describe('Bedrock API key, in place of an access key and its secret.'),
+  LOCAL_MODEL_PATH: z
+    .string()
+    .optional()
+    .describe(
+      'Folder of the model of OM_EMBEDDINGS=local: model.onnx and tokenizer.json, as Hugging Face exports them.',
+    ),
+  OM_LOCAL_POOLING: z
+    .enum(['mean', 'cls'])
+    .default('mean')
+    .describe("How the local model's token vectors become one: their mean, or the first; its card says which."),
   OM_EMBED_TIMEOUT_MS: integer(30_000, 100, 600_000).describe('Total time of one provider call (ms).'),
-  OM_EMBED_DELAY_MS: integer(0, 0, 60_000).describe('Least gap between two provider calls (ms).'),
+  OM_EMBED_DELAY_MS: integer(0, 0, 60_000).describe(
+    'Least gap between the starts of two provider calls, of all processes together (ms).',
+  ),
   OM_EMBED_BATCH_TEXTS: integer(64, 1, 2048).describe('Most texts in one provider call.'),
   OM_EMBED_BATCH_TOKENS: integer(60_000, 512, 300_000).describe('Most estimated tokens in one provider call.'),
   OM_EMBED_LINGER_MS: integer(10, 0, 1000).describe('How long a batch waits for company (ms).'),
@@ -64,9 +106,35 @@ export const settingsSchema = z.object({
   ),
   OM_EMBED_TPM: integer(0, 0, 1_000_000_000).describe('Estimated tokens in any minute, likewise; 0 for no limit.'),
   OM_EMBED_CONCURRENCY: integer(4, 1, 64).describe('Provider calls in flight.'),
+  OM_EMBED_FALLBACK: z
+    .string()
+    .default('')
+    .describe(
+      'Base URLs that stand in for OM_OPENAI_BASE_URL while it fails, in order, comma-separated; they must serve the same model.',
+    ),
+  OM_EMBED_FALLBACK_KEY: z
+    .string()
+    .optional()
+    .describe('Keys sent to them in the same order, comma-separated; none is sent where it is empty.'),
+  OM_EMBED_CACHE_DAYS: integer(30, 0, 36_500).describe(
+    'How long a vector that was paid for is kept for the same text after it was last needed (days).',
+  ),
+  OM_PRICES: z
+    .string()
+    .default('')
+    .refine((text) => parsePrices(text) !== undefined, 'expected model=USD or model=USD/USD, comma-separated')
+    .describe(
+      'USD per million tokens, comma-separated: text-embedding-3-small=0.02, or gpt-4o-mini=0.15/0.60 for tokens read and written. Over the known list prices; other models cost nothing.',
+    ),
   OM_QUERY_EMBED_TIMEOUT_MS: integer(800, 10, 60_000).describe(
     'How long a query waits for its vector before it answers from words (ms).',
   ),
+  OM_REEMBED: z
+    .enum(['auto', 'manual'])
+    .optional()
+    .describe(
+      'After a change of the model, auto embeds all memories anew by itself, manual waits for cairn reembed; if unset, auto where that costs nothing (synthetic, local).',
+    ),
 
   OM_LLM_MODEL: z
     .string()
@@ -78,6 +146,12 @@ export const settingsSchema = z.object({
     .describe("Base URL of the language model's server, which speaks OpenAI's chat completions."),
   OM_LLM_API_KEY: z.string().optional().describe('Key sent to the language model.'),
   OM_LLM_TIMEOUT_MS: integer(30_000, 100, 600_000).describe('Total time of one call of the language model (ms).'),
+  OM_LLM_RPM: integer(0, 0, 1_000_000).describe(
+    'Calls of the language model in any minute, of all processes together; 0 for no limit.',
+  ),
+  OM_LLM_TPM: integer(0, 0, 1_000_000_000).describe(
+    'Its tokens in any minute, likewise, by estimate and with the longest answer that is allowed; 0 for no limit.',
+  ),
   OM_LLM_RERANK_TIMEOUT_MS: integer(2_000, 10, 60_000).describe(
     'How long a query waits for the language model before it keeps the order it has (ms).',
   ),
@@ -95,6 +169,19 @@ export const settingsSchema = z.object({
     .default('patterns')
     .describe('patterns needs no model; llm asks OM_LLM_MODEL about every memory and falls back to patterns.'),
 
+  OM_CHUNK_TOKENS: integer(2048, 64, 8192).describe('Most tokens in a chunk of a document.'),
+  OM_CHUNK_OVERLAP_TOKENS: integer(256, 0, 4096).describe('Tokens that a chunk repeats of the one before.'),
+  OM_UPLOAD_MAX_MB: integer(25, 1, 1024).describe('Most of a document that is handed in (MB).'),
+  OM_UPLOADS_MAX_MB: integer(2048, 1, 1_000_000).describe(
+    'Documents that wait to be read may take so much disk (MB); beyond it more get 503.',
+  ),
+  OM_PARSERS: integer(2, 1, 32).describe('Child processes of a worker that read documents.'),
+  OM_PARSE_TIMEOUT_MS: integer(30_000, 1000, 600_000).describe('Total time to read one document (ms).'),
+  OM_PARSE_HEAP_MB: integer(512, 128, 8192).describe('Heap of a process that reads documents (MB).'),
+  OM_URL_INGEST: flag(true).describe('Whether documents are fetched from URLs; only public addresses ever are.'),
+  OM_URL_TIMEOUT_MS: integer(15_000, 100, 300_000).describe('Total time to fetch a page, redirects included (ms).'),
+  OM_URL_MAX_MB: integer(5, 1, 100).describe('Most of a page, after decompression (MB).'),
+
   OM_MIN_SCORE: fraction(0.3).describe(
     'Hits under this score are not returned, unless a query says otherwise. 0.3 is what one unrelated query of twenty reaches; 0 returns all.',
   ),
@@ -109,8 +196,17 @@ export const settingsSchema = z.object({
     .url({ protocol: /^rediss?$/, error: 'expected redis://host:port or rediss://host:port' })
     .optional()
     .describe('Redis that carries jobs to worker processes (BullMQ). Without it the work is done in this process.'),
+  OM_METRICS_HOST: z
+    .string()
+    .optional()
+    .describe(
+      'Address where GET /metrics is served without a key, on the two ports that follow; empty leaves it to holders of a key.',
+    ),
+  OM_METRICS_PORT: integer(0, 0, 65_535).describe(
+    "Port at OM_METRICS_HOST for the metrics of the API's process; 0 for none. They are at OM_PORT too, for holders of a key.",
+  ),
   OM_WORKER_METRICS_PORT: integer(0, 0, 65_535).describe(
-    'Port at OM_HOST where a worker process serves its own GET /metrics; 0 for none.',
+    'Port at OM_METRICS_HOST, else at OM_HOST, for the metrics of a worker process; 0 for none.',
   ),
   OM_JOB_ATTEMPTS: integer(5, 1, 100).describe('Failures of a step before its job is a dead letter.'),
   OM_JOB_RETENTION_HOURS: integer(24, 1, 8760).describe('How long finished jobs and stored replies are kept (hours).'),
@@ -133,10 +229,20 @@ export interface Config extends Readonly<Settings> {
     readonly tenants: string;
     readonly lock: string;
     readonly budget: string;
+    readonly llmBudget: string;
   };
+  /** What a million tokens of a model cost. */
+  readonly prices: Prices;
+  /** Servers of the same model that stand in for the configured one, in order. */
+  readonly fallbacks: readonly Fallback[];
   readonly corsOrigins: readonly string[];
   /** null where no graph of names is built. */
   readonly entityMode: EntityMode | null;
+}
+
+export interface Fallback {
+  readonly baseUrl: string;
+  readonly apiKey: string | undefined;
 }
 
 /**
@@ -168,12 +274,23 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       tenants: `${base}.tenants`,
       lock: `${base}.lock`,
       budget: `${base}.budget.sqlite`,
+      llmBudget: `${base}.llm-budget.sqlite`,
     }),
+    prices: parsePrices(settings.OM_PRICES)!,
+    fallbacks: fallbacksOf(settings),
     corsOrigins: settings.OM_CORS_ORIGINS.split(',')
       .map((origin) => origin.trim())
       .filter(Boolean),
     entityMode,
   });
+}
+
+const commaSeparated = (text: string) => text.split(',').map((part) => part.trim());
+
+function fallbacksOf({ OM_EMBED_FALLBACK, OM_EMBED_FALLBACK_KEY = '' }: Settings): Fallback[] {
+  const keys = commaSeparated(OM_EMBED_FALLBACK_KEY);
+  const urls = OM_EMBED_FALLBACK === '' ? [] : commaSeparated(OM_EMBED_FALLBACK);
+  return urls.map((baseUrl, place) => ({ baseUrl, apiKey: keys[place] || undefined }));
 }
 
 const ENTITY_MODE_BYTES_MOST = 1024 * 1024;
@@ -192,6 +309,11 @@ function readEntityMode(settings: Settings): EntityMode | null | string {
 
 function crossChecks(settings: Settings): string[] {
   const problems: string[] = [];
+  if (settings.OM_CHUNK_OVERLAP_TOKENS * 2 > settings.OM_CHUNK_TOKENS) {
+    problems.push(
+      `OM_CHUNK_OVERLAP_TOKENS=${settings.OM_CHUNK_OVERLAP_TOKENS}: expected at most half of OM_CHUNK_TOKENS, ${settings.OM_CHUNK_TOKENS}`,
+    );
+  }
   if (settings.OM_EMBEDDINGS === 'synthetic' && settings.OM_VEC_DIM % 256 !== 0) {
     problems.push(
       `OM_VEC_DIM=${settings.OM_VEC_DIM}: the offline embedder takes multiples of 256 (768 is the default)`,
@@ -207,12 +329,18 @@ function crossChecks(settings: Settings): string[] {
   ) {
     problems.push('OPENAI_API_KEY is not set: api.openai.com needs one; for a local server set OM_OPENAI_BASE_URL');
   }
+  problems.push(...checkEmbeddings(settings), ...checkFallbacks(settings));
   if (
     settings.OM_LLM_MODEL !== undefined &&
     settings.OM_LLM_API_KEY === undefined &&
     new URL(settings.OM_LLM_BASE_URL).hostname === 'api.openai.com'
   ) {
     problems.push('OM_LLM_API_KEY is not set: api.openai.com needs one; for a local server set OM_LLM_BASE_URL');
+  }
+  if (settings.OM_METRICS_PORT !== 0 && settings.OM_METRICS_HOST === undefined) {
+    problems.push(
+      `OM_METRICS_PORT=${settings.OM_METRICS_PORT}: needs OM_METRICS_HOST, the address where no key is asked for, such as 127.0.0.1`,
+    );
   }
   if (settings.OM_ENTITY_EXTRACTION === 'llm' && settings.OM_LLM_MODEL === undefined) {
     problems.push('OM_ENTITY_EXTRACTION=llm: needs a language model, so set OM_LLM_MODEL too, or choose patterns');
@@ -223,9 +351,74 @@ function crossChecks(settings: Settings): string[] {
   return problems;
 }
 
+/** What the chosen provider needs and the sizes of vectors that its models can make. */
+function checkEmbeddings(settings: Settings): string[] {
+  const { OM_VEC_DIM: dimensions } = settings;
+  const wrongDimensions = (expected: string) => `OM_VEC_DIM=${dimensions}: ${expected}`;
+  switch (settings.OM_EMBEDDINGS) {
+    case 'openai': {
+      const most = settings.OM_OPENAI_MODEL.endsWith('text-embedding-3-small') ? 1536 : 3072;
+      const isSized = settings.OM_OPENAI_MODEL.includes('text-embedding-3') && dimensions > most;
+      return isSized ? [wrongDimensions(`${settings.OM_OPENAI_MODEL} makes at most ${most}`)] : [];
+    }
+    case 'gemini':
+      return [
+        ...(settings.GEMINI_API_KEY === undefined ? ['GEMINI_API_KEY is not set: OM_EMBEDDINGS=gemini needs one'] : []),
+        ...(dimensions < 128 || dimensions > 3072 ? [wrongDimensions('Gemini makes 128..3072')] : []),
+      ];
+    case 'bedrock':
+      return [
+        ...checkAws(settings),
+        ...([256, 512, 1024].includes(dimensions) ? [] : [wrongDimensions('Titan v2 makes 256, 512 or 1024')]),
+      ];
+    case 'local':
+      return settings.LOCAL_MODEL_PATH === undefined
+        ? ['LOCAL_MODEL_PATH is not set: OM_EMBEDDINGS=local needs the folder of a model']
+        : [];
+    case 'synthetic':
+    case 'ollama':
+    case 'none':
+      return [];
+  }
+}
+
+/** A fallback is another door to the same vector space, never another space. */
+function checkFallbacks(settings: Settings): string[] {
+  const fallbacks = fallbacksOf(settings);
+  const keys = settings.OM_EMBED_FALLBACK_KEY === undefined ? [] : commaSeparated(settings.OM_EMBED_FALLBACK_KEY);
+  if (keys.length > fallbacks.length)
+    return ['OM_EMBED_FALLBACK_KEY: holds more keys than OM_EMBED_FALLBACK has servers'];
+  if (fallbacks.length === 0) return [];
+  if (settings.OM_EMBEDDINGS !== 'openai') {
+    return [
+      `OM_EMBED_FALLBACK: only OM_EMBEDDINGS=openai has servers that can stand in, not ${settings.OM_EMBEDDINGS}`,
+    ];
+  }
+  const isWrong = ({ baseUrl }: Fallback) => !serviceUrl().safeParse(baseUrl).success;
+  return fallbacks.some(isWrong)
+    ? [
+        'OM_EMBED_FALLBACK: expected base URLs, without name or password, that serve the same model: vectors of different models are never compared, so no other provider can stand in',
+      ]
+    : [];
+}
+
+function checkAws(settings: Settings): string[] {
+  const { AWS_REGION: region, AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = settings;
+  const problems: string[] = [];
+  if (region === undefined) problems.push('AWS_REGION is not set: OM_EMBEDDINGS=bedrock needs it');
+  // It becomes part of a host name.
+  else if (!/^[a-z0-9-]+$/.test(region)) problems.push('AWS_REGION: expected a region such as eu-central-1');
+  if (settings.AWS_BEARER_TOKEN_BEDROCK === undefined && (id === undefined || secret === undefined)) {
+    problems.push(
+      'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set: OM_EMBEDDINGS=bedrock needs them, or AWS_BEARER_TOKEN_BEDROCK',
+    );
+  }
+  return problems;
+}
+
 function describeProblem(name: string, present: Record<string, string | undefined>, message: string): string {
   // A URL may hold credentials.
-  const secret = name.endsWith('_KEY') || name.endsWith('_URL');
+  const secret = name.endsWith('_KEY') || name.endsWith('_URL') || name === 'OM_EMBED_FALLBACK';
   return `${name}=${secret ? '(hidden)' : (present[name] ?? '')}: ${message}`;
 }
 

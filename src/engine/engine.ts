@@ -5,11 +5,17 @@ import type { Clock, Embedder, Logger, QueueState } from './ports.ts';
 import type {
   AddOutcome,
   DeleteReceipt,
+  Document,
+  DocumentChunk,
+  EmbeddingState,
+  DocumentFilter,
   EdgeType,
+  EmbedLogEntry,
   EntityDetails,
   EntitySummary,
   Job,
   JobCounts,
+  JobKind,
   JobState,
   Link,
   Memory,
@@ -17,8 +23,11 @@ import type {
   MemoryFilter,
   MemoryPatch,
   MemoryQuery,
+  NewDocument,
   NewMemory,
+  ProviderUsage,
   QueryResult,
+  ReembedStatus,
   RetrievalOptions,
   Revision,
   SectorStats,
@@ -64,8 +73,14 @@ export interface AddReply {
   readonly replayed: boolean;
 }
 
+export interface ProviderCallFilter {
+  /** Only calls that failed, or only those that completed. */
+  readonly state?: 'failed' | 'completed' | undefined;
+}
+
 export interface JobFilter {
   readonly state?: JobState | undefined;
+  readonly kind?: JobKind | undefined;
   readonly limit: number;
   readonly offset: number;
 }
@@ -83,6 +98,24 @@ export interface TimelineOptions {
   readonly before: number;
   readonly after: number;
   readonly sameSession: boolean;
+}
+
+/** What became of a document that was handed in. */
+export interface DocumentReply {
+  readonly document: Document;
+  /** `unchanged`: the same file as before, nothing new to do. */
+  readonly outcome: 'accepted' | 'replaced' | 'unchanged';
+  /** Also of an unchanged document that is still being read. */
+  readonly jobId: string | null;
+  /** Hand it to a query to make it wait; null where there is nothing to wait for. */
+  readonly token: string | null;
+}
+
+/** A file on its way to the disk. */
+export interface Upload {
+  /** Its name in the uploads folder, ours and not the caller's. */
+  readonly name: string;
+  readonly path: string;
 }
 
 /** One tenant's memories. Reads are synchronous and see the latest commit; writes resolve once they are on disk. */
@@ -151,12 +184,65 @@ export interface Tenant {
   /** Whatever its spelling, if a memory that can be found mentions it. @throws EngineError `not_found` */
   getEntity(name: string, userId: string | undefined): EntityDetails;
   stats(): TenantStats;
+  /** Calls of providers that are still kept (`OM_JOB_RETENTION_HOURS`), newest first. Calls for several tenants stand with one of them. */
+  listProviderCalls(
+    filter: ProviderCallFilter,
+    page: { readonly limit: number; readonly offset: number },
+  ): { readonly items: EmbedLogEntry[]; readonly total: number };
+  /** What was asked of providers from a time on, by day, newest first. */
+  listProviderUsage(since: number): ProviderUsage[];
+
+  /**
+   * A place for a file that is about to arrive, beside the tenant's own. Whoever asked writes the file there, makes sure that it is on
+   * disk for good, and hands it to `addDocument`, or removes it; what nobody owns is removed after twenty minutes.
+   * @throws EngineError `unavailable` with `retryAfterMs` while files that wait to be read fill `OM_UPLOADS_MAX_MB`
+   */
+  createUpload(): Upload;
+  /**
+   * Puts a document into the ledger. The same file again of the same user, or an external id or URL that is known, finds the document
+   * that is there: it is read again if anything changed. Owns the upload from here on, whatever the outcome.
+   * @throws EngineError `unavailable` over the backlog cap; `storage_full`
+   */
+  addDocument(document: NewDocument): Promise<DocumentReply>;
+  /** Reads a document anew from another file or page; queries find the old one until the new one is complete. Throws `not_found`. */
+  replaceDocument(id: string, document: NewDocument): Promise<DocumentReply>;
+  /** Throws `not_found`. */
+  getDocument(id: string): Document;
+  /** Newest first. */
+  listDocuments(
+    filter: DocumentFilter,
+    page: { readonly limit: number; readonly offset: number },
+  ): { readonly items: Document[]; readonly total: number };
+  /** The extracted Markdown in pieces that follow each other. Throws `not_found`; `conflict` while there is none. */
+  documentContent(id: string): Iterable<string>;
+  /** In the order of the text. Throws `not_found`. */
+  listDocumentChunks(id: string, page: { readonly limit: number; readonly offset: number }): DocumentChunk[];
+  /** Hides a document at once and erases it with all its chunks. Throws `not_found`. */
+  deleteDocument(id: string): Promise<DeleteReceipt>;
+  /** Ends the reading of a document; what was found of it before stays. Throws `not_found`; `conflict` where none is under way. */
+  cancelDocument(id: string): Promise<Document>;
+
+  /** Which model answers queries, and which one the settings ask for. */
+  embedding(): EmbeddingState;
+  /** How far a change of the model is, or what it would take. Counts memories, so it costs some 50 ms for a million. */
+  reembedStatus(): ReembedStatus;
+  /**
+   * Begins to embed all memories by the configured model, or goes on with what was paused or failed; where that model is live, fills gaps.
+   * Throws `invalid` with `OM_EMBEDDINGS=none`; `conflict` while a change to another model is not finished.
+   */
+  startReembed(): Promise<ReembedStatus>;
+  /** Throws `conflict` where none is under way. */
+  pauseReembed(): Promise<ReembedStatus>;
+  /** Gives it up; what was embedded stays for a later start. Throws `conflict` where none is under way, or the new model is live. */
+  cancelReembed(): Promise<ReembedStatus>;
 
   getJob(id: string): Job;
   listJobs(filter: JobFilter): { readonly items: Job[]; readonly total: number };
   countJobs(): JobCounts;
   /** Jobs that wait for a worker or for another attempt. Costs nothing for those that ended, unlike `countJobs`. */
   countWaitingJobs(): number;
+  /** Jobs that a worker holds, or held when it died and that nobody has taken back yet. */
+  countActiveJobs(): number;
   /** When the oldest unfinished job was made; null when none waits. */
   oldestWaitingJobAt(): number | null;
   /** A dead, failed or cancelled job goes back to its step with a clean count. Throws `not_found`, `conflict`. */

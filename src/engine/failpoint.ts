@@ -3,6 +3,9 @@ import { setTimeout as pause } from 'node:timers/promises';
 /** Places where a test makes a process fail. Each lies between two things that a crash must not tear apart. */
 export type FailpointName =
   | 'after-accept-commit'
+  | 'after-parse'
+  | 'before-show'
+  | 'after-show'
   | 'before-embed'
   | 'after-embed'
   | 'before-encode-commit'
@@ -11,12 +14,12 @@ export type FailpointName =
   | 'after-dispatch'
   | 'before-ack';
 
-const SHAPE = /^(?<name>[a-z-]+):(?<action>throw|kill|hang|delay):(?<count>\d{1,6})$/;
+const SHAPE = /^(?<name>[a-z-]+):(?<action>throw|kill|hang|spin|delay):(?<count>\d{1,6})$/;
 const DELAY_MS = 2_000;
 
 /**
- * `CAIRN_FAILPOINT=<name>:<throw|kill|hang|delay>:<count>` acts when this thread comes by for the count-th time, once. It is no setting:
- * it is read only where NODE_ENV is `test`, and everywhere else this does nothing.
+ * `CAIRN_FAILPOINT=<name>:<throw|kill|hang|spin|delay>:<count>` acts when this thread comes by for the count-th time, once. It is no
+ * setting: it is read only where NODE_ENV is `test`, and everywhere else this does nothing.
  */
 export const failpoint: (name: FailpointName) => Promise<void> | undefined = createFailpoint(process.env);
 
@@ -31,5 +34,6 @@ function createFailpoint({ NODE_ENV, CAIRN_FAILPOINT = '' }: NodeJS.ProcessEnv) 
 async function act(name: FailpointName, action: string | undefined): Promise<void> {
   if (action === 'throw') throw new Error(`failpoint ${name}`);
   if (action === 'kill') process.kill(process.pid, 'SIGKILL');
+  while (action === 'spin');
   await pause(action === 'delay' ? DELAY_MS : 2 ** 31 - 1);
 }

@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** What queues carry: names, and ids of ledger rows. Never content, a user or a file name, as Redis is no place for them. */
 
 /** Steps of the ledger that have a queue of their own. */
-export const QUEUED_STEPS = ['encode', 'link'] as const;
+export const QUEUED_STEPS = ['ingest', 'encode', 'link'] as const;
 export type QueuedStep = (typeof QUEUED_STEPS)[number];
 
 export const QUEUE_NAMES = [...QUEUED_STEPS, 'maintain'] as const;
@@ -14,7 +14,7 @@ export const JOB_IDS_MOST = 64;
 
 const tenantId = z.string().min(1).max(64);
 
-/** A job of the queue `encode` or `link`: rows of one tenant's ledger whose next step is the queue's. */
+/** A job of the queue `ingest`, `encode` or `link`: rows of one tenant's ledger whose next step is the queue's. */
 export const stepPayloadSchema = z.strictObject({
   tenant: tenantId,
   seqs: z.array(z.int().positive()).min(1).max(JOB_IDS_MOST),
@@ -23,17 +23,7 @@ export const stepPayloadSchema = z.strictObject({
 });
 export type StepPayload = z.output<typeof stepPayloadSchema>;
 
-/** The schedules of the queue `maintain`, which concern every tenant. */
-export const SCHEDULE_NAMES = [
-  'decay',
-  'prune',
-  'expire',
-  'purge',
-  'reconcile',
-  'checkpoint',
-  'optimize',
-  'calibrate',
-] as const;
-export type ScheduleName = (typeof SCHEDULE_NAMES)[number];
-export const schedulePayloadSchema = z.strictObject({ schedule: z.enum(SCHEDULE_NAMES) });
-export type SchedulePayload = z.output<typeof schedulePayloadSchema>;
+/**
+ * The queue `maintain` carries ticks, and no payload: a job scheduler of BullMQ says when to look, each tenant's file what is due.
+ */
+export const TICK = { id: 'tick', everyMs: 15_000 } as const;

@@ -1,33 +1,42 @@
+import path from 'node:path';
 import { openStepQueues } from './adapters/bullmq-queues.ts';
 import { createEmbedder } from './adapters/create-embedder.ts';
+import { recreateEmbedder } from './adapters/recreate-embedder.ts';
 import { createLanguageModel } from './adapters/create-language-model.ts';
+import { createPageFetcher } from './adapters/page-fetcher.ts';
+import { createParserPool } from './adapters/parser-pool.ts';
+import { createCensusTaker } from './census.ts';
 import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import { openControlDatabase } from './control/open-control-database.ts';
-import { openProviderBudget, type ProviderBudget } from './control/provider-budget.ts';
 import { createDispatcher } from './dispatch/dispatcher.ts';
 import { createTenantFinder, ledgerOverWriter, queuePrefix } from './dispatch/ledgers.ts';
+import { createLookout } from './dispatch/lookout.ts';
 import type { Engine, Tenant } from './engine.ts';
-import { EngineError, serialiseError } from './errors.ts';
-import { createEmbeddingGatherer, type EmbeddingGatherer, type ProviderCall } from './ingest/embedding-gatherer.ts';
+import { EngineError } from './errors.ts';
+import type { EmbeddingGatherer } from './ingest/embedding-gatherer.ts';
+import { scheduleNames } from './ingest/maintain.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { openTenant } from './open-tenant.ts';
+import { openLimitedEmbedder, openLimitedLanguageModel } from './open-providers.ts';
+import { isSameSpace, openTenant, type OpenTenant, type SpaceIdentity } from './open-tenant.ts';
+import type { EmbeddingSource } from './ingest/step-context.ts';
 import {
   silentLogger,
   systemClock,
   type Clock,
+  type DocumentParser,
   type Embedder,
   type JobDispatcher,
   type LanguageModel,
   type Logger,
+  type PageFetcher,
 } from './ports.ts';
 import { createQueryEmbedder } from './retrieve/query-embedder.ts';
 import { createRecallBuffer } from './recall-buffer.ts';
 import type { EmbedLogEntry } from './store/embeddings.ts';
-import { countJobs, oldestWaitingAt } from './store/jobs.ts';
 import { createTenantPool, type TenantPool } from './store/tenant-pool.ts';
-import { createTenant } from './tenant.ts';
-import { JOB_STATES, type JobState } from './types.ts';
+import { createTenant, type Questioner } from './tenant.ts';
+import { estimateTokens } from './text/tokens.ts';
 import { createInlineWriter } from './writer/inline-writer.ts';
 import { createThreadWriter } from './writer/thread-writer.ts';
 import type { Writer } from './writer/writer.ts';
@@ -47,10 +56,15 @@ export interface OpenEngineOptions {
 export interface EngineParts {
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
+  /** What embeds for another model than the configured one, while a file still has it; null where the settings do not say how. */
+  readonly sourceOf: (model: SpaceIdentity) => EmbeddingSource | null;
   readonly languageModel: LanguageModel | null;
   readonly pool: TenantPool;
-  /** What all processes may ask the provider; null for an embedder that computes. Whoever asked for the parts closes it. */
-  readonly budget: ProviderBudget | null;
+  /** What all processes may ask of providers. Whoever asked for the parts closes it. */
+  readonly budget: { close(): void };
+  /** What documents need, for workers only. Whoever asked for the parts closes both. */
+  readonly documentParser: DocumentParser | null;
+  readonly pageFetcher: PageFetcher | null;
 }
 
 /**
@@ -70,20 +84,69 @@ export function openParts({
   role: 'reader' | 'worker';
   onCall: (entry: EmbedLogEntry) => void;
 }): EngineParts {
+  const options = { config, clock, metrics, onCall };
+  const limited: { close(): void }[] = [];
+  const opened = <T extends { close(): void }>(one: T): T => {
+    limited.push(one);
+    return one;
+  };
   const embedder = createEmbedder(config);
-  const budget = embedder?.cacheable ? openBudget({ config, clock, metrics }) : null;
-  const gatherer = embedder && createGatherer({ embedder, config, clock, metrics, budget, onCall });
+  const gatherer = embedder && opened(openLimitedEmbedder(embedder, createStandIns(config), options)).gatherer;
+  const model = createLanguageModel(config);
+  const languageModel = model && opened(openLimitedLanguageModel(model, options)).languageModel;
+  const sources = new Map<string, EmbeddingSource | null>();
+  const sourceOf = (model: SpaceIdentity) => {
+    const key = JSON.stringify(identityOf(model));
+    const known = sources.get(key);
+    if (known !== undefined) return known;
+    const other = recreateEmbedder(config, model);
+    const source = other && { embedder: other, gatherer: opened(openLimitedEmbedder(other, [], options)).gatherer };
+    sources.set(key, source);
+    return source;
+  };
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, { role, identity: embedder, now: clock.now() }),
   );
-  return { embedder, gatherer, languageModel: measured(createLanguageModel(config), metrics), pool, budget };
+  return {
+    ...{ sourceOf },
+    ...{ embedder, gatherer, languageModel, pool },
+    budget: { close: () => limited.forEach((one) => one.close()) },
+    ...(role === 'worker' ? openReaders(config, metrics) : { documentParser: null, pageFetcher: null }),
+  };
+}
+
+/** Other doors to the same vector space: the same model at other addresses. */
+function createStandIns(config: Config): Embedder[] {
+  return config.fallbacks.flatMap(
+    ({ baseUrl, apiKey }) => createEmbedder({ ...config, OM_OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey }) ?? [],
+  );
+}
+
+/** Neither starts a process or opens a socket before it is needed. */
+function openReaders(config: Config, metrics: Metrics): Pick<EngineParts, 'documentParser' | 'pageFetcher'> {
+  return {
+    documentParser: createParserPool({
+      size: config.OM_PARSERS,
+      timeoutMs: config.OM_PARSE_TIMEOUT_MS,
+      heapMb: config.OM_PARSE_HEAP_MB,
+      onStart: () => metrics.parsers.inc(),
+      onExit(reason) {
+        metrics.parsers.dec();
+        metrics.parserExits.inc({ reason });
+      },
+    }),
+    pageFetcher: createPageFetcher({
+      timeoutMs: config.OM_URL_TIMEOUT_MS,
+      maxBytes: config.OM_URL_MAX_MB * 1024 * 1024,
+    }),
+  };
 }
 
 /** Builds an engine: the API, the command line and the tests start here. */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics() } = options;
   const control = openControlDatabase(config, clock);
-  const { embedder, gatherer, languageModel, pool, budget } = openParts({
+  const { embedder, gatherer, sourceOf, languageModel, pool, budget } = openParts({
     config,
     clock,
     metrics,
@@ -103,19 +166,34 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
         })
       : createThreadWriter({ config, identity: embedder && identityOf(embedder), metrics });
   const recalls = createRecallBuffer(writer, logger);
-  const embedQuery =
-    embedder &&
-    gatherer &&
-    createQueryEmbedder({ embedder, gatherer, timeoutMs: config.OM_QUERY_EMBED_TIMEOUT_MS, logger });
+  const questioners = new Map<EmbeddingSource, Questioner>();
+  const configuredSource = embedder && gatherer && { embedder, gatherer };
+  const questionerOf = (model: SpaceIdentity): Questioner | null => {
+    const source = embedder !== null && isSameSpace(model, embedder) ? configuredSource : sourceOf(model);
+    if (source === null) return null;
+    let questioner = questioners.get(source);
+    if (questioner === undefined) {
+      const embedQuery = createQueryEmbedder({
+        ...source,
+        timeoutMs: config.OM_QUERY_EMBED_TIMEOUT_MS,
+        logger,
+        onLookup: (outcome, text) => countLookup(metrics, outcome, text),
+      });
+      questioners.set(source, (questioner = { embedder: source.embedder, embedQuery }));
+    }
+    return questioner;
+  };
   const tenants = new Map<string, Tenant>();
   await writer.write(config.paths.defaultTenant, 'open', {});
   const dispatcher =
     options.dispatcher ?? (await openDispatcher({ config, clock, logger, metrics, control, pool, writer }));
-  const { space, indexes } = pool.get(config.paths.defaultTenant);
-  const otherModels = indexes.size - (space === null ? 0 : 1);
-  // Memories encoded by another model are found by their words alone until they are encoded again.
-  if (otherModels > 0) logger.warn({ otherModels }, 'vectors_of_other_models');
-  watchLedgers(metrics, clock, pool);
+  warnOfOtherModel(pool.get(config.paths.defaultTenant), questionerOf, logger);
+  const census = createCensusTaker({
+    ...{ control, clock, logger },
+    schedules: scheduleNames(config),
+    onTaken: (busyMs) => metrics.censusDurations.observe(busyMs / 1000),
+  });
+  metrics.watchFiles(path.dirname(config.paths.defaultTenant), () => census.read());
 
   return {
     config,
@@ -140,8 +218,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
           clock,
           logger,
           metrics,
-          embedder,
-          embedQuery,
+          questionerOf,
           languageModel: languageModel && limitedInTime(languageModel, config.OM_LLM_RERANK_TIMEOUT_MS),
           control,
           open: () => pool.get(path),
@@ -154,15 +231,28 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       return tenant;
     },
     async close() {
+      await census.close();
       await dispatcher.close();
       await recalls.flush();
       // Readers first: the last connection to close moves the log into the database, and a reader cannot.
       pool.close();
-      budget?.close();
+      budget.close();
       await writer.close();
       control.close();
     },
   };
+}
+
+/** The settings ask for another model than the one that made the vectors. */
+function warnOfOtherModel(
+  { live, configured }: OpenTenant,
+  questionerOf: (model: SpaceIdentity) => Questioner | null,
+  logger: Logger,
+): void {
+  if (live === null || live.modelNo === configured?.modelNo) return;
+  const { provider, model, dimensions } = live;
+  const answersBy = questionerOf(live) === null ? 'words' : 'words and its vectors';
+  logger.warn({ live: { provider, model, dimensions }, answersBy, until: 'cairn reembed' }, 'model_changed');
 }
 
 /** Over Redis where there is one; else nobody is told, and the workers' own sweep finds what is due. */
@@ -185,9 +275,16 @@ async function openDispatcher({
 }): Promise<JobDispatcher> {
   const redisUrl = config.REDIS_URL;
   if (redisUrl === undefined) return { dispatch() {}, close: async () => {} };
+  const queues = await openStepQueues({ redisUrl, prefix: queuePrefix(pool, control), logger });
+  metrics.watchQueues(() => queues.counts());
   return createDispatcher({
-    ledger: ledgerOverWriter({ control, pool, clock, writer }),
-    queues: await openStepQueues({ redisUrl, prefix: queuePrefix(pool, control), logger, metrics }),
+    ledger: ledgerOverWriter({
+      control,
+      lookout: createLookout({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock }),
+      clock,
+      writer,
+    }),
+    queues,
     logger,
     metrics,
     leads: true,
@@ -195,86 +292,9 @@ async function openDispatcher({
   });
 }
 
-/** Reads the ledgers of the open files whenever the metrics are asked for. */
-function watchLedgers(metrics: Metrics, clock: Clock, pool: TenantPool): void {
-  metrics.watchLedgers(() => {
-    const ledgers = pool.openPaths().map((path) => {
-      const { store } = pool.get(path);
-      return { counts: countJobs(store), oldestAt: oldestWaitingAt(store) };
-    });
-    const counts = Object.fromEntries(
-      JOB_STATES.map((state) => [state, ledgers.reduce((sum, ledger) => sum + ledger.counts[state], 0)]),
-    ) as Record<JobState, number>;
-    const oldest = Math.min(...ledgers.map((ledger) => ledger.oldestAt ?? Infinity));
-    return { counts, oldestAgeMs: Number.isFinite(oldest) ? Math.max(0, clock.now() - oldest) : 0 };
-  });
-}
-
-function createGatherer({
-  embedder,
-  config,
-  clock,
-  metrics,
-  budget,
-  onCall,
-}: {
-  embedder: Embedder;
-  config: Config;
-  clock: Clock;
-  metrics: Metrics;
-  budget: ProviderBudget | null;
-  onCall: (entry: EmbedLogEntry) => void;
-}): EmbeddingGatherer {
-  const { provider, model } = embedder;
-  return createEmbeddingGatherer(embedder, {
-    maxBatchTexts: Math.min(config.OM_EMBED_BATCH_TEXTS, embedder.maxBatchTexts),
-    maxBatchTokens: Math.min(
-      config.OM_EMBED_BATCH_TOKENS,
-      embedder.maxBatchTokens,
-      // A call that needs most of a minute's tokens would wait for a minute without any.
-      config.OM_EMBED_TPM === 0 ? Infinity : Math.ceil(config.OM_EMBED_TPM / 4),
-    ),
-    lingerMs: config.OM_EMBED_LINGER_MS,
-    concurrency: config.OM_EMBED_CONCURRENCY,
-    budget: budget ?? undefined,
-    delayMs: config.OM_EMBED_DELAY_MS,
-    onCall({ purpose, texts, tokens, ms, outcome, error }: ProviderCall) {
-      metrics.embeddingCalls.observe({ provider, purpose, outcome }, ms / 1000);
-      if (outcome === 'ok') metrics.embeddedTexts.inc({ provider, source: 'provider' }, texts);
-      onCall({
-        at: clock.now(),
-        provider,
-        model,
-        purpose,
-        texts,
-        tokens,
-        ms,
-        error: outcome === 'ok' ? null : { code: outcome, message: error ?? '' },
-      });
-    },
-  });
-}
-
-function measured(model: LanguageModel | null, metrics: Metrics): LanguageModel | null {
-  if (model === null) return null;
-  return {
-    ...model,
-    async complete(request, signal) {
-      const started = performance.now();
-      const observe = (outcome: string) =>
-        metrics.languageModelCalls.observe({ outcome }, (performance.now() - started) / 1000);
-      try {
-        const completion = await model.complete(request, signal);
-        observe('ok');
-        metrics.languageModelTokens.inc({ direction: 'input' }, completion.inputTokens);
-        metrics.languageModelTokens.inc({ direction: 'output' }, completion.outputTokens);
-        return completion;
-      } catch (error) {
-        observe(serialiseError(error).code);
-        throw error;
-      }
-    },
-  };
+function countLookup(metrics: Metrics, outcome: 'hit' | 'miss', text: string): void {
+  metrics.embeddingCache.inc({ cache: 'query', outcome });
+  if (outcome === 'hit') metrics.savedTokens.inc({ cache: 'query' }, estimateTokens(text));
 }
 
 /** Who asks while a query waits has less time than a worker. */
@@ -288,30 +308,7 @@ function limitedInTime(model: LanguageModel, timeoutMs: number): LanguageModel {
   };
 }
 
-function openBudget({
-  config: { paths, OM_EMBED_RPM, OM_EMBED_TPM },
-  clock,
-  metrics,
-}: {
-  config: Config;
-  clock: Clock;
-  metrics: Metrics;
-}): ProviderBudget {
-  const budget = openProviderBudget({
-    file: paths.budget,
-    requestsPerMinute: OM_EMBED_RPM,
-    tokensPerMinute: OM_EMBED_TPM,
-    clock,
-    onHeldBack(reason, ms) {
-      metrics.providerHeldBack.inc({ reason });
-      metrics.providerWaits.inc({ reason }, ms / 1000);
-    },
-  });
-  metrics.watchBreaker(() => budget.isBreakerOpen());
-  return budget;
-}
-
 /** Only what can cross to a thread. */
-function identityOf({ provider, model, dimensions, encoding }: Embedder) {
+function identityOf({ provider, model, dimensions, encoding }: SpaceIdentity) {
   return { provider, model, dimensions, encoding };
 }

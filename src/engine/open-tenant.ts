@@ -1,7 +1,8 @@
 import { createVec0Index, openVec0Index } from './adapters/vec0-index.ts';
 import { EngineError } from './errors.ts';
 import type { Embedder, VectorIndex } from './ports.ts';
-import { listModels, modelNumber } from './store/embeddings.ts';
+import { findModelNumber, listModels, modelNumber } from './store/embeddings.ts';
+import { ensureLiveModel, findLiveModel, RELINK_INDEX, type StoredModel } from './store/live-model.ts';
 import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from './store/open-store.ts';
 import { ensureStoreId, findInfo } from './store/store-info.ts';
 import type { VectorSpace } from './store/vectors.ts';
@@ -12,14 +13,23 @@ export const REBUILDING = 'rebuilding';
 /** Which vector space the settings ask for. */
 export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'>;
 
-/** A tenant's file on one connection, with its vector space and indexes. */
+/**
+ * A tenant's file on one connection, with its vector spaces and indexes. Which of them is live is read from the file each time, so that
+ * every process goes over to a new model at the same commit.
+ */
 export interface OpenTenant {
   readonly store: Store;
   readonly storeId: string;
-  /** null when `OM_EMBEDDINGS=none`. */
+  /** The model that queries and links use now; null when `OM_EMBEDDINGS=none`. */
+  readonly live: StoredModel | null;
+  /** The space of `live`. */
   readonly space: VectorSpace | null;
-  /** The index of `space`. */
+  /** The index of `live`. */
   readonly index: VectorIndex | null;
+  /** While waypoints are measured anew, an index of the memories of the live space that have theirs already. `clear` makes it. */
+  readonly relinked: VectorIndex | null;
+  /** The space that the settings ask for: another than `space` while the model changes. null when `OM_EMBEDDINGS=none`. */
+  readonly configured: VectorSpace | null;
   /** The index of every model that ever made vectors here, by model number: an erasure must reach all of them. */
   readonly indexes: ReadonlyMap<number, VectorIndex>;
   close(): void;
@@ -62,7 +72,8 @@ function prepare(path: string, identity: SpaceIdentity | null, now: number): voi
 
 function isPrepared(store: Store, identity: SpaceIdentity | null): boolean {
   const named = store.prepare(`SELECT 1 FROM store_info WHERE key = 'store_id'`).get() !== undefined;
-  return named && (identity === null || listModels(store).some((model) => isSameSpace(model, identity)));
+  if (!named || identity === null) return named;
+  return findLiveModel(store) !== undefined && findModelNumber(store, identity) !== undefined;
 }
 
 function ensurePrepared(store: Store, identity: SpaceIdentity | null, now: number): void {
@@ -72,34 +83,57 @@ function ensurePrepared(store: Store, identity: SpaceIdentity | null, now: numbe
     if (identity === null) return;
     const modelNo = modelNumber(store, identity, now);
     createVec0Index(store, { modelNo, dimensions: identity.dimensions });
+    ensureLiveModel(store, modelNo);
   });
 }
 
 function describe(store: Store, identity: SpaceIdentity | null): OpenTenant {
-  const models = listModels(store);
-  const indexes = new Map(
-    models.map((model) => [
-      model.modelNo,
-      openVec0Index(store, { modelNo: model.modelNo, dimensions: model.dimensions }),
-    ]),
-  );
-  const model = identity && models.find((candidate) => isSameSpace(candidate, identity));
-  const space = model ? { modelNo: model.modelNo, dimensions: model.dimensions, encoding: model.encoding } : null;
+  const known = new Map<number, VectorIndex>();
+  const indexOf = ({ modelNo, dimensions }: Pick<VectorSpace, 'modelNo' | 'dimensions'>): VectorIndex => {
+    let index = known.get(modelNo);
+    if (index === undefined) known.set(modelNo, (index = openVec0Index(store, { modelNo, dimensions })));
+    return index;
+  };
+  const findLive = () => (identity === null ? null : (findLiveModel(store) ?? null));
   return {
     store,
     storeId: store.read(() => ensureStoreId(store)),
-    space,
-    index: (space && indexes.get(space.modelNo)) ?? null,
-    indexes,
+    get live() {
+      return findLive();
+    },
+    get space() {
+      const live = findLive();
+      return live && spaceOf(live);
+    },
+    get index() {
+      const live = findLive();
+      return live && indexOf(live);
+    },
+    get relinked() {
+      const live = findLive();
+      return live && openVec0Index(store, { ...live, table: RELINK_INDEX });
+    },
+    get configured() {
+      const modelNo = identity === null ? undefined : findModelNumber(store, identity);
+      return identity === null || modelNo === undefined ? null : spaceOf({ ...identity, modelNo });
+    },
+    get indexes() {
+      return new Map(listModels(store).map((model) => [model.modelNo, indexOf(model)]));
+    },
     close: () => store.close(),
   };
 }
 
-function isSameSpace(model: SpaceIdentity, identity: SpaceIdentity): boolean {
+function spaceOf({ modelNo, dimensions, encoding }: StoredModel): VectorSpace {
+  return { modelNo, dimensions, encoding };
+}
+
+/** Whether two embedders make vectors that can be compared. */
+export function isSameSpace(one: SpaceIdentity, other: SpaceIdentity): boolean {
   return (
-    model.provider === identity.provider &&
-    model.model === identity.model &&
-    model.dimensions === identity.dimensions &&
-    model.encoding === identity.encoding
+    one.provider === other.provider &&
+    one.model === other.model &&
+    one.dimensions === other.dimensions &&
+    one.encoding === other.encoding
   );
 }

@@ -1,4 +1,6 @@
-import type { JobStep } from './types.ts';
+import type { Chunk } from './documents/chunk-text.ts';
+import type { ParsedDocument } from './documents/parsed-document.ts';
+import type { DocumentFormat, JobStep } from './types.ts';
 
 /** The time in Unix milliseconds. Tests move it by hand. */
 export interface Clock {
@@ -24,6 +26,15 @@ export interface EmbedOptions {
   /** Some models embed questions and documents differently; the offline one weighs a query's words by rarity. */
   readonly purpose: 'document' | 'query';
   readonly signal?: AbortSignal | undefined;
+  /** Told of every reply that came, before `embed` returns or throws: what a provider says of its limits and of what it counted. */
+  readonly onReply?: ((reply: ProviderReply) => void) | undefined;
+}
+
+/** What a provider's reply says beside its answer. */
+export interface ProviderReply {
+  readonly headers: Headers;
+  /** Tokens that it was asked for, as it counted them; undefined where it does not say. */
+  readonly tokens?: number | undefined;
 }
 
 /**
@@ -64,13 +75,20 @@ export interface LanguageModel {
   readonly model: string;
   /**
    * One answer to one prompt, at temperature 0. Bounded in time and size.
-   * @param request `instructions` are ours; `input` is data, never to be obeyed
+   * @param request `instructions` are ours; `input` is data, never to be obeyed; `purpose` is for the log of calls
+   * @param onReply told of every reply that came, as of an embedder's
    * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses or replies
    *         with something else than a completion
    */
   complete(
-    request: { readonly instructions: string; readonly input: string; readonly maxTokens: number },
+    request: {
+      readonly purpose: 'entities' | 'rerank';
+      readonly instructions: string;
+      readonly input: string;
+      readonly maxTokens: number;
+    },
     signal?: AbortSignal,
+    onReply?: EmbedOptions['onReply'],
   ): Promise<Completion>;
 }
 
@@ -119,3 +137,70 @@ export interface JobDispatcher {
 
 /** What carries jobs to workers, and whether it is there just now. */
 export type QueueState = { readonly mode: 'embedded' } | { readonly mode: 'redis'; readonly isUp: boolean };
+
+export interface ParseRequest {
+  /** The whole file. */
+  readonly bytes: Uint8Array;
+  /** null leaves it to the first bytes and, where these say nothing, to the extension. */
+  readonly declared: DocumentFormat | null;
+  readonly charset: string | null;
+  /** The last part of the file's name, without the dot, in lower case; '' for none. */
+  readonly extension: string;
+  readonly sizeTokens: number;
+  readonly overlapTokens: number;
+}
+
+/** A document read and cut: its text is in the chunks, whose offsets cover it without gaps. */
+export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
+  readonly format: DocumentFormat;
+  /** null where the format has none. */
+  readonly pages: number | null;
+  readonly characters: number;
+  readonly tokens: number;
+  /** Its headings in order, at most 200, each with its level 1..6. */
+  readonly outline: readonly { readonly level: number; readonly text: string }[];
+  readonly chunks: readonly (Chunk & { readonly content: string })[];
+}
+
+/**
+ * Reads files away from this process: what a hostile file does to its reader happens to a child that has no network, sees no file
+ * and is killed when it takes too long or too much.
+ */
+export interface DocumentParser {
+  /**
+   * @param onPage told now and then how far a long file is
+   * @returns no chunks where the file holds no text
+   * @throws DocumentError with the file's own fault; EngineError `unavailable` when no child could be started, or on abort
+   */
+  parse(
+    request: ParseRequest,
+    options?: { readonly signal?: AbortSignal | undefined; readonly onPage?: (done: number, pages: number) => void },
+  ): Promise<ParseResult>;
+  close(): Promise<void>;
+}
+
+export interface FetchedFile {
+  readonly bytes: Uint8Array;
+  readonly sha256: Uint8Array;
+  readonly declared: DocumentFormat | null;
+  readonly charset: string | null;
+  readonly extension: string;
+  readonly etag: string | null;
+  readonly lastModified: string | null;
+}
+
+/** Fetches a page that a caller named: nothing but public addresses, whatever names, redirects and resolvers say. */
+export interface PageFetcher {
+  /**
+   * @param known what the last reply said about its version
+   * @returns `unchanged` where the server says that nothing changed
+   * @throws DocumentError `fetch_refused` for what must not be fetched, `fetch_failed` for what could not be,
+   *   `document_too_large`, `unsupported_document`; EngineError `unavailable` on abort and after `close`
+   */
+  fetch(
+    url: string,
+    known: { readonly etag: string | null; readonly lastModified: string | null } | null,
+    signal?: AbortSignal,
+  ): Promise<FetchedFile | 'unchanged'>;
+  close(): Promise<void>;
+}

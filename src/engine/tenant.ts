@@ -6,14 +6,15 @@ import type { Tenant } from './engine.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import { resolveName } from './entities/extract.ts';
 import { foldName } from './entities/modes.ts';
+import { removeUpload } from './documents/uploads.ts';
 import { EngineError } from './errors.ts';
 import { failpoint } from './failpoint.ts';
 import { addReceipts, EMPTY_RECEIPT } from './ingest/erase.ts';
 import { walBytes } from './ingest/maintain.ts';
 import type { RecallEffects } from './ingest/reinforce.ts';
 import { decodeToken } from './ingest/token.ts';
-import type { Metrics } from './metrics.ts';
-import type { OpenTenant } from './open-tenant.ts';
+import { observeStages, type Metrics } from './metrics.ts';
+import type { OpenTenant, SpaceIdentity } from './open-tenant.ts';
 import type { Clock, Embedder, JobDispatcher, LanguageModel, Logger } from './ports.ts';
 import type { QueryEmbedder } from './retrieve/query-embedder.ts';
 import { explainMemory } from './retrieve/explain-memory.ts';
@@ -21,9 +22,20 @@ import { completeQuery, requireReranker } from './retrieve/options.ts';
 import { retrieve, type RetrieveContext } from './retrieve/retrieve.ts';
 import { putRetrievalDefaults, readRetrievalDefaults } from './retrieval-defaults.ts';
 import { countWaypoints, listLinks } from './store/edges.ts';
+import { readProvenance } from './store/documents.ts';
+import { countEmbedLogs, listEmbedLogs } from './store/embeddings.ts';
 import { findEntity, listEntities } from './store/entities.ts';
 import { compileFilter } from './store/filter.ts';
-import { countJobs, countWaiting, getJob, hasUnfinishedBetween, listJobs, oldestWaitingAt } from './store/jobs.ts';
+import {
+  countActive,
+  countDocumentJobs,
+  countJobs,
+  countWaiting,
+  getJob,
+  hasUnfinishedBetween,
+  listJobs,
+  oldestWaitingAt,
+} from './store/jobs.ts';
 import {
   countByState,
   findSeqs,
@@ -33,10 +45,14 @@ import {
   sectorStats,
   toMemory,
 } from './store/memories.ts';
+import { listUsage } from './store/provider-usage.ts';
 import { listRevisions } from './store/revisions.ts';
 import { readTimeline } from './store/timeline.ts';
 import { countVectors } from './store/vectors.ts';
-import type { MemoryQuery, QueryResult, RetrievalOptions } from './types.ts';
+import type { Store } from './store/open-store.ts';
+import { createDocumentMethods } from './tenant-documents.ts';
+import { createReembedMethods } from './tenant-reembed.ts';
+import type { MemoryQuery, Provenance, QueryResult, RetrievalOptions } from './types.ts';
 import type { Writer } from './writer/writer.ts';
 
 export interface TenantOptions {
@@ -46,8 +62,8 @@ export interface TenantOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  readonly embedder: Embedder | null;
-  readonly embedQuery: QueryEmbedder | null;
+  /** What turns questions into vectors of a model; null where the settings do not say how. */
+  readonly questionerOf: (model: SpaceIdentity) => Questioner | null;
   readonly languageModel: LanguageModel | null;
   readonly control: ControlDatabase;
   /** The reader's connection; asked for at each use, as the pool may have closed it. */
@@ -55,6 +71,12 @@ export interface TenantOptions {
   readonly writer: Writer;
   readonly dispatcher: JobDispatcher;
   readonly recalls: RecallBuffer;
+}
+
+/** An embedder, and its way to embed questions. */
+export interface Questioner {
+  readonly embedder: Embedder;
+  readonly embedQuery: QueryEmbedder;
 }
 
 /** Collects what recalls owe, so that reading never waits for a write. */
@@ -71,9 +93,12 @@ export function createTenant(options: TenantOptions): Tenant {
   const { path, config, clock, metrics, writer, dispatcher, control } = options;
   const store = () => options.open().store;
   const now = () => clock.now();
+  const { eraseAbandoned, ...documents } = createDocumentMethods(options);
 
   return {
     id: options.id,
+    ...documents,
+    ...createReembedMethods(options),
 
     async addMemories(items, addOptions = {}) {
       const reply = await writer.write(path, 'addMemories', { items, options: addOptions });
@@ -92,6 +117,9 @@ export function createTenant(options: TenantOptions): Tenant {
     },
 
     async deleteMemory(id) {
+      const document = provenanceOf(store(), id);
+      // The root stands for the whole.
+      if (document?.chunk === null) return documents.deleteDocument(document.documentId);
       const receipt = await writer.write(path, 'deleteMemory', { id });
       dispatcher.dispatch(path, 'link');
       return receipt;
@@ -107,6 +135,7 @@ export function createTenant(options: TenantOptions): Tenant {
         receipt = addReceipts(receipt, slice);
         if (slice.memories < DELETE_SLICE) break;
       }
+      receipt = addReceipts(receipt, await eraseAbandoned());
       dispatcher.dispatch(path, 'link');
       return receipt;
     },
@@ -159,28 +188,41 @@ export function createTenant(options: TenantOptions): Tenant {
       });
     },
 
+    listProviderCalls: (filter, page) => ({
+      items: listEmbedLogs(store(), filter, page),
+      total: countEmbedLogs(store(), filter),
+    }),
+    listProviderUsage: (since) => listUsage(store(), { since }),
+
     getJob: (id) => getJob(store(), id),
     listJobs(filter) {
+      const { state, kind } = filter;
       const counts = countJobs(store());
-      const total =
-        filter.state === undefined ? Object.values(counts).reduce((sum, n) => sum + n, 0) : counts[filter.state];
+      const all = state === undefined ? Object.values(counts).reduce((sum, n) => sum + n, 0) : counts[state];
+      const ofDocuments = kind === undefined ? 0 : countDocumentJobs(store(), state);
+      const total = kind === 'document' ? ofDocuments : all - ofDocuments;
       return { items: listJobs(store(), filter), total };
     },
     countJobs: () => countJobs(store()),
     countWaitingJobs: () => countWaiting(store()),
+    countActiveJobs: () => countActive(store()),
     oldestWaitingJobAt: () => oldestWaitingAt(store()),
 
     async retryJob(id) {
       const job = await writer.write(path, 'retryJob', { id });
-      dispatcher.dispatch(path, 'encode');
+      dispatcher.dispatch(path, job.kind === 'document' ? 'ingest' : 'encode');
       return job;
     },
     async cancelJob(id) {
       const job = await writer.write(path, 'cancelJob', { id });
+      if (job.kind === 'document') await eraseAbandoned();
       metrics.finishedJobs.inc({ state: 'cancelled' });
       return job;
     },
-    discardJob: (id) => writer.write(path, 'discardJob', { id }),
+    async discardJob(id) {
+      const upload = await writer.write(path, 'discardJob', { id });
+      removeUpload(path, upload);
+    },
 
     async waitFor(token, timeoutMs, signal) {
       const { first, last } = decodeToken(token, options.open().storeId);
@@ -195,21 +237,26 @@ export function createTenant(options: TenantOptions): Tenant {
   };
 
   function retrieveContext(): RetrieveContext {
+    const { live } = options.open();
+    const questioner = live && options.questionerOf(live);
     return {
       get store() {
         return options.open().store;
       },
+      // Of the model that was live at the beginning, whichever is when it is used.
       get index() {
-        return options.open().index;
+        return (live && options.open().indexes.get(live.modelNo)) ?? null;
       },
-      embedder: options.embedder,
-      modelNo: options.open().space?.modelNo ?? null,
-      embedQuery: options.embedQuery ?? (async () => null),
+      embedder: questioner?.embedder ?? null,
+      modelNo: live?.modelNo ?? null,
+      isModelUnreachable: live !== null && questioner === null,
+      embedQuery: questioner?.embedQuery ?? (async () => null),
       languageModel: options.languageModel,
       logger: options.logger,
       clock,
       defaults: [readRetrievalDefaults(control, options.id), settingsDefaults(config)],
       newId: uuidv7,
+      onStages: (trace) => observeStages(metrics, trace),
       readMemories,
     };
   }
@@ -221,7 +268,10 @@ export function createTenant(options: TenantOptions): Tenant {
     const result = await retrieve(context, query, signal);
     if (result.degraded) metrics.degradedQueries.inc();
     if (query.reinforce ?? config.OM_DECAY_REINFORCE_ON_QUERY) owe(result);
-    metrics.queries.observe({ profile }, (performance.now() - started) / 1000);
+    metrics.queries.observe((performance.now() - started) / 1000);
+    metrics.queriesByProfile.inc({ profile });
+    metrics.queryHits.observe(result.hits.length);
+    if (result.hits.length === 0) metrics.emptyQueries.inc();
     return result;
   }
 
@@ -240,6 +290,12 @@ export function createTenant(options: TenantOptions): Tenant {
       at: now(),
     });
   }
+}
+
+/** Where a memory stands in its document; undefined for what no document brought, and for no memory. */
+function provenanceOf(store: Store, id: string): Provenance | undefined {
+  const seq = findSeqs(store, [id]).get(id);
+  return seq === undefined ? undefined : readProvenance(store, [seq]).get(seq);
 }
 
 /** A condition that every memory meets: a delete by nothing else would empty the tenant. */

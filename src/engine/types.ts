@@ -178,6 +178,8 @@ export interface MemoryFilter {
   readonly tags?: readonly string[] | undefined;
   readonly statuses?: readonly MemoryStatus[] | undefined;
   readonly externalIds?: readonly string[] | undefined;
+  /** Ids of documents: their chunks and roots. */
+  readonly documentIds?: readonly string[] | undefined;
   readonly eventFrom?: number | undefined;
   readonly eventTo?: number | undefined;
   readonly createdFrom?: number | undefined;
@@ -344,6 +346,8 @@ export interface Hit {
   readonly neighbours?: { readonly before: readonly Memory[]; readonly after: readonly Memory[] };
   /** What it is derived from, nearest first. */
   readonly sources?: readonly Memory[];
+  /** Where it stands in its document; left out for what no document brought. */
+  readonly document?: Provenance;
   readonly explain?: HitExplanation;
 }
 
@@ -456,17 +460,186 @@ export interface EntityDetails extends EntitySummary {
   readonly memoryIds: readonly string[];
 }
 
+// ── Documents ────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const DOCUMENT_STATES = ['queued', 'processing', 'ready', 'empty', 'failed', 'cancelled'] as const;
+/** `processing` until every chunk is embedded and linked; it is found by its words before. `empty`: read well, and no text was in it. */
+export type DocumentState = (typeof DOCUMENT_STATES)[number];
+
+export const DOCUMENT_FORMATS = [
+  'pdf',
+  'docx',
+  'pptx',
+  'xlsx',
+  'epub',
+  'html',
+  'markdown',
+  'text',
+  'csv',
+  'json',
+  'ndjson',
+  'email',
+  'code',
+] as const;
+export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
+
+/** Something that was left out of a document's text, and why. Never holds content. */
+export interface DocumentWarning {
+  readonly code:
+    | 'page_unreadable'
+    | 'hidden_text_dropped'
+    | 'attachment_ignored'
+    | 'external_reference_ignored'
+    | 'script_ignored'
+    | 'undecodable_bytes'
+    | 'part_unreadable';
+  readonly message: string;
+  readonly page?: number;
+}
+
+/** What a caller says about a document. */
+export interface NewDocument {
+  readonly source: UploadedFile | { readonly kind: 'url'; readonly url: string };
+  readonly userId: string;
+  readonly sessionId: string;
+  /** One document a user: the same again replaces it where its content changed. */
+  readonly externalId: string | null;
+  /** '' to have it read off the file. */
+  readonly title: string;
+  readonly type: string | null;
+  readonly tags: readonly string[];
+  readonly metadata: Metadata;
+  readonly eventTime: number | null;
+  readonly expiresAt: number | null;
+}
+
+/** A file that stands in the uploads folder, on disk for good. */
+export interface UploadedFile {
+  readonly kind: 'upload';
+  /** Its name in the folder. */
+  readonly name: string;
+  readonly bytes: number;
+  readonly sha256: Uint8Array;
+  /** What the caller calls it: data, never a path. '' for none. */
+  readonly fileName: string;
+  /** What the caller's words and the first bytes agree on; null leaves it to the parser. */
+  readonly declared: DocumentFormat | null;
+  readonly charset: string | null;
+}
+
+export interface Document {
+  readonly id: string;
+  readonly userId: string;
+  readonly sessionId: string;
+  readonly externalId: string | null;
+  readonly state: DocumentState;
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly source: 'upload' | 'url';
+  readonly url: string | null;
+  readonly fileName: string | null;
+  readonly format: DocumentFormat | null;
+  readonly bytes: number | null;
+  /** Hexadecimal, of the file's bytes. */
+  readonly sha256: string | null;
+  readonly title: string;
+  readonly authors: readonly string[];
+  readonly language: string | null;
+  readonly publishedAt: number | null;
+  readonly modifiedAt: number | null;
+  readonly type: string | null;
+  readonly tags: readonly string[];
+  readonly metadata: Metadata;
+  readonly eventTime: number | null;
+  readonly expiresAt: number | null;
+  /** The memory that stands for the whole: title, gist, outline. null until the document is shown. */
+  readonly rootMemoryId: string | null;
+  readonly chunks: number;
+  readonly pages: number | null;
+  readonly characters: number;
+  readonly tokens: number;
+  readonly progress: DocumentProgress;
+  /** What became of its chunks; null until it is shown. */
+  readonly receipt: DocumentReceipt | null;
+  readonly warnings: readonly DocumentWarning[];
+  /** The job that reads it, while the ledger knows it. */
+  readonly jobId: string | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** When its words could first be found; null before. */
+  readonly shownAt: number | null;
+  readonly readyAt: number | null;
+}
+
+export interface DocumentProgress {
+  readonly pagesDone: number;
+  readonly chunks: number;
+  readonly embedded: number;
+  readonly linked: number;
+  /** Chunks whose job has given up: found by their words. */
+  readonly failed: number;
+  /** Milliseconds of each stage that ended: `queued`, `fetch`, `parse`, `store`, `encode`. */
+  readonly stages: Readonly<Record<string, number>>;
+}
+
+/** Chunks by what became of them: new ones, those that the document had before, and those that it lost. */
+export interface DocumentReceipt {
+  readonly stored: number;
+  readonly kept: number;
+  readonly removed: number;
+}
+
+export interface DocumentFilter {
+  readonly userIds?: readonly string[] | undefined;
+  readonly sessionIds?: readonly string[] | undefined;
+  readonly states?: readonly DocumentState[] | undefined;
+  readonly externalIds?: readonly string[] | undefined;
+  readonly ids?: readonly string[] | undefined;
+  /** Hexadecimal SHA-256 of the file. */
+  readonly sha256?: string | undefined;
+}
+
+/** Where a hit stands in the document that it belongs to. */
+export interface Provenance {
+  readonly documentId: string;
+  readonly title: string;
+  readonly fileName: string | null;
+  readonly url: string | null;
+  readonly format: DocumentFormat | null;
+  readonly sha256: string | null;
+  /** null for the root memory, which stands for the whole. */
+  readonly chunk: number | null;
+  readonly chunks: number;
+  readonly startOffset: number | null;
+  readonly endOffset: number | null;
+  readonly pageFrom: number | null;
+  readonly pageTo: number | null;
+  readonly headingPath: readonly string[];
+  readonly ingestedAt: number;
+}
+
+export interface DocumentChunk {
+  readonly memoryId: string;
+  readonly provenance: Provenance;
+  readonly tokens: number;
+}
+
 export const JOB_STATES = ['queued', 'active', 'failed', 'done', 'dead', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];
-export const JOB_STEPS = ['encode', 'link', 'done'] as const;
+/** `ingest` reads a document; at `settle` it waits for its chunks. */
+export const JOB_STEPS = ['ingest', 'settle', 'encode', 'link', 'done'] as const;
 export type JobStep = (typeof JOB_STEPS)[number];
+
+export const JOB_KINDS = ['memory', 'document', 'reembed'] as const;
+export type JobKind = (typeof JOB_KINDS)[number];
 
 /** A row of the ledger as an operator sees it. `failed` waits for its next attempt at `runAt`; `dead` has given up. */
 export interface Job {
   readonly id: string;
   readonly seq: number;
-  readonly kind: 'memory';
+  readonly kind: JobKind;
   readonly memoryId: string | null;
+  /** The document that it reads, or that its memory belongs to. */
+  readonly documentId: string | null;
   readonly step: JobStep;
   readonly state: JobState;
   readonly priority: number;
@@ -482,6 +655,49 @@ export interface Job {
 
 export type JobCounts = Readonly<Record<JobState, number>>;
 
+/** What a provider is asked for: vectors of documents and queries, and answers of a language model. */
+export const CALL_PURPOSES = ['document', 'query', 'entities', 'rerank'] as const;
+export type CallPurpose = (typeof CALL_PURPOSES)[number];
+
+/** One call of a provider: whom, how much, how long, and at what price. Never a text. */
+export interface EmbedLogEntry {
+  readonly at: number;
+  readonly provider: string;
+  readonly model: string;
+  /** 0 is the provider's own server, 1 and up are those that stand in for it. */
+  readonly server: number;
+  readonly purpose: CallPurpose;
+  /** 1 for a prompt. */
+  readonly texts: number;
+  /** As billed where the reply says, else estimated. */
+  readonly tokens: number;
+  /** What a language model wrote. */
+  readonly outputTokens: number;
+  readonly ms: number;
+  /** By the price table; 0 for a failed call. */
+  readonly costUsd: number;
+  /** null for a call that completed. */
+  readonly error: { readonly code: string; readonly message: string } | null;
+}
+
+/** The calls of one day, model and purpose. `texts`, tokens and cost are those of calls that completed. */
+export interface ProviderUsage {
+  /** `2026-11-21`, UTC */
+  readonly day: string;
+  readonly provider: string;
+  readonly model: string;
+  readonly purpose: CallPurpose;
+  readonly calls: number;
+  readonly failed: number;
+  readonly texts: number;
+  readonly tokens: number;
+  readonly outputTokens: number;
+  readonly costUsd: number;
+  /** Texts of documents whose vector was known, and the tokens that they would have taken, by estimate. */
+  readonly cachedTexts: number;
+  readonly savedTokens: number;
+}
+
 export interface SectorStats {
   readonly sector: Sector;
   readonly count: number;
@@ -496,4 +712,43 @@ export interface TenantStats {
   readonly jobs: JobCounts;
   readonly databaseBytes: number;
   readonly walBytes: number;
+}
+
+export interface EmbeddingModel {
+  readonly provider: string;
+  readonly model: string;
+  readonly dimensions: number;
+}
+
+/** Which embedding models a tenant has to do with. */
+export interface EmbeddingState {
+  /** The one whose vectors queries and links use; null with `OM_EMBEDDINGS=none`. */
+  readonly live: EmbeddingModel | null;
+  /** The one that the settings ask for: another than `live` until everything is embedded by it. */
+  readonly configured: EmbeddingModel | null;
+  /** Why answers rest on words alone although there are vectors; null where they do not. */
+  readonly degraded: string | null;
+}
+
+export const REEMBED_PHASES = ['embed', 'link', 'drop'] as const;
+/** embed: vectors beside the old ones; link: the new ones are live and waypoints are measured anew; drop: the old ones go. */
+export type ReembedPhase = (typeof REEMBED_PHASES)[number];
+
+export interface ReembedStatus {
+  /** current: there is nothing to do; needed: the settings ask for another model than the live one. */
+  readonly state: 'current' | 'needed' | 'running' | 'paused' | 'failed';
+  readonly phase: ReembedPhase | null;
+  readonly live: EmbeddingModel | null;
+  readonly configured: EmbeddingModel | null;
+  /** Memories of this phase. */
+  readonly done: number;
+  readonly total: number;
+  /** Memories that were given up; they are dead jobs, found by words alone once the new model is live. */
+  readonly failed: number;
+  readonly ratePerSecond: number | null;
+  readonly remainingMs: number | null;
+  /** What is still to be embedded, by a sample; null where nothing is. */
+  readonly estimate: { readonly memories: number; readonly tokens: number } | null;
+  /** Why it failed. */
+  readonly error: string | null;
 }

@@ -5,8 +5,8 @@ import type { JobDispatcher } from '../engine/ports.ts';
 export interface BackgroundWork {
   /** Whom the engine tells about new work; undefined to let it tell the queues itself. */
   readonly dispatcher: JobDispatcher | undefined;
-  /** The process's own metrics joined with those of the thread that works, in Prometheus' text format. */
-  metricsText(own: Registry): Promise<string>;
+  /** The metrics of the thread that works, as prom-client's registries exchange them. */
+  metricsJson(): Promise<object>;
   /** Finishes or hands back what is under way. */
   drain(): Promise<void>;
   /** Settles with the error if the thread dies: the process cannot do its work any more. */
@@ -15,13 +15,42 @@ export interface BackgroundWork {
 
 const METRICS_TIMEOUT_MS = 2_000;
 
-/** A thread that is busy for so long is left out of this scrape. */
-export async function joinMetrics(own: Registry, theirs: Promise<object>): Promise<string> {
+/** A process's metrics in Prometheus' text format. */
+export interface JoinedMetrics {
+  readonly text: string;
+  /** False while the thread that works does not answer. */
+  readonly isComplete: boolean;
+}
+
+/**
+ * A process's own metrics and those of the thread that works. Of one that does not answer in time it says what that said last: counters
+ * that fell and rose again would look like so many events at once.
+ */
+export function createMetricsJoiner(own: Registry, ask: () => Promise<object>): () => Promise<JoinedMetrics> {
+  let last: object = [];
+  return async () => {
+    const answered = await inTime(ask());
+    last = answered ?? last;
+    return { text: await joinMetrics(own, last), isComplete: answered !== undefined };
+  };
+}
+
+export async function joinMetrics(own: Registry, theirs: object): Promise<string> {
+  const ours = (await own.getMetricsAsJSON()).map((metric) => ({
+    ...metric,
+    // Said to mean nothing where processes are joined, as the start of a process; here it is one.
+    aggregator: metric.aggregator === 'omit' ? ('first' as const) : metric.aggregator,
+  }));
+  return AggregatorRegistry.aggregate([ours, theirs]).metrics();
+}
+
+/** @returns undefined if the thread is busy for too long, or gone */
+async function inTime(metrics: Promise<object>): Promise<object | undefined> {
   let timer: NodeJS.Timeout | undefined;
-  const timeout = new Promise<object>((resolve) => {
-    timer = setTimeout(() => resolve([]), METRICS_TIMEOUT_MS).unref();
+  const timeout = new Promise<undefined>((resolve) => {
+    timer = setTimeout(() => resolve(undefined), METRICS_TIMEOUT_MS).unref();
   });
-  const answered = await Promise.race([theirs.catch(() => []), timeout]);
+  const answered = await Promise.race([metrics.catch(() => undefined), timeout]);
   clearTimeout(timer);
-  return AggregatorRegistry.aggregate([await own.getMetricsAsJSON(), answered]).metrics();
+  return answered;
 }

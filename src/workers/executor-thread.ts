@@ -2,21 +2,23 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { pino } from 'pino';
 import type { Config } from '../engine/config.ts';
 import { assert, serialiseError, type SerialisedError } from '../engine/errors.ts';
-import type { QueuedStep, ScheduleName, StepPayload } from '../engine/jobs.ts';
+import type { QueuedStep, StepPayload } from '../engine/jobs.ts';
 import { createMetrics } from '../engine/metrics.ts';
 import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
 import { createExecutor } from './executor.ts';
 import { giveWayToRequests } from './give-way.ts';
+import { startBeating, type Heart } from './heart.ts';
 
 /** The executor on a thread of its own, so that CPU-bound steps never keep a worker from renewing its locks. */
 export interface ExecutorThreadData {
   readonly config: Config;
   readonly linksAtOnce: boolean;
+  readonly heart: Heart;
 }
 
 export type ExecutorTask =
   | { readonly kind: 'step'; readonly step: QueuedStep; readonly payload: StepPayload }
-  | { readonly kind: 'schedule'; readonly schedule: ScheduleName }
+  | { readonly kind: 'maintain' }
   | { readonly kind: 'metrics' }
   | { readonly kind: 'drain' };
 export type ExecutorRequest = { readonly id: number; readonly task: ExecutorTask };
@@ -26,7 +28,7 @@ export type ExecutorReply =
 
 giveWayToRequests();
 releaseMemoryAfterStart();
-const { config, linksAtOnce } = workerData as ExecutorThreadData;
+const { config, linksAtOnce, heart } = workerData as ExecutorThreadData;
 const port = parentPort;
 assert(port !== null, 'the executor thread has a parent');
 
@@ -37,6 +39,7 @@ const executor = createExecutor({
   linksAtOnce,
   logger: pino({ level: config.OM_LOG_LEVEL, base: { thread: 'executor' } }),
 });
+startBeating(heart);
 
 port.on('message', ({ id, task }: ExecutorRequest) => {
   run(task).then(
@@ -49,8 +52,8 @@ async function run(task: ExecutorTask): Promise<unknown> {
   switch (task.kind) {
     case 'step':
       return executor.runStep(task.step, task.payload);
-    case 'schedule':
-      return executor.runSchedule(task.schedule);
+    case 'maintain':
+      return executor.maintain();
     case 'metrics':
       return metrics.registry.getMetricsAsJSON();
     case 'drain':

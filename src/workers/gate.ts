@@ -3,11 +3,23 @@ export interface Gate {
   together<T>(work: () => Promise<T>): Promise<T>;
   /** Waits until everybody inside has left, and keeps everybody else out. */
   alone<T>(work: () => Promise<T>): Promise<T>;
+  /**
+   * How long (ms) nobody should ask to be alone, so that the others lose a sixth of their time at most, however many ask and however
+   * slow they are; 0 if somebody may.
+   */
+  msUntilAlone(): number;
 }
 
-export function createGate(): Gate {
+/** After somebody was alone the others come first for so many times as long as they were kept out. */
+const OTHERS_TIMES = 5;
+/** While somebody is alone it is not known how long that takes. */
+const ASK_AGAIN_MS = 1_000;
+
+/** @param now in ms, never set back */
+export function createGate(now: () => number = () => performance.now()): Gate {
   let inside = 0;
   let isClosed = false;
+  let othersUntil = 0;
   const queue: { readonly alone: boolean; readonly enter: () => void }[] = [];
 
   const admit = () => {
@@ -20,6 +32,7 @@ export function createGate(): Gate {
     }
   };
   const pass = async <T>(alone: boolean, work: () => Promise<T>): Promise<T> => {
+    const askedAt = now();
     await new Promise<void>((enter) => {
       queue.push({ alone, enter });
       admit();
@@ -28,9 +41,19 @@ export function createGate(): Gate {
       return await work();
     } finally {
       inside -= 1;
-      if (alone) isClosed = false;
+      if (alone) {
+        isClosed = false;
+        othersUntil = now() + OTHERS_TIMES * (now() - askedAt);
+      }
       admit();
     }
   };
-  return { together: (work) => pass(false, work), alone: (work) => pass(true, work) };
+  return {
+    together: (work) => pass(false, work),
+    alone: (work) => pass(true, work),
+    msUntilAlone() {
+      if (isClosed || queue.some(({ alone }) => alone)) return ASK_AGAIN_MS;
+      return Math.max(0, Math.ceil(othersUntil - now()));
+    },
+  };
 }

@@ -1,11 +1,14 @@
 import { readConfig } from '../engine/config.ts';
 import type { QueueName } from '../engine/jobs.ts';
 import { createMetrics } from '../engine/metrics.ts';
+import { VERSION } from '../engine/version.ts';
+import { shareInstanceLock } from '../engine/store/instance-lock.ts';
+import { serveMetrics } from '../metrics-server.ts';
 import { createLogger, endOnSignals } from '../process.ts';
-import { serveMetrics } from './metrics-server.ts';
+import { createMetricsJoiner } from './background-work.ts';
 import { giveWayToRequests } from './give-way.ts';
-import { startQueueWorker } from './queue-worker.ts';
-import { startWorker } from './worker.ts';
+import { startQueuedWork } from './queued.ts';
+import { startEmbeddedWorker } from './embedded.ts';
 
 export interface WorkerProcessOptions {
   readonly queues?: readonly QueueName[] | undefined;
@@ -23,26 +26,24 @@ export async function runWorkerProcess(
   giveWayToRequests();
   const config = readConfig(environment);
   const logger = createLogger(config);
+  const lock = shareInstanceLock(config.paths.lock);
   const metrics = createMetrics();
-  metrics.watchProcess();
-  let theirs: (() => Promise<object>) | undefined;
-  let drain: () => Promise<void>;
-  let died: Promise<Error> | undefined;
-  if (config.REDIS_URL === undefined) {
-    ({ drain } = startWorker({ config, logger, metrics, alone: false }));
-  } else {
-    const worker = await startQueueWorker({ config, logger, metrics, queues, concurrency });
-    ({ drain } = worker);
-    theirs = () => worker.executor.metricsJson();
-    died = worker.executor.died;
-  }
-  const server =
-    config.OM_WORKER_METRICS_PORT === 0 ? undefined : await serveMetrics({ config, own: metrics.registry, theirs });
-  const end = endOnSignals(config, logger, async () => {
-    await drain();
-    await server?.stop();
+  metrics.watchProcess(VERSION);
+  const work =
+    config.REDIS_URL === undefined
+      ? startEmbeddedWorker({ config, logger, alone: false, onHung: () => metrics.hungThreads.inc() })
+      : await startQueuedWork({ config, logger, metrics, queues, concurrency });
+  const server = await serveMetrics({
+    config,
+    portSetting: 'OM_WORKER_METRICS_PORT',
+    read: createMetricsJoiner(metrics.registry, () => work.metricsJson()),
   });
-  void died?.then((error) => {
+  const end = endOnSignals(config, logger, async () => {
+    await work.drain();
+    await server?.stop();
+    lock.release();
+  });
+  void work.died.then((error) => {
     logger.error({ error: error.message }, 'executor_died');
     end('executor died', 1);
   });

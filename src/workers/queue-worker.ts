@@ -1,33 +1,19 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { Job, Queue, Worker } from 'bullmq';
-import type { Redis } from 'ioredis';
-import {
-  bounded,
-  connectRedis,
-  JOB_OPTIONS,
-  openQueue,
-  openStepQueues,
-  type BullmqOptions,
-} from '../engine/adapters/bullmq-queues.ts';
+import type { Job, Worker } from 'bullmq';
+import { connectRedis, openStepQueues, type BullmqOptions } from '../engine/adapters/bullmq-queues.ts';
 import type { Config } from '../engine/config.ts';
 import { openControlDatabase } from '../engine/control/open-control-database.ts';
 import { createDispatcher, type DispatchLedger } from '../engine/dispatch/dispatcher.ts';
 import { createTenantFinder, ledgerOverStores, queuePrefix } from '../engine/dispatch/ledgers.ts';
+import { createLookout } from '../engine/dispatch/lookout.ts';
 import { EngineError, serialiseError } from '../engine/errors.ts';
 import { failpoint } from '../engine/failpoint.ts';
-import { schedulePeriods } from '../engine/ingest/maintain.ts';
-import {
-  QUEUE_NAMES,
-  SCHEDULE_NAMES,
-  schedulePayloadSchema,
-  stepPayloadSchema,
-  type QueueName,
-  type SchedulePayload,
-} from '../engine/jobs.ts';
+import { QUEUE_NAMES, stepPayloadSchema, type QueueName } from '../engine/jobs.ts';
 import type { Metrics } from '../engine/metrics.ts';
 import { systemClock, type JobDispatcher, type Logger } from '../engine/ports.ts';
 import { openTenant } from '../engine/open-tenant.ts';
 import { createTenantPool } from '../engine/store/tenant-pool.ts';
+import { keepTick } from './keep-tick.ts';
 import { startThreadedExecutor, type ThreadedExecutor } from './threaded-executor.ts';
 
 export interface QueueWorkerOptions {
@@ -56,8 +42,6 @@ const LOCK_MS = 60_000;
 const STALLS_ALLOWED = 0;
 /** All that is left at the end is a word to Redis that the ledger can do without: a Redis that went first holds nobody up. */
 const GOODBYE_MS = 2_000;
-/** How often it looks whether the schedules are still there. */
-const SCHEDULES_LOOK_MS = 5_000;
 
 export async function startQueueWorker(options: QueueWorkerOptions): Promise<QueueWorker> {
   const { config, logger, metrics, queues = QUEUE_NAMES } = options;
@@ -69,9 +53,10 @@ export async function startQueueWorker(options: QueueWorkerOptions): Promise<Que
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, { role: 'worker', identity: null, now: clock.now() }),
   );
-  const bullmq: BullmqOptions = { redisUrl, prefix: queuePrefix(pool, control), logger, metrics };
+  const bullmq: BullmqOptions = { redisUrl, prefix: queuePrefix(pool, control), logger };
   const tenantOf = createTenantFinder(control);
-  const ledger = ledgerOverStores({ control, pool, clock });
+  const lookout = createLookout({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock });
+  const ledger = ledgerOverStores({ control, lookout, pool, clock, leaseMs: config.OM_LEASE_MS });
   const dispatcher = createDispatcher({
     ledger,
     queues: await openStepQueues(bullmq),
@@ -80,7 +65,7 @@ export async function startQueueWorker(options: QueueWorkerOptions): Promise<Que
     leads: false,
     tenantOf,
   });
-  const executor = startThreadedExecutor({ config, linksAtOnce: queues.includes('link') });
+  const executor = startThreadedExecutor({ config, logger, linksAtOnce: queues.includes('link') });
   const [{ Worker: BullmqWorker, Queue: BullmqQueue }, connection] = await Promise.all([
     import('bullmq'),
     connectRedis(bullmq, { blocking: true }),
@@ -103,16 +88,15 @@ export async function startQueueWorker(options: QueueWorkerOptions): Promise<Que
       removeOnFail: { count: 0 },
     });
     worker.on('error', (error) => logger.debug({ code: error.name }, 'queue_error'));
+    worker.on('stalled', () => metrics.stalledJobs.inc({ queue: name }));
     return worker;
   });
-  const schedules = queues.includes('maintain')
-    ? await keepSchedules(BullmqQueue, bullmq, config)
-    : { close: async () => {} };
+  const tick = queues.includes('maintain') ? await keepTick(BullmqQueue, bullmq) : undefined;
 
   return {
     executor,
     async drain() {
-      await schedules.close();
+      tick?.close();
       await Promise.all(workers.map((worker: Worker) => worker.pause(true)));
       // The executor hands back what it has not begun; what BullMQ then waits for ends with the step under way.
       await executor.drain();
@@ -130,10 +114,13 @@ async function atMost(ms: number, work: Promise<unknown>): Promise<void> {
   await Promise.race([work.catch(() => {}), pause(ms, undefined, { ref: false })]);
 }
 
+const COMPUTING: ReadonlySet<Config['OM_EMBEDDINGS']> = new Set(['synthetic', 'local', 'none']);
+
 /** An embedder that computes keeps one thread busy with one job while another commits; a provider is asked several times at once. */
 function concurrencyOf(name: QueueName, { config, concurrency }: QueueWorkerOptions): number {
+  if (name === 'ingest') return config.OM_PARSERS;
   if (name !== 'encode') return 1;
-  return concurrency ?? (config.OM_EMBEDDINGS === 'openai' ? config.OM_EMBED_CONCURRENCY + 1 : 2);
+  return concurrency ?? (COMPUTING.has(config.OM_EMBEDDINGS) ? 2 : config.OM_EMBED_CONCURRENCY + 1);
 }
 
 interface HandlerOptions {
@@ -153,10 +140,7 @@ function createHandler({
   pathOf,
 }: HandlerOptions): (queue: QueueName, job: Job) => Promise<void> {
   return async (queue, job) => {
-    if (queue === 'maintain') {
-      const { schedule } = schedulePayloadSchema.parse(job.data);
-      return executor.runSchedule(schedule);
-    }
+    if (queue === 'maintain') return executor.maintain();
     const payload = stepPayloadSchema.parse(job.data);
     try {
       await executor.runStep(queue, payload);
@@ -168,45 +152,5 @@ function createHandler({
     }
     const path = pathOf(payload.tenant);
     if (path !== undefined) dispatcher.dispatch(path, queue === 'encode' ? 'link' : 'encode');
-  };
-}
-
-/** Keeps the schedules in Redis, which forgets them with all else. */
-async function keepSchedules(
-  QueueClass: typeof Queue,
-  bullmq: BullmqOptions,
-  config: Config,
-): Promise<{ close(): Promise<void> }> {
-  const redis: Redis = await connectRedis(bullmq, { blocking: false });
-  const periods = schedulePeriods(config);
-  let queue: Queue | undefined;
-  let failed = false;
-  const look = async () => {
-    try {
-      await bounded(redis, async () => {
-        queue ??= openQueue(QueueClass, 'maintain', redis, bullmq);
-        if ((await queue.getJobSchedulersCount()) >= SCHEDULE_NAMES.length) return;
-        for (const schedule of SCHEDULE_NAMES) {
-          await queue.upsertJobScheduler(
-            schedule,
-            { every: periods[schedule] },
-            { name: schedule, data: { schedule } satisfies SchedulePayload, opts: { ...JOB_OPTIONS } },
-          );
-        }
-      });
-      failed = false;
-    } catch (error) {
-      queue = undefined;
-      if (!failed) bullmq.logger.debug({ code: serialiseError(error).code }, 'schedules_unseen');
-      failed = true;
-    }
-  };
-  redis.once('ready', () => void look());
-  const timer = setInterval(() => void look(), SCHEDULES_LOOK_MS);
-  return {
-    async close() {
-      clearInterval(timer);
-      redis.disconnect();
-    },
   };
 }

@@ -1,8 +1,9 @@
-import { setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../engine/config.ts';
 import { serialiseError } from '../engine/errors.ts';
 import type { EmbeddingGatherer } from '../engine/ingest/embedding-gatherer.ts';
+import type { StepContext } from '../engine/ingest/step-context.ts';
 import {
   checkpoint,
   cleanAfterErase,
@@ -11,11 +12,15 @@ import {
   type MaintenanceContext,
 } from '../engine/ingest/maintain.ts';
 import { createProviderHealth } from '../engine/ingest/retry.ts';
-import { runBatch } from '../engine/ingest/run-batch.ts';
+import { runBatch, type BatchContext } from '../engine/ingest/run-batch.ts';
+import type { QueuedStep } from '../engine/jobs.ts';
 import type { Metrics } from '../engine/metrics.ts';
-import type { Clock, Embedder, LanguageModel, Logger } from '../engine/ports.ts';
-import { hasDueJob, renewLeases } from '../engine/store/jobs.ts';
+import { runNextDocument } from '../engine/ingest/run-document.ts';
+import type { Clock, DocumentParser, Embedder, LanguageModel, Logger, PageFetcher } from '../engine/ports.ts';
+import { hasDueDocument, hasDueJob, hasDueSuspect, renewLeases } from '../engine/store/jobs.ts';
 import type { TenantPool } from '../engine/store/tenant-pool.ts';
+import { createGate } from './gate.ts';
+import { createRuns } from './runs.ts';
 
 export interface RunnerOptions {
   readonly config: Config;
@@ -24,14 +29,19 @@ export interface RunnerOptions {
   readonly metrics: Metrics;
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
+  readonly sourceOf?: StepContext['sourceOf'];
   readonly languageModel: LanguageModel | null;
+  readonly documentParser: DocumentParser | null;
+  readonly pageFetcher: PageFetcher | null;
   readonly pool: TenantPool;
-  /** Every tenant's file; asked for at each sweep. */
+  /** Every tenant's file that exists; asked for at each sweep. */
   readonly listPaths: () => readonly string[];
   /** True where no other process can hold a lease: whatever is leased at the start belongs to the dead. */
   readonly alone: boolean;
   /** Runs after each batch of a file, whatever became of it. */
   readonly afterBatch: (path: string) => void;
+  /** After how long a batch or a document is given up (ms). */
+  readonly runMostMs?: number | undefined;
 }
 
 /** Works off the ledgers of all tenants in one thread or process. */
@@ -47,16 +57,19 @@ const SWEEP_MS = 1_000;
 const SCHEDULES_EVERY_SWEEPS = 15;
 
 /**
- * One loop, one batch at a time: tenants with work in turn, so that a bulk import of one holds up another by a batch at most. CPU-bound
- * steps run right here, which is why this belongs on a thread or in a process of its own.
+ * One loop for memories, a batch at a time: tenants with work in turn, so that a bulk import of one holds up another by a batch at most.
+ * CPU-bound steps run right here, which is why this belongs on a thread or in a process of its own. Documents are read by children, a
+ * loop for each, and only what they found is written here.
  */
 export function startRunner(options: RunnerOptions): Runner {
   const { config, clock, logger, pool } = options;
-  // One a batch, so that only the batch under way is renewed: jobs of one that ended without a word fall due like a dead worker's.
-  let owner = ''; // '' between batches
+  /** One a batch and one a document. */
+  const runs = createRuns({ logger, mostMs: options.runMostMs });
+  const gate = createGate();
   const stop = new AbortController();
   const hinted = new Set<string>();
   let wakeUp: () => void = () => {};
+  const documents = createDocumentHints();
   const provider = createProviderHealth();
   let providerBlockedUntil = 0;
 
@@ -64,25 +77,41 @@ export function startRunner(options: RunnerOptions): Runner {
     options.embedder === null
       ? 64
       : Math.min(256, options.embedder.maxBatchTexts * (options.embedder.cacheable ? config.OM_EMBED_CONCURRENCY : 1));
-  const maintenanceOf = (path: string): MaintenanceContext => ({ ...options, open: () => pool.get(path) });
+  const maintenanceOf = (path: string): MaintenanceContext => ({
+    ...options,
+    signal: stop.signal,
+    open: () => pool.get(path),
+  });
+
+  const asOwner = <T>(path: string, work: (context: BatchContext) => Promise<T>): Promise<T> =>
+    runs.run(path, (owner) => work({ ...options, open: () => pool.get(path), owner, provider, newId: uuidv7 }));
+
+  /** Whether suspects are due, and it is their turn. */
+  const isForSuspects = (path: string, steps: readonly QueuedStep[]): boolean =>
+    gate.msUntilAlone() === 0 && steps.some((step) => hasDueSuspect(pool.get(path).store, step, clock.now()));
 
   const workOn = async (path: string): Promise<boolean> => {
-    owner = uuidv7();
-    const context = { ...options, open: () => pool.get(path), owner, provider, newId: uuidv7 };
-    const { claimed, providerPauseMs } = await runBatch(context, batchSize, stop.signal).finally(() => {
-      owner = '';
-      options.afterBatch(path);
-    });
+    const isAlone = isForSuspects(path, ['encode', 'link']);
+    const run = () => asOwner(path, (context) => runBatch(context, batchSize, stop.signal, { suspects: isAlone }));
+    const { claimed, providerPauseMs } = await (isAlone ? gate.alone(run) : gate.together(run)).finally(() =>
+      options.afterBatch(path),
+    );
     // The provider failed, or the disk is full: nothing is claimed for a while, then one batch probes it.
     if (providerPauseMs !== null) providerBlockedUntil = performance.now() + providerPauseMs;
     return claimed > 0;
   };
 
-  const loop = async () => {
+  /** Before anything is claimed here, as it may take back whatever is claimed. */
+  const recoverAll = async () => {
     for (const path of (await guarded('recover_failed', options.listPaths)) ?? []) {
+      await breathe();
+      if (stop.signal.aborted) return;
       await guarded('recover_failed', () => recoverJobs(maintenanceOf(path), { everyOwner: options.alone }));
       hinted.add(path);
     }
+  };
+
+  const loop = async () => {
     while (!stop.signal.aborted) {
       const blockedMs = providerBlockedUntil - performance.now();
       if (hinted.size === 0 || blockedMs > 0) {
@@ -104,6 +133,19 @@ export function startRunner(options: RunnerOptions): Runner {
     }
   };
 
+  const readDocuments = async () => {
+    while (!stop.signal.aborted) {
+      const path = await documents.next(stop.signal);
+      if (path === undefined) return;
+      const isAlone = isForSuspects(path, ['ingest']);
+      const onClaimed = () => documents.hint(path);
+      const run = () =>
+        asOwner(path, (context) => runNextDocument(context, { alone: isAlone, onClaimed }, stop.signal));
+      const wasOne = await guarded('document_failed', () => (isAlone ? gate.alone(run) : gate.together(run)));
+      if (wasOne) hint(path);
+    }
+  };
+
   const sweeps = async () => {
     for (let sweep = 0; !stop.signal.aborted; sweep++) {
       await pause(SWEEP_MS, undefined, { signal: stop.signal }).catch(() => {});
@@ -111,12 +153,16 @@ export function startRunner(options: RunnerOptions): Runner {
       const all = sweep % SCHEDULES_EVERY_SWEEPS === 0;
       const paths = all ? await guarded('sweep_failed', options.listPaths) : undefined;
       for (const path of paths ?? pool.openPaths()) {
+        // Opening files holds this thread up, and with many tenants nobody would hear of it for too long.
+        await breathe();
         const context = maintenanceOf(path);
         // First and apart: on a disk that the log has filled every write fails, and only this can make room.
         await guarded('checkpoint_failed', () => checkpoint(context));
         await guarded('sweep_failed', async () => {
           const { store } = context.open();
-          store.write(() => renewLeases(store, owner, clock.now() + config.OM_LEASE_MS));
+          store.write(() => {
+            for (const owner of runs.ownersOf(path)) renewLeases(store, owner, clock.now() + config.OM_LEASE_MS);
+          });
           recoverJobs(context, { everyOwner: false });
           await cleanAfterErase(context);
           if (all) await runDueSchedules(context);
@@ -133,6 +179,7 @@ export function startRunner(options: RunnerOptions): Runner {
   const hint = (path: string) => {
     hinted.add(path);
     wakeUp();
+    if (hasDueDocument(pool.get(path).store, clock.now())) documents.hint(path);
   };
 
   const guarded = async <T>(event: string, work: () => T | Promise<T>): Promise<T | undefined> => {
@@ -144,7 +191,11 @@ export function startRunner(options: RunnerOptions): Runner {
     }
   };
 
-  const running = Promise.all([loop(), sweeps()]);
+  const work = () => {
+    const readers = Array.from({ length: options.documentParser === null ? 0 : config.OM_PARSERS }, readDocuments);
+    return Promise.all([loop(), sweeps(), ...readers]);
+  };
+  const running = recoverAll().then(work);
   return {
     wake: hint,
     async drain() {
@@ -152,6 +203,37 @@ export function startRunner(options: RunnerOptions): Runner {
       wakeUp();
       await running;
       pool.close();
+    },
+  };
+}
+
+/** Files that may have documents to read, each handed to one reader at a time and again while it may have more. */
+function createDocumentHints() {
+  const hinted = new Set<string>();
+  const waiting = new Set<() => void>();
+  return {
+    hint(path: string): void {
+      hinted.add(path);
+      for (const wake of waiting) wake();
+    },
+    /** Tenants in turn. @returns undefined once `signal` aborts */
+    async next(signal: AbortSignal): Promise<string | undefined> {
+      while (!signal.aborted) {
+        for (const path of hinted) {
+          hinted.delete(path);
+          return path;
+        }
+        await new Promise<void>((resolve) => {
+          const wake = () => {
+            waiting.delete(wake);
+            signal.removeEventListener('abort', wake);
+            resolve();
+          };
+          waiting.add(wake);
+          signal.addEventListener('abort', wake);
+        });
+      }
+      return undefined;
     },
   };
 }

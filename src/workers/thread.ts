@@ -5,11 +5,15 @@ import { assert } from '../engine/errors.ts';
 import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
 import { createMetrics } from '../engine/metrics.ts';
 import { giveWayToRequests } from './give-way.ts';
+import { startBeating, type Heart } from './heart.ts';
 import { startWorker } from './worker.ts';
 
-/** The worker of the embedded mode, on a thread of the process that serves the API. */
+/** A worker without queues, on a thread of its own: beside the API, or in a worker process. */
 export interface WorkerThreadData {
   readonly config: Config;
+  readonly heart: Heart;
+  /** True where this is the only worker of the data folder. */
+  readonly alone: boolean;
 }
 
 export type ToWorkerThread =
@@ -21,7 +25,7 @@ export type FromWorkerThread =
 
 giveWayToRequests();
 releaseMemoryAfterStart();
-const { config } = workerData as WorkerThreadData;
+const { config, heart, alone } = workerData as WorkerThreadData;
 const port = parentPort;
 assert(port !== null, 'the worker thread has a parent');
 
@@ -30,8 +34,9 @@ const worker = startWorker({
   config,
   metrics,
   logger: pino({ level: config.OM_LOG_LEVEL, base: { thread: 'worker' } }),
-  alone: true,
+  alone,
 });
+startBeating(heart);
 
 port.on('message', (message: ToWorkerThread) => {
   switch (message.kind) {

@@ -1,3 +1,4 @@
+import fs from 'node:fs';
 import type { Config } from '../engine/config.ts';
 import { openControlDatabase } from '../engine/control/open-control-database.ts';
 import type { Metrics } from '../engine/metrics.ts';
@@ -19,7 +20,7 @@ export function startWorker({ config, logger, metrics, alone }: WorkerOptions): 
   const clock = systemClock;
   const control = openControlDatabase(config, clock);
   const calls: EmbedLogEntry[] = [];
-  const { embedder, gatherer, languageModel, pool, budget } = openParts({
+  const { embedder, gatherer, sourceOf, languageModel, pool, budget, documentParser, pageFetcher } = openParts({
     config,
     clock,
     metrics,
@@ -33,10 +34,18 @@ export function startWorker({ config, logger, metrics, alone }: WorkerOptions): 
     metrics,
     embedder,
     gatherer,
+    sourceOf,
     languageModel,
+    documentParser,
+    pageFetcher,
     pool,
     alone,
-    listPaths: () => control.listTenants().flatMap(({ id }) => control.findTenantPath(id) ?? []),
+    // A tenant that was never used has no file, and gets none by being looked at.
+    listPaths: () =>
+      control
+        .listTenants()
+        .flatMap(({ id }) => control.findTenantPath(id) ?? [])
+        .filter((file) => fs.existsSync(file)),
     afterBatch(path) {
       const entries = calls.splice(0);
       if (entries.length === 0) return;
@@ -50,6 +59,7 @@ export function startWorker({ config, logger, metrics, alone }: WorkerOptions): 
     wake: runner.wake,
     async drain() {
       await runner.drain();
+      await Promise.all([documentParser?.close(), pageFetcher?.close()]);
       budget?.close();
       control.close();
     },

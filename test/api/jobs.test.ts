@@ -1,7 +1,6 @@
-import { once } from 'node:events';
-import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
+import { openEvents as openEventStream } from '../support/event-stream.ts';
+import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** Without workers: a job stays where a test puts it. */
@@ -9,36 +8,7 @@ let api: TestApi;
 beforeAll(async () => void (api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } })));
 afterAll(() => api.stop());
 
-interface Event {
-  readonly event: string;
-  readonly data: { readonly id?: string; readonly state?: string };
-}
-
-/** Opens an event stream; `next` resolves with each event, and with undefined at its end. */
-async function openEvents(from: TestApi, jobId: string) {
-  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
-  const request = http.get({ port: from.port, host: '127.0.0.1', path: `/jobs/${jobId}/events`, headers });
-  const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-  response.setEncoding('utf8').on('error', () => {});
-  const chunks = response[Symbol.asyncIterator]() as AsyncIterator<string>;
-  let text = '';
-  const next = async (): Promise<Event | undefined> => {
-    for (;;) {
-      const end = text.indexOf('\n\n');
-      const block = text.slice(0, end);
-      if (end !== -1) {
-        text = text.slice(end + 2);
-        const fields = /^event: (\w+)\ndata: (.*)$/.exec(block);
-        if (fields) return { event: fields[1]!, data: JSON.parse(fields[2]!) as Event['data'] };
-      } else {
-        const chunk = await chunks.next();
-        if (chunk.done) return undefined;
-        text += chunk.value;
-      }
-    }
-  };
-  return { request, response, next };
-}
+const openEvents = (from: TestApi, jobId: string) => openEventStream(from, `/jobs/${jobId}/events`);
 
 describe('jobs', () => {
   test('are listed with their counts, by state and page', async () => {
@@ -48,6 +18,7 @@ describe('jobs', () => {
       id: job_id,
       kind: 'memory',
       memory_id: id,
+      document_id: null,
       step: 'encode',
       state: 'queued',
       priority: 0,

@@ -46,7 +46,7 @@ describe('with keys', () => {
     for (const role of ['read', 'write', 'admin'] as const) {
       const status = await send(keys[role]);
       // Enough of a role gets past the door: to a result, or to what is missing in this empty request.
-      if (RANK[role] >= RANK[least]) expect([200, 400, 404, 415], `${role}: ${status}`).toContain(status);
+      if (RANK[role] >= RANK[least]) expect([200, 202, 400, 404, 409, 415], `${role}: ${status}`).toContain(status);
       else expect(status, role).toBe(403);
     }
   });
@@ -133,11 +133,13 @@ describe('what operators ask', () => {
   beforeAll(async () => void (api = await startApi({ folder: tempFolder() })));
   afterAll(() => api.stop());
 
+  const MODEL = { provider: 'synthetic', model: 'hashed-v1', dimensions: 768 };
+
   test('/health says what runs', async () => {
     expect((await api.request('GET', '/health', { key: null })).body).toEqual({
       ok: true,
       version: '0.0.0-test',
-      embedding: { provider: 'synthetic', model: expect.any(String), dimensions: 768, configured: true },
+      embedding: { ...MODEL, configured: true, live: MODEL, degraded: false },
     });
   });
 
@@ -145,7 +147,13 @@ describe('what operators ask', () => {
     const empty = await api.request('GET', '/ready', { key: null });
     expect([empty.status, empty.body]).toEqual([
       200,
-      { ready: true, reasons: [], jobs: { waiting: 0, oldest_age_ms: null }, queues: { mode: 'embedded' } },
+      {
+        ready: true,
+        reasons: [],
+        jobs: { waiting: 0, active: 0, oldest_age_ms: null },
+        queues: { mode: 'embedded' },
+        embedding: { live: MODEL, degraded: false },
+      },
     ]);
     await api.add({ content: 'waits' });
     api.setReadiness({ ready: false, reasons: ['draining'] });
@@ -154,8 +162,9 @@ describe('what operators ask', () => {
     expect(draining.body).toEqual({
       ready: false,
       reasons: ['draining'],
-      jobs: { waiting: 1, oldest_age_ms: expect.any(Number) },
+      jobs: { waiting: 1, active: 0, oldest_age_ms: expect.any(Number) },
       queues: { mode: 'embedded' },
+      embedding: { live: MODEL, degraded: false },
     });
   });
 

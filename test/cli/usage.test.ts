@@ -18,6 +18,7 @@ test('help lists every command, and each command has its own', async () => {
     'query',
     'explain',
     'import',
+    'ingest',
     'stats',
     'jobs',
     'tenants',
@@ -110,6 +111,6 @@ test('a port in use is one line that says what to do', async () => {
   const { code, stderr } = await runCairn(['serve'], { settings });
   expect({ code, stderr }).toEqual({
     code: 1,
-    stderr: expect.stringMatching(/^cairn: cannot listen on .*OM_PORT\n$/) as string,
+    stderr: expect.stringMatching(/^cairn: cannot listen on .* \(OM_HOST, OM_PORT\): another program.*\n$/) as string,
   });
 });

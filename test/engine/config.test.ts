@@ -21,13 +21,26 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_EMBED_RPM: [0, 1_000_000],
   OM_EMBED_TPM: [0, 1_000_000_000],
   OM_EMBED_CONCURRENCY: [1, 64],
+  OM_EMBED_CACHE_DAYS: [0, 36_500],
   OM_QUERY_EMBED_TIMEOUT_MS: [10, 60_000],
   OM_LLM_TIMEOUT_MS: [100, 600_000],
+  OM_LLM_RPM: [0, 1_000_000],
+  OM_LLM_TPM: [0, 1_000_000_000],
   OM_LLM_RERANK_TIMEOUT_MS: [10, 60_000],
+  OM_CHUNK_TOKENS: [64, 8192],
+  OM_CHUNK_OVERLAP_TOKENS: [0, 4096],
+  OM_UPLOAD_MAX_MB: [1, 1024],
+  OM_UPLOADS_MAX_MB: [1, 1_000_000],
+  OM_PARSERS: [1, 32],
+  OM_PARSE_TIMEOUT_MS: [1000, 600_000],
+  OM_PARSE_HEAP_MB: [128, 8192],
+  OM_URL_TIMEOUT_MS: [100, 300_000],
+  OM_URL_MAX_MB: [1, 100],
   OM_MIN_SCORE: [0, 1],
   OM_DECAY_LAMBDA: [0, 10],
   OM_DECAY_INTERVAL_MINUTES: [1, 525_600],
   OM_ARCHIVE_BELOW: [0, 1],
+  OM_METRICS_PORT: [0, 65_535],
   OM_WORKER_METRICS_PORT: [0, 65_535],
   OM_JOB_ATTEMPTS: [1, 100],
   OM_JOB_RETENTION_HOURS: [1, 8760],
@@ -39,9 +52,16 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
 const FRACTIONS: readonly Name[] = ['OM_MIN_SCORE', 'OM_DECAY_LAMBDA', 'OM_ARCHIVE_BELOW'];
 const bounds = Object.entries(BOUNDS) as [Name, readonly [number, number]][];
 
-/** With words only, no cross-check looks at the dimensions. */
+/** With words only, no cross-check looks at the dimensions; nor at a chunk that is large, or repeats nothing; nor at a port that has an address. */
+const UNCHECKED = {
+  OM_EMBEDDINGS: 'none',
+  OM_CHUNK_TOKENS: '8192',
+  OM_CHUNK_OVERLAP_TOKENS: '0',
+  OM_METRICS_HOST: '127.0.0.1',
+};
+
 function read(environment: Record<string, string | undefined>) {
-  return readConfig({ OM_EMBEDDINGS: 'none', ...environment });
+  return readConfig({ ...UNCHECKED, ...environment });
 }
 
 function problemsOf(environment: Record<string, string | undefined>): readonly string[] {
@@ -112,7 +132,7 @@ describe('values', () => {
     expect(read({ [name]: String(min) })[name]).toBe(min);
     expect(read({ [name]: ` ${max} ` })[name]).toBe(max);
     for (const wrong of [min - 1, max + 1, 'many', '0x50', '1e999', 'NaN', '5 ms']) {
-      const [problem, ...others] = problemsOf({ OM_EMBEDDINGS: 'none', [name]: String(wrong) });
+      const [problem, ...others] = problemsOf({ ...UNCHECKED, [name]: String(wrong) });
       expect(problem).toContain(`${name}=${wrong}: `);
       expect(others).toEqual([]);
     }
@@ -200,6 +220,46 @@ describe('settings that must agree', () => {
     expect(own.OPENAI_API_KEY).toBeUndefined();
   });
 
+  const AWS = { OM_EMBEDDINGS: 'bedrock', OM_VEC_DIM: '1024', AWS_REGION: 'eu-central-1' };
+  const AWS_KEYS = { AWS_ACCESS_KEY_ID: 'secret-id', AWS_SECRET_ACCESS_KEY: 'secret' };
+  test.each<[Record<string, string>, RegExp | null]>([
+    [{ OM_EMBEDDINGS: 'gemini' }, /^GEMINI_API_KEY is not set/],
+    [{ OM_EMBEDDINGS: 'gemini', GEMINI_API_KEY: 'key' }, null],
+    [{ OM_EMBEDDINGS: 'ollama' }, null],
+    [{ ...AWS }, /^AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set.*AWS_BEARER_TOKEN_BEDROCK/],
+    [{ ...AWS, AWS_ACCESS_KEY_ID: 'id' }, /^AWS_ACCESS_KEY_ID and/],
+    [{ ...AWS, ...AWS_KEYS }, null],
+    [{ ...AWS, AWS_BEARER_TOKEN_BEDROCK: 'key' }, null],
+    [{ ...AWS, ...AWS_KEYS, AWS_REGION: '' }, /^AWS_REGION is not set/],
+    [{ ...AWS, ...AWS_KEYS, AWS_REGION: 'evil.example/' }, /^AWS_REGION: expected a region/],
+    [{ OM_EMBEDDINGS: 'local' }, /^LOCAL_MODEL_PATH is not set/],
+    [{ OM_EMBEDDINGS: 'local', LOCAL_MODEL_PATH: '/models/one' }, null],
+  ])('a provider gets what it needs: %o', (environment, problem) => {
+    expect(problemsOf(environment)).toEqual(problem === null ? [] : [expect.stringMatching(problem)]);
+  });
+
+  test.each<[Record<string, string>, number, string]>([
+    [{ OM_EMBEDDINGS: 'openai', OM_OPENAI_MODEL: 'text-embedding-3-small' }, 1536, 'at most 1536'],
+    [{ OM_EMBEDDINGS: 'openai', OM_OPENAI_MODEL: 'text-embedding-3-large' }, 3072, 'at most 3072'],
+    [{ OM_EMBEDDINGS: 'gemini', GEMINI_API_KEY: 'key' }, 3072, '128..3072'],
+    [{ ...AWS, ...AWS_KEYS }, 1024, '256, 512 or 1024'],
+  ])('dimensions are such as the model can make: %o', (environment, most, says) => {
+    const settings = { OPENAI_API_KEY: 'key', ...environment };
+    expect(readConfig({ ...settings, OM_VEC_DIM: String(most) }).OM_VEC_DIM).toBe(most);
+    const [problem, ...others] = problemsOf({ ...settings, OM_VEC_DIM: String(most + 8) });
+    expect(problem).toMatch(new RegExp(`^OM_VEC_DIM=${most + 8}: .*${says}`));
+    expect(others).toEqual([]);
+  });
+
+  test.each(['OLLAMA_URL', 'OM_GEMINI_BASE_URL', 'OM_BEDROCK_BASE_URL'])('%s is a URL without a password', (name) => {
+    expect(problemsOf({ [name]: 'https://name:secret@example.org/' })).toEqual([
+      `${name}=(hidden): expected no name or password`,
+    ]);
+    for (const wrong of ['localhost:11434', 'ftp://example.org', 'nowhere'])
+      expect(problemsOf({ [name]: wrong })).toEqual([`${name}=(hidden): expected http://host or https://host`]);
+    expect(problemsOf({ [name]: 'http://localhost:1/path@2' })).toEqual([]);
+  });
+
   test('a language model at api.openai.com needs a key, one of one’s own does not, and without a model nothing does', () => {
     expect(problemsOf({ OM_LLM_MODEL: 'a-model' })).toEqual([expect.stringMatching(/^OM_LLM_API_KEY is not set/)]);
     expect(readConfig({ OM_LLM_MODEL: 'a-model', OM_LLM_API_KEY: 'key' }).OM_LLM_MODEL).toBe('a-model');
@@ -207,6 +267,53 @@ describe('settings that must agree', () => {
     expect(own.OM_LLM_API_KEY).toBeUndefined();
     expect(readConfig({}).OM_LLM_MODEL).toBeUndefined();
   });
+});
+
+describe('servers that stand in', () => {
+  const openai = { OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: 'http://localhost:1/v1' };
+  const URLS = 'https://one.example/v1, https://two.example/v1,https://three.example/v1';
+
+  test('are taken in order, each with its own key or none', () => {
+    const config = readConfig({
+      ...openai,
+      OM_EMBED_FALLBACK: URLS,
+      OM_EMBED_FALLBACK_KEY: 'key-of-one,,key-of-three',
+    });
+    expect(config.fallbacks).toEqual([
+      { baseUrl: 'https://one.example/v1', apiKey: 'key-of-one' },
+      { baseUrl: 'https://two.example/v1', apiKey: undefined },
+      { baseUrl: 'https://three.example/v1', apiKey: 'key-of-three' },
+    ]);
+    expect(readConfig(openai).fallbacks).toEqual([]);
+  });
+
+  test.each([
+    'synthetic',
+    'gemini',
+    'https://one.example/v1,',
+    'ftp://one.example',
+    'https://me:secret@one.example/v1',
+  ])('are addresses of the same model: %s is refused with the reason, and not quoted', (OM_EMBED_FALLBACK) => {
+    const problems = problemsOf({ ...openai, OM_EMBED_FALLBACK });
+    expect(problems).toEqual([expect.stringContaining('vectors of different models are never compared')]);
+    expect(problems.join()).not.toContain(OM_EMBED_FALLBACK);
+  });
+
+  test('are only for a provider that has them', () => {
+    expect(problemsOf({ OM_EMBED_FALLBACK: URLS })).toEqual([expect.stringContaining('not synthetic')]);
+  });
+
+  test('have no more keys than there are', () => {
+    const settings = { ...openai, OM_EMBED_FALLBACK: 'https://one.example/v1', OM_EMBED_FALLBACK_KEY: 'a-key,b-key' };
+    const problems = problemsOf(settings);
+    expect(problems).toEqual([expect.stringContaining('more keys')]);
+    expect(problems.join()).not.toContain('a-key');
+  });
+});
+
+test('prices that cannot be read are refused', () => {
+  expect(problemsOf({ OM_PRICES: 'a-model=cheap' })).toEqual([expect.stringContaining('OM_PRICES=a-model=cheap: ')]);
+  expect(readConfig({ OM_PRICES: 'a-model=0.5' }).prices.get('a-model')).toEqual({ input: 0.5, output: 0 });
 });
 
 describe('paths', () => {
@@ -219,6 +326,7 @@ describe('paths', () => {
       tenants: path.join(folder, 'cairn.tenants'),
       lock: path.join(folder, 'cairn.lock'),
       budget: path.join(folder, 'cairn.budget.sqlite'),
+      llmBudget: path.join(folder, 'cairn.llm-budget.sqlite'),
     });
   });
 

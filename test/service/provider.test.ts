@@ -1,4 +1,8 @@
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { createHashedEmbedder } from '../../src/engine/adapters/hashed-embedder.ts';
+import { cosine, decodeVector } from '../../src/engine/store/vector-encoding.ts';
+import { withStore } from '../support/add-checker.ts';
+import { startFakeProvider } from '../support/fake-provider.ts';
 import { countBadVectors, startWithProvider } from '../support/provider-service.ts';
 
 const MEMORIES = Array.from({ length: 200 }, (_, number) => `The ferry to island ${number} leaves at noon`);
@@ -60,3 +64,45 @@ test('one text that spoils every reply it is in holds up nobody for long', async
   expect(await service.idle()).toMatchObject({ done: 31, dead: 0 });
   expect(countBadVectors(folder).bad).toBe(0);
 });
+
+test('the service goes on with the server that stands in, and nothing but its vectors is stored', async () => {
+  const standIn = await startFakeProvider({ dimensions: 256 });
+  onTestFinished(() => standIn.close());
+  const { service, provider, add } = await startWithProvider({
+    OM_EMBED_FALLBACK: standIn.url,
+    OM_EMBED_FALLBACK_KEY: 'a-key-of-its-own',
+    OPENAI_API_KEY: 'the-key-of-the-first',
+  });
+  provider.setMode('status', { status: 503 });
+  await add(['The lighthouse keeper leaves at dawn']);
+  expect(await service.idle()).toMatchObject({ done: 1, dead: 0 });
+  expect(standIn.calls.map(({ headers }) => headers.authorization)).toEqual(['Bearer a-key-of-its-own']);
+  const { body } = await service.request('POST', '/memory/query', { body: { query: 'Who leaves at dawn?' } });
+  expect(body).toMatchObject({ degraded: false });
+  const failures = await service.request('GET', '/embeddings/log?state=failed');
+  expect(failures.body.items[0]).toMatchObject({ server: 0, error: { code: 'unavailable' } });
+});
+
+test('without a stand-in an outage costs vectors and nothing else: no other vector takes their place', async () => {
+  const { folder, service, provider, add } = await startWithProvider();
+  provider.setMode('status', { status: 500 });
+  const text = 'The lighthouse keeper leaves at dawn';
+  await add([text]);
+  const { body } = await service.request('POST', '/memory/query', { body: { query: 'lighthouse' } });
+  expect(body).toMatchObject({ degraded: true, matches: [{ content: text }] });
+  expect(vectorsIn(folder)).toEqual([]);
+  provider.setMode('ok');
+  expect(await service.idle()).toMatchObject({ done: 1 });
+  const [expected] = await createHashedEmbedder({ dimensions: 256 }).embed([text], { purpose: 'document' });
+  const [stored, ...others] = vectorsIn(folder);
+  expect(others).toEqual([]);
+  expect(cosine(stored!, expected!)).toBeCloseTo(1, 5);
+});
+
+function vectorsIn(folder: string): Float32Array[] {
+  return withStore(folder, ({ db }) =>
+    (db.prepare('SELECT embedding FROM vectors').pluck().all() as Buffer[]).map((row) =>
+      decodeVector(row, 'float32', 256),
+    ),
+  );
+}

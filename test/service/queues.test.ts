@@ -1,5 +1,7 @@
 import { describe, expect, test } from 'vitest';
-import { chooseSeed } from '../support/add-checker.ts';
+import { TICK } from '../../src/engine/jobs.ts';
+import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
+import { chooseSeed, withStore } from '../support/add-checker.ts';
 import { failAt, startFleet } from '../support/fleet.ts';
 import { addUnderFleetKills } from '../support/kill-loop.ts';
 import { canStartRedis } from '../support/redis.ts';
@@ -44,6 +46,25 @@ describe.skipIf(!canStartRedis())('with a Redis that is no more reliable than it
     expect(await api.idle()).toMatchObject({ done: 200, dead: 0 });
   });
 
+  test('what is due runs although Redis holds the schedules back until tomorrow', async () => {
+    const { folder, redis, worker } = await startFleet();
+    const { logged } = await worker();
+    const connection = redis.connect();
+    const find = async (pattern: string) => (await connection.keys(pattern))[0];
+    const lastDecay = () => withStore(folder, (store) => findInfo(store, 'last_decay'));
+    await expect.poll(lastDecay, { timeout: 30_000 }).toBeDefined();
+    await expect.poll(() => find('*:maintain:delayed')).toBeDefined();
+    // As if the clock had been set back a day.
+    const tomorrow = Date.now() + 86_400_000;
+    const delayed = (await find('*:maintain:delayed'))!;
+    for (const job of await connection.zrange(delayed, '0', '-1'))
+      await connection.zadd(delayed, String(tomorrow * 4_096), job);
+    await connection.zadd((await find('*:maintain:repeat'))!, String(tomorrow), TICK.id);
+    withStore(folder, (store) => store.write(() => putInfo(store, 'last_decay', '1')));
+    await logged('decay_done');
+    connection.disconnect();
+  });
+
   test('the jobs of a worker that died between its commit and its word to the queue are done once, by another', async () => {
     const { api, spawnWorker, worker } = await startFleet({ settings: { OM_LEASE_MS: '1000' } });
     const doomed = spawnWorker(failAt('before-ack:kill:2'));
@@ -51,6 +72,17 @@ describe.skipIf(!canStartRedis())('with a Redis that is no more reliable than it
     expect(await doomed.exited).toMatchObject({ signal: 'SIGKILL' });
     await worker();
     expect(await api.idle()).toMatchObject({ done: 300, dead: 0 });
+  });
+
+  test('the jobs of a worker that died are taken back although nobody takes the queue of the schedules', async () => {
+    const { api, spawnWorker, worker } = await startFleet({ settings: { OM_LEASE_MS: '1000' } });
+    const some = ['--queues', 'encode,link'];
+    const doomed = spawnWorker(failAt('before-encode-commit:kill:1'), some);
+    await addAll(api, 50, 'a ferry that did not come back');
+    expect(await doomed.exited).toMatchObject({ signal: 'SIGKILL' });
+    expect((await api.request('GET', '/jobs?l=1')).body.counts.active).toBeGreaterThan(0);
+    await worker({}, some);
+    expect(await api.idle()).toMatchObject({ done: 50, dead: 0 });
   });
 
   test('Redis holds ids and never what was said', async () => {

@@ -2,6 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import net, { type AddressInfo } from 'node:net';
 import { describe, expect, onTestFinished, test, vi } from 'vitest';
+import { failAt } from '../support/fleet.ts';
 import { startRedisServer } from '../support/redis.ts';
 import { spawnService, startServiceProcess, type ServiceProcess } from '../support/running-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -28,6 +29,15 @@ function get(port: string, path: string, headers: Readonly<Record<string, string
   });
 }
 
+/** The metrics, once the thread that works has begun and they are complete. */
+async function served(port: string, headers: Readonly<Record<string, string>>): Promise<string> {
+  return vi.waitFor(async () => {
+    const [status, text] = await get(port, '/metrics', headers);
+    expect(status).toBe(200);
+    return text;
+  }, 30_000);
+}
+
 async function startWorker(folder: string, settings: Readonly<Record<string, string>>): Promise<ServiceProcess> {
   const worker = await startServiceProcess({ folder, settings, command: 'worker' });
   onTestFinished(async () => void (await worker.end('SIGTERM')));
@@ -42,8 +52,7 @@ describe('the metrics of a worker process', () => {
     expect((await get(port, '/metrics', host))[0]).toBe(401);
     expect((await get(port, '/metrics', { ...host, 'x-api-key': 'another-key' }))[0]).toBe(401);
     expect((await get(port, '/metrics', { ...host, 'x-api-key': KEY, authorization: `Bearer ${KEY}` }))[0]).toBe(401);
-    const [status, text] = await get(port, '/metrics', { ...host, authorization: `Bearer ${KEY}` });
-    expect(status).toBe(200);
+    const text = await served(port, { ...host, authorization: `Bearer ${KEY}` });
     expect(text).toContain('# TYPE cairn_step_duration_seconds histogram');
     expect(text).toContain('process_cpu_seconds_total');
     // Without a Redis and a provider there is nothing to say about them.
@@ -54,8 +63,17 @@ describe('the metrics of a worker process', () => {
   test('are served to this machine under its own name, where there are none', async () => {
     const port = await freePort();
     await startWorker(tempFolder(), { OM_WORKER_METRICS_PORT: port });
-    expect((await get(port, '/metrics', { host: `localhost:${port}` }))[0]).toBe(200);
+    await served(port, { host: `localhost:${port}` });
     expect((await get(port, '/metrics', { host: 'rebound.example' }))[0]).toBe(403);
+  });
+
+  test('need a port for each worker, which the second is told by the name of the setting', async () => {
+    const folder = tempFolder();
+    const settings = { OM_WORKER_METRICS_PORT: await freePort() };
+    await startWorker(folder, settings);
+    const second = spawnService({ folder, settings, command: 'worker' });
+    expect((await second.exited).code).toBe(1);
+    expect(second.obituary).toContain('(OM_HOST, OM_WORKER_METRICS_PORT): another program');
   });
 
   test('are not served to others without a key', async () => {
@@ -94,8 +112,10 @@ test('what API and workers say of Redis: up while it is there, down and still re
   const [ofApi, ofWorker] = await metricsOf();
   expect(ofApi).toMatch(/^cairn_redis_up 1$/m);
   expect(ofWorker).toMatch(/^cairn_redis_up 1$/m);
+  // What all processes share is said once.
+  expect(ofWorker).not.toMatch(/^cairn_(?:queue_jobs|jobs|memories|database_bytes)[ {]/m);
   expect(ofApi).toMatch(/^cairn_dispatched_rows_total\{step="encode"\} 1$/m);
-  expect(ofApi).toMatch(/^cairn_queue_waiting_jobs\{step="encode"\} \d/m);
+  expect(ofApi).toMatch(/^cairn_queue_jobs\{queue="encode",state="waiting"\} \d/m);
   expect(ofWorker).toMatch(/^cairn_jobs_finished_total\{state="done"\} 1$/m);
 
   await redis.kill();
@@ -103,6 +123,24 @@ test('what API and workers say of Redis: up while it is there, down and still re
   await vi.waitFor(async () => {
     for (const text of await metricsOf()) expect(text).toMatch(/^cairn_redis_up 0$/m);
   }, 30_000);
+});
+
+test('a worker whose thread does not come back says that it is unwell, until the thread is replaced', async () => {
+  const folder = tempFolder();
+  const api = await startServiceProcess({ folder, command: 'api' });
+  expect((await api.request('POST', '/memory/add', { body: { content: 'a lamp that is lit at dusk' } })).status).toBe(
+    202,
+  );
+  await api.end('SIGTERM');
+  const port = await freePort();
+  const settings = { ...failAt('before-embed:spin:1'), OM_LEASE_MS: '1000', OM_WORKER_METRICS_PORT: port };
+  const worker = spawnService({ folder, settings, command: 'worker' });
+  onTestFinished(async () => void (await worker.end('SIGKILL')));
+  await worker.ready;
+  const statusOf = async () => (await get(port, '/metrics', { host: 'localhost' }))[0];
+  await vi.waitFor(async () => expect(await statusOf()).toBe(503), 30_000);
+  await worker.logged('worker_hung');
+  await vi.waitFor(async () => expect(await statusOf()).toBe(200), 30_000);
 });
 
 test('a service in one process has no queues', async () => {

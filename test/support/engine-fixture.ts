@@ -6,9 +6,10 @@ import { DAY_MS } from '../../src/engine/dynamics.ts';
 import type { AddOptions, Engine, Tenant } from '../../src/engine/engine.ts';
 import type { MaintenanceContext } from '../../src/engine/ingest/maintain.ts';
 import { runBatch, type BatchContext, type BatchResult } from '../../src/engine/ingest/run-batch.ts';
+import { runNextDocument } from '../../src/engine/ingest/run-document.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine, openParts } from '../../src/engine/open-engine.ts';
-import { silentLogger, type Clock, type Embedder } from '../../src/engine/ports.ts';
+import { silentLogger, type Clock, type Embedder, type PageFetcher } from '../../src/engine/ports.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
 import { newMemory, type TestMemory } from './new-memory.ts';
 import { tempFolder } from './temp-folder.ts';
@@ -47,8 +48,10 @@ export interface TestEngine extends AsyncDisposable {
   /** Adds one memory that must be accepted. */
   add(memory: TestMemory, options?: AddOptions): Promise<{ id: string; jobId: string; jobSeq: number; seq: number }>;
   runBatch(size?: number): Promise<BatchResult>;
-  /** Works off what is due. @returns how many jobs were claimed */
+  /** Works off what is due, documents first. @returns how many jobs were claimed */
   drain(size?: number): Promise<number>;
+  /** Reads one document that is due. @returns whether there was one */
+  readDocument(signal?: AbortSignal): Promise<boolean>;
   seqOf(id: string): number;
   /** One row of a statement, or its only column. */
   get<T>(sql: string, ...parameters: unknown[]): T;
@@ -63,6 +66,8 @@ export interface TestEngineOptions {
   readonly clock?: ManualClock;
   /** Wraps the worker's embedder. */
   readonly embedder?: (embedder: Embedder) => Embedder;
+  /** In place of the one that fetches public pages only. */
+  readonly pageFetcher?: PageFetcher;
 }
 
 export async function openTestEngine(options: TestEngineOptions = {}): Promise<TestEngine> {
@@ -82,7 +87,10 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     ...common,
     embedder: parts.embedder && (options.embedder?.(parts.embedder) ?? parts.embedder),
     gatherer: parts.gatherer,
+    sourceOf: parts.sourceOf,
     languageModel: parts.languageModel,
+    documentParser: parts.documentParser,
+    pageFetcher: options.pageFetcher ?? parts.pageFetcher,
     newId: uuidv7,
     owner: 'test worker',
   };
@@ -94,6 +102,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     if (closed) return;
     closed = true;
     await engine.close();
+    await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
     parts.pool.close();
   };
   return {
@@ -112,9 +121,14 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
       return { ...outcome, seq: seqOf(outcome.id) };
     },
     runBatch: (size = 64) => runBatch(batch, size),
+    readDocument: (signal) => runNextDocument(batch, { alone: false, onClaimed: () => {} }, signal),
     async drain(size = 64) {
       let total = 0;
       for (;;) {
+        if (await runNextDocument(batch, { alone: false, onClaimed: () => {} })) {
+          total += 1;
+          continue;
+        }
         const { claimed } = await runBatch(batch, size);
         if (claimed === 0) return total;
         total += claimed;

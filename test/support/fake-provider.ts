@@ -2,16 +2,25 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createHashedEmbedder } from '../../src/engine/adapters/hashed-embedder.ts';
 
-/** An OpenAI-compatible server that misbehaves on request. Its vectors are the offline embedder's, its chat says what it is told. */
+/**
+ * A server that misbehaves on request. It speaks the formats of OpenAI, Gemini, Ollama and Bedrock, each at its own path. Its vectors are
+ * the offline embedder's, its chat says what it is told.
+ */
 export interface FakeProvider {
   /** Base URL, as `OM_OPENAI_BASE_URL` takes it. */
   readonly url: string;
+  /** The same without a path. */
+  readonly origin: string;
   /** Every request so far, in order of arrival. */
   readonly calls: readonly FakeCall[];
   /** Texts asked for so far, over all calls. */
   readonly texts: number;
   /** Answers in this mode from now on, or for the next `times` calls and then as before. */
   setMode(mode: FakeMode, options?: FakeModeOptions): void;
+  /** Refuses calls beyond a limit, from now on, and says in every reply what is left, as OpenAI does. */
+  limit(limit: FakeLimit): void;
+  /** Calls that were over the limit. */
+  readonly refusals: number;
   /** The next request to arrive. */
   nextCall(): Promise<FakeCall>;
   /** Leaves every call unanswered until what this returns is called. */
@@ -19,6 +28,12 @@ export interface FakeProvider {
   /** `/chat/completions`, with calls and modes of its own. */
   readonly chat: FakeChat;
   close(): Promise<void>;
+}
+
+/** So many requests in a window that begins with its first. */
+export interface FakeLimit {
+  readonly requests: number;
+  readonly windowMs: number;
 }
 
 export interface FakeChat {
@@ -43,7 +58,11 @@ export interface FakeCall {
   readonly texts: readonly string[];
   /** When it had arrived, by the monotonic clock of this process (ms). */
   readonly at: number;
+  /** As it was asked for, still encoded. */
+  readonly path: string;
   readonly body: { readonly [name: string]: unknown };
+  /** The body as it came. */
+  readonly json: string;
   readonly headers: http.IncomingHttpHeaders;
   /** Resolves when the connection of this call has ended on either side. */
   readonly ended: Promise<void>;
@@ -53,6 +72,8 @@ export interface FakeModeOptions {
   readonly times?: number;
   /** Headers of the reply, such as `retry-after`. */
   readonly headers?: Readonly<Record<string, string>>;
+  /** What an error says, in place of what its format says by default. */
+  readonly error?: unknown;
   /** HTTP status of the mode `status`; default 500. */
   readonly status?: number;
   /** How long the mode `slow` takes; default 100. */
@@ -67,6 +88,7 @@ export type FakeMode = keyof typeof RESPONDERS;
 export type FakeChatMode = keyof typeof CHAT_RESPONDERS;
 
 interface Exchange {
+  readonly wire: Wire;
   readonly texts: readonly string[];
   readonly items: readonly Item[];
   readonly reply: http.ServerResponse;
@@ -91,6 +113,7 @@ export async function startFakeProvider({ dimensions }: { readonly dimensions: n
   const calls: FakeCall[] = [];
   const arrivals: ((call: FakeCall) => void)[] = [];
   const modes = createModes<FakeMode>('ok');
+  const limiter = createLimiter();
   let held = Promise.resolve();
   const chats: FakeChatCall[] = [];
   const chatArrivals: ((call: FakeChatCall) => void)[] = [];
@@ -107,18 +130,24 @@ export async function startFakeProvider({ dimensions }: { readonly dimensions: n
     for await (const part of request) parts.push(part as Buffer);
     const json = Buffer.concat(parts).toString();
     if (request.url?.endsWith('/chat/completions')) return chat(JSON.parse(json) as ChatBody, request, reply, ended);
-    const body = JSON.parse(json) as { input: string | string[]; encoding_format?: string };
-    const texts = [body.input].flat();
-    const call: FakeCall = { texts, at: performance.now(), body: { ...body }, headers: request.headers, ended };
+    const body = JSON.parse(json) as Body;
+    const path = request.url ?? '';
+    const wire = WIRES.find((one) => one.path.test(path));
+    if (wire === undefined) return send(reply, 404, 'no such path');
+    const texts = wire.textsOf(body);
+    const call: FakeCall = { texts, at: performance.now(), path, body, json, headers: request.headers, ended };
     calls.push(call);
     for (const arrived of arrivals.splice(0)) arrived(call);
     await held;
+    if (!limiter.admit(reply)) return sendError(reply, 429, {});
     const { mode, options } = modes.take();
-    const vectors = await embedder.embed(texts, { purpose: 'document' });
+    // A model that makes vectors of several sizes is asked for one.
+    const sized = body.dimensions === 512 ? createHashedEmbedder({ dimensions: body.dimensions }) : embedder;
+    const vectors = await sized.embed(texts, { purpose: 'document' });
     const items = vectors.map(
       (vector, index) => ({ object: 'embedding', index, embedding: onWire(vector, body) }) as const,
     );
-    RESPONDERS[mode]({ texts, items, reply, options });
+    RESPONDERS[mode]({ wire, texts, items, reply, options });
   }
 
   function chat(body: ChatBody, request: http.IncomingMessage, reply: http.ServerResponse, ended: Promise<void>): void {
@@ -137,13 +166,19 @@ export async function startFakeProvider({ dimensions }: { readonly dimensions: n
   }
 
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`,
+    url: `${origin}/v1`,
+    origin,
     calls,
     get texts() {
       return calls.reduce((sum, call) => sum + call.texts.length, 0);
     },
     setMode: modes.set,
+    limit: limiter.set,
+    get refusals() {
+      return limiter.refusals();
+    },
     nextCall: () => new Promise((resolve) => arrivals.push(resolve)),
     hold() {
       const { promise, resolve } = Promise.withResolvers<void>();
@@ -191,86 +226,172 @@ function createModes<Mode>(first: Mode): Modes<Mode> {
   };
 }
 
-function onWire(vector: Float32Array, { encoding_format: format }: { encoding_format?: string }): unknown {
+/** Counts by fixed windows, and writes into each reply what is left of its own. */
+function createLimiter() {
+  let limit: FakeLimit | undefined;
+  let window = { until: 0, left: 0 };
+  let refused = 0;
+  return {
+    set: (next: FakeLimit) => void (limit = next),
+    refusals: () => refused,
+    admit(reply: http.ServerResponse): boolean {
+      if (limit === undefined) return true;
+      const now = performance.now();
+      if (now >= window.until) window = { until: now + limit.windowMs, left: limit.requests };
+      const isAdmitted = window.left > 0;
+      if (isAdmitted) window.left--;
+      else refused++;
+      reply.setHeader('x-ratelimit-limit-requests', limit.requests);
+      reply.setHeader('x-ratelimit-remaining-requests', window.left);
+      reply.setHeader('x-ratelimit-reset-requests', `${Math.ceil(window.until - now)}ms`);
+      return isAdmitted;
+    },
+  };
+}
+
+interface Body {
+  readonly [name: string]: unknown;
+}
+
+/** How one provider says it. */
+interface Wire {
+  readonly path: RegExp;
+  textsOf(body: Body): readonly string[];
+  replyOf(items: readonly object[]): object;
+  errorOf(status: number, param: string | null): object;
+  /** Headers of an error. */
+  headersOf?(status: number): Readonly<Record<string, string>>;
+}
+
+const embeddingOf = (item: object): unknown => (item as Item).embedding;
+
+const WIRES: readonly Wire[] = [
+  {
+    path: /\/embeddings$/,
+    textsOf: ({ input }) => [input as string | string[]].flat(),
+    replyOf: (data) => ({ object: 'list', data, model: 'fake', usage: { prompt_tokens: 1, total_tokens: 1 } }),
+    errorOf: (_, param) => ({ error: { message: 'as told', type: 'fake', param } }),
+  },
+  {
+    path: /^\/v1beta\/models\/[^/]+:batchEmbedContents$/,
+    textsOf: ({ requests }) =>
+      (requests as { content: { parts: { text: string }[] } }[]).map(({ content }) => content.parts[0]!.text),
+    replyOf: (items) => ({
+      embeddings: items.map((item) => ({ values: embeddingOf(item) })),
+      usageMetadata: { promptTokenCount: 7 },
+    }),
+    errorOf: (code) => ({
+      error: { code, message: 'as told', status: code === 400 ? 'INVALID_ARGUMENT' : 'UNAVAILABLE' },
+    }),
+  },
+  {
+    path: /^\/api\/embed$/,
+    textsOf: ({ input }) => input as string[],
+    replyOf: (items) => ({ model: 'fake', embeddings: items.map(embeddingOf), prompt_eval_count: 7 }),
+    errorOf: (status) => ({ error: status === 400 ? 'the input length exceeds the context length' : 'as told' }),
+  },
+  {
+    path: /^\/model\/[^/]+\/invoke$/,
+    textsOf: ({ inputText }) => [inputText as string],
+    replyOf: ([item]) => ({
+      embedding: embeddingOf(item ?? {}),
+      embeddingsByType: { float: embeddingOf(item ?? {}) },
+      inputTextTokenCount: 7,
+    }),
+    errorOf: () => ({ message: 'as told' }),
+    headersOf: (status) => ({
+      'x-amzn-errortype': `${status === 400 ? 'ValidationException' : 'InternalServerException'}:http://internal.amazon.com/`,
+    }),
+  },
+];
+
+function onWire(vector: Float32Array, { encoding_format: format }: Body): unknown {
   return format === 'base64'
     ? Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64')
     : [...vector];
 }
 
 const RESPONDERS = {
-  ok: ({ items, reply }) => sendItems(reply, items),
-  slow: ({ items, reply, options }) => void setTimeout(() => sendItems(reply, items), options.delayMs ?? 100),
-  reordered: ({ items, reply }) => sendItems(reply, items.toReversed()),
+  ok: (exchange) => sendItems(exchange),
+  slow: (exchange) => void setTimeout(() => sendItems(exchange), exchange.options.delayMs ?? 100),
+  reordered: (exchange) => sendItems(exchange, exchange.items.toReversed()),
   /** As servers do that write JSON from protobuf. */
-  index_zero_omitted: ({ items, reply }) =>
+  index_zero_omitted: (exchange) =>
     sendItems(
-      reply,
-      items.map((item) => (item.index === 0 ? { ...item, index: undefined } : item)),
+      exchange,
+      exchange.items.map((item) => (item.index === 0 ? { ...item, index: undefined } : item)),
     ),
 
-  rate_limited: ({ reply, options }) => sendError(reply, 429, options),
-  status: ({ reply, options }) => sendError(reply, options.status ?? 500, options),
-  refuse_text: ({ texts, items, reply, options }) =>
-    texts.some((text) => text.includes(options.marker ?? 'REFUSED'))
-      ? sendError(reply, 400, options)
-      : sendItems(reply, items),
+  rate_limited: (exchange) => sendErrorOf(exchange, 429),
+  status: (exchange) => sendErrorOf(exchange, exchange.options.status ?? 500),
+  refuse_text: (exchange) =>
+    exchange.texts.some((text) => text.includes(exchange.options.marker ?? 'REFUSED'))
+      ? sendErrorOf(exchange, 400)
+      : sendItems(exchange),
   /** Fails every batch that holds the marker: with a status, if one is given, or else with vectors of zeros. */
-  poison: ({ texts, items, reply, options }) =>
-    texts.some((text) => text.includes(options.marker ?? 'POISON'))
-      ? options.status === undefined
-        ? sendZeros(reply, items)
-        : sendError(reply, options.status, options)
-      : sendItems(reply, items),
-  /** Says what no server should: the texts and the key, back in the message of the error. */
-  echo: ({ texts, reply, options }) =>
-    send(
-      reply,
-      options.status ?? 400,
-      json({ error: { message: `${texts.join()} ${reply.req.headers.authorization}` } }),
-    ),
+  poison: (exchange) =>
+    exchange.texts.some((text) => text.includes(exchange.options.marker ?? 'POISON'))
+      ? exchange.options.status === undefined
+        ? sendZeros(exchange)
+        : sendErrorOf(exchange, exchange.options.status)
+      : sendItems(exchange),
+  /** Says what no server should: the texts and the keys, back in the message of the error. */
+  echo: ({ texts, reply, options }) => {
+    const message = `${texts.join()} ${json(reply.req.headers)}`;
+    send(reply, options.status ?? 400, json({ message, error: { message } }));
+  },
 
   hang: () => {},
-  drip: ({ items, reply }) => drip(reply, 200, json({ data: items })),
+  drip: ({ wire, items, reply }) => drip(reply, 200, json(wire.replyOf(items))),
   drip_error: ({ reply }) => drip(reply, 500, 'an error that takes its time'),
   reset: ({ reply }) => void reply.socket?.resetAndDestroy(),
-  cut: ({ items, reply }) => {
-    const body = json({ data: items });
+  cut: ({ wire, items, reply }) => {
+    const body = json(wire.replyOf(items));
     reply.writeHead(200, { 'content-type': 'application/json', 'content-length': body.length });
     reply.write(body.slice(0, body.length / 2), () => reply.destroy());
   },
-  redirect: ({ reply }) => void reply.writeHead(307, { location: '/v1/embeddings' }).end(),
+  redirect: ({ reply }) => void reply.writeHead(307, { location: reply.req.url }).end(),
   html: ({ reply }) => send(reply, 200, '<!doctype html><title>Sign in</title>', 'text/html'),
-  truncated: ({ items, reply }) => send(reply, 200, json({ data: items }).slice(0, -20)),
+  truncated: ({ wire, items, reply }) => send(reply, 200, json(wire.replyOf(items)).slice(0, -20)),
   huge: ({ reply }) => sendForever(reply),
 
-  nan: ({ items, reply }) => send(reply, 200, json({ data: items }).replace(/\[-?\d[^,]*,/, '[NaN,')),
-  null: ({ items, reply }) => sendItems(reply, items, () => null),
-  strings: ({ items, reply }) => sendItems(reply, items, String),
-  infinite: ({ items, reply }) => sendItems(reply, items, () => 1e39),
-  zeros: ({ items, reply }) => sendZeros(reply, items),
-  wrong_dimension: ({ items, reply }) =>
+  nan: ({ wire, items, reply }) => send(reply, 200, json(wire.replyOf(items)).replace(/\[-?\d[^,]*,/, '[NaN,')),
+  null: (exchange) => sendItems(exchange, exchange.items, () => null),
+  strings: (exchange) => sendItems(exchange, exchange.items, String),
+  infinite: (exchange) => sendItems(exchange, exchange.items, () => 1e39),
+  zeros: (exchange) => sendZeros(exchange),
+  /** As Gemini's are that it shortened. */
+  unnormalised: (exchange) =>
     sendItems(
-      reply,
-      items.map((item) => ({ ...item, embedding: (item.embedding as number[]).slice(1) })),
+      exchange,
+      exchange.items.map((item) => ({ ...item, embedding: (item.embedding as number[]).map((value) => value * 3) })),
     ),
-  no_vector: ({ items, reply }) =>
+  wrong_dimension: (exchange) =>
     sendItems(
-      reply,
-      items.map((item) => ({ ...item, embedding: null })),
+      exchange,
+      exchange.items.map((item) => ({ ...item, embedding: (item.embedding as number[]).slice(1) })),
+    ),
+  no_vector: (exchange) =>
+    sendItems(
+      exchange,
+      exchange.items.map((item) => ({ ...item, embedding: null })),
     ),
   empty: ({ reply }) => send(reply, 200, ''),
   no_list: ({ reply }) => send(reply, 200, '{"object":"list"}'),
-  short: ({ items, reply }) => sendItems(reply, items.slice(1)),
-  extra: ({ items, reply }) => sendItems(reply, [...items, { ...items[0]!, index: items.length }]),
-  index_repeated: ({ items, reply }) =>
+  short: (exchange) => sendItems(exchange, exchange.items.slice(1)),
+  extra: (exchange) => {
+    const { items } = exchange;
+    sendItems(exchange, [...items, { ...items[0]!, index: items.length }]);
+  },
+  index_repeated: (exchange) =>
     sendItems(
-      reply,
-      items.map((item) => ({ ...item, index: 0 })),
+      exchange,
+      exchange.items.map((item) => ({ ...item, index: 0 })),
     ),
-  index_outside: ({ items, reply }) =>
+  index_outside: (exchange) =>
     sendItems(
-      reply,
-      items.map((item) => ({ ...item, index: item.index! + 1 })),
+      exchange,
+      exchange.items.map((item) => ({ ...item, index: item.index! + 1 })),
     ),
 } satisfies Record<string, (exchange: Exchange) => void>;
 
@@ -326,20 +447,30 @@ function completionOf(message: object, finishReason = 'stop'): string {
 }
 
 /** @param spoil replaces one number in the last vector */
-function sendItems(reply: http.ServerResponse, items: readonly object[], spoil?: (value: number) => unknown): void {
-  const data = items.map((item, i) => {
-    if (spoil === undefined || i < items.length - 1) return item;
+function sendItems(
+  { wire, reply, options, items }: Exchange,
+  sent: readonly object[] = items,
+  spoil?: (value: number) => unknown,
+): void {
+  const spoiled = sent.map((item, i) => {
+    if (spoil === undefined || i < sent.length - 1) return item;
     const embedding = (item as { embedding: number[] }).embedding;
     return { ...item, embedding: embedding.map((value, d) => (d === 7 ? spoil(value) : value)) };
   });
-  send(reply, 200, json({ object: 'list', data, model: 'fake', usage: { prompt_tokens: 1, total_tokens: 1 } }));
+  send(reply, 200, json(wire.replyOf(spoiled)), 'application/json', options.headers);
 }
 
-function sendZeros(reply: http.ServerResponse, items: readonly Item[]): void {
+function sendZeros(exchange: Exchange): void {
   sendItems(
-    reply,
-    items.map((item) => ({ ...item, embedding: (item.embedding as number[]).map(() => 0) })),
+    exchange,
+    exchange.items.map((item) => ({ ...item, embedding: (item.embedding as number[]).map(() => 0) })),
   );
+}
+
+function sendErrorOf({ wire, reply, options }: Exchange, status: number): void {
+  const error = options.error ?? wire.errorOf(status, options.param ?? null);
+  const headers = { ...wire.headersOf?.(status), ...options.headers };
+  send(reply, status, json(error), 'application/json', headers);
 }
 
 function sendError(reply: http.ServerResponse, status: number, { headers, param }: FakeModeOptions): void {

@@ -15,8 +15,8 @@ export interface Fleet {
   /** Starts an API, without waiting until it serves. */
   spawnApi(settings?: Settings): ServiceProcess;
   /** Starts a worker, without waiting until it works. */
-  spawnWorker(settings?: Settings): ServiceProcess;
-  worker(settings?: Settings): Promise<ServiceProcess>;
+  spawnWorker(settings?: Settings, more?: readonly string[]): ServiceProcess;
+  worker(settings?: Settings, more?: readonly string[]): Promise<ServiceProcess>;
   /** Ends what still runs, workers first. */
   stop(): Promise<void>;
 }
@@ -55,14 +55,14 @@ export async function startFleet(options: FleetOptions = {}): Promise<Fleet> {
       return [...workers];
     },
     spawnApi: (more = {}) => (api = spawnService({ folder, settings: { ...all, ...more }, command: 'api' })),
-    spawnWorker(more = {}) {
-      const worker = spawnService({ folder, settings: { ...all, ...more }, command: 'worker' });
+    spawnWorker(own = {}, more = []) {
+      const worker = spawnService({ folder, settings: { ...all, ...own }, command: 'worker', arguments: more });
       workers.add(worker);
       void worker.exited.then(() => workers.delete(worker));
       return worker;
     },
-    async worker(more) {
-      const worker = fleet.spawnWorker(more);
+    async worker(own, more) {
+      const worker = fleet.spawnWorker(own, more);
       await worker.ready;
       return worker;
     },

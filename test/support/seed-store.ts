@@ -90,7 +90,8 @@ function seedMemory(store: Store, memory: SeedMemory, now: number): Seeded {
       createdAt,
       memory.lastSeenAt ?? createdAt,
     );
-  const place = { seq, userNo, sessionId: complete.sessionId, eventTime: complete.eventTime ?? createdAt };
+  const { sessionId, eventTime } = complete;
+  const place = { seq, userNo, sessionId, eventTime: eventTime ?? createdAt, isChunk: false };
   putText(store, { ...complete, seq, entities: complete.entities ?? [], context: contextOf(store, place) });
   return { seq, id };
 }

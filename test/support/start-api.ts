@@ -5,6 +5,7 @@ import { readConfig } from '../../src/engine/config.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { silentLogger, type Logger } from '../../src/engine/ports.ts';
+import { joinMetrics } from '../../src/workers/background-work.ts';
 import { startEmbeddedWorker } from '../../src/workers/embedded.ts';
 
 export interface Reply {
@@ -83,7 +84,7 @@ export async function startApi({ folder, settings = {}, workers = false, logger 
     OM_LOG_LEVEL: 'silent',
     ...settings,
   });
-  const worker = workers ? startEmbeddedWorker(config, logger ?? silentLogger) : undefined;
+  const worker = workers ? startEmbeddedWorker({ config, logger: logger ?? silentLogger, alone: true }) : undefined;
   void worker?.died.then((error) => console.error('the worker thread died', error));
   const engine = await openEngine({
     config,
@@ -95,7 +96,7 @@ export async function startApi({ folder, settings = {}, workers = false, logger 
   const app = createApp({
     engine,
     ready: () => readiness,
-    metricsText: () => worker?.metricsText(engine.metrics.registry) ?? engine.metrics.registry.metrics(),
+    metricsText: async () => joinMetrics(engine.metrics.registry, (await worker?.metricsJson()) ?? []),
     version: '0.0.0-test',
     stop: stop.signal,
   });

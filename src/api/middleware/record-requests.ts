@@ -21,7 +21,10 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
     const ms = performance.now() - startedAt;
     const status = this.writableFinished ? this.statusCode : CLIENT_CLOSED;
     const method = METHODS.has(this.req.method) ? this.req.method : 'other';
-    metrics.httpRequests.observe({ route, method, status }, ms / 1000);
+    metrics.httpInFlight.dec();
+    metrics.httpRequests.inc({ route, method, status });
+    const kind = kindOf(method, route);
+    if (kind !== undefined) metrics.httpDurations.observe({ kind }, ms / 1000);
     logger[status >= 500 ? 'info' : 'debug'](
       { route, method, status, ms: Math.round(ms * 10) / 10, requestId },
       'request',
@@ -34,12 +37,23 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
     locals.requestId = typeof given === 'string' && REQUEST_ID.test(given) ? given : randomUUID();
     locals.startedAt = performance.now();
     locals.route = 'unmatched';
+    metrics.httpInFlight.inc();
     response.setHeader('x-request-id', locals.requestId);
     response.setHeader('cache-control', 'no-store');
     response.setHeader('x-content-type-options', 'nosniff');
     response.on('close', onClose);
     next();
   };
+}
+
+/** What a request is about, for its time: a histogram for every route would be hundreds of series. undefined for a stream of events. */
+function kindOf(method: string, route: string): string | undefined {
+  if (route.endsWith('/events')) return undefined;
+  if (route.startsWith('/memory/add')) return 'add';
+  if (route === '/memory/query') return 'query';
+  if (route.startsWith('/memory/ingest') || route.startsWith('/documents')) return 'documents';
+  if (['/health', '/ready', '/metrics', 'unmatched'].includes(route)) return 'service';
+  return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 
 /** Node reads and drops what is left of an answered request; this bounds for how long. */

@@ -1,8 +1,6 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
-import type { AddReply } from '../../engine/engine.ts';
 import { EngineError } from '../../engine/errors.ts';
-import { decodeToken, encodeToken } from '../../engine/ingest/token.ts';
 import type { NewMemory } from '../../engine/types.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import type { Line } from '../lines.ts';
@@ -12,7 +10,7 @@ import { JSON_BYTES, parseJson } from '../read-body.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { outcomeItem } from '../wire.ts';
-import { isItemError, itemError, orItemError, parseItem, wantsLines } from './batch-items.ts';
+import { isItemError, itemError, orItemError, parseItem, spanningToken, wantsLines } from './batch-items.ts';
 
 /** Lines stored in one transaction: enough to share its fsync, few enough to let interactive adds in between. */
 const GROUP_LINES = 64;
@@ -44,7 +42,7 @@ export async function addLines(call: TenantCall): Promise<void> {
       const items = group.map((line) => ({ number: line.number, item: parseLine(line) }));
       const good = items.map(({ item }) => item).filter((item): item is NewMemory => !isItemError(item));
       const reply = await tenant.addMemories(good, { bulk: true });
-      summary.token = spanning(summary.token, reply.token);
+      summary.token = spanningToken(summary.token, reply.token);
       const outcomes = reply.outcomes.values();
       for (const { number, item } of items) {
         const result = isItemError(item) ? item : outcomeItem(outcomes.next().value!);
@@ -72,13 +70,6 @@ function parseLine(line: Line): ReturnType<typeof parseItem> {
   if (bytes === null) return itemError(new EngineError('too_large', `the line is over ${JSON_BYTES} bytes`));
   const value = orItemError(() => ({ value: parseJson(bytes) }));
   return isItemError(value) ? value : parseItem(value.value);
-}
-
-/** One token for all groups: it stands for all that the tenant wrote in between. */
-function spanning(before: string | null, next: AddReply['token']): string | null {
-  if (before === null || next === null) return before ?? next;
-  const { storeId, first } = decodeToken(before, before.slice(0, before.indexOf('.')));
-  return encodeToken({ storeId, first, last: decodeToken(next, storeId).last });
 }
 
 interface Results {

@@ -13,12 +13,11 @@ import {
   batchQuerySchema,
   batchSchema,
   idempotencyKeySchema,
-  LIMITS,
   newMemorySchema,
   parse,
 } from '../schemas.ts';
 import { acceptedItem, duplicateItem, finishedItem, outcomeItem, toNewMemory } from '../wire.ts';
-import { waitForWrites } from '../wait-for-writes.ts';
+import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
 import { addLines } from './add-lines.ts';
 import { isItemError, parseItem, wantsLines } from './batch-items.ts';
 
@@ -29,7 +28,7 @@ export const addRoutes: readonly Route[] = [
 
 async function addOne(call: TenantCall): Promise<void> {
   const { tenant, request, response } = call;
-  const waitMs = waitOf(call);
+  const waitMs = waitMsOf(call, parse(addQuerySchema, request.query).wait);
   const body = await readJson(request);
   const item = toNewMemory(parse(newMemorySchema, body.value));
   const reply = await tenant.addMemories([item], { idempotency: claimOf(request, '/memory/add', body) });
@@ -78,12 +77,4 @@ function claimOf(request: Request, route: string, body: JsonBody): IdempotencyCl
     route,
     bodyHash: createHash('sha256').update(body.bytes).digest(),
   };
-}
-
-/** `?wait` goes before `Prefer: wait`, which counts seconds (RFC 7240), and that before the setting. */
-function waitOf({ api, request }: TenantCall): number {
-  const { wait } = parse(addQuerySchema, request.query);
-  if (wait !== undefined) return wait;
-  const preferred = /(?:^|,) *wait *= *(\d{1,5}) *(?:[,;]|$)/i.exec(request.get('prefer') ?? '')?.[1];
-  return preferred === undefined ? api.engine.config.OM_ADD_WAIT_MS : Math.min(Number(preferred) * 1000, LIMITS.waitMs);
 }

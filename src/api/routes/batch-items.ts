@@ -1,5 +1,6 @@
 import type { Request } from 'express';
 import { EngineError } from '../../engine/errors.ts';
+import { decodeToken, encodeToken } from '../../engine/ingest/token.ts';
 import type { NewMemory } from '../../engine/types.ts';
 import { detailOf, toEngineError } from '../http-errors.ts';
 import { newMemorySchema, parse } from '../schemas.ts';
@@ -36,4 +37,11 @@ export function itemError(thrown: unknown): ItemError {
 
 export function wantsLines(request: Request): boolean {
   return request.headers.accept?.includes('application/x-ndjson') ?? false;
+}
+
+/** One token for several writes: it stands for all that the tenant wrote in between. */
+export function spanningToken(before: string | null, next: string | null): string | null {
+  if (before === null || next === null) return before ?? next;
+  const { storeId, first } = decodeToken(before, before.slice(0, before.indexOf('.')));
+  return encodeToken({ storeId, first, last: decodeToken(next, storeId).last });
 }

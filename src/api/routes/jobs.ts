@@ -1,27 +1,38 @@
+import type { JobState } from '../../engine/types.ts';
+import { streamState } from '../event-stream.ts';
 import { sendJson } from '../reply.ts';
 import type { Route, TenantCall } from '../route.ts';
 import { jobsSchema, parse } from '../schemas.ts';
 import { jobItem } from '../wire.ts';
-import { streamEvents } from './job-events.ts';
+
+const ENDED: ReadonlySet<JobState> = new Set(['done', 'dead', 'cancelled']);
 
 /** `GET /jobs?state=dead` is the list of dead letters. */
 export const jobRoutes: readonly Route[] = [
   { method: 'get', path: '/jobs', access: 'read', handle: list },
   { method: 'get', path: '/jobs/:id', access: 'read', handle: get },
-  { method: 'get', path: '/jobs/:id/events', access: 'read', handle: streamEvents },
+  { method: 'get', path: '/jobs/:id/events', access: 'read', handle: events },
   { method: 'post', path: '/jobs/:id/retry', access: 'admin', handle: retry },
   { method: 'post', path: '/jobs/:id/cancel', access: 'admin', handle: cancel },
   { method: 'delete', path: '/jobs/:id', access: 'admin', handle: discard },
 ];
 
 function list({ tenant, request, response }: TenantCall): void {
-  const { state, l, u } = parse(jobsSchema, request.query);
-  const { items, total } = tenant.listJobs({ state, limit: l, offset: u });
+  const { state, kind, l, u } = parse(jobsSchema, request.query);
+  const { items, total } = tenant.listJobs({ state, kind, limit: l, offset: u });
   sendJson(response, 200, { items: items.map(jobItem), total, counts: tenant.countJobs() });
 }
 
 function get({ tenant, request, response }: TenantCall): void {
   sendJson(response, 200, jobItem(tenant.getJob(request.params['id'] as string)));
+}
+
+function events(call: TenantCall): void {
+  const id = call.request.params['id'] as string;
+  streamState(call, () => {
+    const job = call.tenant.getJob(id);
+    return { item: jobItem(job), hasEnded: ENDED.has(job.state) };
+  });
 }
 
 async function retry({ tenant, request, response }: TenantCall): Promise<void> {

@@ -26,6 +26,7 @@ function health({ api, response }: Call): void {
       model: embedder?.model ?? null,
       dimensions: embedder?.dimensions ?? null,
       configured: embedder !== null,
+      ...modelsOf(api.engine),
     },
   });
 }
@@ -39,7 +40,18 @@ function ready({ api, response }: Call): void {
     reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
     ...(ledger === undefined ? {} : { jobs: ledger }),
     queues: queuesOf(api.engine),
+    embedding: modelsOf(api.engine),
   });
+}
+
+/** Which model answers the default tenant's queries while the configured one is another. Words alone answer, so nobody is unready. */
+function modelsOf(engine: Engine) {
+  try {
+    const { live, degraded } = engine.tenant(DEFAULT_TENANT).embedding();
+    return { live, degraded: degraded !== null, ...(degraded === null ? {} : { reason: degraded }) };
+  } catch {
+    return {}; // `ready` says what is the matter with the file.
+  }
 }
 
 /** A Redis that is down makes nobody unready: adds are accepted and wait in the ledger. */
@@ -58,6 +70,7 @@ function readLedger(engine: Engine) {
     const oldest = ledger.oldestWaitingJobAt();
     return {
       waiting: ledger.countWaitingJobs(),
+      active: ledger.countActiveJobs(),
       oldest_age_ms: oldest === null ? null : Math.max(0, engine.clock.now() - oldest),
     };
   } catch (error) {
@@ -90,6 +103,7 @@ function sectors({ api, tenant, response }: TenantCall): void {
 
 function stats({ tenant, response }: TenantCall): void {
   const { memories, byState, vectors, waypoints, jobs, databaseBytes, walBytes } = tenant.stats();
+  const { live, configured, degraded } = tenant.embedding();
   sendJson(response, 200, {
     memories,
     by_state: byState,
@@ -98,5 +112,6 @@ function stats({ tenant, response }: TenantCall): void {
     jobs,
     database_bytes: databaseBytes,
     wal_bytes: walBytes,
+    embedding: { live, configured, degraded },
   });
 }

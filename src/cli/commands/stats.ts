@@ -1,4 +1,4 @@
-import type { SectorStats } from '../../engine/types.ts';
+import type { EmbeddingState, SectorStats } from '../../engine/types.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { bold, bytes, count, counted, dim, print, table } from '../terminal.ts';
 import type { JobsReply } from './jobs.ts';
@@ -23,6 +23,7 @@ interface StatsReply {
   readonly waypoints: number;
   readonly database_bytes: number;
   readonly wal_bytes: number;
+  readonly embedding: EmbeddingState;
 }
 
 /** `cairn stats` */
@@ -40,6 +41,7 @@ export async function stats(options: ConnectionOptions): Promise<void> {
     ['jobs', listed(jobs.counts)],
     ['embedder', model === null ? 'none, words only' : `${provider} ${model}, ${dimensions} dimensions`],
     ['vectors', count(totals.vectors)],
+    ...liveModel(totals.embedding),
     ['links', counted(totals.waypoints, 'waypoint')],
     ['size', `${bytes(totals.database_bytes)}, log ${bytes(totals.wal_bytes)}`],
   ];
@@ -57,6 +59,14 @@ export async function stats(options: ConnectionOptions): Promise<void> {
   ]);
   const [head, ...body] = table([['sector', 'memories', 'mean salience'], ...rows], '<>>');
   print(dim(head!), ...body);
+}
+
+/** Said where it is not the one that the settings ask for. */
+function liveModel({ live, configured, degraded }: EmbeddingState): [string, string][] {
+  if (live === null || JSON.stringify(live) === JSON.stringify(configured)) return [];
+  const answers = degraded === null ? 'queries use it' : 'queries find words only';
+  const until = `${answers} until \`cairn reembed\` is done`;
+  return [['live model', `${live.provider} ${live.model}, ${live.dimensions} dimensions; ${until}`]];
 }
 
 function listed(counts: Readonly<Record<string, number>>): string {

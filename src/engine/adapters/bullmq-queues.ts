@@ -3,8 +3,7 @@ import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
 import type { StepQueues } from '../dispatch/dispatcher.ts';
 import { EngineError } from '../errors.ts';
-import type { QueuedStep, QueueName } from '../jobs.ts';
-import type { Metrics } from '../metrics.ts';
+import { QUEUE_NAMES, type QueueName } from '../jobs.ts';
 import type { Logger } from '../ports.ts';
 
 export interface BullmqOptions {
@@ -12,13 +11,14 @@ export interface BullmqOptions {
   /** Keeps the queues of one data folder apart from those of another in the same Redis. */
   readonly prefix: string;
   readonly logger: Logger;
-  readonly metrics: Metrics;
 }
 
 /** A call to Redis that takes longer has failed: BullMQ itself would wait for ever. */
 const CALL_MOST_MS = 2_000;
 /** A dispatcher that fell silent for so long does not lead any more. */
 const LEADS_MS = 2_000;
+/** So long nobody need keep the schedules before it is said. */
+const UNMAINTAINED_MS = 60_000;
 /** Bulk jobs are picked up after all that have no priority. */
 const BULK_PRIORITY = 10;
 
@@ -46,7 +46,7 @@ export async function connectRedis(
   let down = false;
   redis.on('error', (error: Error & { code?: string }) => {
     // One line an outage. The message of an error may hold the URL, which may hold a password.
-    if (!down) logger.warn({ code: error.code ?? error.name }, 'redis_lost');
+    if (!down) logger.warn({ code: error.code ?? reasonOf(error) }, 'redis_lost');
     down = true;
   });
   redis.on('ready', () => {
@@ -56,20 +56,28 @@ export async function connectRedis(
   return redis;
 }
 
+/** What the queues hold, for metrics. */
+export interface QueueCounter {
+  /** Of every queue; undefined while Redis is not reached. */
+  counts(): Promise<{ readonly queue: QueueName; readonly state: string; readonly jobs: number }[] | undefined>;
+}
+
+/** States that are counted: what has ended is not kept. */
+const COUNTED_STATES = ['waiting', 'prioritized', 'active', 'delayed'] as const;
+
 /** The step queues of BullMQ, for a dispatcher. Connecting goes on in the background: a Redis that is down delays nothing here. */
-export async function openStepQueues(options: BullmqOptions): Promise<StepQueues> {
+export async function openStepQueues(options: BullmqOptions): Promise<StepQueues & QueueCounter> {
   const [{ Queue }, redis] = await Promise.all([import('bullmq'), connectRedis(options, { blocking: false })]);
   redis.on('ready', () => void warnOfSettings(redis, options.logger));
-  const { redisUp } = options.metrics;
-  redisUp.set(redis.status === 'ready' ? 1 : 0);
-  redis.on('ready', () => redisUp.set(1));
-  redis.on('close', () => redisUp.set(0));
-  const queues = new Map<QueuedStep, Queue>();
+  const queues = new Map<QueueName, Queue>();
   const marker = `${options.prefix}:known`;
   const leader = `${options.prefix}:leader`;
+  const maintained = maintainedKey(options);
+  /** A Redis that this process or anybody saw just now may not know the workers yet. */
+  let isNew = true;
 
   /** A queue that could not make itself ready never will, so after a failure it is made anew. */
-  async function call<T>(step: QueuedStep, work: (queue: Queue) => Promise<T>): Promise<T> {
+  async function call<T>(step: QueueName, work: (queue: Queue) => Promise<T>): Promise<T> {
     try {
       return await bounded(redis, () => {
         let queue = queues.get(step);
@@ -96,10 +104,33 @@ export async function openStepQueues(options: BullmqOptions): Promise<StepQueues
       await call(step, (queue) => queue.addBulk(added));
     },
     // Whoever sets the mark has found it gone, and with it all that the queues knew.
-    haveForgotten: async () => (await bounded(redis, () => redis.set(marker, '1', 'NX'))) === 'OK',
+    async haveForgotten() {
+      const wasGone = (await bounded(redis, () => redis.set(marker, '1', 'NX'))) === 'OK';
+      isNew ||= wasGone;
+      return wasGone;
+    },
+    async areMaintained() {
+      if (isNew) await bounded(redis, () => redis.set(maintained, '1', 'PX', UNMAINTAINED_MS, 'NX'));
+      isNew = false;
+      return (await bounded(redis, () => redis.exists(maintained))) > 0;
+    },
     lead: async () => void (await bounded(redis, () => redis.set(leader, '1', 'PX', LEADS_MS))),
     haveLeader: async () => (await bounded(redis, () => redis.exists(leader))) > 0,
     isUp: () => redis.status === 'ready',
+    async counts() {
+      if (redis.status !== 'ready') return undefined;
+      try {
+        const counted = await Promise.all(
+          QUEUE_NAMES.map(async (name) => {
+            const counts = await call(name, (queue) => queue.getJobCounts(...COUNTED_STATES));
+            return COUNTED_STATES.map((state) => ({ queue: name, state, jobs: counts[state] ?? 0 }));
+          }),
+        );
+        return counted.flat();
+      } catch {
+        return undefined; // Lost just now, which the dispatcher says.
+      }
+    },
     async close() {
       redis.disconnect();
     },
@@ -115,6 +146,15 @@ export function openQueue(
   const queue = new QueueClass(name, { connection, prefix, streams: { events: { maxLen: EVENTS_KEPT } } });
   queue.on('error', (error) => logger.debug({ code: error.name }, 'queue_error'));
   return queue;
+}
+
+/** Says that a worker keeps the schedules, to be repeated every few seconds. */
+export async function noteMaintained(redis: Redis, options: Pick<BullmqOptions, 'prefix'>): Promise<void> {
+  await redis.set(maintainedKey(options), '1', 'PX', UNMAINTAINED_MS);
+}
+
+function maintainedKey({ prefix }: Pick<BullmqOptions, 'prefix'>): string {
+  return `${prefix}:maintained`;
 }
 
 /** A Redis that forgets costs time, never work; one that evicts or denies what it was asked to hold is set up for something else. */
@@ -150,8 +190,17 @@ async function within<T>(ms: number, work: () => Promise<T>): Promise<T> {
     return await Promise.race([answer, timeout]);
   } catch (error) {
     if (error instanceof EngineError) throw error;
-    throw new EngineError('unavailable', 'Redis refused a command', { cause: error });
+    throw new EngineError('unavailable', `Redis refused a command: ${reasonOf(error)}`, { cause: error });
   } finally {
     clearTimeout(timer);
   }
+}
+
+const REFUSALS = /\b(OOM|READONLY|NOAUTH|WRONGPASS|NOPERM|LOADING|MISCONF|BUSY|MASTERDOWN|CLUSTERDOWN|MAXCLIENTS)\b/;
+
+/** Only words from closed sets: the message of an error may hold the URL, which may hold a password. */
+function reasonOf(error: unknown): string {
+  if (!(error instanceof Error)) return 'unknown';
+  if (error.message.includes('max number of clients')) return 'MAXCLIENTS';
+  return REFUSALS.exec(error.message)?.[1] ?? ('code' in error ? String(error.code) : error.name);
 }

@@ -1,15 +1,31 @@
 import type { Config } from '../config.ts';
 import type { Embedder } from '../ports.ts';
+import { createBedrockEmbedder } from './bedrock-embedder.ts';
+import { createGeminiEmbedder } from './gemini-embedder.ts';
 import { createHashedEmbedder } from './hashed-embedder.ts';
+import { createLocalEmbedder } from './local-embedder.ts';
+import { createOllamaEmbedder } from './ollama-embedder.ts';
 import { createOpenAiEmbedder } from './openai-embedder.ts';
 
-/** The embedder that `OM_EMBEDDINGS` names; null for `none`, where words alone are searched. */
+/**
+ * The embedder that `OM_EMBEDDINGS` names; null for `none`, where words alone are searched. What it needs from packages is loaded by
+ * its first call.
+ * @throws EngineError `invalid` where a local model or what runs it is missing
+ */
 export function createEmbedder(config: Config): Embedder | null {
   switch (config.OM_EMBEDDINGS) {
     case 'synthetic':
       return createHashedEmbedder({ dimensions: config.OM_VEC_DIM });
     case 'openai':
       return createOpenAiEmbedder(config);
+    case 'gemini':
+      return createGeminiEmbedder(config);
+    case 'ollama':
+      return createOllamaEmbedder(config);
+    case 'bedrock':
+      return createBedrockEmbedder(config);
+    case 'local':
+      return createLocalEmbedder(config);
     case 'none':
       return null;
   }

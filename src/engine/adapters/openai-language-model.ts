@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { Config } from '../config.ts';
-import type { Completion, LanguageModel } from '../ports.ts';
+import type { Completion, EmbedOptions, LanguageModel } from '../ports.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import { createOpenAiClient, isOpenAiItself, type OpenAiClient } from './openai-client.ts';
 
@@ -36,31 +36,37 @@ export function createOpenAiLanguageModel(config: Config, model: string): Langua
   // OpenAI's newer models know only the one, most compatible servers only the other.
   const limit = isOpenAiItself(config.OM_LLM_BASE_URL) ? 'max_completion_tokens' : 'max_tokens';
 
-  async function ask({ instructions, input, maxTokens }: Request, signal: AbortSignal | undefined): Promise<unknown> {
-    return client.call(({ chat }) =>
-      chat.completions.create(
-        {
-          model,
-          messages: [
-            { role: 'system', content: instructions },
-            { role: 'user', content: input },
-          ],
-          [limit]: maxTokens,
-          ...(takesTemperature ? { temperature: 0 } : {}),
-        },
-        { signal: signal ?? null },
-      ),
+  async function ask(
+    { instructions, input, maxTokens }: Request,
+    signal: AbortSignal | undefined,
+    onReply: EmbedOptions['onReply'],
+  ): Promise<unknown> {
+    return client.call(
+      ({ chat }) =>
+        chat.completions.create(
+          {
+            model,
+            messages: [
+              { role: 'system', content: instructions },
+              { role: 'user', content: input },
+            ],
+            [limit]: maxTokens,
+            ...(takesTemperature ? { temperature: 0 } : {}),
+          },
+          { signal: signal ?? null },
+        ),
+      onReply,
     );
   }
 
   return {
     provider: 'openai',
     model,
-    async complete(request, signal) {
+    async complete(request, signal, onReply) {
       const sentTemperature = takesTemperature;
-      const reply = await ask(request, signal).catch((error: unknown) => {
+      const reply = await ask(request, signal, onReply).catch((error: unknown) => {
         if (sentTemperature === takesTemperature) throw error;
-        return ask(request, signal);
+        return ask(request, signal, onReply);
       });
       return readCompletion(reply, request, client);
     },

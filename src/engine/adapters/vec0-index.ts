@@ -15,6 +15,8 @@ const LEFT_OUT = { rank: ROLE_CODES.mean, link: ROLE_CODES.window } as const;
 export interface Vec0IndexOptions {
   readonly modelNo: number;
   readonly dimensions: number;
+  /** In place of the model's own table. */
+  readonly table?: string;
 }
 
 /**
@@ -124,12 +126,13 @@ function readSlice(store: Store, modelNo: number, after: number, last: number): 
     .all(modelNo, after, last) as SliceRow[];
 }
 
-function createTable({ modelNo, dimensions }: Vec0IndexOptions): string {
-  return `CREATE VIRTUAL TABLE IF NOT EXISTS ${tableName({ modelNo })}
+function createTable(options: Vec0IndexOptions): string {
+  const { dimensions } = options;
+  return `CREATE VIRTUAL TABLE IF NOT EXISTS ${tableName(options)}
     USING vec0(embedding bit[${dimensions}], user_no integer, role integer)`;
 }
 
-function tableName({ modelNo }: Pick<Vec0IndexOptions, 'modelNo'>): string {
+function tableName({ modelNo, table }: Vec0IndexOptions): string {
   assert(Number.isSafeInteger(modelNo), 'a model number is an integer');
-  return `vector_index_${modelNo}`;
+  return table ?? `vector_index_${modelNo}`;
 }

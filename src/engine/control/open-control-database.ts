@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import type { Config } from '../config.ts';
+import { removeUploads } from '../documents/uploads.ts';
 import { assert, EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { migrate } from '../store/migrate.ts';
@@ -127,6 +128,7 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
         }
         // Before the commit: if the files cannot be removed, or a crash comes between, the erasure can be asked for again.
         for (const file of databaseFiles(tenantFile(tenantId))) fs.rmSync(file, { force: true });
+        removeUploads(tenantFile(tenantId));
       });
     },
 

@@ -5,10 +5,11 @@ import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { retryWhileBusy, sqliteCode, storageError } from '../store/open-store.ts';
 import { createPrivateFile } from '../store/private-file.ts';
+import { readLimits, type ToldLimit, type ToldLimits } from './read-limits.ts';
 
 /**
- * What a provider may still be asked, shared by every process and thread of a data folder: requests and tokens a minute, the pause it
- * asked for, and a breaker for when it is down.
+ * What a provider may still be asked, shared by every process and thread of a data folder: requests and tokens a minute, a gap between
+ * calls, what its replies say is left, the pause it asked for, and a breaker for when it is down.
  *
  * It lives in a small SQLite file beside the data rather than in Redis: all who share it are on this machine anyway, it is the same with
  * and without Redis, and a Redis that is flushed does not forget what the last minute held. A file that is lost or damaged begins anew.
@@ -28,11 +29,15 @@ export interface ProviderBudget {
 export interface AcquireOptions {
   /** Waits for room in the minute. A query does not, since it has words to go on with. */
   readonly patient: boolean;
+  /** There is somebody else to ask, so nobody waits here for a probe of the breaker. */
+  readonly hasOther?: boolean | undefined;
   readonly signal?: AbortSignal | undefined;
 }
 
 /** Leave for one call. */
 export interface ProviderPermit {
+  /** Says what came with a reply; of several the last counts. Taken into account by `end`. */
+  heard(headers: Headers): void;
   /** Says what became of the call. */
   end(outcome: CallOutcome): void;
 }
@@ -41,16 +46,20 @@ export type CallOutcome =
   | { readonly kind: 'answered' }
   /** It asked for a pause. */
   | { readonly kind: 'limited'; readonly retryAfterMs: number }
-  /** Down, slow, or replied with nonsense. */
-  | { readonly kind: 'failed' }
+  /** Down, slow, or replied with nonsense; some servers that are down say for how long. */
+  | { readonly kind: 'failed'; readonly retryAfterMs?: number | undefined }
   /** Nobody wanted to know any more. */
   | { readonly kind: 'abandoned' };
 
 /** Why a call had to wait or was put off. */
-export type WaitReason = 'budget' | 'pause' | 'breaker';
+export type WaitReason = 'budget' | 'gap' | 'told' | 'pause' | 'breaker';
 
 export interface BudgetOptions {
   readonly file: string;
+  /** Who is asked, for errors: 'embedding provider'. */
+  readonly role?: string | undefined;
+  /** Least time between the starts of two calls. */
+  readonly gapMs?: number | undefined;
   /** 0 for no limit. */
   readonly requestsPerMinute: number;
   readonly tokensPerMinute: number;
@@ -83,21 +92,27 @@ interface BreakerRow {
   readonly probe_at: number;
 }
 
+interface Go {
+  readonly kind: 'go';
+  readonly isProbe: boolean;
+  readonly flight: number;
+}
+
 type Verdict =
-  | { readonly kind: 'go'; readonly isProbe: boolean }
+  | Go
   /** Worth waiting for in place. */
   | { readonly kind: 'wait'; readonly reason: WaitReason; readonly ms: number }
   | { readonly kind: 'put_off'; readonly reason: WaitReason; readonly ms: number };
 
 export function openProviderBudget(options: BudgetOptions): ProviderBudget {
-  const { clock, onHeldBack } = options;
+  const { clock, onHeldBack, role = 'embedding provider' } = options;
   const shared = openSharedFile(options.file);
 
   const ask = (tokens: number, patient: boolean): Verdict =>
     shared.write((statements) => judge(statements, options, { tokens, patient, now: clock.now() }));
 
   return {
-    async acquire(tokens, { patient, signal }) {
+    async acquire(tokens, { patient, hasOther = false, signal }) {
       let waitedFor: WaitReason | undefined;
       const startedAt = performance.now();
       const tell = () => {
@@ -111,11 +126,11 @@ export function openProviderBudget(options: BudgetOptions): ProviderBudget {
         const verdict = ask(tokens, patient);
         if (verdict.kind === 'go') {
           tell();
-          return createPermit(verdict.isProbe);
+          return createPermit(verdict);
         }
-        if (verdict.kind === 'put_off' || !patient) {
+        if (!isWorthWaiting(verdict, { patient, hasOther })) {
           onHeldBack?.(verdict.reason, 0);
-          throw new EngineError('rate_limited', 'the embedding provider is being left alone', {
+          throw new EngineError('rate_limited', `the ${role} is being left alone`, {
             retryAfterMs: verdict.ms,
           });
         }
@@ -131,19 +146,43 @@ export function openProviderBudget(options: BudgetOptions): ProviderBudget {
     close: () => shared.close(),
   };
 
-  function createPermit(isProbe: boolean): ProviderPermit {
+  function createPermit({ isProbe, flight }: Go): ProviderPermit {
+    let told: ToldLimits = {};
     return {
-      end: (outcome) => shared.note((statements) => learn(statements, outcome, { isProbe, now: clock.now() })),
+      heard: (headers) => void (told = readLimits(headers, clock.now())),
+      end: (outcome) =>
+        shared.note((statements) => {
+          const now = clock.now();
+          statements.land.run({ flight });
+          learn(statements, outcome, { isProbe, now });
+          noteTold(statements, told, now);
+        }),
     };
   }
+}
+
+interface Asked {
+  readonly tokens: number;
+  readonly patient: boolean;
+  readonly now: number;
+}
+
+function isWorthWaiting(
+  { kind, reason }: Exclude<Verdict, Go>,
+  { patient, hasOther }: { patient: boolean; hasOther: boolean },
+): boolean {
+  if (kind === 'put_off') return false;
+  if (reason === 'gap') return true; // It is short, and a query's own time limit is heard.
+  return patient && !(hasOther && reason === 'breaker');
 }
 
 /** Whether a call may start; if so, it is counted. */
 function judge(
   statements: Statements,
-  limits: Pick<BudgetOptions, 'requestsPerMinute' | 'tokensPerMinute'>,
-  { tokens, patient, now }: { tokens: number; patient: boolean; now: number },
+  limits: Pick<BudgetOptions, 'requestsPerMinute' | 'tokensPerMinute' | 'gapMs'>,
+  asked: Asked,
 ): Verdict {
+  const { now } = asked;
   // What was written before the clock was set back happened just now, as far as anyone can tell.
   statements.rebaseBreaker.run({ now });
   const breaker = breakerOf(statements);
@@ -152,17 +191,68 @@ function judge(
   if (openMs > 0) return { kind: 'put_off', reason: isOpen ? 'breaker' : 'pause', ms: openMs };
   const probeMs = isOpen && breaker.probe_at > 0 ? breaker.probe_at + PROBE_MS - now : 0;
   if (probeMs > 0) return { kind: 'wait', reason: 'breaker', ms: probeMs };
-  const roomMs = untilRoom(statements, limits, { tokens, patient, now });
+  const toldMs = untilTold(statements, asked);
+  // Whoever waits holds jobs, so nobody waits in place for longer than for the minute.
+  if (toldMs > 0) return { kind: toldMs > WINDOW_MS ? 'put_off' : 'wait', reason: 'told', ms: toldMs };
+  const gapMs = untilGap(statements, limits.gapMs ?? 0, now);
+  if (gapMs > 0) return { kind: 'wait', reason: 'gap', ms: gapMs };
+  const roomMs = untilRoom(statements, limits, asked);
   if (roomMs > 0) return { kind: 'wait', reason: 'budget', ms: roomMs };
   if (isOpen) statements.probe.run({ now });
-  return { kind: 'go', isProbe: isOpen };
+  return { kind: 'go', isProbe: isOpen, flight: start(statements, asked) };
+}
+
+/** @returns the number of the call while it is under way */
+function start(statements: Statements, { tokens, now }: Asked): number {
+  statements.setStarted.run({ now });
+  for (const [kind, cost] of costsOf(tokens)) statements.spend.run({ kind, cost });
+  // What never ended belonged to a process that died; after a minute the provider has counted it in any case.
+  statements.forgetFlights.run({ before: now - WINDOW_MS, now });
+  return Number(statements.depart.run({ tokens, now }).lastInsertRowid);
+}
+
+type Kind = keyof ToldLimits;
+
+const costsOf = (tokens: number): readonly (readonly [Kind, number])[] => [
+  ['requests', 1],
+  ['tokens', tokens],
+];
+
+/** How long until what the provider said is left begins anew, if it is too little for this call (ms). Queries have a share of their own. */
+function untilTold(statements: Statements, { tokens, patient, now }: Asked): number {
+  statements.rebaseTold.run({ now });
+  const rows = statements.told.all({ now }) as { kind: Kind; remaining: number; reserve: number; reset_at: number }[];
+  const costs = new Map(costsOf(tokens));
+  const short = rows.filter(({ kind, remaining, reserve }) => remaining - costs.get(kind)! < (patient ? reserve : 0));
+  return Math.max(0, ...short.map((row) => row.reset_at - now));
+}
+
+/**
+ * Takes over what a reply says is left, less what is under way, which the provider may not have counted yet. Until the limit begins anew
+ * only what is less than was known counts: replies overtake each other.
+ */
+function noteTold(statements: Statements, told: ToldLimits, now: number): void {
+  const underWay = statements.underWay.get() as Counted;
+  for (const kind of ['requests', 'tokens'] as const) {
+    const limit: ToldLimit | undefined = told[kind];
+    if (limit === undefined) continue;
+    const remaining = limit.remaining - underWay[kind];
+    const reserve = Math.floor((limit.limit ?? 0) * QUERY_SHARE);
+    statements.setTold.run({ kind, remaining, reserve, now, resetMs: limit.resetMs });
+  }
+}
+
+function untilGap(statements: Statements, gapMs: number, now: number): number {
+  if (gapMs === 0) return 0;
+  statements.rebaseStarted.run({ now });
+  return Math.max(0, (statements.started.get() as { at: number }).at + gapMs - now);
 }
 
 /** How long until enough calls have left the last minute (ms); 0 counts this one. A call beyond the budget passes when it is empty. */
 function untilRoom(
   statements: Statements,
   { requestsPerMinute, tokensPerMinute }: Pick<BudgetOptions, 'requestsPerMinute' | 'tokensPerMinute'>,
-  { tokens, patient, now }: { tokens: number; patient: boolean; now: number },
+  { tokens, patient, now }: Asked,
 ): number {
   if (requestsPerMinute === 0 && tokensPerMinute === 0) return 0;
   const slot = Math.floor(now / SLOT_MS);
@@ -222,7 +312,7 @@ function learn(
       set({
         failures: count,
         opened_at: now,
-        open_ms: Math.max(leftMs, Math.min(OPEN_MOST_MS, openMs)),
+        open_ms: Math.max(leftMs, Math.min(OPEN_MOST_MS, openMs), outcome.retryAfterMs ?? 0),
         probe_at: 0,
       });
       return;
@@ -323,7 +413,15 @@ function connect(file: string): Database.Database {
            one INTEGER PRIMARY KEY CHECK (one = 1), failures INTEGER NOT NULL, opened_at INTEGER NOT NULL,
            open_ms INTEGER NOT NULL, probe_at INTEGER NOT NULL
          ) STRICT;
-         INSERT INTO breaker VALUES (1, 0, 0, 0, 0) ON CONFLICT DO NOTHING;`,
+         INSERT INTO breaker VALUES (1, 0, 0, 0, 0) ON CONFLICT DO NOTHING;
+         CREATE TABLE IF NOT EXISTS started (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER NOT NULL) STRICT;
+         INSERT INTO started VALUES (1, 0) ON CONFLICT DO NOTHING;
+         CREATE TABLE IF NOT EXISTS flights (
+           flight INTEGER PRIMARY KEY AUTOINCREMENT, tokens INTEGER NOT NULL, at INTEGER NOT NULL
+         ) STRICT;
+         CREATE TABLE IF NOT EXISTS told (
+           kind TEXT PRIMARY KEY, remaining INTEGER NOT NULL, reserve INTEGER NOT NULL, at INTEGER NOT NULL, reset_ms INTEGER NOT NULL
+         ) STRICT;`,
       ),
     );
     return db;
@@ -343,6 +441,21 @@ function prepare(db: Database.Database) {
     rebaseBreaker: db.prepare(
       `UPDATE breaker SET opened_at = min(opened_at, :now), probe_at = min(probe_at, :now)
        WHERE opened_at > :now OR probe_at > :now`,
+    ),
+    started: db.prepare('SELECT at FROM started'),
+    rebaseStarted: db.prepare('UPDATE started SET at = :now WHERE at > :now'),
+    setStarted: db.prepare('UPDATE started SET at = :now'),
+    depart: db.prepare('INSERT INTO flights (tokens, at) VALUES (:tokens, :now)'),
+    land: db.prepare('DELETE FROM flights WHERE flight = :flight'),
+    forgetFlights: db.prepare('DELETE FROM flights WHERE at < :before OR at > :now'),
+    underWay: db.prepare('SELECT count(*) AS requests, coalesce(sum(tokens), 0) AS tokens FROM flights'),
+    told: db.prepare('SELECT kind, remaining, reserve, at + reset_ms AS reset_at FROM told WHERE at + reset_ms > :now'),
+    rebaseTold: db.prepare('UPDATE told SET at = :now WHERE at > :now'),
+    spend: db.prepare('UPDATE told SET remaining = remaining - :cost WHERE kind = :kind'),
+    setTold: db.prepare(
+      `INSERT INTO told VALUES (:kind, :remaining, :reserve, :now, :resetMs) ON CONFLICT (kind) DO UPDATE
+       SET remaining = excluded.remaining, reserve = excluded.reserve, at = excluded.at, reset_ms = excluded.reset_ms
+       WHERE excluded.remaining < remaining OR at + reset_ms <= excluded.at`,
     ),
     /** Adds what lies in the future to the present. */
     rebaseSlots: db.prepare(

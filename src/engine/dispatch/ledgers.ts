@@ -1,70 +1,113 @@
 import { DEFAULT_TENANT } from '../control/open-control-database.ts';
 import type { ControlDatabase } from '../control/control-database.ts';
 import type { Clock } from '../ports.ts';
-import { forgetHandouts, hasUnmarked, peekHandout, returnHandout, takeHandout } from '../store/dispatch.ts';
+import {
+  forgetHandouts,
+  hasHandouts,
+  peekHandout,
+  returnHandout,
+  takeHandout,
+  type Handout,
+  type HandoutOptions,
+  type TooFew,
+} from '../store/dispatch.ts';
+import { recoverLeases, type Recovery } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import type { TenantPool } from '../store/tenant-pool.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { DispatchLedger } from './dispatcher.ts';
+import type { Lookout } from './lookout.ts';
 
 interface LedgerOptions {
   readonly control: ControlDatabase;
-  readonly pool: TenantPool;
+  readonly lookout: Lookout;
   readonly clock: Clock;
 }
 
-/** In a process that serves the API: looks over a reader's connection, marks through the writer. */
-export function ledgerOverWriter({ control, pool, clock, writer }: LedgerOptions & { writer: Writer }): DispatchLedger {
-  const pathOf = pathsOf(control);
+/** How a process writes to a tenant's ledger. */
+interface LedgerWriter {
+  take(path: string, options: Omit<HandoutOptions, 'now'>): Promise<Handout | TooFew | undefined>;
+  giveBack(path: string, seqs: readonly number[]): Promise<void>;
+  forget(path: string): Promise<number>;
+  recover(path: string): Promise<Recovery>;
+}
+
+/** In a process that serves the API: marks through the writer. */
+export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { readonly writer: Writer }): DispatchLedger {
+  return createLedger(options, {
+    take: async (path, handout) => (await writer.write(path, 'takeHandout', handout)) ?? undefined,
+    giveBack: (path, seqs) => writer.write(path, 'returnHandout', { seqs }),
+    forget: (path) => writer.write(path, 'forgetHandouts', {}),
+    recover: (path) => writer.write(path, 'recoverLeases', {}),
+  });
+}
+
+/** In a worker process: marks on connections of its own. */
+export function ledgerOverStores({
+  pool,
+  leaseMs,
+  ...options
+}: LedgerOptions & { readonly pool: TenantPool; readonly leaseMs: number }): DispatchLedger {
+  const write = <T>(path: string, work: (store: Store) => T): T => {
+    const { store } = pool.get(path);
+    return store.write(() => work(store));
+  };
+  const now = () => options.clock.now();
+  return createLedger(options, {
+    take: async (path, handout) => write(path, (store) => takeHandout(store, { ...handout, now: now() })),
+    giveBack: async (path, seqs) => write(path, (store) => returnHandout(store, seqs)),
+    forget: async (path) => write(path, forgetHandouts),
+    recover: async (path) => write(path, (store) => recoverLeases(store, { now: now(), leaseMs, everyOwner: false })),
+  });
+}
+
+/** Looks before it writes: what is not there takes no lock. */
+function createLedger({ control, lookout, clock }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
+  const pathOf = (tenant: string) => control.findTenantPath(tenant);
+  const listPaths = () =>
+    new Map(
+      control.listTenants().flatMap(({ id }) => {
+        const path = pathOf(id);
+        return path === undefined ? [] : [[path, id] as const];
+      }),
+    );
   return {
-    listTenants: () => control.listTenants().map(({ id }) => id),
-    hasWork: (tenant, step) =>
-      withPath(pathOf(tenant), (path) => hasUnmarked(pool.get(path).store, step, clock.now())) ?? false,
-    async take(tenant, step, partial) {
+    async look() {
+      const tenants = listPaths();
+      const { sights, failures, isComplete } = await lookout.look([...tenants.keys()]);
+      return {
+        sights: sights.map(({ path, ...sight }) => ({ tenant: tenants.get(path)!, ...sight })),
+        failures: failures.map(({ path, error }) => ({ tenant: tenants.get(path)!, error })),
+        isComplete,
+      };
+    },
+    async listUnfinished() {
+      const tenants = listPaths();
+      const paths = await lookout.listUnfinished([...tenants.keys()]);
+      return paths.map((path) => tenants.get(path)!);
+    },
+    async take(tenant, options) {
       const path = pathOf(tenant);
       if (path === undefined) return undefined;
-      const { store } = pool.get(path);
-      const seen = store.read(() => peekHandout(store, { step, partial, now: clock.now() }));
-      if (seen === undefined) return undefined;
-      return (await writer.write(path, 'takeHandout', { step, partial })) ?? undefined;
+      const seen = lookout.read(path, (store) =>
+        store.read(() => peekHandout(store, { ...options, now: clock.now() })),
+      );
+      return seen === undefined || seen === 'too_few' ? seen : writer.take(path, options);
     },
     async giveBack(tenant, seqs) {
       const path = pathOf(tenant);
-      if (path !== undefined) await writer.write(path, 'returnHandout', { seqs });
+      if (path !== undefined) await writer.giveBack(path, seqs);
     },
     async forget(tenant) {
       const path = pathOf(tenant);
-      return path === undefined ? 0 : writer.write(path, 'forgetHandouts', {});
+      return path !== undefined && lookout.read(path, hasHandouts) ? writer.forget(path) : 0;
     },
-  };
-}
-
-/** In a worker process: on a connection of its own. */
-export function ledgerOverStores({ control, pool, clock }: LedgerOptions): DispatchLedger {
-  const pathOf = pathsOf(control);
-  const use = <T>(tenant: string, work: (store: Store) => T): T | undefined =>
-    withPath(pathOf(tenant), (path) => work(pool.get(path).store));
-  const write = <T>(tenant: string, work: (store: Store) => T): T | undefined =>
-    use(tenant, (store) => store.write(() => work(store)));
-  return {
-    listTenants: () => control.listTenants().map(({ id }) => id),
-    hasWork: (tenant, step) => use(tenant, (store) => hasUnmarked(store, step, clock.now())) ?? false,
-    async take(tenant, step, partial) {
-      const seen = use(tenant, (store) => peekHandout(store, { step, partial, now: clock.now() }));
-      if (seen === undefined) return undefined;
-      return write(tenant, (store) => takeHandout(store, { step, partial, now: clock.now() }));
+    async recover(tenant) {
+      const path = pathOf(tenant);
+      return path === undefined ? { requeued: 0, dead: 0 } : writer.recover(path);
     },
-    giveBack: async (tenant, seqs) => void write(tenant, (store) => returnHandout(store, seqs)),
-    forget: async (tenant) => write(tenant, forgetHandouts) ?? 0,
+    close: () => lookout.close(),
   };
-}
-
-function pathsOf(control: ControlDatabase): (tenant: string) => string | undefined {
-  return (tenant) => control.findTenantPath(tenant);
-}
-
-function withPath<T>(path: string | undefined, work: (path: string) => T): T | undefined {
-  return path === undefined ? undefined : work(path);
 }
 
 /** The tenant of a file, for hints that name files. */

@@ -85,7 +85,7 @@ function acceptMemory(context: WriteContext, memory: NewMemory, bulk: boolean): 
     decayLambda: decayLambdaOf('semantic', context.config.OM_DECAY_LAMBDA),
     now,
   });
-  const place = { seq, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime ?? now };
+  const place = { seq, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime ?? now, isChunk: false };
   putText(store, {
     seq,
     title: memory.title,
@@ -133,13 +133,19 @@ function recogniseDuplicate({ store, now }: WriteContext, twin: Twin): AddOutcom
   };
 }
 
+/** A client that does not wait before it asks again would otherwise have the backlog counted each time, and every tenant wait for that. */
+const REFUSES_ON_MS = 500;
+
 /**
- * Counts the backlog only when what was added since the last count could have reached the cap: a count over a million rows
- * takes tens of milliseconds.
+ * Counts the backlog only when what was added since the last count could have reached the cap, and not again just after a count that
+ * refused: one over a million rows takes tens of milliseconds.
  */
-function refuseOverBacklog({ store, config, backlog }: WriteContext, adding: number): void {
-  if (backlog.atMost + adding > config.OM_MAX_BACKLOG) backlog.atMost = countWaiting(store);
-  if (backlog.atMost + adding > config.OM_MAX_BACKLOG) {
+export function refuseOverBacklog({ store, config, backlog, now }: WriteContext, adding: number): void {
+  const isOver = () => backlog.atMost + adding > config.OM_MAX_BACKLOG;
+  const refusedJustNow = Math.abs(now - (backlog.refusedAt ?? -Infinity)) < REFUSES_ON_MS;
+  if (isOver() && !refusedJustNow) backlog.atMost = countWaiting(store);
+  if (isOver()) {
+    if (!refusedJustNow) backlog.refusedAt = now;
     throw new EngineError(
       'unavailable',
       `${backlog.atMost} jobs wait, the cap OM_MAX_BACKLOG is ${config.OM_MAX_BACKLOG}`,

@@ -56,16 +56,23 @@ export function calibrateScores({ open, clock }: CalibrateContext): boolean {
     return false;
   }
   if (!store.read(() => isDue(store, space, now))) return false;
+  const put = prepareFit(store, space, now);
+  store.write(put);
+  return true;
+}
+
+/** Fits for a space, whichever is live, and leaves it to the caller to write that down inside a write. Little data is not fitted. */
+export function prepareFit(store: Store, space: VectorSpace | null, now: number): () => void {
+  if (store.read(() => countMemories(store)) < MEMORIES_LEAST) return () => {};
   const { words, vectors, last } = store.read(() => ({ ...fit(store, space, now), last: describe(store, space, now) }));
-  store.write(() => {
+  return () => {
     const put = (modelNo: number, calibration: Calibration, memories: number) =>
       putCalibration(store, modelNo, { fittedAt: now, memories, parameters: JSON.stringify(calibration) });
     put(WORDS_ALONE, words, last.memories);
     if (space !== null && vectors !== undefined) put(space.modelNo, vectors, last.embedded);
     else if (space !== null) deleteCalibration(store, space.modelNo);
     putInfo(store, LAST_FIT, JSON.stringify(last));
-  });
-  return true;
+  };
 }
 
 function forget(store: Store): void {

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Embedder } from '../ports.ts';
 import { findCachedEmbeddings, type CachedEmbedding } from '../store/embeddings.ts';
 import type { Store } from '../store/open-store.ts';
+import { estimateTokens } from '../text/tokens.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
 export interface EmbedTextsContext {
@@ -18,6 +19,9 @@ export interface EmbeddedTexts {
   readonly textHashes: Buffer[] | null;
   /** What the cache did not know, each text once. */
   readonly misses: CachedEmbedding[];
+  /** Texts that the cache knew, and the tokens that they would have taken, by estimate. */
+  readonly hits: number;
+  readonly savedTokens: number;
 }
 
 /**
@@ -30,7 +34,8 @@ export async function embedTexts(
   signal?: AbortSignal,
 ): Promise<EmbeddedTexts> {
   if (!embedder.cacheable) {
-    return { embeddings: await embedder.embed(texts, { purpose: 'document', signal }), textHashes: null, misses: [] };
+    const embeddings = await embedder.embed(texts, { purpose: 'document', signal });
+    return { embeddings, textHashes: null, misses: [], hits: 0, savedTokens: 0 };
   }
   const textHashes = texts.map(hashText);
   const cached = findCachedEmbeddings(store, modelNo, textHashes);
@@ -43,7 +48,9 @@ export async function embedTexts(
   const misses = new Map<string, CachedEmbedding>();
   missing.forEach((i, j) => misses.set(texts[i]!, { textHash: textHashes[i]!, embedding: fresh[j]! }));
   const embeddings = texts.map((text, i) => cached[i] ?? misses.get(text)!.embedding);
-  return { embeddings, textHashes, misses: [...misses.values()] };
+  const known = texts.filter((_, i) => cached[i] !== undefined);
+  const savedTokens = known.reduce((sum, text) => sum + estimateTokens(text), 0);
+  return { embeddings, textHashes, misses: [...misses.values()], hits: known.length, savedTokens };
 }
 
 /** 16 bytes of SHA-256 of the text as the embedder sees it: unlike `contentHash`, white space counts. */

@@ -1,8 +1,9 @@
 import pLimit from 'p-limit';
-import { assert, EngineError, isEngineError, serialiseError, type ErrorCode } from '../errors.ts';
-import type { CallOutcome, ProviderBudget } from '../control/provider-budget.ts';
+import type { ProviderBudget } from '../control/provider-budget.ts';
+import { EngineError, isEngineError } from '../errors.ts';
 import type { Embedder, EmbedOptions } from '../ports.ts';
 import { estimateTokens } from '../text/tokens.ts';
+import { callProvider, type ProviderCall, type ProviderServer } from './call-provider.ts';
 
 type Purpose = EmbedOptions['purpose'];
 
@@ -14,21 +15,11 @@ export interface GathererOptions {
   readonly lingerMs: number;
   /** Calls in flight, for each purpose. */
   readonly concurrency: number;
-  /** Least gap between the starts of two calls. */
-  readonly delayMs: number;
   /** What all processes share; none for an embedder that computes. */
   readonly budget?: ProviderBudget | undefined;
+  /** Servers of the same model that stand in where the embedder's own fails. */
+  readonly fallbacks?: readonly ProviderServer[] | undefined;
   readonly onCall?: ((call: ProviderCall) => void) | undefined;
-}
-
-/** One call as metrics and `embed_logs` see it. `tokens` are estimated; `error` is the message of a failed call. */
-export interface ProviderCall {
-  readonly purpose: Purpose;
-  readonly texts: number;
-  readonly tokens: number;
-  readonly ms: number;
-  readonly outcome: 'ok' | ErrorCode;
-  readonly error: string | null;
 }
 
 /** Gathers the texts of concurrent callers into few calls. */
@@ -44,11 +35,11 @@ export interface EmbeddingGatherer {
 }
 
 export function createEmbeddingGatherer(embedder: Embedder, options: GathererOptions): EmbeddingGatherer {
-  const nextTurn = createPacer(options.delayMs);
+  const servers: Servers = [{ embedder, budget: options.budget }, ...(options.fallbacks ?? [])];
   // A lane each: a query neither lingers nor stands behind a bulk import.
   const lanes = {
-    document: createLane(embedder, 'document', options, nextTurn),
-    query: createLane(embedder, 'query', { ...options, lingerMs: 0 }, nextTurn),
+    document: createLane(servers, 'document', options),
+    query: createLane(servers, 'query', { ...options, lingerMs: 0 }),
   };
 
   async function embedAll(texts: readonly string[], purpose: Purpose, signal?: AbortSignal): Promise<Float32Array[]> {
@@ -68,6 +59,8 @@ export function createEmbeddingGatherer(embedder: Embedder, options: GathererOpt
     embedAll,
   };
 }
+
+type Servers = readonly [ProviderServer, ...ProviderServer[]];
 
 /** What a caller gets for a text: its vector to come, and a way to wait no longer. */
 interface Place {
@@ -95,7 +88,7 @@ interface Call {
 }
 
 /** The waiting texts of one purpose. They are cut into batches when a call may start, so that batches fill while calls are slow. */
-function createLane(embedder: Embedder, purpose: Purpose, options: GathererOptions, nextTurn: () => Promise<void>) {
+function createLane(servers: Servers, purpose: Purpose, options: GathererOptions) {
   const limit = pLimit(options.concurrency);
   const queue = new Map<string, Entry>();
   let queuedTokens = 0;
@@ -148,11 +141,10 @@ function createLane(embedder: Embedder, purpose: Purpose, options: GathererOptio
 
   /** Halves a batch that was refused until the refused text stands alone. */
   async function send(batch: readonly Entry[]): Promise<void> {
-    await nextTurn();
     const entries = batch.filter((entry) => entry.waiters.size > 0);
     if (entries.length === 0) return;
     try {
-      const vectors = await callProvider(entries);
+      const vectors = await embedEntries(entries);
       entries.forEach((entry, i) => entry.waiters.forEach((waiter) => waiter.resolve(vectors[i]!)));
     } catch (error) {
       if (isEngineError(error, 'invalid') && entries.length > 1) {
@@ -165,38 +157,17 @@ function createLane(embedder: Embedder, purpose: Purpose, options: GathererOptio
     }
   }
 
-  async function callProvider(entries: readonly Entry[]): Promise<Float32Array[]> {
+  async function embedEntries(entries: readonly Entry[]): Promise<Float32Array[]> {
     const call: Call = { entries, controller: new AbortController() };
     for (const entry of entries) entry.call = call;
-    const tokens = entries.reduce((sum, entry) => sum + entry.tokens, 0);
-    const { budget } = options;
-    const { signal } = call.controller;
-    const permit = await budget?.acquire(tokens, { patient: purpose === 'document', signal });
-    const startedAt = performance.now();
-    const report = (outcome: ProviderCall['outcome'], error: string | null) => {
-      const ms = performance.now() - startedAt;
-      options.onCall?.({ purpose, texts: entries.length, tokens, ms, outcome, error });
+    const request = {
+      texts: entries.map((entry) => entry.text),
+      tokens: entries.reduce((sum, entry) => sum + entry.tokens, 0),
+      purpose,
+      signal: call.controller.signal,
     };
-    try {
-      const texts = entries.map((entry) => entry.text);
-      const vectors = await embedder.embed(texts, { purpose, signal });
-      assert(vectors.length === texts.length, 'an embedder returns one vector per text');
-      report('ok', null);
-      permit?.end({ kind: 'answered' });
-      return vectors;
-    } catch (error) {
-      const { code, message } = serialiseError(error);
-      report(code, message);
-      permit?.end(signal.aborted ? { kind: 'abandoned' } : outcomeOf(error));
-      throw error;
-    }
+    return callProvider(servers, request, options.onCall);
   }
-}
-
-/** A refused text is an answer, too. */
-function outcomeOf(error: unknown): CallOutcome {
-  if (isEngineError(error, 'rate_limited')) return { kind: 'limited', retryAfterMs: error.retryAfterMs ?? 1_000 };
-  return { kind: isEngineError(error, 'invalid') ? 'answered' : 'failed' };
 }
 
 function waitFor(entry: Entry): Place {
@@ -215,15 +186,4 @@ function waitFor(entry: Entry): Place {
 
 function abandoned(): EngineError {
   return new EngineError('unavailable', 'the embedding was given up by its caller');
-}
-
-/** Spaces the starts of calls, by the monotonic clock: a change of the wall clock neither bunches nor stalls them. */
-function createPacer(gapMs: number): () => Promise<void> {
-  let nextAt = 0;
-  return async () => {
-    const now = performance.now();
-    const at = Math.max(now, nextAt);
-    nextAt = at + gapMs;
-    if (at > now) await new Promise((resolve) => setTimeout(resolve, at - now));
-  };
 }

@@ -1,6 +1,6 @@
 import { decayLambdaOf, initialSalience } from '../dynamics.ts';
 import type { EntityGraph } from '../entities/extract.ts';
-import { assert, EngineError } from '../errors.ts';
+import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { classify } from '../sectors/classify.ts';
 import { putSectors, setState, type Classified } from '../store/dynamics.ts';
@@ -10,15 +10,17 @@ import { putEntities } from '../store/entities.ts';
 import { advanceJob, finishJob, holdsLease, type Claim } from '../store/jobs.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
+import { addCacheHits } from '../store/provider-usage.ts';
 import { meanVector } from '../store/vector-encoding.ts';
-import { deleteVectors, insertVector, MEAN_WINDOW, roleOf } from '../store/vectors.ts';
+import { deleteVectors, insertVector, MEAN_WINDOW, roleOf, type VectorSpace } from '../store/vectors.ts';
 import { windowsOf } from '../text/windows.ts';
 import { SECTORS, type Sector } from '../types.ts';
 import { commitInSlices } from './commit-in-slices.ts';
 import { embedTexts, type EmbeddedTexts } from './embed-texts.ts';
 import { extractEntities } from './extract-entities.ts';
+import { observeReady } from './observe-ready.ts';
 import { oweStep } from './owe-step.ts';
-import type { StepContext, StepFailure } from './step-context.ts';
+import { liveSource, type StepContext, type StepFailure } from './step-context.ts';
 
 export const WINDOW_TOKENS = 512;
 export const WINDOW_OVERLAP_TOKENS = 50;
@@ -63,13 +65,13 @@ export async function encodeMemories(
   const encoded: Encoded[] = [];
   const failures: StepFailure[] = [];
   for (const [position, draft] of drafts.entries()) {
-    const result = embedded[position] as PromiseSettledResult<EmbeddedTexts | null>;
+    const result = embedded[position] as PromiseSettledResult<readonly EmbeddedIn[] | null>;
     const graph = graphs.get(draft.claim.memory);
     if (graph === undefined) {
       failures.push({ claimSeq: draft.claim.seq, error: new EngineError('unavailable', 'stopped before it was done') });
     } else if (result.status === 'fulfilled') {
       encoded.push({ ...draft, embedded: result.value, graph });
-      countCached(context, result.value);
+      if (result.value !== null) countCached(context, result.value[0]!.texts);
     } else failures.push({ claimSeq: draft.claim.seq, error: result.reason });
   }
   const advanced: Claim[] = [];
@@ -91,13 +93,17 @@ export async function encodeMemories(
     },
   );
   await failpoint('after-encode-commit');
+  observeReady(context, 'encoded', advanced);
   return { advanced, finished, failures };
 }
 
-function countCached({ embedder, metrics }: StepContext, embedded: EmbeddedTexts | null): void {
-  if (embedder === null || embedded === null || embedded.textHashes === null) return;
+export function countCached({ embedder, metrics }: StepContext, embedded: EmbeddedTexts): void {
+  if (embedder === null || embedded.textHashes === null) return;
   const { provider } = embedder;
-  metrics.embeddedTexts.inc({ provider, source: 'cache' }, embedded.embeddings.length - embedded.misses.length);
+  metrics.embeddedTexts.inc({ provider, source: 'cache' }, embedded.hits);
+  metrics.embeddingCache.inc({ cache: 'document', outcome: 'hit' }, embedded.hits);
+  metrics.embeddingCache.inc({ cache: 'document', outcome: 'miss' }, embedded.misses.length);
+  metrics.savedTokens.inc({ cache: 'document' }, embedded.savedTokens);
 }
 
 interface Draft {
@@ -107,13 +113,20 @@ interface Draft {
   readonly windows: readonly string[];
 }
 
+/** The vectors of a text's windows in one space. */
+export interface EmbeddedIn {
+  readonly space: VectorSpace;
+  readonly texts: EmbeddedTexts;
+}
+
 interface Encoded extends Draft {
-  readonly embedded: EmbeddedTexts | null;
+  /** The configured space first. */
+  readonly embedded: readonly EmbeddedIn[] | null;
   readonly graph: EntityGraph;
 }
 
 function draftOf(claim: Claim, row: MemoryRow): Draft {
-  const text = row.title === '' ? row.content : `${row.title}\n${row.content}`;
+  const text = textOf(row);
   const found = classify(text);
   const forced = forcedSector(row.metadata);
   return {
@@ -126,10 +139,19 @@ function draftOf(claim: Claim, row: MemoryRow): Draft {
           confidence: 1,
         }
       : found,
-    windows: windowsOf(text, { sizeTokens: WINDOW_TOKENS, overlapTokens: WINDOW_OVERLAP_TOKENS }).map((window) =>
-      text.slice(window.start, window.end),
-    ),
+    windows: cutWindows(text),
   };
+}
+
+/** What of a memory is embedded. */
+export function textOf({ title, content }: Pick<MemoryRow, 'title' | 'content'>): string {
+  return title === '' ? content : `${title}\n${content}`;
+}
+
+export function cutWindows(text: string): string[] {
+  return windowsOf(text, { sizeTokens: WINDOW_TOKENS, overlapTokens: WINDOW_OVERLAP_TOKENS }).map((window) =>
+    text.slice(window.start, window.end),
+  );
 }
 
 /** `metadata.sector` wins; the API lets only the five names in. */
@@ -144,11 +166,24 @@ function sectorsBeside(forced: Sector, found: readonly Sector[], confidence: num
   return confidence > UNRECOGNISED.confidence ? found.filter((sector) => sector !== forced) : [];
 }
 
-async function embedDraft(context: StepContext, draft: Draft, signal?: AbortSignal): Promise<EmbeddedTexts | null> {
+/**
+ * While the model changes, a memory is embedded by the configured one, which is owed its vector, and by the live one, which answers
+ * queries until then. The latter may be gone for good, so its failure holds nobody up.
+ */
+async function embedDraft(
+  context: StepContext,
+  { windows }: Draft,
+  signal?: AbortSignal,
+): Promise<readonly EmbeddedIn[] | null> {
   const { embedder, gatherer } = context;
-  const { store, space } = context.open();
-  if (embedder === null || gatherer === null || space === null) return null;
-  return embedTexts({ store, modelNo: space.modelNo, embedder, gatherer }, draft.windows, signal);
+  const { store, configured, space: live } = context.open();
+  if (embedder === null || gatherer === null || configured === null) return null;
+  const old = live === null || live.modelNo === configured.modelNo ? null : liveSource(context);
+  const [texts, oldTexts] = await Promise.all([
+    embedTexts({ store, modelNo: configured.modelNo, embedder, gatherer }, windows, signal),
+    old && live && embedTexts({ store, modelNo: live.modelNo, ...old }, windows, signal).catch(() => null),
+  ]);
+  return [{ space: configured, texts }, ...(oldTexts && live ? [{ space: live, texts: oldTexts }] : [])];
 }
 
 function writeEncoded(context: StepContext, store: Store, { claim, userNo, sectors, embedded, graph }: Encoded): void {
@@ -163,24 +198,37 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
   });
   putEntities(store, { memory: seq, userNo }, graph);
   if (embedded === null) return;
-  const { space, index } = context.open();
-  assert(space !== null && index !== null, 'embedded texts have a space to live in');
-  const { embeddings, textHashes } = embedded;
   // A text that was replaced leaves the cache with its vectors, so that a later erasure has nothing to look for.
   eraseCachedEmbeddingsOf(store, seq);
-  index.remove(deleteVectors(store, seq, space.modelNo));
+  for (const one of embedded) writeVectors(context, { memory: seq, userNo, ...one });
+  // A waypoint that leads here was measured on the vectors before.
+  for (const src of listWaypointSources(store, seq)) oweStep({ store, now, newId: context.newId }, src, 'link');
+}
+
+/** Replaces a memory's vectors in one space, unless nobody wants that space any more. Call inside a write. */
+export function writeVectors(
+  { open, clock }: Pick<StepContext, 'open' | 'clock'>,
+  { memory, userNo, space, texts }: EmbeddedIn & { readonly memory: number; readonly userNo: number },
+): void {
+  const { store, space: live, configured, indexes } = open();
+  const index = indexes.get(space.modelNo);
+  const isWanted = space.modelNo === live?.modelNo || space.modelNo === configured?.modelNo;
+  if (index === undefined || !isWanted) return;
+  const { embeddings, textHashes } = texts;
+  index.remove(deleteVectors(store, memory, space.modelNo));
   if (textHashes !== null) {
     const cached = textHashes.map((textHash, at) => ({ textHash, embedding: embeddings[at] as Float32Array }));
-    putCachedEmbeddings(store, space.modelNo, cached, now);
+    putCachedEmbeddings(store, space.modelNo, cached, clock.now());
+    addCacheHits(store, { ...texts, modelNo: space.modelNo, at: clock.now() });
   }
   const vectors = embeddings.map((embedding, windowNo) => ({
-    memory: seq,
+    memory,
     windowNo,
     embedding,
     textHash: textHashes?.[windowNo] ?? null,
   }));
   if (embeddings.length > 1)
-    vectors.push({ memory: seq, windowNo: MEAN_WINDOW, embedding: meanVector(embeddings), textHash: null });
+    vectors.push({ memory, windowNo: MEAN_WINDOW, embedding: meanVector(embeddings), textHash: null });
   index.add(
     vectors.map((vector) => ({
       vectorNo: insertVector(store, space, vector),
@@ -189,6 +237,4 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
       embedding: vector.embedding,
     })),
   );
-  // A waypoint that leads here was measured on the vectors before.
-  for (const src of listWaypointSources(store, seq)) oweStep({ store, now, newId: context.newId }, src, 'link');
 }

@@ -1,10 +1,25 @@
+import { removeUpload } from '../documents/uploads.ts';
+import { EngineError } from '../errors.ts';
 import type { DeleteReceipt, MemoryFilter } from '../types.ts';
 import { chainOf, listChainsEndingIn, shortenChain } from '../store/chains.ts';
+import {
+  deleteDocumentRow,
+  deleteGeneration,
+  documentsOfMemories,
+  findAbandonedGeneration,
+  findErasedDocument,
+  getDocumentRow,
+  hideDocument,
+  listExpiredDocuments,
+  listMemoriesOfGeneration,
+  readProvenance,
+  releaseUpload,
+} from '../store/documents.ts';
 import { countEdgesOf, listReleased, listSuccessors, listWaypointSources, putStatedEdge } from '../store/edges.ts';
 import { eraseEntities } from '../store/entities.ts';
 import { eraseCachedEmbeddingsOf } from '../store/embeddings.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
-import { detachJobs } from '../store/jobs.ts';
+import { cancelDocumentJobs, detachJobs } from '../store/jobs.ts';
 import { deleteMemoryRow, getSeq, listExpiredSeqs, listMatchingSeqs, readMemoryRows } from '../store/memories.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
@@ -34,21 +49,66 @@ export function addReceipts(a: DeleteReceipt, b: DeleteReceipt): DeleteReceipt {
   ) as unknown as DeleteReceipt;
 }
 
+/** @throws EngineError `not_found`; `conflict` for a part of a document */
 export function deleteMemory(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
-  return eraseMemories(context, [getSeq(context.store, id)]);
+  const seq = getSeq(context.store, id);
+  const document = readProvenance(context.store, [seq]).get(seq);
+  if (document !== undefined)
+    throw new EngineError('conflict', `this memory is a part of document ${document.documentId}: delete the document`);
+  return eraseMemories(context, [seq]);
 }
 
-/** One slice of a delete by filter; the caller repeats it until a receipt says 0 memories. */
+/**
+ * One slice of a delete by filter; the caller repeats it until a receipt says less than `limit` memories, and then erases what is left
+ * of documents: one that loses a part goes as a whole.
+ */
 export function deleteMatching(
   context: WriteContext,
   { filter, limit }: { readonly filter: MemoryFilter; readonly limit: number },
 ): DeleteReceipt {
-  return eraseMemories(context, listMatchingSeqs(context.store, filter, limit, context.now));
+  const seqs = listMatchingSeqs(context.store, filter, limit, context.now);
+  for (const documentNo of documentsOfMemories(context.store, seqs)) abandonDocument(context, documentNo);
+  return eraseMemories(context, seqs);
 }
 
 /** One slice of the expiry job. */
 export function deleteExpired(context: WriteContext, { limit }: { readonly limit: number }): DeleteReceipt {
+  for (const documentNo of listExpiredDocuments(context.store, context.now)) abandonDocument(context, documentNo);
   return eraseMemories(context, listExpiredSeqs(context.store, context.now, limit));
+}
+
+/** Hides a document from everybody; `eraseAbandoned` makes it go. */
+export function deleteDocument(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
+  const { document_no: documentNo } = getDocumentRow(context.store, id);
+  return { ...EMPTY_RECEIPT, jobs: abandonDocument(context, documentNo) };
+}
+
+function abandonDocument({ store, now }: WriteContext, documentNo: number): number {
+  const jobs = cancelDocumentJobs(store, documentNo, now);
+  hideDocument(store, documentNo, now);
+  return jobs;
+}
+
+/** One slice of erasing what nobody sees any more: generations that were replaced or given up, and deleted documents. */
+export interface ErasedSlice {
+  readonly receipt: DeleteReceipt;
+  readonly isDone: boolean;
+}
+
+export function eraseAbandoned(context: WriteContext, { limit }: { readonly limit: number }): ErasedSlice {
+  const { store } = context;
+  const abandoned = findAbandonedGeneration(store);
+  if (abandoned === undefined) {
+    const erased = findErasedDocument(store);
+    if (erased !== undefined) deleteDocumentRow(store, erased);
+    return { receipt: EMPTY_RECEIPT, isDone: erased === undefined };
+  }
+  // Before the commit: if it fails, the generation is nobody's all the same, and a crash leaves no file that nobody knows.
+  removeUpload(store.path, releaseUpload(store, abandoned.generationNo));
+  const seqs = listMemoriesOfGeneration(store, abandoned.generationNo, limit);
+  const receipt = eraseMemories(context, seqs);
+  if (seqs.length < limit) deleteGeneration(store, abandoned.generationNo);
+  return { receipt, isDone: false };
 }
 
 /**
@@ -117,7 +177,8 @@ export function eraseVectors(
   let vectors = 0;
   for (const [modelNo, index] of indexes) {
     const vectorNos = deleteVectors(store, memory, modelNo);
-    index.remove(vectorNos);
+    // A model that was dropped since has neither vectors nor an index.
+    if (vectorNos.length > 0) index.remove(vectorNos);
     vectors += vectorNos.length;
   }
   return { vectors, cachedEmbeddings };

@@ -1,24 +1,29 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { OpenTenant } from '../open-tenant.ts';
+import type { VectorIndex } from '../ports.ts';
 import { setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
 import { finishJob, holdsLease, type Claim } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
+import { relinkedUpTo } from '../store/reembed.ts';
 import { cosine } from '../store/vector-encoding.ts';
-import { findWholeVector, readVectors, type MemoryVector } from '../store/vectors.ts';
+import { findWholeVector, readVectors, type MemoryVector, type VectorSpace } from '../store/vectors.ts';
 import type { Sector } from '../types.ts';
 import { commitInSlices } from './commit-in-slices.ts';
-import type { StepContext } from './step-context.ts';
+import { observeReady } from './observe-ready.ts';
+import { liveSource, type StepContext } from './step-context.ts';
 
 /** Neighbours taken from the index before the exact cosine decides. */
 const CANDIDATES = 12;
 /** A batch is at most 256 memories, and no index takes a larger k than 4,096. */
 const SEARCHED_MOST = 1_024;
 
-interface Neighbour {
+export interface Neighbour {
   readonly memory: number;
   readonly similarity: number;
+  /** The two vectors that were compared. */
+  readonly vectorNos: readonly [own: number, other: number];
 }
 
 /**
@@ -31,11 +36,13 @@ interface Neighbour {
  * @returns how many jobs are done
  */
 export async function linkMemories(context: StepContext, claims: readonly Claim[]): Promise<number> {
-  const { embedder } = context;
-  assert(embedder !== null, 'only embedded memories are linked');
+  const threshold = liveSource(context)?.embedder.waypointThreshold;
+  assert(threshold !== undefined, 'only embedded memories are linked');
   const inOrder = claims.toSorted((a, b) => a.memory - b.memory);
-  const found = inOrder.map((claim) => ({ claim, nearest: findNearest(context.open(), claim.memory) }));
-  let finished = 0;
+  const upTo = relinkedUpTo(context.open().store);
+  const modelNo = context.open().space?.modelNo;
+  const found = inOrder.map((claim) => ({ claim, nearest: nearestOf(context.open(), claim.memory, upTo) }));
+  const linked: Claim[] = [];
   await failpoint('during-link');
   await commitInSlices(
     () => context.open().store,
@@ -43,25 +50,39 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
     (store, { claim, nearest }) => {
       if (!holdsLease(store, claim)) return;
       const now = context.clock.now();
-      deleteWaypoint(store, claim.memory);
-      if (nearest !== undefined && nearest.similarity >= embedder.waypointThreshold) {
-        drawWaypoint(store, claim.memory, nearest, now);
+      const upToNow = relinkedUpTo(store);
+      // While all are linked anew, in order, its turn comes later. What was measured before another model went live says nothing.
+      if (claim.memory <= upToNow) {
+        const isCurrent = context.open().space?.modelNo === modelNo;
+        const near = isCurrent ? nearest : nearestOf(context.open(), claim.memory, upToNow);
+        putNearest(store, claim.memory, { nearest: near, threshold, now });
       }
       setState(store, claim.memory, 'ready');
       finishJob(store, claim, now);
-      finished++;
+      linked.push(claim);
     },
   );
-  return finished;
+  observeReady(context, 'linked', linked);
+  return linked.length;
 }
 
-function findNearest({ store, space, index }: OpenTenant, memory: number): Neighbour | undefined {
+function nearestOf(tenant: OpenTenant, memory: number, upTo: number): Neighbour | undefined {
+  const { store, space, index } = tenant;
   assert(space !== null && index !== null, 'linking needs vectors');
+  const isCandidate = (other: number) => other < memory || (other > memory && isLinked(store, other));
+  return findNearest({ store, space, index }, memory, (other) => other <= upTo && isCandidate(other));
+}
+
+/** @param isCandidate which memories may be linked to */
+export function findNearest(
+  { store, space, index }: { readonly store: Store; readonly space: VectorSpace; readonly index: VectorIndex },
+  memory: number,
+  isCandidate: (other: number) => boolean,
+): Neighbour | undefined {
   const own = findWholeVector(store, space, memory);
   const user = store.prepare('SELECT user_no AS userNo FROM memories WHERE seq = ?').get(memory) as
     { userNo: number } | undefined;
   if (own === undefined || user === undefined) return undefined;
-  const isCandidate = (other: number) => other < memory || (other > memory && isLinked(store, other));
   // Later memories of the same batch may crowd out the candidates: then the search is widened until it has seen enough.
   for (let k = CANDIDATES + 4; ; k = Math.min(SEARCHED_MOST, 4 * k)) {
     const near = index.search({ embedding: own.embedding, userNo: user.userNo, purpose: 'link', k });
@@ -76,8 +97,26 @@ function findNearest({ store, space, index }: OpenTenant, memory: number): Neigh
   }
 }
 
+/** Replaces a memory's waypoint by one to its nearest, if that is near enough. Call inside a write. */
+export function putNearest(
+  store: Store,
+  memory: number,
+  {
+    nearest,
+    threshold,
+    now,
+  }: { readonly nearest: Neighbour | undefined; readonly threshold: number; readonly now: number },
+): void {
+  deleteWaypoint(store, memory);
+  if (nearest !== undefined && nearest.similarity >= threshold) drawWaypoint(store, memory, nearest, now);
+}
+
 function neighbour(own: MemoryVector, other: MemoryVector): Neighbour {
-  return { memory: other.memory, similarity: cosine(own.embedding, other.embedding) };
+  return {
+    memory: other.memory,
+    similarity: cosine(own.embedding, other.embedding),
+    vectorNos: [own.vectorNo, other.vectorNo],
+  };
 }
 
 function isLinked(store: Store, memory: number): boolean {

@@ -2,22 +2,36 @@ import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
+import { sweepUploads } from '../documents/uploads.ts';
 import { decayLambdaOf } from '../dynamics.ts';
-import type { ScheduleName as QueuedSchedule } from '../jobs.ts';
-import type { Metrics } from '../metrics.ts';
+import { serialiseError } from '../errors.ts';
+import { countRecovery, type Metrics } from '../metrics.ts';
 import type { OpenTenant } from '../open-tenant.ts';
 import type { Clock, Logger } from '../ports.ts';
+import { hasAbandoned, listUploads } from '../store/documents.ts';
 import { reanchorLambda, refreshSalience, sliceEnd } from '../store/dynamics.ts';
 import { pruneWaypoints } from '../store/edges.ts';
-import { purgeEmbedLogs } from '../store/embeddings.ts';
+import { purgeCachedEmbeddings, purgeEmbedLogs } from '../store/embeddings.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
-import { purgeJobs, recoverLeases } from '../store/jobs.ts';
+import { hasLapsedLease, purgeJobs, recoverLeases } from '../store/jobs.ts';
 import { archiveFaded } from '../store/revisions.ts';
-import { findInfo, putInfo } from '../store/store-info.ts';
+import {
+  claimSchedule,
+  forgetScheduleClaims,
+  mayBeClaimed,
+  releaseSchedule,
+  renewSchedule,
+  type Schedule,
+} from '../store/schedules.ts';
+import { findInfo } from '../store/store-info.ts';
 import { mergeText } from '../store/text.ts';
 import { SECTORS } from '../types.ts';
+import type { WriteContext } from '../writer/write-context.ts';
 import { calibrateScores } from './calibrate-scores.ts';
-import { deleteExpired, ERASE_PENDING } from './erase.ts';
+import { deleteExpired, eraseAbandoned, ERASE_PENDING } from './erase.ts';
+import { tendReembed } from './reembed.ts';
+import { removeReadUploads } from './remove-read-uploads.ts';
+import { settleForgotten } from './settle-document.ts';
 
 export interface MaintenanceContext {
   readonly open: () => OpenTenant;
@@ -25,6 +39,10 @@ export interface MaintenanceContext {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly logger: Logger;
+  /** Breaks off between two slices, with an AbortError. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called between two slices. */
+  readonly onPause?: (() => void) | undefined;
 }
 
 const DECAY_SLICE = 2_000;
@@ -37,71 +55,97 @@ const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024;
 const TRUNCATE_WAL_BYTES = 32 * 1024 * 1024;
 const MERGE_PAGES = 64;
 
-/** The schedules of a tenant, their period in ms and what they do. When each ran last is kept in the file. */
-function schedules(config: Config) {
-  return {
-    decay: { everyMs: config.OM_DECAY_INTERVAL_MINUTES * 60_000, run: decayMemories },
-    prune: { everyMs: 7 * DAY_MS, run: pruneEdges },
-    expire: { everyMs: 60_000, run: expireMemories },
-    purge: { everyMs: 600_000, run: purgeFinished },
-    optimize: { everyMs: DAY_MS, run: optimizeWords },
+/** The schedules of a tenant and their periods in ms. */
+function schedules(config: Config): readonly RunnableSchedule[] {
+  const atOnce = { waitsAPeriod: false };
+  // What has nothing to do in a new file.
+  const later = { waitsAPeriod: true };
+  return [
+    { name: 'decay', everyMs: config.OM_DECAY_INTERVAL_MINUTES * 60_000, ...later, run: decayMemories },
+    { name: 'prune', everyMs: 7 * DAY_MS, ...later, run: pruneEdges },
+    { name: 'expire', everyMs: 60_000, ...atOnce, run: expireMemories },
+    { name: 'purge', everyMs: 600_000, ...atOnce, run: purgeFinished },
+    { name: 'optimize', everyMs: DAY_MS, ...later, run: optimizeWords },
+    // At every look, which are about 15 s apart.
+    { name: 'documents', everyMs: 10_000, ...atOnce, run: tendDocuments },
     // Looks whether enough has changed; costs nothing where not.
-    calibrate: { everyMs: 60_000, run: async (context: MaintenanceContext) => void calibrateScores(context) },
-  };
+    { name: 'calibrate', everyMs: 60_000, ...atOnce, run: async (context) => calibrateScores(context) },
+    { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
+  ];
 }
 
-/** What has nothing to do in a new file. */
-const WAITS_A_PERIOD: ReadonlySet<string> = new Set(['decay', 'prune', 'optimize']);
+/** As the files and the metrics call them. */
+export function scheduleNames(config: Config): string[] {
+  return schedules(config).map(({ name }) => name);
+}
 
-export type ScheduleName = keyof ReturnType<typeof schedules>;
+interface RunnableSchedule extends Schedule {
+  readonly run: (context: MaintenanceContext) => Promise<unknown>;
+}
 
-/** Runs what is due. A schedule that never ran counts from the first look, so that a new file decays after a day, not at once. */
-export async function runDueSchedules(context: MaintenanceContext): Promise<ScheduleName[]> {
-  const ran: ScheduleName[] = [];
-  for (const [name, schedule] of Object.entries(schedules(context.config))) {
-    const { store } = context.open();
-    const now = context.clock.now();
-    const last = Number(findInfo(store, `last_${name}`) ?? Number.NaN);
-    // A clock that was set back must not hold up a schedule until it catches up.
-    const due = Number.isNaN(last) ? !WAITS_A_PERIOD.has(name) : now - last >= schedule.everyMs || last > now;
-    if (due) {
-      await schedule.run(context);
-      ran.push(name as ScheduleName);
+/**
+ * Runs what is due in a file and nobody runs yet. What fails or is broken off is still due afterwards, and spares the others. Told to look
+ * by a timer, or by a job scheduler in Redis; that a schedule's time has come is said by the file.
+ * @returns the names of those that came to their end
+ */
+export async function runDueSchedules(context: MaintenanceContext): Promise<string[]> {
+  const ran: string[] = [];
+  for (const schedule of schedules(context.config)) {
+    if (context.signal?.aborted) break;
+    try {
+      if (await runIfDue(context, schedule)) ran.push(schedule.name);
+    } catch (error) {
+      if (!context.signal?.aborted)
+        context.logger.error({ schedule: schedule.name, error: serialiseError(error) }, 'schedule_failed');
     }
-    if (due || Number.isNaN(last))
-      context.open().store.write(() => putInfo(context.open().store, `last_${name}`, String(now)));
   }
   return ran;
 }
 
-/**
- * Runs one schedule because a queue says that its time has come. What another process ran within half its period is passed over, since
- * a queue that was restored may ask twice.
- */
-export async function runSchedule(context: MaintenanceContext, name: QueuedSchedule): Promise<void> {
-  if (name === 'reconcile') return recoverJobs(context, { everyOwner: false });
-  if (name === 'checkpoint') return checkpoint(context);
-  const { everyMs, run } = schedules(context.config)[name];
+async function runIfDue(context: MaintenanceContext, schedule: RunnableSchedule): Promise<boolean> {
+  const { clock, config } = context;
+  const { name } = schedule;
+  const owner = uuidv7();
+  const claim = () => ({ name, owner, now: clock.now(), leaseMs: config.OM_LEASE_MS });
   const { store } = context.open();
-  const now = context.clock.now();
-  const last = Number(findInfo(store, `last_${name}`) ?? 0);
-  if (now - last < everyMs / 2 && last <= now) return;
-  await run(context);
-  context.open().store.write(() => putInfo(context.open().store, `last_${name}`, String(now)));
+  if (!mayBeClaimed(store, schedule, claim())) return false;
+  const begun = claim();
+  if (!store.write(() => claimSchedule(store, schedule, begun))) return false;
+
+  let renewedAt = begun.now;
+  const onPause = () => {
+    if (Math.abs(clock.now() - renewedAt) < config.OM_LEASE_MS / 4) return;
+    renewedAt = clock.now();
+    const { store } = context.open();
+    store.write(() => renewSchedule(store, claim()));
+  };
+  let ranAt: number | undefined;
+  try {
+    await schedule.run({ ...context, onPause });
+    ranAt = begun.now;
+    context.metrics.scheduleRuns.inc({ schedule: name, outcome: 'ok' });
+  } catch (error) {
+    if (!context.signal?.aborted) context.metrics.scheduleRuns.inc({ schedule: name, outcome: 'failed' });
+    throw error;
+  } finally {
+    const { store } = context.open();
+    store.write(() => releaseSchedule(store, { name, owner, ranAt }));
+  }
+  return true;
 }
 
-/** How often each schedule runs (ms). */
-export function schedulePeriods(config: Config): Readonly<Record<QueuedSchedule, number>> {
-  const periods = Object.entries(schedules(config)).map(([name, { everyMs }]) => [name, everyMs] as const);
-  return { ...Object.fromEntries(periods), reconcile: 15_000, checkpoint: 15_000 } as Record<QueuedSchedule, number>;
+/** Between two slices: others write, a stop is heard, and the claim is renewed. */
+async function breathe({ signal, onPause }: MaintenanceContext): Promise<void> {
+  await pause(PAUSE_MS, undefined, { signal });
+  onPause?.();
 }
 
 /** Merges the segments of the word index, which queries read one by one, in short steps. */
-async function optimizeWords({ open }: MaintenanceContext): Promise<void> {
+async function optimizeWords(context: MaintenanceContext): Promise<void> {
   for (let start = true; ; start = false) {
-    const { store } = open();
+    const { store } = context.open();
     if (!store.write(() => mergeText(store, { start, pages: MERGE_PAGES }))) return;
-    await pause(PAUSE_MS);
+    await breathe(context);
   }
 }
 
@@ -133,7 +177,7 @@ export async function decayMemories(context: MaintenanceContext): Promise<number
     changed += slice.changed;
     await archiveSlice(context, { afterSeq: after, last: slice.last });
     after = slice.last;
-    await pause(PAUSE_MS);
+    await breathe(context);
   }
   context.metrics.decayedMemories.inc(changed);
   context.logger.info({ changed }, 'decay_done');
@@ -142,14 +186,16 @@ export async function decayMemories(context: MaintenanceContext): Promise<number
 
 /** In short steps, as each row is written anew with its text. */
 async function archiveSlice(
-  { open, config, clock }: MaintenanceContext,
+  context: MaintenanceContext,
   slice: { readonly afterSeq: number; readonly last: number },
 ): Promise<void> {
+  const { open, config, clock, metrics } = context;
   const step = { ...slice, below: config.OM_ARCHIVE_BELOW, limit: ARCHIVE_SLICE };
   for (let archived = config.OM_ARCHIVE_BELOW > 0 ? ARCHIVE_SLICE : 0; archived === ARCHIVE_SLICE;) {
     const { store } = open();
     archived = store.write(() => archiveFaded(store, { ...step, now: clock.now() }));
-    if (archived === ARCHIVE_SLICE) await pause(PAUSE_MS);
+    metrics.archivedMemories.inc(archived);
+    if (archived === ARCHIVE_SLICE) await breathe(context);
   }
 }
 
@@ -162,22 +208,40 @@ async function pruneEdges(context: MaintenanceContext): Promise<void> {
 export async function expireMemories(context: MaintenanceContext): Promise<number> {
   let erased = 0;
   for (;;) {
-    const { store, indexes } = context.open();
-    const write = {
-      store,
-      indexes,
-      config: context.config,
-      now: context.clock.now(),
-      newId: uuidv7,
-      backlog: { atMost: 0 },
-    };
-    const receipt = store.write(() => deleteExpired(write, { limit: ERASE_SLICE }));
+    const { store } = context.open();
+    const receipt = store.write(() => deleteExpired(writeContextOf(context), { limit: ERASE_SLICE }));
     erased += receipt.memories;
     if (receipt.memories < ERASE_SLICE) break;
-    await pause(PAUSE_MS);
+    await breathe(context);
   }
   context.metrics.expiredMemories.inc(erased);
   return erased;
+}
+
+/** Ends documents whose last chunk ended unnoticed, and erases what was replaced, given up or deleted. */
+export async function tendDocuments(context: MaintenanceContext): Promise<void> {
+  const { clock } = context;
+  settleForgotten(context.open().store, clock.now());
+  await eraseAbandonedDocuments(context);
+  const { store } = context.open();
+  removeReadUploads(store);
+  sweepUploads(store.path, listUploads(store), clock.now());
+}
+
+/** Of documents, in short steps: what nobody sees any more. */
+export async function eraseAbandonedDocuments(context: MaintenanceContext): Promise<void> {
+  for (;;) {
+    const { store } = context.open();
+    if (!hasAbandoned(store)) return;
+    const slice = store.write(() => eraseAbandoned(writeContextOf(context), { limit: ERASE_SLICE }));
+    if (slice.isDone) return;
+    await breathe(context);
+  }
+}
+
+function writeContextOf({ open, config, clock }: MaintenanceContext): WriteContext {
+  const { store, indexes } = open();
+  return { store, indexes, config, now: clock.now(), newId: uuidv7, backlog: { atMost: 0 } };
 }
 
 async function purgeFinished(context: MaintenanceContext): Promise<void> {
@@ -186,17 +250,33 @@ async function purgeFinished(context: MaintenanceContext): Promise<void> {
     for (;;) {
       const { store } = context.open();
       if (store.write(() => purge(store, before, PURGE_SLICE)) < PURGE_SLICE) break;
-      await pause(PAUSE_MS);
+      await breathe(context);
     }
+  }
+  await forgetVectors(context);
+}
+
+/** Vectors in the cache that no memory needed for so long, in short steps. */
+async function forgetVectors(context: MaintenanceContext): Promise<void> {
+  const before = context.clock.now() - context.config.OM_EMBED_CACHE_DAYS * DAY_MS;
+  for (;;) {
+    const { store } = context.open();
+    if (store.write(() => purgeCachedEmbeddings(store, before, PURGE_SLICE)) < PURGE_SLICE) return;
+    await breathe(context);
   }
 }
 
-/** Takes back jobs whose worker fell silent; after a start, all that are still leased, as nobody else may hold any. */
+/** Takes back what somebody who fell silent had claimed; after a start all that is claimed, as nobody else may claim anything. */
 export function recoverJobs(context: MaintenanceContext, { everyOwner }: { everyOwner: boolean }): void {
   const { store } = context.open();
-  const recovery = store.write(() => recoverLeases(store, { now: context.clock.now(), everyOwner }));
+  const times = { now: context.clock.now(), leaseMs: context.config.OM_LEASE_MS };
+  if (!everyOwner && !hasLapsedLease(store, times)) return; // Without the write lock, as nearly every time.
+  const recovery = store.write(() => {
+    if (everyOwner) forgetScheduleClaims(store);
+    return recoverLeases(store, { ...times, everyOwner });
+  });
   if (recovery.requeued + recovery.dead === 0) return;
-  context.metrics.finishedJobs.inc({ state: 'dead' }, recovery.dead);
+  countRecovery(context.metrics, recovery);
   context.logger.warn({ ...recovery }, 'jobs_recovered');
 }
 
@@ -208,7 +288,22 @@ export function checkpoint(context: MaintenanceContext): void {
   const { store } = context.open();
   const bytes = walBytes(store.path);
   if (bytes < CHECKPOINT_WAL_BYTES) return;
-  store.db.pragma(`wal_checkpoint(${bytes < TRUNCATE_WAL_BYTES ? 'PASSIVE' : 'TRUNCATE'})`);
+  moveLog(context, bytes < TRUNCATE_WAL_BYTES ? 'PASSIVE' : 'TRUNCATE');
+}
+
+/** @returns whether all of the log is in the database now, and empty where it was to be */
+function moveLog({ open, metrics }: MaintenanceContext, mode: 'PASSIVE' | 'TRUNCATE'): boolean {
+  const startedAt = performance.now();
+  const [result] = open().store.db.pragma(`wal_checkpoint(${mode})`) as {
+    busy: number;
+    log: number;
+    checkpointed: number;
+  }[];
+  metrics.checkpointDurations.observe((performance.now() - startedAt) / 1000);
+  const isBusy = result?.busy !== 0;
+  const isComplete = !isBusy && result.log === result.checkpointed;
+  metrics.checkpoints.inc({ outcome: isBusy ? 'busy' : isComplete ? 'complete' : 'partial' });
+  return isComplete;
 }
 
 export function walBytes(file: string): number {
@@ -225,11 +320,10 @@ export async function cleanAfterErase(context: MaintenanceContext): Promise<bool
   for (let start = true; ; start = false) {
     const { store } = context.open();
     if (!store.write(() => mergeText(store, { start, pages: MERGE_PAGES }))) break;
-    await pause(PAUSE_MS);
+    await breathe(context);
   }
   const { store } = context.open();
-  const [result] = store.db.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[];
-  if (result?.busy !== 0) return false; // A reader is still on an old snapshot: the next round tries again.
+  if (!moveLog(context, 'TRUNCATE')) return false; // A reader is still on an old snapshot: the next round tries again.
   store.write(() => {
     // Only if nothing was erased meanwhile.
     store.prepare('DELETE FROM store_info WHERE key = ? AND value = ?').run(ERASE_PENDING, mark);

@@ -38,6 +38,7 @@ export function patchMemory(
   }
 
   refuseBadPatch({ ...before, ...columns });
+  if (before.generation_no !== null) refuseChangeOfDocument(columns);
 
   replaceMemory(store, before, { columns, status: newStatus, now });
   const start = startOf({ ...before, ...columns });
@@ -56,6 +57,16 @@ export function patchMemory(
   if (namesChanged) eraseEntities(store, before.seq);
   if (namesChanged || forcedSector) oweStep(context, before.seq, 'encode');
   return toMemory(readMemoryRows(store, [before.seq])[0] as MemoryRow, now);
+}
+
+/** A part of a document says what the document says, and goes when it goes. */
+function refuseChangeOfDocument(columns: MemoryColumns): void {
+  const fixed = (['content', 'title', 'expires_at'] as const).find((name) => columns[name] !== undefined);
+  if (fixed === undefined) return;
+  throw new EngineError(
+    'conflict',
+    `${fixed}: this memory is a part of a document; hand the document in again to change it`,
+  );
 }
 
 /** What the patch and the stored fields say together, which the request alone does not show. */

@@ -4,13 +4,13 @@ import type { Logger } from '../ports.ts';
 import type { Metrics } from '../metrics.ts';
 import {
   claimJobs,
-  claimSuspect,
+  claimSuspects,
   claimThese,
   failJob,
   finishJob,
   hasSuspect,
   holdsLease,
-  isolateJob,
+  isolateJobs,
   markFailed,
   releaseJob,
   type Claim,
@@ -28,7 +28,11 @@ import {
   retryOf,
   type ProviderHealth,
 } from './retry.ts';
-import type { StepContext } from './step-context.ts';
+import { runNamedDocuments } from './run-document.ts';
+import { directReembed } from './reembed.ts';
+import { reembedMemories } from './reembed-memories.ts';
+import { settleDocumentsOf } from './settle-document.ts';
+import { liveSource, type StepContext } from './step-context.ts';
 
 /** A text that any embedder can embed: whether it does tells an outage from a text it cannot. */
 const PROBE_TEXT = 'Are you there?';
@@ -52,21 +56,27 @@ type Batch = BatchContext & { readonly provider: ProviderHealth };
 interface ClaimedBatch {
   readonly encode: readonly Claim[];
   readonly link: readonly Claim[];
-  /** A suspect: whatever happens now is its own doing. */
+  /** They are suspects: whatever happens now is their own doing. */
   readonly alone: boolean;
 }
 
 /**
- * Claims a batch of a tenant's jobs and takes it through its steps. A job that was in flight at a crash, or in a batch that failed
- * as a whole, runs here by itself; the caller runs one batch at a time in a process, so that it is truly alone.
+ * Claims a batch of a tenant's jobs and takes it through its steps. Jobs that were in flight at a crash, or in a batch that failed
+ * as a whole, are a batch of their own; the caller lets nothing else run meanwhile, or passes them over (`suspects: false`).
  */
-export async function runBatch(context: BatchContext, size: number, signal?: AbortSignal): Promise<BatchResult> {
+export async function runBatch(
+  context: BatchContext,
+  size: number,
+  signal?: AbortSignal,
+  { suspects = true }: { readonly suspects?: boolean } = {},
+): Promise<BatchResult> {
   const batch = watchProvider(context);
-  const { encode, link, alone } = claimBatch(batch, size);
+  const { encode, link, alone } = claimBatch(batch, { size, suspects });
   const claimed = encode.length + link.length;
   if (claimed === 0) return { claimed, providerPauseMs: null };
   const encoded = await encodeBatch(batch, { claims: encode, alone, signal });
   const linkPauseMs = await linkBatch(batch, [...link, ...encoded.advanced]);
+  settleDocumentsOf(batch.open().store, [...encode, ...link], batch.clock.now());
   const providerPauseMs = longerPause(encoded.pauseMs, linkPauseMs);
   if (providerPauseMs === null && encode.length > 0) batch.provider.noteWorked(batch.open().store.path);
   return { claimed, providerPauseMs };
@@ -76,7 +86,7 @@ export async function runBatch(context: BatchContext, size: number, signal?: Abo
 export interface NamedJobs {
   readonly step: QueuedStep;
   readonly seqs: readonly number[];
-  /** True for a suspect; the caller runs nothing else meanwhile. */
+  /** True for suspects; the caller runs nothing else meanwhile. */
   readonly alone: boolean;
   /** Whether the caller links what it has encoded, which saves three writes a job over handing it back for the link's own queue. */
   readonly linksAtOnce: boolean;
@@ -88,13 +98,20 @@ export async function runNamed(context: BatchContext, jobs: NamedJobs, signal?: 
   const { open, owner, config, clock } = batch;
   const { store } = open();
   const { step, seqs, alone, linksAtOnce } = jobs;
+  if (step === 'ingest') return { claimed: await runNamedDocuments(batch, jobs, signal), providerPauseMs: null };
   const claims = store.write(() =>
     claimThese(store, { step, seqs, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
   );
   if (claims.length === 0) return { claimed: 0, providerPauseMs: null };
-  if (step === 'link') return { claimed: claims.length, providerPauseMs: await linkBatch(batch, claims) };
+  const settle = () => settleDocumentsOf(open().store, claims, clock.now());
+  if (step === 'link') {
+    const pauseMs = await linkBatch(batch, claims);
+    settle();
+    return { claimed: claims.length, providerPauseMs: pauseMs };
+  }
   const encoded = await encodeBatch(batch, { claims, alone, signal });
   const linkPauseMs = linksAtOnce ? await linkBatch(batch, encoded.advanced) : handOn(batch, encoded.advanced);
+  settle();
   const providerPauseMs = longerPause(encoded.pauseMs, linkPauseMs);
   if (providerPauseMs === null) batch.provider.noteWorked(open().store.path);
   return { claimed: claims.length, providerPauseMs };
@@ -128,15 +145,20 @@ function watchProvider(context: BatchContext): Batch {
 }
 
 /** Suspects first, alone, but not before links that are owed: those need no provider. Then what is new. */
-function claimBatch({ open, owner, config, clock }: Batch, size: number): ClaimedBatch {
+function claimBatch(
+  { open, owner, config, clock }: Batch,
+  { size, suspects }: { readonly size: number; readonly suspects: boolean },
+): ClaimedBatch {
   const { store } = open();
-  const options = { owner, leaseMs: config.OM_LEASE_MS, now: clock.now() };
+  const options = { owner, leaseMs: config.OM_LEASE_MS, now: clock.now(), limit: size };
+  const claimGroup = (step: 'encode' | 'link') => (suspects ? claimSuspects(store, { ...options, step }) : []);
   return store.write(() => {
-    const linkSuspect = claimSuspect(store, { ...options, step: 'link' });
-    if (linkSuspect !== undefined) return { encode: [], link: [linkSuspect], alone: true };
-    const link = claimJobs(store, { ...options, step: 'link', limit: size });
-    const suspect = link.length > 0 ? undefined : claimSuspect(store, { ...options, step: 'encode' });
-    if (suspect !== undefined) return { encode: [suspect], link, alone: true };
+    const linkGroup = claimGroup('link');
+    if (linkGroup.length > 0) return { encode: [], link: linkGroup, alone: true };
+    const link = claimJobs(store, { ...options, step: 'link' });
+    // The director of a change of the model is due all the time: it would keep suspects waiting for ever.
+    const group = link.some(({ kind }) => kind !== 'reembed') ? [] : claimGroup('encode');
+    if (group.length > 0) return { encode: group, link, alone: true };
     const encode = claimJobs(store, { ...options, step: 'encode', limit: Math.max(0, size - link.length) });
     return { encode, link, alone: false };
   });
@@ -149,7 +171,16 @@ async function encodeBatch(
   if (claims.length === 0) return { advanced: [], pauseMs: null };
   const observe = startTimer(batch.metrics, 'encode');
   try {
-    const { advanced, finished, failures } = await encodeMemories(batch, claims, signal);
+    const isAgain = ({ kind }: Claim) => kind === 'reembed';
+    const [{ advanced, finished, failures: notEncoded }, notReembedded] = await Promise.all([
+      encodeMemories(
+        batch,
+        claims.filter((claim) => !isAgain(claim)),
+        signal,
+      ),
+      reembedMemories(batch, claims.filter(isAgain), signal),
+    ]);
+    const failures = [...notEncoded, ...notReembedded];
     observe(failures.length === 0 ? 'ok' : 'failed');
     batch.metrics.finishedJobs.inc({ state: 'done' }, finished);
     const bySeq = new Map(claims.map((claim) => [claim.seq, claim]));
@@ -163,13 +194,30 @@ async function encodeBatch(
 
 /** @returns how long to pause, as the disk may be full */
 async function linkBatch(batch: Batch, claims: readonly Claim[]): Promise<number | null> {
-  if (claims.length === 0) return null;
-  const observe = startTimer(batch.metrics, 'link');
-  try {
-    // With vectors switched off since, there is nothing to link by.
-    const finished = batch.embedder === null ? finishUnlinked(batch, claims) : await linkMemories(batch, claims);
-    observe('ok');
+  const links = claims.filter(({ kind }) => kind !== 'reembed');
+  const directors = claims.filter(({ kind }) => kind === 'reembed');
+  const linkPauseMs = await timed(batch, links, 'link', async () => {
+    // With vectors switched off since, or while the live model cannot be asked, there is nothing to link by.
+    const finished = liveSource(batch) === null ? finishUnlinked(batch, links) : await linkMemories(batch, links);
     batch.metrics.finishedJobs.inc({ state: 'done' }, finished);
+  });
+  const reembedPauseMs = await timed(batch, directors, 'reembed', async () => {
+    for (const director of directors) await directReembed(batch, director);
+  });
+  return longerPause(linkPauseMs, reembedPauseMs);
+}
+
+async function timed(
+  batch: Batch,
+  claims: readonly Claim[],
+  step: string,
+  work: () => Promise<void>,
+): Promise<number | null> {
+  if (claims.length === 0) return null;
+  const observe = startTimer(batch.metrics, step);
+  try {
+    await work();
+    observe('ok');
     return null;
   } catch (error) {
     observe('failed');
@@ -193,8 +241,9 @@ type Failed = readonly [claim: Claim, error: unknown];
 
 /**
  * An outage and a text that spoils the reply for all look alike at first: both wait and count nothing. Batches that keep failing are
- * taken apart, at most one at a time, so that a long outage does not end in a call for each memory. A job that fails alone is to
- * blame if the provider answers others: it is then charged like for any other failure, and nobody waits for it.
+ * taken apart, at most one at a time, so that a long outage does not end in many small calls. A group that fails with nothing else inside
+ * is to blame if the provider answers others: it is taken apart further, and a job that is a group of its own is charged like for any
+ * other failure, and nobody waits for it.
  */
 async function settleEncodeFailures(
   batch: Batch,
@@ -205,11 +254,16 @@ async function settleEncodeFailures(
   if (onProvider.length === 0 || signal?.aborted) return settleFailures(batch, failures);
   const { store } = batch.open();
   if (alone) {
-    const job = `${store.path}:${failures[0]![0].seq}`;
+    const jobs = onProvider.map(([{ seq }]) => `${store.path}:${seq}`);
     // A text that takes the provider down with it leaves no probe answered, but shows by what happens around it.
-    const atFault = batch.provider.failsAmongAnswers(job) || (await answersProbe(batch, signal));
-    batch.provider.noteFailureAlone(job);
-    return settleFailures(batch, failures, atFault ? 'charge' : 'defer');
+    const atFault = jobs.every(batch.provider.failsAmongAnswers) || (await answersProbe(batch, signal));
+    for (const job of jobs) batch.provider.noteFailureAlone(job);
+    if (!atFault || jobs.length === 1) return settleFailures(batch, failures, atFault ? 'charge' : 'defer');
+    isolate(batch, onProvider);
+    return settleFailures(
+      batch,
+      failures.filter((failed) => !onProvider.includes(failed)),
+    );
   }
   const failedInARow = batch.provider.noteFailedBatch(store.path);
   if (failedInARow < FAILED_BATCHES_MOST || hasSuspect(store, 'encode')) return settleFailures(batch, failures);
@@ -225,7 +279,7 @@ async function answersProbe({ gatherer }: Batch, signal: AbortSignal | undefined
   );
 }
 
-/** A failure of a whole batch says nothing about any one of its jobs: each runs alone then, and only that counts. */
+/** A failure of a whole batch says nothing about any one of its jobs: it is taken apart, and only what fails alone counts. */
 function settleBatchFailure(batch: Batch, claims: readonly Claim[], error: unknown): number | null {
   const { kind } = retryOf(error, { attempts: 0, attemptsMax: batch.config.OM_JOB_ATTEMPTS });
   const failures = claims.map((claim) => [claim, error] as const);
@@ -236,9 +290,8 @@ function settleBatchFailure(batch: Batch, claims: readonly Claim[], error: unkno
 
 function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): void {
   const { store } = open();
-  store.write(() => {
-    for (const [claim] of failures) isolateJob(store, claim, clock.now());
-  });
+  const claims = failures.map(([claim]) => claim);
+  store.write(() => isolateJobs(store, claims, clock.now()));
   logger.warn({ jobs: failures.length, code: serialiseError(failures[0]?.[1]).code }, 'batch_isolated');
 }
 
@@ -275,9 +328,13 @@ function settleFailures(batch: Batch, failures: readonly Failed[], verdict?: 'ch
   });
   for (const { claim, state, code } of ended) {
     if (state === 'dead') batch.metrics.finishedJobs.inc({ state: 'dead' });
+    if (state !== undefined) batch.metrics.failedAttempts.inc({ step: claim.step, code });
     batch.logger.warn({ job: claim.seq, step: claim.step, code, state: state ?? 'lost' }, 'job_failed');
   }
-  if (longest !== undefined) batch.logger.warn({ code: longest.code, waitMs: pauseMs }, 'work_paused');
+  if (longest !== undefined) {
+    batch.metrics.workPauses.inc({ code: longest.code });
+    batch.logger.warn({ code: longest.code, waitMs: pauseMs }, 'work_paused');
+  }
   return pauseMs;
 }
 

@@ -16,6 +16,8 @@ export interface QueryEmbedderOptions {
   /** How long a query waits before it is answered from words alone. */
   readonly timeoutMs: number;
   readonly logger: Logger;
+  /** Told whether a query's vector was known. */
+  readonly onLookup?: ((outcome: 'hit' | 'miss', text: string) => void) | undefined;
 }
 
 /** The vector of a query; null when the provider failed or took too long, which makes the answer a degraded one. */
@@ -25,7 +27,8 @@ export type QueryEmbedder = (text: string, signal?: AbortSignal) => Promise<Floa
  * Keeps the vectors of recent queries: a question that is asked again costs no provider call. Questions that differ only in white
  * space or in how their accents are composed are one.
  */
-export function createQueryEmbedder({ embedder, gatherer, timeoutMs, logger }: QueryEmbedderOptions): QueryEmbedder {
+export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedder {
+  const { embedder, gatherer, timeoutMs, logger, onLookup } = options;
   const cache = new LRUCache<string, Float32Array>({
     max: CACHED_QUERIES,
     maxSize: CACHED_BYTES,
@@ -35,6 +38,7 @@ export function createQueryEmbedder({ embedder, gatherer, timeoutMs, logger }: Q
   return async (query, signal) => {
     const text = limitMarks(query).normalize('NFC').replace(/\s+/g, ' ').trim() || query;
     const known = cache.get(text);
+    if (embedder.cacheable) onLookup?.(known === undefined ? 'miss' : 'hit', text);
     if (known !== undefined) return known;
     try {
       const vector = await embed(text, signal);

@@ -1,7 +1,7 @@
-import { randomBytes } from 'node:crypto';
 import { z } from 'zod';
 import { serialiseError } from '../errors.ts';
 import type { LanguageModel, Logger } from '../ports.ts';
+import { fenceOf } from '../text/fence.ts';
 import type { Candidate } from './candidate.ts';
 
 export interface ModelRerankOptions {
@@ -43,7 +43,10 @@ export async function rerankByModel(
 
   async function askForOrder(): Promise<readonly number[] | null> {
     const numbered = asked.map(({ row }) => texts.get(row.seq) ?? '');
-    const { text } = await model.complete({ ...promptOf(query, numbered), maxTokens: ANSWER_TOKENS }, signal);
+    const { text } = await model.complete(
+      { purpose: 'rerank', ...promptOf(query, numbered), maxTokens: ANSWER_TOKENS },
+      signal,
+    );
     const order = readOrder(text, asked.length);
     if (order === null) logger.warn({ code: 'unreadable' }, 'rerank_by_model_failed');
     return order;
@@ -60,7 +63,7 @@ Reply with nothing but a JSON array of the passages' numbers, the most helpful f
  * end its own quotation.
  */
 function promptOf(query: string, texts: readonly string[]): { instructions: string; input: string } {
-  const fence = randomBytes(6).toString('hex');
+  const fence = fenceOf([query, ...texts]);
   const quoted = (name: string, text: string, most: number) =>
     `<<<${name} ${fence}>>>\n${withoutMarkers(text.slice(0, most))}\n<<<end ${fence}>>>`;
   const passages = texts.map((text, place) => quoted(`passage ${place + 1}`, text, TEXT_MOST));

@@ -31,6 +31,8 @@ export interface RetrieveContext {
   readonly embedder: Embedder | null;
   /** The number of the embedder's vector space in this file; null while it has no vectors. */
   readonly modelNo: number | null;
+  /** The file has vectors, but the settings do not say how to ask their model: there is no embedder, and answers are degraded. */
+  readonly isModelUnreachable?: boolean;
   readonly index: VectorIndex | null;
   /** Cached and limited in time; null when the provider failed. */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
@@ -41,6 +43,8 @@ export interface RetrieveContext {
   /** The tenant's own options and the settings', the former first. */
   readonly defaults: readonly RetrievalOptions[];
   newId(): string;
+  /** Told how long the stages of an answered query took. */
+  readonly onStages?: (trace: readonly StageTrace[]) => void;
   readMemories(store: Store, seqs: readonly number[], now: number): ReadonlyMap<number, Memory>;
 }
 
@@ -84,12 +88,20 @@ export async function retrieve(
   query: MemoryQuery,
   signal?: AbortSignal,
 ): Promise<QueryResult> {
-  return recallAnd(context, query, signal, (recall) => ({
+  const { onStages } = context;
+  return recallAnd(context, query, signal, (recall) => {
+    onStages?.(recall.trace);
+    return answerOf(context, query, recall);
+  });
+}
+
+function answerOf(context: RetrieveContext, query: MemoryQuery, recall: Recall): QueryResult {
+  return {
     ...present(context.store, recall, readerOf(context, query, recall.now)),
     degraded: recall.degraded,
     recallId: context.newId(),
     ...(query.explain ? { trace: recall.trace } : {}),
-  }));
+  };
 }
 
 /** Runs the stages. */
@@ -164,8 +176,13 @@ async function embedTheQuery(
   const { embedder, modelNo } = context;
   const vectorWeight = embedder === null ? WORDS_ONLY : (query.vectorWeight ?? embedder.vectorWeight);
   if (embedder === null || modelNo === null || vectorWeight === 0)
-    return { vector: null, vectorWeight: WORDS_ONLY, degraded: false };
-  const embedding = await trace.awaited('embed', 1, () => context.embedQuery(query.query, signal));
+    return {
+      vector: null,
+      vectorWeight: WORDS_ONLY,
+      degraded: context.isModelUnreachable === true && query.vectorWeight !== 0,
+    };
+  const model = `${embedder.provider} ${embedder.model}, ${embedder.dimensions} dimensions`;
+  const embedding = await trace.awaited('embed', 1, () => context.embedQuery(query.query, signal), model);
   signal?.throwIfAborted();
   if (embedding === null) return { vector: null, vectorWeight: WORDS_ONLY, degraded: true };
   return { vector: { embedding, modelNo, encoding: embedder.encoding }, vectorWeight, degraded: false };
@@ -381,10 +398,11 @@ class Trace {
     return value;
   }
 
-  async awaited<T>(stage: string, entering: number, work: () => Promise<T | null>): Promise<T | null> {
+  async awaited<T>(stage: string, entering: number, work: () => Promise<T | null>, about?: string): Promise<T | null> {
     const start = performance.now();
     const value = await work();
-    const note = value === null ? { note: 'the provider failed; went on without it' } : {};
+    const said = value === null ? 'the provider failed; went on without it' : about;
+    const note = said === undefined ? {} : { note: said };
     const ms = performance.now() - start;
     this.stages.push({ stage, ms, in: entering, out: value === null ? 0 : entering, ...note });
     return value;

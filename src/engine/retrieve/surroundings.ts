@@ -1,4 +1,5 @@
 import { originsOf, sourcesOf } from '../store/derivations.ts';
+import { readProvenance } from '../store/documents.ts';
 import { contentBytes } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
@@ -17,7 +18,7 @@ type Read = (seqs: readonly number[]) => ReadonlyMap<number, Memory>;
 /** What a query asked for around its hits, in their order. */
 export interface Surroundings {
   /** One entry a hit. */
-  readonly around: readonly Pick<Hit, 'neighbours' | 'sources'>[];
+  readonly around: readonly Pick<Hit, 'neighbours' | 'sources' | 'document'>[];
   readonly episodes?: readonly Episode[];
 }
 
@@ -27,9 +28,22 @@ export interface Surroundings {
  */
 export function surroundingsOf(store: Store, recall: Recall, read: Read): Surroundings {
   const { query, packing } = recall;
-  const around = aroundOf(store, recall, read);
+  const around = placed(store, packing.packed, aroundOf(store, recall, read));
   if (!(query.includeEpisodes ?? query.format === 'prompt')) return { around };
   return { around, episodes: episodesOf(store, packing.packed, recall, read) };
+}
+
+/** The same with each hit's place in its document. */
+function placed(store: Store, packed: readonly Packed[], around: Surroundings['around']): Surroundings['around'] {
+  const places = readProvenance(
+    store,
+    packed.map(({ candidate }) => candidate.row.seq),
+  );
+  if (places.size === 0) return around;
+  return around.map((surrounding, place) => {
+    const document = places.get(packed[place]!.candidate.row.seq);
+    return document === undefined ? surrounding : { ...surrounding, document };
+  });
 }
 
 function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): Surroundings['around'] {

@@ -15,14 +15,23 @@ const STRENGTH_NOW = decayedSql('strength', 'strength_at', STRENGTH_LAMBDA);
 
 export function insertDynamics(
   store: Store,
-  { seq, salience, decayLambda, now }: { seq: number; salience: number; decayLambda: number; now: number },
+  { seq, salience, decayLambda, generationNo = null, now }: NewDynamics,
 ): void {
   store
     .prepare(
-      `INSERT INTO memory_dynamics (seq, salience, salience_at, salience_now, decay_lambda, strength_at, last_seen_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO memory_dynamics (seq, salience, salience_at, salience_now, decay_lambda, strength_at, last_seen_at, generation_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     )
-    .run(seq, salience, now, salience, decayLambda, now, now);
+    .run(seq, salience, now, salience, decayLambda, now, now, generationNo);
+}
+
+export interface NewDynamics {
+  readonly seq: number;
+  readonly salience: number;
+  readonly decayLambda: number;
+  /** Of the document that brings it. */
+  readonly generationNo?: number | null;
+  readonly now: number;
 }
 
 export interface Classified {

@@ -1,5 +1,6 @@
 import { PRUNE_BELOW_WEIGHT, RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
 import type { EdgeType, Link } from '../types.ts';
+import { IS_SHOWN } from './documents.ts';
 import type { Store } from './open-store.ts';
 
 /** Links between memories, indexed both ways. At most one automatic waypoint leaves a memory; the schema says so too. */
@@ -239,10 +240,12 @@ export function listLinks(store: Store, memory: number): Link[] {
   const rows = store
     .prepare(
       `SELECT m.id, e.type AS type, 'out' AS direction, e.similarity, e.weight, e.automatic, e.created_at, e.updated_at
-         FROM edges e JOIN memories m ON m.seq = e.dst WHERE e.src = :memory
+         FROM edges e JOIN memories m ON m.seq = e.dst JOIN memory_dynamics d ON d.seq = m.seq
+         WHERE e.src = :memory AND ${IS_SHOWN}
        UNION ALL
        SELECT m.id, e.type, 'in', e.similarity, e.weight, e.automatic, e.created_at, e.updated_at
-         FROM edges e JOIN memories m ON m.seq = e.src WHERE e.dst = :memory
+         FROM edges e JOIN memories m ON m.seq = e.src JOIN memory_dynamics d ON d.seq = m.seq
+         WHERE e.dst = :memory AND ${IS_SHOWN}
        ORDER BY weight DESC, id, type LIMIT 1000`,
     )
     .all({ memory }) as {

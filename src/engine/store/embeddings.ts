@@ -1,6 +1,9 @@
 import { EngineError } from '../errors.ts';
-import type { Embedder, EmbedOptions, VectorEncoding } from '../ports.ts';
+import type { Embedder, VectorEncoding } from '../ports.ts';
+import type { EmbedLogEntry } from '../types.ts';
 import type { Store } from './open-store.ts';
+import { addUsage } from './provider-usage.ts';
+import { findInfo } from './store-info.ts';
 import { assertValidVector, decodeVector, encodeVector } from './vector-encoding.ts';
 import type { VectorSpace } from './vectors.ts';
 
@@ -15,10 +18,20 @@ export function modelNumber(store: Store, embedder: ModelName, now: number): num
     findModelNumber(store, embedder) ??
     Number(
       store
-        .prepare('INSERT INTO models (provider, model, dimensions, encoding, created_at) VALUES (?, ?, ?, ?, ?)')
-        .run(provider, model, dimensions, encoding, now).lastInsertRowid,
+        .prepare(
+          'INSERT INTO models (model_no, provider, model, dimensions, encoding, created_at) VALUES (?, ?, ?, ?, ?, ?)',
+        )
+        .run(nextModelNumber(store), provider, model, dimensions, encoding, now).lastInsertRowid,
     )
   );
+}
+
+/** Set when a model is dropped: its number is never given again, since some other process may still have it in mind. */
+export const LAST_MODEL = 'last_model';
+
+function nextModelNumber(store: Store): number {
+  const { last } = store.prepare('SELECT coalesce(max(model_no), 0) AS last FROM models').get() as { last: number };
+  return 1 + Math.max(last, Number(findInfo(store, LAST_MODEL) ?? 0));
 }
 
 /** undefined while this file holds no vector of the embedder. */
@@ -70,7 +83,7 @@ export function findCachedEmbeddings(
   });
 }
 
-/** A text that is known already keeps its vector. Call inside a write. */
+/** A text that is known already keeps its vector and is young again. Call inside a write. */
 export function putCachedEmbeddings(
   store: Store,
   modelNo: number,
@@ -81,7 +94,7 @@ export function putCachedEmbeddings(
   const { encoding, dimensions } = getVectorSpace(store, modelNo);
   const statement = store.prepare(
     `INSERT INTO embedding_cache (model_no, text_hash, embedding, created_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT (model_no, text_hash) DO NOTHING`,
+     ON CONFLICT (model_no, text_hash) DO UPDATE SET created_at = excluded.created_at`,
   );
   for (const { textHash, embedding } of rows) {
     assertValidVector(embedding, dimensions);
@@ -103,51 +116,70 @@ export function eraseCachedEmbeddingsOf(store: Store, memory: number): number {
     .run(memory).changes;
 }
 
-export interface EmbedLogEntry {
-  readonly at: number;
-  readonly provider: string;
-  readonly model: string;
-  readonly purpose: EmbedOptions['purpose'];
-  readonly texts: number;
-  readonly tokens: number;
-  readonly ms: number;
-  /** null for a call that completed. */
-  readonly error: { readonly code: string; readonly message: string } | null;
+/** Forgets vectors that no memory was made with since `before`, oldest first. Call inside a write. */
+export function purgeCachedEmbeddings(store: Store, before: number, limit: number): number {
+  return store
+    .prepare(
+      `DELETE FROM embedding_cache WHERE (model_no, text_hash) IN
+         (SELECT model_no, text_hash FROM embedding_cache WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+    )
+    .run(before, limit).changes;
 }
 
-/** Call inside a write. */
+export type { EmbedLogEntry } from '../types.ts';
+
+/** Logs a call and adds it to the sums of its day. Call inside a write. */
 export function appendEmbedLog(store: Store, entry: EmbedLogEntry): void {
+  const { error, ...call } = entry;
+  const isFailed = error !== null;
   store
     .prepare(
-      `INSERT INTO embed_logs (at, provider, model, purpose, texts, tokens, ms, status, error_code, error)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO embed_logs
+         (at, provider, model, server, purpose, texts, tokens, output_tokens, ms, cost_usd, status, error_code, error)
+       VALUES (:at, :provider, :model, :server, :purpose, :texts, :tokens, :outputTokens, :ms, :costUsd, :status, :code, :message)`,
     )
-    .run(
-      entry.at,
-      entry.provider,
-      entry.model,
-      entry.purpose,
-      entry.texts,
-      entry.tokens,
-      entry.ms,
-      entry.error === null ? 'completed' : 'failed',
-      entry.error?.code ?? null,
-      entry.error?.message ?? null,
-    );
+    .run({
+      ...call,
+      status: isFailed ? 'failed' : 'completed',
+      code: error?.code ?? null,
+      message: error?.message ?? null,
+    });
+  const { provider, model, purpose, texts, tokens, outputTokens, costUsd } = call;
+  addUsage(store, call.at, {
+    ...{ provider, model, purpose, costUsd, calls: 1, failed: isFailed ? 1 : 0 },
+    ...(isFailed ? { texts: 0, tokens: 0, outputTokens: 0 } : { texts, tokens, outputTokens }),
+    ...{ cachedTexts: 0, savedTokens: 0 },
+  });
 }
 
+export interface EmbedLogFilter {
+  /** Those that failed, or those that completed. */
+  readonly state?: 'failed' | 'completed' | undefined;
+}
+
+const ofState = ({ state }: EmbedLogFilter) => (state === undefined ? '' : `WHERE status = '${state}'`);
+
 /** Newest first. */
-export function listEmbedLogs(store: Store, { limit }: { readonly limit: number }): EmbedLogEntry[] {
+export function listEmbedLogs(
+  store: Store,
+  filter: EmbedLogFilter,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): EmbedLogEntry[] {
   const rows = store
     .prepare(
-      `SELECT at, provider, model, purpose, texts, tokens, ms, error_code AS code, error AS message
-       FROM embed_logs ORDER BY log_no DESC LIMIT ?`,
+      `SELECT at, provider, model, server, purpose, texts, tokens, output_tokens AS outputTokens, ms, cost_usd AS costUsd,
+         error_code AS code, error AS message
+       FROM embed_logs ${ofState(filter)} ORDER BY log_no DESC LIMIT ? OFFSET ?`,
     )
-    .all(limit) as (Omit<EmbedLogEntry, 'error'> & { code: string | null; message: string | null })[];
+    .all(limit, offset) as (Omit<EmbedLogEntry, 'error'> & { code: string | null; message: string | null })[];
   return rows.map(({ code, message, ...entry }) => ({
     ...entry,
     error: code === null ? null : { code, message: message ?? '' },
   }));
+}
+
+export function countEmbedLogs(store: Store, filter: EmbedLogFilter): number {
+  return (store.prepare(`SELECT count(*) AS n FROM embed_logs ${ofState(filter)}`).get() as { n: number }).n;
 }
 
 export function purgeEmbedLogs(store: Store, before: number, limit: number): number {

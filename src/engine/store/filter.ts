@@ -1,5 +1,6 @@
 import { sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
+import { IS_SHOWN } from './documents.ts';
 import {
   type AsOf,
   type Json,
@@ -25,11 +26,12 @@ export interface FilterCondition {
   readonly parameters: readonly (string | number)[];
 }
 
-/** `status`, `expires_at` and `validity` are asked for by nobody: they hide a memory by default. */
+/** `document`, `status`, `expires_at` and `validity` are asked for by nobody: they hide a memory by default. */
 export type FilterName =
   | 'user_id'
-  | `filters.${'sessions' | 'types' | 'external_ids' | 'event_time' | 'created_at' | 'sectors' | 'tags' | 'statuses'}`
+  | `filters.${'sessions' | 'types' | 'external_ids' | 'documents' | 'event_time' | 'created_at' | 'sectors' | 'tags' | 'statuses'}`
   | `filters.metadata.${string}`
+  | 'document'
   | 'status'
   | 'expires_at'
   | 'validity'
@@ -37,7 +39,7 @@ export type FilterName =
   | 'as_of.recorded';
 
 export interface FilterOptions {
-  /** Leaves out what hides a memory from search: a status other than active, its validity, its expiry. */
+  /** Leaves out what hides a memory from search: half a document, a status other than active, its validity, its expiry. */
   readonly includeHidden?: boolean;
   /** Statuses that are not hidden where the filter names none; only active ones by default. */
   readonly statuses?: readonly MemoryStatus[];
@@ -79,6 +81,10 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
     require('filters.types', `${type} IN (SELECT value FROM json_each(?))`, ...values, listed);
   }
   requireOneOf('filters.external_ids', 'm.external_id', filter.externalIds);
+  if (filter.documentIds !== undefined) {
+    const live = 'SELECT live_no FROM documents WHERE id IN (SELECT value FROM json_each(?)) AND live_no > 0';
+    require('filters.documents', `d.generation_no IN (${live})`, JSON.stringify(filter.documentIds));
+  }
   const [eventTime, ...eventValues] = then('m.event_time');
   if (filter.eventFrom !== undefined)
     require('filters.event_time', `${eventTime} >= ?`, ...eventValues, filter.eventFrom);
@@ -116,6 +122,7 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
     else require('status', shown, ...statusValues);
   }
   if (!options.includeHidden) {
+    require('document', IS_SHOWN);
     require('expires_at', '(m.expires_at IS NULL OR m.expires_at > ?)', now);
     if (asOf === undefined) require('validity', VALID_NOW, now, now);
     else for (const [name, sql, ...values] of conditionsAsOf(asOf, now)) require(name, sql, ...values);

@@ -10,46 +10,95 @@ export interface InstanceLock {
   release(): void;
 }
 
+/** Somebody who tries for the lock alone and cannot have it is in the way for a moment. */
+const PASSING_TRY_MS = 1_000;
+
 /** A connection that is garbage-collected closes and lets its lock go, so what is held is kept here. */
 const held = new Set<Database.Database>();
 
 /**
- * Makes this process the only one that serves a data folder. The lock is an open exclusive transaction on an empty SQLite file:
- * the kernel releases it however the process ends, so no stale lock is ever to be cleaned up.
+ * Makes this process the only one that uses a data folder, so that whatever is leased there belonged to the dead. The lock is an open
+ * exclusive transaction on an empty SQLite file: the kernel releases it however the process ends, so no stale lock is ever to be cleaned
+ * up.
  * @param file the lock's own file; `<file>.pid` beside it names the holder for the message and decides nothing
- * @throws EngineError `conflict` while another process, or another lock of this one, holds it
+ * @throws EngineError `conflict` while another process, or another lock of this one, holds or shares it
  */
 export function acquireInstanceLock(file: string): InstanceLock {
   const pidFile = `${file}.pid`;
-  const db = openLock(file);
+  const db = openLock(file, 0);
   try {
     db.exec('BEGIN EXCLUSIVE');
     fs.writeFileSync(pidFile, `${process.pid}\n`, { mode: 0o600 });
   } catch (error) {
+    const isShared = isBusy(error) && canShare(db);
     db.close();
-    throw isBusy(error) ? inUse(file, pidFile, error) : error;
+    throw isShared ? shared(file, error) : isBusy(error) ? inUse(file, error) : error;
   }
+  return hold(db, () => fs.rmSync(pidFile, { force: true }));
+}
+
+/**
+ * Makes sure that no process has the data folder to itself while this one uses it. Any number share it: the API, workers.
+ * @throws EngineError `conflict` while another process, or a lock of this one, holds it alone
+ */
+export function shareInstanceLock(file: string): InstanceLock {
+  const db = openLock(file, PASSING_TRY_MS);
+  try {
+    beginShared(db);
+  } catch (error) {
+    db.close();
+    throw isBusy(error) ? inUse(file, error) : error;
+  }
+  return hold(db, () => {});
+}
+
+/** @param beforeRelease runs while the lock is held: afterwards what lies beside it may be the next holder's */
+function hold(db: Database.Database, beforeRelease: () => void): InstanceLock {
   held.add(db);
   return {
     release() {
       if (!held.delete(db)) return;
-      fs.rmSync(pidFile, { force: true }); // While the lock is held: afterwards the file may be the next holder's.
+      beforeRelease();
       db.close();
     },
   };
 }
 
-function openLock(file: string): Database.Database {
+/** A transaction that has read keeps SQLite's shared lock until it ends. */
+function beginShared(db: Database.Database): void {
+  db.exec('BEGIN');
+  db.prepare('SELECT count(*) FROM sqlite_schema').get();
+}
+
+function canShare(db: Database.Database): boolean {
+  try {
+    beginShared(db);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+function openLock(file: string, timeout: number): Database.Database {
   try {
     createPrivateFile(file);
-    return new Database(file, { timeout: 0 });
+    return new Database(file, { timeout });
   } catch (error) {
     throw pathError(error, file);
   }
 }
 
-function inUse(file: string, pidFile: string, cause: unknown): EngineError {
-  const pid = readPid(pidFile);
+function shared(file: string, cause: unknown): EngineError {
+  return new EngineError(
+    'conflict',
+    `an API or workers use the data in ${path.dirname(file)}: stop them first, or set OM_DB_PATH to another file ` +
+      '(`serve` runs beside them with their REDIS_URL)',
+    { cause },
+  );
+}
+
+function inUse(file: string, cause: unknown): EngineError {
+  const pid = readPid(`${file}.pid`);
   return new EngineError(
     'conflict',
     `another Cairn process${pid === undefined ? '' : ` (pid ${pid})`} uses the data in ${path.dirname(file)}: ` +

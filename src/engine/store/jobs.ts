@@ -1,6 +1,8 @@
 import { EngineError } from '../errors.ts';
-import type { Job, JobCounts, JobState, JobStep } from '../types.ts';
+import { JOB_IDS_MOST } from '../jobs.ts';
+import type { Job, JobCounts, JobKind, JobState, JobStep } from '../types.ts';
 import { JOB_STATES } from '../types.ts';
+import { failDocument, setDocumentState } from './documents.ts';
 import type { Store } from './open-store.ts';
 
 /**
@@ -9,34 +11,57 @@ import type { Store } from './open-store.ts';
  *   queued ──claim──► active ──advance──► (next step) ──finish──► done
  *     ▲                 │ fail: failed, waits for run_at; after the last attempt: dead
  *     │                 │ release: queued again, nothing counted
- *     └──── recover ────┘ crash: suspect, runs alone next time; three crashes while alone: dead
+ *     └──── recover ────┘ crash: suspect, runs with suspects only; three crashes while alone: dead
+ *
+ * Jobs that were in flight together at a crash are suspects. They run again in groups with nothing else inside: a group that survives is
+ * cleared at once, one that crashes is run in parts, and a job that is a group of its own is charged. `suspect` is how many may run
+ * together at most (0: no suspect), `lease_alone` how many do (0: others may be inside). Batches that fail as a whole are taken apart
+ * the same way.
  *
  * A claim raises the epoch; every later statement of that claim names it, so work by a worker that lost its lease changes
  * nothing.
  */
-export interface Claim {
+export interface HeldJob {
   readonly seq: number;
-  readonly memory: number;
   readonly step: JobStep;
   readonly epoch: number;
   readonly attempts: number;
 }
 
+/** A job about a memory. */
+export interface Claim extends HeldJob {
+  /** `reembed`: its text is embedded once more, by another model; nothing else about it is new. */
+  readonly kind: JobKind;
+  readonly memory: number;
+  /** That the memory belongs to. */
+  readonly document: number | null;
+  /** Unix ms. */
+  readonly createdAt: number;
+  /** 0 for an interactive add, 1 for a bulk one. */
+  readonly isBulk: 0 | 1;
+}
+
+/** A job that reads a document. */
+export interface DocumentClaim extends HeldJob {
+  readonly document: number;
+}
+
 export const CRASH_BUDGET = 3;
+/** Into how many parts a group is divided that crashed or failed as a whole: 64 → 8 → 1. */
+const PARTS = 8;
 /** A job that was alone at a crash waits before it may be there at the next one: 10 s, then 20 s. */
 const CRASH_PAUSE_MS = 10_000;
-/**
- * No pause is longer than two minutes and no lease than ten: a time further ahead was written before the clock was set back, and
- * waiting for it could take for ever.
- */
+/** No pause is longer than two minutes: a time further ahead was written before the clock was set back, and waiting for it could take for ever. */
 export const IS_DUE = '(run_at <= :now OR run_at > :now + 120000)';
-const HAS_LAPSED = '(lease_until <= :now OR lease_until > :now + 1200000)';
+/** Likewise. A worker that lives writes its lease anew every second, by the clock as it is now. */
+const HAS_LAPSED = '(lease_until <= :now OR lease_until > :now + 2 * :leaseMs)';
 const UNFINISHED = `('queued', 'active', 'failed')`;
 
 export interface NewJob {
   readonly id: string;
-  readonly memory: number;
-  readonly step: Exclude<JobStep, 'done'>;
+  readonly memory?: number;
+  readonly document?: number | null;
+  readonly step: 'ingest' | 'encode' | 'link';
   readonly bulk: boolean;
   readonly now: number;
 }
@@ -45,17 +70,25 @@ export interface NewJob {
 export function insertJob(store: Store, job: NewJob): number {
   const result = store
     .prepare(
-      `INSERT INTO jobs (id, kind, memory, step, state, priority, run_at, created_at, updated_at, timeline)
-       VALUES (?, 'memory', ?, ?, 'queued', ?, ?, ?, ?, ?)`,
+      `INSERT INTO jobs (id, kind, memory, document, step, state, priority, run_at, created_at, updated_at, timeline)
+       VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`,
     )
-    .run(job.id, job.memory, job.step, job.bulk ? 1 : 0, job.now, job.now, job.now, `["queued",${job.now}]`);
+    .run(
+      ...[job.id, job.memory === undefined ? 'document' : 'memory', job.memory ?? null, job.document ?? null, job.step],
+      ...[job.bulk ? 1 : 0, job.now, job.now, job.now, `["queued",${job.now}]`],
+    );
   return Number(result.lastInsertRowid);
 }
 
 /** Sends a memory's unfinished job back to `step`, whoever holds it. @returns its `seq`, or undefined if it has none */
 export function restartJob(store: Store, memory: number, step: 'encode' | 'link', now: number): number | undefined {
-  const job = store.prepare(`SELECT seq, step FROM jobs WHERE memory = ? AND state IN ${UNFINISHED}`).get(memory) as
-    { seq: number; step: JobStep } | undefined;
+  // Whoever embeds the text of before for another model is not to write it: the encode does that, too.
+  if (step === 'encode') {
+    store.prepare(`DELETE FROM jobs WHERE memory = ? AND kind = 'reembed' AND state IN ${UNFINISHED}`).run(memory);
+  }
+  const job = store
+    .prepare(`SELECT seq, step FROM jobs WHERE memory = ? AND kind = 'memory' AND state IN ${UNFINISHED}`)
+    .get(memory) as { seq: number; step: JobStep } | undefined;
   // One that is still to be encoded will be linked by what it finds then, and keeps its attempts.
   if (job === undefined || (job.step === 'encode' && step === 'link')) return job?.seq;
   store
@@ -68,7 +101,7 @@ export function restartJob(store: Store, memory: number, step: 'encode' | 'link'
 }
 
 export interface ClaimOptions {
-  readonly step: 'encode' | 'link';
+  readonly step: 'ingest' | 'encode' | 'link';
   readonly limit: number;
   readonly owner: string;
   readonly leaseMs: number;
@@ -80,17 +113,43 @@ export function claimJobs(store: Store, options: ClaimOptions): Claim[] {
   return claim(store, options, 0, options.limit);
 }
 
-/** Takes one job that was in flight when a worker died. The caller runs nothing else meanwhile. */
-export function claimSuspect(store: Store, options: Omit<ClaimOptions, 'limit'>): Claim | undefined {
-  return claim(store, options, 1, 1)[0];
+/** Takes a group of suspects, the largest first as most wait there. The caller runs nothing else meanwhile. */
+export function claimSuspects(store: Store, options: ClaimOptions): Claim[] {
+  const together = largestGroup(store, options);
+  return together === 0 ? [] : claim(store, options, together, Math.min(together, options.limit));
+}
+
+/** How many suspects that are due may run together; 0 if there are none. */
+function largestGroup(store: Store, { step, now }: Pick<ClaimOptions, 'step' | 'now'>): number {
+  const row = store
+    .prepare(
+      `SELECT max(suspect) AS together FROM jobs INDEXED BY jobs_due
+       WHERE step = :step AND suspect > 0 AND state IN ('queued', 'failed') AND ${IS_DUE}`,
+    )
+    .get({ step, now }) as { together: number | null };
+  return row.together ?? 0;
 }
 
 /** By `seq`, which SQLite would rather look for among all rows of a step: 54 ms for 64 of a million, under the write lock. */
 const CLAIM = `UPDATE jobs NOT INDEXED SET state = 'active', lease_owner = :owner, lease_until = :until, lease_epoch = lease_epoch + 1,
-  lease_alone = :suspect, dispatched_until = 0, updated_at = :now`;
-const CLAIMED = 'seq, memory, step, lease_epoch AS epoch, attempts';
+  lease_alone = 0, dispatched_until = 0, updated_at = :now`;
+const CLAIMED =
+  'seq, kind, memory, document, step, lease_epoch AS epoch, attempts, created_at AS createdAt, priority AS isBulk';
 
-/** Takes of these jobs those that are still due at this step: what a queue carried may have been worked off or changed since. */
+/** Takes one document that is due, or one that was in flight when a worker died. */
+export function claimDocument(
+  store: Store,
+  { alone, ...options }: Omit<ClaimOptions, 'limit' | 'step'> & { readonly alone: boolean },
+): DocumentClaim | undefined {
+  const one = { ...options, step: 'ingest', limit: 1 } as const;
+  const [claimed] = alone ? claimSuspects(store, one) : claimJobs(store, one);
+  return claimed as DocumentClaim | undefined;
+}
+
+/**
+ * Takes of these jobs those that are still due at this step: what a queue carried may have been worked off or changed since, or belong to
+ * a smaller group by now.
+ */
 export function claimThese(
   store: Store,
   {
@@ -102,15 +161,20 @@ export function claimThese(
   const rows = store
     .prepare(
       `${CLAIM}
-       WHERE seq IN (SELECT value FROM json_each(:seqs)) AND step = :step AND suspect = :suspect
+       WHERE seq IN (SELECT value FROM json_each(:seqs)) AND step = :step AND ${alone ? 'suspect >= :together' : 'suspect = 0'}
          AND state IN ('queued', 'failed') AND ${IS_DUE}
        RETURNING ${CLAIMED}`,
     )
-    .all({ ...options, until: options.now + options.leaseMs, suspect: alone ? 1 : 0, seqs: JSON.stringify(seqs) });
-  return (rows as Claim[]).sort((a, b) => a.seq - b.seq);
+    .all({
+      ...options,
+      until: options.now + options.leaseMs,
+      together: seqs.length,
+      seqs: JSON.stringify(seqs),
+    }) as Claim[];
+  return noteAlone(store, rows, alone);
 }
 
-function claim(store: Store, options: Omit<ClaimOptions, 'limit'>, suspect: 0 | 1, limit: number): Claim[] {
+function claim(store: Store, options: ClaimOptions, suspect: number, limit: number): Claim[] {
   const rows = store
     .prepare(
       `${CLAIM}
@@ -120,24 +184,49 @@ function claim(store: Store, options: Omit<ClaimOptions, 'limit'>, suspect: 0 | 
          ORDER BY priority, run_at, seq LIMIT :limit)
        RETURNING ${CLAIMED}`,
     )
-    .all({ ...options, until: options.now + options.leaseMs, suspect, limit });
-  return (rows as Claim[]).sort((a, b) => a.seq - b.seq);
+    .all({ ...options, until: options.now + options.leaseMs, suspect, limit }) as Claim[];
+  return noteAlone(store, rows, suspect > 0);
 }
 
-/** True if a job has yet to run alone. One that has failed so and waits for its next attempt does not count. */
-export function hasSuspect(store: Store, step: 'encode' | 'link'): boolean {
+/** Writes down how many run together with nothing else inside, which is what a crash will mean. @returns them in order of arrival */
+function noteAlone(store: Store, claims: readonly Claim[], alone: boolean): Claim[] {
+  if (alone) {
+    store
+      .prepare('UPDATE jobs SET lease_alone = ? WHERE seq IN (SELECT value FROM json_each(?))')
+      .run(claims.length, JSON.stringify(claims.map(({ seq }) => seq)));
+  }
+  return claims.toSorted((a, b) => a.seq - b.seq);
+}
+
+/** Suspects that cannot run alone just now are not due before `runAt`, and no queue knows them. */
+export function postponeSuspects(store: Store, seqs: readonly number[], runAt: number): void {
+  store
+    .prepare(
+      `UPDATE jobs SET run_at = max(run_at, ?), dispatched_until = 0
+       WHERE seq IN (SELECT value FROM json_each(?)) AND suspect > 0 AND state IN ('queued', 'failed')`,
+    )
+    .run(runAt, JSON.stringify(seqs));
+}
+
+/** True if a suspect may run now. */
+export function hasDueSuspect(store: Store, step: 'ingest' | 'encode' | 'link', now: number): boolean {
+  return largestGroup(store, { step, now }) > 0;
+}
+
+/** True if a job has yet to run among suspects only. One that has failed so and waits for its next attempt does not count. */
+export function hasSuspect(store: Store, step: 'ingest' | 'encode' | 'link'): boolean {
   return (
     store
       .prepare(
         `SELECT 1 FROM jobs INDEXED BY jobs_due
-         WHERE step = ? AND suspect = 1 AND state IN ('queued', 'failed') AND state = 'queued' LIMIT 1`,
+         WHERE step = ? AND suspect > 0 AND state IN ('queued', 'failed') AND state = 'queued' LIMIT 1`,
       )
       .get(step) !== undefined
   );
 }
 
 /** True while this claim still holds its job. Every commit of a step asks inside its transaction. */
-export function holdsLease(store: Store, held: Claim): boolean {
+export function holdsLease(store: Store, held: HeldJob): boolean {
   return (
     store
       .prepare(`SELECT 1 FROM jobs WHERE seq = ? AND lease_epoch = ? AND state = 'active'`)
@@ -159,13 +248,57 @@ export function advanceJob(store: Store, held: Claim, step: 'link', now: number)
   return { ...held, step, attempts: 0 };
 }
 
-export function finishJob(store: Store, held: Claim, now: number): void {
+export function finishJob(store: Store, held: HeldJob, now: number): void {
   store
     .prepare(
       `UPDATE jobs SET step = 'done', state = 'done', suspect = 0, lease_owner = NULL, lease_until = NULL, error = NULL,
          error_code = NULL, finished_at = ?, updated_at = ?, timeline = timeline || ? WHERE seq = ? AND lease_epoch = ?`,
     )
     .run(now, now, `,["${pastTense(held.step)}",${now}],["done",${now}]`, held.seq, held.epoch);
+}
+
+/** The document is read and shown: its job waits for its chunks. Nobody claims this step; `settleDocument` ends it. */
+export function awaitChunks(store: Store, held: DocumentClaim, now: number): void {
+  store
+    .prepare(
+      `UPDATE jobs SET step = 'settle', state = 'queued', attempts = 0, suspect = 0, lease_owner = NULL, lease_until = NULL,
+         error = NULL, error_code = NULL, updated_at = ?, timeline = timeline || ? WHERE seq = ? AND lease_epoch = ?`,
+    )
+    .run(now, `,["read",${now}]`, held.seq, held.epoch);
+}
+
+export function hasUnfinishedChunks(store: Store, document: number): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM jobs INDEXED BY jobs_by_document
+         WHERE document = ? AND document > 0 AND state IN ${UNFINISHED} AND kind = 'memory' LIMIT 1`,
+      )
+      .get(document) !== undefined
+  );
+}
+
+/** Ends the job of a document whose chunks have all ended. @returns whether they have, and it had waited for them */
+export function settleDocumentJob(store: Store, document: number, now: number): boolean {
+  if (hasUnfinishedChunks(store, document)) return false;
+  return (
+    store
+      .prepare(
+        `UPDATE jobs SET step = 'done', state = 'done', finished_at = ?, updated_at = ?, timeline = timeline || ?
+         WHERE document = ? AND document > 0 AND kind = 'document' AND step = 'settle' AND state = 'queued'`,
+      )
+      .run(now, now, `,["settled",${now}],["done",${now}]`, document).changes > 0
+  );
+}
+
+/** Documents that wait for their chunks. */
+export function listUnsettled(store: Store, limit: number): number[] {
+  const rows = store
+    .prepare(
+      `SELECT document FROM jobs INDEXED BY jobs_due WHERE step = 'settle' AND suspect = 0 AND state IN ('queued', 'failed') LIMIT ?`,
+    )
+    .all(limit) as { document: number }[];
+  return rows.map(({ document }) => document);
 }
 
 export interface Failure {
@@ -176,7 +309,7 @@ export interface Failure {
 }
 
 /** @returns the state the job is in now, or undefined if the claim no longer held it */
-export function failJob(store: Store, held: Claim, failure: Failure, now: number): 'failed' | 'dead' | undefined {
+export function failJob(store: Store, held: HeldJob, failure: Failure, now: number): 'failed' | 'dead' | undefined {
   const state = failure.retryAt === null ? 'dead' : 'failed';
   const result = store
     .prepare(
@@ -199,27 +332,43 @@ export function failJob(store: Store, held: Claim, failure: Failure, now: number
 }
 
 /** Hands a job back untouched, to run at `runAt`: a stop, or a provider that is down. Nothing is counted against it. */
-export function releaseJob(store: Store, held: Claim, runAt: number, now: number): void {
-  requeue(store, held, { suspect: 0, runAt, now });
+export function releaseJob(store: Store, held: HeldJob, runAt: number, now: number): void {
+  requeue(store, held, { suspect: null, runAt, now });
 }
 
-/** Hands back a job of a batch that failed as a whole: it runs alone next time, which tells whose fault it was. */
-export function isolateJob(store: Store, held: Claim, now: number): void {
-  requeue(store, held, { suspect: 1, runAt: now, now });
+/** Hands back the jobs of a batch that failed as a whole: they run in smaller groups next time, until it is known whose fault it was. */
+export function isolateJobs(store: Store, held: readonly HeldJob[], now: number): void {
+  const suspect = Math.ceil(held.length / PARTS);
+  for (const job of held) requeue(store, job, { suspect, runAt: now, now });
 }
 
 function requeue(
   store: Store,
-  held: Claim,
-  { suspect, runAt, now }: { suspect: 0 | 1; runAt: number; now: number },
+  held: HeldJob,
+  { suspect, runAt, now }: { suspect: number | null; runAt: number; now: number },
 ): void {
   store
     .prepare(
-      `UPDATE jobs SET state = 'queued', suspect = max(suspect, ?), run_at = ?, lease_owner = NULL, lease_until = NULL,
+      `UPDATE jobs SET state = 'queued', suspect = coalesce(?, suspect), run_at = ?, lease_owner = NULL, lease_until = NULL,
          updated_at = ?
        WHERE seq = ? AND lease_epoch = ? AND state = 'active'`,
     )
     .run(suspect, runAt, now, held.seq, held.epoch);
+}
+
+export interface LeaseTimes {
+  readonly now: number;
+  /** How long leases are. */
+  readonly leaseMs: number;
+}
+
+/** Whether `recoverLeases` would find anything: a look that takes no lock. */
+export function hasLapsedLease(store: Store, times: LeaseTimes): boolean {
+  return (
+    store
+      .prepare(`SELECT 1 FROM jobs INDEXED BY jobs_leased WHERE state = 'active' AND ${HAS_LAPSED} LIMIT 1`)
+      .get(times) !== undefined
+  );
 }
 
 export interface Recovery {
@@ -229,27 +378,43 @@ export interface Recovery {
 
 /**
  * Takes back the jobs of workers that fell silent: those whose lease ran out, or all that `deadOwnersOnly` does not spare. Jobs
- * that were in flight together become suspects and run alone; one that was alone is charged with the crash.
+ * that were in flight together become suspects; one that was alone is charged with the crash.
  */
-export function recoverLeases(store: Store, { now, everyOwner }: { now: number; everyOwner: boolean }): Recovery {
+export function recoverLeases(
+  store: Store,
+  { now, leaseMs, everyOwner }: LeaseTimes & { readonly everyOwner: boolean },
+): Recovery {
   const condition = everyOwner ? `state = 'active'` : `state = 'active' AND ${HAS_LAPSED}`;
-  const charge = `crashes = crashes + lease_alone`;
-  const common = `suspect = 1, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1, updated_at = :now`;
+  const wasAlone = '(lease_alone = 1)';
+  const charge = `crashes = crashes + ${wasAlone}`;
+  const together = `CASE lease_alone WHEN 0 THEN ${JOB_IDS_MOST} ELSE (lease_alone + ${PARTS - 1}) / ${PARTS} END`;
+  const common = `suspect = ${together}, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1, updated_at = :now`;
   const dead = store
     .prepare(
       `UPDATE jobs SET ${charge}, ${common}, state = 'dead', finished_at = :now, error_code = 'crash',
          error = 'its worker died ${CRASH_BUDGET} times while it ran alone', timeline = timeline || :deadEvent
-       WHERE ${condition} AND crashes + lease_alone >= ${CRASH_BUDGET} RETURNING memory`,
+       WHERE ${condition} AND crashes + ${wasAlone} >= ${CRASH_BUDGET} RETURNING kind, memory, document, error_code AS code, error AS message`,
     )
-    .all({ now, deadEvent: `,["crashed",${now}],["dead",${now}]` }) as { memory: number | null }[];
+    .all({ now, leaseMs, deadEvent: `,["crashed",${now}],["dead",${now}]` }) as DeadJob[];
   const requeued = store
     .prepare(
-      `UPDATE jobs SET ${charge}, ${common}, state = 'queued', run_at = :now + lease_alone * (crashes + 1) * ${CRASH_PAUSE_MS},
+      `UPDATE jobs SET ${charge}, ${common}, state = 'queued', run_at = :now + ${wasAlone} * (crashes + 1) * ${CRASH_PAUSE_MS},
          timeline = timeline || :event WHERE ${condition}`,
     )
-    .run({ now, event: `,["crashed",${now}]` }).changes;
-  for (const { memory } of dead) markFailed(store, memory);
+    .run({ now, leaseMs, event: `,["crashed",${now}]` }).changes;
+  for (const { kind, memory, document, code, message } of dead) {
+    if (kind === 'memory') markFailed(store, memory);
+    else if (document !== null) failDocument(store, document, { code, message, now });
+  }
   return { requeued, dead: dead.length };
+}
+
+interface DeadJob {
+  readonly kind: JobKind;
+  readonly memory: number | null;
+  readonly document: number | null;
+  readonly code: string;
+  readonly message: string;
 }
 
 /** A memory whose job has given up is `failed`: found by its words, without a vector. */
@@ -274,9 +439,21 @@ export function detachJobs(store: Store, memory: number, now: number): number {
   return store.prepare('UPDATE jobs SET memory = NULL WHERE memory = ?').run(memory).changes;
 }
 
+/** Ends the unfinished jobs that read a document. @returns how many rows spoke of it */
+export function cancelDocumentJobs(store: Store, document: number, now: number): number {
+  return store
+    .prepare(
+      `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1,
+         updated_at = ?, timeline = timeline || ?
+       WHERE document = ? AND document > 0 AND kind = 'document' AND state IN ${UNFINISHED}`,
+    )
+    .run(now, now, `,["cancelled",${now}]`, document).changes;
+}
+
 /** @throws EngineError `not_found`; `conflict` for a job that is done or still has attempts */
 export function retryJob(store: Store, id: string, now: number): Job {
   const job = getJob(store, id);
+  if (job.kind === 'document') return retryDocumentJob(store, job, now);
   if (!['failed', 'dead', 'cancelled'].includes(job.state) || job.memoryId === null) {
     throw new EngineError(
       'conflict',
@@ -290,12 +467,35 @@ export function retryJob(store: Store, id: string, now: number): Job {
   if (other !== undefined) throw new EngineError('conflict', 'a newer job works on this memory already');
   store
     .prepare(
-      `UPDATE jobs SET state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL, error = NULL,
-         error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ? WHERE id = ?`,
+      `UPDATE jobs SET kind = 'memory', state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL,
+         error = NULL, error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ?
+       WHERE id = ?`,
     )
     .run(now, now, `,["retried",${now}]`, id);
   store.prepare(`UPDATE memory_dynamics SET state = 'queued' WHERE seq = ?`).run(memory);
   return getJob(store, id);
+}
+
+function retryDocumentJob(store: Store, job: Job, now: number): Job {
+  const row = store
+    .prepare(
+      `SELECT o.document_no AS no, o.next_no AS next FROM jobs j JOIN documents o ON o.document_no = j.document WHERE j.id = ?`,
+    )
+    .get(job.id) as { no: number; next: number | null } | undefined;
+  if (!['failed', 'dead'].includes(job.state) || row === undefined || row.next === null) {
+    throw new EngineError(
+      'conflict',
+      `a document's job that is ${job.state} cannot be retried${job.state === 'cancelled' ? ': hand the document in again' : ''}`,
+    );
+  }
+  store
+    .prepare(
+      `UPDATE jobs SET state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL, error = NULL,
+         error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ? WHERE id = ?`,
+    )
+    .run(now, now, `,["retried",${now}]`, job.id);
+  setDocumentState(store, row.no, { state: 'queued', now });
+  return getJob(store, job.id);
 }
 
 /** @throws EngineError `not_found`; `conflict` for a job that has ended */
@@ -340,7 +540,21 @@ export function purgeJobs(store: Store, before: number, limit: number): number {
 export function hasDueJob(store: Store, now: number): boolean {
   return (
     store
-      .prepare(`SELECT 1 FROM jobs INDEXED BY jobs_due WHERE state IN ('queued', 'failed') AND ${IS_DUE} LIMIT 1`)
+      .prepare(
+        `SELECT 1 FROM jobs INDEXED BY jobs_due
+         WHERE state IN ('queued', 'failed') AND step <> 'settle' AND ${IS_DUE} LIMIT 1`,
+      )
+      .get({ now }) !== undefined
+  );
+}
+
+/** Whether a document may be read now. */
+export function hasDueDocument(store: Store, now: number): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM jobs INDEXED BY jobs_due WHERE step = 'ingest' AND state IN ('queued', 'failed') AND ${IS_DUE} LIMIT 1`,
+      )
       .get({ now }) !== undefined
   );
 }
@@ -352,6 +566,13 @@ export function hasUnfinishedBetween(store: Store, first: number, last: number):
       .prepare(`SELECT 1 FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} LIMIT 1`)
       .get(first, last) !== undefined
   );
+}
+
+export function countActive(store: Store): number {
+  return store
+    .prepare(`SELECT count(*) FROM jobs INDEXED BY jobs_leased WHERE state = 'active'`)
+    .pluck()
+    .get() as number;
 }
 
 export function countWaiting(store: Store): number {
@@ -387,7 +608,9 @@ export function oldestWaitingAt(store: Store): number | null {
 interface JobRow {
   readonly seq: number;
   readonly id: string;
+  readonly kind: JobKind;
   readonly memory_id: string | null;
+  readonly document_id: string | null;
   readonly step: JobStep;
   readonly state: JobState;
   readonly priority: number;
@@ -402,8 +625,9 @@ interface JobRow {
   readonly timeline: string;
 }
 
-const JOB = `SELECT j.seq, j.id, m.id AS memory_id, j.step, j.state, j.priority, j.attempts, j.crashes, j.run_at, j.error_code,
-  j.error, j.created_at, j.updated_at, j.finished_at, j.timeline FROM jobs j LEFT JOIN memories m ON m.seq = j.memory`;
+const JOB = `SELECT j.seq, j.id, j.kind, m.id AS memory_id, o.id AS document_id, j.step, j.state, j.priority, j.attempts, j.crashes, j.run_at, j.error_code,
+  j.error, j.created_at, j.updated_at, j.finished_at, j.timeline
+  FROM jobs j LEFT JOIN memories m ON m.seq = j.memory LEFT JOIN documents o ON o.document_no = j.document`;
 
 /** @throws EngineError `not_found` */
 export function getJob(store: Store, id: string): Job {
@@ -412,24 +636,57 @@ export function getJob(store: Store, id: string): Job {
   return toJob(row);
 }
 
+/** The unfinished job that reads a document, or waits for its chunks. */
+export function findOpenDocumentJob(store: Store, document: number): { id: string; seq: number } | undefined {
+  return store
+    .prepare(
+      `SELECT id, seq FROM jobs WHERE document = ? AND document > 0 AND kind = 'document' AND state IN ${UNFINISHED} LIMIT 1`,
+    )
+    .get(document) as { id: string; seq: number } | undefined;
+}
+
+/** The number of the document that a job is about; null for none. */
+export function documentOfJob(store: Store, id: string): number | null {
+  const row = store.prepare('SELECT document FROM jobs WHERE id = ?').get(id) as
+    { document: number | null } | undefined;
+  return row?.document ?? null;
+}
+
 /** Newest first. */
 export function listJobs(
   store: Store,
-  { state, limit, offset }: { state?: JobState | undefined; limit: number; offset: number },
+  {
+    state,
+    kind,
+    limit,
+    offset,
+  }: { state?: JobState | undefined; kind?: JobKind | undefined; limit: number; offset: number },
 ): Job[] {
-  const rows =
-    state === undefined
-      ? store.prepare(`${JOB} ORDER BY j.seq DESC LIMIT ? OFFSET ?`).all(limit, offset)
-      : store.prepare(`${JOB} WHERE j.state = ? ORDER BY j.seq DESC LIMIT ? OFFSET ?`).all(state, limit, offset);
+  // The kind is written out, so that the index of documents' jobs can be used.
+  const ofKind = kind === undefined ? '' : `AND j.kind = '${kind}'`;
+  const ofState = state === undefined ? '' : 'AND j.state = ?';
+  const rows = store
+    .prepare(`${JOB} WHERE true ${ofKind} ${ofState} ORDER BY j.seq DESC LIMIT ? OFFSET ?`)
+    .all(...(state === undefined ? [] : [state]), limit, offset);
   return (rows as JobRow[]).map(toJob);
+}
+
+/** Jobs of documents, which are few, by the index that holds no others. */
+export function countDocumentJobs(store: Store, state?: JobState): number {
+  const ofState = state === undefined ? '' : 'AND state = ?';
+  return store
+    .prepare(`SELECT count(*) FROM jobs INDEXED BY jobs_of_documents WHERE kind = 'document' ${ofState}`)
+    .pluck()
+    .get(...(state === undefined ? [] : [state])) as number;
 }
 
 function toJob(row: JobRow): Job {
   return {
     id: row.id,
     seq: row.seq,
-    kind: 'memory',
+    kind: row.kind,
     memoryId: row.memory_id,
+    documentId: row.document_id,
     step: row.step,
     state: row.state,
     priority: row.priority,
@@ -444,6 +701,8 @@ function toJob(row: JobRow): Job {
   };
 }
 
+const PAST_TENSE = { ingest: 'read', settle: 'settled', encode: 'encoded', link: 'linked', done: 'done' } as const;
+
 function pastTense(step: JobStep): string {
-  return step === 'encode' ? 'encoded' : 'linked';
+  return PAST_TENSE[step];
 }

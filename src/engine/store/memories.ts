@@ -13,6 +13,7 @@ import type {
 import { SECTORS } from '../types.ts';
 import { entitiesOf } from '../text/entities.ts';
 import { gistOf } from '../text/gist.ts';
+import { IS_SHOWN } from './documents.ts';
 import { compileFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
@@ -52,12 +53,14 @@ export interface MemoryRow {
   readonly strength_at: number;
   readonly access_count: number;
   readonly last_seen_at: number;
+  /** The generation of the document that brought it; null for what no document brought. */
+  readonly generation_no: number | null;
 }
 
 const COLUMNS = `m.seq, m.id, m.user_no, u.user_id, m.session_id, m.event_time, m.created_at, m.updated_at, m.valid_from,
   m.valid_to, m.expires_at, m.version, m.confidence, m.importance, m.type, m.external_id, m.tags, m.files, m.entities,
   m.title, m.gist, m.metadata, m.content, d.state, d.status, d.primary_sector, d.sectors, d.salience, d.salience_at,
-  d.decay_lambda, d.strength, d.strength_at, d.access_count, d.last_seen_at`;
+  d.decay_lambda, d.strength, d.strength_at, d.access_count, d.last_seen_at, d.generation_no`;
 const SOURCE = `memories m JOIN memory_dynamics d ON d.seq = m.seq JOIN users u ON u.user_no = m.user_no`;
 
 /** The small number of a user, made on first use. Call inside a write. */
@@ -171,10 +174,12 @@ export function findSeqs(store: Store, ids: readonly string[]): Map<string, numb
   return new Map(rows.map(({ id, seq }) => [id, seq]));
 }
 
-/** @throws EngineError `not_found`, also for a memory that has expired and waits to be erased */
+/** @throws EngineError `not_found`, also for a memory that waits to be erased, or to be shown with the rest of its document */
 export function getMemoryRow(store: Store, id: string, now: number): MemoryRow {
   const row = store
-    .prepare(`SELECT ${COLUMNS} FROM ${SOURCE} WHERE m.id = ? AND (m.expires_at IS NULL OR m.expires_at > ?)`)
+    .prepare(
+      `SELECT ${COLUMNS} FROM ${SOURCE} WHERE m.id = ? AND (m.expires_at IS NULL OR m.expires_at > ?) AND ${IS_SHOWN}`,
+    )
     .get(id, now) as MemoryRow | undefined;
   if (row === undefined) throw new EngineError('not_found', 'no memory with this id');
   return row;
@@ -242,7 +247,7 @@ const TWIN = 'SELECT m.seq, m.id, m.content_hash, d.primary_sector, d.sectors, d
 
 /**
  * The live memory that says exactly this already: same text (by hash), user, session and event time; a time that was not
- * given equals only another that was not given. Never a superseded, contradicted or expired one, which no query would find; and never one that ends sooner or is valid
+ * given equals only another that was not given. Never a part of a document, which comes and goes with it; never a superseded, contradicted or expired one, which no query would find; and never one that ends sooner or is valid
  * at other times: the new one would go with it.
  */
 export function findDuplicate(
@@ -259,7 +264,8 @@ export function findDuplicate(
        WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
          AND (m.event_time_given = 0 OR m.event_time = ?)
          AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
-         AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?) LIMIT 1`,
+         AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
+         AND d.generation_no IS NULL LIMIT 1`,
     )
     .get(
       key.contentHash,

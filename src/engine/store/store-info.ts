@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type { Store } from './open-store.ts';
 
-/** Small facts about the file itself: its name for tokens, when each schedule last ran. */
+/** Small facts about the file itself: its name for tokens, when each schedule last ran and who runs it. */
 
 export function findInfo(store: Store, key: string): string | undefined {
   return (store.prepare('SELECT value FROM store_info WHERE key = ?').get(key) as { value: string } | undefined)?.value;

@@ -39,9 +39,13 @@ export function deleteText(store: Store, seq: number): void {
   store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(seq);
 }
 
-/** Where a memory stands among those of its user and session. */
+/**
+ * Where a memory stands among those of its user and session. Chunks of documents stand apart: they overlap, so that each holds its
+ * own context, and what is hidden must not show in the words of others.
+ */
 export interface SessionPlace {
   readonly seq: number;
+  readonly isChunk: boolean;
   readonly userNo: number;
   readonly sessionId: string;
   readonly eventTime: number;
@@ -49,11 +53,12 @@ export interface SessionPlace {
 
 /** The texts just before a memory in its session, oldest first, cut to their last 1,000 characters; '' outside a session. */
 export function contextOf(store: Store, place: SessionPlace): string {
-  if (place.sessionId === '') return '';
+  if (place.sessionId === '' || place.isChunk) return '';
   const before = store
     .prepare(
-      `SELECT content FROM memories WHERE user_no = ? AND session_id = ? AND (event_time, seq) < (?, ?)
-       ORDER BY event_time DESC, seq DESC LIMIT ${CONTEXT_MEMORIES}`,
+      `SELECT m.content FROM memories m INDEXED BY memories_by_session CROSS JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE m.user_no = ? AND m.session_id = ? AND (m.event_time, m.seq) < (?, ?) AND d.generation_no IS NULL
+       ORDER BY m.event_time DESC, m.seq DESC LIMIT ${CONTEXT_MEMORIES}`,
     )
     .all(place.userNo, place.sessionId, place.eventTime, place.seq) as { content: string }[];
   return before
@@ -66,11 +71,12 @@ export function contextOf(store: Store, place: SessionPlace): string {
 
 /** The memories whose context this one is part of. */
 export function successorsOf(store: Store, place: SessionPlace): number[] {
-  if (place.sessionId === '') return [];
+  if (place.sessionId === '' || place.isChunk) return [];
   const rows = store
     .prepare(
-      `SELECT seq FROM memories WHERE user_no = ? AND session_id = ? AND (event_time, seq) > (?, ?)
-       ORDER BY event_time, seq LIMIT ${CONTEXT_MEMORIES}`,
+      `SELECT m.seq FROM memories m INDEXED BY memories_by_session CROSS JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE m.user_no = ? AND m.session_id = ? AND (m.event_time, m.seq) > (?, ?) AND d.generation_no IS NULL
+       ORDER BY m.event_time, m.seq LIMIT ${CONTEXT_MEMORIES}`,
     )
     .all(place.userNo, place.sessionId, place.eventTime, place.seq) as { seq: number }[];
   return rows.map((row) => row.seq);
@@ -95,7 +101,8 @@ function textRowOf(store: Store, row: MemoryRow): TextRow {
 }
 
 export function placeOf(row: MemoryRow): SessionPlace {
-  return { seq: row.seq, userNo: row.user_no, sessionId: row.session_id, eventTime: row.event_time };
+  const { seq, user_no: userNo, session_id: sessionId, event_time: eventTime } = row;
+  return { seq, userNo, sessionId, eventTime, isChunk: row.generation_no !== null };
 }
 
 /**

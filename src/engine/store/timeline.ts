@@ -1,8 +1,10 @@
 import type { TimelineOptions } from '../engine.ts';
 import type { Timeline } from '../types.ts';
+import { chunksAround } from './documents.ts';
 import { compileFilter, type CompiledFilter } from './filter.ts';
 import { getMemoryRow, type MemoryRow, readMemories, toMemory } from './memories.ts';
 import type { Store } from './open-store.ts';
+import { listPassingOf } from './search.ts';
 
 /** What stood around a memory in time: in the order of (event_time, seq), the earlier first. */
 
@@ -76,7 +78,10 @@ export interface Neighbours {
 /** The least that is looked at beside one of many. */
 const LOOKED_AT_EACH = 50;
 
-/** The visible memories just before and after each of these in its session, at most `each` a side; none outside a session. */
+/**
+ * The visible memories just before and after each of these, at most `each` a side: of a chunk in its document, of others in their
+ * session; none outside both.
+ */
 export function neighboursOf(
   store: Store,
   seqs: readonly number[],
@@ -96,7 +101,8 @@ export function neighboursOf(
   const rows = store
     .prepare(
       `SELECT hit.seq, ${beside('<', ' DESC')} AS before, ${beside('>', '')} AS after
-       FROM json_each(?) AS wanted CROSS JOIN memories hit ON hit.seq = wanted.value WHERE hit.session_id <> ''`,
+       FROM json_each(?) AS wanted CROSS JOIN memories hit ON hit.seq = wanted.value
+       WHERE hit.session_id <> '' AND NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.memory = hit.seq)`,
     )
     .all(
       ...[lookedAt, ...visible.parameters, each],
@@ -107,10 +113,29 @@ export function neighboursOf(
     before: string;
     after: string;
   }[];
-  return new Map(
-    rows.map(({ seq, before, after }) => [
-      seq,
-      { before: (JSON.parse(before) as number[]).reverse(), after: JSON.parse(after) as number[] },
-    ]),
+  const inSession = rows.map(({ seq, before, after }): [number, Neighbours] => [
+    seq,
+    { before: (JSON.parse(before) as number[]).reverse(), after: JSON.parse(after) as number[] },
+  ]);
+  return new Map([...inSession, ...neighboursInDocument(store, seqs, { visible, each })]);
+}
+
+function neighboursInDocument(
+  store: Store,
+  seqs: readonly number[],
+  { visible, each }: { readonly visible: CompiledFilter; readonly each: number },
+): [number, Neighbours][] {
+  const rows = chunksAround(store, seqs, each);
+  const passing = new Set(listPassingOf(store, visible, [...new Set(rows.map(({ memory }) => memory))]));
+  const bySeq = Map.groupBy(
+    rows.filter(({ memory }) => passing.has(memory)),
+    ({ seq }) => seq,
   );
+  return [...bySeq].map(([seq, near]) => [
+    seq,
+    {
+      before: near.filter(({ distance }) => distance < 0).map(({ memory }) => memory),
+      after: near.filter(({ distance }) => distance > 0).map(({ memory }) => memory),
+    },
+  ]);
 }

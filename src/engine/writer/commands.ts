@@ -1,11 +1,14 @@
 import { addMemories } from '../ingest/accept.ts';
-import { deleteExpired, deleteMatching, deleteMemory } from '../ingest/erase.ts';
+import { addDocument, cancelDocument, replaceDocument } from '../ingest/accept-document.ts';
+import { deleteDocument, deleteExpired, deleteMatching, deleteMemory, eraseAbandoned } from '../ingest/erase.ts';
 import { patchMemory } from '../ingest/patch.ts';
+import { cancelReembed, pauseReembed, startReembed } from '../ingest/reembed.ts';
 import { applyRecalls, reinforceMemory } from '../ingest/reinforce.ts';
+import { cancelJob, discardJob } from '../ingest/end-job.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../ingest/relate.ts';
 import { forgetHandouts, returnHandout, takeHandout, type HandoutOptions } from '../store/dispatch.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
-import { cancelJob, discardJob, retryJob } from '../store/jobs.ts';
+import { recoverLeases, retryJob } from '../store/jobs.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import type { WriteContext } from './write-context.ts';
 
@@ -16,6 +19,11 @@ export const WRITE_COMMANDS = {
   deleteMemory,
   deleteMatching,
   deleteExpired,
+  addDocument,
+  replaceDocument,
+  cancelDocument,
+  deleteDocument,
+  eraseAbandoned,
   reinforceMemory,
   applyRecalls,
   linkMemories,
@@ -27,9 +35,14 @@ export const WRITE_COMMANDS = {
   returnHandout: ({ store }: WriteContext, { seqs }: { readonly seqs: readonly number[] }) =>
     returnHandout(store, seqs),
   forgetHandouts: ({ store }: WriteContext, _: Record<never, never>) => forgetHandouts(store),
+  recoverLeases: ({ store, config, now }: WriteContext, _: Record<never, never>) =>
+    recoverLeases(store, { now, leaseMs: config.OM_LEASE_MS, everyOwner: false }),
   retryJob: ({ store, now }: WriteContext, { id }: { readonly id: string }) => retryJob(store, id, now),
-  cancelJob: ({ store, now }: WriteContext, { id }: { readonly id: string }) => cancelJob(store, id, now),
-  discardJob: ({ store }: WriteContext, { id }: { readonly id: string }) => discardJob(store, id),
+  cancelJob,
+  discardJob,
+  startReembed,
+  pauseReembed: (context: WriteContext, _: Record<never, never>) => pauseReembed(context),
+  cancelReembed: (context: WriteContext, _: Record<never, never>) => cancelReembed(context),
   appendEmbedLog: ({ store }: WriteContext, entry: EmbedLogEntry) => appendEmbedLog(store, entry),
   /** Makes sure that the file exists, is migrated and has its name. */
   open: ({ store }: WriteContext, _: Record<never, never>) => ensureStoreId(store),

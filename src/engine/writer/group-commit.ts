@@ -26,7 +26,7 @@ export function commitGroup(context: WriteContext, requests: readonly WriteReque
   try {
     return store.write(() => requests.map((request) => attempt(context, request)));
   } catch (error) {
-    backlog.atMost = atMost;
+    backlog.atMost = Math.min(atMost, backlog.atMost);
     if (!(error instanceof HalfWritten)) throw error;
     if (requests.length === 1) return [{ ok: false, error: error.cause }];
     return store.write(() => requests.map((request) => runInSavepoint(context, request)));
@@ -60,7 +60,7 @@ function runInSavepoint(context: WriteContext, request: WriteRequest): WriteResu
     if (!db.inTransaction) throw error;
     prepare('ROLLBACK TO request').run();
     prepare('RELEASE request').run();
-    context.backlog.atMost = atMost;
+    context.backlog.atMost = Math.min(atMost, context.backlog.atMost);
     return { ok: false, error: storageError(error) };
   }
 }

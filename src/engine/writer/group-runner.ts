@@ -2,6 +2,7 @@ import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
 import { serialiseError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
+import { busyTotals } from '../store/open-store.ts';
 import type { TenantPool } from '../store/tenant-pool.ts';
 import { commitGroup } from './group-commit.ts';
 import type { WriteContext } from './write-context.ts';
@@ -24,9 +25,9 @@ export function createGroupRunner({ pool, config, clock }: { pool: TenantPool; c
       const replies = commitGroup(context, group.requests).map((result) =>
         result.ok ? result : { ok: false as const, error: serialiseError(result.error) },
       );
-      return { replies, commitMs: performance.now() - started };
+      return { replies, commitMs: performance.now() - started, busy: busyTotals() };
     } catch (error) {
-      return { replies: failGroup(group, error), commitMs: performance.now() - started };
+      return { replies: failGroup(group, error), commitMs: performance.now() - started, busy: busyTotals() };
     }
   };
 }

@@ -3,6 +3,7 @@ import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { SpaceIdentity } from '../open-tenant.ts';
+import type { BusyTotals } from '../store/open-store.ts';
 import { createGroupingWriter } from './grouping-writer.ts';
 import type { GroupReply, Writer, WriteGroup } from './writer.ts';
 
@@ -27,6 +28,8 @@ export function createThreadWriter({ config, identity, metrics }: WriterThreadDa
   });
   const waiting: { resolve: (reply: unknown) => void; reject: (error: Error) => void }[] = [];
   let dead: EngineError | undefined;
+  let busy: BusyTotals = { retries: 0, waitedMs: 0, timeouts: 0 };
+  metrics.watchBusy(() => busy);
   const fail = (cause: unknown) => {
     dead ??= new EngineError('unavailable', 'the writer thread ended', { cause });
     for (const request of waiting.splice(0)) request.reject(dead);
@@ -45,7 +48,11 @@ export function createThreadWriter({ config, identity, metrics }: WriterThreadDa
 
   return createGroupingWriter(
     {
-      commit: (groups) => ask<readonly GroupReply[]>({ kind: 'commit', groups }),
+      async commit(groups) {
+        const replies = await ask<readonly GroupReply[]>({ kind: 'commit', groups });
+        busy = replies.at(-1)?.busy ?? busy;
+        return replies;
+      },
       evict: (path) => ask<void>({ kind: 'evict', path }),
       async close() {
         if (!dead) await ask<void>({ kind: 'close' });

@@ -10,6 +10,6 @@ export interface WriteContext {
   readonly newId: () => string;
   /** The index of each model that has one. */
   readonly indexes: ReadonlyMap<number, VectorIndex>;
-  /** An upper bound of the jobs that wait, kept between commands of one connection. */
-  readonly backlog: { atMost: number };
+  /** An upper bound of the jobs that wait, and when a count of them last refused an add: kept between commands of one connection. */
+  readonly backlog: { atMost: number; refusedAt?: number };
 }

@@ -1,4 +1,5 @@
 import { serialiseError, type SerialisedError } from '../errors.ts';
+import type { BusyTotals } from '../store/open-store.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 import type { WriteRequest } from './group-commit.ts';
 
@@ -27,6 +28,8 @@ export type WriteReply =
 export interface GroupReply {
   readonly replies: readonly WriteReply[];
   readonly commitMs: number;
+  /** What the committing thread has waited for others since it began. */
+  readonly busy: BusyTotals;
 }
 
 /** Every request of a group that failed as a whole gets the same answer. */

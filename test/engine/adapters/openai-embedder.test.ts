@@ -60,6 +60,13 @@ describe('the request', () => {
     expect(provider.calls[0]!.headers.authorization).toBeUndefined();
   });
 
+  test('tells questions from documents to a model that was trained so', async () => {
+    const embedder = open({ OM_OPENAI_MODEL: 'text-embedding-nomic-embed-text-v1.5' });
+    await embedder.embed(['text'], { purpose: 'document' });
+    await embedder.embed(['text'], { purpose: 'query' });
+    expect(provider.calls.map(({ texts }) => texts)).toEqual([['search_document: text'], ['search_query: text']]);
+  });
+
   test('takes base64 from OpenAI itself', async () => {
     const direct = await open().embed(TEXTS, { purpose: 'document' });
     const realFetch = fetch;

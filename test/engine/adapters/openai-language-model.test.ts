@@ -12,7 +12,12 @@ import {
 import { refusedCall } from '../../support/refused-call.ts';
 
 const KEY = 'sk-canary-key-0123456789';
-const REQUEST = { instructions: 'canary instructions', input: 'canary input', maxTokens: 50 };
+const REQUEST = {
+  purpose: 'rerank',
+  instructions: 'canary instructions',
+  input: 'canary input',
+  maxTokens: 50,
+} as const;
 
 let provider: FakeProvider;
 beforeEach(async () => {

@@ -255,6 +255,188 @@ test('a probe that nobody waited for, or whose process died, makes room for anot
   expect(await ask(first)).toBeDefined();
 });
 
+test('a server that is down and says for how long is left alone for so long', async () => {
+  const budget = open(budgetFile());
+  await answerTo(budget, { kind: 'failed', retryAfterMs: 20_000 });
+  expect(await putOffFor(budget)).toBe(20_000);
+  clock.advance(20_000);
+  expect(await putOffFor(budget)).toBe(0);
+});
+
+test('nobody waits for a probe where there is another server to ask', async () => {
+  const budget = open(budgetFile());
+  await failUntilOpen(budget);
+  clock.advance(1_000);
+  expect(await ask(budget)).toBeDefined();
+  await expect(budget.acquire(1, { patient: true, hasOther: true })).rejects.toMatchObject({ code: 'rate_limited' });
+});
+
+// ── What replies say ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Told {
+  readonly requests?: number;
+  readonly tokens?: number;
+  readonly limit?: number;
+  readonly resetMs: number;
+}
+
+/** A reply that says what is left. */
+function headersOf({ requests, tokens, limit = 100, resetMs }: Told): Headers {
+  const headers = new Headers();
+  for (const [kind, left] of Object.entries({ requests, tokens })) {
+    if (left === undefined) continue;
+    headers.set(`x-ratelimit-limit-${kind}`, String(limit));
+    headers.set(`x-ratelimit-remaining-${kind}`, String(left));
+    headers.set(`x-ratelimit-reset-${kind}`, `${resetMs}ms`);
+  }
+  return headers;
+}
+
+async function hear(budget: ProviderBudget, told: Told): Promise<void> {
+  const permit = await ask(budget);
+  permit!.heard(headersOf(told));
+  permit!.end({ kind: 'answered' });
+}
+
+test.each<[string, Told]>([
+  ['requests', { requests: 0, resetMs: 20_000 }],
+  ['tokens', { tokens: 0, resetMs: 20_000 }],
+])('a reply that says that no %s are left holds back all processes until they begin anew', async (_kind, told) => {
+  const file = budgetFile();
+  const [first, second] = [open(file), open(file)];
+  await hear(first, told);
+  expect(await putOffFor(second)).toBe(20_000);
+  clock.advance(19_999);
+  expect(await putOffFor(first)).toBe(1);
+  clock.advance(1);
+  expect(await putOffFor(second)).toBe(0);
+});
+
+test('what is left is spent by every process, until a reply says otherwise', async () => {
+  const file = budgetFile();
+  const [first, second] = [open(file), open(file)];
+  await hear(first, { requests: 3, resetMs: 60_000 });
+  const permits = [await ask(first), await ask(second), await ask(first)];
+  expect(permits.every(Boolean)).toBe(true);
+  expect(await ask(second)).toBeUndefined();
+  for (const permit of permits) permit!.end({ kind: 'answered' });
+  expect(await ask(second)).toBeUndefined();
+  clock.advance(60_000);
+  await hear(second, { requests: 50, resetMs: 60_000 });
+  expect(await ask(first)).toBeDefined();
+});
+
+test('calls under way are taken off what a reply says, as the provider may not have counted them', async () => {
+  const budget = open(budgetFile());
+  const slow = await ask(budget, 40);
+  const answered = await ask(budget, 10);
+  answered!.heard(headersOf({ tokens: 50, resetMs: 10_000 }));
+  answered!.end({ kind: 'answered' });
+  expect(await ask(budget, 11)).toBeUndefined();
+  expect(await ask(budget, 10)).toBeDefined();
+  slow!.end({ kind: 'answered' });
+});
+
+test('a reply that was overtaken by another raises nothing', async () => {
+  const budget = open(budgetFile());
+  const [early, late] = [await ask(budget), await ask(budget)];
+  late!.heard(headersOf({ requests: 1, resetMs: 10_000 }));
+  late!.end({ kind: 'answered' }); // Nothing is left, with the early one.
+  early!.heard(headersOf({ requests: 2, resetMs: 10_000 }));
+  early!.end({ kind: 'answered' });
+  expect(await ask(budget)).toBeUndefined();
+});
+
+test('a call whose process died is taken off for a minute', async () => {
+  const budget = open(budgetFile());
+  await ask(budget, 40); // It never reports.
+  clock.advance(MINUTE_MS + 2_000);
+  await hear(budget, { tokens: 50, resetMs: 10_000 });
+  expect(await ask(budget, 50)).toBeDefined();
+});
+
+test('a text that takes more than is ever left passes when the limit begins anew', async () => {
+  const budget = open(budgetFile());
+  await hear(budget, { tokens: 100, limit: 100, resetMs: 5_000 });
+  expect(await ask(budget, 500)).toBeUndefined();
+  clock.advance(5_000);
+  expect(await ask(budget, 500)).toBeDefined();
+});
+
+test('documents leave some of what is left to queries', async () => {
+  const budget = open(budgetFile());
+  await hear(budget, { requests: 2, limit: 100, resetMs: 10_000 });
+  const giveUp = new AbortController();
+  const document = budget.acquire(1, { patient: true, signal: giveUp.signal });
+  expect(await ask(budget)).toBeDefined();
+  expect(await ask(budget)).toBeDefined();
+  giveUp.abort();
+  await expect(document).rejects.toMatchObject({ code: 'unavailable' });
+});
+
+test('a document waits in place for a limit that begins anew soon, and is put off where that is long', async () => {
+  const budget = open(budgetFile());
+  await hear(budget, { requests: 0, resetMs: 20_000 });
+  const waiting = budget.acquire(1, { patient: true });
+  clock.advance(20_000);
+  (await waiting).end({ kind: 'answered' });
+  await hear(budget, { requests: 0, resetMs: 600_000 });
+  await expect(budget.acquire(1, { patient: true })).rejects.toMatchObject({
+    code: 'rate_limited',
+    retryAfterMs: 600_000,
+  });
+});
+
+test('the limits of the settings stay, whatever a reply says is left', async () => {
+  const budget = open(budgetFile(), { requestsPerMinute: 2 });
+  await hear(budget, { requests: 1_000, limit: 1_000, resetMs: 1_000 });
+  expect(await ask(budget)).toBeDefined();
+  expect(await ask(budget)).toBeUndefined();
+});
+
+test('two processes that want all they can get are refused no call by a server that says what is left', async () => {
+  const provider = await startFakeProvider({ dimensions: 256 });
+  onTestFinished(() => provider.close());
+  const LIMIT = 12;
+  provider.limit({ requests: LIMIT, windowMs: 1_500 });
+  const settings = {
+    OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'),
+    OM_EMBEDDINGS: 'openai',
+    OM_OPENAI_BASE_URL: provider.url,
+    OM_VEC_DIM: '256',
+    OM_EMBED_BATCH_TEXTS: '1',
+    OM_EMBED_CONCURRENCY: '1',
+  };
+  const processes = await Promise.all([startEmbeddingProcess(settings), startEmbeddingProcess(settings)]);
+  const texts = Array.from({ length: 2 * LIMIT }, (_, number) => `document ${number}`);
+  const replies = (await Promise.all(processes.map((one) => one.embed(texts)))).flat();
+  expect(replies.map(({ outcome }) => outcome)).toEqual(texts.concat(texts).map(() => 'ok'));
+  expect(provider.calls.length).toBe(4 * LIMIT);
+  expect(provider.refusals).toBe(0);
+});
+
+// ── The gap ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+test('calls of all processes start at least the gap apart, those of queries too', async () => {
+  const file = budgetFile();
+  const [first, second] = [open(file, { gapMs: 500 }), open(file, { gapMs: 500 })];
+  const starts: number[] = [];
+  const start = async (budget: ProviderBudget, patient: boolean) => {
+    (await budget.acquire(1, { patient })).end({ kind: 'answered' });
+    starts.push(clock.now() - START);
+  };
+  const all = Promise.all([start(first, true), start(second, true), start(second, false), start(first, true)]);
+  for (let step = 0; step < 200 && starts.length < 4; step++) {
+    await pause(20);
+    clock.advance(50);
+  }
+  await all;
+  expect(starts).toHaveLength(4);
+  starts.forEach((at, place) => {
+    if (place > 0) expect(at - starts[place - 1]!).toBeGreaterThanOrEqual(500);
+  });
+});
+
 // ── The clock and the file ───────────────────────────────────────────────────────────────────────────────────────────
 
 test.each([30_000, 86_400_000])(

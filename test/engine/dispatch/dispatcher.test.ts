@@ -1,23 +1,31 @@
+import fs from 'node:fs';
 import path from 'node:path';
 import { Queue } from 'bullmq';
 import { Redis } from 'ioredis';
 import { v7 as uuidv7 } from 'uuid';
 import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
-import { openStepQueues } from '../../../src/engine/adapters/bullmq-queues.ts';
+import { noteMaintained, openStepQueues } from '../../../src/engine/adapters/bullmq-queues.ts';
 import { readConfig, type Config } from '../../../src/engine/config.ts';
 import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
-import { createDispatcher, WINDOW_JOBS, type DispatchLedger } from '../../../src/engine/dispatch/dispatcher.ts';
+import {
+  createDispatcher,
+  INTERACTIVE_WINDOW_JOBS,
+  WINDOW_JOBS,
+  type DispatchLedger,
+} from '../../../src/engine/dispatch/dispatcher.ts';
 import { createTenantFinder, ledgerOverStores, ledgerOverWriter } from '../../../src/engine/dispatch/ledgers.ts';
+import { createLookout } from '../../../src/engine/dispatch/lookout.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { JOB_IDS_MOST, type QueuedStep, type StepPayload } from '../../../src/engine/jobs.ts';
 import { createMetrics, type Metrics } from '../../../src/engine/metrics.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { openTenant } from '../../../src/engine/open-tenant.ts';
-import { silentLogger, systemClock, type JobDispatcher } from '../../../src/engine/ports.ts';
+import { silentLogger, systemClock, type JobDispatcher, type Logger } from '../../../src/engine/ports.ts';
+import { claimJobs } from '../../../src/engine/store/jobs.ts';
 import { createTenantPool, type TenantPool } from '../../../src/engine/store/tenant-pool.ts';
 import { createInlineWriter } from '../../../src/engine/writer/inline-writer.ts';
 import { newMemory } from '../../support/engine-fixture.ts';
-import { startRedisServer } from '../../support/redis.ts';
+import { canStartRedis, startRedisServer } from '../../support/redis.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 /** Ledgers in real files and queues in a real Redis, with dispatchers between them. Nobody works the queues. */
@@ -26,7 +34,11 @@ interface Yard {
   readonly prefix: string;
   readonly engine: Engine;
   readonly pool: TenantPool;
-  dispatcher(options?: { readonly leads?: boolean; readonly metrics?: Metrics }): Promise<JobDispatcher>;
+  dispatcher(options?: {
+    readonly leads?: boolean;
+    readonly metrics?: Metrics;
+    readonly logger?: Logger;
+  }): Promise<JobDispatcher>;
   /** Nobody is told of them. */
   add(count: number, options?: { readonly tenant?: string; readonly bulk?: boolean }): Promise<void>;
   pathOf(tenant: string): string;
@@ -37,22 +49,32 @@ interface Yard {
 
 interface WaitingJob {
   readonly name: string;
+  /** Grows with the order in which jobs were handed out. */
+  readonly addedAt: number;
   readonly bulk: boolean;
   readonly payload: StepPayload;
 }
 
 const LEDGERS: readonly (readonly [string, (config: Config, pool: TenantPool) => DispatchLedger])[] = [
-  ['over the writer of an API', (config, pool) => overWriter(config, pool)],
+  ['over the writer of an API', overWriter],
   [
     "over a worker's own connection",
-    (config, pool) => ledgerOverStores({ control: controlOf(config), pool, clock: systemClock }),
+    (config, pool) =>
+      ledgerOverStores({
+        ...{ control: controlOf(config), lookout: lookoutOf(config), pool },
+        ...{ clock: systemClock, leaseMs: config.OM_LEASE_MS },
+      }),
   ],
 ];
 
-function overWriter(config: Config, pool: TenantPool): DispatchLedger {
+function overWriter(config: Config): DispatchLedger {
   const writing = openPool(config);
   const writer = createInlineWriter({ pool: writing, config, clock: systemClock, metrics: createMetrics() });
-  return ledgerOverWriter({ control: controlOf(config), pool, clock: systemClock, writer });
+  return ledgerOverWriter({ control: controlOf(config), lookout: lookoutOf(config), clock: systemClock, writer });
+}
+
+function lookoutOf(config: Config) {
+  return createLookout({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock: systemClock });
 }
 
 function controlOf(config: Config) {
@@ -96,11 +118,11 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
     prefix,
     engine,
     pool,
-    async dispatcher({ leads = true, metrics = createMetrics() } = {}) {
+    async dispatcher({ leads = true, metrics = createMetrics(), logger = silentLogger } = {}) {
       const dispatcher = createDispatcher({
         ledger: makeLedger(config, pool),
-        queues: await openStepQueues({ redisUrl, prefix, logger: silentLogger, metrics }),
-        logger: silentLogger,
+        queues: await openStepQueues({ redisUrl, prefix, logger }),
+        logger,
         metrics,
         leads,
         tenantOf: createTenantFinder(control),
@@ -116,7 +138,10 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
     pathOf: (tenant) => control.findTenantPath(tenant)!,
     async waiting(step = 'encode') {
       const jobs = await queueOf(step).getJobs(['waiting', 'prioritized'], 0, -1, true);
-      return jobs.map((job) => ({ name: job.id!, bulk: job.priority > 0, payload: job.data as StepPayload }));
+      return jobs.map((job) => ({
+        ...{ name: job.id!, addedAt: job.timestamp },
+        ...{ bulk: job.priority > 0, payload: job.data as StepPayload },
+      }));
     },
     async pickUp({ name }) {
       await queueOf('encode').remove(name);
@@ -143,7 +168,7 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     test('keeps a bounded window in Redis and fills it as jobs are picked up', async () => {
       const yard = await openYard(makeLedger);
       const rows = (WINDOW_JOBS + 3) * JOB_IDS_MOST;
-      await yard.add(rows);
+      await yard.add(rows, { bulk: true });
       await yard.dispatcher();
       const seen = new Set<number>();
       await eventually(async () => expect((await yard.waiting()).length).toBe(WINDOW_JOBS));
@@ -162,6 +187,41 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
       await yard.add(1);
       dispatcher.dispatch(yard.pathOf('default'), 'encode');
       await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(1));
+    });
+
+    test('what a worker that died held is handed out again, of tenants that nobody else looks at too', async () => {
+      const yard = await openYard(makeLedger);
+      const held = (tenant: string, leaseMs: number) => {
+        const { store } = yard.pool.get(yard.pathOf(tenant));
+        const options = { step: 'encode', limit: 64, owner: 'a worker', leaseMs, now: Date.now() } as const;
+        store.write(() => claimJobs(store, options));
+      };
+      for (const tenant of ['ada', 'ben', 'cy']) await yard.add(3, { tenant });
+      held('ada', -1);
+      held('ben', 25_000);
+      await yard.dispatcher();
+      const tenants = async () => (await yard.waiting()).map(({ payload }) => payload.tenant);
+      await eventually(async () => expect(new Set(await tenants())).toEqual(new Set(['ada', 'cy'])));
+      expect(seqsOf((await yard.waiting()).filter(({ payload }) => payload.tenant === 'ada')).length).toBe(3);
+      // While it waits in Redis its worker dies, too.
+      held('cy', -1);
+      await eventually(async () => expect(await tenants()).toEqual(expect.arrayContaining(['cy', 'cy'])));
+      expect(await tenants()).not.toContain('ben');
+    });
+
+    test('a ledger that cannot be read holds up no other and is said once', async () => {
+      const yard = await openYard(makeLedger);
+      for (const tenant of ['ada', 'ben', 'cy']) await yard.add(3, { tenant });
+      const file = yard.engine.control.createTenant('broken') && yard.pathOf('broken');
+      fs.writeFileSync(file, 'scribbled over '.repeat(1_000));
+      const log = createLog();
+      const dispatcher = await yard.dispatcher({ logger: log.logger });
+      dispatcher.dispatch(file, 'encode');
+      const tenants = async () => new Set((await yard.waiting()).map(({ payload }) => payload.tenant));
+      await eventually(async () => expect(await tenants()).toEqual(new Set(['ada', 'ben', 'cy'])));
+      await yard.add(1, { tenant: 'ben' });
+      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(10));
+      expect(log.of('ledger_unusable')).toEqual([{ code: 'internal' }]);
     });
 
     test('a queue that forgot everything is filled again', async () => {
@@ -192,6 +252,59 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     expect(rowsOf(jobs, 'ben')).toBeGreaterThan(300 - JOB_IDS_MOST);
   });
 
+  test('imports of 40 tenants that fill the queue leave room for interactive adds, whichever tenant they are of', async () => {
+    const yard = await openYard();
+    for (let tenant = 0; tenant < 40; tenant++)
+      await yard.add(JOB_IDS_MOST, { tenant: `import-${tenant}`, bulk: true });
+    const dispatcher = await yard.dispatcher();
+    await eventually(async () => expect((await yard.waiting()).length).toBe(WINDOW_JOBS));
+    const interactive = async () => (await yard.waiting()).filter(({ bulk }) => !bulk);
+    const add = async (tenant: string, count: number) => {
+      await yard.add(count, { tenant });
+      dispatcher.dispatch(yard.pathOf(tenant), 'encode');
+    };
+    await add('zoe', 1);
+    await eventually(async () => expect(await interactive()).toMatchObject([{ payload: { tenant: 'zoe' } }]));
+
+    // Those of one tenant wait in the ledger, so that they are not far ahead of another's.
+    await add('zoe', 20 * JOB_IDS_MOST);
+    await eventually(async () => expect((await interactive()).length).toBe(INTERACTIVE_WINDOW_JOBS));
+    await add('import-3', 1);
+    await yard.pickUp((await interactive())[0]!);
+    await yard.pickUp((await interactive())[0]!);
+    await eventually(async () =>
+      expect((await interactive()).map(({ payload }) => payload.tenant)).toContain('import-3'),
+    );
+    expect((await yard.waiting()).length).toBeLessThanOrEqual(WINDOW_JOBS + INTERACTIVE_WINDOW_JOBS);
+  });
+
+  test('interactive adds are handed out before bulk ones, whichever tenant they are of', async () => {
+    const yard = await openYard();
+    for (let tenant = 0; tenant < 10; tenant++)
+      await yard.add(JOB_IDS_MOST, { tenant: `import-${tenant}`, bulk: true });
+    for (const tenant of ['zoe', 'import-3']) await yard.add(1, { tenant });
+    await yard.dispatcher();
+    await eventually(async () => expect((await yard.waiting()).length).toBe(12));
+    const byHandout = (await yard.waiting()).toSorted((one, other) => one.addedAt - other.addedAt);
+    expect(byHandout.slice(0, 2).map(({ bulk }) => bulk)).toEqual([false, false]);
+  });
+
+  test('a Redis that no worker of the schedules has spoken to for long is said once', async () => {
+    const yard = await openYard();
+    const log = createLog();
+    await yard.dispatcher({ logger: log.logger });
+    const redis = new Redis(yard.redisUrl);
+    onTestFinished(() => redis.disconnect());
+    // A minute is over.
+    const lapse = () => eventually(async () => expect(await redis.del(`${yard.prefix}:maintained`)).toBe(1));
+    await lapse();
+    await eventually(async () => expect(log.of('queue_without_worker')).toEqual([{ queue: 'maintain' }]));
+    await noteMaintained(redis, yard);
+    await yard.add(1);
+    await eventually(async () => expect((await yard.waiting()).length).toBe(1));
+    expect(log.of('queue_without_worker').length).toBe(1);
+  });
+
   test('interactive adds are picked up before bulk ones', async () => {
     const yard = await openYard();
     await yard.add(10 * JOB_IDS_MOST, { bulk: true });
@@ -211,15 +324,23 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     await yard.add(4 * JOB_IDS_MOST);
     const dispatcher = await yard.dispatcher();
     await eventually(async () => expect((await yard.waiting()).length).toBe(4));
+    const waiting = new Set((await yard.waiting()).map(({ name }) => name));
     const started = performance.now();
     for (let added = 0; added < 100; added++) {
       await yard.add(1);
       dispatcher.dispatch(yard.pathOf('default'), 'encode');
     }
-    await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(4 * JOB_IDS_MOST + 100));
+    const others: WaitingJob[] = [];
+    await eventually(async () => {
+      for (const job of (await yard.waiting()).filter(({ name }) => !waiting.has(name))) {
+        others.push(job);
+        await yard.pickUp(job);
+      }
+      expect(seqsOf(others).length).toBe(100);
+    });
     // One every tenth of a second at most, however long the adding took, and the first and the last beside them.
     const lastedMs = performance.now() - started;
-    expect((await yard.waiting()).length - 4).toBeLessThanOrEqual(2 + lastedMs / 100);
+    expect(others.length).toBeLessThanOrEqual(2 + lastedMs / 100);
   });
 
   test('a tenant with a few rows does not wait for more while a large import fills the queue', async () => {
@@ -289,6 +410,74 @@ test('while Redis is down rows wait in the ledger, and are handed out once when 
   expect(dispatcher.state?.()).toEqual({ mode: 'redis', isUp: true });
   expect((await metrics.redisUp.get()).values[0]?.value).toBe(1);
 });
+
+test.each([
+  [
+    'OOM',
+    (redis: Redis) => redis.config('SET', 'maxmemory', '1'),
+    (redis: Redis) => redis.config('SET', 'maxmemory', '0'),
+  ],
+  ['READONLY', (redis: Redis) => redis.replicaof('127.0.0.1', 1), (redis: Redis) => redis.replicaof('NO', 'ONE')],
+  [
+    'NOPERM',
+    (redis: Redis) => redis.call('ACL', 'SETUSER', 'default', '-set'),
+    (redis: Redis) => redis.call('ACL', 'SETUSER', 'default', '+set'),
+  ],
+] as const)('a Redis that refuses writes (%s) is not up, and the log says why', async (reason, refuse, relent) => {
+  const redis = canStartRedis() ? await startRedisServer() : undefined;
+  if (redis === undefined) return;
+  onTestFinished(() => redis.stop());
+  const yard = await openYard(LEDGERS[0]![1], redis.url);
+  const metrics = createMetrics();
+  const log = createLog();
+  const dispatcher = await yard.dispatcher({ metrics, logger: log.logger });
+  const isUp = async () => {
+    const [gauge] = (await metrics.redisUp.get()).values;
+    expect(dispatcher.state?.()).toEqual({ mode: 'redis', isUp: gauge?.value === 1 });
+    return gauge?.value === 1;
+  };
+  await eventually(async () => expect(await isUp()).toBe(true));
+  const connection = redis.connect();
+  onTestFinished(() => connection.disconnect());
+  await refuse(connection);
+  await eventually(async () => expect(await isUp()).toBe(false));
+  // Nothing is asked of it meanwhile, and it stays so.
+  const failures = async () => (await metrics.dispatchFailures.get()).values[0]?.value ?? 0;
+  const before = await failures();
+  await eventually(async () => expect(await failures()).toBeGreaterThan(before + 1));
+  expect(await isUp()).toBe(false);
+  expect(log.of('dispatch_failed')).toEqual([{ code: 'unavailable', reason: `Redis refused a command: ${reason}` }]);
+  await relent(connection);
+  await eventually(async () => expect(await isUp()).toBe(true));
+});
+
+test('a password that is wrong is named as the reason and not said', async ({ skip }) => {
+  const redis = await startRedisServer();
+  if (redis === undefined) return skip('redis-server is not on the PATH');
+  onTestFinished(() => redis.stop());
+  const connection = redis.connect();
+  onTestFinished(() => connection.disconnect());
+  const prefix = 'cairn-test';
+  await connection.config('SET', 'requirepass', 'a long secret');
+  const log = createLog();
+  const url = redis.url.replace('redis://', 'redis://:another-secret@');
+  const queues = await openStepQueues({ redisUrl: url, prefix, logger: log.logger });
+  onTestFinished(() => queues.close());
+  await expect(queues.haveForgotten()).rejects.toMatchObject({ code: 'unavailable' });
+  await eventually(async () => expect(log.of('redis_lost')).toEqual([{ code: 'WRONGPASS' }]));
+  expect(JSON.stringify(log.lines)).not.toContain('secret');
+});
+
+function createLog() {
+  const lines: { readonly event: string; readonly fields: object }[] = [];
+  const note = (fields: object, event: string) => void lines.push({ event, fields });
+  const logger: Logger = { debug: note, info: note, warn: note, error: note };
+  return {
+    logger,
+    lines,
+    of: (event: string) => lines.filter((line) => line.event === event).map(({ fields }) => fields),
+  };
+}
 
 /** As FLUSHALL does, but only to what this yard put there. */
 async function forgetAll({ redisUrl, prefix }: Yard): Promise<void> {

@@ -299,6 +299,7 @@ describe('an Idempotency-Key', () => {
       (error) => isEngineError(error, 'unavailable'),
     );
     await fixture.drain();
+    fixture.clock.advance(500);
     const reply = await fixture.tenant.addMemories([newMemory({ content: 'one' })], { idempotency });
     expect(reply).toMatchObject({ replayed: false, outcomes: [{ kind: 'accepted' }] });
   });
@@ -315,9 +316,32 @@ describe('the backlog cap', () => {
     });
     expect(await addOne(fixture, { content: 'c' })).toMatchObject({ kind: 'accepted' });
     await fixture.drain();
+    fixture.clock.advance(500);
     expect((await tenant.addMemories(['e', 'f', 'g'].map((content) => newMemory({ content })))).outcomes).toHaveLength(
       3,
     );
+  });
+
+  test('is not counted anew for every add that comes over it, which would hold up all that others write', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_MAX_BACKLOG: '2' } });
+    const { tenant, clock } = fixture;
+    const refused = { code: 'unavailable', message: expect.stringContaining('2 jobs wait') as string };
+    const add = (content: string) => tenant.addMemories([newMemory({ content })]);
+    await tenant.addMemories([newMemory({ content: 'a' }), newMemory({ content: 'b' })]);
+    await expect(add('c')).rejects.toMatchObject(refused);
+    // There is room now, which only a count would tell.
+    await fixture.drain();
+    clock.advance(499);
+    await expect(add('c')).rejects.toMatchObject(refused);
+    clock.advance(1);
+    expect((await add('c')).outcomes).toMatchObject([{ kind: 'accepted' }]);
+    await expect(tenant.addMemories(['d', 'e'].map((content) => newMemory({ content })))).rejects.toMatchObject({
+      message: expect.stringContaining('1 jobs wait') as string,
+    });
+    expect((await add('d')).outcomes, 'what is known to fit is let in').toMatchObject([{ kind: 'accepted' }]);
+    await fixture.drain();
+    clock.advance(-3_600_000);
+    expect((await add('e')).outcomes, 'a clock that was set back').toMatchObject([{ kind: 'accepted' }]);
   });
 });
 

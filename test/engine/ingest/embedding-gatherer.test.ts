@@ -1,27 +1,27 @@
-import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { createOpenAiEmbedder } from '../../../src/engine/adapters/openai-embedder.ts';
 import { readConfig } from '../../../src/engine/config.ts';
+import type { ProviderCall } from '../../../src/engine/ingest/call-provider.ts';
 import { embedTexts } from '../../../src/engine/ingest/embed-texts.ts';
-import {
-  createEmbeddingGatherer,
-  type GathererOptions,
-  type ProviderCall,
-} from '../../../src/engine/ingest/embedding-gatherer.ts';
+import { createEmbeddingGatherer, type GathererOptions } from '../../../src/engine/ingest/embedding-gatherer.ts';
 import type { Embedder } from '../../../src/engine/ports.ts';
 import {
   appendEmbedLog,
+  countEmbedLogs,
   eraseCachedEmbeddingsOf,
   findModelNumber,
   listEmbedLogs,
   listModels,
   modelNumber,
+  purgeCachedEmbeddings,
   purgeEmbedLogs,
   putCachedEmbeddings,
 } from '../../../src/engine/store/embeddings.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import { listUsage } from '../../../src/engine/store/provider-usage.ts';
 import { insertVector } from '../../../src/engine/store/vectors.ts';
 import { estimateTokens } from '../../../src/engine/text/tokens.ts';
 import { startFakeProvider, type FakeProvider } from '../../support/fake-provider.ts';
@@ -50,7 +50,6 @@ function gather(options: Partial<GathererOptions> = {}) {
     maxBatchTokens: 1_000,
     lingerMs: 5,
     concurrency: 2,
-    delayMs: 0,
     onCall: (call) => reported.push(call),
     ...options,
   });
@@ -139,32 +138,10 @@ describe('gathering', () => {
       maxBatchTokens: 100,
       lingerMs: 0,
       concurrency: 2,
-      delayMs: 0,
     });
     await gatherer.embedAll(numbered(7), 'document');
     expect(most).toBe(2);
   });
-});
-
-test('calls start at least the gap apart', async () => {
-  vi.useFakeTimers();
-  try {
-    const starts: number[] = [];
-    const instant: Embedder = {
-      ...embedder,
-      async embed(texts) {
-        starts.push(performance.now());
-        return texts.map(() => new Float32Array(256).fill(1 / 16));
-      },
-    };
-    const options = { maxBatchTexts: 1, maxBatchTokens: 100, lingerMs: 0, concurrency: 4, delayMs: 50 };
-    const done = createEmbeddingGatherer(instant, options).embedAll(numbered(4), 'document');
-    await vi.runAllTimersAsync();
-    await done;
-    expect(starts.map((start) => start - starts[0]!)).toEqual([0, 50, 100, 150]);
-  } finally {
-    vi.useRealTimers();
-  }
 });
 
 describe('failures', () => {
@@ -192,7 +169,20 @@ describe('failures', () => {
     expect(results[1]).toMatchObject({ reason: expected });
   });
 
-  test('every call is reported with its outcome', async () => {
+  test.each([413, 422])(
+    'a text for which a batch is answered %i, without a word about which, fails alone',
+    async (status) => {
+      provider.setMode('poison', { marker: 'number 5', status });
+      const gatherer = gather();
+      const results = await Promise.allSettled(numbered(8).map((text) => gatherer.embed(text, 'document')));
+      expect(results.flatMap((result, i) => (result.status === 'rejected' ? [i] : []))).toEqual([5]);
+      expect(results[5]).toMatchObject({
+        reason: { code: 'invalid', message: expect.stringContaining(String(status)) as string },
+      });
+    },
+  );
+
+  test('every call is reported with its outcome, and with the tokens that are billed where the reply says so', async () => {
     provider.setMode('refuse_text', { times: 1, marker: 'number 1' });
     await gather().embedAll(numbered(2), 'document');
     const tokens = numbered(2).map(estimateTokens);
@@ -203,22 +193,25 @@ describe('failures', () => {
         tokens: tokens[0]! + tokens[1]!,
         outcome: 'invalid',
         error: expect.any(String) as string,
+        server: 0,
         ms: expect.any(Number) as number,
       },
       {
         purpose: 'document',
         texts: 1,
-        tokens: tokens[0],
+        tokens: 1,
         outcome: 'ok',
         error: null,
+        server: 0,
         ms: expect.any(Number) as number,
       },
       {
         purpose: 'document',
         texts: 1,
-        tokens: tokens[1],
+        tokens: 1,
         outcome: 'ok',
         error: null,
+        server: 0,
         ms: expect.any(Number) as number,
       },
     ]);
@@ -289,6 +282,35 @@ describe('embedTexts', () => {
     expect(second.misses.map((miss) => miss.textHash)).toEqual([second.textHashes![1]]);
     expect([second.embeddings[0], second.embeddings[2]]).toEqual([first.embeddings[1], first.embeddings[0]]);
     expect(provider.calls.map((call) => call.texts)).toEqual([['a', 'b'], ['c']]);
+  });
+
+  test('says how many texts were known and what they would have cost', async () => {
+    const { misses, hits, savedTokens } = await embed(['a', 'b', 'a']);
+    expect({ hits, savedTokens }).toEqual({ hits: 0, savedTokens: 0 });
+    store.write(() => putCachedEmbeddings(store, modelNo, misses, 2));
+    const known = await embed(['b', 'c', 'b']);
+    expect(known).toMatchObject({ hits: 2, savedTokens: 2 * estimateTokens('b') });
+    expect(known.misses).toHaveLength(1);
+  });
+
+  test('equal texts of several memories are sent once', async () => {
+    const gatherer = gather();
+    const of = (texts: string[]) => embedTexts({ store, modelNo, embedder, gatherer }, texts);
+    const [first, second] = await Promise.all([of(['same', 'one']), of(['two', 'same'])]);
+    expect(provider.calls.map((call) => call.texts)).toEqual([['same', 'one', 'two']]);
+    expect(second.embeddings[1]).toEqual(first.embeddings[0]);
+  });
+
+  test('a vector that no memory needed for long is forgotten, and one that was needed again is not', async () => {
+    const { misses, textHashes } = await embed(['a', 'b', 'c']);
+    store.write(() => putCachedEmbeddings(store, modelNo, misses, 2));
+    store.write(() => putCachedEmbeddings(store, modelNo, [misses[1]!], 9));
+    expect(store.write(() => purgeCachedEmbeddings(store, 9, 1))).toBe(1);
+    expect(store.write(() => purgeCachedEmbeddings(store, 9, 10))).toBe(1);
+    expect((await embed(['a', 'b', 'c'])).misses.map((miss) => miss.textHash)).toEqual([
+      textHashes![0],
+      textHashes![2],
+    ]);
   });
 
   test('asks the cache only for vectors of the same model', async () => {
@@ -368,39 +390,62 @@ describe('the tables of models and calls', () => {
     });
   });
 
-  test('calls are listed newest first, with their error', () => {
-    const entry = {
-      provider: 'openai',
-      model: 'fake',
-      purpose: 'document',
-      texts: 3,
-      tokens: 12,
-      ms: 1.5,
-      error: null,
-    } as const;
-    const failed = { ...entry, at: 2, error: { code: 'unavailable', message: 'it was down' } };
+  const completed = {
+    provider: 'openai',
+    model: 'fake',
+    server: 0,
+    purpose: 'document',
+    texts: 3,
+    tokens: 12,
+    outputTokens: 0,
+    ms: 1.5,
+    costUsd: 0.25,
+    error: null,
+  } as const;
+  const all = { limit: 10, offset: 0 };
+
+  test('calls are listed newest first, with their error, and those that failed by themselves', () => {
+    const failed = { ...completed, at: 2, costUsd: 0, error: { code: 'unavailable', message: 'it was down' } };
     store.write(() => {
-      appendEmbedLog(store, { ...entry, at: 1 });
+      appendEmbedLog(store, { ...completed, at: 1 });
       appendEmbedLog(store, failed);
+      appendEmbedLog(store, { ...completed, at: 3 });
     });
-    expect(listEmbedLogs(store, { limit: 10 })).toEqual([failed, { ...entry, at: 1 }]);
-    expect(listEmbedLogs(store, { limit: 1 })).toEqual([failed]);
+    expect(listEmbedLogs(store, {}, all)).toEqual([{ ...completed, at: 3 }, failed, { ...completed, at: 1 }]);
+    expect(listEmbedLogs(store, {}, { limit: 1, offset: 1 })).toEqual([failed]);
+    expect(listEmbedLogs(store, { state: 'failed' }, all)).toEqual([failed]);
+    expect(countEmbedLogs(store, {})).toBe(3);
+    expect(countEmbedLogs(store, { state: 'failed' })).toBe(1);
+    expect(countEmbedLogs(store, { state: 'completed' })).toBe(2);
   });
 
-  test('old calls are purged oldest first, a slice at a time', () => {
-    const entry = {
-      provider: 'openai',
-      model: 'fake',
-      purpose: 'query',
-      texts: 1,
-      tokens: 2,
-      ms: 1,
-      error: null,
-    } as const;
-    store.write(() => [4, 2, 3, 1].forEach((at) => appendEmbedLog(store, { ...entry, at })));
+  test('the sums of a day count every call, and texts, tokens and cost of those that completed', () => {
+    const at = Date.UTC(2026, 10, 21, 23, 59);
+    store.write(() => {
+      appendEmbedLog(store, { ...completed, at });
+      appendEmbedLog(store, { ...completed, at });
+      appendEmbedLog(store, { ...completed, at, costUsd: 0, error: { code: 'unavailable', message: 'it was down' } });
+      appendEmbedLog(store, { ...completed, at: at + 60_000, purpose: 'rerank', outputTokens: 7 });
+    });
+    const sums = { provider: 'openai', model: 'fake', cachedTexts: 0, savedTokens: 0 };
+    const next = { ...sums, day: '2026-11-22', purpose: 'rerank', calls: 1, failed: 0, texts: 3, tokens: 12 };
+    expect(listUsage(store, { since: at })).toEqual([
+      { ...next, outputTokens: 7, costUsd: 0.25 },
+      {
+        ...sums,
+        ...{ day: '2026-11-21', purpose: 'document', calls: 3, failed: 1, texts: 6 },
+        ...{ tokens: 24, outputTokens: 0, costUsd: 0.5 },
+      },
+    ]);
+    expect(listUsage(store, { since: at + 60_000 })).toHaveLength(1);
+  });
+
+  test('old calls are purged oldest first, a slice at a time, and the sums stay', () => {
+    store.write(() => [4, 2, 3, 1].forEach((at) => appendEmbedLog(store, { ...completed, at })));
     expect(store.write(() => purgeEmbedLogs(store, 4, 2))).toBe(2);
-    expect(listEmbedLogs(store, { limit: 10 }).map((call) => call.at)).toEqual([3, 4]);
+    expect(listEmbedLogs(store, {}, all).map((call) => call.at)).toEqual([3, 4]);
     expect(store.write(() => purgeEmbedLogs(store, 4, 2))).toBe(1);
-    expect(listEmbedLogs(store, { limit: 10 }).map((call) => call.at)).toEqual([4]);
+    expect(listEmbedLogs(store, {}, all).map((call) => call.at)).toEqual([4]);
+    expect(listUsage(store, { since: 0 })).toMatchObject([{ calls: 4 }]);
   });
 });

@@ -24,7 +24,6 @@ function countingEmbedder(dimensions = 256) {
     maxBatchTokens: 100_000,
     lingerMs: 0,
     concurrency: 2,
-    delayMs: 0,
   });
   const embedQuery = createQueryEmbedder({ embedder, gatherer, timeoutMs: 5_000, logger: silentLogger });
   return { asked, embedQuery, fail: (error: EngineError | null) => void (failure = error) };

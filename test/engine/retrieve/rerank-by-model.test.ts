@@ -232,8 +232,8 @@ test('without a model a query that asks for one is refused, and the message name
 test('calls and tokens are counted', async () => {
   await using fixture = await open();
   provider.chat.say('[1, 2, 3, 4]');
+  provider.chat.setMode('status', { status: 500, times: 1 });
   await ask(fixture);
-  provider.chat.setMode('status', { status: 500 });
   await ask(fixture);
   const text = await fixture.engine.metrics.registry.metrics();
   expect(text).toContain('cairn_language_model_call_duration_seconds_count{outcome="ok"} 1');

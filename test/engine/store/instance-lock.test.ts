@@ -4,17 +4,17 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, onTestFinished, test } from 'vitest';
-import { acquireInstanceLock } from '../../../src/engine/store/instance-lock.ts';
+import { acquireInstanceLock, shareInstanceLock } from '../../../src/engine/store/instance-lock.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const MODULE = pathToFileURL(path.resolve(import.meta.dirname, '../../../src/engine/store/instance-lock.ts')).href;
 
 /** Another process that holds the lock until it is killed, or says why it could not get it. */
-async function lockInChild(file: string) {
+async function lockInChild(file: string, lock = 'acquireInstanceLock') {
   const script = `
-    import { acquireInstanceLock } from ${JSON.stringify(MODULE)};
+    import { ${lock} } from ${JSON.stringify(MODULE)};
     try {
-      acquireInstanceLock(${JSON.stringify(file)});
+      ${lock}(${JSON.stringify(file)});
       setInterval(() => {
         globalThis.gc(); // A lock that nobody refers to must be held all the same.
         process.stdout.write('locked');
@@ -67,6 +67,29 @@ test('one process cannot serve a folder twice, and may again after a release', (
   expect(() => acquireInstanceLock(file), 'a second release of an old lock releases nothing').toThrow();
   expect(fs.readFileSync(`${file}.pid`, 'utf8')).toBe(`${process.pid}\n`);
   next.release();
+});
+
+test('any number share the folder, and none has it alone until all are gone', async () => {
+  const file = path.join(tempFolder(), 'cairn.lock');
+  // A number that a holder left behind who was killed names nobody.
+  fs.writeFileSync(`${file}.pid`, '1\n');
+  const [first, second] = [await lockInChild(file, 'shareInstanceLock'), await lockInChild(file, 'shareInstanceLock')];
+  expect([first.said, second.said]).toEqual([expect.stringContaining('locked'), expect.stringContaining('locked')]);
+  const own = shareInstanceLock(file);
+  const acquire = () => acquireInstanceLock(file);
+  const refusal = `an API or workers use the data in ${path.dirname(file)}: stop them first`;
+  expect(acquire).toThrow(expect.objectContaining({ code: 'conflict' }));
+  expect(acquire).toThrow(refusal);
+  await first.kill();
+  own.release();
+  expect(acquire, 'the one that is left still shares it').toThrow(refusal);
+  await second.kill();
+
+  const alone = acquire();
+  const late = await lockInChild(file, 'shareInstanceLock');
+  expect(late.said).toContain(`conflict: another Cairn process (pid ${process.pid})`);
+  alone.release();
+  shareInstanceLock(file).release();
 });
 
 test('without a readable number the message does without', () => {

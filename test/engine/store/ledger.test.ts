@@ -9,9 +9,11 @@ import { runBatch } from '../../../src/engine/ingest/run-batch.ts';
 import type { Embedder } from '../../../src/engine/ports.ts';
 import {
   claimJobs,
-  claimSuspect,
+  claimSuspects,
+  claimThese,
   CRASH_BUDGET,
   failJob,
+  finishJob,
   hasDueJob,
   recoverLeases,
   releaseJob,
@@ -40,8 +42,10 @@ function claim(
   return store.write(() => claimJobs(store, { step, limit, owner, leaseMs: LEASE_MS, now: clock.now() }));
 }
 
-const claimAlone = ({ store, clock }: TestEngine): Claim | undefined =>
-  store.write(() => claimSuspect(store, { step: 'encode', owner: 'a worker', leaseMs: LEASE_MS, now: clock.now() }));
+const claimGroup = ({ store, clock }: TestEngine): Claim[] =>
+  store.write(() =>
+    claimSuspects(store, { step: 'encode', limit: 256, owner: 'a worker', leaseMs: LEASE_MS, now: clock.now() }),
+  );
 
 /** The worker dies and its leases run out. */
 function crash(fixture: TestEngine): void {
@@ -109,8 +113,10 @@ describe('a clock that was set back', () => {
     expect(hasDueJob(fixture.store, fixture.clock.now())).toBe(true);
     const [held] = claim(fixture);
     expect(held).toBeDefined();
-    fixture.clock.advance(-DAY_MS);
-    const recovered = recoverLeases(fixture.store, { now: fixture.clock.now(), everyOwner: false });
+    // Ten minutes are less than the longest lease that can be set, and much more than this one.
+    fixture.clock.advance(-600_000);
+    const times = { now: fixture.clock.now(), leaseMs: LEASE_MS };
+    const recovered = recoverLeases(fixture.store, { ...times, everyOwner: false });
     expect(recovered).toEqual({ requeued: 1, dead: 0 });
     await fixture.drain();
     expect(fixture.tenant.countJobs()).toMatchObject({ queued: 0, active: 0, done: 1 });
@@ -138,7 +144,7 @@ describe('a lease that was lost', () => {
     expect(await encodeMemories(fixture.batch, late)).toEqual({ advanced: [], finished: 0, failures: [] });
     expect(dumpTables(fixture.store)).toEqual(beforeEncode);
 
-    const again = claimAlone(fixture)!;
+    const again = claimGroup(fixture)[0]!;
     const { advanced } = await encodeMemories(fixture.batch, [again]);
     expect(advanced).toHaveLength(1);
     crash(fixture);
@@ -199,14 +205,14 @@ describe('a lease that was lost', () => {
 });
 
 describe('a crash', () => {
-  test('makes suspects of all that were in flight; they run alone and the innocent finish', async () => {
+  test('makes suspects of all that were in flight; they run with nothing else inside and the innocent finish', async () => {
     await using fixture = await openTestEngine();
     const { outcomes } = await fixture.tenant.addMemories(['a', 'b', 'c'].map((content) => newMemory({ content })));
     claim(fixture);
     crash(fixture);
     expect(claim(fixture), 'suspects are not for the many').toEqual([]);
     const later = await fixture.add({ content: 'd' });
-    expect((await fixture.runBatch()).claimed).toBe(1);
+    expect((await fixture.runBatch()).claimed).toBe(3);
     expect(fixture.get('SELECT state FROM memory_dynamics WHERE seq = ?', later.seq)).toBe('queued');
     await fixture.drain();
     expect(fixture.tenant.countJobs()).toMatchObject({ done: 4, queued: 0 });
@@ -221,6 +227,70 @@ describe('a crash', () => {
     ]);
   });
 
+  test.each([0, 77, 319])(
+    'is traced to one of 320 jobs in six crashes, whichever it is, and nobody else is charged',
+    async (poison) => {
+      await using fixture = await openTestEngine();
+      const items = Array.from({ length: 320 }, (_, number) => newMemory({ content: `note ${number}` }));
+      const { outcomes } = await fixture.tenant.addMemories(items);
+      const { jobId } = outcomes[poison] as { jobId: string };
+      const { seq } = fixture.tenant.getJob(jobId);
+      claim(fixture, { limit: 320 });
+      crash(fixture);
+      const crashed: number[] = [];
+      const survived: number[] = [];
+      while (fixture.tenant.getJob(jobId).state !== 'dead') {
+        const group = claimGroup(fixture);
+        if (group.some((held) => held.seq === seq)) {
+          crashed.push(group.length);
+          crash(fixture);
+        } else if (group.length > 0) {
+          survived.push(group.length);
+          fixture.store.write(() => group.forEach((held) => finishJob(fixture.store, held, fixture.clock.now())));
+        } else fixture.clock.set(fixture.tenant.getJob(jobId).runAt);
+      }
+      expect(crashed).toEqual([64, 8, 1, 1, 1]);
+      expect(survived.toSorted((a, b) => b - a)).toEqual([
+        ...Array(4).fill(64),
+        ...Array(7).fill(8),
+        ...Array(7).fill(1),
+      ]);
+      expect(fixture.tenant.countJobs()).toMatchObject({ done: 319, dead: 1 });
+      expect(fixture.get('SELECT count(*) FROM jobs WHERE crashes + attempts > 0')).toBe(1);
+    },
+  );
+
+  test('of a worker that ran few suspects of many charges nobody: only who was truly alone', async () => {
+    await using fixture = await openTestEngine();
+    await fixture.tenant.addMemories(['a', 'b'].map((content) => newMemory({ content })));
+    claim(fixture);
+    crash(fixture);
+    expect(claimGroup(fixture)).toHaveLength(2);
+    crash(fixture);
+    expect(fixture.get('SELECT sum(crashes) FROM jobs')).toBe(0);
+    expect(claimGroup(fixture)).toHaveLength(1);
+    crash(fixture);
+    expect(fixture.get('SELECT sum(crashes) FROM jobs')).toBe(1);
+  });
+
+  test('makes a group that a queue still carries stale: in smaller ones its jobs are not taken together', async () => {
+    await using fixture = await openTestEngine();
+    await fixture.tenant.addMemories(['a', 'b', 'c'].map((content) => newMemory({ content })));
+    claim(fixture);
+    crash(fixture);
+    const take = (seqs: number[]) =>
+      fixture.store.write(() =>
+        claimThese(fixture.store, {
+          ...{ seqs, alone: true, step: 'encode', owner: 'a worker', leaseMs: LEASE_MS },
+          now: fixture.clock.now(),
+        }),
+      );
+    expect(take([1, 2, 3])).toHaveLength(3);
+    crash(fixture);
+    expect(take([1, 2, 3])).toEqual([]);
+    expect(take([2])).toHaveLength(1);
+  });
+
   test('counts only while alone, and the third ends the job: the memory is failed and found by its words', async () => {
     await using fixture = await openTestEngine();
     const { jobId } = await fixture.add({ content: 'The poison quokka.' });
@@ -230,9 +300,9 @@ describe('a crash', () => {
       expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', crashes: alone - 1, attempts: 0 });
       // It keeps away from the next crash for a while, since that may be another's doing.
       expect(fixture.tenant.getJob(jobId).runAt - fixture.clock.now()).toBe((alone - 1) * 10_000);
-      if (alone > 1) expect(claimAlone(fixture)).toBeUndefined();
+      if (alone > 1) expect(claimGroup(fixture)).toEqual([]);
       fixture.clock.advance((alone - 1) * 10_000);
-      expect(claimAlone(fixture)).toBeDefined();
+      expect(claimGroup(fixture)).toHaveLength(1);
       crash(fixture);
     }
     expect(fixture.tenant.getJob(jobId)).toMatchObject({
@@ -241,7 +311,7 @@ describe('a crash', () => {
       error: { code: 'crash', message: expect.stringContaining('died') as string },
       finishedAt: fixture.clock.now(),
     });
-    expect(claimAlone(fixture)).toBeUndefined();
+    expect(claimGroup(fixture)).toEqual([]);
     const { hits } = await fixture.tenant.query({ query: 'quokka', k: 1, filter: {} });
     expect(hits.map((hit) => hit.memory.state)).toEqual(['failed']);
 

@@ -1,0 +1,103 @@
+import pLimit from 'p-limit';
+import type { Config } from '../config.ts';
+import type { EngineError } from '../errors.ts';
+import type { Embedder } from '../ports.ts';
+import { createProviderClient, type FailedReply } from './provider-client.ts';
+import type { ProviderErrors } from './provider-errors.ts';
+import { readVectors, replyBytesMost } from './read-vectors.ts';
+
+/** Requests that one call of `embed` has under way. */
+const REQUESTS_AT_ONCE = 4;
+/** Of a text; beyond it Titan refuses. */
+const TOKENS_MOST = 8_192;
+const CREDENTIALS = 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK';
+
+/**
+ * Embeds by Amazon's Titan Text Embeddings V2 on Bedrock, which takes one text a request. So a batch is one text too: what is counted
+ * as a call is one, and a text that is refused stands alone. `OM_EMBED_CONCURRENCY` says how many are under way.
+ */
+export function createBedrockEmbedder(config: Config): Embedder {
+  const { OM_BEDROCK_MODEL: model, OM_VEC_DIM: dimensions } = config;
+  const baseUrl = config.OM_BEDROCK_BASE_URL ?? `https://bedrock-runtime.${config.AWS_REGION}.amazonaws.com`;
+  const url = `${baseUrl.replace(/\/+$/, '')}/model/${encodeURIComponent(model)}/invoke`;
+  const client = createProviderClient({
+    role: 'embedding provider',
+    timeoutMs: config.OM_EMBED_TIMEOUT_MS,
+    // The vector comes twice, by type as well.
+    maxReplyBytes: replyBytesMost(2, dimensions),
+    settings: {
+      baseUrl: 'OM_BEDROCK_BASE_URL',
+      apiKey: `${CREDENTIALS}, and whether they may use OM_BEDROCK_MODEL`,
+      model: 'OM_BEDROCK_MODEL',
+      timeout: 'OM_EMBED_TIMEOUT_MS',
+    },
+    tokensOf: ({ json }) => (json as { inputTextTokenCount?: unknown } | null)?.inputTextTokenCount,
+    explain,
+  });
+
+  async function embedOne(text: string, options: Parameters<typeof client.post>[1]): Promise<Float32Array> {
+    const body = JSON.stringify({ inputText: text, dimensions, normalize: true });
+    const reply = await client.post({ url, headers: await authorise(config, url, body), body }, options);
+    const items = [(reply as { embedding?: unknown } | null)?.embedding];
+    return readVectors(items, { count: 1, dimensions, refused: client.errors.refused })[0]!;
+  }
+
+  return {
+    provider: 'bedrock',
+    model,
+    dimensions,
+    encoding: 'float32',
+    waypointThreshold: 0.75,
+    vectorWeight: 0.5,
+    cacheable: true,
+    maxBatchTexts: 1,
+    maxBatchTokens: TOKENS_MOST,
+    async embed(texts, options) {
+      const limit = pLimit(REQUESTS_AT_ONCE);
+      try {
+        return await Promise.all(texts.map((text) => limit(() => embedOne(text, options))));
+      } finally {
+        // After a failure nobody wants the rest.
+        limit.clearQueue();
+      }
+    },
+  };
+}
+
+/** A Bedrock API key as it is, or a signature of the request (Signature Version 4). */
+async function authorise(config: Config, url: string, body: string): Promise<Record<string, string>> {
+  const { AWS_BEARER_TOKEN_BEDROCK: bearer, AWS_SESSION_TOKEN: sessionToken } = config;
+  if (bearer !== undefined) return { authorization: `Bearer ${bearer}` };
+  const { AwsV4Signer } = await import('aws4fetch');
+  const { headers } = await new AwsV4Signer({
+    url,
+    method: 'POST',
+    body,
+    service: 'bedrock',
+    region: config.AWS_REGION ?? '',
+    accessKeyId: config.AWS_ACCESS_KEY_ID ?? '',
+    secretAccessKey: config.AWS_SECRET_ACCESS_KEY ?? '',
+    ...(sessionToken === undefined ? {} : { sessionToken }),
+  }).sign();
+  return Object.fromEntries(headers);
+}
+
+const LIMITS = new Set([
+  'ThrottlingException',
+  'TooManyRequestsException',
+  'ServiceQuotaExceededException',
+  'ModelNotReadyException',
+]);
+
+/** AWS names an error in a header, with where it is documented behind a colon; a status stands for several. */
+function explain({ status, headers, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
+  const { message, __type: named } = (json ?? {}) as { message?: unknown; __type?: unknown };
+  const type = (headers.get('x-amzn-errortype') ?? (typeof named === 'string' ? named : '')).replace(/:.*|.*#/g, '');
+  if (LIMITS.has(type)) return errors.limited(errors.retryAfterOf(headers));
+  if (status !== 400) return undefined;
+  // Of these only this one may be about the text.
+  if (type !== 'ValidationException') return errors.misconfigured(status, CREDENTIALS);
+  return typeof message === 'string' && /model id|on-demand throughput|dimensions/i.test(message)
+    ? errors.misconfigured(status, 'OM_BEDROCK_MODEL, AWS_REGION and OM_VEC_DIM')
+    : undefined;
+}

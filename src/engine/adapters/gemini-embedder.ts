@@ -1,0 +1,91 @@
+import { z } from 'zod';
+import type { Config } from '../config.ts';
+import type { EngineError } from '../errors.ts';
+import type { Embedder } from '../ports.ts';
+import { createProviderClient, type FailedReply } from './provider-client.ts';
+import type { ProviderErrors } from './provider-errors.ts';
+import { readVectors, replyBytesMost } from './read-vectors.ts';
+
+/** Gemini refuses a batch of more. */
+const TEXTS_MOST = 100;
+const TASK_TYPES = { document: 'RETRIEVAL_DOCUMENT', query: 'RETRIEVAL_QUERY' } as const;
+
+/**
+ * Embeds by Google's Gemini API, whose own format knows questions from documents, which its OpenAI-compatible one does not. Vectors that
+ * it shortens come unnormalised.
+ */
+export function createGeminiEmbedder(config: Config): Embedder {
+  const { OM_VEC_DIM: dimensions } = config;
+  const model = config.OM_GEMINI_MODEL.replace(/^models\//, '');
+  const maxBatchTexts = Math.min(config.OM_EMBED_BATCH_TEXTS, TEXTS_MOST);
+  const baseUrl = config.OM_GEMINI_BASE_URL.replace(/\/+$/, '');
+  const url = `${baseUrl}/models/${encodeURIComponent(model)}:batchEmbedContents`;
+  const client = createProviderClient({
+    role: 'embedding provider',
+    timeoutMs: config.OM_EMBED_TIMEOUT_MS,
+    maxReplyBytes: replyBytesMost(maxBatchTexts, dimensions),
+    settings: {
+      baseUrl: 'OM_GEMINI_BASE_URL',
+      apiKey: 'GEMINI_API_KEY',
+      model: 'OM_GEMINI_MODEL',
+      timeout: 'OM_EMBED_TIMEOUT_MS',
+    },
+    tokensOf: ({ json }) =>
+      (json as { usageMetadata?: { promptTokenCount?: unknown } } | null)?.usageMetadata?.promptTokenCount,
+    explain,
+  });
+
+  return {
+    provider: 'gemini',
+    model,
+    dimensions,
+    encoding: 'float32',
+    waypointThreshold: 0.75,
+    vectorWeight: 0.5,
+    cacheable: true,
+    maxBatchTexts,
+    maxBatchTokens: config.OM_EMBED_BATCH_TOKENS,
+    async embed(texts, { purpose, ...options }) {
+      if (texts.length === 0) return [];
+      const requests = texts.map((text) => ({
+        model: `models/${model}`,
+        content: { parts: [{ text }] },
+        taskType: TASK_TYPES[purpose],
+        outputDimensionality: dimensions,
+      }));
+      const headers = { 'x-goog-api-key': config.GEMINI_API_KEY ?? '' };
+      const reply = await client.post({ url, headers, body: JSON.stringify({ requests }) }, options);
+      const items = (reply as { embeddings?: unknown } | null)?.embeddings;
+      return readVectors(items, { count: texts.length, dimensions, refused: client.errors.refused }, (item) => ({
+        numbers: (item as { values?: unknown } | null)?.values,
+      }));
+    },
+  };
+}
+
+const errorSchema = z.object({
+  error: z.object({
+    status: z.string().catch(''),
+    message: z.string().catch(''),
+    details: z
+      .array(z.object({ reason: z.string().optional().catch(''), retryDelay: z.string().optional().catch('') }))
+      .catch([]),
+  }),
+});
+
+/** Gemini blames a wrong key and an account that is not set up on the request (400), and says in the body how long to wait. */
+function explain({ status, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
+  const parsed = errorSchema.safeParse(json);
+  if (!parsed.success) return undefined;
+  const { error } = parsed.data;
+  if (status === 429) {
+    const seconds = error.details.map(({ retryDelay }) => parseFloat(retryDelay ?? '')).find((delay) => delay >= 0);
+    return seconds === undefined ? undefined : errors.limited(Math.ceil(seconds * 1_000));
+  }
+  if (status !== 400) return undefined;
+  if (error.status !== 'INVALID_ARGUMENT' || error.details.some(({ reason }) => reason?.startsWith('API_KEY_')))
+    return errors.misconfigured(status, 'GEMINI_API_KEY and its account');
+  if (/output_?dimensionality|task_?type/i.test(error.message))
+    return errors.misconfigured(status, 'OM_GEMINI_MODEL and OM_VEC_DIM');
+  return undefined;
+}

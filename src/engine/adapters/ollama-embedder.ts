@@ -1,0 +1,59 @@
+import type { Config } from '../config.ts';
+import type { EngineError } from '../errors.ts';
+import type { Embedder } from '../ports.ts';
+import { createProviderClient, type FailedReply } from './provider-client.ts';
+import type { ProviderErrors } from './provider-errors.ts';
+import { readVectors, replyBytesMost } from './read-vectors.ts';
+import { taskPrefixes } from './task-prefixes.ts';
+
+/** Ollama forgets a model after five minutes by default; to load it again takes longer than a query waits. */
+const KEEP_ALIVE = '30m';
+
+/** Embeds by Ollama's own API, which unlike its OpenAI-compatible one refuses a text that is too long rather than cutting it off. */
+export function createOllamaEmbedder(config: Config): Embedder {
+  const { OM_OLLAMA_MODEL: model, OM_VEC_DIM: dimensions, OM_EMBED_BATCH_TEXTS: maxBatchTexts } = config;
+  const prefixes = taskPrefixes(model);
+  const url = `${config.OLLAMA_URL.replace(/\/+$/, '')}/api/embed`;
+  const client = createProviderClient({
+    role: 'embedding provider',
+    timeoutMs: config.OM_EMBED_TIMEOUT_MS,
+    maxReplyBytes: replyBytesMost(maxBatchTexts, dimensions),
+    settings: {
+      baseUrl: 'OLLAMA_URL',
+      apiKey: 'OLLAMA_URL',
+      model: 'OM_OLLAMA_MODEL',
+      timeout: 'OM_EMBED_TIMEOUT_MS',
+    },
+    tokensOf: ({ json }) => (json as { prompt_eval_count?: unknown } | null)?.prompt_eval_count,
+    explain: (reply, errors) => explain(reply, model, errors),
+  });
+
+  return {
+    provider: 'ollama',
+    model,
+    dimensions,
+    encoding: 'float32',
+    waypointThreshold: 0.75,
+    vectorWeight: 0.5,
+    cacheable: true,
+    maxBatchTexts,
+    maxBatchTokens: config.OM_EMBED_BATCH_TOKENS,
+    async embed(texts, { purpose, ...options }) {
+      if (texts.length === 0) return [];
+      const input = texts.map((text) => prefixes[purpose] + text);
+      const body = JSON.stringify({ model, input, truncate: false, keep_alive: KEEP_ALIVE });
+      const reply = await client.post({ url, body }, options);
+      const items = (reply as { embeddings?: unknown } | null)?.embeddings;
+      return readVectors(items, { count: texts.length, dimensions, refused: client.errors.refused });
+    },
+  };
+}
+
+/** Ollama tells a text that is too long, with 400 or in older versions 500, from all else only by its message. */
+function explain({ status, json }: FailedReply, model: string, errors: ProviderErrors): EngineError | undefined {
+  const said = (json as { error?: unknown } | null | undefined)?.error;
+  if (typeof said !== 'string') return undefined;
+  if (/exceeds (the |maximum )*context length/i.test(said)) return errors.badText(status, 'as too long');
+  if (status === 404) return errors.failed(`found no such model: run "ollama pull ${model}" or check OM_OLLAMA_MODEL`);
+  return status === 400 ? errors.misconfigured(status, 'OM_OLLAMA_MODEL') : undefined;
+}

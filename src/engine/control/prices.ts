@@ -1,0 +1,44 @@
+/** What a million tokens cost (USD): of a text that is read and, for language models, of one that is written. */
+export interface Price {
+  readonly input: number;
+  readonly output: number;
+}
+
+export type Prices = ReadonlyMap<string, Price>;
+
+/** List prices of November 2026 at the models' own providers; a setting replaces them. */
+const KNOWN: readonly [string, Price][] = [
+  ['text-embedding-3-small', { input: 0.02, output: 0 }],
+  ['text-embedding-3-large', { input: 0.13, output: 0 }],
+  ['text-embedding-ada-002', { input: 0.1, output: 0 }],
+  ['gemini-embedding-001', { input: 0.15, output: 0 }],
+  ['amazon.titan-embed-text-v2:0', { input: 0.02, output: 0 }],
+  ['gpt-4o-mini', { input: 0.15, output: 0.6 }],
+  ['gpt-4.1-nano', { input: 0.1, output: 0.4 }],
+  ['gpt-4.1-mini', { input: 0.4, output: 1.6 }],
+];
+
+/**
+ * Reads `name=input` and `name=input/output`, comma-separated, over the prices that are known.
+ * @returns undefined where it is spelled otherwise
+ */
+export function parsePrices(text: string): Prices | undefined {
+  const prices = new Map(KNOWN);
+  for (const entry of text.split(',').filter((part) => part.trim() !== '')) {
+    const [, name, input, output] =
+      /^\s*([^=\s]+)\s*=\s*(\d{1,6}(?:\.\d{1,9})?)(?:\/(\d{1,6}(?:\.\d{1,9})?))?\s*$/.exec(entry) ?? [];
+    if (name === undefined) return undefined;
+    prices.set(name, { input: Number(input), output: Number(output ?? 0) });
+  }
+  return prices;
+}
+
+/** What a call costs (USD). A model without a price is free, as those are that run here. */
+export function costOf(
+  prices: Prices,
+  { model, tokens, outputTokens }: { readonly model: string; readonly tokens: number; readonly outputTokens: number },
+): number {
+  // Routers and ARNs put the name of a vendor or a path before the model's.
+  const price = prices.get(model) ?? prices.get(model.slice(model.lastIndexOf('/') + 1));
+  return price === undefined ? 0 : (tokens * price.input + outputTokens * price.output) / 1e6;
+}

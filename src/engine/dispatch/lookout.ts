@@ -1,0 +1,152 @@
+import fs from 'node:fs';
+import { setImmediate as breathe } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { isEngineError } from '../errors.ts';
+import type { Clock } from '../ports.ts';
+import { sightLedger, type LedgerSight } from '../store/dispatch.ts';
+import { openForLook, type Store } from '../store/open-store.ts';
+
+/**
+ * Sees which files have work, for a dispatcher that shares its event loop with requests. A file that has not changed since nothing was
+ * left in it is not opened: the times of a file and of its log say so. The connections are its own, so that looking at all tenants in
+ * turn closes none that queries use.
+ */
+export interface Lookout {
+  /** Looks at the files that may have work, at most `OPENINGS_MOST` that are not open. */
+  look(paths: readonly string[]): Promise<Look>;
+  /** Those that had rows to end when they were seen last, the rest of a look included. */
+  listUnfinished(paths: readonly string[]): Promise<string[]>;
+  /** Reads over a connection for looks. @returns undefined where there is no ledger */
+  read<T>(path: string, work: (store: Store) => T): T | undefined;
+  close(): void;
+}
+
+export interface Look {
+  readonly sights: readonly (LedgerSight & { readonly path: string })[];
+  readonly failures: readonly { readonly path: string; readonly error: unknown }[];
+  /** False if files that changed are left for the next look. */
+  readonly isComplete: boolean;
+}
+
+export interface LookoutOptions {
+  readonly openMost: number;
+  readonly leaseMs: number;
+  readonly clock: Clock;
+  readonly open?: typeof openForLook;
+}
+
+/** What was seen of a file last. */
+interface Seen {
+  readonly stamp: string;
+  /** False if it may change once more within the resolution of its times. */
+  readonly isSettled: boolean;
+  readonly isUnfinished: boolean;
+}
+
+/** Files opened in one look, of about a millisecond each. */
+export const OPENINGS_MOST = 16;
+/** Longer than the tick of any file system's clock. */
+const SETTLED_MS = 1_000;
+/** Times of files read before others get a turn on this thread: a third of a millisecond. */
+const STAMPS_AT_ONCE = 64;
+
+export function createLookout({ openMost, leaseMs, clock, open = openForLook }: LookoutOptions): Lookout {
+  const stores = new LRUCache<string, Store>({ max: openMost, dispose: (store) => store.close() });
+  const seen = new Map<string, Seen>();
+  /** Where the last look ran out of openings, so that the next begins there. */
+  let turn: string | undefined;
+
+  const storeOf = (path: string): Store | undefined => {
+    let store = stores.get(path);
+    if (store === undefined) {
+      store = open(path);
+      if (store !== undefined) stores.set(path, store);
+    }
+    return store;
+  };
+  const forget = (path: string) => {
+    seen.delete(path);
+    stores.delete(path);
+  };
+  const sightOf = (path: string): LedgerSight => {
+    const store = storeOf(path);
+    return store === undefined ? NOTHING : sightLedger(store, { now: clock.now(), leaseMs });
+  };
+
+  async function look(paths: readonly string[]): Promise<Look> {
+    const known = new Set(paths);
+    for (const path of [...seen.keys()]) if (!known.has(path)) forget(path);
+    const sights: (LedgerSight & { path: string })[] = [];
+    const failures: { path: string; error: unknown }[] = [];
+    let openings = 0;
+    let isComplete = true;
+    let stamps = 0;
+    for (const path of beginAt(turn, paths)) {
+      if (++stamps % STAMPS_AT_ONCE === 0) await breathe();
+      const { stamp, isSettled } = stampOf(path);
+      const last = seen.get(path);
+      const mayHaveChanged = last === undefined || !last.isSettled || last.stamp !== stamp;
+      if (!mayHaveChanged && !last.isUnfinished) continue;
+      if (!stores.has(path)) {
+        if (openings === OPENINGS_MOST) {
+          if (mayHaveChanged) isComplete = false;
+          continue;
+        }
+        if (++openings === OPENINGS_MOST) turn = path;
+        await breathe();
+      } else if (last !== undefined && inodeOf(last.stamp) !== inodeOf(stamp)) {
+        stores.delete(path); // Another file has taken its place.
+      }
+      try {
+        const sight = sightOf(path);
+        seen.set(path, { stamp, isSettled, isUnfinished: sight.isUnfinished });
+        sights.push({ path, ...sight });
+      } catch (error) {
+        forget(path);
+        // Somebody is making it just now.
+        if (!isEngineError(error, 'unavailable')) failures.push({ path, error });
+      }
+    }
+    return { sights, failures, isComplete };
+  }
+
+  return {
+    look,
+    async listUnfinished(paths) {
+      while (!(await look(paths)).isComplete);
+      return paths.filter((path) => seen.get(path)?.isUnfinished);
+    },
+    read(path, work) {
+      const store = storeOf(path);
+      return store === undefined ? undefined : work(store);
+    },
+    close: () => stores.clear(),
+  };
+}
+
+const NOTHING: LedgerSight = { steps: [], hasLapsed: false, isUnfinished: false };
+
+/** Changes with every commit to the file, whoever makes it. */
+export function stampOf(path: string): { stamp: string; isSettled: boolean } {
+  const file = fs.statSync(path, { throwIfNoEntry: false });
+  if (file === undefined) return { stamp: '', isSettled: true };
+  const log = fs.statSync(`${path}-wal`, { throwIfNoEntry: false });
+  const logSize = log?.size ?? 0;
+  // A look makes an empty log where there was none, which is no change.
+  const loggedAt = logSize === 0 ? 0 : log!.mtimeMs;
+  const changedAt = Math.max(file.mtimeMs, loggedAt);
+  return {
+    stamp: [file.ino, file.mtimeMs, loggedAt, logSize].join(),
+    // By the clock of the files themselves; a time ahead of it was written before the clock was set back.
+    isSettled: Math.abs(Date.now() - changedAt) > SETTLED_MS,
+  };
+}
+
+function inodeOf(stamp: string): string | undefined {
+  return stamp.split(',')[0];
+}
+
+function beginAt(first: string | undefined, paths: readonly string[]): readonly string[] {
+  const at = first === undefined ? 0 : paths.indexOf(first);
+  return at <= 0 ? paths : [...paths.slice(at), ...paths.slice(0, at)];
+}

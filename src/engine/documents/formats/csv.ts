@@ -1,0 +1,66 @@
+import type { CsvError } from 'csv-parse/sync';
+import { decodeText } from '../decode-text.ts';
+import { DocumentError } from '../document-error.ts';
+import type { FormatParser } from '../parsed-document.ts';
+import { bareDocument } from './bare-document.ts';
+import { renderTable, splitHeader } from './markdown-table.ts';
+
+const ROWS_MOST = 200_000;
+
+/** Rows between separators (comma, semicolon, tab or bar, by the first lines) as Markdown tables under their header. */
+export const readCsv: FormatParser = async (bytes, { charset, extension }) => {
+  const { text, warnings } = await decodeText(bytes, charset);
+  const rows = await parseRows(text, extension === 'tsv' ? '\t' : delimiterOf(text));
+  if (rows.length > ROWS_MOST) {
+    throw new DocumentError('document_too_large', `The table has more than ${ROWS_MOST} rows: split the file.`);
+  }
+  if (rows.length === 0) return bareDocument('', { warnings });
+  const table = splitHeader(rows);
+  return bareDocument(renderTable(table.header, table.rows), { warnings });
+};
+
+async function parseRows(text: string, delimiter: string): Promise<string[][]> {
+  const { parse, CsvError: ParseError } = await import('csv-parse/sync');
+  const options = {
+    delimiter,
+    relaxColumnCount: true,
+    relaxQuotes: true,
+    skipEmptyLines: true,
+    skipRecordsWithEmptyValues: true,
+    to: ROWS_MOST + 1,
+  };
+  try {
+    return parse(text, options);
+  } catch (error) {
+    if (!(error instanceof ParseError)) throw error;
+    // A quote that nothing closes is a character like any other: inches, or an apostrophe of a kind.
+    if (UNCLOSED.has(error.code)) return parse(text, { ...options, quote: false });
+    throw new DocumentError('corrupt_document', 'The rows of the table cannot be told apart.', { cause: error });
+  }
+}
+
+const UNCLOSED = new Set<CsvError['code']>([
+  'CSV_QUOTE_NOT_CLOSED',
+  'CSV_INVALID_CLOSING_QUOTE',
+  'INVALID_OPENING_QUOTE',
+]);
+
+/** Enough to tell what separates. */
+const JUDGED_CHARACTERS = 20_000;
+const JUDGED_LINES = 20;
+const DELIMITERS = [',', ';', '\t', '|'] as const;
+
+/** The one that cuts most lines into the same number of cells as the first, of several the one that cuts them into most. */
+function delimiterOf(text: string): string {
+  const start = text.slice(0, JUDGED_CHARACTERS).replace(/"[^"]*"/g, '');
+  const lines = start.split('\n', JUDGED_LINES).filter((line) => line.trim() !== '');
+  let best: { readonly delimiter: string; readonly rating: number } = { delimiter: ',', rating: 0 };
+  for (const delimiter of DELIMITERS) {
+    const cells = lines.map((line) => line.split(delimiter).length);
+    const [columns = 1] = cells;
+    const alike = cells.filter((count) => count === columns).length / cells.length;
+    const rating = columns > 1 ? alike * 100 + Math.min(columns, 50) : 0;
+    if (rating > best.rating) best = { delimiter, rating };
+  }
+  return best.delimiter;
+}

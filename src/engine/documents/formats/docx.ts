@@ -1,0 +1,204 @@
+import mammoth from 'mammoth';
+import type { DocumentWarning } from '../../types.ts';
+import { DocumentError } from '../document-error.ts';
+import { languageOf } from '../html-metadata.ts';
+import { htmlToMarkdown } from '../html-to-markdown.ts';
+import type { FormatParser } from '../parsed-document.ts';
+import { childNamed, childrenNamed, decodeXml, parseXml, type XmlElement } from '../xml.ts';
+import type { ZipArchive } from '../zip.ts';
+import { damaged, findMainPart, openOfficeArchive, readPart } from './office-archive.ts';
+import { readCoreProperties } from './office-properties.ts';
+
+/**
+ * A Word document: its body with headings, lists, tables, text boxes, footnotes and endnotes, as it reads with all changes accepted.
+ * Comments, page headers and footers are left out. Nothing outside the archive is ever read.
+ */
+export const readDocx: FormatParser = async (bytes) => {
+  const zip = await openOfficeArchive(bytes);
+  const styles = await readStyles(zip, await findMainPart(zip));
+  const { html, hiddenRuns } = await convert(zip, styles.headings);
+  const text = htmlToMarkdown(html);
+  const properties = await readCoreProperties(zip);
+  return {
+    ...properties,
+    text,
+    pages: [],
+    title: properties.title || firstHeading(text),
+    language: properties.language ?? styles.language,
+    warnings: [...(await outsideWarnings(zip)), ...hiddenWarnings(hiddenRuns)],
+  };
+};
+
+// ── Styles ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Styles {
+  /** Heading levels from 1 of paragraph styles, by id. */
+  readonly headings: ReadonlyMap<string, number>;
+  readonly language: string | null;
+}
+
+/** Headings have an outline level, their own or inherited, whatever a template or a language calls them. */
+async function readStyles(zip: ZipArchive, mainPart: string): Promise<Styles> {
+  const root = await readPart(zip, mainPart.replace(/[^/]*$/, 'styles.xml'));
+  if (!root) return { headings: new Map(), language: null };
+  const styles = new Map(childrenNamed(root, 'style').map((style) => [attributeOf(style, 'styleId'), style]));
+  const headings = new Map<string, number>();
+  for (const id of styles.keys()) {
+    const level = outlineLevel(styles, id);
+    if (level !== null && level < BODY_LEVEL) headings.set(id, level + 1);
+  }
+  const defaults = childNamed(childNamed(childNamed(root, 'docDefaults'), 'rPrDefault'), 'rPr');
+  return { headings, language: languageOf(attributeOf(childNamed(defaults, 'lang'), 'val')) };
+}
+
+const BODY_LEVEL = 9;
+/** Word's own limit is eleven. A chain that is longer goes in a circle. */
+const INHERITED_MOST = 11;
+
+function outlineLevel(styles: ReadonlyMap<string, XmlElement>, id: string): number | null {
+  let style = styles.get(id);
+  for (let step = 0; style && step < INHERITED_MOST; step++) {
+    const level = childNamed(childNamed(style, 'pPr'), 'outlineLvl');
+    if (level) return Number(attributeOf(level, 'val')) || 0;
+    style = styles.get(attributeOf(childNamed(style, 'basedOn'), 'val'));
+  }
+  return null;
+}
+
+/** An attribute under whatever prefix the file gives Word's namespace; '' for none. */
+function attributeOf(element: XmlElement | undefined, name: string): string {
+  for (const [key, value] of element?.attributes ?? []) if (key === name || key.endsWith(`:${name}`)) return value;
+  return '';
+}
+
+// ── Body ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const STYLE_MAP = [
+  ...[1, 2, 3, 4, 5, 6].map((level) => `p[style-name='outline ${level}'] => h${level}:fresh`),
+  "p[style-name='Title'] => h1:fresh",
+  "p[style-name='Source Code'] => pre:separator('\\n')",
+  "p[style-name='HTML Preformatted'] => pre:separator('\\n')",
+  "p[style-name='Plain Text'] => p:fresh",
+];
+
+async function convert(
+  zip: ZipArchive,
+  headings: ReadonlyMap<string, number>,
+): Promise<{ readonly html: string; readonly hiddenRuns: number }> {
+  let hiddenRuns = 0;
+  const transform = (element: WordElement): WordElement => {
+    if (element.type === 'run' && element.highlight === HIDDEN) {
+      hiddenRuns++;
+      return { ...element, children: [] };
+    }
+    const level = element.type === 'paragraph' ? headings.get(element.styleId ?? '') : undefined;
+    if (level === undefined) return element;
+    return { ...element, styleId: null, styleName: `outline ${Math.min(level, 6)}`, numbering: null };
+  };
+  try {
+    // `file` is the archive in the form that mammoth's own zip reader gives it: it gets nothing but parts that were checked.
+    const { value } = await mammoth.convertToHtml({ file: archiveForMammoth(zip) } as never, {
+      styleMap: STYLE_MAP,
+      includeEmbeddedStyleMap: false,
+      externalFileAccess: false,
+      convertImage: mammoth.images.imgElement(async () => ({ src: '' })),
+      transformDocument: (document: WordElement) => transformAll(document, transform),
+    });
+    return { html: value.replace(NOTE_RETURN, ''), hiddenRuns };
+  } catch (error) {
+    if (error instanceof DocumentError) throw error;
+    throw new DocumentError('corrupt_document', damaged().message, { cause: error });
+  }
+}
+
+/** What mammoth hands to a transformation, as far as it is looked at. */
+interface WordElement {
+  readonly type: string;
+  readonly children?: readonly WordElement[];
+  readonly styleId?: string | null;
+  readonly styleName?: string | null;
+  readonly highlight?: string | null;
+  readonly numbering?: unknown;
+}
+
+function transformAll(element: WordElement, transform: (element: WordElement) => WordElement): WordElement {
+  const children = element.children?.map((child) => transformAll(child, transform));
+  return transform(children ? { ...element, children } : element);
+}
+
+/** The arrow behind each note that leads back into the text. */
+const NOTE_RETURN = /<a href="#(?:foot|end)note-ref-[^"]*">↑<\/a>/g;
+
+function archiveForMammoth(zip: ZipArchive) {
+  const names = new Set(zip.names.filter((name) => /\.(?:xml|rels)$/i.test(name)));
+  return {
+    exists: (name: string) => names.has(name),
+    read: async (name: string) => {
+      const bytes = names.has(name) ? await zip.read(name) : undefined;
+      if (!bytes) throw damaged();
+      const xml = decodeXml(bytes);
+      refuseHuge(xml);
+      return markHidden(xml);
+    },
+  };
+}
+
+/** Mammoth takes more than 512 MB of memory for half a million elements. */
+const ELEMENTS_MOST = 400_000;
+
+function refuseHuge(xml: string): void {
+  let elements = 0;
+  for (let at = xml.indexOf('<'); at !== -1; at = xml.indexOf('<', at + 1)) if (xml[at + 1] !== '/') elements++;
+  if (elements <= ELEMENTS_MOST) return;
+  throw new DocumentError(
+    'document_too_complex',
+    `The document holds more than ${ELEMENTS_MOST} elements, which is the most that is read. Split it.`,
+  );
+}
+
+/** Mammoth does not know hidden text, but it knows colours of highlights: hidden text gets one of its own. */
+const HIDDEN = 'hidden';
+
+function markHidden(xml: string): string {
+  return xml.replace(/<(\w{1,20}):vanish(\s[^<>]*?)?(\/?)>/g, (tag, prefix: string, attributes = '', slash: string) => {
+    const isOff = /:val\s*=\s*["'](?:0|false|off)["']/.test(String(attributes));
+    return isOff ? tag : `<${prefix}:highlight ${prefix}:val="${HIDDEN}"${slash}>`;
+  });
+}
+
+function hiddenWarnings(runs: number): DocumentWarning[] {
+  if (runs === 0) return [];
+  return [{ code: 'hidden_text_dropped', message: 'Text that the document marks as hidden was left out.' }];
+}
+
+// ── Around the body ──────────────────────────────────────────────────────────────────────────────────────────────────
+
+async function outsideWarnings(zip: ZipArchive): Promise<DocumentWarning[]> {
+  const warnings: DocumentWarning[] = [];
+  if (await hasOutsideReference(zip)) {
+    const message =
+      'The document refers to files outside of it, such as linked images or a template. They were not read.';
+    warnings.push({ code: 'external_reference_ignored', message });
+  }
+  if (zip.names.some((name) => name.endsWith('vbaProject.bin'))) {
+    warnings.push({ code: 'script_ignored', message: 'The document holds macros. They were not run.' });
+  }
+  return warnings;
+}
+
+/** Links are for readers to follow, and are no reference in this sense. */
+async function hasOutsideReference(zip: ZipArchive): Promise<boolean> {
+  for (const name of zip.names) {
+    if (!name.endsWith('.rels')) continue;
+    const bytes = await zip.read(name);
+    const relationships = bytes ? childrenNamed(parseXml(bytes), 'Relationship') : [];
+    const isOutside = ({ attributes }: XmlElement): boolean =>
+      attributes.get('TargetMode') === 'External' && !(attributes.get('Type') ?? '').endsWith('/hyperlink');
+    if (relationships.some(isOutside)) return true;
+  }
+  return false;
+}
+
+function firstHeading(markdown: string): string {
+  return /^#{1,2} (.{1,200})$/m.exec(markdown)?.[1] ?? '';
+}

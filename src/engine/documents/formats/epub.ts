@@ -1,0 +1,174 @@
+import { posix } from 'node:path';
+import type { DocumentWarning } from '../../types.ts';
+import { decodeHtml } from '../decode-html.ts';
+import { DocumentError } from '../document-error.ts';
+import { cleanNames, languageOf, line, parseTime, type DocumentMetadata } from '../html-metadata.ts';
+import { treeToMarkdown } from '../html-to-markdown.ts';
+import { parseHtml } from '../html-tree.ts';
+import { dropUnseen } from '../html-visible.ts';
+import { PARSE_LIMITS, type FormatParser, type PageStart } from '../parsed-document.ts';
+import { childNamed, childrenNamed, descendantsNamed, textOf, type XmlElement } from '../xml.ts';
+import { openZip, type ZipArchive } from '../zip.ts';
+import { readPart } from './office-archive.ts';
+
+/**
+ * A book: its chapters in the order of reading, each a page. Its table of contents is left out, as it repeats the headings. A chapter
+ * that cannot be read is left out with a warning.
+ */
+export const readEpub: FormatParser = async (bytes, { onPage }) => {
+  const zip = await openZip(bytes);
+  await refuseProtected(zip);
+  const { metadata, chapters } = await readPackage(zip);
+  const pages: PageStart[] = [];
+  const warnings: DocumentWarning[] = [];
+  let text = '';
+  let unreadable = 0;
+  for (const [index, name] of chapters.entries()) {
+    const page = index + 1;
+    const chapter = await readChapter(zip, name);
+    if (chapter === null) {
+      unreadable++;
+      warnings.push({ code: 'part_unreadable', message: 'A chapter of the book could not be read.', page });
+    } else if (chapter.text !== '') {
+      if (text !== '') text += '\n\n';
+      pages.push({ page, start: text.length });
+      text += chapter.text;
+      warnings.push(...chapter.warnings.map((warning) => ({ ...warning, page })));
+    }
+    if (text.length > PARSE_LIMITS.textCharacters) throw tooLarge();
+    onPage?.(page, chapters.length);
+  }
+  if (unreadable === chapters.length) throw damaged();
+  return { ...metadata, text, pages, warnings };
+};
+
+/** Fonts may be garbled in a book that anybody can read; anything else that is encrypted needs its seller's key. */
+async function refuseProtected(zip: ZipArchive): Promise<void> {
+  const root = await readPart(zip, 'META-INF/encryption.xml');
+  if (!root) return;
+  for (const data of descendantsNamed(root, 'EncryptedData')) {
+    const algorithm = childNamed(data, 'EncryptionMethod')?.attributes.get('Algorithm') ?? '';
+    if (FONT_OBFUSCATION.has(algorithm)) continue;
+    throw new DocumentError('encrypted_document', 'The book is protected against copying: its text cannot be read.');
+  }
+}
+
+const FONT_OBFUSCATION: ReadonlySet<string> = new Set([
+  'http://www.idpf.org/2008/embedding',
+  'http://ns.adobe.com/pdf/enc#RC',
+]);
+
+interface Package {
+  readonly metadata: DocumentMetadata;
+  /** Names of the chapters' files, each once. */
+  readonly chapters: readonly string[];
+}
+
+async function readPackage(zip: ZipArchive): Promise<Package> {
+  const container = await readPart(zip, 'META-INF/container.xml');
+  const rootFile = container && [...descendantsNamed(container, 'rootfile')][0]?.attributes.get('full-path');
+  const root = rootFile ? await readPart(zip, rootFile) : undefined;
+  const spine = childNamed(root, 'spine');
+  if (!rootFile || !root || !spine) throw damaged();
+  const items = childrenNamed(childNamed(root, 'manifest') ?? root, 'item');
+  const itemById = new Map(items.map((item) => [item.attributes.get('id'), item]));
+  const chapters = childrenNamed(spine, 'itemref')
+    .map((reference) => itemById.get(reference.attributes.get('idref')))
+    .filter((item) => item !== undefined && isChapter(item))
+    .map((item) => resolve(rootFile, item?.attributes.get('href') ?? ''));
+  // A spine may name one chapter a million times.
+  const unique = [...new Set(chapters)];
+  if (unique.length === 0) throw damaged();
+  if (unique.length > PARSE_LIMITS.pages) throw tooLarge();
+  return { metadata: readMetadata(childNamed(root, 'metadata')), chapters: unique };
+}
+
+function isChapter(item: XmlElement): boolean {
+  const isContents = (item.attributes.get('properties') ?? '').split(/\s+/).includes('nav');
+  return (
+    !isContents &&
+    /^(?:application\/xhtml\+xml|text\/html|text\/x-oeb1-document)$/.test(item.attributes.get('media-type') ?? '')
+  );
+}
+
+function resolve(rootFile: string, href: string): string {
+  const path = href.split('#')[0] ?? '';
+  return posix.join(posix.dirname(rootFile), decodePath(path));
+}
+
+function decodePath(path: string): string {
+  try {
+    return decodeURIComponent(path);
+  } catch {
+    return path;
+  }
+}
+
+function readMetadata(metadata: XmlElement | undefined): DocumentMetadata {
+  const all = (name: string): string[] => (metadata ? childrenNamed(metadata, name).map(textOf) : []);
+  const modified = (metadata ? childrenNamed(metadata, 'meta') : []).find(
+    (meta) => meta.attributes.get('property') === 'dcterms:modified',
+  );
+  return {
+    title: line(all('title')[0] ?? ''),
+    authors: cleanNames(all('creator')),
+    language: languageOf(all('language')[0] ?? ''),
+    publishedAt: parseTime(all('date')[0] ?? ''),
+    modifiedAt: parseTime(textOf(modified)),
+  };
+}
+
+interface Chapter {
+  readonly text: string;
+  readonly warnings: readonly DocumentWarning[];
+}
+
+/** null for a chapter that is missing or damaged. One that is too large or deep is a reason to refuse the whole. */
+async function readChapter(zip: ZipArchive, name: string): Promise<Chapter | null> {
+  try {
+    const bytes = await zip.read(name);
+    if (!bytes) return null;
+    const { text: html, warnings } = await decodeHtml(bytes, null);
+    const document = parseHtml(closeEmptyElements(html));
+    const hidden = dropUnseen(document);
+    return { text: treeToMarkdown(document, document.body), warnings: [...warnings, ...hidden] };
+  } catch (error) {
+    if (error instanceof DocumentError && !error.code.startsWith('document_too_')) return null;
+    throw error;
+  }
+}
+
+/** Chapters are XML, in which `<title/>` is complete. To an HTML parser all that follows would be the title. */
+function closeEmptyElements(xhtml: string): string {
+  return xhtml.replace(/<([a-zA-Z][\w:-]{0,40})(\s[^<>]*)?\/>/g, (tag, name: string, attributes: string | undefined) =>
+    VOID.has(name.toLowerCase()) ? tag : `<${name}${attributes ?? ''}></${name}>`,
+  );
+}
+
+const VOID: ReadonlySet<string> = new Set([
+  'area',
+  'base',
+  'br',
+  'col',
+  'embed',
+  'hr',
+  'img',
+  'input',
+  'link',
+  'meta',
+  'param',
+  'source',
+  'track',
+  'wbr',
+]);
+
+function damaged(): DocumentError {
+  return new DocumentError('corrupt_document', 'The book is damaged or incomplete: parts that it needs are missing.');
+}
+
+function tooLarge(): DocumentError {
+  return new DocumentError(
+    'document_too_large',
+    `The book holds more than ${PARSE_LIMITS.pages} chapters or ${PARSE_LIMITS.textCharacters} characters. Split it.`,
+  );
+}

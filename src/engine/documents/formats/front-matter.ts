@@ -1,0 +1,53 @@
+/** Values by their keys, lower case; a list has several. */
+export type FrontMatter = ReadonlyMap<string, readonly string[]>;
+
+/** The block is a few lines; a text may begin with a rule and have another one chapters later. */
+const LONGEST = 20_000;
+
+/**
+ * Takes the YAML block off the start of a Markdown file. Only what people write by hand there is read, `key: value` and lists of
+ * plain values; other lines are skipped. A block without any `key:` line is no front matter, but a text between two rules.
+ * @returns `body` is the rest of the file as it stands; all of it where there is no such block
+ */
+export function splitFrontMatter(markdown: string): { readonly matter: FrontMatter; readonly body: string } {
+  const block = /^---[ \t]*\n([^]*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(markdown.slice(0, LONGEST));
+  const lines = block?.[1]!.split('\n') ?? [];
+  if (block === null || !lines.every(isYaml) || !lines.some((line) => KEY.test(line))) {
+    return { matter: new Map(), body: markdown };
+  }
+  return { matter: readLines(lines), body: markdown.slice(block[0].length).replace(/^\n+/, '') };
+}
+
+const KEY = /^([A-Za-z_][\w-]{0,60})[ \t]*:(?:[ \t]+(.*))?$/;
+
+function isYaml(line: string): boolean {
+  return line.trim() === '' || /^(?:[ \t]|#|- |-$)/.test(line) || KEY.test(line);
+}
+
+function readLines(lines: readonly string[]): FrontMatter {
+  const matter = new Map<string, string[]>();
+  let key = '';
+  for (const line of lines) {
+    const pair = KEY.exec(line);
+    const item = /^\s*-[ \t]+(.*)$/.exec(line)?.[1];
+    if (pair !== null) {
+      key = pair[1]!.toLowerCase();
+      matter.set(key, valuesOf(pair[2] ?? ''));
+    } else if (item !== undefined) {
+      matter.get(key)?.push(...valuesOf(item));
+    }
+  }
+  return matter;
+}
+
+/** One value, or those of a list in brackets; none where the value stands in the lines below. */
+function valuesOf(text: string): string[] {
+  const trimmed = text.trim();
+  const list = /^\[(.*)\]$/.exec(trimmed)?.[1];
+  const values = list === undefined ? [trimmed] : (list.match(/"[^"]*"|'[^']*'|[^,]+/g) ?? []);
+  return values.map((value) => unquote(value.trim())).filter((value) => value !== '' && !/^[|>&*{]/.test(value));
+}
+
+function unquote(value: string): string {
+  return /^(?:"([^"]*)"|'([^']*)')(?:\s+#.*)?$/.exec(value)?.slice(1).join('') ?? value.replace(/\s#.*$/, '').trimEnd();
+}

@@ -1,0 +1,24 @@
+import { decodeHtml } from '../decode-html.ts';
+import { findArticle } from '../html-article.ts';
+import { readHtmlMetadata } from '../html-metadata.ts';
+import { treeToMarkdown } from '../html-to-markdown.ts';
+import { pageTooLarge, parseHtml } from '../html-tree.ts';
+import { dropUnseen } from '../html-visible.ts';
+import { PARSE_LIMITS, type FormatParser } from '../parsed-document.ts';
+
+/** A web page: its article as Markdown under its title, without what surrounds or hides in it. */
+export const readHtml: FormatParser = async (bytes, options) => {
+  if (bytes.length > PARSE_LIMITS.htmlBytes) throw pageTooLarge();
+  const { text: html, warnings } = await decodeHtml(bytes, options.charset);
+  const document = parseHtml(html);
+  const metadata = readHtmlMetadata(document);
+  const hidden = dropUnseen(document);
+  const markdown = treeToMarkdown(document, findArticle(document));
+  return { ...metadata, text: underTitle(metadata.title, markdown), pages: [], warnings: [...warnings, ...hidden] };
+};
+
+/** The title heads the text, unless the page's own first heading does. */
+function underTitle(title: string, markdown: string): string {
+  if (title === '' || markdown === '' || /^# /m.test(markdown)) return markdown;
+  return `# ${title}\n\n${markdown}`;
+}

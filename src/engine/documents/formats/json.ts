@@ -1,0 +1,92 @@
+import { decodeText } from '../decode-text.ts';
+import { DocumentError } from '../document-error.ts';
+import { type FormatParser, PARSE_LIMITS } from '../parsed-document.ts';
+import { bareDocument, tooMuchText } from './bare-document.ts';
+import { renderJson } from './render-json.ts';
+
+/**
+ * A JSON file as lines `path: value`, since a value says little without the names above it, and each line is found on its own. A
+ * file that holds one record a line is read as such.
+ */
+export const readJson: FormatParser = async (bytes, options) => {
+  const { text, warnings } = await decodeText(bytes, options.charset);
+  if (text.trim() === '') return bareDocument('', { warnings });
+  const value = parseValue(text);
+  if (value !== undefined) return bareDocument(renderJson(value), { title: titleOf(value), warnings });
+  const [firstLine = ''] = text.trimStart().split('\n', 1);
+  if (parseValue(firstLine) === undefined) throw corrupt('The file is not valid JSON.');
+  return readNdjson(bytes, options);
+};
+
+/** One JSON record a line, each a block of lines `path: value`. A line that is none is left out with a warning. */
+export const readNdjson: FormatParser = async (bytes, { charset }) => {
+  const { text, warnings } = await decodeText(bytes, charset);
+  const lines = text.split('\n').filter((line) => line.trim() !== '');
+  const records: string[] = [];
+  let characters = 0;
+  let bad = 0;
+  for (const line of lines) {
+    const value = parseValue(line);
+    const record = value === undefined ? '' : renderJson(value);
+    if (value === undefined) bad += 1;
+    if (record !== '') records.push(record);
+    characters += record.length;
+    if (characters > PARSE_LIMITS.textCharacters) throw tooMuchText();
+  }
+  if (bad > 0 && bad === lines.length) throw corrupt('No line of the file is valid JSON.');
+  const message = `${bad} of ${lines.length} lines ${bad === 1 ? 'is' : 'are'} not valid JSON.`;
+  return bareDocument(records.join('\n\n'), {
+    warnings: bad === 0 ? warnings : [...warnings, { code: 'part_unreadable', message }],
+  });
+};
+
+/** undefined for what is no JSON. Long numbers stay strings of their own digits, which a double would round. */
+function parseValue(json: string): unknown {
+  checkDepth(json);
+  try {
+    return LONG_NUMBER.test(json) ? JSON.parse(json, keepDigits) : JSON.parse(json);
+  } catch (error) {
+    if (error instanceof SyntaxError) return undefined;
+    throw error;
+  }
+}
+
+const LONG_NUMBER = /\d[\d.]{15}/;
+
+function keepDigits(_key: string, value: unknown, context?: { readonly source?: string }): unknown {
+  return typeof value === 'number' && context?.source !== undefined ? context.source : value;
+}
+
+/** Brackets outside of strings, in one pass, before anything descends into them. */
+function checkDepth(json: string): void {
+  let depth = 0;
+  for (let at = 0; at < json.length; at++) {
+    const code = json.charCodeAt(at);
+    if (code === QUOTE) at = endOfString(json, at);
+    else if (code === OPEN_BRACE || code === OPEN_BRACKET) depth += 1;
+    else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) depth -= 1;
+    if (depth > PARSE_LIMITS.depth) {
+      throw new DocumentError('document_too_complex', `The JSON is nested deeper than ${PARSE_LIMITS.depth} levels.`);
+    }
+  }
+}
+
+const [QUOTE, BACKSLASH, OPEN_BRACE, CLOSE_BRACE, OPEN_BRACKET, CLOSE_BRACKET] = [...'"\\{}[]'].map((character) =>
+  character.charCodeAt(0),
+) as [number, number, number, number, number, number];
+
+function endOfString(json: string, start: number): number {
+  let at = start + 1;
+  while (at < json.length && json.charCodeAt(at) !== QUOTE) at += json.charCodeAt(at) === BACKSLASH ? 2 : 1;
+  return at;
+}
+
+function titleOf(value: unknown): string {
+  if (typeof value !== 'object' || value === null) return '';
+  const { title, name } = value as Record<string, unknown>;
+  return [title, name].find((text) => typeof text === 'string') ?? '';
+}
+
+function corrupt(reason: string): DocumentError {
+  return new DocumentError('corrupt_document', reason);
+}

@@ -1,0 +1,91 @@
+import { PARSE_LIMITS, type ParsedDocument } from '../parsed-document.ts';
+
+type Metadata = Pick<ParsedDocument, 'title' | 'authors' | 'language' | 'publishedAt' | 'modifiedAt'>;
+
+const MAX_AUTHORS = 50;
+const MAX_AUTHOR_CHARACTERS = 200;
+
+/**
+ * What the file says about itself: its information dictionary, and its XMP packet where that says nothing.
+ * @param info  the dictionary as pdf.js reads it, with the catalog's language as `Language`
+ * @param xmp   a property of the packet by its name in lower case; undefined for none
+ */
+export function readMetadata(
+  info: Readonly<Record<string, unknown>>,
+  xmp: (name: string) => unknown,
+  parseDate: (text: string) => Date | null,
+): Metadata {
+  return {
+    title: cleanTitle(textOf(info['Title'])) || cleanTitle(textOf(xmp('dc:title'))),
+    authors: authorsOf(info['Author'], xmp('dc:creator')),
+    language: languageOf(info['Language']) ?? languageOf(xmp('dc:language')),
+    publishedAt: timeOf(info['CreationDate'], parseDate) ?? timeOf(xmp('xmp:createdate'), parseIsoDate),
+    modifiedAt: timeOf(info['ModDate'], parseDate) ?? timeOf(xmp('xmp:modifydate'), parseIsoDate),
+  };
+}
+
+/** The first one of a list. Well-formed, on one line. */
+function textOf(value: unknown): string {
+  const text: unknown = Array.isArray(value) ? value[0] : value;
+  return typeof text === 'string' ? cleanText(text) : '';
+}
+
+function cleanText(text: string): string {
+  return text
+    .slice(0, 4 * PARSE_LIMITS.titleCharacters)
+    .toWellFormed()
+    .replace(/[\p{Cc}\s]+/gu, ' ')
+    .trim();
+}
+
+const PRINTED_FROM = /^Microsoft (?:Office )?(?:Word|PowerPoint|Excel|Publisher) - /i;
+const FILE_EXTENSION =
+  /\.(?:docx?|dotx?|odt|rtf|pptx?|xlsx?|indd|qxd|qxp|dvi|ps|tex|eps|ai|fm|pub|wpd|pdf|html?|md|txt|pages|key)$/i;
+const PLACEHOLDER =
+  /^(?:untitled|no ?title|title|document|presentation|slide|book|mappe|dokument|powerpoint presentation|microsoft word document|\(anonymous\)|\(unspecified\)|unknown|null|none|about:blank|print|pdf)?[\s_-]*\d*$/i;
+
+/** What a program wrote where a person gave no title is none; a file's name is one without its extension. */
+function cleanTitle(text: string): string {
+  const title = text.replace(PRINTED_FROM, '').replace(FILE_EXTENSION, '').trim();
+  if (PLACEHOLDER.test(title)) return '';
+  return title.slice(0, PARSE_LIMITS.titleCharacters).toWellFormed();
+}
+
+function authorsOf(author: unknown, creator: unknown): string[] {
+  const named = Array.isArray(creator) && creator.length > 1 ? creator : [author ?? creator].flat();
+  const authors = named
+    .slice(0, MAX_AUTHORS)
+    .filter((name): name is string => typeof name === 'string')
+    .flatMap((name) => splitAuthors(cleanText(name)))
+    .map((name) => name.slice(0, MAX_AUTHOR_CHARACTERS).toWellFormed())
+    .filter((name) => /\p{L}/u.test(name) && !/^(?:unknown|anonymous|author|user|admin(?:istrator)?)$/i.test(name));
+  return [...new Set(authors)].slice(0, MAX_AUTHORS);
+}
+
+/** A comma parts names only where each part is a whole one: `Lovelace, Ada` is one person. */
+function splitAuthors(names: string): string[] {
+  const parts = names.split(/\s*;\s*/);
+  return parts.flatMap((part) => {
+    const byComma = part.split(/\s*,\s*/);
+    return byComma.every((name) => name.includes(' ')) ? byComma : [part];
+  });
+}
+
+function languageOf(value: unknown): string | null {
+  const tag = textOf(value);
+  if (!/^[a-z]{2,3}(?:[-_][a-z0-9]{2,8})*$/i.test(tag) || /^und\b/i.test(tag)) return null;
+  try {
+    return Intl.getCanonicalLocales(tag.replaceAll('_', '-'))[0] ?? null;
+  } catch {
+    return null;
+  }
+}
+
+function timeOf(value: unknown, parse: (text: string) => Date | null): number | null {
+  const time = typeof value === 'string' && value.length <= 64 ? parse(value)?.getTime() : undefined;
+  return time !== undefined && time > 0 ? time : null;
+}
+
+function parseIsoDate(text: string): Date {
+  return new Date(text);
+}

@@ -1,0 +1,122 @@
+import type { TextContent, TextItem } from 'pdfjs-dist/types/src/display/api.js';
+
+/**
+ * A piece of a page's text in one font, in a frame that is turned so that its text runs from left to right and lines follow each
+ * other downwards. Lengths are points; `baseline` grows upwards, as in PDF.
+ */
+export interface Run {
+  readonly text: string;
+  /** Degrees, rounded, counterclockwise: runs of different directions share no frame. */
+  readonly direction: number;
+  readonly left: number;
+  readonly right: number;
+  readonly baseline: number;
+  readonly size: number;
+  readonly font: string;
+  readonly isRtl: boolean;
+  /** White space was drawn before it. */
+  readonly afterSpace: boolean;
+}
+
+/** In points. Smaller text is there to be found by machines, not to be read. */
+export const LEAST_READABLE_SIZE = 1;
+
+export interface PageRuns {
+  readonly runs: Run[];
+  /** Whether text was left out that nobody can see. */
+  readonly isTextHidden: boolean;
+}
+
+/** What pdf.js found on a page, in the order in which it is drawn, without what is too small to be read. */
+export function runsOfTextContent(content: TextContent): PageRuns {
+  const runs: Run[] = [];
+  let isTextHidden = false;
+  let afterSpace = false;
+  for (const item of content.items) {
+    if (!('str' in item)) continue;
+    if (item.str.trim() === '') {
+      afterSpace ||= item.str !== '';
+      continue;
+    }
+    const run = runOfItem(item, content.styles[item.fontName]?.vertical === true, afterSpace);
+    if (run.size < LEAST_READABLE_SIZE) isTextHidden = true;
+    else if (Number.isFinite(run.left + run.right + run.baseline + run.size)) runs.push(run);
+    afterSpace = false;
+  }
+  return { runs, isTextHidden };
+}
+
+function runOfItem(item: TextItem, isVertical: boolean, afterSpace: boolean): Run {
+  const [a, b, c, d, x, y] = item.transform as [number, number, number, number, number, number];
+  const [length, size] = isVertical
+    ? [item.height, item.width]
+    : [item.width, Math.hypot(c, d) || item.height || Math.hypot(a, b)];
+  return placeRun({
+    text: item.str,
+    x,
+    y,
+    angle: (Math.atan2(b, a) * 180) / Math.PI - (isVertical ? 90 : 0),
+    length,
+    size,
+    font: item.fontName,
+    isRtl: item.dir === 'rtl',
+    afterSpace,
+  });
+}
+
+export interface DrawnText {
+  readonly text: string;
+  /** Where it begins on the page. */
+  readonly x: number;
+  readonly y: number;
+  /** Degrees, counterclockwise, in which it advances. */
+  readonly angle: number;
+  readonly length: number;
+  readonly size: number;
+  readonly font: string;
+  readonly isRtl: boolean;
+  readonly afterSpace: boolean;
+}
+
+export function placeRun({ x, y, angle, length, ...drawn }: DrawnText): Run {
+  const direction = snapDirection(angle);
+  const [cos, sin] = cosAndSin(direction);
+  const left = x * cos + y * sin;
+  return {
+    text: drawn.text,
+    direction,
+    left,
+    right: left + length,
+    baseline: y * cos - x * sin,
+    size: drawn.size,
+    font: drawn.font,
+    isRtl: drawn.isRtl,
+    afterSpace: drawn.afterSpace,
+  };
+}
+
+/** A page that was scanned a little askew still has one direction. */
+const SNAPPED_DEGREES = 3;
+
+function snapDirection(angle: number): number {
+  const right = Math.round(angle / 90) * 90;
+  const snapped = Math.abs(angle - right) <= SNAPPED_DEGREES ? right : Math.round(angle);
+  return ((snapped % 360) + 360) % 360;
+}
+
+function cosAndSin(direction: number): readonly [number, number] {
+  switch (direction) {
+    case 0:
+      return [1, 0];
+    case 90:
+      return [0, 1];
+    case 180:
+      return [-1, 0];
+    case 270:
+      return [0, -1];
+    default: {
+      const radians = (direction * Math.PI) / 180;
+      return [Math.cos(radians), Math.sin(radians)];
+    }
+  }
+}

@@ -1,0 +1,327 @@
+import { dirname, join } from 'node:path';
+import { setImmediate } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
+import type { PDFDocumentLoadingTask, PDFDocumentProxy, PDFPageProxy } from 'pdfjs-dist/types/src/display/api.js';
+import type { DocumentWarning } from '../../types.ts';
+import { DocumentError } from '../document-error.ts';
+import { PARSE_LIMITS, type FormatParser, type PageStart, type ParsedDocument } from '../parsed-document.ts';
+import { readAnnotations, readCaptions, type PdfAnnotation } from './pdf-annotations.ts';
+import { drawnText, mayHideText } from './pdf-hidden-text.ts';
+import { orderLines, type Line } from './pdf-layout.ts';
+import { bodyStyleOf, renderPages, tellingFonts, type FontStyle, type PdfPage } from './pdf-markdown.ts';
+import { readMetadata } from './pdf-metadata.ts';
+import { runsOfTextContent, type PageRuns } from './pdf-runs.ts';
+
+type PdfJs = typeof import('pdfjs-dist/legacy/build/pdf.mjs');
+
+/**
+ * PDF by pdf.js: its text in reading order as Markdown, with form fields and notes after the text of their page. Scripts never
+ * run, images are never decoded, and nothing but pdf.js's own tables is read from disk.
+ */
+export const readPdf: FormatParser = async (bytes, { onPage }) => {
+  const pdfjs = await loadPdfJs();
+  const isHiding = mayHideText(bytes);
+  process.on('unhandledRejection', forgetRejection);
+  const task = openPdf(pdfjs, bytes);
+  try {
+    const pdf = await loaded(task);
+    if (pdf.numPages > PARSE_LIMITS.pages) throw tooLarge(`pages, ${PARSE_LIMITS.pages}`);
+    const warnings = await warnOfIgnoredParts(pdf);
+    const reading = { pdfjs, pdf, isHiding, warnings, onPage };
+    const pages = await readPages(reading);
+    await readAnnotationsOfPages(reading, pages);
+    const style = bodyStyleOf(pages);
+    const fonts = await readFontStyles(pdf, pages, fontsToAsk(pages, style.bodyFont));
+    return {
+      ...joinPages(renderPages(pages, { ...style, fonts })),
+      ...(await readDocumentMetadata(pdfjs, pdf)),
+      warnings,
+    };
+  } finally {
+    await task.destroy();
+    // What was rejected last is told after this turn of the event loop.
+    await setImmediate();
+    process.off('unhandledRejection', forgetRejection);
+  }
+};
+
+/**
+ * While pdf.js opens a file whose pages point to nothing it drops promises that are then rejected, which would end the process.
+ * Whatever matters of them is rejected again where it is awaited.
+ */
+function forgetRejection(): void {}
+
+let loading: Promise<PdfJs> | undefined;
+
+/** pdf.js looks for these when it is loaded and complains on the console where they are missing; only drawing needs them. */
+const DRAWING_CLASSES = ['DOMMatrix', 'Path2D'].filter((name) => !(name in globalThis));
+
+function loadPdfJs(): Promise<PdfJs> {
+  loading ??= (async () => {
+    for (const name of DRAWING_CLASSES) Reflect.set(globalThis, name, class {});
+    try {
+      return await import('pdfjs-dist/legacy/build/pdf.mjs');
+    } finally {
+      for (const name of DRAWING_CLASSES) Reflect.deleteProperty(globalThis, name);
+    }
+  })();
+  return loading;
+}
+
+function openPdf(pdfjs: PdfJs, bytes: Uint8Array): PDFDocumentLoadingTask {
+  const assets = dirname(fileURLToPath(import.meta.resolve('pdfjs-dist/package.json')));
+  return pdfjs.getDocument({
+    // A copy, since pdf.js takes the bytes away from their owner.
+    data: new Uint8Array(bytes),
+    cMapUrl: `${join(assets, 'cmaps')}/`,
+    standardFontDataUrl: `${join(assets, 'standard_fonts')}/`,
+    useSystemFonts: false,
+    disableFontFace: true,
+    useWasm: false,
+    // Names of fonts are told only with these.
+    fontExtraProperties: true,
+    // No image is ever larger than nothing: none is decoded.
+    maxImageSize: 0,
+    verbosity: pdfjs.VerbosityLevel.ERRORS,
+  });
+}
+
+async function loaded(task: PDFDocumentLoadingTask): Promise<PDFDocumentProxy> {
+  try {
+    const pdf = await task.promise;
+    if (pdf.numPages > 0) return pdf;
+  } catch (error) {
+    if (isEncrypted(error)) {
+      throw new DocumentError('encrypted_document', 'the PDF opens with a password only: hand in one without it');
+    }
+  }
+  throw corrupt();
+}
+
+function isEncrypted(error: unknown): boolean {
+  return error instanceof Error && (error.name === 'PasswordException' || /encrypt/i.test(error.message));
+}
+
+function corrupt(): DocumentError {
+  return new DocumentError('corrupt_document', 'the PDF is damaged beyond repair: hand in an intact copy');
+}
+
+function tooLarge(limit: string): DocumentError {
+  return new DocumentError('document_too_large', `the PDF has more than the most ${limit}: hand it in in parts`);
+}
+
+async function warnOfIgnoredParts(pdf: PDFDocumentProxy): Promise<DocumentWarning[]> {
+  const warnings: DocumentWarning[] = [];
+  const attachments = await optional(pdf.getAttachments());
+  const count = attachments == null ? 0 : sizeOf(attachments);
+  if (count > 0) warnings.push({ code: 'attachment_ignored', message: `${count} attached files were not read` });
+  if ((await optional(pdf.hasJSActions())) === true) {
+    warnings.push({ code: 'script_ignored', message: 'its scripts were not run' });
+  }
+  return warnings;
+}
+
+/** Of an object or a map, as pdf.js has used both. */
+function sizeOf(collection: object): number {
+  return collection instanceof Map ? collection.size : Object.keys(collection).length;
+}
+
+/** undefined for a part of a file that is too damaged to be read, where the rest does without it. */
+async function optional<Value>(part: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await part;
+  } catch {
+    return undefined;
+  }
+}
+
+// ── Pages ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface Reading {
+  readonly pdfjs: PdfJs;
+  readonly pdf: PDFDocumentProxy;
+  /** Whether the file may hold text that is not seen. */
+  readonly isHiding: boolean;
+  readonly warnings: DocumentWarning[];
+  readonly onPage: ((done: number, pages: number) => void) | undefined;
+}
+
+interface ReadPage extends PdfPage {
+  readonly isReadable: boolean;
+  readonly appendix: string[];
+}
+
+/** Every page, an unreadable one as an empty one with a warning. */
+async function readPages(reading: Reading): Promise<ReadPage[]> {
+  const { pdf, warnings, onPage } = reading;
+  const pages: ReadPage[] = [];
+  let characters = 0;
+  let unreadable = 0;
+  for (let page = 1; page <= pdf.numPages; page += 1) {
+    const lines = await optional(readLines(reading, page));
+    if (lines === undefined) {
+      warnings.push({ code: 'page_unreadable', message: `page ${page} is damaged and was left out`, page });
+      unreadable += 1;
+    }
+    pages.push({ lines: lines ?? [], isReadable: lines !== undefined, appendix: [] });
+    characters += (lines ?? []).reduce((sum, line) => sum + line.text.length, 0);
+    if (characters > PARSE_LIMITS.textCharacters) throw tooLarge(`characters, ${PARSE_LIMITS.textCharacters}`);
+    onPage?.(page, pdf.numPages);
+  }
+  if (unreadable === pdf.numPages) throw corrupt();
+  return pages;
+}
+
+async function readLines(reading: Reading, number: number): Promise<Line[]> {
+  const page = await reading.pdf.getPage(number);
+  try {
+    const { runs, isTextHidden } = await readRuns(reading, page);
+    if (isTextHidden) {
+      const message = `text that nobody can see was left out of page ${number}`;
+      reading.warnings.push({ code: 'hidden_text_dropped', message, page: number });
+    }
+    return orderLines(runs);
+  } finally {
+    page.cleanup();
+  }
+}
+
+async function readRuns({ pdfjs, isHiding }: Reading, page: PDFPageProxy): Promise<PageRuns> {
+  const readDrawn = async () => {
+    const list = await page.getOperatorList({ annotationMode: pdfjs.AnnotationMode.DISABLE });
+    return drawnText(list, pdfjs.OPS, page.view);
+  };
+  const drawn = isHiding ? await readDrawn() : undefined;
+  if (drawn?.isTextHidden === true && !drawn.isRecognised) return drawn;
+  const content = await page.getTextContent();
+  // pdf.js turns the two letters of an Arabic ligature round, which only its single glyphs tell.
+  const isArabic = content.items.some((item) => 'str' in item && item.dir === 'rtl' && ARABIC.test(item.str));
+  if (isArabic && drawn?.isRecognised !== true) return drawn ?? (await readDrawn());
+  return runsOfTextContent(content);
+}
+
+const ARABIC = /\p{Script=Arabic}/u;
+
+/** Adds what stands in notes and form fields to their pages. Links, of which a file may have thousands, are passed over. */
+async function readAnnotationsOfPages({ pdfjs, pdf, warnings }: Reading, pages: readonly ReadPage[]): Promise<void> {
+  const { LINK, POPUP } = pdfjs.AnnotationType;
+  const types = Object.values(pdfjs.AnnotationType).filter((type) => type !== LINK && type !== POPUP);
+  const unreadable = new Set(pages.flatMap((page, index) => (page.isReadable ? [] : [index])));
+  try {
+    const annotations = (await pdf.getAnnotationsByType(new Set(types), unreadable)) as readonly PdfAnnotation[] | null;
+    for (const [index, onPage] of Map.groupBy(annotations ?? [], (annotation) => annotation.pageIndex)) {
+      const { texts, buttons, hasAttachments } = readAnnotations(onPage);
+      pages[index]!.appendix.push(...texts);
+      if (buttons.size > 0) pages[index]!.appendix.push(...(await readButtons(pdfjs, pdf, index + 1, buttons)));
+      if (hasAttachments) {
+        const message = `a file attached to page ${index + 1} was not read`;
+        warnings.push({ code: 'attachment_ignored', message, page: index + 1 });
+      }
+    }
+  } catch {
+    warnings.push({ code: 'part_unreadable', message: 'notes or form fields are damaged and were left out' });
+  }
+}
+
+async function readButtons(
+  pdfjs: PdfJs,
+  pdf: PDFDocumentProxy,
+  number: number,
+  buttons: ReadonlySet<string>,
+): Promise<string[]> {
+  const page = await pdf.getPage(number);
+  try {
+    const list = await page.getOperatorList({ annotationMode: pdfjs.AnnotationMode.ENABLE });
+    return readCaptions(list, pdfjs.OPS, buttons);
+  } finally {
+    page.cleanup();
+  }
+}
+
+// ── Fonts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Names of fonts come only with a page's drawing operators, which cost as much as its text: few pages are asked. */
+const ASKED_PAGES = 6;
+const ASKED_SHARE = 1 / 16;
+
+/** The body's font matters only where another one stands out against it. */
+function fontsToAsk(pages: readonly PdfPage[], bodyFont: string): string[] {
+  const telling = tellingFonts(pages, bodyFont);
+  return telling.length === 0 ? [] : [...telling, bodyFont];
+}
+
+async function readFontStyles(
+  pdf: PDFDocumentProxy,
+  pages: readonly PdfPage[],
+  fonts: readonly string[],
+): Promise<Map<string, FontStyle>> {
+  const styles = new Map<string, FontStyle>();
+  const firstPages = firstPageOfFonts(pages);
+  const most = Math.min(ASKED_PAGES, Math.ceil(pages.length * ASKED_SHARE));
+  let asked = 0;
+  for (const font of fonts) {
+    const number = firstPages.get(font);
+    if (styles.has(font) || number === undefined) continue;
+    if (asked === most) break;
+    asked += 1;
+    for (const [name, style] of (await optional(askFontStyles(pdf, number, fonts))) ?? []) styles.set(name, style);
+  }
+  return styles;
+}
+
+function firstPageOfFonts(pages: readonly PdfPage[]): Map<string, number> {
+  const first = new Map<string, number>();
+  pages.forEach(({ lines }, index) => {
+    for (const line of lines) if (!first.has(line.font)) first.set(line.font, index + 1);
+  });
+  return first;
+}
+
+const BOLD = /bold|black|heavy|semibd|demi|[-,]bd|cmb|sfbx|[-.]b$|bx\d/i;
+const MONOSPACED =
+  /courier|mono|consol|menlo|typewriter|cmtt|sftt|lettergothic|inconsolata|sourcecode|firacode|nimbusmon|txtt|andale/i;
+
+async function askFontStyles(
+  pdf: PDFDocumentProxy,
+  number: number,
+  fonts: readonly string[],
+): Promise<[string, FontStyle][]> {
+  const page = await pdf.getPage(number);
+  try {
+    await page.getOperatorList();
+    return fonts.flatMap((font): [string, FontStyle][] => {
+      if (!page.commonObjs.has(font)) return [];
+      const { name } = page.commonObjs.get(font) as { readonly name?: string };
+      return [[font, { isBold: BOLD.test(name ?? ''), isMonospaced: MONOSPACED.test(name ?? '') }]];
+    });
+  } finally {
+    page.cleanup();
+  }
+}
+
+// ── The whole ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function joinPages(texts: readonly string[]): { text: string; pages: PageStart[] } {
+  const pages: PageStart[] = [];
+  const parts: string[] = [];
+  let length = 0;
+  texts.forEach((text, index) => {
+    const separator = text !== '' && length > 0 ? '\n\n' : '';
+    pages.push({ page: index + 1, start: length + separator.length });
+    parts.push(separator, text);
+    length += separator.length + text.length;
+  });
+  return { text: parts.join(''), pages };
+}
+
+async function readDocumentMetadata(
+  pdfjs: PdfJs,
+  pdf: PDFDocumentProxy,
+): Promise<Pick<ParsedDocument, 'title' | 'authors' | 'language' | 'publishedAt' | 'modifiedAt'>> {
+  const found = await optional(pdf.getMetadata());
+  return readMetadata(
+    (found?.info ?? {}) as Record<string, unknown>,
+    (name) => found?.metadata?.get(name),
+    (text) => pdfjs.PDFDateString.toDateObject(text),
+  );
+}

@@ -1,0 +1,121 @@
+import { childNamed, childrenNamed, descendantsNamed, textOf, type XmlElement } from '../xml.ts';
+import { renderTable } from './markdown-table.ts';
+
+/** A slide as Markdown: its title as a heading, then its shapes in their order. '' for one without text. */
+export function renderSlide(slide: XmlElement): string {
+  const title = titleOfSlide(slide);
+  const shapes = shapesOf(slide).filter((shape) => !TITLES.has(roleOf(shape)) && !FURNITURE.has(roleOf(shape)));
+  return [title === '' ? '' : `# ${title}`, ...shapes.map(renderShape)].filter((block) => block !== '').join('\n\n');
+}
+
+export function titleOfSlide(slide: XmlElement): string {
+  const title = shapesOf(slide).find((shape) => TITLES.has(roleOf(shape)));
+  return title === undefined ? '' : textsOf(title).join(' ').replace(/\s+/g, ' ').trim();
+}
+
+/** What the speaker says to a slide. */
+export function renderNotes(notes: XmlElement): string {
+  const texts = shapesOf(notes)
+    .filter((shape) => roleOf(shape) === 'body')
+    .flatMap(textsOf);
+  const text = texts.join('\n\n').trim();
+  return text === '' ? '' : `Notes: ${text}`;
+}
+
+const TITLES: ReadonlySet<string> = new Set(['title', 'ctrTitle']);
+/** The same on every slide. */
+const FURNITURE: ReadonlySet<string> = new Set(['sldNum', 'ftr', 'dt', 'hdr', 'sldImg']);
+
+/** Shapes, tables and pictures in the order of the slide, those in groups too. */
+function shapesOf(slide: XmlElement): XmlElement[] {
+  const tree = childNamed(childNamed(slide, 'cSld'), 'spTree');
+  return tree === undefined ? [] : flatten(tree);
+}
+
+function flatten(group: XmlElement): XmlElement[] {
+  return group.children.flatMap((child) => {
+    if (typeof child === 'string') return [];
+    if (child.name === 'grpSp') return flatten(child);
+    // What newer versions show, and what older ones show instead: one of them.
+    if (child.name === 'AlternateContent') return flatten(childNamed(child, 'Choice') ?? child);
+    return SHAPES.has(child.name) ? [child] : [];
+  });
+}
+
+const SHAPES: ReadonlySet<string> = new Set(['sp', 'graphicFrame', 'pic']);
+
+/** The role of a placeholder: `title`, `body`, `sldNum` …; `obj` where it names none, '' for a shape that is no placeholder. */
+function roleOf(shape: XmlElement): string {
+  const properties = shape.children.find((child) => typeof child !== 'string' && /^nv/.test(child.name)) as
+    XmlElement | undefined;
+  const placeholder = childNamed(childNamed(properties, 'nvPr'), 'ph');
+  return placeholder === undefined ? '' : (placeholder.attributes.get('type') ?? 'obj');
+}
+
+function renderShape(shape: XmlElement): string {
+  if (shape.name === 'graphicFrame') return [...descendantsNamed(shape, 'tbl')].map(renderTableOf).join('\n\n');
+  if (shape.name === 'pic') return alternativeText(shape);
+  const isList = LISTS.has(roleOf(shape));
+  const paragraphs = paragraphsOf(shape).map((paragraph) => renderParagraph(paragraph, isList));
+  let text = '';
+  let last = '';
+  for (const paragraph of paragraphs.filter((line) => line !== '')) {
+    const isItem = /^ *- /.test(paragraph) && /^ *- /.test(last);
+    text += text === '' ? paragraph : `${isItem ? '\n' : '\n\n'}${paragraph}`;
+    last = paragraph;
+  }
+  return text;
+}
+
+/** Placeholders whose paragraphs have bullets unless they say otherwise. */
+const LISTS: ReadonlySet<string> = new Set(['body', 'obj']);
+/** As many levels as PowerPoint has. */
+const LEVEL_MOST = 8;
+
+function renderParagraph(paragraph: XmlElement, isList: boolean): string {
+  const text = textOfParagraph(paragraph);
+  if (text === '') return '';
+  const properties = childNamed(paragraph, 'pPr');
+  const isBulleted = BULLETS.some((name) => childNamed(properties, name) !== undefined);
+  const isPlain = childNamed(properties, 'buNone') !== undefined;
+  if (isPlain || !(isList || isBulleted)) return text;
+  const level = Math.min(LEVEL_MOST, Number(properties?.attributes.get('lvl') ?? 0) || 0);
+  return `${'  '.repeat(level)}- ${text}`;
+}
+
+const BULLETS = ['buChar', 'buAutoNum', 'buBlip'] as const;
+
+function renderTableOf(table: XmlElement): string {
+  const [header = [], ...rows] = childrenNamed(table, 'tr').map((row) =>
+    childrenNamed(row, 'tc').map((cell) => textsOf(cell).join(' ')),
+  );
+  return renderTable(header, rows);
+}
+
+/** What says what a picture shows; a file name says nothing. */
+function alternativeText(picture: XmlElement): string {
+  const description = childNamed(childNamed(picture, 'nvPicPr'), 'cNvPr')?.attributes.get('descr')?.trim() ?? '';
+  return /\.\w{2,4}$/.test(description) ? '' : description.replace(/\s+/g, ' ');
+}
+
+function textsOf(shape: XmlElement): string[] {
+  return paragraphsOf(shape)
+    .map(textOfParagraph)
+    .filter((text) => text !== '');
+}
+
+function paragraphsOf(shape: XmlElement): XmlElement[] {
+  const body = childNamed(shape, 'txBody');
+  return body === undefined ? [] : childrenNamed(body, 'p');
+}
+
+/** Runs, fields and breaks; a break within a paragraph is a blank. */
+function textOfParagraph(paragraph: XmlElement): string {
+  return paragraph.children
+    .map((child) => {
+      if (typeof child === 'string' || child.name === 'pPr') return '';
+      return child.name === 'br' ? ' ' : [...descendantsNamed(child, 't')].map(textOf).join('');
+    })
+    .join('')
+    .trim();
+}

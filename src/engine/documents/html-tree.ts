@@ -1,0 +1,186 @@
+import { parseHTML } from 'linkedom';
+import { DocumentError } from './document-error.ts';
+import { PARSE_LIMITS } from './parsed-document.ts';
+
+/** What is used of a DOM node. The program is compiled without the browser's types, which would let `window` pass anywhere. */
+export interface HtmlNode {
+  readonly nodeType: number;
+  readonly nodeName: string;
+  nodeValue: string | null;
+  readonly textContent: string | null;
+  readonly parentNode: HtmlElement | null;
+  readonly firstChild: HtmlNode | null;
+  readonly nextSibling: HtmlNode | null;
+  cloneNode(deep: boolean): this;
+}
+
+export interface HtmlElement extends HtmlNode {
+  readonly localName: string;
+  getAttribute(name: string): string | null;
+  setAttribute(name: string, value: string): void;
+  hasAttribute(name: string): boolean;
+  querySelector(selector: string): HtmlElement | null;
+  querySelectorAll(selector: string): Iterable<HtmlElement>;
+  append(...nodes: (HtmlNode | string)[]): void;
+  after(...nodes: (HtmlNode | string)[]): void;
+  replaceWith(...nodes: (HtmlNode | string)[]): void;
+  remove(): void;
+}
+
+export interface HtmlDocument extends HtmlElement {
+  /** linkedom has none for a page without a tag. */
+  readonly documentElement: HtmlElement;
+  readonly body: HtmlElement;
+  readonly title: string;
+  createElement(name: string): HtmlElement;
+}
+
+/**
+ * The tree of an HTML page, or of a piece of one, with runs of blanks folded into one space as they are shown.
+ * Limits are checked before anything that takes more than linear time sees the text.
+ * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` characters; `document_too_complex` over
+ *   `PARSE_LIMITS.htmlElements` or `PARSE_LIMITS.depth`
+ */
+export function parseHtml(html: string): HtmlDocument {
+  if (html.length > PARSE_LIMITS.htmlBytes) throw pageTooLarge();
+  refuseMarkup(html);
+  const document = parsePage(html);
+  refuseDeep(document);
+  gatherBody(document);
+  foldBlanks(document.documentElement);
+  return document;
+}
+
+/** Browsers add what a page leaves out: `html`, `head` and `body` need no tags. linkedom takes the first element for the root. */
+function parsePage(html: string): HtmlDocument {
+  const isPage = /<(?:html|head|body)[\s>]/i.test(html);
+  const document = parseTree(isPage ? html : `<html><head></head><body>${html}</body></html>`);
+  const root = document.documentElement as HtmlElement | null;
+  return root?.localName === 'html' ? document : parseTree(`<html>${html}</html>`);
+}
+
+function parseTree(html: string): HtmlDocument {
+  return (parseHTML(html) as unknown as { readonly document: HtmlDocument }).document;
+}
+
+/** What stands beside the body belongs into it. Moving a deep tree takes the square of its depth, so this comes after the check. */
+function gatherBody(document: HtmlDocument): void {
+  const { body } = document;
+  for (const child of childrenOf(document.documentElement)) {
+    if (child !== body && child.nodeName !== 'HEAD') body.append(child);
+  }
+}
+
+export function childrenOf(element: HtmlElement): HtmlNode[] {
+  const children: HtmlNode[] = [];
+  for (let child = element.firstChild; child; child = child.nextSibling) children.push(child);
+  return children;
+}
+
+export function pageTooLarge(): DocumentError {
+  return new DocumentError(
+    'document_too_large',
+    `The text with its HTML markup is larger than ${PARSE_LIMITS.htmlBytes / (1024 * 1024)} MB, which is the most that is read.`,
+  );
+}
+
+/** All nodes below, parents before their children, without recursion. */
+export function* nodesBelow(root: HtmlNode): Generator<HtmlNode> {
+  let node: HtmlNode | null = root.firstChild;
+  while (node) {
+    yield node;
+    let next: HtmlNode | null = node.firstChild;
+    for (let up: HtmlNode | null = node; !next && up && up !== root; up = up.parentNode) next = up.nextSibling;
+    node = next;
+  }
+}
+
+export const ELEMENT_NODE = 1;
+export const TEXT_NODE = 3;
+
+export function isElement(node: HtmlNode): node is HtmlElement {
+  return node.nodeType === ELEMENT_NODE;
+}
+
+/**
+ * Goes over the tags as the parser will and refuses what would take it long: at 75,000 nested lists, 20 s. Which tags end others is only
+ * known in part, so depth is refused here well above the limit, and exactly on the tree.
+ */
+function refuseMarkup(html: string): void {
+  const open: string[] = [];
+  const openByName = new Map<string, number>();
+  let elements = 0;
+  TAG.lastIndex = 0;
+  for (let match = TAG.exec(html); match; match = TAG.exec(html)) {
+    const name = (match[2] ?? '').toLowerCase();
+    if (match[0] === '<!--') {
+      const end = html.indexOf('-->', TAG.lastIndex);
+      if (end === -1) return;
+      TAG.lastIndex = end;
+    } else if (match[1] === '/') {
+      if ((openByName.get(name) ?? 0) > 0) closeUpTo(name, open, openByName);
+    } else {
+      elements++;
+      if (!NEVER_NESTED.has(name)) {
+        open.push(name);
+        openByName.set(name, (openByName.get(name) ?? 0) + 1);
+      }
+    }
+    if (elements > PARSE_LIMITS.htmlElements || open.length > SURELY_TOO_DEEP) throw tooComplex();
+  }
+}
+
+const TAG = /<!--|<(\/?)([a-z][^\s/>]{0,40})/gi;
+const SURELY_TOO_DEEP = 8 * PARSE_LIMITS.depth;
+/** Elements that have no content, hold no elements, or end where the next one begins. */
+const NEVER_NESTED: ReadonlySet<string> = new Set(
+  (
+    'area base br col embed hr img input link meta param source track wbr script style textarea title option optgroup ' +
+    'p li dt dd tr td th thead tbody tfoot colgroup rp rt path circle rect line polygon polyline ellipse use stop'
+  ).split(' '),
+);
+
+/** An end tag ends all that was left open within. */
+function closeUpTo(name: string, open: string[], openByName: Map<string, number>): void {
+  for (let last = open.pop(); last !== undefined; last = open.pop()) {
+    openByName.set(last, (openByName.get(last) ?? 0) - 1);
+    if (last === name) return;
+  }
+}
+
+function refuseDeep(document: HtmlDocument): void {
+  let depth = 1;
+  let node: HtmlNode | null = document.documentElement;
+  while (node) {
+    if (depth > PARSE_LIMITS.depth) throw tooComplex();
+    if (node.firstChild) {
+      node = node.firstChild;
+      depth++;
+      continue;
+    }
+    while (node && !node.nextSibling && depth > 0) {
+      node = node.parentNode;
+      depth--;
+    }
+    node = depth > 0 ? (node?.nextSibling ?? null) : null;
+  }
+}
+
+/** Long runs of blanks take Readability and turndown the square of their length. */
+function foldBlanks(root: HtmlElement): void {
+  const verbatim = new Set<HtmlNode>();
+  for (const node of nodesBelow(root)) {
+    const isVerbatim = node.parentNode !== null && verbatim.has(node.parentNode);
+    if (isElement(node) && (isVerbatim || VERBATIM.has(node.localName))) verbatim.add(node);
+    if (node.nodeType === TEXT_NODE && !isVerbatim) node.nodeValue = (node.nodeValue ?? '').replace(/\s+/g, ' ');
+  }
+}
+
+const VERBATIM: ReadonlySet<string> = new Set(['pre', 'script', 'style', 'textarea']);
+
+function tooComplex(): DocumentError {
+  return new DocumentError(
+    'document_too_complex',
+    `The page nests elements more than ${PARSE_LIMITS.depth} deep or holds more than ${PARSE_LIMITS.htmlElements} of them.`,
+  );
+}

@@ -1,0 +1,242 @@
+import type { DocumentFormat } from '../types.ts';
+import { DOCUMENT_FORMATS } from '../types.ts';
+import { DocumentError } from './document-error.ts';
+import { formatOfExtension, formatOfMediaType } from './media-types.ts';
+import { detectUnicode } from './unicode-encoding.ts';
+
+/** Bytes of a file's start that are enough to tell its format. */
+export const SNIFFED_BYTES = 4_096;
+
+export interface SniffedFile {
+  /** The first bytes, up to SNIFFED_BYTES. */
+  readonly start: Uint8Array;
+  /** As the caller declares it, lower case, without parameters; null for none or application/octet-stream. */
+  readonly mediaType: string | null;
+  /** The last part of the file's name, lower case, without the dot; '' for none. */
+  readonly extension: string;
+}
+
+/**
+ * The format of a file: what its first bytes say, which its media type and its extension must not contradict. Text formats do not
+ * contradict each other: a media type that says more than text/plain decides, else the extension, else the first lines. So
+ * `.html` declared as text/plain is HTML, since senders say text/plain of any text.
+ *
+ * A file without bytes, and binary data that nothing is known by, have the format that they are said to have: their parser says
+ * what is wrong with them.
+ * @returns null for a zip archive that nobody names, which only the parser can tell
+ * @throws DocumentError `unsupported_document` for a mismatch and for what is not read, naming both sides and what is allowed
+ */
+export function sniffFormat(file: SniffedFile): DocumentFormat | null {
+  const said = readNames(file);
+  if (file.start.length === 0) return said.declared ?? said.named ?? 'text';
+  const content = recogniseContent(file.start, said);
+  switch (content) {
+    case 'pdf':
+      checkNames(said, ['pdf'], 'a PDF');
+      return 'pdf';
+    case 'zip':
+      checkNames(said, ZIP_FORMATS, 'a zip archive');
+      return said.declared ?? (isOneOf(ZIP_FORMATS, said.named) ? said.named : zipFormatOfStart(file.start));
+    case 'ole': {
+      const format = [said.declared, said.named].find((name) => isOneOf(OFFICE_FORMATS, name));
+      if (format != null) return format;
+      throw refusal('The file is in a format of older Office versions: convert it to docx, xlsx, pptx or pdf');
+    }
+    case 'unknown': {
+      const format = said.declared ?? said.named;
+      if (isOneOf(BINARY_FORMATS, format)) return format;
+      throw refusal('The file is binary and of no known format');
+    }
+    case 'text':
+      checkNames(said, TEXT_FORMATS, 'text');
+      return textFormat(file, said);
+    default:
+      throw refusal(`The file is ${content.name}, which is not read`);
+  }
+}
+
+/**
+ * The format of a zip archive by the files in it.
+ * @param read a file's bytes; asked only for the file that names EPUB
+ * @throws DocumentError `unsupported_document` for any other archive
+ */
+export async function sniffZip(
+  names: readonly string[],
+  read: (name: string) => Promise<Uint8Array | undefined>,
+): Promise<DocumentFormat> {
+  const mimetype = names.includes('mimetype') ? Buffer.from((await read('mimetype')) ?? []).toString('latin1') : '';
+  if (mimetype.trim() === 'application/epub+zip' || names.includes('META-INF/container.xml')) return 'epub';
+  const isOffice = names.includes('[Content_Types].xml');
+  const format = OFFICE_FORMATS.find((office) => names.some((name) => name.startsWith(OFFICE_FOLDERS[office])));
+  if (isOffice && format !== undefined) return format;
+  throw refusal('The file is a zip archive that holds no document');
+}
+
+/** What a caller says about a file, as far as it names a format; null where it does not. */
+interface Names {
+  readonly declared: DocumentFormat | null;
+  readonly named: DocumentFormat | null;
+}
+
+function readNames({ mediaType, extension }: SniffedFile): Names {
+  const named = formatOfExtension(extension) ?? null;
+  if (mediaType === null || MEANINGLESS.has(mediaType)) return { declared: null, named };
+  const declared = formatOfMediaType(mediaType);
+  if (declared !== undefined) return { declared, named };
+  if (mediaType.endsWith('+json')) return { declared: 'json', named };
+  if (mediaType.endsWith('+xml') && !mediaType.startsWith('image/')) return { declared: 'code', named };
+  if (mediaType.startsWith('text/')) return { declared: mediaType.startsWith('text/x-') ? 'code' : 'text', named };
+  if (REFUSED.test(mediaType)) throw refusal('The media type is that of a format that is not read');
+  return { declared: null, named };
+}
+
+/** What senders write on files that they do not know; also what Windows makes of .csv, and others of TypeScript's .ts. */
+const MEANINGLESS = new Set([
+  '',
+  'application/octet-stream',
+  'binary/octet-stream',
+  'application/zip',
+  'application/x-zip-compressed',
+  'application/vnd.ms-excel',
+  'video/mp2t',
+]);
+const REFUSED =
+  /^(?:(?:image|audio|video|font|model)\/|application\/(?:msword$|vnd\.ms-powerpoint$|vnd\.oasis\.|rtf$|postscript$|gzip$|x-gzip$|x-tar$|x-7z|x-rar|vnd\.rar$|x-msdownload$))/;
+
+const OFFICE_FORMATS = ['docx', 'pptx', 'xlsx'] as const;
+const OFFICE_FOLDERS = { docx: 'word/', pptx: 'ppt/', xlsx: 'xl/' } as const;
+const ZIP_FORMATS = [...OFFICE_FORMATS, 'epub'] as const;
+const BINARY_FORMATS = ['pdf', ...ZIP_FORMATS] as const;
+const TEXT_FORMATS = DOCUMENT_FORMATS.filter((format) => !isOneOf(BINARY_FORMATS, format));
+
+function isOneOf<Format extends DocumentFormat>(
+  formats: readonly Format[],
+  format: DocumentFormat | null | undefined,
+): format is Format {
+  return (formats as readonly (DocumentFormat | null | undefined)[]).includes(format);
+}
+
+function checkNames({ declared, named }: Names, allowed: readonly DocumentFormat[], content: string): void {
+  if (declared !== null && !allowed.includes(declared)) {
+    throw refusal(`The media type says ${declared}, but the content is ${content}`);
+  }
+  // A server hands out documents of all kinds under the names of its own scripts, such as download.php.
+  const isScript = named === 'code' && declared !== null;
+  if (named !== null && !isScript && !allowed.includes(named)) {
+    throw refusal(`The name's extension says ${named}, but the content is ${content}`);
+  }
+}
+
+function refusal(reason: string): DocumentError {
+  return new DocumentError('unsupported_document', `${reason}. Allowed: ${DOCUMENT_FORMATS.join(', ')}.`);
+}
+
+// ── By bytes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Content = 'pdf' | 'zip' | 'ole' | 'text' | 'unknown' | { readonly name: string };
+
+function recogniseContent(start: Uint8Array, said: Names): Content {
+  const bytes = start.subarray(0, SNIFFED_BYTES);
+  const latin = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('latin1');
+  if (isPdf(latin, said)) return 'pdf';
+  if (/^PK(?:\x03\x04|\x05\x06|\x07\x08)/.test(latin)) return 'zip';
+  if (latin.startsWith('\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1')) return 'ole';
+  const foreign = FOREIGN.find(([, magic]) => magic.test(latin));
+  if (foreign !== undefined) return { name: foreign[0] };
+  return isText(bytes, latin) ? 'text' : 'unknown';
+}
+
+/** Readers of PDF look for its header in the first 1,024 bytes; a text that only mentions it has no objects. */
+function isPdf(latin: string, { declared, named }: Names): boolean {
+  if (/^(?:\xef\xbb\xbf)?\s{0,16}%PDF-/.test(latin)) return true;
+  if (latin.lastIndexOf('%PDF-', 1_024) >= 0 && OBJECT.test(latin)) return true;
+  // Without a header it may still be read, or be told to be broken.
+  return (declared ?? named) === 'pdf' && OBJECT.test(latin);
+}
+
+const OBJECT = /(?:^|\s)\d{1,10} \d{1,5} obj\b/;
+
+/** First bytes of what is not read. Those that letters could make up ask for more than the letters. */
+const FOREIGN: readonly (readonly [name: string, magic: RegExp])[] = [
+  ['RTF', /^\{\\rtf/],
+  ['PostScript', /^(?:%!PS|\xc5\xd0\xd3\xc6)/],
+  [
+    'an image',
+    /^(?:\x89PNG\r\n\x1a\n|\xff\xd8\xff|GIF8[79]a|BM[^]{4}\0{4}|II\*\0|MM\0\*|RIFF[^]{4}WEBP|\0\0[\x01\x02]\0|8BPS\0|AT&TFORM|[^]{4}ftyp(?:avif|heic|heix|mif1))/,
+  ],
+  [
+    'audio or video',
+    /^(?:ID3[\x02-\x04]|\xff[\xfb\xf3\xf2]|OggS\0|fLaC|RIFF[^]{4}(?:WAVE|AVI )|[^]{4}ftyp|\x1aE\xdf\xa3|FLV\x01|MThd\0|\0\0\x01[\xb3\xba]|#!AMR\n)/,
+  ],
+  [
+    'a compressed archive',
+    /^(?:\x1f\x8b|7z\xbc\xaf\x27\x1c|Rar!\x1a\x07|BZh[1-9]1AY&SY|\xfd7zXZ\0|\x28\xb5\x2f\xfd|\x04\x22\x4d\x18|MSCF\0|[^]{257}ustar)/,
+  ],
+  [
+    'a program',
+    /^(?:\x7fELF|MZ[^]{0,62}\0|[\xce\xcf]\xfa\xed\xfe|\xfe\xed\xfa[\xce\xcf]|\xca\xfe\xba\xbe|\0asm|dex\n|!<arch>\n)/,
+  ],
+  ['a database', /^SQLite format 3\0/],
+  ['a font', /^(?:\0\x01\0\0|OTTO\0|wOF[F2]|ttcf\0)/],
+];
+
+/** Control characters, of all bytes, that a text may have: compressed data has a tenth. */
+const MOST_CONTROLS = 0.01;
+
+function isText(bytes: Uint8Array, latin: string): boolean {
+  if (detectUnicode(bytes) !== undefined) return true;
+  const controls = latin.match(/[\0-\x07\x0b\x0e-\x1a\x1c-\x1f\x7f]/g)?.length ?? 0;
+  return controls <= MOST_CONTROLS * latin.length;
+}
+
+/** EPUB puts a stored file `mimetype` first so that it can be told like this; the rest is in the archive's directory. */
+function zipFormatOfStart(start: Uint8Array): DocumentFormat | null {
+  const latin = Buffer.from(start.buffer, start.byteOffset, Math.min(start.length, 128)).toString('latin1');
+  return latin.slice(30).startsWith('mimetypeapplication/epub+zip') ? 'epub' : null;
+}
+
+// ── Among texts ──────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function textFormat(file: SniffedFile, { declared, named }: Names): DocumentFormat {
+  if (declared === 'json' && named === 'ndjson') return named;
+  if (declared !== null && declared !== 'text') return declared;
+  return named ?? declared ?? formatOfLines(startOfText(file.start));
+}
+
+function startOfText(start: Uint8Array): string {
+  const unicode = detectUnicode(start);
+  if (unicode === undefined) return Buffer.from(start.buffer, start.byteOffset, start.length).toString('latin1');
+  const bytes = start.subarray(unicode.markBytes);
+  // No sense in a table of UTF-32 here: what such a file is called has to do.
+  if (unicode.name.startsWith('utf-32')) return '';
+  return new TextDecoder(unicode.name).decode(bytes);
+}
+
+function formatOfLines(text: string): DocumentFormat {
+  if (HTML_START.test(text)) return 'html';
+  if (isEmail(text)) return 'email';
+  if (NDJSON_START.test(text)) return 'ndjson';
+  if (JSON_START.test(text)) return 'json';
+  return 'text';
+}
+
+const HTML_START =
+  /^\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--(?:(?!-->)[^]){0,2000}-->\s*)?<(?:!doctype\s+html|html|head|body)\b/i;
+const JSON_START = /^\s*(?:\{\s*(?:"|\})|\[\s*(?:[{["\]]|-?\d|true|false|null))/;
+/** An object that ends with its line, and another one under it. */
+const NDJSON_START = /^\s*\{[^\n]{0,4000}\}[ \t\r]*\n\s*\{\s*"/;
+
+/** Header fields from the first line on, two of them such as only e-mail has. */
+function isEmail(text: string): boolean {
+  let known = 0;
+  for (const line of text.split(/\r?\n/, 200)) {
+    if (line === '') break;
+    if (/^[ \t]/.test(line) || /^From \S/.test(line)) continue;
+    if (!/^[!-9;-~]{1,76}:/.test(line)) return known >= 4;
+    if (EMAIL_FIELD.test(line)) known += 1;
+  }
+  return known >= 2;
+}
+
+const EMAIL_FIELD =
+  /^(?:from|to|cc|subject|date|received|message-id|mime-version|return-path|delivered-to|reply-to|content-type|dkim-signature):/i;

@@ -1,0 +1,174 @@
+import { constants, crc32, inflateRawSync } from 'node:zlib';
+import { fromBufferPromise, getFileNameLowLevel, validateFileName, type Entry, type ZipFile } from 'yauzl';
+import { DocumentError } from './document-error.ts';
+import { PARSE_LIMITS } from './parsed-document.ts';
+
+/** A zip archive in memory whose directory was checked before anything was inflated. */
+export interface ZipArchive {
+  /** Names of its files, in the order of the directory. A name that points out of the archive is left out. */
+  readonly names: readonly string[];
+  /**
+   * A file's bytes, inflated anew at each call; undefined where there is none of that name.
+   * @throws DocumentError `corrupt_document` where the bytes are not what the directory says
+   */
+  read(name: string): Promise<Uint8Array | undefined>;
+}
+
+/**
+ * @throws DocumentError `corrupt_document` for what is no zip archive or contradicts itself; `encrypted_document`;
+ *   `document_too_large` and `document_too_complex` beyond PARSE_LIMITS, before anything is inflated
+ */
+export async function openZip(bytes: Uint8Array): Promise<ZipArchive> {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const directory = await readDirectory(buffer);
+  refuseBombs(directory.entries);
+  const dataStarts = await findData(directory);
+  // Of two files with one name the later counts, as office programs see it.
+  const files = new Map<string, StoredFile>();
+  directory.entries.forEach((entry, index) => {
+    const name = nameOf(entry);
+    if (name !== null) files.set(name, { entry, start: dataStarts[index] as number });
+  });
+  return {
+    names: [...files.keys()],
+    read: async (name) => {
+      const file = files.get(name);
+      return file && inflate(buffer, file);
+    },
+  };
+}
+
+interface StoredFile {
+  readonly entry: Entry;
+  /** Where its packed bytes begin in the archive. */
+  readonly start: number;
+}
+
+interface Directory {
+  readonly archive: ZipFile;
+  /** Where it begins: no file's bytes may reach into it. */
+  readonly start: number;
+  readonly entries: readonly Entry[];
+}
+
+const STORED = 0;
+const DEFLATED = 8;
+
+async function readDirectory(buffer: Buffer): Promise<Directory> {
+  try {
+    // Names are decoded by hand: yauzl would refuse a whole archive for one odd name.
+    const archive = await fromBufferPromise(buffer, { decodeStrings: false });
+    if (archive.entryCount > PARSE_LIMITS.zipEntries) {
+      throw new DocumentError(
+        'document_too_complex',
+        `The archive holds more than ${PARSE_LIMITS.zipEntries} files, which is the most that is read.`,
+      );
+    }
+    const start = Number(archive.readEntryCursor);
+    const entries: Entry[] = [];
+    for await (const entry of archive.eachEntry()) {
+      if (entry.isEncrypted()) throw encrypted();
+      entries.push(entry);
+    }
+    return { archive, start, entries };
+  } catch (error) {
+    if (error instanceof DocumentError) throw error;
+    if (error instanceof Error && error.message === 'strong encryption is not supported') throw encrypted();
+    throw corrupt(error);
+  }
+}
+
+/** Judges by the sizes that the directory states; `inflate` holds each file to them. */
+function refuseBombs(entries: readonly Entry[]): void {
+  let inflated = 0;
+  let packed = 0;
+  for (const entry of entries) {
+    inflated += entry.uncompressedSize;
+    packed += entry.compressedSize;
+    if (isBomb(entry.uncompressedSize, entry.compressedSize)) throw tooLarge();
+  }
+  if (inflated > PARSE_LIMITS.inflatedBytes || isBomb(inflated, packed)) throw tooLarge();
+}
+
+function isBomb(inflated: number, packed: number): boolean {
+  return inflated > PARSE_LIMITS.ratioFreeBytes && inflated > packed * PARSE_LIMITS.zipRatio;
+}
+
+/** Where each entry's bytes begin. Files that share bytes would inflate to far more than the archive's size allows. */
+async function findData({ archive, start, entries }: Directory): Promise<number[]> {
+  const starts: number[] = [];
+  try {
+    for (const entry of entries) {
+      starts.push((await archive.readLocalFileHeaderPromise(entry, { minimal: true })).fileDataStart);
+    }
+  } catch (error) {
+    throw corrupt(error);
+  }
+  const extents = entries
+    .map((entry, index) => ({
+      from: entry.relativeOffsetOfLocalHeader,
+      to: (starts[index] as number) + entry.compressedSize,
+    }))
+    .sort((a, b) => a.from - b.from);
+  let free = 0;
+  for (const { from, to } of extents) {
+    if (from < free) throw corrupt();
+    free = to;
+  }
+  if (free > start) throw corrupt();
+  return starts;
+}
+
+/** null for a folder, and for a path that is absolute or leads out of the archive. */
+function nameOf(entry: Entry): string | null {
+  const name = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false);
+  return name.endsWith('/') || validateFileName(name) !== null ? null : name;
+}
+
+function inflate(buffer: Buffer, { entry, start }: StoredFile): Uint8Array {
+  const packed = buffer.subarray(start, start + entry.compressedSize);
+  const bytes = unpack(packed, entry);
+  if (bytes.length !== entry.uncompressedSize || crc32(bytes) !== entry.crc32) throw corrupt();
+  return bytes;
+}
+
+function unpack(packed: Buffer, entry: Entry): Uint8Array {
+  if (entry.compressionMethod === STORED) return packed;
+  if (entry.compressionMethod !== DEFLATED) {
+    throw new DocumentError(
+      'corrupt_document',
+      'A part of the archive is packed by a method that documents do not use. Save it again with standard compression.',
+    );
+  }
+  if (entry.uncompressedSize === 0) return new Uint8Array();
+  try {
+    // Inflating stops at the stated size, whatever the packed bytes hold.
+    return inflateRawSync(packed, { maxOutputLength: entry.uncompressedSize, finishFlush: constants.Z_FINISH });
+  } catch (error) {
+    throw corrupt(error);
+  }
+}
+
+function encrypted(): DocumentError {
+  return new DocumentError(
+    'encrypted_document',
+    'The archive is protected by a password. Save it without one and hand it in again.',
+  );
+}
+
+function tooLarge(): DocumentError {
+  const most = PARSE_LIMITS.inflatedBytes / (1024 * 1024);
+  const freely = PARSE_LIMITS.ratioFreeBytes / (1024 * 1024);
+  return new DocumentError(
+    'document_too_large',
+    `The archive unpacks to more than ${most} MB, or to more than ${freely} MB and ${PARSE_LIMITS.zipRatio} times its size.`,
+  );
+}
+
+function corrupt(cause?: unknown): DocumentError {
+  return new DocumentError(
+    'corrupt_document',
+    'The archive is damaged or incomplete. Save the document again and hand in the new file.',
+    { cause },
+  );
+}

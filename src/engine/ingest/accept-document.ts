@@ -1,0 +1,115 @@
+import type { DocumentReply } from '../engine.ts';
+import { EngineError } from '../errors.ts';
+import {
+  dropNextGeneration,
+  findDocument,
+  findKnownDocument,
+  getDocumentRow,
+  getGenerationRow,
+  insertDocument,
+  insertGeneration,
+  setDocumentState,
+  type DocumentRow,
+} from '../store/documents.ts';
+import { cancelDocumentJobs, findOpenDocumentJob, insertJob } from '../store/jobs.ts';
+import type { Store } from '../store/open-store.ts';
+import { ensureStoreId } from '../store/store-info.ts';
+import type { Document, NewDocument } from '../types.ts';
+import type { WriteContext } from '../writer/write-context.ts';
+import { refuseOverBacklog } from './accept.ts';
+import { encodeToken } from './token.ts';
+
+/**
+ * Puts a document into the ledger, in the writer's transaction. Its file is on disk already; it is read by a worker. What is known by
+ * its external id, URL or bytes is read again if it changed, and left alone if not, so that a client may repeat itself.
+ */
+export function addDocument(context: WriteContext, { document }: { readonly document: NewDocument }): DocumentReply {
+  const { store, now } = context;
+  const known = findKnownDocument(store, document);
+  if (known !== undefined) return readAgain(context, known, document);
+  refuseOverBacklog(context, 1);
+  const row = insertDocument(store, { id: context.newId(), document, now });
+  return begin(context, row, { document, outcome: 'accepted' });
+}
+
+/** @throws EngineError `not_found`; `conflict` where the external id is another document's */
+export function replaceDocument(
+  context: WriteContext,
+  { id, document }: { readonly id: string; readonly document: NewDocument },
+): DocumentReply {
+  const { store } = context;
+  const row = getDocumentRow(store, id);
+  const externalId = row.external_id === '' ? null : row.external_id;
+  if (document.externalId !== null && document.externalId !== externalId)
+    throw new EngineError('conflict', 'a document keeps the external_id that it was added with');
+  const userId = row.user_id;
+  return readAgain(context, row, { ...document, externalId, userId });
+}
+
+function readAgain(context: WriteContext, row: DocumentRow, document: NewDocument): DocumentReply {
+  const { store, now } = context;
+  if (isUnchanged(store, row, document)) {
+    const job = findOpenDocumentJob(store, row.document_no);
+    return {
+      document: findDocument(store, row.id)!,
+      outcome: 'unchanged',
+      jobId: job?.id ?? null,
+      token: job === undefined ? null : tokenOf(store, job.seq),
+    };
+  }
+  refuseOverBacklog(context, 1);
+  cancelDocumentJobs(store, row.document_no, now);
+  return begin(context, row, { document, outcome: row.live_no === null ? 'accepted' : 'replaced' });
+}
+
+function begin(
+  context: WriteContext,
+  row: DocumentRow,
+  { document, outcome }: { readonly document: NewDocument; readonly outcome: 'accepted' | 'replaced' },
+): DocumentReply {
+  const { store, now } = context;
+  insertGeneration(store, { documentNo: row.document_no, document, now });
+  const jobId = context.newId();
+  const seq = insertJob(store, { id: jobId, document: row.document_no, step: 'ingest', bulk: false, now });
+  return { document: findDocument(store, row.id)!, outcome, jobId, token: tokenOf(store, seq) };
+}
+
+/** A document's own job ends with its last chunk. */
+function tokenOf(store: Store, jobSeq: number): string {
+  return encodeToken({ storeId: ensureStoreId(store), first: jobSeq, last: jobSeq });
+}
+
+/** A page may have changed, whatever is known of it; only one that is about to be fetched need not be asked for twice. */
+function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boolean {
+  const generationNo = row.next_no ?? row.live_no;
+  if (generationNo === null || row.state === 'failed' || row.error_code !== null) return false;
+  const generation = getGenerationRow(store, generationNo);
+  const { source } = document;
+  const isSameFile =
+    source.kind === 'url'
+      ? row.next_no !== null && row.url === source.url
+      : generation.file_hash !== null && generation.file_hash.equals(source.sha256);
+  return (
+    isSameFile &&
+    row.session_id === document.sessionId &&
+    generation.given_title === document.title &&
+    generation.type === document.type &&
+    generation.tags === JSON.stringify(document.tags) &&
+    generation.metadata === JSON.stringify(document.metadata) &&
+    generation.event_time === document.eventTime &&
+    generation.expires_at === (document.expiresAt && Math.max(1, document.expiresAt))
+  );
+}
+
+/** @throws EngineError `not_found`; `conflict` where nothing is being read */
+export function cancelDocument(context: WriteContext, { id }: { readonly id: string }): Document {
+  const { store, now } = context;
+  const row = getDocumentRow(store, id);
+  if (row.next_no === null) {
+    throw new EngineError('conflict', `a document that is ${row.state} is not being read; delete it to be rid of it`);
+  }
+  cancelDocumentJobs(store, row.document_no, now);
+  dropNextGeneration(store, row.document_no);
+  setDocumentState(store, row.document_no, { state: row.live_no === null ? 'cancelled' : 'ready', now });
+  return findDocument(store, id)!;
+}

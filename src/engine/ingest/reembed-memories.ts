@@ -1,0 +1,82 @@
+import { EngineError } from '../errors.ts';
+import { holdsLease, releaseJob, type Claim } from '../store/jobs.ts';
+import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { findReembed, removeReembedJob } from '../store/reembed.ts';
+import { findWholeVector } from '../store/vectors.ts';
+import { commitInSlices } from './commit-in-slices.ts';
+import { embedTexts } from './embed-texts.ts';
+import { countCached, cutWindows, textOf, writeVectors, type EmbeddedIn } from './encode.ts';
+import { oweStep } from './owe-step.ts';
+import { NOT_MINE_MS } from './reembed.ts';
+import type { StepContext, StepFailure } from './step-context.ts';
+
+/**
+ * Embeds memories by the configured model, beside what they have: they keep their sectors, names, links and live vectors. One that got
+ * its vectors meanwhile, from an encode, is left as it is. Where the configured model is the live one, it was a gap that is filled.
+ */
+export async function reembedMemories(
+  context: StepContext,
+  claims: readonly Claim[],
+  signal?: AbortSignal,
+): Promise<readonly StepFailure[]> {
+  const { store, configured } = context.open();
+  if (claims.length === 0) return [];
+  if (configured === null || findReembed(store)?.target !== configured.modelNo) return handBack(context, claims);
+  const seqs = claims.map(({ memory }) => memory);
+  const rows = new Map(readMemoryRows(store, seqs).map((row) => [row.seq, row]));
+  const drafts = claims.flatMap((claim) => {
+    const row = rows.get(claim.memory);
+    return row === undefined ? [] : [{ claim, row }];
+  });
+  const results = await Promise.allSettled(drafts.map(({ row }) => embedRow(context, row, signal)));
+  const failures: StepFailure[] = [];
+  const embedded = drafts.flatMap(({ claim, row }, place) => {
+    const result = results[place] as PromiseSettledResult<EmbeddedIn>;
+    if (result.status === 'fulfilled') return [{ claim, row, embedded: result.value }];
+    failures.push({ claimSeq: claim.seq, error: result.reason });
+    return [];
+  });
+  await commitInSlices(
+    () => context.open().store,
+    embedded,
+    (current, { claim, row, embedded: one }) => {
+      if (!holdsLease(current, claim)) return;
+      const isNew = findWholeVector(current, one.space, row.seq) === undefined;
+      if (isNew) addVectors(context, current, row, one);
+      removeReembedJob(current, claim);
+    },
+  );
+  return failures;
+}
+
+/** A worker with other settings makes other vectors than those that are owed. */
+function handBack({ open, clock }: StepContext, claims: readonly Claim[]): [] {
+  const { store } = open();
+  const now = clock.now();
+  store.write(() => {
+    for (const claim of claims) releaseJob(store, claim, now + NOT_MINE_MS, now);
+  });
+  return [];
+}
+
+async function embedRow(context: StepContext, row: MemoryRow, signal?: AbortSignal): Promise<EmbeddedIn> {
+  const { embedder, gatherer } = context;
+  const { store, configured } = context.open();
+  if (embedder === null || gatherer === null || configured === null) {
+    throw new EngineError('unavailable', 'this worker has no embedder');
+  }
+  const texts = await embedTexts(
+    { store, modelNo: configured.modelNo, embedder, gatherer },
+    cutWindows(textOf(row)),
+    signal,
+  );
+  countCached(context, texts);
+  return { space: configured, texts };
+}
+
+function addVectors(context: StepContext, store: Store, row: MemoryRow, embedded: EmbeddedIn): void {
+  writeVectors(context, { memory: row.seq, userNo: row.user_no, ...embedded });
+  if (context.open().space?.modelNo !== embedded.space.modelNo) return;
+  oweStep({ store, now: context.clock.now(), newId: context.newId }, row.seq, 'link');
+}

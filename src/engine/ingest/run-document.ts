@@ -1,0 +1,104 @@
+import { DocumentError, type DocumentErrorCode } from '../documents/document-error.ts';
+import { serialiseError } from '../errors.ts';
+import { failDocument } from '../store/documents.ts';
+import { claimDocument, claimThese, CRASH_BUDGET, failJob, releaseJob, type DocumentClaim } from '../store/jobs.ts';
+import { ingestDocument } from './ingest-document.ts';
+import { eraseAbandonedDocuments } from './maintain.ts';
+import { backoffMs, retryCharged, retryOf, type Retry } from './retry.ts';
+import type { BatchContext } from './run-batch.ts';
+
+/**
+ * Claims one document and reads it. The caller runs nothing else meanwhile where it is a suspect (`alone`).
+ * @param onClaimed told before the reading begins: another reader may look for the next one
+ * @returns whether there was one
+ */
+export async function runNextDocument(
+  context: BatchContext,
+  { alone, onClaimed }: { readonly alone: boolean; readonly onClaimed: () => void },
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { open, owner, config, clock } = context;
+  const { store } = open();
+  const claim = store.write(() =>
+    claimDocument(store, { alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
+  );
+  if (claim === undefined) return false;
+  onClaimed();
+  await runDocument(context, claim, signal);
+  return true;
+}
+
+/** Reads the documents that a queue named, as far as the ledger owes it. @returns how many */
+export async function runNamedDocuments(
+  context: BatchContext,
+  { seqs, alone }: { readonly seqs: readonly number[]; readonly alone: boolean },
+  signal?: AbortSignal,
+): Promise<number> {
+  const { open, owner, config, clock } = context;
+  const { store } = open();
+  const claims = store.write(() =>
+    claimThese(store, { step: 'ingest', seqs, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
+  ) as unknown as DocumentClaim[];
+  for (const claim of claims) await runDocument(context, claim, signal);
+  return claims.length;
+}
+
+async function runDocument(context: BatchContext, claim: DocumentClaim, signal?: AbortSignal): Promise<void> {
+  const { metrics, logger } = context;
+  const observe = metrics.steps.startTimer({ step: 'ingest' });
+  try {
+    const outcome = await ingestDocument(context, claim, signal);
+    observe({ outcome: 'ok' });
+    const format = outcome.kind === 'shown' ? outcome.parsed.format : 'none';
+    metrics.documents.inc({ format, outcome: outcome.kind });
+    if (outcome.kind === 'shown') metrics.documentPages.inc(outcome.parsed.pages ?? 1);
+    logger.debug({ job: claim.seq, outcome: outcome.kind }, 'document_read');
+    // What it replaced, and what earlier attempts left.
+    await eraseAbandonedDocuments(context);
+  } catch (error) {
+    observe({ outcome: 'failed' });
+    settleFailure(context, claim, error, signal);
+  }
+}
+
+function settleFailure(
+  { open, clock, config, metrics, logger }: BatchContext,
+  claim: DocumentClaim,
+  error: unknown,
+  signal: AbortSignal | undefined,
+): void {
+  const { store } = open();
+  const now = clock.now();
+  const { code, message } = error instanceof DocumentError ? error : serialiseError(error);
+  const retry = signal?.aborted
+    ? { kind: 'wait' as const, ms: 0 }
+    : retryOfDocument(error, claim, config.OM_JOB_ATTEMPTS);
+  const state = store.write(() => {
+    if (retry.kind === 'wait') {
+      releaseJob(store, claim, now + retry.ms, now);
+      return 'queued';
+    }
+    const retryAt = retry.kind === 'retry' ? now + backoffMs(claim.attempts) : null;
+    const ended = failJob(store, claim, { code, message, retryAt }, now);
+    if (ended === 'dead') failDocument(store, claim.document, { code, message, now });
+    return ended ?? 'lost';
+  });
+  if (retry.kind !== 'wait') {
+    metrics.documentFailures.inc({ code });
+    metrics.failedAttempts.inc({ step: 'ingest', code });
+  }
+  if (state === 'dead') {
+    metrics.finishedJobs.inc({ state: 'dead' });
+    metrics.documents.inc({ format: 'none', outcome: 'failed' });
+  }
+  logger[state === 'queued' ? 'debug' : 'warn']({ job: claim.seq, step: 'ingest', code, state }, 'document_failed');
+}
+
+/** Failures that another try may not meet, with how often they may happen. */
+const MAY_PASS: Partial<Record<DocumentErrorCode, number>> = { parser_crashed: CRASH_BUDGET, fetch_failed: Infinity };
+
+/** What is wrong with a file is wrong the next time too. */
+function retryOfDocument(error: unknown, { attempts }: DocumentClaim, attemptsMax: number): Retry {
+  if (!(error instanceof DocumentError)) return retryOf(error, { attempts, attemptsMax });
+  return retryCharged({ attempts, attemptsMax: Math.min(attemptsMax, MAY_PASS[error.code] ?? 0) });
+}

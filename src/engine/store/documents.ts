@@ -1,0 +1,709 @@
+import { EngineError } from '../errors.ts';
+import type { ParseResult } from '../ports.ts';
+import type {
+  Document,
+  DocumentChunk,
+  DocumentFilter,
+  DocumentFormat,
+  DocumentReceipt,
+  DocumentState,
+  DocumentWarning,
+  Metadata,
+  NewDocument,
+  Provenance,
+} from '../types.ts';
+import type { Store } from './open-store.ts';
+
+/**
+ * Documents, their generations and the places of their chunks.
+ *
+ *   queued ──► processing ──► ready        the new generation is shown by one update, what it replaces is hidden by the same
+ *      │           │    └────► empty       read well, no text in it
+ *      │           └─────────► failed      with its reason; what was found of the document before stays
+ *      └─────────────────────► cancelled
+ */
+
+/** A condition over the alias `d` (memory_dynamics): no memory of a generation that is being made or erased. */
+export const IS_SHOWN = `(d.generation_no IS NULL
+  OR d.generation_no NOT IN (SELECT generation_no FROM document_generations WHERE hidden > 0))`;
+
+export interface DocumentRow {
+  readonly document_no: number;
+  readonly id: string;
+  readonly user_id: string;
+  readonly session_id: string;
+  readonly external_id: string;
+  readonly source: 'upload' | 'url';
+  readonly url: string;
+  /** `deleting` is seen by nobody but who erases it. */
+  readonly state: DocumentState | 'deleting';
+  readonly error_code: string | null;
+  readonly error: string | null;
+  readonly live_no: number | null;
+  readonly next_no: number | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+}
+
+export interface GenerationRow {
+  readonly generation_no: number;
+  readonly document_no: number;
+  readonly created_at: number;
+  readonly upload: string;
+  readonly file_name: string;
+  readonly declared: DocumentFormat | null;
+  readonly charset: string | null;
+  readonly file_hash: Buffer | null;
+  readonly bytes: number | null;
+  readonly given_title: string;
+  readonly type: string | null;
+  readonly tags: string;
+  readonly metadata: string;
+  readonly event_time: number | null;
+  readonly expires_at: number | null;
+  readonly format: DocumentFormat | null;
+  readonly title: string;
+  readonly authors: string;
+  readonly language: string | null;
+  readonly published_at: number | null;
+  readonly modified_at: number | null;
+  readonly etag: string | null;
+  readonly last_modified: string | null;
+  readonly pages: number | null;
+  readonly pages_done: number;
+  readonly characters: number;
+  readonly tokens: number;
+  readonly chunks: number;
+  readonly warnings: string;
+  readonly receipt: string | null;
+  readonly stages: string;
+  readonly shown_at: number | null;
+  readonly settled_at: number | null;
+}
+
+// ── Documents and generations ────────────────────────────────────────────────────────────────────────────────────────
+
+export function insertDocument(
+  store: Store,
+  { id, document, now }: { id: string; document: NewDocument; now: number },
+): DocumentRow {
+  const { source } = document;
+  return store
+    .prepare(
+      `INSERT INTO documents (id, user_id, session_id, external_id, source, url, state, created_at, updated_at)
+       VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?) RETURNING *`,
+    )
+    .get(
+      ...[id, document.userId, document.sessionId, document.externalId ?? '', source.kind],
+      ...[source.kind === 'url' ? source.url : '', now, now],
+    ) as DocumentRow;
+}
+
+/** Begins a new reading of a document, hidden. @returns its number */
+export function insertGeneration(
+  store: Store,
+  { documentNo, document, now }: { documentNo: number; document: NewDocument; now: number },
+): number {
+  const { source } = document;
+  const file = source.kind === 'upload' ? source : null;
+  const result = store
+    .prepare(
+      `INSERT INTO document_generations (document_no, created_at, upload, file_name, declared, charset, file_hash, bytes,
+         given_title, type, tags, metadata, event_time, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      ...[documentNo, now, file?.name ?? '', file?.fileName ?? '', file?.declared ?? null, file?.charset ?? null],
+      ...[file === null ? null : Buffer.from(file.sha256), file?.bytes ?? null, document.title, document.type],
+      ...[JSON.stringify(document.tags), JSON.stringify(document.metadata), document.eventTime],
+      document.expiresAt && Math.max(1, document.expiresAt),
+    );
+  const generationNo = Number(result.lastInsertRowid);
+  store
+    .prepare(
+      `UPDATE documents SET next_no = ?, state = 'queued', error_code = NULL, error = NULL, source = ?, url = ?, session_id = ?,
+         updated_at = ? WHERE document_no = ?`,
+    )
+    .run(generationNo, source.kind, source.kind === 'url' ? source.url : '', document.sessionId, now, documentNo);
+  return generationNo;
+}
+
+export function findDocumentRow(store: Store, documentNo: number): DocumentRow | undefined {
+  return store.prepare('SELECT * FROM documents WHERE document_no = ?').get(documentNo) as DocumentRow | undefined;
+}
+
+/** @throws EngineError `not_found`, also for one that is being erased */
+export function getDocumentRow(store: Store, id: string): DocumentRow {
+  const row = store.prepare(`SELECT * FROM documents WHERE id = ? AND state <> 'deleting'`).get(id) as
+    DocumentRow | undefined;
+  if (row === undefined) throw new EngineError('not_found', 'no document with this id');
+  return row;
+}
+
+export function getGenerationRow(store: Store, generationNo: number): GenerationRow {
+  const row = store.prepare('SELECT * FROM document_generations WHERE generation_no = ?').get(generationNo) as
+    GenerationRow | undefined;
+  if (row === undefined) throw new EngineError('not_found', 'no reading with this number');
+  return row;
+}
+
+/** The user's document of this external id, URL or file, whichever the new one is known by, in this order. */
+export function findKnownDocument(store: Store, document: NewDocument): DocumentRow | undefined {
+  const { externalId, source, sessionId, userId } = document;
+  const alive = `user_id = ? AND state <> 'deleting'`;
+  if (externalId !== null) {
+    return store
+      .prepare(`SELECT * FROM documents WHERE external_id = ? AND external_id <> '' AND ${alive} LIMIT 1`)
+      .get(externalId, userId) as DocumentRow | undefined;
+  }
+  if (source.kind === 'url') {
+    return store
+      .prepare(`SELECT * FROM documents WHERE url = ? AND url <> '' AND external_id = '' AND ${alive} LIMIT 1`)
+      .get(source.url, userId) as DocumentRow | undefined;
+  }
+  return store
+    .prepare(
+      `SELECT * FROM documents WHERE document_no IN (SELECT document_no FROM document_generations WHERE file_hash = ?)
+         AND external_id = '' AND source = 'upload' AND session_id = ? AND ${alive} ORDER BY document_no LIMIT 1`,
+    )
+    .get(Buffer.from(source.sha256), sessionId, userId) as DocumentRow | undefined;
+}
+
+export function setDocumentState(
+  store: Store,
+  documentNo: number,
+  { state, error = null, now }: { state: DocumentRow['state']; error?: Document['error']; now: number },
+): void {
+  store
+    .prepare('UPDATE documents SET state = ?, error_code = ?, error = ?, updated_at = ? WHERE document_no = ?')
+    .run(state, error?.code ?? null, error?.message.slice(0, 1_000) ?? null, now, documentNo);
+}
+
+/** The reading has given up. What was found of the document before stays, and says so. */
+export function failDocument(
+  store: Store,
+  documentNo: number,
+  { code, message, now }: { code: string; message: string; now: number },
+): void {
+  const row = findDocumentRow(store, documentNo);
+  if (row === undefined || row.state === 'deleting') return;
+  const state = row.live_no === null ? 'failed' : 'ready';
+  setDocumentState(store, documentNo, { state, error: { code, message }, now });
+}
+
+export function notePagesDone(store: Store, generationNo: number, done: number): void {
+  store.prepare('UPDATE document_generations SET pages_done = ? WHERE generation_no = ?').run(done, generationNo);
+}
+
+/** What the file turned out to be, once it was fetched. */
+export function putFetched(
+  store: Store,
+  generationNo: number,
+  file: {
+    readonly bytes: Uint8Array;
+    readonly sha256: Uint8Array;
+    readonly etag: string | null;
+    readonly lastModified: string | null;
+  },
+): void {
+  store
+    .prepare(
+      'UPDATE document_generations SET bytes = ?, file_hash = ?, etag = ?, last_modified = ? WHERE generation_no = ?',
+    )
+    .run(file.bytes.length, Buffer.from(file.sha256), file.etag, file.lastModified, generationNo);
+}
+
+export function putParsed(store: Store, generationNo: number, title: string, parsed: ParseResult): void {
+  store
+    .prepare(
+      `UPDATE document_generations SET format = ?, title = ?, authors = ?, language = ?, published_at = ?, modified_at = ?,
+         pages = ?, pages_done = coalesce(?, 0), characters = ?, tokens = ?, chunks = ?, warnings = ? WHERE generation_no = ?`,
+    )
+    .run(
+      ...[parsed.format, title, JSON.stringify(parsed.authors), parsed.language, parsed.publishedAt],
+      ...[parsed.modifiedAt, parsed.pages, parsed.pages, parsed.characters, parsed.tokens, parsed.chunks.length],
+      ...[JSON.stringify(parsed.warnings), generationNo],
+    );
+}
+
+export function putStages(store: Store, generationNo: number, stages: Readonly<Record<string, number>>): void {
+  store
+    .prepare('UPDATE document_generations SET stages = json_patch(stages, ?) WHERE generation_no = ?')
+    .run(JSON.stringify(stages), generationNo);
+}
+
+/** The file is not needed any more. @returns its name in the uploads folder, '' for none */
+export function releaseUpload(store: Store, generationNo: number): string {
+  const row = store.prepare('SELECT upload FROM document_generations WHERE generation_no = ?').get(generationNo) as
+    { upload: string } | undefined;
+  store.prepare(`UPDATE document_generations SET upload = '' WHERE generation_no = ?`).run(generationNo);
+  return row?.upload ?? '';
+}
+
+/** Files of generations that are shown: nobody reads them again. */
+export function listReadUploads(store: Store): { readonly generationNo: number; readonly upload: string }[] {
+  return store
+    .prepare(
+      `SELECT generation_no AS generationNo, upload FROM document_generations INDEXED BY document_generations_waiting
+       WHERE upload <> '' AND shown_at > 0 LIMIT 1000`,
+    )
+    .all() as { generationNo: number; upload: string }[];
+}
+
+export function listUploads(store: Store): Set<string> {
+  const rows = store.prepare(`SELECT upload FROM document_generations WHERE upload <> ''`).all() as {
+    upload: string;
+  }[];
+  return new Set(rows.map(({ upload }) => upload));
+}
+
+/** Bytes of the files that wait to be read. */
+export function waitingBytes(store: Store): number {
+  const row = store
+    .prepare(
+      `SELECT coalesce(sum(bytes), 0) AS bytes FROM document_generations INDEXED BY document_generations_waiting WHERE upload <> ''`,
+    )
+    .get() as { bytes: number };
+  return row.bytes;
+}
+
+/** Documents whose time has come. */
+export function listExpiredDocuments(store: Store, now: number): number[] {
+  const rows = store
+    .prepare(
+      `SELECT DISTINCT o.document_no AS no FROM document_generations g JOIN documents o ON o.document_no = g.document_no
+       WHERE g.expires_at > 0 AND g.expires_at <= ? AND o.state <> 'deleting' AND coalesce(o.live_no, o.next_no) = g.generation_no`,
+    )
+    .all(now) as { no: number }[];
+  return rows.map(({ no }) => no);
+}
+
+// ── Showing and hiding ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Makes a generation the one that queries find, and hides the one before, all at once. Chunks that both have move over.
+ * Call inside a write.
+ */
+export function showGeneration(
+  store: Store,
+  { documentNo, generationNo, receipt, now }: ShowOptions,
+): { readonly replaced: number | null } {
+  const { live_no: replaced } = findDocumentRow(store, documentNo) as DocumentRow;
+  if (replaced !== null) {
+    store
+      .prepare(
+        `UPDATE memory_dynamics SET generation_no = :next WHERE generation_no = :live
+           AND seq IN (SELECT memory FROM chunks WHERE generation_no = :next)`,
+      )
+      .run({ next: generationNo, live: replaced });
+    store.prepare('UPDATE document_generations SET hidden = 1 WHERE generation_no = ?').run(replaced);
+  }
+  store
+    .prepare('UPDATE document_generations SET hidden = 0, shown_at = ?, receipt = ? WHERE generation_no = ?')
+    .run(now, JSON.stringify(receipt), generationNo);
+  store
+    .prepare(
+      `UPDATE documents SET live_no = ?, next_no = NULL, state = 'processing', error_code = NULL, error = NULL, updated_at = ?
+       WHERE document_no = ?`,
+    )
+    .run(generationNo, now, documentNo);
+  return { replaced };
+}
+
+export interface ShowOptions {
+  readonly documentNo: number;
+  readonly generationNo: number;
+  readonly receipt: DocumentReceipt;
+  readonly now: number;
+}
+
+/** The new generation is given up; its memories are hidden already and wait to be erased. */
+export function dropNextGeneration(store: Store, documentNo: number): void {
+  store.prepare('UPDATE documents SET next_no = NULL WHERE document_no = ?').run(documentNo);
+}
+
+/** From here on nobody sees the document. */
+export function hideDocument(store: Store, documentNo: number, now: number): void {
+  store.prepare('UPDATE document_generations SET hidden = 1 WHERE document_no = ?').run(documentNo);
+  store
+    .prepare(
+      `UPDATE documents SET state = 'deleting', live_no = NULL, next_no = NULL, updated_at = ? WHERE document_no = ?`,
+    )
+    .run(now, documentNo);
+}
+
+/** All chunks are embedded and linked, or have given up. */
+export function noteSettled(store: Store, documentNo: number, now: number): void {
+  store
+    .prepare(`UPDATE documents SET state = 'ready', updated_at = ? WHERE document_no = ? AND state = 'processing'`)
+    .run(now, documentNo);
+  store
+    .prepare(
+      `UPDATE document_generations SET settled_at = :now, stages = json_set(stages, '$.encode', :now - shown_at)
+       WHERE generation_no = (SELECT live_no FROM documents WHERE document_no = :documentNo) AND settled_at IS NULL`,
+    )
+    .run({ now, documentNo });
+}
+
+/** A generation that no document points to any more: what is to be erased of it. */
+export function findAbandonedGeneration(store: Store): { generationNo: number; documentNo: number } | undefined {
+  return store
+    .prepare(
+      `SELECT g.generation_no AS generationNo, g.document_no AS documentNo
+       FROM document_generations g INDEXED BY document_generations_hidden JOIN documents o ON o.document_no = g.document_no
+       WHERE g.hidden > 0 AND g.generation_no IS NOT o.next_no AND g.generation_no IS NOT o.live_no
+       ORDER BY g.generation_no LIMIT 1`,
+    )
+    .get() as { generationNo: number; documentNo: number } | undefined;
+}
+
+/** A look that takes no lock. */
+export function hasAbandoned(store: Store): boolean {
+  return findAbandonedGeneration(store) !== undefined || findErasedDocument(store) !== undefined;
+}
+
+/** A document that is being erased and has no generation left. */
+export function findErasedDocument(store: Store): number | undefined {
+  const row = store
+    .prepare(
+      `SELECT document_no AS no FROM documents o WHERE state = 'deleting'
+         AND NOT EXISTS (SELECT 1 FROM document_generations g WHERE g.document_no = o.document_no) LIMIT 1`,
+    )
+    .get() as { no: number } | undefined;
+  return row?.no;
+}
+
+export function deleteDocumentRow(store: Store, documentNo: number): void {
+  store.prepare('UPDATE jobs SET document = NULL WHERE document = ?').run(documentNo);
+  store.prepare('DELETE FROM documents WHERE document_no = ?').run(documentNo);
+}
+
+/** Its places go with it. */
+export function deleteGeneration(store: Store, generationNo: number): void {
+  store.prepare('DELETE FROM document_generations WHERE generation_no = ?').run(generationNo);
+}
+
+// ── Chunks ───────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** The place of the memory that stands for the whole document. */
+export const ROOT_INDEX = -1;
+
+export interface ChunkPlace {
+  readonly index: number;
+  readonly startOffset: number;
+  readonly endOffset: number;
+  readonly pageFrom: number | null;
+  readonly pageTo: number | null;
+  readonly headingPath: readonly string[];
+  readonly tokens: number;
+}
+
+export function insertChunk(store: Store, generationNo: number, memory: number, place: ChunkPlace): void {
+  store
+    .prepare(
+      `INSERT INTO chunks (generation_no, chunk_index, memory, start_offset, end_offset, page_from, page_to, heading_path, tokens)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      ...[generationNo, place.index, memory, place.startOffset, place.endOffset, place.pageFrom, place.pageTo],
+      ...[JSON.stringify(place.headingPath), place.tokens],
+    );
+}
+
+/** The generation that brought a memory; null for what no document brought. */
+export function generationOf(store: Store, memory: number): number | null {
+  const row = store.prepare('SELECT generation_no AS no FROM memory_dynamics WHERE seq = ?').get(memory) as
+    { no: number | null } | undefined;
+  return row?.no ?? null;
+}
+
+/** At most `limit` memories that a generation brought, the last first, so that none has a successor left when it goes. */
+export function listMemoriesOfGeneration(store: Store, generationNo: number, limit: number): number[] {
+  const rows = store
+    .prepare('SELECT seq FROM memory_dynamics WHERE generation_no = ? AND generation_no > 0 ORDER BY seq DESC LIMIT ?')
+    .all(generationNo, limit) as { seq: number }[];
+  return rows.map(({ seq }) => seq);
+}
+
+/** Which documents these memories belong to. */
+export function documentsOfMemories(store: Store, seqs: readonly number[]): number[] {
+  const rows = store
+    .prepare(
+      `SELECT DISTINCT g.document_no AS no FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+         CROSS JOIN document_generations g ON g.generation_no = d.generation_no`,
+    )
+    .all(JSON.stringify(seqs)) as { no: number }[];
+  return rows.map(({ no }) => no);
+}
+
+/** What a generation's memories say, in the order of the text and the root first. */
+export function* readChunkTexts(
+  store: Store,
+  generationNo: number,
+): Generator<{ readonly memory: number; readonly index: number; readonly title: string; readonly content: string }> {
+  yield* store
+    .prepare(
+      `SELECT c.memory, c.chunk_index AS "index", m.title, m.content FROM chunks c JOIN memories m ON m.seq = c.memory
+       WHERE c.generation_no = ? ORDER BY c.chunk_index`,
+    )
+    .iterate(generationNo) as IterableIterator<{ memory: number; index: number; title: string; content: string }>;
+}
+
+/** The chunks that stand at most `each` places from one of these in its document, in the order of the text. */
+export function chunksAround(
+  store: Store,
+  seqs: readonly number[],
+  each: number,
+): { readonly seq: number; readonly memory: number; readonly distance: number }[] {
+  return store
+    .prepare(
+      `SELECT d.seq, near.memory, near.chunk_index - c.chunk_index AS distance
+       FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+         CROSS JOIN chunks c ON c.memory = d.seq AND c.generation_no = d.generation_no AND c.chunk_index > ${ROOT_INDEX}
+         CROSS JOIN chunks near ON near.generation_no = c.generation_no
+           AND near.chunk_index BETWEEN max(0, c.chunk_index - ?) AND c.chunk_index + ?
+       WHERE near.chunk_index <> c.chunk_index ORDER BY d.seq, near.chunk_index`,
+    )
+    .all(JSON.stringify(seqs), each, each) as { seq: number; memory: number; distance: number }[];
+}
+
+const CONTENT_SLICE = 16;
+
+/** The document's text in pieces: each chunk without what it repeats of the one before. */
+export function* readDocumentText(open: () => Store, generationNo: number): Generator<string> {
+  for (let after = ROOT_INDEX, end = 0; ;) {
+    const rows = open()
+      .prepare(
+        `SELECT c.chunk_index AS "index", c.start_offset AS start, c.end_offset AS "end", m.content
+         FROM chunks c JOIN memories m ON m.seq = c.memory
+         WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ${CONTENT_SLICE}`,
+      )
+      .all(generationNo, after) as { index: number; start: number; end: number; content: string }[];
+    for (const row of rows) {
+      yield row.content.slice(Math.max(0, end - row.start));
+      end = row.end;
+      after = row.index;
+    }
+    if (rows.length < CONTENT_SLICE) return;
+  }
+}
+
+// ── As readers see them ──────────────────────────────────────────────────────────────────────────────────────────────
+
+export function findDocument(store: Store, id: string): Document | undefined {
+  const row = store.prepare(`SELECT * FROM documents WHERE id = ? AND state <> 'deleting'`).get(id) as
+    DocumentRow | undefined;
+  return row && toDocument(store, row);
+}
+
+/** Newest first. */
+export function listDocuments(
+  store: Store,
+  filter: DocumentFilter,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): { items: Document[]; total: number } {
+  const conditions = [`state <> 'deleting'`];
+  const values: string[] = [];
+  const requireOneOf = (column: string, among: readonly string[] | undefined) => {
+    if (among === undefined) return;
+    conditions.push(`${column} IN (SELECT value FROM json_each(?))`);
+    values.push(JSON.stringify(among));
+  };
+  requireOneOf('user_id', filter.userIds);
+  requireOneOf('session_id', filter.sessionIds);
+  requireOneOf('state', filter.states);
+  requireOneOf('external_id', filter.externalIds);
+  requireOneOf('id', filter.ids);
+  if (filter.sha256 !== undefined) {
+    conditions.push(
+      'document_no IN (SELECT document_no FROM document_generations WHERE file_hash = unhex(?) AND generation_no IN (live_no, next_no))',
+    );
+    values.push(filter.sha256);
+  }
+  const where = conditions.join(' AND ');
+  const { total } = store.prepare(`SELECT count(*) AS total FROM documents WHERE ${where}`).get(...values) as {
+    total: number;
+  };
+  const rows = store
+    .prepare(`SELECT * FROM documents WHERE ${where} ORDER BY document_no DESC LIMIT ? OFFSET ?`)
+    .all(...values, limit, offset) as DocumentRow[];
+  return { items: rows.map((row) => toDocument(store, row)), total };
+}
+
+export function toDocument(store: Store, row: DocumentRow): Document {
+  const shown = row.next_no ?? row.live_no ?? lastGeneration(store, row.document_no);
+  const generation = shown === null ? undefined : getGenerationRow(store, shown);
+  const job = store
+    .prepare(`SELECT id FROM jobs WHERE document = ? AND document > 0 AND kind = 'document' ORDER BY seq DESC LIMIT 1`)
+    .get(row.document_no) as { id: string } | undefined;
+  const live = row.live_no === null || row.live_no === shown ? generation : getGenerationRow(store, row.live_no);
+  return {
+    id: row.id,
+    userId: row.user_id,
+    sessionId: row.session_id,
+    externalId: row.external_id === '' ? null : row.external_id,
+    state: row.state as DocumentState,
+    error: row.error_code === null ? null : { code: row.error_code, message: row.error ?? '' },
+    source: row.source,
+    url: row.url === '' ? null : row.url,
+    fileName: generation === undefined || generation.file_name === '' ? null : generation.file_name,
+    format: generation?.format ?? generation?.declared ?? null,
+    bytes: generation?.bytes ?? null,
+    sha256: generation?.file_hash?.toString('hex') ?? null,
+    title: generation === undefined ? '' : generation.title || generation.given_title,
+    authors: JSON.parse(generation?.authors ?? '[]') as string[],
+    language: generation?.language ?? null,
+    publishedAt: generation?.published_at ?? null,
+    modifiedAt: generation?.modified_at ?? null,
+    type: generation?.type ?? null,
+    tags: JSON.parse(generation?.tags ?? '[]') as string[],
+    metadata: JSON.parse(generation?.metadata ?? '{}') as Metadata,
+    eventTime: generation?.event_time ?? null,
+    expiresAt: generation?.expires_at ?? null,
+    rootMemoryId: row.live_no === null ? null : findRootId(store, row.live_no),
+    chunks: generation?.chunks ?? 0,
+    pages: generation?.pages ?? null,
+    characters: generation?.characters ?? 0,
+    tokens: generation?.tokens ?? 0,
+    progress: progressOf(store, row, generation),
+    receipt: live?.receipt == null ? null : (JSON.parse(live.receipt) as DocumentReceipt),
+    warnings: JSON.parse(generation?.warnings ?? '[]') as DocumentWarning[],
+    jobId: job?.id ?? null,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    shownAt: live?.shown_at ?? null,
+    readyAt: live?.settled_at ?? null,
+  };
+}
+
+function lastGeneration(store: Store, documentNo: number): number | null {
+  const row = store
+    .prepare('SELECT max(generation_no) AS no FROM document_generations WHERE document_no = ?')
+    .get(documentNo) as { no: number | null };
+  return row.no;
+}
+
+function findRootId(store: Store, generationNo: number): string | null {
+  const row = store
+    .prepare(
+      `SELECT m.id FROM chunks c JOIN memories m ON m.seq = c.memory WHERE c.generation_no = ? AND c.chunk_index = ${ROOT_INDEX}`,
+    )
+    .get(generationNo) as { id: string } | undefined;
+  return row?.id ?? null;
+}
+
+/** Counted from the ledger while chunks are under way; afterwards nothing of it changes. */
+function progressOf(store: Store, row: DocumentRow, generation: GenerationRow | undefined): Document['progress'] {
+  const chunks = generation?.chunks ?? 0;
+  const stages = JSON.parse(generation?.stages ?? '{}') as Record<string, number>;
+  const pagesDone = generation?.pages_done ?? 0;
+  const failed = generation === undefined ? 0 : countFailedChunks(store, generation.generation_no);
+  if (row.state !== 'processing') {
+    const done = row.state === 'ready' && row.next_no === null ? chunks : 0;
+    return {
+      pagesDone,
+      chunks,
+      embedded: Math.max(0, done - failed),
+      linked: Math.max(0, done - failed),
+      failed,
+      stages,
+    };
+  }
+  const { unembedded, unlinked } = store
+    .prepare(
+      `SELECT count(*) FILTER (WHERE step = 'encode') AS unembedded, count(*) AS unlinked FROM jobs
+       WHERE document = ? AND document > 0 AND kind = 'memory' AND state IN ('queued', 'active', 'failed')`,
+    )
+    .get(row.document_no) as { unembedded: number; unlinked: number };
+  return {
+    pagesDone,
+    chunks,
+    embedded: Math.max(0, chunks - unembedded - failed),
+    linked: Math.max(0, chunks - unlinked - failed),
+    failed,
+    stages,
+  };
+}
+
+function countFailedChunks(store: Store, generationNo: number): number {
+  const row = store
+    .prepare(
+      `SELECT count(*) AS n FROM memory_dynamics INDEXED BY memory_dynamics_by_generation
+       WHERE generation_no = ? AND generation_no > 0 AND state = 'failed'`,
+    )
+    .get(generationNo) as { n: number };
+  return row.n;
+}
+
+interface ProvenanceRow {
+  readonly memory: number;
+  readonly memory_id: string;
+  readonly id: string;
+  readonly title: string;
+  readonly given_title: string;
+  readonly file_name: string;
+  readonly url: string;
+  readonly format: DocumentFormat | null;
+  readonly file_hash: Buffer | null;
+  readonly chunk_index: number;
+  readonly chunks: number;
+  readonly start_offset: number;
+  readonly end_offset: number;
+  readonly page_from: number | null;
+  readonly page_to: number | null;
+  readonly heading_path: string;
+  readonly tokens: number;
+  readonly created_at: number;
+}
+
+const PROVENANCE = `c.memory, m.id AS memory_id, o.id, g.title, g.given_title, g.file_name, o.url, g.format, g.file_hash,
+  c.chunk_index, g.chunks, c.start_offset, c.end_offset, c.page_from, c.page_to, c.heading_path, c.tokens, g.created_at`;
+
+/** Where these memories stand in their documents; those that no document brought are left out. */
+export function readProvenance(store: Store, seqs: readonly number[]): Map<number, Provenance> {
+  const rows = store
+    .prepare(
+      `SELECT ${PROVENANCE} FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+         CROSS JOIN document_generations g ON g.generation_no = d.generation_no
+         CROSS JOIN documents o ON o.document_no = g.document_no
+         CROSS JOIN chunks c ON c.memory = d.seq AND c.generation_no = d.generation_no
+         CROSS JOIN memories m ON m.seq = d.seq`,
+    )
+    .all(JSON.stringify(seqs)) as ProvenanceRow[];
+  return new Map(rows.map((row) => [row.memory, toProvenance(row)]));
+}
+
+export function listDocumentChunks(
+  store: Store,
+  generationNo: number,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): DocumentChunk[] {
+  const rows = store
+    .prepare(
+      `SELECT ${PROVENANCE} FROM chunks c JOIN document_generations g ON g.generation_no = c.generation_no
+         JOIN documents o ON o.document_no = g.document_no JOIN memories m ON m.seq = c.memory
+       WHERE c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX} ORDER BY c.chunk_index LIMIT ? OFFSET ?`,
+    )
+    .all(generationNo, limit, offset) as ProvenanceRow[];
+  return rows.map((row) => ({ memoryId: row.memory_id, provenance: toProvenance(row), tokens: row.tokens }));
+}
+
+function toProvenance(row: ProvenanceRow): Provenance {
+  const isRoot = row.chunk_index === ROOT_INDEX;
+  return {
+    documentId: row.id,
+    title: row.title || row.given_title,
+    fileName: row.file_name === '' ? null : row.file_name,
+    url: row.url === '' ? null : row.url,
+    format: row.format,
+    sha256: row.file_hash?.toString('hex') ?? null,
+    chunk: isRoot ? null : row.chunk_index,
+    chunks: row.chunks,
+    startOffset: isRoot ? null : row.start_offset,
+    endOffset: isRoot ? null : row.end_offset,
+    pageFrom: row.page_from,
+    pageTo: row.page_to,
+    headingPath: JSON.parse(row.heading_path) as string[],
+    ingestedAt: row.created_at,
+  };
+}

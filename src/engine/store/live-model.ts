@@ -1,0 +1,119 @@
+import { assert } from '../errors.ts';
+import type { Embedder } from '../ports.ts';
+import { LAST_MODEL, listModels } from './embeddings.ts';
+import type { Store } from './open-store.ts';
+import { findInfo, putInfo } from './store-info.ts';
+
+/**
+ * Which of a file's models is live: the one that queries and links use. It is written in the file and asked for at each use, so that all
+ * processes go over to another at the same commit, and a snapshot sees one model from its beginning to its end.
+ */
+
+export type StoredModel = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'> & {
+  readonly modelNo: number;
+};
+
+const LIVE_MODEL = 'live_model';
+
+/** undefined while no process with an embedder has opened the file. */
+export function findLiveModel(store: Store): StoredModel | undefined {
+  return store
+    .prepare(
+      `SELECT m.model_no AS modelNo, m.provider, m.model, m.dimensions, m.encoding
+       FROM store_info i CROSS JOIN models m ON m.model_no = CAST(i.value AS INTEGER) WHERE i.key = '${LIVE_MODEL}'`,
+    )
+    .get() as StoredModel | undefined;
+}
+
+/** Call inside a write. */
+export function putLiveModel(store: Store, modelNo: number): void {
+  putInfo(store, LIVE_MODEL, String(modelNo));
+}
+
+/**
+ * Says which model is live where the file does not say yet: the one that made most of its vectors, or `configured` in a file without any.
+ * Call inside a write.
+ */
+export function ensureLiveModel(store: Store, configured: number): void {
+  if (findLiveModel(store) !== undefined) return;
+  const most = store
+    .prepare('SELECT model_no FROM vectors GROUP BY model_no ORDER BY count(*) DESC, model_no = ? DESC LIMIT 1')
+    .get(configured) as { model_no: number } | undefined;
+  putLiveModel(store, most?.model_no ?? configured);
+}
+
+/** The table of `OpenTenant.relinked`. */
+export const RELINK_INDEX = 'relink_index';
+
+export function dropRelinkIndex(store: Store): void {
+  store.db.exec(`DROP TABLE IF EXISTS ${RELINK_INDEX}`);
+}
+
+/** A step of dropping a model: where to go on, or that it is gone. */
+export type DropStep = { readonly after: number } | 'dropped';
+
+/** Rows of an index are whole chunks of a thousand vectors. */
+const INDEX_ROWS = 8;
+
+/**
+ * One small step of removing a model with its vectors, its index, its cache and its calibration. Nothing may use the model any more. Call
+ * inside a write, and again with what it returned.
+ * @param after 0 to begin
+ */
+export function dropModelSlice(
+  store: Store,
+  modelNo: number,
+  { after, limit }: { after: number; limit: number },
+): DropStep {
+  assert(findLiveModel(store)?.modelNo !== modelNo, 'the live model is never dropped');
+  const rows = store
+    .prepare(
+      `DELETE FROM vectors WHERE vector_no IN
+         (SELECT vector_no FROM vectors WHERE vector_no > ? AND model_no = ? ORDER BY vector_no LIMIT ?) RETURNING vector_no`,
+    )
+    .all(after, modelNo, limit) as { vector_no: number }[];
+  if (rows.length > 0) return { after: Math.max(...rows.map((row) => row.vector_no)) };
+  const cached = store
+    .prepare(
+      `DELETE FROM embedding_cache WHERE model_no = ? AND text_hash IN
+         (SELECT text_hash FROM embedding_cache WHERE model_no = ? LIMIT ?)`,
+    )
+    .run(modelNo, modelNo, limit).changes;
+  if (cached > 0) return { after };
+  if (emptyIndex(store, modelNo)) return { after };
+  store.db.exec(`DROP TABLE IF EXISTS ${indexTable(modelNo)}`);
+  store.prepare('DELETE FROM calibrations WHERE model_no = ?').run(modelNo);
+  store.prepare('DELETE FROM models WHERE model_no = ?').run(modelNo);
+  putInfo(store, LAST_MODEL, String(Math.max(modelNo, Number(findInfo(store, LAST_MODEL) ?? 0))));
+  return 'dropped';
+}
+
+/** The tables behind a virtual one, in small steps: to drop all at once would hold the lock for as long as it takes to blank them. */
+function emptyIndex(store: Store, modelNo: number): boolean {
+  const tables = store
+    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB ?`)
+    .pluck()
+    .all(`${indexTable(modelNo)}_*chunks*`) as string[];
+  const empty = (table: string) =>
+    store.db.prepare(`DELETE FROM "${table}" WHERE rowid IN (SELECT rowid FROM "${table}" LIMIT ${INDEX_ROWS})`).run()
+      .changes;
+  // SQLite keeps the tables of an index from hands other than its own; this one is about to go.
+  store.db.unsafeMode(true);
+  try {
+    return tables.some((table) => empty(table) > 0);
+  } finally {
+    store.db.unsafeMode(false);
+  }
+}
+
+function indexTable(modelNo: number): string {
+  assert(Number.isSafeInteger(modelNo), 'a model number is an integer');
+  return `vector_index_${modelNo}`;
+}
+
+/** Models that neither queries nor the settings use: what was left behind. */
+export function listStrayModels(store: Store, used: readonly number[]): number[] {
+  return listModels(store)
+    .map(({ modelNo }) => modelNo)
+    .filter((modelNo) => !used.includes(modelNo));
+}

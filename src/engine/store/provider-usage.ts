@@ -1,0 +1,51 @@
+import { DAY_MS } from '../dynamics.ts';
+import type { ProviderUsage } from '../types.ts';
+import type { Store } from './open-store.ts';
+
+/** What was asked of providers, summed by day: a row a day and model, kept for good while the log of calls is not. */
+
+type Sums = Omit<ProviderUsage, 'day'>;
+
+/** Adds to the sums of the day. Call inside a write. */
+export function addUsage(store: Store, at: number, sums: Sums): void {
+  store
+    .prepare(
+      `INSERT INTO provider_usage VALUES (:day, :provider, :model, :purpose, :calls, :failed, :texts, :tokens, :outputTokens, :costUsd,
+         :cachedTexts, :savedTokens)
+       ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = failed + excluded.failed, texts = texts + excluded.texts,
+         tokens = tokens + excluded.tokens, output_tokens = output_tokens + excluded.output_tokens,
+         cost_usd = cost_usd + excluded.cost_usd, cached_texts = cached_texts + excluded.cached_texts,
+         saved_tokens = saved_tokens + excluded.saved_tokens`,
+    )
+    .run({ day: Math.floor(at / DAY_MS), ...sums });
+}
+
+/** Adds texts of documents whose vector was known. Call inside a write. */
+export function addCacheHits(
+  store: Store,
+  {
+    at,
+    modelNo,
+    hits,
+    savedTokens,
+  }: { readonly at: number; readonly modelNo: number; readonly hits: number; readonly savedTokens: number },
+): void {
+  if (hits === 0) return;
+  const { provider, model } = store
+    .prepare('SELECT provider, model FROM models WHERE model_no = ?')
+    .get(modelNo) as Sums;
+  const nothing = { calls: 0, failed: 0, texts: 0, tokens: 0, outputTokens: 0, costUsd: 0 };
+  addUsage(store, at, { provider, model, purpose: 'document', ...nothing, cachedTexts: hits, savedTokens });
+}
+
+/** Of the days from `since` on, newest first. */
+export function listUsage(store: Store, { since }: { readonly since: number }): ProviderUsage[] {
+  const rows = store
+    .prepare(
+      `SELECT day, provider, model, purpose, calls, failed, texts, tokens, output_tokens AS outputTokens, cost_usd AS costUsd,
+         cached_texts AS cachedTexts, saved_tokens AS savedTokens
+       FROM provider_usage WHERE day >= ? ORDER BY day DESC, provider, model, purpose`,
+    )
+    .all(Math.floor(since / DAY_MS)) as (Sums & { readonly day: number })[];
+  return rows.map(({ day, ...sums }) => ({ day: new Date(day * DAY_MS).toISOString().slice(0, 10), ...sums }));
+}

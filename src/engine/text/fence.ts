@@ -1,0 +1,11 @@
+import { createHmac, randomBytes } from 'node:crypto';
+
+const SECRET = randomBytes(32);
+
+/**
+ * A number for the markers around texts that a language model quotes. No text can know it, so that none can end its own quotation; of
+ * the same texts it is the same, so that the same question makes the same prompt while this process runs.
+ */
+export function fenceOf(texts: readonly string[]): string {
+  return createHmac('sha256', SECRET).update(JSON.stringify(texts)).digest('hex').slice(0, 12);
+}

@@ -1,0 +1,58 @@
+import type { Queue } from 'bullmq';
+import {
+  bounded,
+  connectRedis,
+  JOB_OPTIONS,
+  noteMaintained,
+  openQueue,
+  type BullmqOptions,
+} from '../engine/adapters/bullmq-queues.ts';
+import { serialiseError } from '../engine/errors.ts';
+import { TICK } from '../engine/jobs.ts';
+
+/** How often it looks whether the job scheduler is still there. */
+const LOOK_MS = 5_000;
+
+/** Keeps the job scheduler whose jobs are ticks in Redis, which forgets it with all else. Every worker that takes ticks does so. */
+export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions): Promise<{ close(): void }> {
+  const redis = await connectRedis(bullmq, { blocking: false });
+  let queue: Queue | undefined;
+  let failed = false;
+  const look = async () => {
+    try {
+      await bounded(redis, async () => {
+        await noteMaintained(redis, bullmq);
+        queue ??= openQueue(QueueClass, 'maintain', redis, bullmq);
+        await putTickBack(queue, Date.now());
+      });
+      failed = false;
+    } catch (error) {
+      queue = undefined;
+      if (!failed) bullmq.logger.debug({ code: serialiseError(error).code }, 'schedules_unseen');
+      failed = true;
+    }
+  };
+  redis.once('ready', () => void look());
+  const timer = setInterval(() => void look(), LOOK_MS);
+  return {
+    close() {
+      clearInterval(timer);
+      redis.disconnect();
+    },
+  };
+}
+
+/**
+ * Corrects the job scheduler unless it is as it should be. One whose next tick is a period late has lost it (a worker died over it, or Redis
+ * had no room for it), and one whose next tick is further ahead than a period was made before the clock was set back.
+ */
+export async function putTickBack(queue: Queue, now: number): Promise<void> {
+  const schedulers = await queue.getJobSchedulers();
+  const tick = schedulers.find(({ key }) => key === TICK.id);
+  for (const { key } of schedulers) if (key !== TICK.id) await queue.removeJobScheduler(key);
+  const aheadMs = (tick?.next ?? Infinity) - now;
+  if (tick?.every === TICK.everyMs && Math.abs(aheadMs) <= TICK.everyMs) return;
+  // It would keep the time that it has. A tick that only waits for a worker does, so that ticks never pile up.
+  if (aheadMs > TICK.everyMs) await queue.removeJobScheduler(TICK.id);
+  await queue.upsertJobScheduler(TICK.id, { every: TICK.everyMs }, { name: TICK.id, opts: { ...JOB_OPTIONS } });
+}

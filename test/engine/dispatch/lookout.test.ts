@@ -1,0 +1,154 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, onTestFinished, test } from 'vitest';
+import { createLookout, OPENINGS_MOST, type Look } from '../../../src/engine/dispatch/lookout.ts';
+import { systemClock } from '../../../src/engine/ports.ts';
+import { claimJobs, insertJob } from '../../../src/engine/store/jobs.ts';
+import { openForLook, openStore, type Store } from '../../../src/engine/store/open-store.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const OPEN_MOST = 8;
+
+/** Files with empty ledgers, untouched for an hour, and a lookout that has seen none of them yet. */
+function openField(count: number) {
+  const folder = tempFolder();
+  const paths = Array.from({ length: count }, (_, number) => path.join(folder, `tenant-${number}.sqlite`));
+  const empty = path.join(folder, 'empty.sqlite');
+  openStore(empty, { role: 'worker', create: true }).close();
+  for (const file of paths) {
+    fs.copyFileSync(empty, file);
+    settle(file);
+  }
+  const openings: string[] = [];
+  const lookout = createLookout({
+    openMost: OPEN_MOST,
+    leaseMs: 60_000,
+    clock: systemClock,
+    open(file) {
+      openings.push(file);
+      return openForLook(file);
+    },
+  });
+  onTestFinished(() => lookout.close());
+  return { paths, lookout, openings };
+}
+
+/** As if its last change was an hour ago. */
+function settle(file: string): void {
+  const anHourAgo = Date.now() / 1_000 - 3_600;
+  for (const name of [file, `${file}-wal`]) if (fs.existsSync(name)) fs.utimesSync(name, anHourAgo, anHourAgo);
+}
+
+/** Another process writes to a file. */
+function write(file: string, work: (store: Store) => void): void {
+  const store = openStore(file, { role: 'worker', create: true });
+  store.write(() => work(store));
+  store.close();
+}
+
+const owe = (file: string) =>
+  write(file, (store) => insertJob(store, { id: 'a job', memory: 1, step: 'encode', bulk: false, now: Date.now() }));
+
+const seen = ({ sights }: Look) => sights.map((sight) => sight.path);
+
+test('with 200 tenants and room for 8 files, only what changed is opened again, one file to a turn of the event loop', async () => {
+  const { paths, lookout, openings } = openField(200);
+  let turn = 0;
+  let isOver = false;
+  const count = () => setImmediate(() => (turn++, isOver || count()));
+  count();
+  for (let isComplete = false; !isComplete;) {
+    const before = openings.length;
+    const startedIn = turn;
+    ({ isComplete } = await lookout.look(paths));
+    expect(openings.length - before).toBeLessThanOrEqual(OPENINGS_MOST);
+    expect(turn - startedIn).toBeGreaterThanOrEqual(openings.length - before);
+  }
+  isOver = true;
+  expect(new Set(openings)).toEqual(new Set(paths));
+  expect(openings.length).toBe(200);
+
+  for (let look = 0; look < 50; look++) {
+    expect(await lookout.look(paths)).toEqual({ sights: [], failures: [], isComplete: true });
+  }
+  expect(openings.length).toBe(200);
+
+  owe(paths[137]!);
+  expect(await lookout.look(paths)).toMatchObject({ sights: [{ path: paths[137], steps: ['encode'] }] });
+  expect(openings.slice(200)).toEqual([paths[137]]);
+});
+
+test('what is left in a file is looked at each time, and no more once it has ended', async () => {
+  const { paths, lookout, openings } = openField(20);
+  await lookout.listUnfinished(paths);
+  owe(paths[3]!);
+  for (let look = 0; look < 5; look++) {
+    settle(paths[3]!);
+    expect(seen(await lookout.look(paths))).toEqual([paths[3]]);
+  }
+  expect(await lookout.listUnfinished(paths)).toEqual([paths[3]]);
+  expect(openings.length).toBe(21);
+  write(paths[3]!, (store) => store.prepare(`UPDATE jobs SET state = 'done', step = 'done', finished_at = 1`).run());
+  settle(paths[3]!);
+  expect(await lookout.look(paths)).toMatchObject({ sights: [{ isUnfinished: false }] });
+  expect(seen(await lookout.look(paths))).toEqual([]);
+});
+
+test('files with work beyond those that it may keep open all get their turn', async () => {
+  const { paths, lookout } = openField(3 * OPENINGS_MOST);
+  for (const file of paths) {
+    owe(file);
+    settle(file);
+  }
+  await lookout.listUnfinished(paths);
+  const found = new Set<string>();
+  for (let look = 0; look < 4; look++) for (const file of seen(await lookout.look(paths))) found.add(file);
+  expect(found).toEqual(new Set(paths));
+});
+
+test('a lease that ran out shows, and one that runs does not', async () => {
+  const { paths, lookout } = openField(1);
+  owe(paths[0]!);
+  const claim = (leaseMs: number) =>
+    write(paths[0]!, (store) => {
+      store.prepare(`UPDATE jobs SET state = 'queued'`).run();
+      claimJobs(store, { step: 'encode', limit: 1, owner: 'a worker', leaseMs, now: Date.now() });
+    });
+  claim(60_000);
+  expect((await lookout.look(paths)).sights).toMatchObject([{ steps: [], hasLapsed: false, isUnfinished: true }]);
+  claim(-1);
+  expect((await lookout.look(paths)).sights).toMatchObject([{ steps: [], hasLapsed: true, isUnfinished: true }]);
+});
+
+test('a tenant without a file has nothing, and gets none by being looked at', async () => {
+  const { lookout } = openField(0);
+  const file = path.join(tempFolder(), 'never-used.sqlite');
+  expect(await lookout.look([file])).toEqual({ sights: [{ path: file, ...NOTHING }], failures: [], isComplete: true });
+  expect((await lookout.look([file])).sights).toEqual([]);
+  expect(fs.existsSync(file)).toBe(false);
+  owe(file);
+  expect(seen(await lookout.look([file]))).toEqual([file]);
+});
+
+test('a file that took the place of another is the one that is looked at', async () => {
+  const { paths, lookout } = openField(1);
+  const [file] = paths as [string];
+  owe(file);
+  await lookout.look(paths);
+  for (const name of [file, `${file}-wal`, `${file}-shm`]) fs.rmSync(name, { force: true });
+  write(file, () => {});
+  expect((await lookout.look(paths)).sights).toMatchObject([{ steps: [], isUnfinished: false }]);
+});
+
+test('a file that cannot be read is said to be so each time, and hides no other', async () => {
+  const { paths, lookout } = openField(3);
+  fs.writeFileSync(paths[1]!, 'scribbled over '.repeat(1_000));
+  owe(paths[2]!);
+  for (let look = 0; look < 2; look++) {
+    const { sights, failures } = await lookout.look(paths);
+    expect(failures).toMatchObject([{ path: paths[1] }]);
+    expect(sights.map((sight) => sight.path)).toContain(paths[2]);
+  }
+});
+
+const NOTHING = { steps: [], hasLapsed: false, isUnfinished: false };

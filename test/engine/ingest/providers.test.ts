@@ -1,0 +1,105 @@
+import path from 'node:path';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { decodeVector } from '../../../src/engine/store/vector-encoding.ts';
+import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
+import { startFakeProvider, type FakeMode, type FakeProvider } from '../../support/fake-provider.ts';
+import { makeOnnx } from '../../support/make-onnx.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const DIMENSIONS = 256;
+const TOPICS = ['kettle', 'harbour', 'violin', 'glacier'];
+
+let fake: FakeProvider;
+beforeEach(async () => {
+  fake = await startFakeProvider({ dimensions: DIMENSIONS });
+});
+afterEach(() => fake.close());
+
+const REMOTE: Record<string, () => Record<string, string>> = {
+  openai: () => ({ OM_OPENAI_BASE_URL: fake.url }),
+  gemini: () => ({ OM_GEMINI_BASE_URL: `${fake.origin}/v1beta`, GEMINI_API_KEY: 'key' }),
+  ollama: () => ({ OLLAMA_URL: fake.origin }),
+  bedrock: () => ({ OM_BEDROCK_BASE_URL: fake.origin, AWS_REGION: 'eu-west-1', AWS_BEARER_TOKEN_BEDROCK: 'key' }),
+};
+
+const MISBEHAVIOURS: readonly FakeMode[] = [
+  ...(['rate_limited', 'status', 'reset', 'cut', 'html', 'truncated', 'empty', 'huge', 'redirect'] as const),
+  ...(['nan', 'null', 'strings', 'zeros', 'infinite', 'wrong_dimension', 'no_vector', 'no_list'] as const),
+  ...(['hang', 'drip', 'drip_error'] as const),
+];
+/** Of lists, which Bedrock has none of. */
+const OF_LISTS: readonly FakeMode[] = ['short', 'extra'];
+
+test.each(Object.keys(REMOTE))(
+  '%s may reply with anything: words answer meanwhile, no bad vector is stored and no memory is lost',
+  async (provider) => {
+    await using fixture = await open(provider, { ...REMOTE[provider]!(), OM_EMBED_TIMEOUT_MS: '200' });
+    const modes = provider === 'bedrock' ? MISBEHAVIOURS : [...MISBEHAVIOURS, ...OF_LISTS];
+    for (const mode of modes) {
+      fake.setMode(mode);
+      const before = fake.calls.length;
+      // Two, since of one vector none is out of place.
+      for (const part of ['first', 'second']) await fixture.add({ content: `The ${part} ${TOPICS[0]} of ${mode}` });
+      await workUntil(fixture, () => fake.calls.length > before);
+      expect(fixture.get<number>('SELECT count(*) FROM vectors'), mode).toBe(0);
+      expect(fixture.tenant.countJobs(), mode).toMatchObject({ done: 0, dead: 0 });
+    }
+    const answer = await fixture.tenant.query({ query: 'kettle', k: 1, filter: {} });
+    expect([answer.degraded, answer.hits.length]).toEqual([true, 1]);
+
+    fake.setMode('ok');
+    await workUntil(fixture, () => fixture.tenant.countJobs().done === 2 * modes.length);
+    expect(badVectors(fixture)).toEqual({ vectors: 2 * modes.length, bad: 0 });
+  },
+);
+
+test.each([...Object.keys(REMOTE), 'local'])('memories are found by the vectors of %s', async (provider) => {
+  await using fixture = await open(provider, provider === 'local' ? localModel() : REMOTE[provider]!());
+  for (const topic of TOPICS) await fixture.add({ content: `about ${topic}` });
+  await workUntil(fixture, () => fixture.tenant.countJobs().done === TOPICS.length);
+  for (const topic of TOPICS) {
+    const { degraded, hits } = await fixture.tenant.query({ query: topic, k: 1, filter: {}, vectorWeight: 1 });
+    expect([degraded, hits[0]?.memory.content]).toEqual([false, `about ${topic}`]);
+  }
+});
+
+function open(provider: string, settings: Readonly<Record<string, string>>): Promise<TestEngine> {
+  return openTestEngine({
+    settings: {
+      OM_EMBEDDINGS: provider,
+      OM_VEC_DIM: String(DIMENSIONS),
+      OM_EMBED_LINGER_MS: '1',
+      OM_QUERY_EMBED_TIMEOUT_MS: '10000',
+      ...settings,
+    },
+  });
+}
+
+/** A model that tells the words of this test apart. */
+function localModel(): Record<string, string> {
+  const words = ['about', ...TOPICS];
+  const folder = path.join(tempFolder(), 'model');
+  const table = Array.from({ length: 4 + words.length }, (_, token) =>
+    Array.from({ length: DIMENSIONS }, (_, d) => (token < 4 ? 0.01 : Math.sin(1 + d * (token + 1)))),
+  );
+  makeOnnx({ folder, words, table });
+  return { LOCAL_MODEL_PATH: folder };
+}
+
+/** As a worker does, with pauses that the provider asks for and those of the breaker. */
+async function workUntil(fixture: TestEngine, isDone: () => boolean): Promise<void> {
+  for (let round = 0; round < 300; round += 1) {
+    if (isDone()) return;
+    await fixture.runBatch();
+    fixture.clock.advance(60_000);
+  }
+  throw new Error('it is never done');
+}
+
+function badVectors(fixture: TestEngine): { vectors: number; bad: number } {
+  const rows = fixture.all<{ embedding: Buffer }>('SELECT embedding FROM vectors');
+  const isGood = (embedding: Buffer) =>
+    embedding.byteLength === DIMENSIONS * 4 &&
+    Math.abs(Math.hypot(...decodeVector(embedding, 'float32', DIMENSIONS)) - 1) < 1e-3;
+  return { vectors: rows.length, bad: rows.filter(({ embedding }) => !isGood(embedding)).length };
+}

@@ -1,0 +1,20 @@
+/** A part of a form as it travels: everything may be wrong with it. */
+export interface Part {
+  /** Lines of the part's header; content-disposition is made of `name` and `fileName` where this is left out. */
+  readonly headers?: readonly string[];
+  readonly name?: string;
+  readonly fileName?: string;
+  readonly content?: string | Uint8Array;
+}
+
+export const BOUNDARY = '----test-boundary';
+export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`;
+
+/** multipart/form-data written by hand, so that a test decides about every byte. */
+export function multipart(parts: readonly Part[], { end = `--${BOUNDARY}--\r\n` }: { end?: string } = {}): Buffer {
+  const pieces = parts.flatMap(({ headers, name = 'file', fileName, content = 'some text' }) => {
+    const disposition = `content-disposition: form-data; name="${name}"${fileName === undefined ? '' : `; filename="${fileName}"`}`;
+    return [`--${BOUNDARY}\r\n${(headers ?? [disposition]).join('\r\n')}\r\n\r\n`, content, '\r\n'];
+  });
+  return Buffer.concat([...pieces, end].map((piece) => Buffer.from(piece as string)));
+}

@@ -1,0 +1,30 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import type { Tenant } from '../../src/engine/engine.ts';
+import type { NewDocument } from '../../src/engine/types.ts';
+
+/** What a document is handed in with when the caller says no more than this. */
+export function newDocument(source: NewDocument['source'], document: Partial<NewDocument> = {}): NewDocument {
+  return {
+    source,
+    userId: '',
+    sessionId: '',
+    externalId: null,
+    title: '',
+    type: null,
+    tags: [],
+    metadata: {},
+    eventTime: null,
+    expiresAt: null,
+    ...document,
+  };
+}
+
+/** A Markdown file that was written to the uploads folder as the API does it. */
+export function upload(tenant: Tenant, content: string | Buffer, fileName = 'notes.md'): NewDocument['source'] {
+  const { name, path } = tenant.createUpload();
+  const bytes = Buffer.from(content);
+  fs.writeFileSync(path, bytes);
+  const sha256 = createHash('sha256').update(bytes).digest();
+  return { kind: 'upload', name, bytes: bytes.length, sha256, fileName, declared: 'markdown', charset: null };
+}

@@ -1,0 +1,71 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { DAY_MS } from '../../src/engine/dynamics.ts';
+import { createMetrics } from '../../src/engine/metrics.ts';
+import { openTenant } from '../../src/engine/open-tenant.ts';
+import { silentLogger, systemClock } from '../../src/engine/ports.ts';
+import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
+import { createExecutor } from '../../src/workers/executor.ts';
+import { openTestEngine } from '../support/engine-fixture.ts';
+import { startFakeProvider } from '../support/fake-provider.ts';
+import { seedMemories } from '../support/seed-store.ts';
+
+test('suspects that come while others are alone do not wait where they take a place: they are due again later', async () => {
+  const provider = await startFakeProvider({ dimensions: 256 });
+  onTestFinished(() => provider.close());
+  const settings = { OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: provider.url };
+  await using fixture = await openTestEngine({ settings });
+  fixture.clock.set(systemClock.now());
+  for (const content of ['one', 'another']) await fixture.add({ content });
+  fixture.store.db.exec('UPDATE jobs SET suspect = 1, dispatched_until = run_at + 15000');
+  const { config } = fixture.batch;
+  const executor = createExecutor({ config, logger: silentLogger, metrics: createMetrics(), linksAtOnce: true });
+  onTestFinished(() => executor.drain());
+  const run = (seq: number) => executor.runStep('encode', { tenant: 'default', seqs: [seq], alone: true });
+
+  const asked = provider.nextCall();
+  const release = provider.hold();
+  const first = run(1);
+  await asked;
+  expect(await run(2)).toBe(0);
+  expect(fixture.get('SELECT state, attempts, crashes, dispatched_until FROM jobs WHERE seq = 2')).toEqual({
+    ...{ state: 'queued', attempts: 0, crashes: 0 },
+    dispatched_until: 0,
+  });
+  expect(fixture.get('SELECT run_at - created_at FROM jobs WHERE seq = 2')).toBeGreaterThan(0);
+  release();
+  expect(await first).toBe(1);
+});
+
+test('what a stop breaks off in one tenant or leaves in the next is done by whoever looks next', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const now = systemClock.now();
+  fixture.clock.set(now);
+  fixture.engine.control.createTenant('second');
+  const files = ['default', 'second'].map((tenant) => fixture.engine.control.findTenantPath(tenant)!);
+  const trees = Array.from({ length: 4_001 }, (_, n) => ({ content: `Tree ${n}`, createdAt: now - 100 * DAY_MS }));
+  for (const file of files) {
+    const { store, close } = openTenant(file, { role: 'worker', identity: null, now });
+    await seedMemories(store, trees, now);
+    putInfo(store, 'last_decay', '1');
+    close();
+  }
+  const lastDecays = () =>
+    files.map((file) => {
+      const { store, close } = openTenant(file, { role: 'worker', identity: null, now });
+      const last = Number(findInfo(store, 'last_decay'));
+      close();
+      return last;
+    });
+  const { config } = fixture.batch;
+  const start = () => createExecutor({ config, logger: silentLogger, metrics: createMetrics() });
+
+  const stopping = start();
+  const maintaining = stopping.maintain();
+  await Promise.all([stopping.drain(), maintaining]);
+  expect(lastDecays()).toEqual([1, 1]);
+
+  const next = start();
+  onTestFinished(() => next.drain());
+  await next.maintain();
+  for (const last of lastDecays()) expect(last).toBeGreaterThanOrEqual(now);
+});
