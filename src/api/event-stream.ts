@@ -1,9 +1,8 @@
 import { EngineError, isEngineError } from '../engine/errors.ts';
 import type { TenantCall } from './route.ts';
 
-const POLL_MS = 100;
 /** Proxies close a connection on which nothing moves. */
-const PING_EVERY_POLLS = 150;
+const PING_MS = 15_000;
 const MAX_STREAMS = 1_000;
 
 let openStreams = 0;
@@ -16,54 +15,89 @@ export interface Watched {
   readonly hasEnded: boolean;
 }
 
+export interface WatchOptions {
+  /** One for each thing: all streams of it share what is read. */
+  readonly key: string;
+  readonly pollMs: number;
+  /** Throws `not_found` once it is gone. */
+  readonly read: () => Watched;
+}
+
+/** A thing that is watched: read again and again for all of its streams at once. */
+interface Watch {
+  readonly listeners: Set<Listener>;
+  readonly timer: NodeJS.Timeout;
+}
+
+/** Told how it stands, `gone` where it is no more, and `lost` where nobody can say. */
+type Listener = (watched: Watched | 'gone' | 'lost') => void;
+
+const watches = new Map<string, Watch>();
+
 /**
  * Something as server-sent events: `state` on connect and at each change, until it ended, was removed (`gone`), the client left or
  * the server stops. It is asked for again and again, since any process may have worked on it.
- * @param read throws `not_found` once it is gone
  * @throws what the first `read` throws; EngineError `unavailable` with too many streams
  */
-export function streamState({ api, response }: TenantCall, read: () => Watched): void {
-  const first = read();
+export function streamState({ api, response }: TenantCall, options: WatchOptions): void {
+  const first = options.read();
   if (openStreams >= MAX_STREAMS)
     throw new EngineError('unavailable', `${MAX_STREAMS} event streams are open`, { retryAfterMs: 5_000 });
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
-  let polls = 0;
   let sent = '';
-  const report = (watched: Watched | undefined) => {
-    const data = watched === undefined ? '' : JSON.stringify(watched.item);
-    if (data !== sent)
-      response.write(watched === undefined ? 'event: gone\ndata: {}\n\n' : `event: state\ndata: ${data}\n\n`);
+  const report: Listener = (watched) => {
+    // The file is closed or locked: whoever listens connects again and is then told why.
+    if (watched === 'lost') return void response.destroy();
+    const isGone = watched === 'gone';
+    const data = isGone ? '' : JSON.stringify(watched.item);
+    if (data !== sent) response.write(isGone ? 'event: gone\ndata: {}\n\n' : `event: state\ndata: ${data}\n\n`);
     sent = data;
-    if (watched === undefined || watched.hasEnded) response.end();
-  };
-  const poll = () => {
-    if (++polls % PING_EVERY_POLLS === 0) response.write(': ping\n\n');
-    try {
-      report(orGone(read));
-    } catch {
-      // The file is closed or locked: whoever listens connects again and is then told why.
-      response.destroy();
-    }
+    if (isGone || watched.hasEnded) response.end();
   };
   const end = () => response.end();
 
   openStreams++;
-  const timer = setInterval(poll, POLL_MS);
+  const ping = setInterval(() => response.write(': ping\n\n'), PING_MS);
+  const leave = listen(options, report);
   api.stop.addEventListener('abort', end);
   response.once('close', () => {
     openStreams--;
-    clearInterval(timer);
+    clearInterval(ping);
+    leave();
     api.stop.removeEventListener('abort', end);
   });
   report(first);
   if (api.stop.aborted) end();
 }
 
-function orGone(read: () => Watched): Watched | undefined {
+/** @returns what ends it */
+function listen(options: WatchOptions, listener: Listener): () => void {
+  const { key } = options;
+  const watch = watches.get(key) ?? startWatch(options);
+  watch.listeners.add(listener);
+  return () => {
+    watch.listeners.delete(listener);
+    if (watch.listeners.size > 0) return;
+    clearInterval(watch.timer);
+    watches.delete(key);
+  };
+}
+
+function startWatch({ key, pollMs, read }: WatchOptions): Watch {
+  const listeners = new Set<Listener>();
+  const timer = setInterval(() => {
+    const watched = orGone(read);
+    for (const listener of listeners) listener(watched);
+  }, pollMs);
+  const watch = { listeners, timer };
+  watches.set(key, watch);
+  return watch;
+}
+
+function orGone(read: () => Watched): Watched | 'gone' | 'lost' {
   try {
     return read();
   } catch (error) {
-    if (isEngineError(error, 'not_found')) return undefined;
-    throw error;
+    return isEngineError(error, 'not_found') ? 'gone' : 'lost';
   }
 }

@@ -4,7 +4,7 @@ import { sniffFormat } from '../engine/documents/sniff.ts';
 import { EngineError } from '../engine/errors.ts';
 import type { Document, DocumentFormat, NewDocument, UploadedFile } from '../engine/types.ts';
 import { mediaTypeOf } from './read-body.ts';
-import { receiveForm, receiveJson, removeUpload, storeBytes, type StoredUpload } from './receive-upload.ts';
+import { receiveForm, receiveJson, storeBytes, type StoredUpload } from './receive-upload.ts';
 import type { TenantCall } from './route.ts';
 import {
   formSchema,
@@ -115,7 +115,7 @@ async function handOver<Result>(
   try {
     document = describe();
   } catch (error) {
-    await removeUpload(file.upload);
+    file.upload.discard();
     throw error;
   }
   return accept(document);

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { open, readFile, rm } from 'node:fs/promises';
+import { open, readFile } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
 import { finished } from 'node:stream/promises';
@@ -77,7 +77,7 @@ export async function receiveForm(request: IncomingMessage, tenant: Tenant, file
       return refuse(malformed(problem));
     }
     stream.on('limit', () => refuse(tooLarge(fileBytes)));
-    found = { stored: storeUpload(tenant, stream), info };
+    found = { stored: storeUpload(tenant, stream, mostOf(request, limits)), info };
     found.stored.catch(refuse);
   };
   parser
@@ -99,7 +99,7 @@ export async function receiveForm(request: IncomingMessage, tenant: Tenant, file
     request.unpipe(parser).resume();
     parser.destroy();
     await found?.stored.then(
-      ({ upload }) => removeUpload(upload),
+      ({ upload }) => upload.discard(),
       () => {},
     );
     throw error;
@@ -172,11 +172,11 @@ export async function receiveJson<Result>(
   if (length !== undefined && Number(length) <= JSON_BYTES) return use((await readJson(request)).value);
   requireJson(request);
   const upload = await spool(request, { tenant, fileBytes });
-  try {
-    return await oneAtATime(async () => use(parseJson(await readFile(upload.path))));
-  } finally {
-    await removeUpload(upload);
-  }
+  return oneAtATime(async () => {
+    const body = await readFile(upload.path).finally(() => upload.discard());
+    // What it brings takes the room that it has just left.
+    return use(parseJson(body));
+  });
 }
 
 /** Writes a body to disk as it arrives. It need not outlive this process, so nothing waits for the disk. */
@@ -186,7 +186,7 @@ async function spool(
 ): Promise<Upload> {
   const limits = { fileBytes, bodyBytes: jsonBytesOf(fileBytes) };
   refuseAnnounced(request, limits);
-  const upload = tenant.createUpload();
+  const upload = tenant.createUpload(mostOf(request, limits));
   const file = createWriteStream(upload.path);
   const written = finished(request.pipe(file));
   const { promise: failed, reject: refuse } = Promise.withResolvers<never>();
@@ -198,7 +198,7 @@ async function spool(
     request.unpipe(file).resume();
     file.destroy();
     await written.catch(() => {});
-    await removeUpload(upload);
+    upload.discard();
     throw ofStorage(error);
   } finally {
     stopWatching();
@@ -214,6 +214,11 @@ interface BodyLimits {
 
 function refuseAnnounced(request: IncomingMessage, { fileBytes, bodyBytes }: BodyLimits): void {
   if (Number(request.headers['content-length'] ?? 0) > bodyBytes) throw tooLarge(fileBytes);
+}
+
+/** How many bytes will be written of a body at most. */
+function mostOf(request: IncomingMessage, { bodyBytes }: BodyLimits): number {
+  return Number(request.headers['content-length'] ?? bodyBytes);
 }
 
 function tooLarge(fileBytes: number): EngineError {
@@ -251,7 +256,7 @@ function watchArrival(
 
 /** Puts a document that is in memory on disk. */
 export function storeBytes(tenant: Tenant, bytes: Buffer): Promise<StoredUpload> {
-  return storeUpload(tenant, slicesOf(bytes));
+  return storeUpload(tenant, slicesOf(bytes), bytes.length);
 }
 
 /** To hash and write a document in one go would hold up every other request. */
@@ -262,8 +267,12 @@ function* slicesOf(bytes: Buffer): Generator<Buffer> {
 const SLICE_BYTES = 256 * 1024;
 
 /** @throws EngineError `storage_full`, `unavailable`; and what the source throws. Nothing is left then. */
-async function storeUpload(tenant: Tenant, source: Iterable<Buffer> | AsyncIterable<Buffer>): Promise<StoredUpload> {
-  const upload = tenant.createUpload();
+async function storeUpload(
+  tenant: Tenant,
+  source: Iterable<Buffer> | AsyncIterable<Buffer>,
+  mostBytes: number,
+): Promise<StoredUpload> {
+  const upload = tenant.createUpload(mostBytes);
   try {
     const hash = createHash('sha256');
     const start = Buffer.alloc(SNIFFED_BYTES);
@@ -283,7 +292,7 @@ async function storeUpload(tenant: Tenant, source: Iterable<Buffer> | AsyncItera
     await syncFolder(path.dirname(upload.path));
     return { upload, bytes, sha256: hash.digest(), start: start.subarray(0, Math.min(bytes, SNIFFED_BYTES)) };
   } catch (error) {
-    await removeUpload(upload);
+    upload.discard();
     throw ofStorage(error);
   }
 }
@@ -296,11 +305,6 @@ async function syncFolder(folder: string): Promise<void> {
   } finally {
     await handle.close();
   }
-}
-
-/** For what the engine was not handed. */
-export async function removeUpload(upload: Upload): Promise<void> {
-  await rm(upload.path, { force: true });
 }
 
 function ofStorage(error: unknown): unknown {

@@ -374,6 +374,7 @@ function snakeCase(name: string): string {
 export function receiptItem(receipt: DeleteReceipt) {
   return {
     memories: receipt.memories,
+    documents: receipt.documents,
     vectors: receipt.vectors,
     edges: receipt.edges,
     revisions: receipt.revisions,

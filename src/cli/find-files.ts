@@ -33,7 +33,8 @@ export function findFiles(targets: readonly string[]): FoundFiles {
     const reason = reasonToSkip(path.basename(file));
     if (reason !== undefined) return skip(reason);
     const stats = fs.lstatSync(file, { throwIfNoEntry: false });
-    if (stats === undefined) return;
+    // Names that are no UTF-8 are read with U+FFFD in them, and no file is found under that.
+    if (stats === undefined) return file.includes('\ufffd') ? skip('name that is not UTF-8') : undefined;
     if (stats.isDirectory()) return visitFolder(file);
     if (stats.isSymbolicLink()) return skip('symbolic link');
     if (!stats.isFile()) return skip('no regular file');

@@ -91,7 +91,7 @@ overHttp('ingest')
   .option('--no-wait', 'do not wait until they are read, embedded and linked')
   .addHelpText(
     'after',
-    '\nA file is known by its path as it is named here: one that changed replaces its old version.\nFolders are read without hidden files, symbolic links and node_modules.',
+    '\nA file is known by its absolute path: one that changed replaces its old version. Files with the same bytes are one document.\nFolders are read without hidden files, symbolic links and node_modules.',
   )
   .action(async (targets: string[], options: { wait: boolean }) =>
     (await import('./commands/ingest.ts')).ingest(targets, options),

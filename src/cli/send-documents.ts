@@ -30,27 +30,76 @@ const PATIENCE_MS = 600_000;
 const RETRY_MS = 1_000;
 
 /**
- * Hands in a file under its path as external id, unless the server has it like that already: so a run that broke off goes on where it
- * was, and a file that changed replaces its old version.
- * @throws RefusalError where the server does not take it; ConnectionError; the system's error where it cannot be read
+ * Hands in files of one run, each under its absolute path as external id: so a run that broke off goes on where it was, from whatever
+ * folder, and a file that changed replaces its old version. What the server has like that already is not sent: the file itself, or
+ * another one with the same bytes, unless that one has other content by now.
+ * @returns a function that throws RefusalError where the server does not take a file; ConnectionError; the system's error where it
+ *   cannot be read
  */
-export async function sendFile(client: Client, file: string, words: DocumentWords): Promise<SentDocument> {
-  const known = await findKnown(client, { sha256: await hashFile(file), externalId: file, words });
+export function createFileSender(
+  client: Client,
+  words: DocumentWords,
+  onWait?: OnWait,
+): (file: string) => Promise<SentDocument> {
+  const sending = new Map<string, Promise<unknown>>();
+  return async (file) => {
+    const sha256 = await hashFile(file);
+    // Of files with the same bytes the first is sent, and the others find it.
+    const turn = (sending.get(sha256) ?? Promise.resolve()).then(() =>
+      sendFile(client, { file, sha256 }, words, onWait),
+    );
+    sending.set(
+      sha256,
+      turn.catch(() => {}),
+    );
+    return turn;
+  };
+}
+
+interface HashedFile {
+  readonly file: string;
+  readonly sha256: string;
+}
+
+async function sendFile(
+  client: Client,
+  hashed: HashedFile,
+  words: DocumentWords,
+  onWait: OnWait | undefined,
+): Promise<SentDocument> {
+  const known = await findKnown(client, hashed, words);
   if (known !== undefined) return { id: known.id, outcome: 'known' };
-  return accepted(
-    await patiently(async () => client.postForm<OutcomeItem>('/memory/ingest', await formOf(file, words))),
-  );
+  const send = async () => client.postForm<OutcomeItem>('/memory/ingest', await formOf(hashed.file, words));
+  return accepted(await patiently(send, onWait));
+}
+
+/** As many characters as the server takes. */
+const EXTERNAL_ID_MOST = 256;
+
+/** The same from every folder. What is too long, or holds what no external id may, is named by its hash. */
+export function externalIdOf(file: string): string {
+  const absolute = path.resolve(file).split(path.sep).join('/');
+  if (absolute.length <= EXTERNAL_ID_MOST && !/\p{Cc}/u.test(absolute)) return absolute;
+  return `path-sha256:${createHash('sha256').update(absolute).digest('hex')}`;
 }
 
 /** Hands in the URL of a page. @throws RefusalError, ConnectionError */
-export async function sendPage(client: Client, url: string, words: DocumentWords): Promise<SentDocument> {
+export async function sendPage(
+  client: Client,
+  url: string,
+  words: DocumentWords,
+  onWait?: OnWait,
+): Promise<SentDocument> {
   const { user, session, tags, metadata } = words;
   const body = { url, user_id: user, session_id: session, tags, metadata };
-  return accepted(await patiently(() => client.post<OutcomeItem>('/memory/ingest/url', body)));
+  return accepted(await patiently(() => client.post<OutcomeItem>('/memory/ingest/url', body), onWait));
 }
 
+/** Told, each time that a server is too busy, why it says so. */
+export type OnWait = (reason: string) => void;
+
 /** Asks again for as long as the server says that it is too busy just now. */
-export async function patiently<Reply>(ask: () => Promise<Reply>): Promise<Reply> {
+export async function patiently<Reply>(ask: () => Promise<Reply>, onWait?: OnWait): Promise<Reply> {
   const until = performance.now() + PATIENCE_MS;
   for (;;) {
     try {
@@ -59,6 +108,7 @@ export async function patiently<Reply>(ask: () => Promise<Reply>): Promise<Reply
       const isBusy = error instanceof RefusalError && (error.status === 429 || error.status === 503);
       const waitMs = isBusy ? (error.retryAfterMs ?? RETRY_MS) : 0;
       if (!isBusy || performance.now() + waitMs > until) throw error;
+      onWait?.(error.message);
       await sleep(waitMs);
     }
   }
@@ -78,29 +128,34 @@ async function hashFile(file: string): Promise<string> {
 
 async function findKnown(
   client: Client,
-  {
-    sha256,
-    externalId,
-    words,
-  }: { readonly sha256: string; readonly externalId: string; readonly words: DocumentWords },
+  { file, sha256 }: HashedFile,
+  words: DocumentWords,
 ): Promise<DocumentItem | undefined> {
-  const query = new URLSearchParams({ sha256, user_id: words.user });
-  const { items } = await patiently(() => client.get<{ items: DocumentItem[] }>(`/documents?${query.toString()}`));
-  return items.find(
-    ({ state, sha256: hash, external_id, session_id, tags, metadata }) =>
-      state !== 'failed' &&
-      state !== 'cancelled' &&
-      isDeepStrictEqual(
-        { hash, external_id, session_id, tags, metadata },
-        {
-          hash: sha256,
-          external_id: externalId,
-          session_id: words.session,
-          tags: words.tags,
-          metadata: words.metadata,
-        },
-      ),
-  );
+  const isSame = (item: DocumentItem) => item.sha256 === sha256 && isAlike(item, words);
+  const own = await listDocuments(client, { external_id: externalIdOf(file), user_id: words.user });
+  // What is stored under this path with another content must go, whatever else has the new one.
+  if (own.length > 0) return own.find(isSame);
+  const others = await listDocuments(client, { sha256, user_id: words.user });
+  for (const item of others.filter(isSame)) if (await stillHolds(item)) return item;
+  return undefined;
+}
+
+async function listDocuments(client: Client, parameters: Record<string, string>): Promise<DocumentItem[]> {
+  const query = new URLSearchParams(parameters).toString();
+  return (await patiently(() => client.get<{ items: DocumentItem[] }>(`/documents?${query}`))).items;
+}
+
+function isAlike({ state, session_id, tags, metadata }: DocumentItem, words: DocumentWords): boolean {
+  const said = { session_id: words.session, tags: words.tags, metadata: words.metadata };
+  return state !== 'failed' && state !== 'cancelled' && isDeepStrictEqual({ session_id, tags, metadata }, said);
+}
+
+/** Whether a document may stand for another file: one of this machine that changed is about to be replaced. */
+async function stillHolds({ external_id, bytes, sha256 }: DocumentItem): Promise<boolean> {
+  if (external_id === null || !path.isAbsolute(external_id)) return true;
+  const stats = fs.statSync(external_id, { throwIfNoEntry: false });
+  if (stats === undefined || !stats.isFile()) return true;
+  return stats.size === bytes && (await hashFile(external_id)) === sha256;
 }
 
 /** Made anew for each attempt; nothing of the file is in memory, and one that changes while it is sent is an error. */
@@ -108,7 +163,7 @@ async function formOf(file: string, { user, session, tags, metadata }: DocumentW
   const form = new FormData();
   form.append('user_id', user);
   form.append('session_id', session);
-  form.append('external_id', file);
+  form.append('external_id', externalIdOf(file));
   form.append('tags', JSON.stringify(tags));
   form.append('metadata', JSON.stringify(metadata));
   // A header has no way to hold control characters.

@@ -173,7 +173,7 @@ export const settingsSchema = z.object({
   OM_CHUNK_OVERLAP_TOKENS: integer(256, 0, 4096).describe('Tokens that a chunk repeats of the one before.'),
   OM_UPLOAD_MAX_MB: integer(25, 1, 1024).describe('Most of a document that is handed in (MB).'),
   OM_UPLOADS_MAX_MB: integer(2048, 1, 1_000_000).describe(
-    'Documents that wait to be read may take so much disk (MB); beyond it more get 503.',
+    'Documents of a tenant that arrive or wait to be read may take so much disk (MB); beyond it more get 503.',
   ),
   OM_PARSERS: integer(2, 1, 32).describe('Child processes of a worker that read documents.'),
   OM_PARSE_TIMEOUT_MS: integer(30_000, 1000, 600_000).describe('Total time to read one document (ms).'),

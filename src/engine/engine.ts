@@ -13,6 +13,7 @@ import type {
   EmbedLogEntry,
   EntityDetails,
   EntitySummary,
+  ErasureFilter,
   Job,
   JobCounts,
   JobKind,
@@ -116,6 +117,8 @@ export interface Upload {
   /** Its name in the uploads folder, ours and not the caller's. */
   readonly name: string;
   readonly path: string;
+  /** Removes the file, unless it was handed in. */
+  discard(): void;
 }
 
 /** One tenant's memories. Reads are synchronous and see the latest commit; writes resolve once they are on disk. */
@@ -133,8 +136,8 @@ export interface Tenant {
   patchMemory(id: string, patch: MemoryPatch, options?: { readonly ifVersion?: number | undefined }): Promise<Memory>;
   /** Erases a memory and all that was derived from it. Throws `not_found`. */
   deleteMemory(id: string): Promise<DeleteReceipt>;
-  /** Erases all that match, in slices, and says how many. Throws `invalid` for a filter that names nothing. */
-  deleteMemories(filter: MemoryFilter): Promise<DeleteReceipt>;
+  /** Erases all that match, documents in whatever state included, in slices, and says how many. Throws `invalid` for a filter that names nothing. */
+  deleteMemories(filter: ErasureFilter): Promise<DeleteReceipt>;
   /** Adds `boost` (0..1) to salience and 0.1 to strength, each at most 1, and moves their anchors. Throws `not_found`. */
   reinforceMemory(id: string, boost: number): Promise<Memory>;
 
@@ -194,10 +197,12 @@ export interface Tenant {
 
   /**
    * A place for a file that is about to arrive, beside the tenant's own. Whoever asked writes the file there, makes sure that it is on
-   * disk for good, and hands it to `addDocument`, or removes it; what nobody owns is removed after twenty minutes.
-   * @throws EngineError `unavailable` with `retryAfterMs` while files that wait to be read fill `OM_UPLOADS_MAX_MB`
+   * disk for good, and hands it to `addDocument`, or discards it; what nobody owns is removed after twenty minutes.
+   * @param bytes the most that will be written to it
+   * @throws EngineError `unavailable` with `retryAfterMs` while there is no room for it beside the files that arrive or wait to be read
+   *   (`OM_UPLOADS_MAX_MB`); `storage_full` where it would take what the disk needs for everything else
    */
-  createUpload(): Upload;
+  createUpload(bytes: number): Upload;
   /**
    * Puts a document into the ledger. The same file again of the same user, or an external id or URL that is known, finds the document
    * that is there: it is read again if anything changed. Owns the upload from here on, whatever the outcome.

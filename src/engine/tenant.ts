@@ -22,7 +22,7 @@ import { completeQuery, requireReranker } from './retrieve/options.ts';
 import { retrieve, type RetrieveContext } from './retrieve/retrieve.ts';
 import { putRetrievalDefaults, readRetrievalDefaults } from './retrieval-defaults.ts';
 import { countWaypoints, listLinks } from './store/edges.ts';
-import { readProvenance } from './store/documents.ts';
+import { listMatchingDocuments, readProvenance } from './store/documents.ts';
 import { countEmbedLogs, listEmbedLogs } from './store/embeddings.ts';
 import { findEntity, listEntities } from './store/entities.ts';
 import { compileFilter } from './store/filter.ts';
@@ -93,7 +93,7 @@ export function createTenant(options: TenantOptions): Tenant {
   const { path, config, clock, metrics, writer, dispatcher, control } = options;
   const store = () => options.open().store;
   const now = () => clock.now();
-  const { eraseAbandoned, ...documents } = createDocumentMethods(options);
+  const { eraseAbandoned, writeDelete, ...documents } = createDocumentMethods(options);
 
   return {
     id: options.id,
@@ -131,9 +131,12 @@ export function createTenant(options: TenantOptions): Tenant {
       }
       let receipt = EMPTY_RECEIPT;
       for (;;) {
-        const slice = await writer.write(path, 'deleteMatching', { filter, limit: DELETE_SLICE });
+        const slice = await writeDelete(
+          () => writer.write(path, 'deleteMatching', { filter, limit: DELETE_SLICE }),
+          () => listMatchingDocuments(store(), filter, DELETE_SLICE),
+        );
         receipt = addReceipts(receipt, slice);
-        if (slice.memories < DELETE_SLICE) break;
+        if (slice.memories < DELETE_SLICE && slice.documents < DELETE_SLICE) break;
       }
       receipt = addReceipts(receipt, await eraseAbandoned());
       dispatcher.dispatch(path, 'link');

@@ -146,6 +146,7 @@ export type AddOutcome =
 /** What a delete removed, as counts of rows. */
 export interface DeleteReceipt {
   readonly memories: number;
+  readonly documents: number;
   readonly vectors: number;
   readonly edges: number;
   readonly revisions: number;
@@ -186,6 +187,9 @@ export interface MemoryFilter {
   readonly createdTo?: number | undefined;
   readonly metadata?: { readonly [path: string]: MetadataCondition } | undefined;
 }
+
+/** What a delete may ask for: what documents, too, say of themselves before they are read. */
+export type ErasureFilter = Pick<MemoryFilter, 'userIds' | 'sessionIds' | 'tags'>;
 
 export const PROFILES = ['composite', 'activation', 'retention', 'fusion'] as const;
 /** How a candidate's features become its raw score; `retrieve/score.ts` has the formulas and where they come from. */
@@ -483,11 +487,13 @@ export const DOCUMENT_FORMATS = [
 ] as const;
 export type DocumentFormat = (typeof DOCUMENT_FORMATS)[number];
 
-/** Something that was left out of a document's text, and why. Never holds content. */
+/** Something that was left out of a document's text, or stays in it unseen, and why. Never holds content. */
 export interface DocumentWarning {
   readonly code:
     | 'page_unreadable'
     | 'hidden_text_dropped'
+    | 'hidden_text_found'
+    | 'base64_text'
     | 'attachment_ignored'
     | 'external_reference_ignored'
     | 'script_ignored'

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { EngineError } from '../../src/engine/errors.ts';
 import { openEvents } from '../support/event-stream.ts';
 import { FORM_TYPE, multipart } from '../support/multipart.ts';
 import { startApi, type Reply, type TestApi } from '../support/start-api.ts';
@@ -204,6 +205,21 @@ describe('a document that waits', () => {
     expect(await second.next()).toBeUndefined();
   });
 
+  test('is read once a look for all who watch it', async () => {
+    const id = await add();
+    const streams = await Promise.all(Array.from({ length: 20 }, () => openEvents(api, `/documents/${id}/events`)));
+    for (const { next } of streams) expect(await next()).toMatchObject({ data: { state: 'queued' } });
+    const looks = vi.spyOn(api.engine.tenant('default'), 'getDocument');
+    onTestFinished(() => looks.mockRestore());
+    await api.engine.tenant('default').cancelDocument(id);
+    for (const { next } of streams) {
+      expect(await next()).toMatchObject({ event: 'state', data: { state: 'cancelled' } });
+      expect(await next()).toBeUndefined();
+    }
+    expect(looks.mock.calls.length).toBeGreaterThan(0);
+    expect(looks.mock.calls.length).toBeLessThan(streams.length);
+  });
+
   test('has a job among the jobs of its kind', async () => {
     const id = await add();
     const { body: memory } = await api.request('POST', '/memory/add', { body: { content: freshText() } });
@@ -261,6 +277,15 @@ describe('a document that was read', () => {
     expect(content.text.trim()).toBe(text.trim());
     const head = await api.request('HEAD', `/documents/${id}/content`);
     expect([head.status, head.text]).toEqual([200, '']);
+  });
+
+  test('breaks the connection off where it is replaced while its text is sent', async () => {
+    const cutOff = vi.spyOn(api.engine.tenant('default'), 'documentContent').mockImplementation(function* () {
+      yield '# A town';
+      throw new EngineError('conflict', 'the document was replaced');
+    });
+    onTestFinished(() => cutOff.mockRestore());
+    await expect(api.request('GET', `/documents/${id}/content`)).rejects.toThrow();
   });
 
   test('has chunks, each a memory, whose places rejoin to the text', async () => {

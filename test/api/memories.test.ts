@@ -417,6 +417,7 @@ describe('one memory', () => {
     expect(reply.status).toBe(200);
     expect(Object.keys(reply.body.removed)).toEqual([
       'memories',
+      'documents',
       'vectors',
       'edges',
       'revisions',

@@ -283,6 +283,30 @@ describe('a limit', () => {
   });
 });
 
+describe('forms that arrive at once', () => {
+  test('are bounded by what they announce, as long as they are on their way', async () => {
+    await using full = await startApi({
+      folder: tempFolder(),
+      settings: { OM_EMBEDDINGS: 'none', OM_UPLOADS_MAX_MB: '1' },
+    });
+    const socket = net.connect(Number(new URL(full.url).port), '127.0.0.1');
+    socket.write(
+      [
+        'POST /memory/ingest HTTP/1.1',
+        `host: ${new URL(full.url).host}`,
+        `authorization: Bearer ${ADMIN_KEY}`,
+        `content-type: ${FORM_TYPE}`,
+        `content-length: ${MB}\r\n\r\n`,
+      ].join('\r\n'),
+    );
+    socket.write(multipart([file({ content: letters(1_000) })], { end: '' }));
+    const send = () => full.request('POST', '/memory/ingest', { body: { text: freshText() } });
+    await expect.poll(async () => (await send()).status, { timeout: 30_000 }).toBe(503);
+    socket.destroy();
+    await expect.poll(async () => (await send()).status, { timeout: 30_000 }).toBe(202);
+  });
+});
+
 describe('a client that stops sending', () => {
   beforeEach(() => void vi.useFakeTimers({ toFake: ['setTimeout', 'clearTimeout'] }));
   afterEach(() => void vi.useRealTimers());

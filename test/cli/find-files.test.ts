@@ -41,6 +41,12 @@ describe('a folder', () => {
     });
   });
 
+  test.skipIf(process.platform !== 'linux')('says how many names it cannot read', () => {
+    const folder = folderWith('a.md');
+    fs.writeFileSync(Buffer.concat([Buffer.from(`${folder}/caf`), Buffer.from([0xe9]), Buffer.from('.md')]), 'hi');
+    expect(found(folder, '.')).toEqual({ files: ['a.md'], skipped: { 'name that is not UTF-8': 1 } });
+  });
+
   test.skipIf(process.getuid?.() === 0)('without permission is left out, and the others are not', () => {
     const folder = folderWith('a.md', 'closed/b.md');
     fs.chmodSync(path.join(folder, 'closed'), 0);
@@ -58,7 +64,7 @@ describe('what is named itself', () => {
     ]);
   });
 
-  test('has its name as it was given, for a server to know it by', () => {
+  test('has its name as it was given, as messages show it', () => {
     const folder = path.relative(process.cwd(), folderWith('a.md'));
     expect(findFiles([folder]).files[0]!.path).toBe(`${folder}/a.md`);
     expect(findFiles([`./${folder}/./a.md`]).files[0]!.path).toBe(`${folder}/a.md`);

@@ -120,6 +120,50 @@ describe('a folder', () => {
   });
 });
 
+describe('a file is known by where it is', () => {
+  test('so that two folders of the same name do not replace each other, and a run from elsewhere does not repeat them', async () => {
+    const folder = folderWith({
+      'a/docs/README.md': 'Words of the first.',
+      'b/docs/README.md': 'Words of the second.',
+    });
+    const runIn = (name: string, target: string) =>
+      runCairn(['ingest', target, '--user', 'gus'], {
+        folder: path.join(folder, name),
+        settings: { CAIRN_URL: api.url, CAIRN_API_KEY: ADMIN_KEY },
+      });
+    expect((await runIn('a', 'docs')).stdout).toContain('1 new');
+    expect((await runIn('b', 'docs')).stdout).toContain('1 new');
+    expect((await runIn('.', '.')).stdout).toContain(': 0 new, 0 replaced, 2 known already');
+    expect(documentsOf('gus').map(({ externalId }) => externalId)).toEqual([
+      `${folder}/b/docs/README.md`,
+      `${folder}/a/docs/README.md`,
+    ]);
+  });
+
+  test('and what has the same bytes is one document until they differ', async () => {
+    const names = Array.from({ length: 6 }, (_, n) => `copy${n}.md`);
+    const folder = folderWith(Object.fromEntries(names.map((name) => [name, 'The same words in each of them.'])));
+    expect((await cairn([folder, '--user', 'hal'])).stdout).toContain(': 1 new, 0 replaced, 5 known already');
+    expect(documentsOf('hal')).toHaveLength(1);
+
+    const sent = path.basename(documentsOf('hal')[0]!.externalId!);
+    fs.writeFileSync(path.join(folder, sent), 'Other words now.');
+    expect((await cairn([folder, '--user', 'hal'])).stdout).toContain(': 1 new, 1 replaced, 4 known already');
+    fs.copyFileSync(path.join(folder, sent), path.join(folder, 'later.md'));
+    expect((await cairn([folder, '--user', 'hal'])).stdout).toContain(': 0 new, 0 replaced, 7 known already');
+    expect(documentsOf('hal')).toHaveLength(2);
+  });
+
+  test('also where its path is too long for an external id', async () => {
+    const folder = folderWith({ [`${'d'.repeat(140)}/${'f'.repeat(140)}.md`]: 'Deep down.' });
+    expect((await cairn([folder, '--user', 'ida'])).stdout).toContain('1 new');
+    expect((await cairn([folder, '--user', 'ida'])).stdout).toContain('1 known already');
+    expect(documentsOf('ida')).toMatchObject([
+      { externalId: expect.stringMatching(/^path-sha256:[\da-f]{64}$/) as string },
+    ]);
+  });
+});
+
 describe('what goes wrong', () => {
   test('is told document by document, and spares the others', async () => {
     const folder = folderWith({
@@ -183,6 +227,21 @@ describe('a server that is busy or breaks off', () => {
     expect(refusals).toHaveLength(3);
   });
 
+  test('is waited for with its reason in sight', async () => {
+    let refusals = 0;
+    const gate = await startGate((request, response) => {
+      if (request.url !== '/memory/ingest' || ++refusals > 2) return false;
+      request.resume().on('end', () => {
+        const problem = { detail: 'too much waits to be read', code: 'unavailable', status: 503 };
+        response.writeHead(503, { 'retry-after': '3' }).end(JSON.stringify(problem));
+      });
+      return true;
+    });
+    const { code, stderr } = await cairn([folderWith({ 'a.txt': 'Words.' }), '--user', 'gus', '--no-wait'], gate.url);
+    expect(stderr).toContain(' · waiting: too much waits to be read\n');
+    expect(code).toBe(0);
+  });
+
   test('goes on where it was when it is run again', async () => {
     const folder = folderWith(many);
     let uploads = 0;
@@ -223,5 +282,5 @@ describe('a server that is busy or breaks off', () => {
 test('nothing that a file is called reaches the terminal as a command', async () => {
   const folder = folderWith({ 'escape\u001b[31m.pdf': '%PDF-1.7 no' });
   const { stdout } = await cairn([folder]);
-  expect(stdout).toMatch(/escape \[31m\.pdf {2}invalid {2}external_id: must not hold control characters\n/);
+  expect(stdout).toMatch(/escape \[31m\.pdf {2}corrupt_document {2}\S/);
 });

@@ -97,6 +97,20 @@ describe('backup and restore', () => {
     expect(await hitsOf({ query: 'lighthouse keeper' })).toEqual(['the lighthouse keeper paints at dawn']);
   });
 
+  test('documents that were not read yet are named: their files are not in it', async () => {
+    const backup = path.join(folder, 'monday.sqlite');
+    {
+      await using api = await startApi({ folder });
+      for (const text of ['The heron stands.', 'The heron flies.'])
+        expect((await api.request('POST', '/memory/ingest', { body: { text } })).status).toBe(202);
+      expect((await cairn(['backup', backup])).stdout).toContain(
+        '\nnot in it: the files of 2 documents that had not been',
+      );
+    }
+    fs.rmSync(path.join(folder, 'cairn.uploads'), { recursive: true });
+    expect((await cairn(['restore', backup, '--yes'])).stdout).toContain('2 documents had not been read when');
+  });
+
   test('a further tenant is backed up and restored by its name, and the replaced file is kept', async () => {
     await remember([]);
     await cairn(['tenants', 'create', 'acme']);

@@ -15,13 +15,19 @@ export interface Outcome {
 export interface RunOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly input?: string;
+  /** In which it runs; the tests' own if left out. */
+  readonly folder?: string;
 }
 
 /** Starts `cairn` as a person would, without a terminal and with no settings but those given. */
-export function startCairn(args: readonly string[], { settings = {}, input = '' }: RunOptions = {}): ChildProcess {
+export function startCairn(
+  args: readonly string[],
+  { settings = {}, input = '', folder }: RunOptions = {},
+): ChildProcess {
   const { PATH = '', HOME = '', TMPDIR = '' } = process.env;
   const child = spawn(process.execPath, [LAUNCHER, ...args], {
     env: { PATH, HOME, ...(TMPDIR === '' ? {} : { TMPDIR }), ...settings },
+    ...(folder === undefined ? {} : { cwd: folder }),
     stdio: ['pipe', 'pipe', 'pipe'],
   });
   onTestFinished(() => void child.kill('SIGKILL'));

@@ -12,6 +12,8 @@ import {
 } from '../support/add-checker.ts';
 import { databaseFile, startServiceProcess } from '../support/running-service.ts';
 import { fillDisk, mountSmallDisk, unmount } from '../support/small-disk.ts';
+import { openTestEngine } from '../support/engine-fixture.ts';
+import { newDocument, upload } from '../support/new-document.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 const KEPT_FREE_BYTES = 1024 * 1024;
@@ -62,3 +64,52 @@ test('on a full disk adds are refused, reads go on, nothing is damaged, and spac
   expect(await service.end('SIGTERM')).toEqual({ code: 0, signal: null });
   expect(expectFinished(folder)).toBe(1_800);
 });
+
+test('documents leave room on a small disk, wait while there is none, and can be deleted when there is nothing left', async (context) => {
+  const MB = 1024 * 1024;
+  const folder = mountSmallDisk();
+  if (folder === undefined) {
+    console.warn('a small disk cannot be mounted here: documents on a full disk are not tested');
+    return context.skip();
+  }
+  const fixture = await openTestEngine({ file: path.join(folder, 'cairn.sqlite') });
+  onTestFinished(async () => {
+    await fixture.close();
+    unmount(folder);
+  });
+  const { tenant } = fixture;
+  const { blocks, bsize } = fs.statfsSync(folder);
+  const reserve = (blocks * bsize) / 8;
+  const ballast = path.join(folder, 'ballast');
+  const text = (name: string) => `# ${name}\n\n${`The ${name} is written down here.\n\n`.repeat(50_000)}`;
+  const first = await tenant.addDocument(newDocument(upload(tenant, text('heron'))));
+  const second = await tenant.addDocument(newDocument(upload(tenant, text('egret'))));
+
+  // Neither more is taken in, nor what waits is read: what is left is for everything else.
+  fillDisk(ballast, reserve + MB);
+  expect(() => tenant.createUpload(MB)).toThrow(expect.objectContaining({ code: 'storage_full' }));
+  await fixture.readDocument();
+  expect(tenant.getJob(first.jobId!)).toMatchObject({ state: 'queued', attempts: 0 });
+  await fixture.add({ content: 'an add still has room' });
+
+  // Something else takes the last of it.
+  fs.rmSync(ballast);
+  fillDisk(ballast, 0);
+  await expect(fill(fixture)).rejects.toMatchObject({ code: 'storage_full' });
+  expect(await tenant.deleteDocument(first.document.id)).toMatchObject({ documents: 1 });
+  expect(() => tenant.getDocument(first.document.id)).toThrow('no document with this id');
+
+  fs.rmSync(ballast);
+  fixture.clock.advance(60_000);
+  await fixture.drain();
+  expect(tenant.getDocument(second.document.id)).toMatchObject({ state: 'ready' });
+});
+
+/** Adds until the disk takes no more. */
+async function fill({
+  add,
+}: {
+  readonly add: (memory: { readonly content: string }) => Promise<unknown>;
+}): Promise<never> {
+  for (let n = 0; ; n++) await add({ content: `${n} ${'filling '.repeat(5_000)}` });
+}

@@ -43,7 +43,10 @@ function get(call: TenantCall): void {
   sendJson(call.response, 200, documentItem(getOwned(call, userOf(call))));
 }
 
-/** In pieces, each read when the one before is on its way: an extracted text may be 20 million characters long. */
+/**
+ * In pieces, each read when the one before is on its way: an extracted text may be 20 million characters long. Where it is replaced or
+ * deleted meanwhile the connection breaks off without the end that HTTP gives a whole reply.
+ */
 async function content(call: TenantCall): Promise<void> {
   const { tenant, response } = call;
   const { id } = getOwned(call, userOf(call));
@@ -67,17 +70,22 @@ async function roomIn(response: Response): Promise<void> {
 
 function chunks(call: TenantCall): void {
   const { l, u, user_id } = parse(documentPageSchema, call.request.query);
-  const { id, chunks: total } = getOwned(call, user_id);
+  const { id, chunks: found, shownAt } = getOwned(call, user_id);
   const items = call.tenant.listDocumentChunks(id, { limit: l, offset: u });
-  sendJson(call.response, 200, { id, items: items.map(chunkItem), total });
+  sendJson(call.response, 200, { id, items: items.map(chunkItem), total: shownAt === null ? 0 : found });
 }
 
+const POLL_MS = 500;
+
 function events(call: TenantCall): void {
-  const userId = userOf(call);
-  streamState(call, () => {
-    const document = getOwned(call, userId);
+  const { tenant } = call;
+  // Once: a document never changes its user, so that the streams of all who may see it can share what is read.
+  const { id } = getOwned(call, userOf(call));
+  const read = () => {
+    const document = tenant.getDocument(id);
     return { item: documentItem(document), hasEnded: ENDED.has(document.state) };
-  });
+  };
+  streamState(call, { key: `document ${tenant.id} ${id}`, pollMs: POLL_MS, read });
 }
 
 async function replace(call: TenantCall): Promise<void> {

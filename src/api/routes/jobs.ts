@@ -27,12 +27,16 @@ function get({ tenant, request, response }: TenantCall): void {
   sendJson(response, 200, jobItem(tenant.getJob(request.params['id'] as string)));
 }
 
+const POLL_MS = 100;
+
 function events(call: TenantCall): void {
   const id = call.request.params['id'] as string;
-  streamState(call, () => {
-    const job = call.tenant.getJob(id);
+  const { tenant } = call;
+  const read = () => {
+    const job = tenant.getJob(id);
     return { item: jobItem(job), hasEnded: ENDED.has(job.state) };
-  });
+  };
+  streamState(call, { key: `job ${tenant.id} ${id}`, pollMs: POLL_MS, read });
 }
 
 async function retry({ tenant, request, response }: TenantCall): Promise<void> {

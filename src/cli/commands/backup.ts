@@ -9,11 +9,20 @@ export async function backup(file: string, { tenant }: { readonly tenant?: strin
   await withDataFolder(async ({ fileOf }) => {
     const from = fileOf(tenant);
     const progress = startProgress('Copying', 1);
-    const { memories, bytes: size } = await backupDatabase({
+    const {
+      memories,
+      bytes: size,
+      unread,
+    } = await backupDatabase({
       from,
       to: path.resolve(file),
       onProgress: (done, total) => progress.update(done / total, `${bytes(done)} of ${bytes(total)}`),
     }).finally(() => progress.stop());
     print(`${file}: ${counted(memories, 'memory', 'memories')}, ${bytes(size)}, checked from end to end`);
+    if (unread > 0) {
+      print(
+        `not in it: the files of ${counted(unread, 'document')} that had not been read yet. Back up again once they are, or hand them in again after a restore`,
+      );
+    }
   });
 }

@@ -4,7 +4,13 @@ import { CliError } from '../cli-error.ts';
 import { connect, ConnectionError, RefusalError, type Client, type ConnectionOptions } from '../client.ts';
 import { findFiles } from '../find-files.ts';
 import { startProgress } from '../progress.ts';
-import { sendFile, sendPage, type DocumentWords, type SendOutcome, type SentDocument } from '../send-documents.ts';
+import {
+  createFileSender,
+  sendPage,
+  type DocumentWords,
+  type SendOutcome,
+  type SentDocument,
+} from '../send-documents.ts';
 import { bold, bytes, count, counted, oneLine, print, red, span, table } from '../terminal.ts';
 
 export interface IngestCommandOptions extends ConnectionOptions {
@@ -74,14 +80,21 @@ async function sendAll(client: Client, sources: readonly Source[], words: Docume
   const result: SendResult = { sent: new Map(), refused: [] };
   const meter = createMeter(sources);
   const progress = startProgress('Sending', meter.total);
+  const onWait = (reason: string) => {
+    const [done, note] = meter.state();
+    progress.update(done, `${note} · waiting: ${oneLine(reason)}`);
+  };
+  const sendFile = createFileSender(client, words, onWait);
   const send = async (source: Source) => {
+    const { name, kind } = source;
     try {
-      result.sent.set(source.name, await sendOne(client, source, words));
+      result.sent.set(name, await (kind === 'page' ? sendPage(client, name, words, onWait) : sendFile(name)));
     } catch (error) {
       if (!isOfOne(source, error)) throw error;
       result.refused.push(describeFailure(source, error));
     }
-    progress.update(...meter.add(source));
+    meter.add(source);
+    progress.update(...meter.state());
   };
   try {
     await pLimit(UPLOADS_AT_ONCE).map(sources, send);
@@ -95,10 +108,6 @@ async function sendAll(client: Client, sources: readonly Source[], words: Docume
     progress.stop();
   }
   return result;
-}
-
-function sendOne(client: Client, { name, kind }: Source, words: DocumentWords): Promise<SentDocument> {
-  return kind === 'page' ? sendPage(client, name, words) : sendFile(client, name, words);
 }
 
 /** A server that is gone, or a key that is wrong, fails all the others alike. */
@@ -123,9 +132,11 @@ function createMeter(sources: readonly Source[]) {
   return {
     total: bytesInAll || sources.length,
     done: () => documents,
-    add(source: Source): [done: number, note: string] {
+    add(source: Source): void {
       documents++;
       sent += source.bytes;
+    },
+    state(): [done: number, note: string] {
       const rate = sent / ((performance.now() - startedAt) / 1000);
       const size = bytesInAll === 0 ? '' : ` · ${bytes(sent)} · ${bytes(rate)}/s`;
       return [bytesInAll === 0 ? documents : sent, `${count(documents)} of ${count(sources.length)}${size}`];

@@ -17,13 +17,18 @@ export async function restore(
   await withExclusiveDataFolder(async ({ pathOf }) => {
     const to = pathOf(tenant);
     const progress = startProgress('Restoring', 1);
-    const { memories, kept } = await restoreDatabase({
+    const { memories, kept, lost } = await restoreDatabase({
       from: path.resolve(file),
       to,
       now: Date.now(),
       onProgress: (done, total) => progress.update(done / total, `${bytes(done)} of ${bytes(total)}`),
     }).finally(() => progress.stop());
     print(`${counted(memories, 'memory', 'memories')} restored to ${to}`);
+    if (lost > 0) {
+      print(
+        `${counted(lost, 'document')} had not been read when the backup was made, and the files are not here: hand them in again (they end as failed, upload_missing)`,
+      );
+    }
     if (kept !== null) print(`what was there before is kept as ${path.basename(kept)}`);
   });
 }

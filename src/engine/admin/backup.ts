@@ -1,13 +1,20 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
+import { hasUpload } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
-import { BUSY_TIMEOUT_MS, openStore, storageError } from '../store/open-store.ts';
+import { listUnreadUploads } from '../store/documents.ts';
+import { BUSY_TIMEOUT_MS, openForLook, openStore, storageError } from '../store/open-store.ts';
 import { createPrivateFile } from '../store/private-file.ts';
 import { checkDatabase, requireUnused, type DatabaseSummary } from './check-database.ts';
 
 /** Told after each step of a copy how many bytes are done, of how many. */
 export type CopyProgress = (done: number, total: number) => void;
+
+export interface BackedUp extends DatabaseSummary {
+  /** Documents that had not been read. Their files stand outside of the database and are not in the copy. */
+  readonly unread: number;
+}
 
 /** Some milliseconds of work, so that a bar moves and a signal is heard. */
 const STEP_PAGES = 2_000;
@@ -26,15 +33,16 @@ export async function backupDatabase({
   readonly from: string;
   readonly to: string;
   readonly onProgress?: CopyProgress;
-}): Promise<DatabaseSummary> {
+}): Promise<BackedUp> {
   if (fs.existsSync(to)) throw new EngineError('conflict', `${to} exists: choose another name, or remove it`);
   const partial = `${to}.partial`;
   try {
     await copyDatabase({ from, to: partial, onProgress });
     const summary = checkDatabase(partial);
+    const unread = listUnread(partial).length;
     fs.renameSync(partial, to);
     syncFolder(to);
-    return summary;
+    return { ...summary, unread };
   } finally {
     fs.rmSync(partial, { force: true });
   }
@@ -43,6 +51,8 @@ export async function backupDatabase({
 export interface Restored extends DatabaseSummary {
   /** Where the replaced file is now; null if there was none. */
   readonly kept: string | null;
+  /** Documents that had not been read and whose files are not here: the first worker ends them as failed, with `upload_missing`. */
+  readonly lost: number;
 }
 
 /**
@@ -70,10 +80,11 @@ export async function restoreDatabase({
     openStore(incoming, { role: 'worker' }).close();
     const summary = checkDatabase(incoming);
     requireUnused(to);
+    const lost = listUnread(incoming).filter((upload) => !hasUpload(to, upload)).length;
     const kept = keep(to, now);
     fs.renameSync(incoming, to);
     syncFolder(to);
-    return { ...summary, kept };
+    return { ...summary, kept, lost };
   } finally {
     for (const file of [incoming, `${incoming}-wal`, `${incoming}-shm`]) fs.rmSync(file, { force: true });
   }
@@ -109,6 +120,17 @@ async function copyDatabase({
     source.close();
   }
   leaveLogMode(to);
+}
+
+/** The files that documents of a database have yet to be read from. One of before there were documents has none. */
+function listUnread(file: string): string[] {
+  const store = openForLook(file);
+  try {
+    const hasDocuments = store?.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'document_generations'`).get();
+    return store === undefined || hasDocuments === undefined ? [] : listUnreadUploads(store);
+  } finally {
+    store?.close();
+  }
 }
 
 /** In WAL mode a copy would need files beside it to be read. */

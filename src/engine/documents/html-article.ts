@@ -39,6 +39,8 @@ function readArticle(document: HtmlDocument): HtmlElement | null {
   const reader = new Readability<unknown>(copy, {
     serializer: (node: unknown) => node,
     disableJSONLD: true,
+    // They name the languages of code.
+    keepClasses: true,
   });
   return (reader.parse()?.content ?? null) as HtmlElement | null;
 }

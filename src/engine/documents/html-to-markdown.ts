@@ -219,6 +219,7 @@ function createConverter(): TurndownService {
     const text = oneLine(content);
     return text === '' ? '' : block(`${'#'.repeat(Number(heading.nodeName[1]))} ${text}`);
   });
+  replace(['details', 'summary'], block);
   replace(['li'], createListItemRule());
   replace(['pre'], (_content, pre) => block(CODE_MARK + (pre.getAttribute(CODE) ?? '') + CODE_MARK));
   replace(['caption'], (content, caption) =>

@@ -1,5 +1,6 @@
 import type { DocumentWarning } from '../types.ts';
 import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNode } from './html-tree.ts';
+import { hidesBox, isClipped, readStyles, unreadableIn, type Unreadable } from './html-styles.ts';
 
 /**
  * Takes away what no reader of the page sees: the title, scripts, styles, controls of forms, and text that its markup hides. Hidden text is how
@@ -7,15 +8,28 @@ import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNo
  * @returns a warning where hidden text was dropped
  */
 export function dropUnseen(document: HtmlDocument): DocumentWarning[] {
+  const styleOf = readStyles(document);
   const dropped = new Set<HtmlNode>();
+  const unreadable = new Map<HtmlNode, Unreadable>();
   let hiddenTexts = 0;
+  const hide = (node: HtmlNode) => {
+    dropped.add(node);
+    if ((node.textContent ?? '').trim() !== '') hiddenTexts++;
+  };
   for (const node of nodesBelow(document.documentElement)) {
-    if (node.parentNode && dropped.has(node.parentNode)) dropped.add(node);
+    const parent = node.parentNode;
+    const around = (parent && unreadable.get(parent)) ?? 0;
+    if (parent && dropped.has(parent)) dropped.add(node);
     else if (node.nodeType === COMMENT_NODE) dropped.add(node);
-    else if (isElement(node) && UNSEEN.has(node.localName)) dropped.add(node);
-    else if (isElement(node) && isHidden(node)) {
-      dropped.add(node);
-      if ((node.textContent ?? '').trim() !== '') hiddenTexts++;
+    else if (!isElement(node)) {
+      if (around !== 0) hide(node);
+    } else if (UNSEEN.has(node.localName)) dropped.add(node);
+    else {
+      const style = styleOf(node);
+      const within = unreadableIn(style, around);
+      if (within !== 0) unreadable.set(node, within);
+      const isUnseenImage = within !== 0 && node.localName === 'img';
+      if (isHidden(node) || hidesBox(style) || (isClipped(style) && !isFormula(node)) || isUnseenImage) hide(node);
     }
   }
   for (const node of dropped) if (node.parentNode && !dropped.has(node.parentNode)) (node as HtmlElement).remove();
@@ -47,17 +61,10 @@ const UNSEEN: ReadonlySet<string> = new Set([
 ]);
 
 function isHidden(element: HtmlElement): boolean {
-  if (element.hasAttribute('hidden') || element.getAttribute('aria-hidden') === 'true') return true;
-  const style = element.getAttribute('style');
-  return style !== null && HIDING.test(withoutComments(style.toLowerCase()).replace(/\s+/g, ''));
+  return element.hasAttribute('hidden') || element.getAttribute('aria-hidden') === 'true';
 }
 
-function withoutComments(style: string): string {
-  const [first = '', ...rest] = style.split('/*');
-  const afterComment = (part: string): string => (part.includes('*/') ? part.slice(part.indexOf('*/') + 2) : '');
-  return first + rest.map(afterComment).join('');
+/** What screen readers read is the only text that a drawn formula has. */
+function isFormula(element: HtmlElement): boolean {
+  return element.querySelector('math') !== null;
 }
-
-/** On a style without blanks. */
-const HIDING =
-  /(?:^|;)(?:display:none|visibility:(?:hidden|collapse)|opacity:(?:0|0?\.0+|0%)|font-size:0(?:\.0+)?(?:px|pt|r?em|%)?)(?:!important)?(?:;|$)/;

@@ -48,7 +48,7 @@ export function sniffFormat(file: SniffedFile): DocumentFormat | null {
       throw refusal('The file is binary and of no known format');
     }
     case 'text':
-      checkNames(said, TEXT_FORMATS, 'text');
+      checkNames(said, TEXT_FORMATS, TEXT_NAMES[formatOfLines(startOfText(file.start))] ?? 'text');
       return textFormat(file, said);
     default:
       throw refusal(`The file is ${content.name}, which is not read`);
@@ -202,6 +202,9 @@ function textFormat(file: SniffedFile, { declared, named }: Names): DocumentForm
   if (declared !== null && declared !== 'text') return declared;
   return named ?? declared ?? formatOfLines(startOfText(file.start));
 }
+
+/** What a text that is said to be no text is called. */
+const TEXT_NAMES: { readonly [Format in DocumentFormat]?: string } = { html: 'HTML', email: 'an e-mail', json: 'JSON' };
 
 function startOfText(start: Uint8Array): string {
   const unicode = detectUnicode(start);

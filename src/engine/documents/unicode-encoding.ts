@@ -36,8 +36,26 @@ function encodingByZeros(bytes: Uint8Array): UnicodeEncoding | undefined {
   const quads = bytes.length / 4;
   if (quads >= 2 && third + fourth > 1.9 * quads && first < 0.5 * quads) return { name: 'utf-32le', markBytes: 0 };
   if (quads >= 2 && first + second > 1.9 * quads && fourth < 0.5 * quads) return { name: 'utf-32be', markBytes: 0 };
-  return first + second + third + fourth < FEWEST_ZEROS ? undefined : utf16Order(bytes);
+  const all = first + second + third + fourth;
+  return all < FEWEST_ZEROS || isAsciiWithZeros(bytes, all) ? undefined : utf16Order(bytes);
 }
+
+/**
+ * Whether zeros are strewn into a text of single bytes, whose pairs of letters would read as Chinese. In UTF-16 a Latin letter brings a
+ * zero each, and other scripts have half of their bytes elsewhere; those of kana have the byte of the digit 0 beside each letter.
+ */
+function isAsciiWithZeros(bytes: Uint8Array, zeros: number): boolean {
+  if (zeros > MOST_STREWN * bytes.length) return false;
+  let ordinary = 0;
+  for (const byte of bytes) if ((byte >= 0x20 && byte <= 0x7e && byte !== 0x30) || BLANKS.has(byte)) ordinary += 1;
+  return ordinary >= LEAST_ASCII * (bytes.length - zeros);
+}
+
+const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d]);
+/** Of all bytes. */
+const MOST_STREWN = 0.25;
+/** Of the bytes that are no zeros: Chinese has about half. */
+const LEAST_ASCII = 0.75;
 
 /** The order of bytes in which the text has the blanks, line ends, digits and full stops that every text has. */
 function utf16Order(bytes: Uint8Array): UnicodeEncoding | undefined {

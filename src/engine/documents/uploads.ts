@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
+import { EngineError } from '../errors.ts';
 import { createPrivateFile } from '../store/private-file.ts';
 import { DocumentError } from './document-error.ts';
 
@@ -12,6 +13,28 @@ const ABANDONED_MS = 1_200_000;
 
 export function uploadsFolder(tenantPath: string): string {
   return `${tenantPath.replace(/\.(sqlite3?|db)$/, '')}.uploads`;
+}
+
+/** What documents leave free on the disk (bytes), or an eighth of a small one: without room for its log SQLite cannot even delete. */
+const RESERVE_BYTES = 64 * 1024 * 1024;
+/** What reading a file takes, in sizes of the file: its chunks, their words, and more than both their vectors (of 768 dimensions). */
+const READING_SIZES = 5;
+
+/** @throws EngineError `storage_full` where a file of so many bytes could be taken in but not read */
+export function requireRoomToTakeIn(tenantPath: string, bytes: number): void {
+  requireRoom(tenantPath, (1 + READING_SIZES) * bytes);
+}
+
+/** @throws EngineError `storage_full` where reading a file of so many bytes would take the last of the disk */
+export function requireRoomToRead(tenantPath: string, bytes: number): void {
+  requireRoom(tenantPath, READING_SIZES * bytes);
+}
+
+function requireRoom(tenantPath: string, bytes: number): void {
+  const { bavail, blocks, bsize } = fs.statfsSync(path.dirname(tenantPath));
+  if (blocks === 0) return; // A file system that does not say.
+  if (bavail * bsize - bytes < Math.min(RESERVE_BYTES, (blocks * bsize) / 8))
+    throw new EngineError('storage_full', 'the disk is too full to take in documents');
 }
 
 /** A new, empty file that only this user may read. */
@@ -40,6 +63,10 @@ export function readUpload(tenantPath: string, name: string): Promise<Buffer> {
   return fs.promises.readFile(path.join(uploadsFolder(tenantPath), name)).catch((error: unknown) => {
     throw new DocumentError('upload_missing', 'its file is gone; hand the document in again', { cause: error });
   });
+}
+
+export function hasUpload(tenantPath: string, name: string): boolean {
+  return fs.existsSync(path.join(uploadsFolder(tenantPath), name));
 }
 
 export function removeUpload(tenantPath: string, name: string): void {

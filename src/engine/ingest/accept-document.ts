@@ -2,13 +2,14 @@ import type { DocumentReply } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import {
   dropNextGeneration,
-  findDocument,
+  findDocumentRow,
   findKnownDocument,
   getDocumentRow,
   getGenerationRow,
   insertDocument,
   insertGeneration,
   setDocumentState,
+  toDocument,
   type DocumentRow,
 } from '../store/documents.ts';
 import { cancelDocumentJobs, findOpenDocumentJob, insertJob } from '../store/jobs.ts';
@@ -25,53 +26,66 @@ import { encodeToken } from './token.ts';
  */
 export function addDocument(context: WriteContext, { document }: { readonly document: NewDocument }): DocumentReply {
   const { store, now } = context;
-  const known = findKnownDocument(store, document);
-  if (known !== undefined) return readAgain(context, known, document);
+  const known = findKnownDocument(store, document, now);
+  if (known !== undefined)
+    return isUnchanged(store, known, document) ? leave(context, known) : readAgain(context, known, document);
   refuseOverBacklog(context, 1);
   const row = insertDocument(store, { id: context.newId(), document, now });
-  return begin(context, row, { document, outcome: 'accepted' });
+  return begin(context, row, { document, always: false, outcome: 'accepted' });
 }
 
-/** @throws EngineError `not_found`; `conflict` where the external id is another document's */
+/**
+ * Reads a document anew, also where nothing about it seems to have changed: the settings may have.
+ * @throws EngineError `not_found`; `conflict` where the external id is another document's
+ */
 export function replaceDocument(
   context: WriteContext,
   { id, document }: { readonly id: string; readonly document: NewDocument },
 ): DocumentReply {
-  const { store } = context;
-  const row = getDocumentRow(store, id);
+  const row = getDocumentRow(context.store, id, context.now);
   const externalId = row.external_id === '' ? null : row.external_id;
   if (document.externalId !== null && document.externalId !== externalId)
     throw new EngineError('conflict', 'a document keeps the external_id that it was added with');
   const userId = row.user_id;
-  return readAgain(context, row, { ...document, externalId, userId });
+  return readAgain(context, row, { ...document, externalId, userId }, { always: true });
 }
 
-function readAgain(context: WriteContext, row: DocumentRow, document: NewDocument): DocumentReply {
-  const { store, now } = context;
-  if (isUnchanged(store, row, document)) {
-    const job = findOpenDocumentJob(store, row.document_no);
-    return {
-      document: findDocument(store, row.id)!,
-      outcome: 'unchanged',
-      jobId: job?.id ?? null,
-      token: job === undefined ? null : tokenOf(store, job.seq),
-    };
-  }
+function leave({ store }: WriteContext, row: DocumentRow): DocumentReply {
+  const job = findOpenDocumentJob(store, row.document_no);
+  return {
+    document: toDocument(store, row),
+    outcome: 'unchanged',
+    jobId: job?.id ?? null,
+    token: job === undefined ? null : tokenOf(store, job.seq),
+  };
+}
+
+function readAgain(
+  context: WriteContext,
+  row: DocumentRow,
+  document: NewDocument,
+  { always } = { always: false },
+): DocumentReply {
   refuseOverBacklog(context, 1);
-  cancelDocumentJobs(store, row.document_no, now);
-  return begin(context, row, { document, outcome: row.live_no === null ? 'accepted' : 'replaced' });
+  cancelDocumentJobs(context.store, row.document_no, context.now);
+  return begin(context, row, { document, always, outcome: row.live_no === null ? 'accepted' : 'replaced' });
 }
 
 function begin(
   context: WriteContext,
   row: DocumentRow,
-  { document, outcome }: { readonly document: NewDocument; readonly outcome: 'accepted' | 'replaced' },
+  {
+    document,
+    always,
+    outcome,
+  }: { readonly document: NewDocument; readonly always: boolean; readonly outcome: 'accepted' | 'replaced' },
 ): DocumentReply {
   const { store, now } = context;
-  insertGeneration(store, { documentNo: row.document_no, document, now });
+  insertGeneration(store, { documentNo: row.document_no, document, always, now });
   const jobId = context.newId();
   const seq = insertJob(store, { id: jobId, document: row.document_no, step: 'ingest', bulk: false, now });
-  return { document: findDocument(store, row.id)!, outcome, jobId, token: tokenOf(store, seq) };
+  const begun = toDocument(store, findDocumentRow(store, row.document_no)!);
+  return { document: begun, outcome, jobId, token: tokenOf(store, seq) };
 }
 
 /** A document's own job ends with its last chunk. */
@@ -79,19 +93,26 @@ function tokenOf(store: Store, jobSeq: number): string {
   return encodeToken({ storeId: ensureStoreId(store), first: jobSeq, last: jobSeq });
 }
 
-/** A page may have changed, whatever is known of it; only one that is about to be fetched need not be asked for twice. */
+/**
+ * A page may have changed, whatever is known of it; only one that is about to be fetched need not be asked for twice. Bytes that are
+ * said to be something else are read as that.
+ */
 function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boolean {
   const generationNo = row.next_no ?? row.live_no;
-  if (generationNo === null || row.state === 'failed' || row.error_code !== null) return false;
+  if (generationNo === null || (row.error_code !== null && row.state !== 'empty')) return false;
   const generation = getGenerationRow(store, generationNo);
   const { source } = document;
   const isSameFile =
     source.kind === 'url'
-      ? row.next_no !== null && row.url === source.url
-      : generation.file_hash !== null && generation.file_hash.equals(source.sha256);
+      ? row.next_no !== null && generation.url === source.url
+      : generation.source === 'upload' &&
+        generation.file_hash?.equals(source.sha256) === true &&
+        generation.file_name === source.fileName &&
+        generation.declared === source.declared &&
+        generation.charset === source.charset;
   return (
     isSameFile &&
-    row.session_id === document.sessionId &&
+    generation.session_id === document.sessionId &&
     generation.given_title === document.title &&
     generation.type === document.type &&
     generation.tags === JSON.stringify(document.tags) &&
@@ -104,12 +125,12 @@ function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boo
 /** @throws EngineError `not_found`; `conflict` where nothing is being read */
 export function cancelDocument(context: WriteContext, { id }: { readonly id: string }): Document {
   const { store, now } = context;
-  const row = getDocumentRow(store, id);
+  const row = getDocumentRow(store, id, now);
   if (row.next_no === null) {
     throw new EngineError('conflict', `a document that is ${row.state} is not being read; delete it to be rid of it`);
   }
   cancelDocumentJobs(store, row.document_no, now);
   dropNextGeneration(store, row.document_no);
   setDocumentState(store, row.document_no, { state: row.live_no === null ? 'cancelled' : 'ready', now });
-  return findDocument(store, id)!;
+  return toDocument(store, findDocumentRow(store, row.document_no)!);
 }

@@ -1,6 +1,6 @@
 import { removeUpload } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
-import type { DeleteReceipt, MemoryFilter } from '../types.ts';
+import type { DeleteReceipt, ErasureFilter } from '../types.ts';
 import { chainOf, listChainsEndingIn, shortenChain } from '../store/chains.ts';
 import {
   deleteDocumentRow,
@@ -11,6 +11,7 @@ import {
   getDocumentRow,
   hideDocument,
   listExpiredDocuments,
+  listMatchingDocuments,
   listMemoriesOfGeneration,
   readProvenance,
   releaseUpload,
@@ -35,6 +36,7 @@ export const ERASE_PENDING = 'erase_pending';
 
 export const EMPTY_RECEIPT: DeleteReceipt = {
   memories: 0,
+  documents: 0,
   vectors: 0,
   edges: 0,
   revisions: 0,
@@ -59,34 +61,40 @@ export function deleteMemory(context: WriteContext, { id }: { readonly id: strin
 }
 
 /**
- * One slice of a delete by filter; the caller repeats it until a receipt says less than `limit` memories, and then erases what is left
- * of documents: one that loses a part goes as a whole.
+ * One slice of a delete by filter; the caller repeats it until a receipt says less than `limit` documents and memories, and then erases
+ * what is left of documents. They go first, by what they say themselves, since one that is not read yet has no memory to be found by;
+ * one that loses a part goes as a whole.
  */
 export function deleteMatching(
   context: WriteContext,
-  { filter, limit }: { readonly filter: MemoryFilter; readonly limit: number },
+  { filter, limit }: { readonly filter: ErasureFilter; readonly limit: number },
 ): DeleteReceipt {
-  const seqs = listMatchingSeqs(context.store, filter, limit, context.now);
-  for (const documentNo of documentsOfMemories(context.store, seqs)) abandonDocument(context, documentNo);
-  return eraseMemories(context, seqs);
+  const { store, now } = context;
+  const hidden = abandonDocuments(context, listMatchingDocuments(store, filter, limit));
+  const seqs = listMatchingSeqs(store, filter, limit, now);
+  const torn = abandonDocuments(context, documentsOfMemories(store, seqs));
+  return addReceipts(addReceipts(hidden, torn), eraseMemories(context, seqs));
 }
 
 /** One slice of the expiry job. */
 export function deleteExpired(context: WriteContext, { limit }: { readonly limit: number }): DeleteReceipt {
-  for (const documentNo of listExpiredDocuments(context.store, context.now)) abandonDocument(context, documentNo);
+  abandonDocuments(context, listExpiredDocuments(context.store, context.now));
   return eraseMemories(context, listExpiredSeqs(context.store, context.now, limit));
 }
 
 /** Hides a document from everybody; `eraseAbandoned` makes it go. */
 export function deleteDocument(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
-  const { document_no: documentNo } = getDocumentRow(context.store, id);
-  return { ...EMPTY_RECEIPT, jobs: abandonDocument(context, documentNo) };
+  const { document_no: documentNo } = getDocumentRow(context.store, id, context.now);
+  return abandonDocuments(context, [documentNo]);
 }
 
-function abandonDocument({ store, now }: WriteContext, documentNo: number): number {
-  const jobs = cancelDocumentJobs(store, documentNo, now);
-  hideDocument(store, documentNo, now);
-  return jobs;
+function abandonDocuments({ store, now }: WriteContext, documentNos: readonly number[]): DeleteReceipt {
+  let jobs = 0;
+  for (const documentNo of documentNos) {
+    jobs += cancelDocumentJobs(store, documentNo, now);
+    hideDocument(store, documentNo, now);
+  }
+  return { ...EMPTY_RECEIPT, documents: documentNos.length, jobs };
 }
 
 /** One slice of erasing what nobody sees any more: generations that were replaced or given up, and deleted documents. */
@@ -95,12 +103,26 @@ export interface ErasedSlice {
   readonly isDone: boolean;
 }
 
-export function eraseAbandoned(context: WriteContext, { limit }: { readonly limit: number }): ErasedSlice {
+export function eraseAbandoned(
+  context: WriteContext,
+  {
+    limit,
+    documentId = null,
+  }: {
+    readonly limit: number;
+    /** null for those of any document. */
+    readonly documentId?: string | null;
+  },
+): ErasedSlice {
   const { store } = context;
-  const abandoned = findAbandonedGeneration(store);
+  const abandoned = findAbandonedGeneration(store, documentId);
   if (abandoned === undefined) {
-    const erased = findErasedDocument(store);
-    if (erased !== undefined) deleteDocumentRow(store, erased);
+    const erased = findErasedDocument(store, documentId);
+    if (erased !== undefined) {
+      deleteDocumentRow(store, erased);
+      // Its name and URL, too, are in freed pages and in the log now.
+      putInfo(store, ERASE_PENDING, String(context.now));
+    }
     return { receipt: EMPTY_RECEIPT, isDone: erased === undefined };
   }
   // Before the commit: if it fails, the generation is nobody's all the same, and a crash leaves no file that nobody knows.
@@ -131,6 +153,7 @@ export function eraseMemories(context: WriteContext, seqs: readonly number[]): D
     for (const source of listWaypointSources(store, row.seq)) needLink.add(source);
     const counts = {
       memories: 1,
+      documents: 0,
       edges: countEdgesOf(store, row.seq),
       revisions: countRevisions(store, row.seq),
       jobs: detachJobs(store, row.seq, now),

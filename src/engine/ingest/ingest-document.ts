@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import { setImmediate as turn } from 'node:timers/promises';
 import { decayLambdaOf, initialSalience } from '../dynamics.ts';
 import { DocumentError, NO_TEXT_FOUND } from '../documents/document-error.ts';
-import { readUpload } from '../documents/uploads.ts';
+import { readUpload, requireRoomToRead } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { FetchedFile, ParseResult } from '../ports.ts';
@@ -32,10 +32,11 @@ import type { Store } from '../store/open-store.ts';
 import { putText } from '../store/text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { gistOf } from '../text/gist.ts';
-import type { DocumentReceipt, Metadata } from '../types.ts';
+import type { DocumentFormat, DocumentReceipt, Metadata } from '../types.ts';
 import { commitInSlices } from './commit-in-slices.ts';
 import { eraseMemories } from './erase.ts';
-import { removeReadUploads } from './remove-read-uploads.ts';
+import { relabelParts } from './relabel-parts.ts';
+import { removeReadUploads } from './remove-uploads.ts';
 import { settleDocument } from './settle-document.ts';
 import type { StepContext } from './step-context.ts';
 
@@ -51,7 +52,9 @@ export async function ingestDocument(
 ): Promise<IngestOutcome> {
   const reading = begin(context, claim);
   if (reading === undefined) return { kind: 'lost' };
+  if (reading.isShown) return finish(context, claim, reading.generation);
   await eraseBrokenOff(context, claim, reading);
+  requireRoomToRead(context.open().store.path, reading.generation.bytes ?? 0);
   const source = await obtain(context, reading, signal);
   if (source === 'unchanged') return leaveAsItWas(context, claim, reading);
   const parsed = await parse(context, reading, source, signal);
@@ -66,13 +69,13 @@ export type IngestOutcome =
   | { readonly kind: 'lost' }
   | { readonly kind: 'unchanged' }
   | { readonly kind: 'empty' }
-  | { readonly kind: 'shown'; readonly parsed: ParseResult };
+  | { readonly kind: 'shown'; readonly format: DocumentFormat | null; readonly pages: number | null };
 
 interface Reading {
   readonly document: DocumentRow;
   readonly generation: GenerationRow;
-  /** When it was first tried (Unix ms). */
-  readonly startedAt: number;
+  /** Queries find it already: an earlier attempt was broken off after that. */
+  readonly isShown: boolean;
 }
 
 function begin({ open, clock }: StepContext, claim: DocumentClaim): Reading | undefined {
@@ -80,11 +83,14 @@ function begin({ open, clock }: StepContext, claim: DocumentClaim): Reading | un
   const now = clock.now();
   return store.write(() => {
     const document = findDocumentRow(store, claim.document);
-    if (!holdsLease(store, claim) || document === undefined || document.next_no === null) return undefined;
-    const generation = getGenerationRow(store, document.next_no);
+    const generationNo = document?.next_no ?? document?.live_no;
+    if (!holdsLease(store, claim) || document === undefined || generationNo == null) return undefined;
+    const generation = getGenerationRow(store, generationNo);
+    const isShown = document.next_no === null;
+    if (isShown) return { document, generation, isShown };
     setDocumentState(store, document.document_no, { state: 'processing', now });
     putStages(store, generation.generation_no, { queued: Math.max(0, now - generation.created_at) });
-    return { document, generation, startedAt: now };
+    return { document, generation, isShown };
   });
 }
 
@@ -116,7 +122,7 @@ async function obtain(
   signal: AbortSignal | undefined,
 ): Promise<Source | 'unchanged'> {
   const { open, pageFetcher, config } = context;
-  if (document.source === 'upload') {
+  if (generation.source === 'upload') {
     const bytes = await readUpload(open().store.path, generation.upload);
     const { declared, charset, file_name: fileName } = generation;
     return { bytes, declared, charset, extension: extensionOf(fileName) };
@@ -125,9 +131,9 @@ async function obtain(
     throw new DocumentError('fetch_refused', 'OM_URL_INGEST is off: documents are not fetched from URLs');
   const started = performance.now();
   const live = document.live_no === null ? null : getGenerationRow(open().store, document.live_no);
-  const isAsked = live !== null && isGivenAlike(live, generation) && live.format !== null;
+  const isAsked = !generation.always && live !== null && live.format !== null && isGivenAlike(live, generation);
   const known = isAsked ? { etag: live.etag, lastModified: live.last_modified } : null;
-  const fetched = await pageFetcher.fetch(document.url, known, signal);
+  const fetched = await pageFetcher.fetch(generation.url, known, signal);
   if (fetched === 'unchanged') return fetched;
   const { store } = open();
   store.write(() => {
@@ -137,10 +143,15 @@ async function obtain(
   return isAsked && live.file_hash?.equals(fetched.sha256) ? 'unchanged' : fetched;
 }
 
-/** Whether the caller said the same about both. */
+/** Whether the caller said the same about both, and of each part of them. */
 function isGivenAlike(one: GenerationRow, other: GenerationRow): boolean {
-  const given = ['given_title', 'type', 'tags', 'metadata', 'event_time', 'expires_at'] as const;
-  return given.every((name) => one[name] === other[name]);
+  const given = ['source', 'url', 'given_title'] as const;
+  return isLabelledAlike(one, other) && given.every((name) => one[name] === other[name]);
+}
+
+function isLabelledAlike(one: GenerationRow, other: GenerationRow): boolean {
+  const labels = ['session_id', 'type', 'tags', 'metadata', 'event_time', 'expires_at'] as const;
+  return labels.every((name) => one[name] === other[name]);
 }
 
 function extensionOf(fileName: string): string {
@@ -235,6 +246,7 @@ async function store(
   const started = performance.now();
   const parts = partsOf(titleOf(generation, parsed), parsed);
   const kept = keepEqualParts(open().store, reading, parts);
+  const isRelabelled = needsRelabelling(open().store, reading, kept);
   let root: number | undefined;
   let isLost = false;
   await commitInSlices(
@@ -263,14 +275,35 @@ async function store(
       now,
     });
     putStages(current, generation.generation_no, { store: Math.round(performance.now() - started) });
-    awaitChunks(current, claim, now);
+    if (!isRelabelled) awaitChunks(current, claim, now);
     settleDocument(current, document.document_no, now);
     return true;
   });
   if (!isShown) return { kind: 'lost' };
   await failpoint('after-show');
   removeReadUploads(open().store);
-  return { kind: 'shown', parsed };
+  const { format, pages } = parsed;
+  return isRelabelled ? finish(context, claim, { ...generation, format, pages }) : { kind: 'shown', format, pages };
+}
+
+/** What is left to do once a document is shown: until it is done, the job is not, and whoever takes it over does it again. */
+async function finish(context: StepContext, claim: DocumentClaim, generation: GenerationRow): Promise<IngestOutcome> {
+  await relabelParts(context, claim, generation);
+  const { store } = context.open();
+  const now = context.clock.now();
+  store.write(() => {
+    if (!holdsLease(store, claim)) return;
+    awaitChunks(store, claim, now);
+    settleDocument(store, generation.document_no, now);
+  });
+  return { kind: 'shown', format: generation.format, pages: generation.pages };
+}
+
+/** Whether parts that were kept are to say what is said of the whole now, or were when their last relabelling was broken off. */
+function needsRelabelling(store: Store, { document, generation }: Reading, kept: ReadonlyMap<number, number>): boolean {
+  if (kept.size === 0 || document.live_no === null) return false;
+  const live = getGenerationRow(store, document.live_no);
+  return live.settled_at === null || !isLabelledAlike(live, generation);
 }
 
 /** A part leads to its document and back, but so weakly that no hit drags the whole document along. */
@@ -301,16 +334,14 @@ function partsOf(title: string, parsed: ParseResult): Part[] {
 }
 
 /**
- * Parts that the document has already, by their index: same title, same text, and nothing said differently about the whole. They keep
- * their memories, with vectors, links and what recall made of them.
+ * Parts that the document has already, by their index: same title and same text, whatever is said of the whole. They keep their
+ * memories, with vectors, links and what recall made of them.
  */
-function keepEqualParts(store: Store, { document, generation }: Reading, parts: readonly Part[]): Map<number, number> {
+function keepEqualParts(store: Store, { document }: Reading, parts: readonly Part[]): Map<number, number> {
   const kept = new Map<number, number>();
   if (document.live_no === null) return kept;
-  const live = getGenerationRow(store, document.live_no);
-  if (!isGivenAlike(live, generation) || !isSameSession(store, live.generation_no, document)) return kept;
   const known = new Map<string, number[]>();
-  for (const { memory, index, title, content } of readChunkTexts(store, live.generation_no)) {
+  for (const { memory, index, title, content } of readChunkTexts(store, document.live_no)) {
     const key = keyOf(index, title, content);
     known.set(key, [...(known.get(key) ?? []), memory]);
   }
@@ -326,22 +357,13 @@ function keyOf(index: number, title: string, content: string): string {
   return createHash('sha256').update(`${kind}\n${title}\n`).update(content).digest('base64');
 }
 
-function isSameSession(store: Store, generationNo: number, { session_id: sessionId }: DocumentRow): boolean {
-  const row = store
-    .prepare(
-      'SELECT session_id AS sessionId FROM memories WHERE seq = (SELECT memory FROM chunks WHERE generation_no = ? LIMIT 1)',
-    )
-    .get(generationNo) as { sessionId: string } | undefined;
-  return row?.sessionId === sessionId;
-}
-
 function insertPart(context: StepContext, store: Store, { document, generation }: Reading, part: Part): number {
   const { newId, config, clock } = context;
   const now = clock.now();
   const memory = {
     content: part.content,
     userId: document.user_id,
-    sessionId: document.session_id,
+    sessionId: generation.session_id,
     tags: JSON.parse(generation.tags) as string[],
     files: [],
     metadata: JSON.parse(generation.metadata) as Metadata,

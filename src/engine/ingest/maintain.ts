@@ -30,7 +30,7 @@ import type { WriteContext } from '../writer/write-context.ts';
 import { calibrateScores } from './calibrate-scores.ts';
 import { deleteExpired, eraseAbandoned, ERASE_PENDING } from './erase.ts';
 import { tendReembed } from './reembed.ts';
-import { removeReadUploads } from './remove-read-uploads.ts';
+import { removeFailedUploads, removeReadUploads } from './remove-uploads.ts';
 import { settleForgotten } from './settle-document.ts';
 
 export interface MaintenanceContext {
@@ -253,6 +253,7 @@ async function purgeFinished(context: MaintenanceContext): Promise<void> {
       await breathe(context);
     }
   }
+  removeFailedUploads(context.open().store, before);
   await forgetVectors(context);
 }
 

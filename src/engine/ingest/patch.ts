@@ -6,7 +6,14 @@ import { getMemoryRow, readMemoryRows, toMemory, type MemoryColumns, type Memory
 import { replaceMemory } from '../store/revisions.ts';
 import { placeOf, reindexText, successorsOf } from '../store/text.ts';
 import { contentHash } from '../text/content-hash.ts';
-import { METADATA_BYTES_MOST, type Json, type Memory, type MemoryPatch, type Metadata } from '../types.ts';
+import {
+  METADATA_BYTES_MOST,
+  type Json,
+  type Memory,
+  type MemoryPatch,
+  type MemoryStatus,
+  type Metadata,
+} from '../types.ts';
 import type { WriteContext } from '../writer/write-context.ts';
 import { eraseVectors } from './erase.ts';
 import { oweStep } from './owe-step.ts';
@@ -31,7 +38,6 @@ export function patchMemory(
   }
   const columns = changedColumns(before, patch);
   const newStatus = patch.status !== undefined && patch.status !== before.status ? patch.status : undefined;
-  const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
   if (Object.keys(columns).length === 0 && newStatus === undefined) return toMemory(before, now);
   if (newStatus !== undefined && before.status !== 'active' && before.status !== 'archived') {
     throw new EngineError('conflict', `a ${before.status} memory cannot become ${newStatus}`);
@@ -40,7 +46,18 @@ export function patchMemory(
   refuseBadPatch({ ...before, ...columns });
   if (before.generation_no !== null) refuseChangeOfDocument(columns);
 
-  replaceMemory(store, before, { columns, status: newStatus, now });
+  changeMemory(context, before, { columns, status: newStatus });
+  return toMemory(readMemoryRows(store, [before.seq])[0] as MemoryRow, now);
+}
+
+/** Writes what changes about a memory, with everything that follows from it; nothing where nothing changes. */
+export function changeMemory(
+  context: WriteContext,
+  before: MemoryRow,
+  { columns, status }: { readonly columns: MemoryColumns; readonly status: MemoryStatus | undefined },
+): void {
+  const { store, now } = context;
+  replaceMemory(store, before, { columns, status, now });
   const start = startOf({ ...before, ...columns });
   if (start !== startOf(before)) {
     for (const older of listSuperseded(store, before.seq)) settleStatus(context, older, { endsAt: start });
@@ -54,9 +71,9 @@ export function patchMemory(
     deleteWaypoint(store, before.seq);
   }
   const namesChanged = meaningChanged || columns.entities !== undefined;
+  const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
   if (namesChanged) eraseEntities(store, before.seq);
   if (namesChanged || forcedSector) oweStep(context, before.seq, 'encode');
-  return toMemory(readMemoryRows(store, [before.seq])[0] as MemoryRow, now);
 }
 
 /** A part of a document says what the document says, and goes when it goes. */

@@ -1,6 +1,7 @@
 import { DocumentError, type DocumentErrorCode } from '../documents/document-error.ts';
+import { removeUpload } from '../documents/uploads.ts';
 import { serialiseError } from '../errors.ts';
-import { failDocument } from '../store/documents.ts';
+import { failDocument, findDocumentRow, releaseUpload } from '../store/documents.ts';
 import { claimDocument, claimThese, CRASH_BUDGET, failJob, releaseJob, type DocumentClaim } from '../store/jobs.ts';
 import { ingestDocument } from './ingest-document.ts';
 import { eraseAbandonedDocuments } from './maintain.ts';
@@ -49,9 +50,9 @@ async function runDocument(context: BatchContext, claim: DocumentClaim, signal?:
   try {
     const outcome = await ingestDocument(context, claim, signal);
     observe({ outcome: 'ok' });
-    const format = outcome.kind === 'shown' ? outcome.parsed.format : 'none';
+    const format = outcome.kind === 'shown' ? (outcome.format ?? 'none') : 'none';
     metrics.documents.inc({ format, outcome: outcome.kind });
-    if (outcome.kind === 'shown') metrics.documentPages.inc(outcome.parsed.pages ?? 1);
+    if (outcome.kind === 'shown') metrics.documentPages.inc(outcome.pages ?? 1);
     logger.debug({ job: claim.seq, outcome: outcome.kind }, 'document_read');
     // What it replaced, and what earlier attempts left.
     await eraseAbandonedDocuments(context);
@@ -73,16 +74,19 @@ function settleFailure(
   const retry = signal?.aborted
     ? { kind: 'wait' as const, ms: 0 }
     : retryOfDocument(error, claim, config.OM_JOB_ATTEMPTS);
-  const state = store.write(() => {
+  const { state, upload } = store.write(() => {
     if (retry.kind === 'wait') {
       releaseJob(store, claim, now + retry.ms, now);
-      return 'queued';
+      return { state: 'queued', upload: '' };
     }
     const retryAt = retry.kind === 'retry' ? now + backoffMs(claim.attempts) : null;
     const ended = failJob(store, claim, { code, message, retryAt }, now);
-    if (ended === 'dead') failDocument(store, claim.document, { code, message, now });
-    return ended ?? 'lost';
+    if (ended !== 'dead') return { state: ended ?? 'lost', upload: '' };
+    const next = findDocumentRow(store, claim.document)?.next_no ?? null;
+    failDocument(store, claim.document, { code, message, now });
+    return { state: ended, upload: next === null || mayPass(error) ? '' : releaseUpload(store, next) };
   });
+  removeUpload(store.path, upload);
   if (retry.kind !== 'wait') {
     metrics.documentFailures.inc({ code });
     metrics.failedAttempts.inc({ step: 'ingest', code });
@@ -97,7 +101,11 @@ function settleFailure(
 /** Failures that another try may not meet, with how often they may happen. */
 const MAY_PASS: Partial<Record<DocumentErrorCode, number>> = { parser_crashed: CRASH_BUDGET, fetch_failed: Infinity };
 
-/** What is wrong with a file is wrong the next time too. */
+/** What is wrong with a file is wrong the next time too, so nobody needs it again. */
+function mayPass(error: unknown): boolean {
+  return !(error instanceof DocumentError) || error.code in MAY_PASS;
+}
+
 function retryOfDocument(error: unknown, { attempts }: DocumentClaim, attemptsMax: number): Retry {
   if (!(error instanceof DocumentError)) return retryOf(error, { attempts, attemptsMax });
   return retryCharged({ attempts, attemptsMax: Math.min(attemptsMax, MAY_PASS[error.code] ?? 0) });

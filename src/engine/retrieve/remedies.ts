@@ -149,7 +149,7 @@ async function remedyFor(now: Trial, asked: CompleteQuery, attempt: Try): Promis
     }
     case 'document_limit':
       return {
-        says: `${asked.perDocument} better ${asked.perDocument === 1 ? 'hit' : 'hits'} of its document came back: set per_document to 0`,
+        says: 'other hits of its document came back: set per_document to 0',
         lifts: 'bound',
         sets: { per_document: 0 },
         request: { ...request, perDocument: 0 },

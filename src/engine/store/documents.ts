@@ -8,6 +8,7 @@ import type {
   DocumentReceipt,
   DocumentState,
   DocumentWarning,
+  ErasureFilter,
   Metadata,
   NewDocument,
   Provenance,
@@ -23,6 +24,10 @@ import type { Store } from './open-store.ts';
  *      └─────────────────────► cancelled
  */
 
+/** A condition over `documents`, with the time as its last parameter: neither erased nor expired, whether the sweep was there or not. */
+const IS_ALIVE = `state <> 'deleting' AND NOT EXISTS (SELECT 1 FROM document_generations e
+  WHERE e.generation_no = coalesce(documents.live_no, documents.next_no) AND e.expires_at <= ?)`;
+
 /** A condition over the alias `d` (memory_dynamics): no memory of a generation that is being made or erased. */
 export const IS_SHOWN = `(d.generation_no IS NULL
   OR d.generation_no NOT IN (SELECT generation_no FROM document_generations WHERE hidden > 0))`;
@@ -31,8 +36,8 @@ export interface DocumentRow {
   readonly document_no: number;
   readonly id: string;
   readonly user_id: string;
-  readonly session_id: string;
   readonly external_id: string;
+  readonly session_id: string;
   readonly source: 'upload' | 'url';
   readonly url: string;
   /** `deleting` is seen by nobody but who erases it. */
@@ -49,6 +54,10 @@ export interface GenerationRow {
   readonly generation_no: number;
   readonly document_no: number;
   readonly created_at: number;
+  readonly session_id: string;
+  readonly source: 'upload' | 'url';
+  readonly url: string;
+  readonly always: number;
   readonly upload: string;
   readonly file_name: string;
   readonly declared: DocumentFormat | null;
@@ -78,6 +87,7 @@ export interface GenerationRow {
   readonly receipt: string | null;
   readonly stages: string;
   readonly shown_at: number | null;
+  readonly failed_at: number | null;
   readonly settled_at: number | null;
 }
 
@@ -87,33 +97,41 @@ export function insertDocument(
   store: Store,
   { id, document, now }: { id: string; document: NewDocument; now: number },
 ): DocumentRow {
-  const { source } = document;
   return store
     .prepare(
-      `INSERT INTO documents (id, user_id, session_id, external_id, source, url, state, created_at, updated_at)
-       VALUES (?, ?, ?, ?, ?, ?, 'queued', ?, ?) RETURNING *`,
+      `INSERT INTO documents (id, user_id, external_id, state, created_at, updated_at)
+       VALUES (?, ?, ?, 'queued', ?, ?) RETURNING *`,
     )
-    .get(
-      ...[id, document.userId, document.sessionId, document.externalId ?? '', source.kind],
-      ...[source.kind === 'url' ? source.url : '', now, now],
-    ) as DocumentRow;
+    .get(id, document.userId, document.externalId ?? '', now, now) as DocumentRow;
 }
 
 /** Begins a new reading of a document, hidden. @returns its number */
 export function insertGeneration(
   store: Store,
-  { documentNo, document, now }: { documentNo: number; document: NewDocument; now: number },
+  {
+    documentNo,
+    document,
+    always,
+    now,
+  }: {
+    readonly documentNo: number;
+    readonly document: NewDocument;
+    /** Also where its page has not changed. */
+    readonly always: boolean;
+    readonly now: number;
+  },
 ): number {
   const { source } = document;
   const file = source.kind === 'upload' ? source : null;
   const result = store
     .prepare(
-      `INSERT INTO document_generations (document_no, created_at, upload, file_name, declared, charset, file_hash, bytes,
-         given_title, type, tags, metadata, event_time, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO document_generations (document_no, created_at, session_id, source, url, always, upload, file_name,
+         declared, charset, file_hash, bytes, given_title, type, tags, metadata, event_time, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
-      ...[documentNo, now, file?.name ?? '', file?.fileName ?? '', file?.declared ?? null, file?.charset ?? null],
+      ...[documentNo, now, document.sessionId, source.kind, source.kind === 'url' ? source.url : '', always ? 1 : 0],
+      ...[file?.name ?? '', file?.fileName ?? '', file?.declared ?? null, file?.charset ?? null],
       ...[file === null ? null : Buffer.from(file.sha256), file?.bytes ?? null, document.title, document.type],
       ...[JSON.stringify(document.tags), JSON.stringify(document.metadata), document.eventTime],
       document.expiresAt && Math.max(1, document.expiresAt),
@@ -121,20 +139,30 @@ export function insertGeneration(
   const generationNo = Number(result.lastInsertRowid);
   store
     .prepare(
-      `UPDATE documents SET next_no = ?, state = 'queued', error_code = NULL, error = NULL, source = ?, url = ?, session_id = ?,
-         updated_at = ? WHERE document_no = ?`,
+      `UPDATE documents SET next_no = ?, state = 'queued', error_code = NULL, error = NULL, updated_at = ? WHERE document_no = ?`,
     )
-    .run(generationNo, source.kind, source.kind === 'url' ? source.url : '', document.sessionId, now, documentNo);
+    .run(generationNo, now, documentNo);
+  if (findDocumentRow(store, documentNo)?.live_no === null) takeIdentity(store, documentNo, generationNo);
   return generationNo;
+}
+
+/** Where a document comes from is what the reading says that queries find: one that fails or is cancelled leaves no trace of it. */
+function takeIdentity(store: Store, documentNo: number, generationNo: number): void {
+  store
+    .prepare(
+      `UPDATE documents SET (session_id, source, url) =
+         (SELECT session_id, source, url FROM document_generations WHERE generation_no = ?) WHERE document_no = ?`,
+    )
+    .run(generationNo, documentNo);
 }
 
 export function findDocumentRow(store: Store, documentNo: number): DocumentRow | undefined {
   return store.prepare('SELECT * FROM documents WHERE document_no = ?').get(documentNo) as DocumentRow | undefined;
 }
 
-/** @throws EngineError `not_found`, also for one that is being erased */
-export function getDocumentRow(store: Store, id: string): DocumentRow {
-  const row = store.prepare(`SELECT * FROM documents WHERE id = ? AND state <> 'deleting'`).get(id) as
+/** @throws EngineError `not_found`, also for one that is being erased or has expired */
+export function getDocumentRow(store: Store, id: string, now: number): DocumentRow {
+  const row = store.prepare(`SELECT * FROM documents WHERE id = ? AND ${IS_ALIVE}`).get(id, now) as
     DocumentRow | undefined;
   if (row === undefined) throw new EngineError('not_found', 'no document with this id');
   return row;
@@ -147,26 +175,35 @@ export function getGenerationRow(store: Store, generationNo: number): Generation
   return row;
 }
 
-/** The user's document of this external id, URL or file, whichever the new one is known by, in this order. */
-export function findKnownDocument(store: Store, document: NewDocument): DocumentRow | undefined {
+/**
+ * The user's document of this external id, URL or file, whichever the new one is known by, in this order. An expired one is not known
+ * any more: what is about to be erased must not swallow a new one.
+ */
+export function findKnownDocument(store: Store, document: NewDocument, now: number): DocumentRow | undefined {
   const { externalId, source, sessionId, userId } = document;
-  const alive = `user_id = ? AND state <> 'deleting'`;
+  const alive = `user_id = ? AND ${IS_ALIVE}`;
   if (externalId !== null) {
     return store
       .prepare(`SELECT * FROM documents WHERE external_id = ? AND external_id <> '' AND ${alive} LIMIT 1`)
-      .get(externalId, userId) as DocumentRow | undefined;
+      .get(externalId, userId, now) as DocumentRow | undefined;
   }
   if (source.kind === 'url') {
+    // A page that is about to replace what a document came from is known as well, though the document does not say so yet.
     return store
-      .prepare(`SELECT * FROM documents WHERE url = ? AND url <> '' AND external_id = '' AND ${alive} LIMIT 1`)
-      .get(source.url, userId) as DocumentRow | undefined;
+      .prepare(
+        `SELECT * FROM documents WHERE document_no IN (SELECT document_no FROM documents WHERE url = ? AND url <> ''
+           UNION ALL SELECT document_no FROM document_generations WHERE url = ? AND url <> '')
+           AND external_id = '' AND ${alive} ORDER BY document_no LIMIT 1`,
+      )
+      .get(source.url, source.url, userId, now) as DocumentRow | undefined;
   }
   return store
     .prepare(
-      `SELECT * FROM documents WHERE document_no IN (SELECT document_no FROM document_generations WHERE file_hash = ?)
-         AND external_id = '' AND source = 'upload' AND session_id = ? AND ${alive} ORDER BY document_no LIMIT 1`,
+      `SELECT * FROM documents WHERE document_no IN (SELECT document_no FROM document_generations
+           WHERE file_hash = ? AND source = 'upload' AND session_id = ?)
+         AND external_id = '' AND ${alive} ORDER BY document_no LIMIT 1`,
     )
-    .get(Buffer.from(source.sha256), sessionId, userId) as DocumentRow | undefined;
+    .get(Buffer.from(source.sha256), sessionId, userId, now) as DocumentRow | undefined;
 }
 
 export function setDocumentState(
@@ -189,6 +226,7 @@ export function failDocument(
   if (row === undefined || row.state === 'deleting') return;
   const state = row.live_no === null ? 'failed' : 'ready';
   setDocumentState(store, documentNo, { state, error: { code, message }, now });
+  store.prepare('UPDATE document_generations SET failed_at = ? WHERE generation_no = ?').run(now, row.next_no);
 }
 
 export function notePagesDone(store: Store, generationNo: number, done: number): void {
@@ -240,14 +278,29 @@ export function releaseUpload(store: Store, generationNo: number): string {
   return row?.upload ?? '';
 }
 
+export interface NamedUpload {
+  readonly generationNo: number;
+  readonly upload: string;
+}
+
 /** Files of generations that are shown: nobody reads them again. */
-export function listReadUploads(store: Store): { readonly generationNo: number; readonly upload: string }[] {
+export function listReadUploads(store: Store): NamedUpload[] {
   return store
     .prepare(
-      `SELECT generation_no AS generationNo, upload FROM document_generations INDEXED BY document_generations_waiting
+      `SELECT generation_no AS generationNo, upload FROM document_generations INDEXED BY document_generations_uploads
        WHERE upload <> '' AND shown_at > 0 LIMIT 1000`,
     )
-    .all() as { generationNo: number; upload: string }[];
+    .all() as NamedUpload[];
+}
+
+/** Files of generations that had given up by then, and that nobody had read again. */
+export function listFailedUploads(store: Store, before: number): NamedUpload[] {
+  return store
+    .prepare(
+      `SELECT generation_no AS generationNo, upload FROM document_generations INDEXED BY document_generations_uploads
+       WHERE upload <> '' AND failed_at < ? LIMIT 1000`,
+    )
+    .all(before) as NamedUpload[];
 }
 
 export function listUploads(store: Store): Set<string> {
@@ -257,14 +310,63 @@ export function listUploads(store: Store): Set<string> {
   return new Set(rows.map(({ upload }) => upload));
 }
 
-/** Bytes of the files that wait to be read. */
+/** Files that a worker is going to read. */
+export function listUnreadUploads(store: Store): string[] {
+  return store
+    .prepare(
+      `SELECT upload FROM document_generations INDEXED BY document_generations_uploads
+       WHERE upload <> '' AND failed_at IS NULL AND shown_at IS NULL`,
+    )
+    .pluck()
+    .all() as string[];
+}
+
+/** Bytes of the files that wait to be read; what has given up keeps its file for a while, and no other from being taken in. */
 export function waitingBytes(store: Store): number {
   const row = store
     .prepare(
-      `SELECT coalesce(sum(bytes), 0) AS bytes FROM document_generations INDEXED BY document_generations_waiting WHERE upload <> ''`,
+      `SELECT coalesce(sum(bytes), 0) AS bytes FROM document_generations INDEXED BY document_generations_uploads
+       WHERE upload <> '' AND failed_at IS NULL`,
     )
     .get() as { bytes: number };
   return row.bytes;
+}
+
+/**
+ * Documents of these users, sessions and tags, by what they say themselves in the reading that is found or in the one under way, whatever
+ * has become of it. One that was cancelled before it was read has no tags left.
+ */
+export function listMatchingDocuments(store: Store, filter: ErasureFilter, limit: number): number[] {
+  const conditions = [`o.state <> 'deleting'`];
+  const values: string[] = [];
+  const require = (condition: string, wanted: readonly string[] | undefined) => {
+    if (wanted === undefined) return;
+    conditions.push(condition);
+    values.push(JSON.stringify(wanted));
+  };
+  require('o.user_id IN (SELECT value FROM json_each(?))', filter.userIds);
+  require('coalesce(g.session_id, o.session_id) IN (SELECT value FROM json_each(?))', filter.sessionIds);
+  const tags = `SELECT value FROM json_each(coalesce(g.tags, '[]'))`;
+  require(`NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted WHERE wanted.value NOT IN (${tags}))`, filter.tags);
+  return store
+    .prepare(
+      `SELECT DISTINCT o.document_no FROM documents o
+         LEFT JOIN document_generations g ON g.generation_no IN (o.live_no, o.next_no)
+       WHERE ${conditions.join(' AND ')} LIMIT ?`,
+    )
+    .pluck()
+    .all(...values, limit) as number[];
+}
+
+/** Names of the files that these documents have yet to be read from. */
+export function listUploadsOf(store: Store, documentNos: readonly number[]): string[] {
+  return store
+    .prepare(
+      `SELECT g.upload FROM json_each(?) AS wanted CROSS JOIN document_generations g ON g.document_no = wanted.value
+       WHERE g.upload <> ''`,
+    )
+    .pluck()
+    .all(JSON.stringify(documentNos)) as string[];
 }
 
 /** Documents whose time has come. */
@@ -307,6 +409,7 @@ export function showGeneration(
        WHERE document_no = ?`,
     )
     .run(generationNo, now, documentNo);
+  takeIdentity(store, documentNo, generationNo);
   return { replaced };
 }
 
@@ -345,16 +448,19 @@ export function noteSettled(store: Store, documentNo: number, now: number): void
     .run({ now, documentNo });
 }
 
-/** A generation that no document points to any more: what is to be erased of it. */
-export function findAbandonedGeneration(store: Store): { generationNo: number; documentNo: number } | undefined {
+/** A generation that no document points to any more, of the document of this id if one is given: what is to be erased of it. */
+export function findAbandonedGeneration(
+  store: Store,
+  id: string | null = null,
+): { generationNo: number; documentNo: number } | undefined {
   return store
     .prepare(
       `SELECT g.generation_no AS generationNo, g.document_no AS documentNo
        FROM document_generations g INDEXED BY document_generations_hidden JOIN documents o ON o.document_no = g.document_no
        WHERE g.hidden > 0 AND g.generation_no IS NOT o.next_no AND g.generation_no IS NOT o.live_no
-       ORDER BY g.generation_no LIMIT 1`,
+         AND o.id = coalesce(?, o.id) ORDER BY g.generation_no LIMIT 1`,
     )
-    .get() as { generationNo: number; documentNo: number } | undefined;
+    .get(id) as { generationNo: number; documentNo: number } | undefined;
 }
 
 /** A look that takes no lock. */
@@ -363,13 +469,13 @@ export function hasAbandoned(store: Store): boolean {
 }
 
 /** A document that is being erased and has no generation left. */
-export function findErasedDocument(store: Store): number | undefined {
+export function findErasedDocument(store: Store, id: string | null = null): number | undefined {
   const row = store
     .prepare(
-      `SELECT document_no AS no FROM documents o WHERE state = 'deleting'
+      `SELECT document_no AS no FROM documents o WHERE state = 'deleting' AND id = coalesce(?, id)
          AND NOT EXISTS (SELECT 1 FROM document_generations g WHERE g.document_no = o.document_no) LIMIT 1`,
     )
-    .get() as { no: number } | undefined;
+    .get(id) as { no: number } | undefined;
   return row?.no;
 }
 
@@ -425,15 +531,24 @@ export function listMemoriesOfGeneration(store: Store, generationNo: number, lim
   return rows.map(({ seq }) => seq);
 }
 
-/** Which documents these memories belong to. */
+/** Which documents these memories belong to, without those that are being erased already. */
 export function documentsOfMemories(store: Store, seqs: readonly number[]): number[] {
   const rows = store
     .prepare(
       `SELECT DISTINCT g.document_no AS no FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
-         CROSS JOIN document_generations g ON g.generation_no = d.generation_no`,
+         CROSS JOIN document_generations g ON g.generation_no = d.generation_no
+         CROSS JOIN documents o ON o.document_no = g.document_no WHERE o.state <> 'deleting'`,
     )
     .all(JSON.stringify(seqs)) as { no: number }[];
   return rows.map(({ no }) => no);
+}
+
+/** The memories of a generation, those that it kept among them, in the order of the text. */
+export function listParts(store: Store, generationNo: number): number[] {
+  const rows = store
+    .prepare('SELECT memory FROM chunks WHERE generation_no = ? ORDER BY chunk_index')
+    .all(generationNo) as { memory: number }[];
+  return rows.map(({ memory }) => memory);
 }
 
 /** What a generation's memories say, in the order of the text and the root first. */
@@ -469,9 +584,14 @@ export function chunksAround(
 
 const CONTENT_SLICE = 16;
 
-/** The document's text in pieces: each chunk without what it repeats of the one before. */
+/**
+ * The document's text in pieces: each chunk without what it repeats of the one before. Between two pieces the document may be replaced
+ * or deleted, and what was read of it goes: a text that is not whole must not look as if it were.
+ * @throws EngineError `conflict` at the first chunk that is gone
+ */
 export function* readDocumentText(open: () => Store, generationNo: number): Generator<string> {
-  for (let after = ROOT_INDEX, end = 0; ;) {
+  const { chunks } = getGenerationRow(open(), generationNo);
+  for (let after = ROOT_INDEX, end = 0; after + 1 < chunks;) {
     const rows = open()
       .prepare(
         `SELECT c.chunk_index AS "index", c.start_offset AS start, c.end_offset AS "end", m.content
@@ -479,31 +599,35 @@ export function* readDocumentText(open: () => Store, generationNo: number): Gene
          WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ${CONTENT_SLICE}`,
       )
       .all(generationNo, after) as { index: number; start: number; end: number; content: string }[];
+    if (rows.length === 0) throw goneMeanwhile();
     for (const row of rows) {
+      if (row.index !== after + 1) throw goneMeanwhile();
       yield row.content.slice(Math.max(0, end - row.start));
       end = row.end;
       after = row.index;
     }
-    if (rows.length < CONTENT_SLICE) return;
   }
+}
+
+function goneMeanwhile(): EngineError {
+  return new EngineError('conflict', 'the document was replaced or deleted while it was sent: read it again');
 }
 
 // ── As readers see them ──────────────────────────────────────────────────────────────────────────────────────────────
 
-export function findDocument(store: Store, id: string): Document | undefined {
-  const row = store.prepare(`SELECT * FROM documents WHERE id = ? AND state <> 'deleting'`).get(id) as
-    DocumentRow | undefined;
-  return row && toDocument(store, row);
+/** @throws EngineError as `getDocumentRow` does */
+export function getDocument(store: Store, id: string, now: number): Document {
+  return toDocument(store, getDocumentRow(store, id, now));
 }
 
 /** Newest first. */
 export function listDocuments(
   store: Store,
   filter: DocumentFilter,
-  { limit, offset }: { readonly limit: number; readonly offset: number },
+  { limit, offset, now }: { readonly limit: number; readonly offset: number; readonly now: number },
 ): { items: Document[]; total: number } {
-  const conditions = [`state <> 'deleting'`];
-  const values: string[] = [];
+  const conditions = [IS_ALIVE];
+  const values: (string | number)[] = [now];
   const requireOneOf = (column: string, among: readonly string[] | undefined) => {
     if (among === undefined) return;
     conditions.push(`${column} IN (SELECT value FROM json_each(?))`);
@@ -530,13 +654,18 @@ export function listDocuments(
   return { items: rows.map((row) => toDocument(store, row)), total };
 }
 
+/**
+ * What queries find is what it says of itself, also while another reading is under way or has failed: of that one tell the state, the
+ * error and the progress.
+ */
 export function toDocument(store: Store, row: DocumentRow): Document {
-  const shown = row.next_no ?? row.live_no ?? lastGeneration(store, row.document_no);
+  const shown = row.live_no ?? row.next_no ?? lastGeneration(store, row.document_no);
   const generation = shown === null ? undefined : getGenerationRow(store, shown);
+  const isBeingRead = row.next_no !== null && (row.state === 'queued' || row.state === 'processing');
+  const read = isBeingRead ? getGenerationRow(store, row.next_no) : generation;
   const job = store
     .prepare(`SELECT id FROM jobs WHERE document = ? AND document > 0 AND kind = 'document' ORDER BY seq DESC LIMIT 1`)
     .get(row.document_no) as { id: string } | undefined;
-  const live = row.live_no === null || row.live_no === shown ? generation : getGenerationRow(store, row.live_no);
   return {
     id: row.id,
     userId: row.user_id,
@@ -565,14 +694,14 @@ export function toDocument(store: Store, row: DocumentRow): Document {
     pages: generation?.pages ?? null,
     characters: generation?.characters ?? 0,
     tokens: generation?.tokens ?? 0,
-    progress: progressOf(store, row, generation),
-    receipt: live?.receipt == null ? null : (JSON.parse(live.receipt) as DocumentReceipt),
+    progress: progressOf(store, read),
+    receipt: generation?.receipt == null ? null : (JSON.parse(generation.receipt) as DocumentReceipt),
     warnings: JSON.parse(generation?.warnings ?? '[]') as DocumentWarning[],
     jobId: job?.id ?? null,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
-    shownAt: live?.shown_at ?? null,
-    readyAt: live?.settled_at ?? null,
+    shownAt: generation?.shown_at ?? null,
+    readyAt: generation?.settled_at ?? null,
   };
 }
 
@@ -592,47 +721,32 @@ function findRootId(store: Store, generationNo: number): string | null {
   return row?.id ?? null;
 }
 
-/** Counted from the ledger while chunks are under way; afterwards nothing of it changes. */
-function progressOf(store: Store, row: DocumentRow, generation: GenerationRow | undefined): Document['progress'] {
-  const chunks = generation?.chunks ?? 0;
-  const stages = JSON.parse(generation?.stages ?? '{}') as Record<string, number>;
-  const pagesDone = generation?.pages_done ?? 0;
-  const failed = generation === undefined ? 0 : countFailedChunks(store, generation.generation_no);
-  if (row.state !== 'processing') {
-    const done = row.state === 'ready' && row.next_no === null ? chunks : 0;
-    return {
-      pagesDone,
-      chunks,
-      embedded: Math.max(0, done - failed),
-      linked: Math.max(0, done - failed),
-      failed,
-      stages,
-    };
-  }
+/** Of the chunks that are stored, those that owe nothing: it grows from nothing, whatever the file turns out to hold. */
+function progressOf(store: Store, generation: GenerationRow | undefined): Document['progress'] {
+  if (generation === undefined) return { pagesDone: 0, chunks: 0, embedded: 0, linked: 0, failed: 0, stages: {} };
+  const { generation_no: generationNo, document_no: documentNo } = generation;
+  const { stored, failed } = store
+    .prepare(
+      `SELECT count(*) AS stored, count(*) FILTER (WHERE d.state = 'failed') AS failed
+       FROM chunks c CROSS JOIN memory_dynamics d ON d.seq = c.memory WHERE c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX}`,
+    )
+    .get(generationNo) as { stored: number; failed: number };
   const { unembedded, unlinked } = store
     .prepare(
-      `SELECT count(*) FILTER (WHERE step = 'encode') AS unembedded, count(*) AS unlinked FROM jobs
-       WHERE document = ? AND document > 0 AND kind = 'memory' AND state IN ('queued', 'active', 'failed')`,
+      `SELECT count(*) FILTER (WHERE j.step = 'encode') AS unembedded, count(*) AS unlinked
+       FROM jobs j INDEXED BY jobs_by_document CROSS JOIN chunks c ON c.memory = j.memory
+       WHERE j.document = ? AND j.document > 0 AND j.kind = 'memory' AND j.state IN ('queued', 'active', 'failed')
+         AND c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX}`,
     )
-    .get(row.document_no) as { unembedded: number; unlinked: number };
+    .get(documentNo, generationNo) as { unembedded: number; unlinked: number };
   return {
-    pagesDone,
-    chunks,
-    embedded: Math.max(0, chunks - unembedded - failed),
-    linked: Math.max(0, chunks - unlinked - failed),
+    pagesDone: generation.pages_done,
+    chunks: generation.chunks,
+    embedded: Math.max(0, stored - unembedded - failed),
+    linked: Math.max(0, stored - unlinked - failed),
     failed,
-    stages,
+    stages: JSON.parse(generation.stages) as Record<string, number>,
   };
-}
-
-function countFailedChunks(store: Store, generationNo: number): number {
-  const row = store
-    .prepare(
-      `SELECT count(*) AS n FROM memory_dynamics INDEXED BY memory_dynamics_by_generation
-       WHERE generation_no = ? AND generation_no > 0 AND state = 'failed'`,
-    )
-    .get(generationNo) as { n: number };
-  return row.n;
 }
 
 interface ProvenanceRow {
@@ -656,7 +770,7 @@ interface ProvenanceRow {
   readonly created_at: number;
 }
 
-const PROVENANCE = `c.memory, m.id AS memory_id, o.id, g.title, g.given_title, g.file_name, o.url, g.format, g.file_hash,
+const PROVENANCE = `c.memory, m.id AS memory_id, o.id, g.title, g.given_title, g.file_name, g.url, g.format, g.file_hash,
   c.chunk_index, g.chunks, c.start_offset, c.end_offset, c.page_from, c.page_to, c.heading_path, c.tokens, g.created_at`;
 
 /** Where these memories stand in their documents; those that no document brought are left out. */

@@ -479,15 +479,17 @@ export function retryJob(store: Store, id: string, now: number): Job {
 function retryDocumentJob(store: Store, job: Job, now: number): Job {
   const row = store
     .prepare(
-      `SELECT o.document_no AS no, o.next_no AS next FROM jobs j JOIN documents o ON o.document_no = j.document WHERE j.id = ?`,
+      `SELECT o.document_no AS no, o.next_no AS next, g.source = 'upload' AND g.upload = '' AS isGone FROM jobs j
+       JOIN documents o ON o.document_no = j.document LEFT JOIN document_generations g ON g.generation_no = o.next_no WHERE j.id = ?`,
     )
-    .get(job.id) as { no: number; next: number | null } | undefined;
+    .get(job.id) as { no: number; next: number | null; isGone: 0 | 1 | null } | undefined;
   if (!['failed', 'dead'].includes(job.state) || row === undefined || row.next === null) {
     throw new EngineError(
       'conflict',
       `a document's job that is ${job.state} cannot be retried${job.state === 'cancelled' ? ': hand the document in again' : ''}`,
     );
   }
+  if (row.isGone) throw new EngineError('conflict', 'its file was removed: hand the document in again');
   store
     .prepare(
       `UPDATE jobs SET state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL, error = NULL,
@@ -495,6 +497,7 @@ function retryDocumentJob(store: Store, job: Job, now: number): Job {
     )
     .run(now, now, `,["retried",${now}]`, job.id);
   setDocumentState(store, row.no, { state: 'queued', now });
+  store.prepare('UPDATE document_generations SET failed_at = NULL WHERE generation_no = ?').run(row.next);
   return getJob(store, job.id);
 }
 

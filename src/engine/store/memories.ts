@@ -117,10 +117,11 @@ export function insertMemory(store: Store, { id, userNo, memory, contentHash, no
   return Number(result.lastInsertRowid);
 }
 
-/** The columns of `memories` that a PATCH may set, in the encoding of the table. */
+/** The columns of `memories` that change after it was written, in the encoding of the table: by a PATCH, or with its document. */
 export type MemoryColumns = Partial<
   Pick<
     MemoryRow,
+    | 'session_id'
     | 'event_time'
     | 'valid_from'
     | 'valid_to'
@@ -226,9 +227,13 @@ export function listMatchingSeqs(store: Store, filter: MemoryFilter, limit: numb
   return rows.map((row) => row.seq);
 }
 
+/** A part of a document goes with the document, never by itself. */
 export function listExpiredSeqs(store: Store, now: number, limit: number): number[] {
   const rows = store
-    .prepare('SELECT seq FROM memories WHERE expires_at > 0 AND expires_at <= ? ORDER BY expires_at LIMIT ?')
+    .prepare(
+      `SELECT m.seq FROM memories m INDEXED BY memories_by_expiry CROSS JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE m.expires_at > 0 AND m.expires_at <= ? AND d.generation_no IS NULL ORDER BY m.expires_at LIMIT ?`,
+    )
     .all(now, limit) as { seq: number }[];
   return rows.map((row) => row.seq);
 }

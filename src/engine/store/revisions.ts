@@ -87,6 +87,7 @@ const FIELD_OF_COLUMN: Readonly<Record<string, string>> = {
   valid_from: 'validFrom',
   valid_to: 'validTo',
   expires_at: 'expiresAt',
+  session_id: 'sessionId',
 };
 const COLUMN_OF_FIELD: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(FIELD_OF_COLUMN).map(([column, field]) => [field, column]),

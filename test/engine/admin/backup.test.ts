@@ -8,6 +8,8 @@ import { readConfig } from '../../../src/engine/config.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { openStore } from '../../../src/engine/store/open-store.ts';
+import { createManualClock, openTestEngine } from '../../support/engine-fixture.ts';
+import { newDocument, upload } from '../../support/new-document.ts';
 import { newMemory } from '../../support/new-memory.ts';
 import { seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -69,7 +71,7 @@ describe('backup', () => {
     expect(steps).toBeGreaterThan(0);
     const copied = contentsOf(inFolder('copy'));
     expect(copied.slice(0, before.length)).toEqual(before);
-    expect(summary).toEqual({ memories: copied.length, bytes: fs.statSync(inFolder('copy')).size });
+    expect(summary).toEqual({ memories: copied.length, bytes: fs.statSync(inFolder('copy')).size, unread: 0 });
   });
 
   test('is one file that only its owner can read, and needs nothing beside it', async () => {
@@ -161,6 +163,43 @@ describe('restore', () => {
     await engine.close();
     requireUnused(file);
     expect(contentsOf(file)).toEqual(['in use']);
+  });
+});
+
+describe('documents that wait to be read', () => {
+  const wait = async () => {
+    const engine = await startEngine();
+    const tenant = engine.tenant('default');
+    await tenant.addDocument(newDocument(upload(tenant, 'The heron stands still.')));
+    await engine.close();
+  };
+
+  test('are counted, as their files are not in the backup', async () => {
+    await wait();
+    expect(await backupDatabase({ from: file, to: inFolder('copy') })).toMatchObject({ unread: 1 });
+  });
+
+  test('are lost where the backup is restored without their files, and say so when they are read', async () => {
+    await wait();
+    await backupDatabase({ from: file, to: inFolder('copy') });
+    // In place, the files are still there.
+    expect(await restoreDatabase({ from: inFolder('copy'), to: file, now: 0 })).toMatchObject({ lost: 0 });
+    const elsewhere = path.join(tempFolder(), 'cairn.sqlite');
+    expect(await restoreDatabase({ from: inFolder('copy'), to: elsewhere, now: 0 })).toMatchObject({ lost: 1 });
+
+    await using fixture = await openTestEngine({ file: elsewhere, clock: createManualClock(Date.now() + 1_000) });
+    await fixture.drain();
+    expect(fixture.tenant.listDocuments({}, { limit: 9, offset: 0 }).items).toMatchObject([
+      { state: 'failed', error: { code: 'upload_missing' } },
+    ]);
+  });
+
+  test('a file of before there were documents is backed up', async () => {
+    await makeFile(file, ['one']);
+    const db = new Database(file);
+    db.exec('DROP TABLE chunks; DROP TABLE document_generations; DROP TABLE documents');
+    db.close();
+    expect(await backupDatabase({ from: file, to: inFolder('copy') })).toMatchObject({ memories: 1, unread: 0 });
   });
 });
 

@@ -131,6 +131,14 @@ test('Chinese in UTF-16 is told by its line ends', async () => {
   expect((await decodeText(Buffer.from(text, 'utf16le'), null)).text).toBe(text);
 });
 
+test('zeros that stand at odd places of a text do not make it UTF-16', async () => {
+  const line = 'hello\0world text with nul bytes\n';
+  const { text } = await decodeText(Buffer.from(line.repeat(40)), null);
+  expect(text).toBe(line.replace('\0', '').repeat(40));
+  const kana = 'これはながいぶんしょうです。つぎのぎょうもあります。\n'.repeat(4);
+  expect((await decodeText(iconv.encode(kana, 'utf-16le'), null)).text).toBe(kana);
+});
+
 test('senders who declare latin1 of everything are not believed when the text is UTF-8', async () => {
   expect((await decodeText(Buffer.from(TEXTS.de), 'ISO-8859-1')).text).toBe(TEXTS.de);
   expect((await decodeText(encode(TEXTS.de, 'latin1'), 'utf-8')).text).toBe(TEXTS.de);

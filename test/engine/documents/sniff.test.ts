@@ -94,6 +94,13 @@ test.each([
   expect(() => sniff(content)).toThrow(expect.objectContaining({ message: expect.stringContaining(name) }));
 });
 
+test('a text under a wrong name is called what it is', () => {
+  expect(() => sniff(HTML, 'pdf')).toThrow(expect.objectContaining({ message: expect.stringContaining('is HTML.') }));
+  expect(() => sniff('just words', 'pdf')).toThrow(
+    expect.objectContaining({ message: expect.stringContaining('is text.') }),
+  );
+});
+
 test('an OLE container may be a protected file of Office, which its parser tells', () => {
   expect(sniff(OLE, 'docx')).toBe('docx');
   expect(sniff(OLE, '', FORMAT_NAMES.xlsx.mediaTypes[0])).toBe('xlsx');

@@ -23,6 +23,7 @@ import { startFakeProvider } from '../../support/fake-provider.ts';
 function countRows(fixture: TestEngine): Omit<DeleteReceipt, 'jobs'> {
   return {
     memories: fixture.get('SELECT count(*) FROM memories'),
+    documents: fixture.get('SELECT count(*) FROM documents'),
     vectors: fixture.get('SELECT count(*) FROM vectors'),
     edges: fixture.get('SELECT count(*) FROM edges'),
     revisions: fixture.get('SELECT count(*) FROM memory_revisions'),
@@ -93,6 +94,7 @@ describe('a delete', () => {
       }
       expect(countRows(fixture)).toEqual({
         memories: 0,
+        documents: 0,
         vectors: 0,
         edges: 0,
         revisions: 0,

@@ -45,6 +45,7 @@ describe('pack', () => {
     const reads: string[][] = [];
     return {
       reads,
+      seqOf,
       pack(query: Partial<MemoryQuery>) {
         const { packed, cut } = pack(
           store,
@@ -103,6 +104,70 @@ describe('pack', () => {
         seedEdge(store, { src: z!, dst: x!, weight: 1, type: 'derived_from' });
       });
       expect(ranked.pack({ k: 3, perDocument: 2 }).packed.length).toBeGreaterThanOrEqual(2);
+    });
+  });
+
+  describe('the root of a document', () => {
+    /** `report` becomes a document: the root of chunks that are derived from it. */
+    async function rankDocument(names: readonly string[], contents: Readonly<Record<string, string>> = {}) {
+      const ranked = await rank(names, contents);
+      store.write(() => {
+        const { lastInsertRowid: document } = store.db
+          .prepare(
+            'INSERT INTO documents (id, user_id, state, created_at, updated_at) VALUES (hex(randomblob(8)), ?, ?, 0, 0)',
+          )
+          .run('', 'ready');
+        const { lastInsertRowid: generation } = store.db
+          .prepare(
+            `INSERT INTO document_generations (document_no, hidden, created_at, source) VALUES (?, 0, 0, 'upload')`,
+          )
+          .run(document);
+        const parts = names.filter((name) => name === 'report' || name.endsWith('< report'));
+        let index = 0;
+        for (const part of parts) {
+          const seq = ranked.seqOf.get(part.split(' ')[0]!)!;
+          store.db
+            .prepare(
+              'INSERT INTO chunks (generation_no, chunk_index, memory, start_offset, end_offset) VALUES (?, ?, ?, 0, 0)',
+            )
+            .run(generation, part === 'report' ? -1 : index++, seq);
+          store.db.prepare('UPDATE memory_dynamics SET generation_no = ? WHERE seq = ?').run(generation, seq);
+        }
+      });
+      return ranked;
+    }
+
+    test('gives way to a chunk of it, and leaves its place to another hit', async () => {
+      const ranked = await rankDocument(['report', 'a', 'c1 < report', 'b', 'c2 < report', 'c3 < report']);
+      expect(ranked.pack({ k: 4 })).toMatchObject({
+        packed: ['a', 'c1', 'b', 'c2'],
+        cut: { report: 'document_limit', c3: 'beyond_k' },
+      });
+      expect(ranked.pack({ k: 20 }).packed).toEqual(['a', 'c1', 'b', 'c2', 'c3']);
+    });
+
+    test('stands for the document where no chunk has room', async () => {
+      const ranked = await rankDocument(['report', 'a', 'c1 < report']);
+      expect(ranked.pack({ k: 2 }).packed).toEqual(['report', 'a']);
+      const long = await rankDocument(['report', 'a', 'c1 < report'], { c1: 'many words '.repeat(100) });
+      expect(long.pack({ k: 3, tokenBudget: 20 })).toMatchObject({
+        packed: ['report', 'a'],
+        cut: { c1: 'over_budget' },
+      });
+    });
+
+    test('comes beside its chunks where any number of hits of one document is wanted', async () => {
+      const ranked = await rankDocument(['report', 'c1 < report', 'a']);
+      expect(ranked.pack({ k: 3, perDocument: 0 }).packed).toEqual(['report', 'c1', 'a']);
+    });
+
+    test('makes room for another of its kind', async () => {
+      const ranked = await rankDocument(['report', 'e1', 'f1 < e1', 'c1 < report', 'e2', 'f2 < e2']);
+      const { packed, cut } = ranked.pack({ k: 6, topK: { episodes: 1 } });
+      expect({ packed, cut }).toEqual({
+        packed: ['f1', 'c1', 'e2', 'f2'],
+        cut: { e1: 'kind_limit', report: 'document_limit' },
+      });
     });
   });
 

@@ -4,9 +4,10 @@ CREATE TABLE documents (
   document_no INTEGER PRIMARY KEY AUTOINCREMENT,
   id          TEXT NOT NULL UNIQUE,                   -- UUIDv7
   user_id     TEXT NOT NULL,                          -- not the number, which goes with the user's last memory
-  session_id  TEXT NOT NULL DEFAULT '',
   external_id TEXT NOT NULL DEFAULT '',               -- '' for none; one document a user
-  source      TEXT NOT NULL,                          -- upload or url
+  -- Of the generation that queries find; before there is one, of the last that was handed in.
+  session_id  TEXT NOT NULL DEFAULT '',
+  source      TEXT NOT NULL DEFAULT 'upload',         -- upload or url
   url         TEXT NOT NULL DEFAULT '',
   state       TEXT NOT NULL,                          -- queued, processing, ready, empty, failed, cancelled; deleting while it is erased
   error_code  TEXT,
@@ -28,6 +29,10 @@ CREATE TABLE document_generations (
   hidden        INTEGER NOT NULL DEFAULT 1,
   created_at    INTEGER NOT NULL,
   -- as given
+  session_id    TEXT NOT NULL DEFAULT '',
+  source        TEXT NOT NULL,                        -- upload or url
+  url           TEXT NOT NULL DEFAULT '',
+  always        INTEGER NOT NULL DEFAULT 0,           -- 1 where a page is read even if it has not changed
   upload        TEXT NOT NULL DEFAULT '',             -- name of its file in the uploads folder; '' once that is gone
   file_name     TEXT NOT NULL DEFAULT '',
   declared      TEXT,                                 -- format, where the caller's words and the first bytes agree on one
@@ -58,13 +63,15 @@ CREATE TABLE document_generations (
   receipt       TEXT,                                 -- JSON: chunks stored, kept, removed
   stages        TEXT NOT NULL DEFAULT '{}',           -- JSON: ms of each stage
   shown_at      INTEGER,
+  failed_at     INTEGER,                              -- the reading gave up
   settled_at    INTEGER                               -- all chunks embedded and linked, or given up
 ) STRICT;
 CREATE INDEX document_generations_by_document ON document_generations (document_no);
 CREATE INDEX document_generations_by_hash     ON document_generations (file_hash);
+CREATE INDEX document_generations_by_url      ON document_generations (url) WHERE url <> '';
 CREATE INDEX document_generations_by_expiry   ON document_generations (expires_at) WHERE expires_at > 0;
--- How much waits to be read.
-CREATE INDEX document_generations_waiting     ON document_generations (bytes, upload) WHERE upload <> '';
+-- How much waits to be read, and which files nobody will read again.
+CREATE INDEX document_generations_uploads     ON document_generations (failed_at, bytes, upload) WHERE upload <> '';
 -- What every search asks: a handful of rows at most times.
 CREATE INDEX document_generations_hidden      ON document_generations (generation_no) WHERE hidden > 0;
 

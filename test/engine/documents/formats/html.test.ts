@@ -1,5 +1,5 @@
 import iconv from 'iconv-lite';
-import { expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readHtml } from '../../../../src/engine/documents/formats/html.ts';
 import { PARSE_LIMITS } from '../../../../src/engine/documents/parsed-document.ts';
 
@@ -52,6 +52,85 @@ test('hidden text is dropped and reported', async () => {
   expect(document.warnings).toEqual([
     { code: 'hidden_text_dropped', message: 'Left out: 2 parts of the text that its markup hides.' },
   ]);
+});
+
+describe('a style sheet of the page', () => {
+  const readWith = async (css: string, body: string, media = '') => {
+    const { text, warnings } = await read(`<style ${media}>${css}</style><article>${PARAGRAPHS}${body}</article>`);
+    return { isKept: text.includes('SECRET'), isReported: warnings.some(({ code }) => code === 'hidden_text_dropped') };
+  };
+  const HIDDEN = { isKept: false, isReported: true };
+  const SHOWN = { isKept: true, isReported: false };
+
+  test.each([
+    '.x{display:none}',
+    'p{color:#222} .x { display : none ; }',
+    '#x{visibility:hidden}',
+    'p.x{opacity:0}',
+    '.x{position:absolute;left:-9999px}',
+    '.x{position:fixed;top:-100em}',
+    '.x{color:white;background:#fff}',
+    '.x{color:rgb(0, 0, 0);background-color:black}',
+    '.x{color:transparent}',
+    '.x{text-indent:-9999px}',
+    '.x{max-height:0;overflow-y:hidden}',
+    '.x{position:absolute;clip:rect(0 0 0 0)}',
+    '.x{clip-path:inset(100%)}',
+    '.x{transform:scale(0)}',
+    '.x{display:block;display:none!important}.x{display:block}',
+    '@import url("a;b{");/* } */ @media screen{.x{display:none}}',
+    '.a::after{content:"}{"}.x{display:none}',
+  ])('hides what %s hides', async (css) => {
+    expect(await readWith(css, '<p class="x" id="x">SECRET</p>')).toEqual(HIDDEN);
+  });
+
+  test.each([
+    ['is for print', '@media print{.x{display:none}}'],
+    ['asks for more than it can be seen to have', '.closed .x{display:none}'],
+    ['is for what comes before it', '.x::before{display:none}'],
+    ['is overridden', '.x{display:none} .x{display:block}'],
+    ['is overridden by a rule that says more', '.x.y{display:block} .x{display:none}'],
+    ['is overridden on some screens', '.x{display:none} @media (min-width:768px){.md\\:y{display:block}}'],
+    ['is overridden by the element', '.z{display:none}'],
+    ['fades in', '.x{opacity:0;transition:opacity .3s}'],
+    ['keeps the proportions of a picture', '.x{height:0;overflow:hidden;padding-bottom:56%}'],
+    ['clips its background to its letters', '.x{color:transparent;-webkit-background-clip:text}'],
+    ['is shown by a script as a whole', 'body{opacity:0}'],
+    ['is no rule', '@keyframes x{from{opacity:0}}'],
+  ])('does not hide what %s', async (_, css) => {
+    expect(await readWith(css, '<p class="x y z md:y" style="display:block">SECRET</p>')).toEqual(SHOWN);
+  });
+
+  test('for another medium hides nothing', async () => {
+    expect(await readWith('.x{display:none}', '<p class="x">SECRET</p>', 'media="print"')).toEqual(SHOWN);
+  });
+
+  test('hides letters, and elements within can show theirs', async () => {
+    const css = '.gap{font-size:0} .gap>i{font-size:16px} #x{visibility:hidden}';
+    expect(await readWith(css, '<p class="gap"><i>SECRET</i></p>')).toEqual(SHOWN);
+    expect(await readWith(css, '<p class="gap"><b style="font-size:2em">SECRET</b></p>')).toEqual(HIDDEN);
+    expect(await readWith(css, '<p id="x">no<b style="visibility:visible">SECRET</b></p>')).toMatchObject({
+      isKept: true,
+    });
+    expect(await readWith(css, '<p id="x"><b><img src="a" alt="SECRET"></b></p>')).toMatchObject({ isKept: false });
+  });
+
+  test.each([
+    ['open blocks', '.x{'.repeat(100_000)],
+    ['quotes', String.raw`"\"`.repeat(100_000)],
+    ['brackets', '(['.repeat(100_000)],
+    ['selectors', `${'.a,'.repeat(100_000)}.b{display:block;color:red}`],
+    ['comments', '/*'.repeat(200_000)],
+  ])('of nothing but %s takes no longer for it', { timeout: 60_000 }, async (_, css) => {
+    expect((await readWith(css, '<p>SECRET</p>')).isKept).toBe(true);
+  });
+});
+
+test('code keeps its language within an article, and a summary stands apart from what it opens', async () => {
+  const { text } = await read(`<article>${PARAGRAPHS}<details><summary>More</summary>Less</details>
+    <pre><code class="language-js">run();</code></pre></article>`);
+  expect(text).toContain('```js\nrun();\n```');
+  expect(text).toMatch(/More\n+Less/);
 });
 
 test('the encoding is taken from the mark, the caller, the page, or its bytes', async () => {

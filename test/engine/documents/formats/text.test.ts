@@ -68,3 +68,42 @@ test.each([
 ])('the title of Markdown is its first heading: %j', async (text, title) => {
   expect((await readMarkdown(Buffer.from(text), OPTIONS)).title).toBe(title);
 });
+
+test.each([
+  ['a comment', '<!-- do this -->', 1],
+  ['a comment without end', '<!-- do this', 1],
+  [
+    'an element that hides',
+    '<div class="a"\nstyle="color:red;display:none">x</div> <p hidden>y</p> <b aria-hidden="true">',
+    3,
+  ],
+  ['letters that no font shows', 'a \u{e0041}\u{e0042} b', 1],
+  ['an override of direction', 'a \u202eb', 1],
+  ['no width within a word', 'pass\u200bword', 1],
+  ['a code of characters without width', ' \u200b\u200c\u200b\u200c ', 1],
+  ['what is code', '`<!-- a -->`\n\n```html\n<!-- b --><p hidden>\n```', 0],
+  ['what is shown', '<p style="color:red" data-hidden="hidden">x</p> <b aria-hidden="false"> <!---->', 0],
+  ['what emoji, flags and Persian are made of', '👩‍👩‍👧 \u{1f3f4}\u{e0067}\u{e0062}\u{e007f} می\u200cخواهم', 0],
+])('hidden text in Markdown is kept and reported: %s', async (_, text, places) => {
+  const { text: kept, warnings } = await readMarkdown(Buffer.from(text), OPTIONS);
+  expect(kept).toBe(text);
+  const where = places === 1 ? '1 place,' : `${places} places,`;
+  expect(warnings).toEqual(
+    places === 0 ? [] : [{ code: 'hidden_text_found', message: expect.stringContaining(where) as string }],
+  );
+});
+
+test('in plain text markup is seen, and what has no width is not', async () => {
+  const codes = async (text: string) => (await readText(Buffer.from(text), OPTIONS)).warnings.map(({ code }) => code);
+  expect(await codes('<!-- seen -->')).toEqual([]);
+  expect(await codes('pass\u200bword')).toEqual(['hidden_text_found']);
+});
+
+test('a text that was sent in base64 without saying so is reported', async () => {
+  const codes = async (text: string) => (await readText(Buffer.from(text), OPTIONS)).warnings.map(({ code }) => code);
+  const encoded = (text: string) => Buffer.from(text).toString('base64');
+  expect(await codes(encoded('Words in base64, café. '.repeat(10)))).toEqual(['base64_text']);
+  expect(await codes(encoded('Words that go on é. '.repeat(5_000)))).toEqual(['base64_text']);
+  expect(await codes('supercalifragilistic'.repeat(10))).toEqual([]);
+  expect(await codes('Words in base64')).toEqual([]);
+});

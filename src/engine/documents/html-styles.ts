@@ -1,0 +1,327 @@
+import type { HtmlDocument, HtmlElement } from './html-tree.ts';
+
+/**
+ * What the styles of a page say about whether a text is seen: those of its attributes, and the rules of its own style sheets that name one
+ * class, id or tag. Other rules, and those for some screens only, can show what these hide and hide nothing themselves: what they apply to
+ * is not known here, and a text that is left out by mistake is worse than one that is kept.
+ */
+export type Style = ReadonlyMap<Property, Declaration>;
+
+interface Declaration {
+  /** Lower case, without blanks; '' where it is not known and hides nothing. */
+  readonly value: string;
+  /** The higher one wins; of two alike the later one. */
+  readonly weight: number;
+}
+
+/** Longer sheets are not read to their end (characters, of all sheets of a page). */
+const CSS_MOST = 500_000;
+/** What is longer hides nothing (characters). */
+const SELECTOR_MOST = 300;
+const VALUE_MOST = 100;
+const CLASSES_MOST = 64;
+
+const WEIGHTS = { tag: 1, class: 100, id: 10_000, inline: 1_000_000, important: 10_000_000 } as const;
+
+const FAR = /^-(?:(?:9\d\d|\d{4,})(?:\.\d+)?(?:px|pt)|\d{2,}(?:\.\d+)?r?em|\d{3,}(?:\.\d+)?(?:vw|vh)|\d{4,}%)$/;
+const ZERO = /^0(?:\.0+)?(?:px|pt|r?em|%)?$/;
+/** Values with which a property hides, at least together with others. */
+const HIDING = {
+  display: /^none$/,
+  visibility: /^(?:hidden|collapse)$/,
+  opacity: /^(?:0|0?\.0+|0%)$/,
+  'font-size': ZERO,
+  'text-indent': FAR,
+  height: ZERO,
+  width: ZERO,
+  'max-height': ZERO,
+  'max-width': ZERO,
+  left: FAR,
+  right: FAR,
+  top: FAR,
+  bottom: FAR,
+  clip: /^rect\((?:[01](?:px)?,?){4}\)$/,
+  'clip-path': /^(?:inset\((?:50|100)%\)|circle\(0|polygon\((?:0(?:px|%)?,?)+\))/,
+  transform: /scale(?:[xy]|3d)?\(0[,)]|translate(?:[xy]|3d)?\((?:0(?:px)?,)?-\d{4,}px/,
+} as const;
+/** These hide nothing on their own. */
+const SUPPORTING = ['position', 'overflow', 'padding', 'color', 'background', 'text-paint', 'motion'] as const;
+type Property = keyof typeof HIDING | (typeof SUPPORTING)[number];
+const PROPERTIES: ReadonlySet<string> = new Set([...Object.keys(HIDING), ...SUPPORTING]);
+
+/** @returns the style of an element, in time that grows with its own attributes only */
+export function readStyles(document: HtmlDocument): (element: HtmlElement) => Style {
+  const rules = readRules(document);
+  return (element) => {
+    const own = element.getAttribute('style');
+    const found = rules.size === 0 ? [] : keysOf(element).map((key) => rules.get(key));
+    if (own === null && found.every((styles) => styles === undefined)) return NO_STYLE;
+    const style = new Map<Property, Declaration>(styleOfAttribute(own ?? ''));
+    for (const styles of found) for (const [property, declaration] of styles ?? []) put(style, property, declaration);
+    return style;
+  };
+}
+
+/** The style that an element has by its attribute alone. */
+export function styleOfAttribute(css: string): Style {
+  const declarations = [...declarationsOf(withoutComments(css))];
+  return new Map(
+    declarations.map(([property, { value, weight }]) => [property, { value, weight: weight + WEIGHTS.inline }]),
+  );
+}
+
+const NO_STYLE: Style = new Map();
+
+function put(style: Map<Property, Declaration>, property: Property, declaration: Declaration): void {
+  if (declaration.weight >= (style.get(property)?.weight ?? 0)) style.set(property, declaration);
+}
+
+/** Scripts show pages as a whole, which their sheets hide until then. */
+const WHOLE: ReadonlySet<string> = new Set(['html', 'body']);
+
+function keysOf(element: HtmlElement): string[] {
+  const tag = element.localName;
+  if (WHOLE.has(tag)) return [];
+  const classes = new Set((element.getAttribute('class') ?? '').split(/\s+/, CLASSES_MOST));
+  const id = element.getAttribute('id');
+  const names = [...classes].map((name) => `.${name}`);
+  if (id !== null) names.push(`#${id}`);
+  return [tag, ...names, ...names.map((name) => tag + name)];
+}
+
+// ── What a style hides ───────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Whether nothing of an element and all within it is seen. */
+export function hidesBox(style: Style): boolean {
+  if (style.size === 0) return false;
+  if (hides(style, 'display') || hidesStill(style, 'opacity')) return true;
+  const position = style.get('position')?.value;
+  const isFree = position === 'absolute' || position === 'fixed';
+  const isPlaced = isFree || position === 'relative';
+  if (isPlaced && (['left', 'right', 'top', 'bottom'] as const).some((side) => hides(style, side))) return true;
+  if (hidesStill(style, 'transform')) return true;
+  // A box of no height but with padding is how pages keep the proportions of a picture.
+  const isCut = /^(?:hidden|clip)/.test(style.get('overflow')?.value ?? '') && !style.has('padding');
+  return isCut && (['height', 'width', 'max-height', 'max-width'] as const).some((size) => hidesStill(style, size));
+}
+
+/** Whether an element is cut down to nothing, as pages do with what only screen readers read. */
+export function isClipped(style: Style): boolean {
+  const isFree = /^(?:absolute|fixed)$/.test(style.get('position')?.value ?? '');
+  return (isFree && hides(style, 'clip')) || hidesStill(style, 'clip-path');
+}
+
+/** Ways of hiding a text that elements within take over unless they say otherwise, as bits. */
+export type Unreadable = number;
+
+/** @param around of the element around it */
+export function unreadableIn(style: Style, around: Unreadable): Unreadable {
+  if (style.size === 0) return around;
+  let unreadable = around;
+  for (const [property, bit] of INHERITED) {
+    const value = style.get(property)?.value;
+    if (value === undefined || value === 'inherit' || (property === 'font-size' && RELATIVE.test(value))) continue;
+    unreadable = hidesStill(style, property) ? unreadable | bit : unreadable & ~bit;
+  }
+  if (style.has('color') || style.has('background')) {
+    unreadable = isPaintedOver(style) ? unreadable | PAINT : unreadable & ~PAINT;
+  }
+  return unreadable;
+}
+
+const INHERITED = [
+  ['visibility', 1],
+  ['font-size', 2],
+  ['text-indent', 4],
+] as const;
+const PAINT = 8;
+/** Nothing times two is nothing. */
+const RELATIVE = /^[\d.]+(?:em|%)$/;
+
+function isPaintedOver(style: Style): boolean {
+  const color = style.get('color')?.value ?? '';
+  if (color === '' || style.has('text-paint')) return false;
+  return color === 'transparent' || colorOf(color) === colorOf(style.get('background')?.value ?? '');
+}
+
+function colorOf(value: string): string {
+  if (value === 'white') return '#ffffff';
+  if (value === 'black') return '#000000';
+  const short = /^#([\da-f])([\da-f])([\da-f])$/.exec(value);
+  if (short !== null)
+    return `#${short
+      .slice(1)
+      .map((digit) => digit + digit)
+      .join('')}`;
+  const numbers = /^rgb\((\d{1,3}),(\d{1,3}),(\d{1,3})\)$/.exec(value);
+  return numbers === null
+    ? value
+    : `#${numbers
+        .slice(1)
+        .map((part) => Number(part).toString(16).padStart(2, '0'))
+        .join('')}`;
+}
+
+function hides(style: Style, property: keyof typeof HIDING): boolean {
+  return HIDING[property].test(style.get(property)?.value ?? '');
+}
+
+/** What a sheet also moves comes into sight by itself: menus that unfold, passages that fade in. */
+function hidesStill(style: Style, property: keyof typeof HIDING): boolean {
+  const isOwn = (style.get(property)?.weight ?? 0) % WEIGHTS.important >= WEIGHTS.inline;
+  return hides(style, property) && (isOwn || (style.get('motion')?.value ?? 'none') === 'none');
+}
+
+// ── Rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+type Rules = Map<string, Map<Property, Declaration>>;
+
+function readRules(document: HtmlDocument): Rules {
+  const rules: Rules = new Map();
+  let left = CSS_MOST;
+  for (const sheet of document.querySelectorAll('style')) {
+    if (/^(?:noscript|template)$/.test(sheet.parentNode?.localName ?? '')) continue;
+    const css = (sheet.textContent ?? '').slice(0, left);
+    left -= css.length;
+    const isForAll = /^\s*(?:all|screen)?\s*$/i.test(sheet.getAttribute('media') ?? '');
+    addRules(rules, withoutStrings(withoutComments(css)), !isForAll);
+  }
+  return rules;
+}
+
+/** A block between braces: of a rule, or of an at-rule around rules. */
+interface Block {
+  readonly selectors: readonly Selector[];
+  readonly isConditional: boolean;
+  readonly isSkipped: boolean;
+}
+
+function addRules(rules: Rules, css: string, isConditional: boolean): void {
+  const blocks: Block[] = [{ selectors: [], isConditional, isSkipped: false }];
+  let from = 0;
+  for (const { 0: brace, index } of css.matchAll(/[{}]/g)) {
+    const text = css.slice(from, index);
+    const block = blocks.at(-1)!;
+    from = index + 1;
+    // What stands before an inner block are declarations, and what the inner one applies to.
+    const innerAt = brace === '{' ? text.lastIndexOf(';') + 1 : text.length;
+    addDeclarations(rules, block, text.slice(0, innerAt));
+    if (brace === '{') blocks.push(innerBlock(text.slice(innerAt).trim(), block));
+    else if (blocks.length > 1) blocks.pop();
+  }
+}
+
+function innerBlock(prelude: string, around: Block): Block {
+  const isSkipped = around.isSkipped || /^@(?:[\w-]*keyframes|font-face|page|property|counter-style)\b/i.test(prelude);
+  if (isSkipped) return { selectors: [], isConditional: true, isSkipped };
+  if (prelude.startsWith('@')) {
+    const isForAll = /^@(?:media\s*(?:only\s+)?(?:all|screen)|layer\b[^{]*)$/i.test(prelude);
+    return { ...around, isConditional: around.isConditional || !isForAll };
+  }
+  const selectors = prelude
+    .split(',')
+    .map(parseSelector)
+    .filter((selector) => selector !== undefined);
+  return { selectors, isConditional: around.isConditional || around.selectors.length > 0, isSkipped };
+}
+
+function addDeclarations(rules: Rules, { selectors, isConditional, isSkipped }: Block, text: string): void {
+  if (isSkipped || selectors.length === 0) return;
+  const declarations = declarationsOf(text);
+  for (const { key, weight, isPlain } of selectors) {
+    const isSure = isPlain && !isConditional;
+    for (const [property, { value, weight: importance }] of declarations) {
+      if (!isSure && isHidingValue(property, value)) continue;
+      const styles = rules.get(key) ?? new Map<Property, Declaration>();
+      rules.set(key, styles);
+      put(styles, property, { value: isSure || property === 'motion' ? value : '', weight: weight + importance });
+    }
+  }
+}
+
+interface Selector {
+  /** The element's tag, class or id, as `keysOf` has them. */
+  readonly key: string;
+  readonly weight: number;
+  /** It asks for nothing else. */
+  readonly isPlain: boolean;
+}
+
+const NAME = String.raw`(?:\\.|[\w-]|[^\0-\x7f])+`;
+const PLAIN = new RegExp(`^(?:[a-z][a-z0-9]*)?(?:[.#]${NAME})?$`, 'i');
+const NAMES = new RegExp(`([.#:]*)(${NAME})`, 'g');
+
+function parseSelector(selector: string): Selector | undefined {
+  const text = selector.trim();
+  if (text === '' || text.length > SELECTOR_MOST || /::|:(?:before|after)\b/.test(text)) return undefined;
+  const names = namesIn(text);
+  const weight = names.reduce((sum, [mark]) => sum + (WEIGHT_OF[mark] ?? WEIGHTS.tag), 0);
+  const last = namesIn(text.split(/[\s>+~]+/).at(-1)!).filter(([mark]) => !mark.includes(':'));
+  const tag = last.find(([mark]) => mark === '')?.[1].toLowerCase() ?? '';
+  const name = last.findLast(([mark]) => mark !== '')?.join('') ?? '';
+  const isPlain = PLAIN.test(text);
+  const key = isPlain ? tag + name : name || tag;
+  return key === '' ? undefined : { key, weight, isPlain };
+}
+
+const WEIGHT_OF: Readonly<Record<string, number>> = { '.': WEIGHTS.class, ':': WEIGHTS.class, '#': WEIGHTS.id };
+
+function namesIn(selector: string): [mark: string, name: string][] {
+  const names = selector.replace(/\([^()]*\)|\[[^\]]*\]/g, '').matchAll(NAMES);
+  return [...names].map(([, mark = '', name = '']) => [mark, name.replace(/\\(.)/g, '$1')]);
+}
+
+// ── Declarations ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Of one block. A value that hides stays, since a browser passes over what it does not know after it. */
+function declarationsOf(text: string): Map<Property, Declaration> {
+  const declarations = new Map<Property, Declaration>();
+  if (text === '') return declarations;
+  for (const part of text.split(';')) {
+    const colon = part.indexOf(':');
+    const property = propertyOf(part.slice(0, Math.max(0, colon)));
+    if (property === undefined) continue;
+    const said = part
+      .slice(colon + 1)
+      .toLowerCase()
+      .replace(/\s+/g, '');
+    const value = said.replace(/!important$/, '');
+    const weight = value === said ? 0 : WEIGHTS.important;
+    const before = declarations.get(property);
+    const isKept = before !== undefined && before.weight >= weight && isHidingValue(property, before.value);
+    if (!isKept) declarations.set(property, { value: value.length > VALUE_MOST ? '' : value, weight });
+  }
+  return declarations;
+}
+
+function propertyOf(text: string): Property | undefined {
+  const name = text
+    .trim()
+    .toLowerCase()
+    .replace(/^-(?:webkit|moz|ms|o)-/, '');
+  const known = ALIASES.find(([pattern]) => pattern.test(name))?.[1] ?? name;
+  return PROPERTIES.has(known) ? (known as Property) : undefined;
+}
+
+const ALIASES: readonly (readonly [pattern: RegExp, property: Property])[] = [
+  [/^overflow-[xy]$/, 'overflow'],
+  [/^padding-/, 'padding'],
+  [/^(?:background-clip|text-shadow|text-fill-color|text-stroke)$/, 'text-paint'],
+  [/^background-color$/, 'background'],
+  [/^(?:transition|animation)(?:-name|-property)?$/, 'motion'],
+];
+
+function isHidingValue(property: Property, value: string): boolean {
+  return property in HIDING && HIDING[property as keyof typeof HIDING].test(value);
+}
+
+function withoutComments(css: string): string {
+  const [first = '', ...rest] = css.split('/*');
+  const afterComment = (part: string): string => (part.includes('*/') ? part.slice(part.indexOf('*/') + 2) : '');
+  return first + rest.map(afterComment).join('');
+}
+
+/** Braces in them end nothing. */
+function withoutStrings(css: string): string {
+  return css.replace(/"(?:[^"\\\n]|\\[^]){0,200}"|'(?:[^'\\\n]|\\[^]){0,200}'/g, '');
+}
