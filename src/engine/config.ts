@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { builtInMode, ENTITY_MODES, parseEntityMode, type EntityMode } from './entities/modes.ts';
 import { parsePrices, type Prices } from './control/prices.ts';
 import { EngineError } from './errors.ts';
+import { SECTORS, type Sector } from './types.ts';
 
 /**
  * Every setting, its default, unit and bounds. Variables that are unset or empty take the default; `0` and `false` are
@@ -29,6 +30,14 @@ const serviceUrl = () =>
     .refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url), 'expected no name or password');
 const bounded = (number: z.ZodCoercedNumber, min: number, max: number) =>
   number.refine((value) => value >= min && value <= max, `expected ${min}..${max}`);
+const modelOfSector = (sector: Sector) =>
+  z
+    .string()
+    .regex(/^[^@]+(@\d{1,5})?$/, 'expected a model, or model@dimensions')
+    .optional()
+    .describe(
+      `With OM_EMBED_MODE=advanced, the provider's model for ${sector} memories: model, or model@dimensions where these are not OM_VEC_DIM; empty for the provider's own.`,
+    );
 
 export const settingsSchema = z.object({
   OM_HOST: z
@@ -94,6 +103,20 @@ export const settingsSchema = z.object({
     .enum(['mean', 'cls'])
     .default('mean')
     .describe("How the local model's token vectors become one: their mean, or the first; its card says which."),
+  OM_EMBED_MODE: z
+    .enum(['simple', 'advanced'])
+    .default('simple')
+    .describe(
+      'simple embeds a text once for all its sectors; advanced by a model a sector (openai, gemini, ollama, bedrock).',
+    ),
+  OM_ADV_EMBED_PARALLEL: flag(false).describe(
+    'Whether advanced asks the models of a memory, or of a query, all at once; else one after the other.',
+  ),
+  OM_EMBED_MODEL_EPISODIC: modelOfSector('episodic'),
+  OM_EMBED_MODEL_SEMANTIC: modelOfSector('semantic'),
+  OM_EMBED_MODEL_PROCEDURAL: modelOfSector('procedural'),
+  OM_EMBED_MODEL_EMOTIONAL: modelOfSector('emotional'),
+  OM_EMBED_MODEL_REFLECTIVE: modelOfSector('reflective'),
   OM_EMBED_TIMEOUT_MS: integer(30_000, 100, 600_000).describe('Total time of one provider call (ms).'),
   OM_EMBED_DELAY_MS: integer(0, 0, 60_000).describe(
     'Least gap between the starts of two provider calls, of all processes together (ms).',
@@ -220,6 +243,25 @@ export const settingsSchema = z.object({
 
 export type Settings = z.infer<typeof settingsSchema>;
 
+/** The setting that names each provider's model. A local one is its folder, so that only one can be named. */
+export const MODEL_SETTINGS = {
+  openai: 'OM_OPENAI_MODEL',
+  gemini: 'OM_GEMINI_MODEL',
+  ollama: 'OM_OLLAMA_MODEL',
+  bedrock: 'OM_BEDROCK_MODEL',
+} as const;
+
+export interface NamedModel {
+  readonly model: string;
+  readonly dimensions: number;
+}
+
+/** The settings as they would be if the provider had this model. */
+export function withModel<S extends Settings>(settings: S, { model, dimensions }: NamedModel): S {
+  const setting = MODEL_SETTINGS[settings.OM_EMBEDDINGS as keyof typeof MODEL_SETTINGS] as string | undefined;
+  return { ...settings, OM_VEC_DIM: dimensions, ...(setting === undefined ? {} : { [setting]: model }) };
+}
+
 /** Frozen, checked settings, plus what follows from them. */
 export interface Config extends Readonly<Settings> {
   /** Absolute paths; all of them lie beside `OM_DB_PATH`. */
@@ -233,6 +275,8 @@ export interface Config extends Readonly<Settings> {
   };
   /** What a million tokens of a model cost. */
   readonly prices: Prices;
+  /** The model of each sector in the order of SECTORS; null in the simple mode, where the provider's model embeds all. */
+  readonly sectorModels: readonly NamedModel[] | null;
   /** Servers of the same model that stand in for the configured one, in order. */
   readonly fallbacks: readonly Fallback[];
   readonly corsOrigins: readonly string[];
@@ -277,12 +321,29 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       llmBudget: `${base}.llm-budget.sqlite`,
     }),
     prices: parsePrices(settings.OM_PRICES)!,
+    sectorModels: sectorModelsOf(settings),
     fallbacks: fallbacksOf(settings),
     corsOrigins: settings.OM_CORS_ORIGINS.split(',')
       .map((origin) => origin.trim())
       .filter(Boolean),
     entityMode,
   });
+}
+
+const sectorSetting = (sector: Sector) => `OM_EMBED_MODEL_${sector.toUpperCase() as Uppercase<Sector>}` as const;
+
+function sectorModelsOf(settings: Settings): NamedModel[] | null {
+  const { OM_EMBED_MODE, OM_EMBEDDINGS, OM_VEC_DIM } = settings;
+  if (OM_EMBED_MODE === 'simple' || !hasModels(OM_EMBEDDINGS)) return null;
+  return SECTORS.map((sector) => {
+    const [model = settings[MODEL_SETTINGS[OM_EMBEDDINGS]], dimensions] =
+      settings[sectorSetting(sector)]?.split('@') ?? [];
+    return { model, dimensions: Number(dimensions ?? OM_VEC_DIM) };
+  });
+}
+
+function hasModels(provider: string): provider is keyof typeof MODEL_SETTINGS {
+  return provider in MODEL_SETTINGS;
 }
 
 const commaSeparated = (text: string) => text.split(',').map((part) => part.trim());
@@ -329,7 +390,7 @@ function crossChecks(settings: Settings): string[] {
   ) {
     problems.push('OPENAI_API_KEY is not set: api.openai.com needs one; for a local server set OM_OPENAI_BASE_URL');
   }
-  problems.push(...checkEmbeddings(settings), ...checkFallbacks(settings));
+  problems.push(...checkEmbeddings(settings), ...checkSectorModels(settings), ...checkFallbacks(settings));
   if (
     settings.OM_LLM_MODEL !== undefined &&
     settings.OM_LLM_API_KEY === undefined &&
@@ -380,6 +441,32 @@ function checkEmbeddings(settings: Settings): string[] {
     case 'none':
       return [];
   }
+}
+
+/** Each has to be one that the provider's own model could be. */
+function checkSectorModels(settings: Settings): string[] {
+  const { OM_EMBED_MODE: mode, OM_EMBEDDINGS: provider } = settings;
+  const named = SECTORS.map(sectorSetting).filter((name) => settings[name] !== undefined);
+  if (mode === 'simple') {
+    return named.map((name) => `${name}=${settings[name]}: only OM_EMBED_MODE=advanced has a model a sector`);
+  }
+  if (!hasModels(provider)) {
+    return [
+      `OM_EMBED_MODE=advanced: OM_EMBEDDINGS has to be openai, gemini, ollama or bedrock, as ${provider} has no several models to choose from; or take OM_EMBED_MODE=simple`,
+    ];
+  }
+  return sectorModelsOf(settings)!.flatMap(({ model, dimensions }, place) => {
+    const name = sectorSetting(SECTORS[place]!);
+    if (settings[name] === undefined) return [];
+    const wrong = (expected: string) => [`${name}=${settings[name]}: ${expected}`];
+    if (dimensions < 64 || dimensions > 4096 || dimensions % 8 !== 0) {
+      return wrong('expected dimensions of 64..4096, a multiple of 8');
+    }
+    const known = new Set(checkEmbeddings(settings));
+    return checkEmbeddings(withModel(settings, { model, dimensions }))
+      .filter((problem) => !known.has(problem))
+      .flatMap(wrong);
+  });
 }
 
 /** A fallback is another door to the same vector space, never another space. */

@@ -6,7 +6,7 @@ import { createLanguageModel } from './adapters/create-language-model.ts';
 import { createPageFetcher } from './adapters/page-fetcher.ts';
 import { createParserPool } from './adapters/parser-pool.ts';
 import { createCensusTaker } from './census.ts';
-import type { Config } from './config.ts';
+import { type Config, type NamedModel, withModel } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import { openControlDatabase } from './control/open-control-database.ts';
 import { createDispatcher } from './dispatch/dispatcher.ts';
@@ -34,6 +34,7 @@ import {
 import { createQueryEmbedder } from './retrieve/query-embedder.ts';
 import { createRecallBuffer } from './recall-buffer.ts';
 import type { EmbedLogEntry } from './store/embeddings.ts';
+import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
 import { createTenantPool, type TenantPool } from './store/tenant-pool.ts';
 import { createTenant, type Questioner } from './tenant.ts';
 import { estimateTokens } from './text/tokens.ts';
@@ -56,7 +57,12 @@ export interface OpenEngineOptions {
 export interface EngineParts {
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
-  /** What embeds for another model than the configured one, while a file still has it; null where the settings do not say how. */
+  /** The spaces that the settings ask for: one, or one a sector in the order of SECTORS; null where words only are searched. */
+  readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
+  /**
+   * What embeds for another model than the embedder's: one of a sector, or one that a file still has; null where the settings do not say
+   * how.
+   */
   readonly sourceOf: (model: SpaceIdentity) => EmbeddingSource | null;
   readonly languageModel: LanguageModel | null;
   readonly pool: TenantPool;
@@ -92,6 +98,7 @@ export function openParts({
   };
   const embedder = createEmbedder(config);
   const gatherer = embedder && opened(openLimitedEmbedder(embedder, createStandIns(config), options)).gatherer;
+  const identity = embedder && identitiesOf(config, embedder);
   const model = createLanguageModel(config);
   const languageModel = model && opened(openLimitedLanguageModel(model, options)).languageModel;
   const sources = new Map<string, EmbeddingSource | null>();
@@ -100,19 +107,34 @@ export function openParts({
     const known = sources.get(key);
     if (known !== undefined) return known;
     const other = recreateEmbedder(config, model);
-    const source = other && { embedder: other, gatherer: opened(openLimitedEmbedder(other, [], options)).gatherer };
+    const ownLimits = isOfSector(config, model);
+    const standIns = ownLimits ? createStandIns(withModel(config, model)) : [];
+    const source = other && {
+      embedder: other,
+      gatherer: opened(openLimitedEmbedder(other, standIns, options, { ownLimits })).gatherer,
+    };
     sources.set(key, source);
     return source;
   };
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-    openTenant(path, { role, identity: embedder, now: clock.now() }),
+    openTenant(path, { role, identity, now: clock.now() }),
   );
   return {
-    ...{ sourceOf },
+    ...{ identity, sourceOf },
     ...{ embedder, gatherer, languageModel, pool },
     budget: { close: () => limited.forEach((one) => one.close()) },
     ...(role === 'worker' ? openReaders(config, metrics) : { documentParser: null, pageFetcher: null }),
   };
+}
+
+function identitiesOf(config: Config, embedder: Embedder): SpaceIdentity | SpaceIdentity[] {
+  const { sectorModels } = config;
+  if (sectorModels === null) return identityOf(embedder);
+  return sectorModels.map((model) => identityOf(createEmbedder(withModel(config, model))!));
+}
+
+function isOfSector({ sectorModels }: Config, { model, dimensions }: NamedModel): boolean {
+  return sectorModels?.some((named) => named.model === model && named.dimensions === dimensions) ?? false;
 }
 
 /** Other doors to the same vector space: the same model at other addresses. */
@@ -146,7 +168,7 @@ function openReaders(config: Config, metrics: Metrics): Pick<EngineParts, 'docum
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics() } = options;
   const control = openControlDatabase(config, clock);
-  const { embedder, gatherer, sourceOf, languageModel, pool, budget } = openParts({
+  const { embedder, gatherer, identity, sourceOf, languageModel, pool, budget } = openParts({
     config,
     clock,
     metrics,
@@ -158,13 +180,13 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     options.writer === 'inline'
       ? createInlineWriter({
           pool: createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-            openTenant(path, { role: 'acknowledger', identity: embedder, now: clock.now() }),
+            openTenant(path, { role: 'acknowledger', identity, now: clock.now() }),
           ),
           config,
           clock,
           metrics,
         })
-      : createThreadWriter({ config, identity: embedder && identityOf(embedder), metrics });
+      : createThreadWriter({ config, identity, metrics });
   const recalls = createRecallBuffer(writer, logger);
   const questioners = new Map<EmbeddingSource, Questioner>();
   const configuredSource = embedder && gatherer && { embedder, gatherer };
@@ -245,14 +267,17 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
 
 /** The settings ask for another model than the one that made the vectors. */
 function warnOfOtherModel(
-  { live, configured }: OpenTenant,
+  { liveModels, configuredModels }: OpenTenant,
   questionerOf: (model: SpaceIdentity) => Questioner | null,
   logger: Logger,
 ): void {
-  if (live === null || live.modelNo === configured?.modelNo) return;
-  const { provider, model, dimensions } = live;
-  const answersBy = questionerOf(live) === null ? 'words' : 'words and its vectors';
-  logger.warn({ live: { provider, model, dimensions }, answersBy, until: 'cairn reembed' }, 'model_changed');
+  if (liveModels === null) return;
+  if (configuredModels !== null && areSameModels(numbersOf(liveModels), numbersOf(configuredModels))) return;
+  const models = distinctModels(liveModels);
+  const answersBy = models.some((model) => questionerOf(model) !== null) ? 'words and its vectors' : 'words';
+  for (const { provider, model, dimensions } of models) {
+    logger.warn({ live: { provider, model, dimensions }, answersBy, until: 'cairn reembed' }, 'model_changed');
+  }
 }
 
 /** Over Redis where there is one; else nobody is told, and the workers' own sweep finds what is due. */

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type { Config } from './config.ts';
 import { costOf } from './control/prices.ts';
 import { openProviderBudget, type ProviderBudget } from './control/provider-budget.ts';
@@ -24,19 +25,21 @@ export interface LimitedEmbedder {
 
 /**
  * @param standIns servers of the same model, each with limits of its own, for when the embedder's own fails
+ * @param ownLimits for one of several models at work: providers count each by itself, and the failures of one say nothing of another
  */
 export function openLimitedEmbedder(
   embedder: Embedder,
   standIns: readonly Embedder[],
   options: ProviderOptions,
+  { ownLimits = false }: { readonly ownLimits?: boolean } = {},
 ): LimitedEmbedder {
   const { config } = options;
   // An embedder that computes has nobody to be polite to.
   const budgets = embedder.cacheable
-    ? [embedder, ...standIns].map((_, place) => openEmbeddingBudget(place, options))
+    ? [embedder, ...standIns].map((_, place) => openEmbeddingBudget(place, ownLimits ? embedder : null, options))
     : [];
   const [budget, ...others] = budgets;
-  if (budget !== undefined) options.metrics.watchBreaker('embedding', () => budget.isBreakerOpen());
+  if (budget !== undefined && !ownLimits) options.metrics.watchBreaker('embedding', () => budget.isBreakerOpen());
   const maxBatchTexts = Math.min(config.OM_EMBED_BATCH_TEXTS, embedder.maxBatchTexts);
   const gatherer = createEmbeddingGatherer(embedder, {
     maxBatchTexts,
@@ -78,16 +81,29 @@ export function openLimitedLanguageModel(model: LanguageModel, options: Provider
   return { languageModel, close: () => budget.close() };
 }
 
-/** @param place 0 for the provider's own server, 1.. for those that stand in */
-function openEmbeddingBudget(place: number, { config, clock, metrics }: ProviderOptions): ProviderBudget {
+/**
+ * @param place 0 for the provider's own server, 1.. for those that stand in
+ * @param model null for the limits of whatever else is asked there
+ */
+function openEmbeddingBudget(
+  place: number,
+  model: Embedder | null,
+  { config, clock, metrics }: ProviderOptions,
+): ProviderBudget {
+  const parts = [...(model === null ? [] : [digestOf(model.model)]), ...(place === 0 ? [] : [place])];
   return openProviderBudget({
-    file: place === 0 ? config.paths.budget : config.paths.budget.replace(/\.sqlite$/, `-${place}.sqlite`),
+    file: config.paths.budget.replace(/\.sqlite$/, `${parts.map((part) => `-${part}`).join('')}.sqlite`),
     requestsPerMinute: config.OM_EMBED_RPM,
     tokensPerMinute: config.OM_EMBED_TPM,
     gapMs: config.OM_EMBED_DELAY_MS,
     clock,
     onHeldBack: countHeldBack('embedding', metrics),
   });
+}
+
+/** What a file may be named. */
+function digestOf(model: string): string {
+  return createHash('sha256').update(model).digest('hex').slice(0, 8);
 }
 
 function countHeldBack(service: string, metrics: Metrics) {

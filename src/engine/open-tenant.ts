@@ -2,7 +2,15 @@ import { createVec0Index, openVec0Index } from './adapters/vec0-index.ts';
 import { EngineError } from './errors.ts';
 import type { Embedder, VectorIndex } from './ports.ts';
 import { findModelNumber, listModels, modelNumber } from './store/embeddings.ts';
-import { ensureLiveModel, findLiveModel, RELINK_INDEX, type StoredModel } from './store/live-model.ts';
+import {
+  distinctModels,
+  ensureLiveModels,
+  findLiveModels,
+  relinkIndex,
+  sectorModels,
+  type SectorModels,
+  type StoredModel,
+} from './store/live-model.ts';
 import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from './store/open-store.ts';
 import { ensureStoreId, findInfo } from './store/store-info.ts';
 import type { VectorSpace } from './store/vectors.ts';
@@ -20,15 +28,21 @@ export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' |
 export interface OpenTenant {
   readonly store: Store;
   readonly storeId: string;
-  /** The model that queries and links use now; null when `OM_EMBEDDINGS=none`. */
+  /** The models that queries and links use now, by sector; null when `OM_EMBEDDINGS=none`. */
+  readonly liveModels: SectorModels | null;
+  /** Those that the settings ask for: others than `liveModels` while the model changes. null when `OM_EMBEDDINGS=none`. */
+  readonly configuredModels: SectorModels | null;
+  /** The live model where it embeds all sectors, else that of the first. */
   readonly live: StoredModel | null;
   /** The space of `live`. */
   readonly space: VectorSpace | null;
   /** The index of `live`. */
   readonly index: VectorIndex | null;
-  /** While waypoints are measured anew, an index of the memories of the live space that have theirs already. `clear` makes it. */
-  readonly relinked: VectorIndex | null;
-  /** The space that the settings ask for: another than `space` while the model changes. null when `OM_EMBEDDINGS=none`. */
+  /**
+   * While waypoints are measured anew, an index a live model, by its number, of the memories that have theirs already. `clear` makes it.
+   */
+  readonly relinked: ReadonlyMap<number, VectorIndex>;
+  /** The space of the first of `configuredModels`. */
   readonly configured: VectorSpace | null;
   /** The index of every model that ever made vectors here, by model number: an erasure must reach all of them. */
   readonly indexes: ReadonlyMap<number, VectorIndex>;
@@ -37,7 +51,8 @@ export interface OpenTenant {
 
 export interface OpenTenantOptions {
   readonly role: OpenStoreOptions['role'];
-  readonly identity: SpaceIdentity | null;
+  /** One for all sectors, or one a sector in the order of SECTORS. */
+  readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
   readonly now: number;
   /** Open a file whose rebuild was broken off, to run it again. */
   readonly rebuilding?: boolean;
@@ -45,14 +60,15 @@ export interface OpenTenantOptions {
 
 /** Opens a tenant's file, made and migrated if need be, and makes sure that its model has a number and an index. */
 export function openTenant(path: string, { role, identity, now, rebuilding = false }: OpenTenantOptions): OpenTenant {
-  if (role === 'reader') prepare(path, identity, now);
+  const identities = identity === null ? null : [identity].flat();
+  if (role === 'reader') prepare(path, identities, now);
   const store = openStore(path, { role, create: true });
   try {
-    if (role !== 'reader') retryWhileBusy(() => ensurePrepared(store, identity, now));
+    if (role !== 'reader') retryWhileBusy(() => ensurePrepared(store, identities, now));
     if (!rebuilding && findInfo(store, REBUILDING) !== undefined) {
       throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` again');
     }
-    return describe(store, identity);
+    return describe(store, identities);
   } catch (error) {
     store.close();
     throw error;
@@ -60,44 +76,63 @@ export function openTenant(path: string, { role, identity, now, rebuilding = fal
 }
 
 /** A reader cannot write, so what it needs is made before on another connection. */
-function prepare(path: string, identity: SpaceIdentity | null, now: number): void {
+function prepare(path: string, identities: Identities, now: number): void {
   const store = openStore(path, { role: 'reader', create: true });
   try {
-    if (isPrepared(store, identity)) return;
+    if (isPrepared(store, identities)) return;
   } finally {
     store.close();
   }
-  openTenant(path, { role: 'worker', identity, now }).close();
+  openTenant(path, { role: 'worker', identity: identities, now }).close();
 }
 
-function isPrepared(store: Store, identity: SpaceIdentity | null): boolean {
+type Identities = readonly SpaceIdentity[] | null;
+
+function isPrepared(store: Store, identities: Identities): boolean {
   const named = store.prepare(`SELECT 1 FROM store_info WHERE key = 'store_id'`).get() !== undefined;
-  if (!named || identity === null) return named;
-  return findLiveModel(store) !== undefined && findModelNumber(store, identity) !== undefined;
+  if (!named || identities === null) return named;
+  return findLiveModels(store) !== undefined && findConfigured(store, identities) !== null;
 }
 
-function ensurePrepared(store: Store, identity: SpaceIdentity | null, now: number): void {
-  if (isPrepared(store, identity)) return;
+function ensurePrepared(store: Store, identities: Identities, now: number): void {
+  if (isPrepared(store, identities)) return;
   store.write(() => {
     ensureStoreId(store);
-    if (identity === null) return;
-    const modelNo = modelNumber(store, identity, now);
-    createVec0Index(store, { modelNo, dimensions: identity.dimensions });
-    ensureLiveModel(store, modelNo);
+    if (identities === null) return;
+    const models = identities.map((identity) => ({ ...identity, modelNo: modelNumber(store, identity, now) }));
+    for (const model of models) createVec0Index(store, model);
+    ensureLiveModels(store, sectorModels(models));
   });
 }
 
-function describe(store: Store, identity: SpaceIdentity | null): OpenTenant {
+function findConfigured(store: Store, identities: readonly SpaceIdentity[]): SectorModels | null {
+  const models = identities.flatMap(({ provider, model, dimensions, encoding }) => {
+    const identity = { provider, model, dimensions, encoding };
+    const modelNo = findModelNumber(store, identity);
+    return modelNo === undefined ? [] : [{ ...identity, modelNo }];
+  });
+  return models.length === identities.length ? sectorModels(models) : null;
+}
+
+function describe(store: Store, identities: Identities): OpenTenant {
   const known = new Map<number, VectorIndex>();
   const indexOf = ({ modelNo, dimensions }: Pick<VectorSpace, 'modelNo' | 'dimensions'>): VectorIndex => {
     let index = known.get(modelNo);
     if (index === undefined) known.set(modelNo, (index = openVec0Index(store, { modelNo, dimensions })));
     return index;
   };
-  const findLive = () => (identity === null ? null : (findLiveModel(store) ?? null));
+  const findLiveSet = () => (identities === null ? null : (findLiveModels(store) ?? null));
+  const findLive = () => findLiveSet()?.[0] ?? null;
+  const findConfiguredSet = () => identities && findConfigured(store, identities);
   return {
     store,
     storeId: store.read(() => ensureStoreId(store)),
+    get liveModels() {
+      return findLiveSet();
+    },
+    get configuredModels() {
+      return findConfiguredSet();
+    },
     get live() {
       return findLive();
     },
@@ -110,12 +145,14 @@ function describe(store: Store, identity: SpaceIdentity | null): OpenTenant {
       return live && indexOf(live);
     },
     get relinked() {
-      const live = findLive();
-      return live && openVec0Index(store, { ...live, table: RELINK_INDEX });
+      const live = findLiveSet();
+      const indexOfLinked = ({ modelNo, dimensions }: StoredModel) =>
+        openVec0Index(store, { modelNo, dimensions, table: relinkIndex(modelNo) });
+      return new Map(live && distinctModels(live).map((model) => [model.modelNo, indexOfLinked(model)]));
     },
     get configured() {
-      const modelNo = identity === null ? undefined : findModelNumber(store, identity);
-      return identity === null || modelNo === undefined ? null : spaceOf({ ...identity, modelNo });
+      const configured = findConfiguredSet();
+      return configured && spaceOf(configured[0]);
     },
     get indexes() {
       return new Map(listModels(store).map((model) => [model.modelNo, indexOf(model)]));
@@ -124,7 +161,7 @@ function describe(store: Store, identity: SpaceIdentity | null): OpenTenant {
   };
 }
 
-function spaceOf({ modelNo, dimensions, encoding }: StoredModel): VectorSpace {
+export function spaceOf({ modelNo, dimensions, encoding }: StoredModel): VectorSpace {
   return { modelNo, dimensions, encoding };
 }
 

@@ -1,12 +1,20 @@
 import type { Tenant } from './engine.ts';
 import { EngineError } from './errors.ts';
 import { createRandom } from './random.ts';
+import {
+  areSameModels,
+  distinctModels,
+  modelOfSector,
+  numbersOf,
+  type SectorModelNumbers,
+  type SectorModels,
+} from './store/live-model.ts';
 import { countReembedJobs, countUpTo, findDirector, findReembed, type ReembedRecord } from './store/reembed.ts';
 import type { Store } from './store/open-store.ts';
 import { sampleMemories } from './store/search.ts';
 import type { TenantOptions } from './tenant.ts';
 import { estimateTokens } from './text/tokens.ts';
-import type { EmbeddingModel, EmbeddingState, ReembedStatus } from './types.ts';
+import { SECTORS, type EmbeddingModel, type EmbeddingState, type ReembedStatus, type Sector } from './types.ts';
 
 type ReembedMethods = Pick<Tenant, 'embedding' | 'reembedStatus' | 'startReembed' | 'pauseReembed' | 'cancelReembed'>;
 
@@ -26,15 +34,17 @@ export function createReembedMethods({
   questionerOf,
 }: TenantOptions): ReembedMethods {
   const status = () => {
-    const { store, configured } = open();
-    return store.read(() => describe(store, { ...embedding(), target: configured?.modelNo ?? null, now: clock.now() }));
+    const { store, configuredModels } = open();
+    const target = configuredModels && numbersOf(configuredModels);
+    return store.read(() => describe(store, { ...embedding(), target, now: clock.now() }));
   };
   return {
     embedding,
     reembedStatus: status,
     async startReembed() {
-      const target = open().configured?.modelNo;
-      if (target === undefined) throw new EngineError('invalid', 'OM_EMBEDDINGS=none: there is no model to embed by');
+      const { configuredModels } = open();
+      const target = configuredModels && numbersOf(configuredModels);
+      if (target === null) throw new EngineError('invalid', 'OM_EMBEDDINGS=none: there is no model to embed by');
       await writer.write(path, 'startReembed', { target });
       dispatcher.dispatch(path, 'link');
       return status();
@@ -50,36 +60,39 @@ export function createReembedMethods({
   };
 
   function embedding(): EmbeddingState {
-    const { live, configured } = open();
-    const questioner = live && questionerOf(live);
+    const { liveModels, configuredModels } = open();
+    const unreached = liveModels && distinctModels(liveModels).find((model) => questionerOf(model) === null);
     const reason =
-      live !== null && questioner === null
-        ? `the vectors are by ${live.provider} ${live.model} (${live.dimensions} dimensions), which OM_EMBEDDINGS=${config.OM_EMBEDDINGS} does not reach: words only until everything is embedded anew`
+      unreached != null
+        ? `the vectors are by ${unreached.provider} ${unreached.model} (${unreached.dimensions} dimensions), which OM_EMBEDDINGS=${config.OM_EMBEDDINGS} does not reach: words only until everything is embedded anew`
         : null;
     return {
-      live: live && modelOf(live),
-      configured: configured && configuredModel(),
+      live: liveModels && described(liveModels),
+      configured: configuredModels && described(configuredModels),
       degraded: reason,
     };
   }
-
-  function configuredModel(): EmbeddingModel | null {
-    const { store, configured } = open();
-    const row =
-      configured && store.prepare('SELECT provider, model FROM models WHERE model_no = ?').get(configured.modelNo);
-    return row && configured
-      ? modelOf({ ...(row as Pick<EmbeddingModel, 'provider' | 'model'>), ...configured })
-      : null;
-  }
 }
 
-function modelOf({ provider, model, dimensions }: EmbeddingModel): EmbeddingModel {
-  return { provider, model, dimensions };
+function described(models: SectorModels): EmbeddingModel {
+  const { provider, model, dimensions } = models[0];
+  if (models.length === 1) return { provider, model, dimensions };
+  const named = (sector: Sector) => {
+    const used = modelOfSector(models, sector);
+    return `${used.model}@${used.dimensions}`;
+  };
+  const sectors = Object.fromEntries(SECTORS.map((sector) => [sector, named(sector)])) as Record<Sector, string>;
+  return { provider, model, dimensions, sectors };
 }
 
 function describe(
   store: Store,
-  { live, configured, target, now }: EmbeddingState & { readonly target: number | null; readonly now: number },
+  {
+    live,
+    configured,
+    target,
+    now,
+  }: EmbeddingState & { readonly target: SectorModelNumbers | null; readonly now: number },
 ): ReembedStatus {
   const record = findReembed(store);
   const director = record && findDirector(store);
@@ -88,7 +101,9 @@ function describe(
   const { done, total, failed } = progressOf(store, record, isNeeded);
   const elapsedMs = record === undefined ? 0 : now - record.since.at;
   const rate = record && state === 'running' && elapsedMs > 0 ? Math.max(0, done - record.since.done) / elapsedMs : 0;
-  const embeds = isNeeded && (record === undefined || (record.phase === 'embed' && record.target === target));
+  const embeds =
+    isNeeded &&
+    (record === undefined || (record.phase === 'embed' && target !== null && areSameModels(record.target, target)));
   return {
     ...{ state, phase: record?.phase ?? null, live, configured, done, total, failed },
     ratePerSecond: rate > 0 ? rate * 1_000 : null,

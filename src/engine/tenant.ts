@@ -19,7 +19,7 @@ import type { Clock, Embedder, JobDispatcher, LanguageModel, Logger } from './po
 import type { QueryEmbedder } from './retrieve/query-embedder.ts';
 import { explainMemory } from './retrieve/explain-memory.ts';
 import { completeQuery, requireReranker } from './retrieve/options.ts';
-import { retrieve, type RetrieveContext } from './retrieve/retrieve.ts';
+import { type QuerySpace, retrieve, type RetrieveContext } from './retrieve/retrieve.ts';
 import { putRetrievalDefaults, readRetrievalDefaults } from './retrieval-defaults.ts';
 import { countWaypoints, listLinks } from './store/edges.ts';
 import { listMatchingDocuments, readProvenance } from './store/documents.ts';
@@ -45,6 +45,7 @@ import {
   sectorStats,
   toMemory,
 } from './store/memories.ts';
+import { distinctModels, type StoredModel } from './store/live-model.ts';
 import { listUsage } from './store/provider-usage.ts';
 import { listRevisions } from './store/revisions.ts';
 import { readTimeline } from './store/timeline.ts';
@@ -240,20 +241,23 @@ export function createTenant(options: TenantOptions): Tenant {
   };
 
   function retrieveContext(): RetrieveContext {
-    const { live } = options.open();
-    const questioner = live && options.questionerOf(live);
+    const { liveModels } = options.open();
+    const [live = null, ...further] = liveModels === null ? [] : distinctModels(liveModels);
+    const spaces = [live, ...further].map(querySpaceOf);
+    const [first, ...furtherSpaces] = spaces as [QuerySpace, ...QuerySpace[]];
     return {
       get store() {
         return options.open().store;
       },
-      // Of the model that was live at the beginning, whichever is when it is used.
       get index() {
-        return (live && options.open().indexes.get(live.modelNo)) ?? null;
+        return first.index;
       },
-      embedder: questioner?.embedder ?? null,
-      modelNo: live?.modelNo ?? null,
-      isModelUnreachable: live !== null && questioner === null,
-      embedQuery: questioner?.embedQuery ?? (async () => null),
+      embedder: first.embedder,
+      modelNo: first.modelNo,
+      isModelUnreachable: live !== null && spaces.some(({ embedder }) => embedder === null),
+      embedQuery: first.embedQuery,
+      furtherSpaces,
+      asksOneByOne: !config.OM_ADV_EMBED_PARALLEL,
       languageModel: options.languageModel,
       logger: options.logger,
       clock,
@@ -261,6 +265,20 @@ export function createTenant(options: TenantOptions): Tenant {
       newId: uuidv7,
       onStages: (trace) => observeStages(metrics, trace),
       readMemories,
+    };
+  }
+
+  /** @param live null for none */
+  function querySpaceOf(live: StoredModel | null): QuerySpace {
+    const questioner = live && options.questionerOf(live);
+    return {
+      // Of the model that was live at the beginning, whichever is when it is used.
+      get index() {
+        return (live && options.open().indexes.get(live.modelNo)) ?? null;
+      },
+      embedder: questioner?.embedder ?? null,
+      modelNo: live?.modelNo ?? null,
+      embedQuery: questioner?.embedQuery ?? (async () => null),
     };
   }
 

@@ -724,6 +724,8 @@ export interface EmbeddingModel {
   readonly provider: string;
   readonly model: string;
   readonly dimensions: number;
+  /** Where there is a model a sector: all of them, as `model@dimensions`. The other fields speak of the first then. */
+  readonly sectors?: Readonly<Record<Sector, string>>;
 }
 
 /** Which embedding models a tenant has to do with. */

@@ -19,6 +19,10 @@ export interface FakeProvider {
   setMode(mode: FakeMode, options?: FakeModeOptions): void;
   /** Refuses calls beyond a limit, from now on, and says in every reply what is left, as OpenAI does. */
   limit(limit: FakeLimit): void;
+  /** Answers calls of these models with 503, and all others as before. */
+  failModels(models: readonly string[]): void;
+  /** What it sends for a text, by a model. */
+  vectorOf(model: string, text: string): Promise<Float32Array>;
   /** Calls that were over the limit. */
   readonly refusals: number;
   /** The next request to arrive. */
@@ -108,8 +112,24 @@ interface Item {
   readonly embedding: unknown;
 }
 
-export async function startFakeProvider({ dimensions }: { readonly dimensions: number }): Promise<FakeProvider> {
+export interface FakeProviderOptions {
+  readonly dimensions: number;
+  /** Further models with spaces of their own and their dimensions, which are multiples of 256. */
+  readonly models?: Readonly<Record<string, number>>;
+}
+
+export async function startFakeProvider({ dimensions, models = {} }: FakeProviderOptions): Promise<FakeProvider> {
   const embedder = createHashedEmbedder({ dimensions });
+  const further = new Map(
+    Object.entries(models).map(([model, size], place) => {
+      const plain = createHashedEmbedder({ dimensions: size });
+      return [
+        model,
+        { embed: async (texts: readonly string[]) => (await plain.embed(texts, DOCUMENT)).map(turnedBy(place + 1)) },
+      ];
+    }),
+  );
+  let failing: readonly string[] = [];
   const calls: FakeCall[] = [];
   const arrivals: ((call: FakeCall) => void)[] = [];
   const modes = createModes<FakeMode>('ok');
@@ -140,10 +160,11 @@ export async function startFakeProvider({ dimensions }: { readonly dimensions: n
     for (const arrived of arrivals.splice(0)) arrived(call);
     await held;
     if (!limiter.admit(reply)) return sendError(reply, 429, {});
+    if (failing.includes(String(body.model))) return sendError(reply, 503, {});
     const { mode, options } = modes.take();
     // A model that makes vectors of several sizes is asked for one.
     const sized = body.dimensions === 512 ? createHashedEmbedder({ dimensions: body.dimensions }) : embedder;
-    const vectors = await sized.embed(texts, { purpose: 'document' });
+    const vectors = await (further.get(String(body.model)) ?? sized).embed(texts, DOCUMENT);
     const items = vectors.map(
       (vector, index) => ({ object: 'embedding', index, embedding: onWire(vector, body) }) as const,
     );
@@ -175,6 +196,8 @@ export async function startFakeProvider({ dimensions }: { readonly dimensions: n
       return calls.reduce((sum, call) => sum + call.texts.length, 0);
     },
     setMode: modes.set,
+    failModels: (failed) => void (failing = failed),
+    vectorOf: async (model, text) => (await (further.get(model) ?? embedder).embed([text], DOCUMENT))[0]!,
     limit: limiter.set,
     get refusals() {
       return limiter.refusals();
@@ -197,6 +220,13 @@ export async function startFakeProvider({ dimensions }: { readonly dimensions: n
         server.closeAllConnections();
       }),
   };
+}
+
+const DOCUMENT = { purpose: 'document' } as const;
+
+/** The same lengths and angles within a model, others between two. */
+function turnedBy(places: number): (vector: Float32Array) => Float32Array {
+  return (vector) => vector.map((_, place) => vector[(place + places) % vector.length]!);
 }
 
 interface ChatBody {

@@ -46,5 +46,8 @@ function left({ remaining_ms: ms }: ReembedReply): string {
 }
 
 function named(model: EmbeddingModel | null): string {
-  return model === null ? 'nothing' : `${model.provider} ${model.model} (${model.dimensions} dimensions)`;
+  if (model === null) return 'nothing';
+  if (model.sectors === undefined) return `${model.provider} ${model.model} (${model.dimensions} dimensions)`;
+  const sectors = Object.entries(model.sectors).map(([sector, name]) => `${sector} ${name}`);
+  return `${model.provider} (${sectors.join(', ')})`;
 }

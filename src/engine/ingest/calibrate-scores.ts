@@ -13,6 +13,7 @@ import {
   WORDS_ALONE,
 } from '../store/calibrations.ts';
 import { createRandom } from '../random.ts';
+import { distinctModels } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import { countMemories, readOwnTexts, sampleMemories, type SampledMemory } from '../store/search.ts';
 import { deleteInfo, findInfo, putInfo } from '../store/store-info.ts';
@@ -35,9 +36,9 @@ const LAST_FIT = 'calibrated';
 interface LastFit {
   readonly at: number;
   readonly memories: number;
-  /** The vector space of the time, null for words alone. */
-  readonly modelNo: number | null;
-  /** Memories that had vectors in it. */
+  /** The vector spaces of the time. */
+  readonly modelNos: readonly number[];
+  /** Memories that had vectors in them, added up. */
   readonly embedded: number;
   readonly numbers: string;
 }
@@ -49,28 +50,35 @@ interface LastFit {
  * @returns whether it was due
  */
 export function calibrateScores({ open, clock }: CalibrateContext): boolean {
-  const { store, space } = open();
+  const { store, liveModels } = open();
+  const spaces = liveModels === null ? [] : distinctModels(liveModels);
   const now = clock.now();
   if (store.read(() => countMemories(store)) < MEMORIES_LEAST) {
     forget(store);
     return false;
   }
-  if (!store.read(() => isDue(store, space, now))) return false;
-  const put = prepareFit(store, space, now);
+  if (!store.read(() => isDue(store, spaces, now))) return false;
+  const put = prepareFit(store, spaces, now);
   store.write(put);
   return true;
 }
 
-/** Fits for a space, whichever is live, and leaves it to the caller to write that down inside a write. Little data is not fitted. */
-export function prepareFit(store: Store, space: VectorSpace | null, now: number): () => void {
+/** Fits for spaces, whichever are live, and leaves it to the caller to write that down inside a write. Little data is not fitted. */
+export function prepareFit(store: Store, spaces: readonly VectorSpace[], now: number): () => void {
   if (store.read(() => countMemories(store)) < MEMORIES_LEAST) return () => {};
-  const { words, vectors, last } = store.read(() => ({ ...fit(store, space, now), last: describe(store, space, now) }));
+  const { words, vectors, last, counts } = store.read(() => {
+    const embedded = spaces.map((space) => countEmbedded(store, space));
+    return { ...fit(store, spaces, now), last: describe(store, spaces, embedded, now), counts: embedded };
+  });
   return () => {
     const put = (modelNo: number, calibration: Calibration, memories: number) =>
       putCalibration(store, modelNo, { fittedAt: now, memories, parameters: JSON.stringify(calibration) });
     put(WORDS_ALONE, words, last.memories);
-    if (space !== null && vectors !== undefined) put(space.modelNo, vectors, last.embedded);
-    else if (space !== null) deleteCalibration(store, space.modelNo);
+    for (const [place, { modelNo }] of spaces.entries()) {
+      const calibration = vectors[place];
+      if (calibration === undefined) deleteCalibration(store, modelNo);
+      else put(modelNo, calibration, counts[place]!);
+    }
     putInfo(store, LAST_FIT, JSON.stringify(last));
   };
 }
@@ -83,28 +91,40 @@ function forget(store: Store): void {
   });
 }
 
-function isDue(store: Store, space: VectorSpace | null, now: number): boolean {
+function isDue(store: Store, spaces: readonly VectorSpace[], now: number): boolean {
   const found = findInfo(store, LAST_FIT);
   if (found === undefined || findCalibration(store, WORDS_ALONE) === undefined) return true;
   const last = JSON.parse(found) as LastFit;
   const memories = countMemories(store);
-  if (memories >= 2 * last.memories || last.modelNo !== (space?.modelNo ?? null)) return true;
+  if (memories >= 2 * last.memories || String(last.modelNos) !== String(numbersOf(spaces))) return true;
   // Vectors come later than memories. They are counted only where enough of them may be missing from the last count.
   const enough = Math.max(MEMORIES_LEAST, 2 * last.embedded);
-  if (space !== null && memories >= enough && countEmbedded(store, space) >= enough) return true;
+  if (spaces.length * memories >= enough && countAll(store, spaces) >= enough) return true;
   if (memories === last.memories && lastNumbers(store) === last.numbers) return false;
   // A clock that was set back must not hold it up until it catches up.
   return now - last.at >= DAY_MS || last.at > now;
 }
 
-function describe(store: Store, space: VectorSpace | null, now: number): LastFit {
+function describe(store: Store, spaces: readonly VectorSpace[], counts: readonly number[], now: number): LastFit {
   return {
     at: now,
     memories: countMemories(store),
-    modelNo: space?.modelNo ?? null,
-    embedded: space === null ? 0 : countEmbedded(store, space),
+    modelNos: numbersOf(spaces),
+    embedded: sum(counts),
     numbers: lastNumbers(store),
   };
+}
+
+function numbersOf(spaces: readonly VectorSpace[]): number[] {
+  return spaces.map(({ modelNo }) => modelNo);
+}
+
+function countAll(store: Store, spaces: readonly VectorSpace[]): number {
+  return sum(spaces.map((space) => countEmbedded(store, space)));
+}
+
+function sum(counts: readonly number[]): number {
+  return counts.reduce((total, count) => total + count, 0);
 }
 
 /** Memories to take words and vectors from, and queries to make of them. */
@@ -134,8 +154,8 @@ const PAIRS_LEAST = 20;
 
 interface Fitted {
   readonly words: Calibration;
-  /** undefined where too few vectors could be compared. */
-  readonly vectors: Calibration | undefined;
+  /** Of each space; undefined where too few vectors could be compared. */
+  readonly vectors: readonly (Calibration | undefined)[];
 }
 
 /**
@@ -143,7 +163,7 @@ interface Fitted {
  * user. Queries have no vectors here, since these may cost money; words say how much this file gives to chance, and pairs of stored
  * vectors of different sessions say how near unrelated texts lie in this space.
  */
-function fit(store: Store, space: VectorSpace | null, now: number): Fitted {
+function fit(store: Store, spaces: readonly VectorSpace[], now: number): Fitted {
   const random = createRandom(SEED);
   const sample = sampleMemories(store, { count: SAMPLED, characters: CHARACTERS, random });
   const strengths = Array.from({ length: QUERIES }, () => chanceStrength(store, sample, random, now))
@@ -153,13 +173,14 @@ function fit(store: Store, space: VectorSpace | null, now: number): Fitted {
   const median = strengths[Math.floor(strengths.length / 2)] ?? words.chance / CHANCE_SHARE;
   const chanceOf = (calibration: Calibration, margin: number) =>
     calibration.chance * clamp((CHANCE_SHARE * median) / words.chance, 1 - margin, 1 + margin);
-  const base = space === null ? undefined : cosineBase(store, space, sample);
   return {
     words: { ...words, chance: chanceOf(words, CHANCE_MARGIN.words) },
-    vectors:
-      base === undefined
+    vectors: spaces.map((space) => {
+      const base = cosineBase(store, space, sample);
+      return base === undefined
         ? undefined
-        : { ...vectors, chance: chanceOf(vectors, CHANCE_MARGIN.vectors), cosineBase: base },
+        : { ...vectors, chance: chanceOf(vectors, CHANCE_MARGIN.vectors), cosineBase: base };
+    }),
   };
 }
 

@@ -2,12 +2,14 @@ import { decayLambdaOf, initialSalience } from '../dynamics.ts';
 import type { EntityGraph } from '../entities/extract.ts';
 import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
+import { type OpenTenant, spaceOf } from '../open-tenant.ts';
 import { classify } from '../sectors/classify.ts';
 import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { eraseCachedEmbeddingsOf, putCachedEmbeddings } from '../store/embeddings.ts';
 import { listWaypointSources } from '../store/edges.ts';
 import { putEntities } from '../store/entities.ts';
 import { advanceJob, finishJob, holdsLease, type Claim } from '../store/jobs.ts';
+import { distinctModels, type StoredModel } from '../store/live-model.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { addCacheHits } from '../store/provider-usage.ts';
@@ -20,7 +22,7 @@ import { embedTexts, type EmbeddedTexts } from './embed-texts.ts';
 import { extractEntities } from './extract-entities.ts';
 import { observeReady } from './observe-ready.ts';
 import { oweStep } from './owe-step.ts';
-import { liveSource, type StepContext, type StepFailure } from './step-context.ts';
+import { sourceOfModel, type StepContext, type StepFailure } from './step-context.ts';
 
 export const WINDOW_TOKENS = 512;
 export const WINDOW_OVERLAP_TOKENS = 50;
@@ -71,7 +73,7 @@ export async function encodeMemories(
       failures.push({ claimSeq: draft.claim.seq, error: new EngineError('unavailable', 'stopped before it was done') });
     } else if (result.status === 'fulfilled') {
       encoded.push({ ...draft, embedded: result.value, graph });
-      if (result.value !== null) countCached(context, result.value[0]!.texts);
+      for (const { texts, isConfigured } of result.value ?? []) if (isConfigured) countCached(context, texts);
     } else failures.push({ claimSeq: draft.claim.seq, error: result.reason });
   }
   const advanced: Claim[] = [];
@@ -117,10 +119,12 @@ interface Draft {
 export interface EmbeddedIn {
   readonly space: VectorSpace;
   readonly texts: EmbeddedTexts;
+  /** False for a model that is live only until the configured ones are. */
+  readonly isConfigured: boolean;
 }
 
 interface Encoded extends Draft {
-  /** The configured space first. */
+  /** The configured spaces first. */
   readonly embedded: readonly EmbeddedIn[] | null;
   readonly graph: EntityGraph;
 }
@@ -167,23 +171,55 @@ function sectorsBeside(forced: Sector, found: readonly Sector[], confidence: num
 }
 
 /**
- * While the model changes, a memory is embedded by the configured one, which is owed its vector, and by the live one, which answers
- * queries until then. The latter may be gone for good, so its failure holds nobody up.
+ * A text is embedded once by each model of its sectors. While the models change, that is by the configured ones, which are owed their
+ * vectors, and by the live ones, which answer queries until then. The latter may be gone for good, so their failure holds nobody up.
  */
 async function embedDraft(
   context: StepContext,
-  { windows }: Draft,
+  { windows, sectors }: Draft,
   signal?: AbortSignal,
 ): Promise<readonly EmbeddedIn[] | null> {
-  const { embedder, gatherer } = context;
-  const { store, configured, space: live } = context.open();
-  if (embedder === null || gatherer === null || configured === null) return null;
-  const old = live === null || live.modelNo === configured.modelNo ? null : liveSource(context);
-  const [texts, oldTexts] = await Promise.all([
-    embedTexts({ store, modelNo: configured.modelNo, embedder, gatherer }, windows, signal),
-    old && live && embedTexts({ store, modelNo: live.modelNo, ...old }, windows, signal).catch(() => null),
+  const { configuredModels, liveModels } = context.open();
+  if (context.embedder === null || context.gatherer === null || configuredModels === null) return null;
+  const all = [sectors.primary, ...sectors.additional];
+  const configured = distinctModels(configuredModels, all);
+  const isNew = ({ modelNo }: StoredModel) => !configured.some((model) => model.modelNo === modelNo);
+  const old = liveModels === null ? [] : distinctModels(liveModels, all).filter(isNew);
+  const embedded = await allOrOneByOne(context, [
+    ...configured.map((model) => () => embedBy(context, model, windows, signal)),
+    ...old.map((model) => async () => {
+      const known = sourceOfModel(context, model) !== null;
+      const made = known ? await embedBy(context, model, windows, signal).catch(() => null) : null;
+      return made && { ...made, isConfigured: false };
+    }),
   ]);
-  return [{ space: configured, texts }, ...(oldTexts && live ? [{ space: live, texts: oldTexts }] : [])];
+  return embedded.filter((one) => one !== null);
+}
+
+/** Throws `unavailable` where the settings do not say how to reach the model, and as the gatherer does. */
+export async function embedBy(
+  context: StepContext,
+  model: StoredModel,
+  windows: readonly string[],
+  signal?: AbortSignal,
+): Promise<EmbeddedIn> {
+  const source = sourceOfModel(context, model);
+  if (source === null) throw new EngineError('unavailable', `this worker has no embedder for ${model.model}`);
+  const { store } = context.open();
+  const texts = await embedTexts({ store, modelNo: model.modelNo, ...source }, windows, signal);
+  return { space: spaceOf(model), texts, isConfigured: true };
+}
+
+/** Calls of several models for one memory. */
+export async function allOrOneByOne<T>(
+  { config }: Pick<StepContext, 'config'>,
+  calls: readonly (() => Promise<T>)[],
+): Promise<T[]> {
+  if (config.OM_EMBED_MODE === 'simple' || config.OM_ADV_EMBED_PARALLEL)
+    return Promise.all(calls.map((call) => call()));
+  const results: T[] = [];
+  for (const call of calls) results.push(await call());
+  return results;
 }
 
 function writeEncoded(context: StepContext, store: Store, { claim, userNo, sectors, embedded, graph }: Encoded): void {
@@ -200,19 +236,42 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
   if (embedded === null) return;
   // A text that was replaced leaves the cache with its vectors, so that a later erasure has nothing to look for.
   eraseCachedEmbeddingsOf(store, seq);
+  const { indexes, ...models } = context.open();
+  for (const modelNo of surplusModels(models, [sectors.primary, ...sectors.additional])) {
+    indexes.get(modelNo)?.remove(deleteVectors(store, seq, modelNo));
+  }
   for (const one of embedded) writeVectors(context, { memory: seq, userNo, ...one });
   // A waypoint that leads here was measured on the vectors before.
   for (const src of listWaypointSources(store, seq)) oweStep({ store, now, newId: context.newId }, src, 'link');
 }
 
+/** Models that are in use, but not for these sectors. */
+function surplusModels(
+  { liveModels, configuredModels }: Pick<OpenTenant, 'liveModels' | 'configuredModels'>,
+  sectors: readonly Sector[],
+): number[] {
+  const used = [liveModels, configuredModels].filter((models) => models !== null);
+  const numbers = (of?: readonly Sector[]) =>
+    used.flatMap((models) => distinctModels(models, of).map(({ modelNo }) => modelNo));
+  const wanted = numbers(sectors);
+  return numbers().filter((modelNo) => !wanted.includes(modelNo));
+}
+
 /** Replaces a memory's vectors in one space, unless nobody wants that space any more. Call inside a write. */
 export function writeVectors(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
-  { memory, userNo, space, texts }: EmbeddedIn & { readonly memory: number; readonly userNo: number },
+  {
+    memory,
+    userNo,
+    space,
+    texts,
+  }: Pick<EmbeddedIn, 'space' | 'texts'> & { readonly memory: number; readonly userNo: number },
 ): void {
-  const { store, space: live, configured, indexes } = open();
+  const { store, liveModels, configuredModels, indexes } = open();
   const index = indexes.get(space.modelNo);
-  const isWanted = space.modelNo === live?.modelNo || space.modelNo === configured?.modelNo;
+  const isWanted = [...(liveModels ?? []), ...(configuredModels ?? [])].some(
+    ({ modelNo }) => modelNo === space.modelNo,
+  );
   if (index === undefined || !isWanted) return;
   const { embeddings, textHashes } = texts;
   index.remove(deleteVectors(store, memory, space.modelNo));

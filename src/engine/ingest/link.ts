@@ -1,10 +1,11 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import type { OpenTenant } from '../open-tenant.ts';
+import { type OpenTenant, spaceOf } from '../open-tenant.ts';
 import type { VectorIndex } from '../ports.ts';
 import { setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
 import { finishJob, holdsLease, type Claim } from '../store/jobs.ts';
+import { modelOfSector, type SectorModels, type StoredModel } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import { relinkedUpTo } from '../store/reembed.ts';
 import { cosine } from '../store/vector-encoding.ts';
@@ -12,7 +13,7 @@ import { findWholeVector, readVectors, type MemoryVector, type VectorSpace } fro
 import type { Sector } from '../types.ts';
 import { commitInSlices } from './commit-in-slices.ts';
 import { observeReady } from './observe-ready.ts';
-import { liveSource, type StepContext } from './step-context.ts';
+import { liveSources, type StepContext } from './step-context.ts';
 
 /** Neighbours taken from the index before the exact cosine decides. */
 const CANDIDATES = 12;
@@ -27,35 +28,37 @@ export interface Neighbour {
 }
 
 /**
- * The link step of a batch: for each memory, in order of arrival, the nearest other memory of the same user by mean vector. If it is
- * near enough, one waypoint leads there; where the sectors differ the way back is stored too, unless the other side has a nearer
- * one already.
+ * The link step of a batch: for each memory, in order of arrival, the nearest other memory of the same user by mean vector, in the space
+ * of its primary sector. If it is near enough, one waypoint leads there; where the sectors differ and share a model the way back is
+ * stored too, unless the other side has a nearer one already.
  *
  * A memory that came later and is not linked yet is no candidate, so the graph does not depend on how jobs fell into batches. Bulk
  * adds wait behind interactive ones; between the two the order of linking is that of the work, not of arrival.
  * @returns how many jobs are done
  */
 export async function linkMemories(context: StepContext, claims: readonly Claim[]): Promise<number> {
-  const threshold = liveSource(context)?.embedder.waypointThreshold;
-  assert(threshold !== undefined, 'only embedded memories are linked');
+  const sources = liveSources(context);
+  assert(sources.size > 0, 'only embedded memories are linked');
   const inOrder = claims.toSorted((a, b) => a.memory - b.memory);
   const upTo = relinkedUpTo(context.open().store);
-  const modelNo = context.open().space?.modelNo;
-  const found = inOrder.map((claim) => ({ claim, nearest: nearestOf(context.open(), claim.memory, upTo) }));
+  const found = inOrder.map((claim) => ({ claim, ...nearestOf(context.open(), claim.memory, upTo) }));
   const linked: Claim[] = [];
   await failpoint('during-link');
   await commitInSlices(
     () => context.open().store,
     found,
-    (store, { claim, nearest }) => {
+    (store, { claim, nearest, modelNo }) => {
       if (!holdsLease(store, claim)) return;
       const now = context.clock.now();
       const upToNow = relinkedUpTo(store);
       // While all are linked anew, in order, its turn comes later. What was measured before another model went live says nothing.
       if (claim.memory <= upToNow) {
-        const isCurrent = context.open().space?.modelNo === modelNo;
-        const near = isCurrent ? nearest : nearestOf(context.open(), claim.memory, upToNow);
-        putNearest(store, claim.memory, { nearest: near, threshold, now });
+        const models = liveModelsOf(context.open());
+        const isCurrent = linkModel({ store, liveModels: models }, claim.memory).modelNo === modelNo;
+        const near = isCurrent ? { nearest, modelNo } : nearestOf(context.open(), claim.memory, upToNow);
+        const source = sources.get(near.modelNo) ?? liveSources(context).get(near.modelNo);
+        const threshold = source?.embedder.waypointThreshold ?? Infinity;
+        putNearest(store, claim.memory, { nearest: near.nearest, threshold, now, models });
       }
       setState(store, claim.memory, 'ready');
       finishJob(store, claim, now);
@@ -66,11 +69,36 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   return linked.length;
 }
 
-function nearestOf(tenant: OpenTenant, memory: number, upTo: number): Neighbour | undefined {
-  const { store, space, index } = tenant;
-  assert(space !== null && index !== null, 'linking needs vectors');
+/** The nearest by the model of the memory's primary sector. */
+function nearestOf(
+  tenant: OpenTenant,
+  memory: number,
+  upTo: number,
+): { readonly nearest: Neighbour | undefined; readonly modelNo: number } {
+  const { store, indexes } = tenant;
+  const model = linkModel(tenant, memory);
+  const index = indexes.get(model.modelNo);
+  assert(index !== undefined, 'linking needs vectors');
   const isCandidate = (other: number) => other < memory || (other > memory && isLinked(store, other));
-  return findNearest({ store, space, index }, memory, (other) => other <= upTo && isCandidate(other));
+  const space = spaceOf(model);
+  const nearest = findNearest({ store, space, index }, memory, (other) => other <= upTo && isCandidate(other));
+  return { nearest, modelNo: model.modelNo };
+}
+
+/** The live model of a memory's primary sector, by which it is linked. */
+export function linkModel(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, memory: number): StoredModel {
+  const models = liveModelsOf(tenant);
+  return models.length === 1 ? models[0] : modelOfSector(models, primarySectorOf(tenant.store, memory));
+}
+
+function liveModelsOf({ liveModels }: Pick<OpenTenant, 'liveModels'>): SectorModels {
+  assert(liveModels !== null, 'linking needs vectors');
+  return liveModels;
+}
+
+function primarySectorOf(store: Store, memory: number): Sector {
+  const found = store.prepare('SELECT primary_sector FROM memory_dynamics WHERE seq = ?').pluck().get(memory);
+  return (found as Sector | undefined) ?? 'semantic';
 }
 
 /** @param isCandidate which memories may be linked to */
@@ -105,10 +133,16 @@ export function putNearest(
     nearest,
     threshold,
     now,
-  }: { readonly nearest: Neighbour | undefined; readonly threshold: number; readonly now: number },
+    models,
+  }: {
+    readonly nearest: Neighbour | undefined;
+    readonly threshold: number;
+    readonly now: number;
+    readonly models: SectorModels;
+  },
 ): void {
   deleteWaypoint(store, memory);
-  if (nearest !== undefined && nearest.similarity >= threshold) drawWaypoint(store, memory, nearest, now);
+  if (nearest !== undefined && nearest.similarity >= threshold) drawWaypoint(store, memory, nearest, { now, models });
 }
 
 function neighbour(own: MemoryVector, other: MemoryVector): Neighbour {
@@ -123,13 +157,21 @@ function isLinked(store: Store, memory: number): boolean {
   return store.prepare(`SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`).get(memory) !== undefined;
 }
 
-function drawWaypoint(store: Store, src: number, { memory: dst, similarity }: Neighbour, now: number): void {
+function drawWaypoint(
+  store: Store,
+  src: number,
+  { memory: dst, similarity }: Neighbour,
+  { now, models }: { readonly now: number; readonly models: SectorModels },
+): void {
   const sectors = store
     .prepare('SELECT seq, primary_sector FROM memory_dynamics WHERE seq IN (?, ?)')
     .all(src, dst) as { seq: number; primary_sector: Sector }[];
   if (sectors.length < 2) return; // The neighbour was deleted since it was found.
   putWaypoint(store, { src, dst, similarity }, now);
-  if (sectors[0]?.primary_sector === sectors[1]?.primary_sector) return;
+  const [one, other] = sectors.map(({ primary_sector: sector }) => sector) as [Sector, Sector];
+  if (one === other) return;
+  // What leaves the other side is measured by its own model, and similarities of two models are not compared.
+  if (modelOfSector(models, one).modelNo !== modelOfSector(models, other).modelNo) return;
   const back = findWaypoint(store, dst);
   if (back === undefined || back.similarity < similarity) putWaypoint(store, { src: dst, dst: src, similarity }, now);
 }

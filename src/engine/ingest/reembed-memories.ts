@@ -1,28 +1,33 @@
+import { sectorsFromBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import { holdsLease, releaseJob, type Claim } from '../store/jobs.ts';
+import { areSameModels, distinctModels, numbersOf } from '../store/live-model.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { findReembed, removeReembedJob } from '../store/reembed.ts';
 import { findWholeVector } from '../store/vectors.ts';
 import { commitInSlices } from './commit-in-slices.ts';
-import { embedTexts } from './embed-texts.ts';
-import { countCached, cutWindows, textOf, writeVectors, type EmbeddedIn } from './encode.ts';
+import { allOrOneByOne, countCached, cutWindows, embedBy, textOf, writeVectors, type EmbeddedIn } from './encode.ts';
+import { linkModel } from './link.ts';
 import { oweStep } from './owe-step.ts';
 import { NOT_MINE_MS } from './reembed.ts';
 import type { StepContext, StepFailure } from './step-context.ts';
 
 /**
- * Embeds memories by the configured model, beside what they have: they keep their sectors, names, links and live vectors. One that got
- * its vectors meanwhile, from an encode, is left as it is. Where the configured model is the live one, it was a gap that is filled.
+ * Embeds memories by the configured models of their sectors, beside what they have: they keep their sectors, names, links and live
+ * vectors. One that got its vectors meanwhile, from an encode, is left as it is. Where a configured model is live, it was a gap that is filled.
  */
 export async function reembedMemories(
   context: StepContext,
   claims: readonly Claim[],
   signal?: AbortSignal,
 ): Promise<readonly StepFailure[]> {
-  const { store, configured } = context.open();
+  const { store, configuredModels } = context.open();
   if (claims.length === 0) return [];
-  if (configured === null || findReembed(store)?.target !== configured.modelNo) return handBack(context, claims);
+  const target = findReembed(store)?.target;
+  if (target === undefined || configuredModels === null || !areSameModels(target, numbersOf(configuredModels))) {
+    return handBack(context, claims);
+  }
   const seqs = claims.map(({ memory }) => memory);
   const rows = new Map(readMemoryRows(store, seqs).map((row) => [row.seq, row]));
   const drafts = claims.flatMap((claim) => {
@@ -32,7 +37,7 @@ export async function reembedMemories(
   const results = await Promise.allSettled(drafts.map(({ row }) => embedRow(context, row, signal)));
   const failures: StepFailure[] = [];
   const embedded = drafts.flatMap(({ claim, row }, place) => {
-    const result = results[place] as PromiseSettledResult<EmbeddedIn>;
+    const result = results[place] as PromiseSettledResult<readonly EmbeddedIn[]>;
     if (result.status === 'fulfilled') return [{ claim, row, embedded: result.value }];
     failures.push({ claimSeq: claim.seq, error: result.reason });
     return [];
@@ -40,10 +45,12 @@ export async function reembedMemories(
   await commitInSlices(
     () => context.open().store,
     embedded,
-    (current, { claim, row, embedded: one }) => {
+    (current, { claim, row, embedded: made }) => {
       if (!holdsLease(current, claim)) return;
-      const isNew = findWholeVector(current, one.space, row.seq) === undefined;
-      if (isNew) addVectors(context, current, row, one);
+      for (const one of made) {
+        const isNew = findWholeVector(current, one.space, row.seq) === undefined;
+        if (isNew) addVectors(context, current, row, one);
+      }
       removeReembedJob(current, claim);
     },
   );
@@ -60,23 +67,23 @@ function handBack({ open, clock }: StepContext, claims: readonly Claim[]): [] {
   return [];
 }
 
-async function embedRow(context: StepContext, row: MemoryRow, signal?: AbortSignal): Promise<EmbeddedIn> {
-  const { embedder, gatherer } = context;
-  const { store, configured } = context.open();
-  if (embedder === null || gatherer === null || configured === null) {
-    throw new EngineError('unavailable', 'this worker has no embedder');
-  }
-  const texts = await embedTexts(
-    { store, modelNo: configured.modelNo, embedder, gatherer },
-    cutWindows(textOf(row)),
-    signal,
+async function embedRow(context: StepContext, row: MemoryRow, signal?: AbortSignal): Promise<readonly EmbeddedIn[]> {
+  const { store, configuredModels } = context.open();
+  if (configuredModels === null) throw new EngineError('unavailable', 'this worker has no embedder');
+  const wanted = distinctModels(configuredModels, sectorsFromBits(row.sectors, row.primary_sector));
+  const missing = wanted.filter((model) => findWholeVector(store, model, row.seq) === undefined);
+  const windows = cutWindows(textOf(row));
+  const embedded = await allOrOneByOne(
+    context,
+    missing.map((model) => () => embedBy(context, model, windows, signal)),
   );
-  countCached(context, texts);
-  return { space: configured, texts };
+  for (const { texts } of embedded) countCached(context, texts);
+  return embedded;
 }
 
 function addVectors(context: StepContext, store: Store, row: MemoryRow, embedded: EmbeddedIn): void {
   writeVectors(context, { memory: row.seq, userNo: row.user_no, ...embedded });
-  if (context.open().space?.modelNo !== embedded.space.modelNo) return;
+  const { liveModels } = context.open();
+  if (liveModels === null || linkModel({ store, liveModels }, row.seq).modelNo !== embedded.space.modelNo) return;
   oweStep({ store, now: context.clock.now(), newId: context.newId }, row.seq, 'link');
 }

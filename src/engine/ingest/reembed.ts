@@ -2,9 +2,19 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
-import type { OpenTenant } from '../open-tenant.ts';
+import { type OpenTenant, spaceOf } from '../open-tenant.ts';
 import type { Clock, Logger } from '../ports.ts';
-import { dropModelSlice, dropRelinkIndex, listStrayModels, putLiveModel } from '../store/live-model.ts';
+import {
+  areSameModels,
+  distinctModels,
+  dropModelSlice,
+  dropRelinkIndexes,
+  listStrayModels,
+  numbersOf,
+  putLiveModels,
+  type SectorModelNumbers,
+  type SectorModels,
+} from '../store/live-model.ts';
 import { finishJob, holdsLease, type HeldJob } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import {
@@ -17,6 +27,7 @@ import {
   isUnderWay,
   listMemoriesAfter,
   listOwed,
+  listSurplus,
   putReembed,
   withdrawJobs,
   yieldDirector,
@@ -26,13 +37,14 @@ import { findWholeVector, MEAN_WINDOW } from '../store/vectors.ts';
 import type { WriteContext } from '../writer/write-context.ts';
 import { prepareFit } from './calibrate-scores.ts';
 import { commitInSlices } from './commit-in-slices.ts';
-import { findNearest, putNearest, type Neighbour } from './link.ts';
-import { liveSource, type StepContext } from './step-context.ts';
+import { findNearest, linkModel, putNearest, type Neighbour } from './link.ts';
+import { liveSources, type StepContext } from './step-context.ts';
 
 /**
  * Changing the embedding model of a file. The new model's vectors are made beside the old one's, which answer queries meanwhile; then one
  * commit makes the new model live, waypoints are measured anew in the order of the memories, and what the old model made goes in slices.
- * All of it is resumable: which memories are owed a vector is read off the vectors themselves, the rest is a cursor.
+ * All of it is resumable: which memories are owed a vector is read off the vectors themselves, the rest is a cursor. In the advanced mode
+ * the model is a set of them, one a sector, which becomes live as a whole.
  */
 
 /** Jobs for memories in the ledger at once: enough for the fastest embedder between two looks, few enough to be taken back quickly. */
@@ -45,6 +57,8 @@ const SLICE_MS = 100;
 const BREATH_MS = 2;
 const RELINKED_AT_ONCE = 16;
 const DROPPED_AT_ONCE = 200;
+/** Vectors that one look for surplus ones passes. */
+const SURPLUS_WITHIN = 2_000;
 /** A worker with other settings cannot go on; another may. */
 export const NOT_MINE_MS = 5_000;
 
@@ -55,17 +69,15 @@ export const NOT_MINE_MS = 5_000;
  */
 export function startReembed(
   { store, now, newId }: Pick<WriteContext, 'store' | 'now' | 'newId'>,
-  { target }: { readonly target: number },
+  { target }: { readonly target: SectorModelNumbers },
 ): void {
   if (isUnderWay(store)) return;
   const known = findReembed(store);
-  if (known !== undefined && known.target !== target && known.phase !== 'embed') {
+  const isSame = known !== undefined && areSameModels(known.target, target);
+  if (known !== undefined && !isSame && known.phase !== 'embed') {
     throw new EngineError('conflict', 'the change of the model before this one is not finished: let it go on first');
   }
-  const record =
-    known?.target === target
-      ? known
-      : ({ target, phase: 'embed', cursor: 0, owed: 0, pass: 1, wentLiveAt: null } as const);
+  const record = isSame ? known : ({ target, phase: 'embed', cursor: 0, owed: 0, pass: 1, wentLiveAt: null } as const);
   putReembed(store, { ...record, since: { at: now, done: countUpTo(store, record.cursor) } });
   insertDirector(store, { id: newId(), now });
 }
@@ -105,18 +117,19 @@ export function tendReembed({
   readonly config: Config;
   readonly clock: Clock;
 }): void {
-  const { store, live, configured } = open();
-  if (live === null || configured === null) return;
+  const { store, liveModels, configuredModels } = open();
+  if (liveModels === null || configuredModels === null) return;
+  const target = numbersOf(configuredModels);
   const found = findReembed(store);
-  const isForAnother = found?.phase === 'embed' && found.target !== configured.modelNo;
-  const isNeeded = live.modelNo !== configured.modelNo && (found === undefined || isForAnother);
+  const isForAnother = found?.phase === 'embed' && !areSameModels(found.target, target);
+  const isNeeded = !areSameModels(numbersOf(liveModels), target) && (found === undefined || isForAnother);
   const starts = isNeeded && startsByItself(config);
   if (!isForAnother && !starts) return;
   store.write(() => {
     const record = findReembed(store);
-    if (record?.phase === 'embed' && record.target !== configured.modelNo) cancelReembed({ store });
+    if (record?.phase === 'embed' && !areSameModels(record.target, target)) cancelReembed({ store });
     if (starts && findReembed(store) === undefined) {
-      startReembed({ store, now: clock.now(), newId: uuidv7 }, { target: configured.modelNo });
+      startReembed({ store, now: clock.now(), newId: uuidv7 }, { target });
     }
   });
 }
@@ -147,13 +160,15 @@ export async function directReembed(context: DirectorContext, claim: HeldJob): P
 }
 
 async function runSlice(context: DirectorContext, claim: HeldJob): Promise<Next> {
-  const { store, live, configured } = context.open();
+  const { store, live, configuredModels } = context.open();
   const record = findReembed(store);
   if (record === undefined) return 'finished';
   if (live === null) return { inMs: NOT_MINE_MS };
   switch (record.phase) {
     case 'embed':
-      return record.target === configured?.modelNo ? oweMemories(context, claim, record) : { inMs: NOT_MINE_MS };
+      return configuredModels !== null && areSameModels(record.target, numbersOf(configuredModels))
+        ? oweMemories(context, claim, record, configuredModels)
+        : { inMs: NOT_MINE_MS };
     case 'link':
       return relinkMemories(context, claim);
     case 'drop':
@@ -162,13 +177,18 @@ async function runSlice(context: DirectorContext, claim: HeldJob): Promise<Next>
 }
 
 /** Fills the window of jobs; once a whole pass over the memories finds none that is owed a vector, the new model goes live. */
-async function oweMemories(context: DirectorContext, claim: HeldJob, record: ReembedRecord): Promise<Next> {
+async function oweMemories(
+  context: DirectorContext,
+  claim: HeldJob,
+  record: ReembedRecord,
+  models: SectorModels,
+): Promise<Next> {
   const { store } = context.open();
   const { waiting } = countReembedJobs(store);
   if (waiting > WINDOW_JOBS / 2) return { inMs: LOOK_AGAIN_MS };
-  const { target, cursor } = record;
+  const { cursor } = record;
   const { seqs, upTo } = store.read(() =>
-    listOwed(store, { modelNo: target, after: cursor, within: LOOKED_AT, limit: WINDOW_JOBS - waiting }),
+    listOwed(store, { models, after: cursor, within: LOOKED_AT, limit: WINDOW_JOBS - waiting }),
   );
   await commitInSlices(
     () => context.open().store,
@@ -186,22 +206,23 @@ async function oweMemories(context: DirectorContext, claim: HeldJob, record: Ree
     return { inMs: isAtEnd || seqs.length > 0 ? LOOK_AGAIN_MS : 0 };
   }
   if (owed > 0) putRecord(context, claim, { ...moved, cursor: 0, owed: 0, pass: record.pass + 1 });
-  else goLive(context, claim, record);
+  else goLive(context, claim, record, models);
   return { inMs: 0 };
 }
 
 /** The one commit at which queries and links turn to the new model. */
-function goLive(context: DirectorContext, claim: HeldJob, record: ReembedRecord): void {
-  const { store, configured, live } = context.open();
+function goLive(context: DirectorContext, claim: HeldJob, record: ReembedRecord, models: SectorModels): void {
+  const { store, liveModels } = context.open();
   const now = context.clock.now();
   const common = { ...record, cursor: 0, wentLiveAt: now, since: { at: now, done: 0 } };
-  if (live?.modelNo === record.target) return putRecord(context, claim, { ...common, phase: 'drop' });
-  const putFit = prepareFit(store, configured, now);
+  if (liveModels !== null && areSameModels(numbersOf(liveModels), record.target))
+    return putRecord(context, claim, { ...common, phase: 'drop' });
+  const putFit = prepareFit(store, distinctModels(models), now);
   store.write(() => {
     if (!holdsLease(store, claim)) return;
-    putLiveModel(store, record.target);
+    putLiveModels(store, record.target);
     putFit();
-    context.open().relinked?.clear();
+    for (const index of context.open().relinked.values()) index.clear();
     putReembed(store, { ...common, phase: 'link' });
   });
   context.logger.info({ model: record.target }, 'model_live');
@@ -221,40 +242,54 @@ async function relinkMemories(context: DirectorContext, claim: HeldJob): Promise
 }
 
 function relinkNext(context: DirectorContext, claim: HeldJob): 'more' | 'finished' {
-  const { store, space, relinked } = context.open();
-  const threshold = liveSource(context)?.embedder.waypointThreshold;
+  const { store, liveModels, relinked } = context.open();
+  const sources = liveSources(context);
   const record = findReembed(store);
-  if (record?.phase !== 'link' || space === null || relinked === null) return 'finished';
+  if (record?.phase !== 'link' || liveModels === null) return 'finished';
   const next = listMemoriesAfter(store, record.cursor, RELINKED_AT_ONCE);
-  if (next.length === 0 || threshold === undefined) {
+  if (next.length === 0 || sources.size === 0) {
     store.write(() => {
       if (!holdsLease(store, claim)) return;
-      if (threshold !== undefined && listMemoriesAfter(store, record.cursor, 1).length > 0) return;
-      dropRelinkIndex(store);
+      if (sources.size > 0 && listMemoriesAfter(store, record.cursor, 1).length > 0) return;
+      dropRelinkIndexes(store);
       putReembed(store, { ...record, phase: 'drop', cursor: 0 });
     });
-    return threshold === undefined ? 'finished' : 'more';
+    return sources.size === 0 ? 'finished' : 'more';
   }
   store.write(() => {
     if (!holdsLease(store, claim)) return;
     for (const { memory, userNo } of next) {
-      const own = findWholeVector(store, space, memory);
-      if (own === undefined) continue;
-      const { vectorNo, embedding, windowNo } = own;
-      relinked.remove([vectorNo]);
-      relinked.add([{ vectorNo, userNo, role: windowNo === MEAN_WINDOW ? 'mean' : 'whole', embedding }]);
+      for (const model of distinctModels(liveModels)) {
+        const own = findWholeVector(store, model, memory);
+        if (own === undefined) continue;
+        const { vectorNo, embedding, windowNo } = own;
+        const index = relinked.get(model.modelNo);
+        index?.remove([vectorNo]);
+        index?.add([{ vectorNo, userNo, role: windowNo === MEAN_WINDOW ? 'mean' : 'whole', embedding }]);
+      }
     }
   });
-  const find = (memory: number) => findNearest({ store, space, index: relinked }, memory, (other) => other < memory);
-  const found = next.map(({ memory }) => ({ memory, nearest: find(memory) }));
+  const find = (memory: number) => {
+    const model = linkModel({ store, liveModels }, memory);
+    const index = relinked.get(model.modelNo)!;
+    const threshold = sources.get(model.modelNo)?.embedder.waypointThreshold ?? Infinity;
+    const nearest = findNearest({ store, space: spaceOf(model), index }, memory, (other) => other < memory);
+    return { memory, modelNo: model.modelNo, nearest, threshold };
+  };
+  const found = next.map(({ memory }) => find(memory));
   store.write(() => {
     if (!holdsLease(store, claim)) return;
-    for (const { memory, nearest } of found) {
-      const isCurrent = nearest === undefined || areThere(store, nearest);
+    for (const one of found) {
+      const { memory, modelNo, nearest } = one;
+      const isCurrent =
+        (nearest === undefined || areThere(store, nearest)) &&
+        linkModel({ store, liveModels }, memory).modelNo === modelNo;
+      const near = isCurrent ? one : find(memory);
       putNearest(store, memory, {
-        nearest: isCurrent ? nearest : find(memory),
-        threshold,
+        nearest: near.nearest,
+        threshold: near.threshold,
         now: context.clock.now(),
+        models: liveModels,
       });
     }
     putReembed(store, { ...record, cursor: next.at(-1)!.memory });
@@ -276,11 +311,16 @@ async function dropOthers(context: DirectorContext, claim: HeldJob, begun: Reemb
   if (leftMs > 0) return { inMs: Math.min(leftMs, patience) };
   const deadline = performance.now() + SLICE_MS;
   while (performance.now() < deadline) {
-    const { store, live, configured } = context.open();
+    const { store, liveModels, configuredModels } = context.open();
     const record = findReembed(store);
-    const used = [live, configured].flatMap((space) => (space === null ? [] : [space.modelNo]));
+    const used = [...(liveModels ?? []), ...(configuredModels ?? [])].map(({ modelNo }) => modelNo);
     const [stray] = listStrayModels(store, used);
-    if (record === undefined || stray === undefined) return 'finished';
+    if (record === undefined) return 'finished';
+    if (stray === undefined) {
+      if (dropSurplus(context, claim, record) === 'finished') return 'finished';
+      await pause(BREATH_MS);
+      continue;
+    }
     store.write(() => {
       if (!holdsLease(store, claim)) return;
       const step = dropModelSlice(store, stray, { after: record.cursor, limit: DROPPED_AT_ONCE });
@@ -289,6 +329,27 @@ async function dropOthers(context: DirectorContext, claim: HeldJob, begun: Reemb
     await pause(BREATH_MS);
   }
   return { inMs: 0 };
+}
+
+/** What models hold that are in use, but not for the sectors of the memory: left by a change of the sectors' models. */
+function dropSurplus(context: DirectorContext, claim: HeldJob, record: ReembedRecord): 'more' | 'finished' {
+  const { store, liveModels, configuredModels, indexes } = context.open();
+  const isSettled = liveModels !== null && configuredModels !== null;
+  if (!isSettled || liveModels.length === 1 || !areSameModels(numbersOf(liveModels), numbersOf(configuredModels))) {
+    return 'finished';
+  }
+  return store.write(() => {
+    if (!holdsLease(store, claim)) return 'finished';
+    const { vectors, upTo } = listSurplus(store, { models: liveModels, after: record.cursor, within: SURPLUS_WITHIN });
+    const remove = store.prepare('DELETE FROM vectors WHERE vector_no = ?');
+    for (const { vectorNo, modelNo } of vectors) {
+      remove.run(vectorNo);
+      indexes.get(modelNo)?.remove([vectorNo]);
+    }
+    if (upTo === Infinity) return 'finished';
+    putReembed(store, { ...record, cursor: upTo });
+    return 'more';
+  });
 }
 
 function putRecord(context: DirectorContext, claim: HeldJob, record: ReembedRecord): void {

@@ -1,4 +1,4 @@
-import { isEngineError, serialiseError } from '../errors.ts';
+import { EngineError, isEngineError, serialiseError } from '../errors.ts';
 import type { QueuedStep } from '../jobs.ts';
 import type { Logger } from '../ports.ts';
 import type { Metrics } from '../metrics.ts';
@@ -15,6 +15,7 @@ import {
   releaseJob,
   type Claim,
 } from '../store/jobs.ts';
+import { distinctModels } from '../store/live-model.ts';
 import { setState } from '../store/dynamics.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 import { encodeMemories } from './encode.ts';
@@ -32,7 +33,7 @@ import { runNamedDocuments } from './run-document.ts';
 import { directReembed } from './reembed.ts';
 import { reembedMemories } from './reembed-memories.ts';
 import { settleDocumentsOf } from './settle-document.ts';
-import { liveSource, type StepContext } from './step-context.ts';
+import { liveSources, sourceOfModel, type StepContext } from './step-context.ts';
 
 /** A text that any embedder can embed: whether it does tells an outage from a text it cannot. */
 const PROBE_TEXT = 'Are you there?';
@@ -132,10 +133,13 @@ function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
   return null;
 }
 
-/** Only what the provider itself returned proves that it works: texts that the cache knows never reach the gatherer. */
+/**
+ * Only what the provider itself returned proves that it works: texts that the cache knows never reach the gatherer. Of several models one
+ * may answer while another is down, so that there only a probe tells.
+ */
 function watchProvider(context: BatchContext): Batch {
   const { gatherer, provider = createProviderHealth() } = context;
-  if (gatherer === null) return { ...context, provider };
+  if (gatherer === null || context.config.OM_EMBED_MODE === 'advanced') return { ...context, provider };
   const embedAll: EmbeddingGatherer['embedAll'] = async (texts, purpose, signal) => {
     const vectors = await gatherer.embedAll(texts, purpose, signal);
     if (vectors.length > 0) provider.noteAnswer();
@@ -198,7 +202,7 @@ async function linkBatch(batch: Batch, claims: readonly Claim[]): Promise<number
   const directors = claims.filter(({ kind }) => kind === 'reembed');
   const linkPauseMs = await timed(batch, links, 'link', async () => {
     // With vectors switched off since, or while the live model cannot be asked, there is nothing to link by.
-    const finished = liveSource(batch) === null ? finishUnlinked(batch, links) : await linkMemories(batch, links);
+    const finished = liveSources(batch).size === 0 ? finishUnlinked(batch, links) : await linkMemories(batch, links);
     batch.metrics.finishedJobs.inc({ state: 'done' }, finished);
   });
   const reembedPauseMs = await timed(batch, directors, 'reembed', async () => {
@@ -271,9 +275,16 @@ async function settleEncodeFailures(
   return settleFailures(batch, failures);
 }
 
-async function answersProbe({ gatherer }: Batch, signal: AbortSignal | undefined): Promise<boolean> {
-  if (gatherer === null) return false;
-  return gatherer.embed(PROBE_TEXT, 'document', signal).then(
+/** Each model has to. */
+async function answersProbe(batch: Batch, signal: AbortSignal | undefined): Promise<boolean> {
+  const { configuredModels } = batch.open();
+  if (configuredModels === null) return false;
+  const probes = distinctModels(configuredModels).map(async (model) => {
+    const source = sourceOfModel(batch, model);
+    if (source === null) throw new EngineError('unavailable', `no embedder for ${model.model}`);
+    await source.gatherer.embed(PROBE_TEXT, 'document', signal);
+  });
+  return Promise.all(probes).then(
     () => true,
     () => false,
   );

@@ -1,7 +1,8 @@
 import type { Config } from '../config.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock, DocumentParser, Embedder, LanguageModel, PageFetcher } from '../ports.ts';
-import type { OpenTenant, SpaceIdentity } from '../open-tenant.ts';
+import { isSameSpace, type OpenTenant, type SpaceIdentity } from '../open-tenant.ts';
+import { distinctModels } from '../store/live-model.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
 /** An embedder and what gathers its calls. */
@@ -18,7 +19,7 @@ export interface StepContext {
   readonly clock: Clock;
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
-  /** What embeds for another model than the configured one; null, or left out, where the settings do not say how. */
+  /** What embeds for another model than the embedder's; null, or left out, where the settings do not say how. */
   readonly sourceOf?: ((model: SpaceIdentity) => EmbeddingSource | null) | undefined;
   /** null where none is configured. */
   readonly languageModel: LanguageModel | null;
@@ -35,9 +36,21 @@ export interface StepFailure {
   readonly error: unknown;
 }
 
-/** What embeds for the live model; null where the settings do not say how, or nothing is to be embedded. */
-export function liveSource({ open, embedder, gatherer, sourceOf }: StepContext): EmbeddingSource | null {
-  const { live, configured } = open();
-  if (live === null || embedder === null || gatherer === null) return null;
-  return live.modelNo === configured?.modelNo ? { embedder, gatherer } : (sourceOf?.(live) ?? null);
+/** What embeds for a model; null where the settings do not say how, or nothing is to be embedded. */
+export function sourceOfModel(
+  { embedder, gatherer, sourceOf }: Pick<StepContext, 'embedder' | 'gatherer' | 'sourceOf'>,
+  model: SpaceIdentity,
+): EmbeddingSource | null {
+  if (embedder === null || gatherer === null) return null;
+  return isSameSpace(model, embedder) ? { embedder, gatherer } : (sourceOf?.(model) ?? null);
+}
+
+/** What embeds for the live models, by their numbers; without those that the settings do not say how to reach. */
+export function liveSources(context: StepContext): ReadonlyMap<number, EmbeddingSource> {
+  const { liveModels } = context.open();
+  const sources = (liveModels === null ? [] : distinctModels(liveModels)).flatMap((model) => {
+    const source = sourceOfModel(context, model);
+    return source === null ? [] : [[model.modelNo, source] as const];
+  });
+  return new Map(sources);
 }

@@ -20,9 +20,12 @@ export interface QueryVector {
   readonly encoding: VectorEncoding;
 }
 
+/** What a vector search found; with the number of its model where several were searched. */
+export type DenseHit = VectorRank & { readonly modelNo?: number };
+
 export interface DenseResult {
-  /** Nearest first, one entry a memory: its best window. */
-  readonly hits: readonly VectorRank[];
+  /** Nearest first, one entry a memory: its best window. Over several models, by their places in their own list. */
+  readonly hits: readonly DenseHit[];
   readonly note: string;
 }
 
@@ -58,6 +61,25 @@ export function searchVectors(store: Store, search: VectorSearch): DenseResult {
     hits: [...distinct.values()].sort((a, b) => b.similarity - a.similarity || a.seq - b.seq),
     note: plan.denseSectors.map((sector, place) => `${sector}: ${found[place]!.note}`).join('; '),
   };
+}
+
+/**
+ * The lists of several models as one, by rank alone, since their cosines share no scale: the first of each, the second of each, and so on. A
+ * memory that several found stands at its best place and keeps what that model says, so that more sectors do not mean more weight.
+ * @param found one for each of `vectors`
+ */
+export function joinModels(vectors: readonly QueryVector[], found: readonly DenseResult[]): DenseResult {
+  if (found.length === 1) return found[0]!;
+  const joined = new Map<number, DenseHit>();
+  const longest = Math.max(0, ...found.map(({ hits }) => hits.length));
+  for (let place = 0; place < longest; place++) {
+    for (const [model, { modelNo }] of vectors.entries()) {
+      const hit = found[model]!.hits[place];
+      if (hit !== undefined && !joined.has(hit.seq)) joined.set(hit.seq, { ...hit, modelNo });
+    }
+  }
+  const note = found.length === 0 ? 'off' : found.map((one, model) => `model ${vectors[model]!.modelNo}: ${one.note}`);
+  return { hits: [...joined.values()], note: [note].flat().join('; ') };
 }
 
 function planFor(store: Store, plan: QueryPlan, sector: Sector): QueryPlan {

@@ -33,7 +33,7 @@ const CHANGES_READ = 4;
 
 /** @throws EngineError `not_found` */
 export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: string): Seen {
-  const { plan, vector, now, replaced, query } = recall;
+  const { plan, vectors, now, replaced, query } = recall;
   const row = getMemoryRow(store, memoryId, now);
   const { conditions } = plan.filter;
   const meets = meetsConditions(store, row.seq, conditions);
@@ -43,7 +43,11 @@ export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: st
     passes: failedFilters.length === 0,
     sharesWords: terms.matched.length + terms.inContext.length > 0,
   });
-  const [measured] = vector === null ? [] : similaritiesOf(store, vector, [row.seq]);
+  // By one model: that which found it, if there is one.
+  const [measured] = [
+    ...(vectors.length > 1 ? [standing.candidate?.dense?.item ?? []].flat() : []),
+    ...vectors.flatMap((vector) => similaritiesOf(store, vector, [row.seq])),
+  ];
   const others = [replaced.get(row.seq), standing.candidate?.arrival?.from].filter((seq) => seq != null);
   const ids = new Map(readRankingRows(store, others).map(({ seq, id }) => [seq, id]));
   const at = query.asOf?.recorded;

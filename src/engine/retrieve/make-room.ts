@@ -7,7 +7,8 @@ import type { QueryPlan } from './plan.ts';
 /** What the searches by words and by vectors found. */
 export interface Lists {
   readonly lexical: LexicalResult;
-  readonly dense: DenseResult;
+  /** One a model. */
+  readonly dense: readonly DenseResult[];
 }
 
 /** Above this share of superseded memories a list is searched for once more, without them. */
@@ -19,7 +20,7 @@ const CROWDED = 0.5;
  */
 export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: Lists): QueryPlan | undefined {
   if (plan.filter === plan.liveFilter) return undefined;
-  const isCrowded = [lexical.hits, dense.hits].some(
+  const isCrowded = [lexical.hits, ...dense.map(({ hits }) => hits)].some(
     (hits: readonly { readonly seq: number }[]) =>
       countSuperseded(
         store,
@@ -39,7 +40,7 @@ export function mergeLists(first: Lists, second: Lists): Lists {
   const byVectors = (a: VectorRank, b: VectorRank) => b.similarity - a.similarity;
   return {
     lexical: { ...first.lexical, hits: merge(first.lexical.hits, second.lexical.hits, byWords) },
-    dense: { ...first.dense, hits: merge(first.dense.hits, second.dense.hits, byVectors) },
+    dense: first.dense.map((one, model) => ({ ...one, hits: merge(one.hits, second.dense[model]!.hits, byVectors) })),
   };
 }
 

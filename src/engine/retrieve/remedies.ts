@@ -2,7 +2,7 @@ import { estimateTokens } from '../text/tokens.ts';
 import { type AsOf, type Json, type Memory, type MemoryFilter, type MemoryQuery, QUERY_LIMITS } from '../types.ts';
 import { inspect, type Seen } from './inspect.ts';
 import type { CompleteQuery } from './options.ts';
-import { type Recall, recallMemories, type RetrieveContext } from './retrieve.ts';
+import { type QuerySpace, type Recall, recallMemories, type RetrieveContext } from './retrieve.ts';
 
 export interface Remedies {
   readonly remedies: readonly string[];
@@ -85,7 +85,7 @@ function trials(
   context: RetrieveContext,
   { recall, seen, signal }: Explained,
 ): { readonly attempt: Try; readonly attemptLast: Try } {
-  const known = recall.vector?.embedding;
+  const known = new Map(recall.vectors.map(({ modelNo, embedding }) => [modelNo, embedding]));
   // A provider that failed is not asked again, nor is a language model: each trial would wait for it.
   const trialContext: RetrieveContext = {
     ...context,
@@ -96,8 +96,19 @@ function trials(
       return context.index;
     },
     languageModel: null,
-    embedQuery: async (text, abort) => known ?? (recall.degraded ? null : await context.embedQuery(text, abort)),
+    embedQuery: askOnce(context),
+    furtherSpaces: (context.furtherSpaces ?? []).map((space) => ({
+      ...space,
+      get index() {
+        return space.index;
+      },
+      embedQuery: askOnce(space),
+    })),
   };
+  function askOnce(space: QuerySpace): QuerySpace['embedQuery'] {
+    return async (text, abort) =>
+      known.get(space.modelNo ?? NaN) ?? (recall.degraded ? null : await space.embedQuery(text, abort));
+  }
   let left = TRIALS_MOST;
   const attemptLast: Try = async (request) => {
     if (left === 0) return undefined;
@@ -486,7 +497,7 @@ function reasons({ request, recall, seen }: Trial, { recall: asked }: Explained)
       `it shares words with the query (${[...terms.matched, ...terms.inContext].join(', ')}), but many share more or rarer ones`,
     );
   if (asked.degraded) said.push('the embedding provider did not answer: words alone decided');
-  else if (recall.vector !== null && cosine === null) said.push(withoutVector(memory));
+  else if (recall.vectors.length > 0 && cosine === null) said.push(withoutVector(memory));
   else if (cosine !== null) said.push(`its nearest vector similarity is ${cosine.toFixed(2)}`);
   return said;
 }

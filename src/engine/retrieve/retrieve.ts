@@ -5,7 +5,14 @@ import { readRankingRows, type RankingRow } from '../store/search.ts';
 import type { Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
 import { calibrate, confidenceOf, readCalibrations } from './calibrate.ts';
 import { byNumber, byRawScore, type Arrival, type Candidate, type Findings } from './candidate.ts';
-import { type DenseResult, type QueryVector, searchVectors, similaritiesOf } from './dense.ts';
+import {
+  type DenseHit,
+  type DenseResult,
+  joinModels,
+  type QueryVector,
+  searchVectors,
+  similaritiesOf,
+} from './dense.ts';
 import { augment, coverageByRelation } from './entity-graph.ts';
 import { evidenceOf } from './evidence.ts';
 import { expand } from './expand.ts';
@@ -23,8 +30,16 @@ import { rerank } from './rerank.ts';
 import { resolve } from './resolve.ts';
 import { relevance, scoreCandidate, type Scoring, weightsOf } from './score.ts';
 
+/** A model whose vectors a file has, and how to ask it. */
+export interface QuerySpace {
+  readonly embedder: Embedder | null;
+  readonly modelNo: number | null;
+  readonly index: VectorIndex | null;
+  embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
+}
+
 /** What retrieval needs of a tenant. */
-export interface RetrieveContext {
+export interface RetrieveContext extends QuerySpace {
   /** A reader's connection. Read after the query's vector has come, so that a getter may open the file again. */
   readonly store: Store;
   /** null where words only is the chosen mode. */
@@ -37,6 +52,10 @@ export interface RetrieveContext {
   /** Cached and limited in time; null when the provider failed. */
   embedQuery(text: string, signal: AbortSignal | undefined): Promise<Float32Array | null>;
   /** Limited in time; null where none is configured. */
+  /** Where sectors have models of their own: the spaces besides this one, each asked and searched by itself. */
+  readonly furtherSpaces?: readonly QuerySpace[];
+  /** Whether several models are asked for the query's vectors one after the other. */
+  readonly asksOneByOne?: boolean;
   readonly languageModel: LanguageModel | null;
   readonly logger: Logger;
   readonly clock: Clock;
@@ -58,7 +77,8 @@ const WORDS_ONLY = 0;
 export interface Recall {
   readonly query: CompleteQuery;
   readonly plan: QueryPlan;
-  readonly vector: QueryVector | null;
+  /** The query's, one a model; none where words alone decided. */
+  readonly vectors: readonly QueryVector[];
   readonly lexical: LexicalResult;
   readonly dense: DenseResult;
   readonly fused: readonly Fused[];
@@ -126,9 +146,9 @@ async function recallAnd<T>(
   // Only the caller can be told. Where a tenant's default asks for a model that is gone, the built-in reranker steps in.
   requireReranker(request, languageModel);
   const trace = new Trace();
-  const { vector, vectorWeight, degraded } = await embedTheQuery(context, query, trace, signal);
+  const { vectors, vectorWeight, degraded } = await embedTheQuery(context, query, trace, signal);
   const now = context.clock.now();
-  const finding = { context, query, vector, vectorWeight, trace, now };
+  const finding = { context, query, vectors, vectorWeight, trace, now };
   if (query.rerank !== 'llm' || languageModel === null) {
     // Asked for only now: what was open before the wait may have been closed meanwhile.
     return context.store.read(() => {
@@ -172,26 +192,48 @@ async function embedTheQuery(
   query: CompleteQuery,
   trace: Trace,
   signal: AbortSignal | undefined,
-): Promise<{ vector: QueryVector | null; vectorWeight: number; degraded: boolean }> {
-  const { embedder, modelNo } = context;
-  const vectorWeight = embedder === null ? WORDS_ONLY : (query.vectorWeight ?? embedder.vectorWeight);
-  if (embedder === null || modelNo === null || vectorWeight === 0)
-    return {
-      vector: null,
-      vectorWeight: WORDS_ONLY,
-      degraded: context.isModelUnreachable === true && query.vectorWeight !== 0,
-    };
-  const model = `${embedder.provider} ${embedder.model}, ${embedder.dimensions} dimensions`;
-  const embedding = await trace.awaited('embed', 1, () => context.embedQuery(query.query, signal), model);
+): Promise<{ vectors: readonly QueryVector[]; vectorWeight: number; degraded: boolean }> {
+  const spaces = spacesOf(context);
+  const vectorWeight = query.vectorWeight ?? spaces[0]?.embedder.vectorWeight ?? WORDS_ONLY;
+  const isUnreachable = context.isModelUnreachable === true && query.vectorWeight !== 0;
+  if (spaces.length === 0 || vectorWeight === 0)
+    return { vectors: [], vectorWeight: WORDS_ONLY, degraded: isUnreachable };
+  const ask = async ({ embedder, modelNo, space }: ReachedSpace): Promise<QueryVector | null> => {
+    const model = `${embedder.provider} ${embedder.model}, ${embedder.dimensions} dimensions`;
+    const embedding = await trace.awaited('embed', 1, () => space.embedQuery(query.query, signal), model);
+    return embedding && { embedding, modelNo, encoding: embedder.encoding };
+  };
+  const asked: (QueryVector | null)[] = [];
+  if (context.asksOneByOne) for (const space of spaces) asked.push(await ask(space));
+  else asked.push(...(await Promise.all(spaces.map(ask))));
   signal?.throwIfAborted();
-  if (embedding === null) return { vector: null, vectorWeight: WORDS_ONLY, degraded: true };
-  return { vector: { embedding, modelNo, encoding: embedder.encoding }, vectorWeight, degraded: false };
+  // A model that fails costs what it embedded, and no more.
+  const vectors = asked.filter((vector) => vector !== null);
+  return {
+    vectors,
+    vectorWeight: vectors.length === 0 ? WORDS_ONLY : vectorWeight,
+    degraded: isUnreachable || vectors.length < spaces.length,
+  };
+}
+
+interface ReachedSpace {
+  readonly embedder: Embedder;
+  readonly modelNo: number;
+  readonly space: QuerySpace;
+}
+
+/** Those that can be asked. */
+function spacesOf(context: RetrieveContext): ReachedSpace[] {
+  return [context, ...(context.furtherSpaces ?? [])].flatMap((space) => {
+    const { embedder, modelNo } = space;
+    return embedder === null || modelNo === null ? [] : [{ embedder, modelNo, space }];
+  });
 }
 
 interface Finding {
   readonly context: RetrieveContext;
   readonly query: CompleteQuery;
-  readonly vector: QueryVector | null;
+  readonly vectors: readonly QueryVector[];
   readonly vectorWeight: number;
   readonly trace: Trace;
   readonly now: number;
@@ -204,7 +246,7 @@ type RankedCandidates = Pick<
 
 /** From the query to candidates in their order. */
 function rankCandidates(finding: Finding): RankedCandidates {
-  const { context, query, vector, vectorWeight, trace, now } = finding;
+  const { context, query, vectors, vectorWeight, trace, now } = finding;
   const { store } = context;
   const plan = trace.run('plan', 0, () => {
     const value = planQuery(store, query, now);
@@ -212,8 +254,9 @@ function rankCandidates(finding: Finding): RankedCandidates {
   });
   const found = searchLists(finding, plan);
   const planOfRoom = planForRoom(store, plan, found);
-  const { lexical, dense } =
+  const { lexical, dense: byModel } =
     planOfRoom === undefined ? found : mergeLists(found, searchLists(finding, planOfRoom, ', live'));
+  const dense = joinModels(vectors, byModel);
   const fused = trace.run('fuse', lexical.hits.length + dense.hits.length, () => {
     const value = fuseByRank([
       { seqs: lexical.hits.map(({ seq }) => seq), weight: 1 - vectorWeight },
@@ -242,7 +285,7 @@ function rankCandidates(finding: Finding): RankedCandidates {
     });
   }
   const { scored, scoring } = trace.run('score', fused.length + arrivals.size, () => {
-    const value = scoreAll({ context, query, vector, vectorWeight, trace, now }, { lexical, dense, fused, arrivals });
+    const value = scoreAll(finding, { lexical, dense, fused, arrivals });
     return { value, out: value.scored.length };
   });
   const { resolved, replaced } = trace.run('resolve', scored.length, () => {
@@ -261,8 +304,9 @@ function rankCandidates(finding: Finding): RankedCandidates {
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });
   const { candidates, confidence } = trace.run('calibrate', reranked.length, () => {
-    const calibrations = readCalibrations(store, vector?.modelNo ?? null);
-    const { cosineBase } = calibrations.vectors;
+    const calibrations = readCalibrations(store, vectors[0]?.modelNo ?? null);
+    // Where there are several models, each memory's cosine was set off against the base of its own already.
+    const cosineBase = vectors.length > 1 ? 0 : calibrations.vectors.cosineBase;
     const scope = scopeSize(plan);
     const evidence = evidenceOf(store, reranked, { query: query.query, cosineBase, scope });
     const sure = confidenceOf(evidence, calibrations, scope);
@@ -274,7 +318,7 @@ function rankCandidates(finding: Finding): RankedCandidates {
 }
 
 /** @param among is added to the stages' names */
-function searchLists({ context, query, vector, vectorWeight, trace }: Finding, plan: QueryPlan, among = ''): Lists {
+function searchLists({ context, query, vectors, vectorWeight, trace }: Finding, plan: QueryPlan, among = ''): Lists {
   const { store } = context;
   const lexical = trace.run(`lexical${among}`, plan.terms.length, () => {
     const limit = query.kSparse ?? LEXICAL_SPARE + query.k;
@@ -284,33 +328,27 @@ function searchLists({ context, query, vector, vectorWeight, trace }: Finding, p
         : { hits: [], note: 'off' };
     return { value, out: value.hits.length, note: value.note };
   });
-  const dense = trace.run(`dense${among}`, vector === null ? 0 : 1, () => {
+  const dense = trace.run(`dense${among}`, vectors.length, () => {
     const limit = query.kDense ?? Math.max(DENSE_LEAST, query.k);
-    const value: DenseResult =
-      vector === null
-        ? { hits: [], note: 'off' }
-        : searchVectors(store, { plan, query: vector, index: context.index, limit });
-    return { value, out: value.hits.length, note: value.note };
+    const spaces = spacesOf(context);
+    const value = vectors.map((vector) => {
+      const index = spaces.find(({ modelNo }) => modelNo === vector.modelNo)?.space.index ?? null;
+      return searchVectors(store, { plan, query: vector, index, limit });
+    });
+    const { hits, note } = joinModels(vectors, value);
+    return { value, out: hits.length, note };
   });
   return { lexical, dense };
 }
 
 function scoreAll(
-  { context, query, vector, vectorWeight, now }: Finding,
+  { context, query, vectors, vectorWeight, now }: Finding,
   { lexical, dense, fused, arrivals }: Pick<Recall, 'lexical' | 'dense' | 'fused' | 'arrivals'>,
 ): { scored: Candidate[]; scoring: Scoring } {
   const { store } = context;
   const [words, near, both] = [byNumber(lexical.hits), byNumber(dense.hits), byNumber(fused)];
   const seqs = [...new Set([...both.keys(), ...arrivals.keys()])];
-  const unmeasured =
-    vector === null
-      ? []
-      : similaritiesOf(
-          store,
-          vector,
-          seqs.filter((seq) => !near.has(seq)),
-        );
-  const cosines = new Map([...dense.hits, ...unmeasured].map(({ seq, similarity }) => [seq, similarity]));
+  const cosines = cosinesOf(store, vectors, { seqs, hits: dense.hits, near });
   const bestCoverage = Math.max(0, ...lexical.hits.map(({ coverage }) => coverage));
   const findings = new Map(
     seqs.map((seq): [number, Findings] => [
@@ -342,6 +380,43 @@ function scoreAll(
   return { scored, scoring };
 }
 
+/**
+ * How near each memory is, by one model: that which found it, else the first that has a vector of it. Where there are several, what is
+ * returned is by how much it exceeds what texts have in that model that share nothing: cosines themselves are not compared over models.
+ */
+function cosinesOf(
+  store: Store,
+  vectors: readonly QueryVector[],
+  {
+    seqs,
+    hits,
+    near,
+  }: {
+    readonly seqs: readonly number[];
+    readonly hits: readonly DenseHit[];
+    readonly near: ReadonlyMap<number, unknown>;
+  },
+): ReadonlyMap<number, number> {
+  const bases = new Map<number | undefined, number>(
+    vectors.length < 2
+      ? []
+      : vectors.map(({ modelNo }) => [modelNo, readCalibrations(store, modelNo).vectors.cosineBase]),
+  );
+  const beyondBase = (similarity: number, modelNo: number | undefined) => {
+    const base = bases.get(modelNo);
+    return base === undefined ? similarity : (similarity - base) / (1 - base);
+  };
+  const cosines = new Map(hits.map(({ seq, similarity, modelNo }) => [seq, beyondBase(similarity, modelNo)]));
+  let missing = seqs.filter((seq) => !near.has(seq));
+  for (const vector of vectors) {
+    for (const { seq, similarity } of similaritiesOf(store, vector, missing)) {
+      cosines.set(seq, beyondBase(similarity, vector.modelNo));
+    }
+    missing = missing.filter((seq) => !cosines.has(seq));
+  }
+  return cosines;
+}
+
 /** Looking back, a status counts as it was recorded then. What was superseded and still passes had not given way yet. */
 function readRowsOfThen(store: Store, seqs: readonly number[], { asOf }: CompleteQuery): RankingRow[] {
   const rows = readRankingRows(store, seqs);
@@ -354,7 +429,7 @@ function readRowsOfThen(store: Store, seqs: readonly number[], { asOf }: Complet
 }
 
 function finish(
-  { context, query, vector, trace, now }: Finding,
+  { context, query, vectors, trace, now }: Finding,
   ranked: RankedCandidates,
   candidates: readonly Candidate[],
   degraded: boolean,
@@ -372,7 +447,7 @@ function finish(
     const value = pack(store, floored.kept, query, readerOf(context, query, now));
     return { value, out: value.packed.length };
   });
-  return { ...ranked, candidates, query, vector, floored, packing, degraded, now, trace: trace.stages };
+  return { ...ranked, candidates, query, vectors, floored, packing, degraded, now, trace: trace.stages };
 }
 
 interface StageOutcome<T> {

@@ -1,52 +1,107 @@
 import { assert } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
+import { SECTORS, type Sector } from '../types.ts';
 import { LAST_MODEL, listModels } from './embeddings.ts';
 import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 
 /**
- * Which of a file's models is live: the one that queries and links use. It is written in the file and asked for at each use, so that all
- * processes go over to another at the same commit, and a snapshot sees one model from its beginning to its end.
+ * Which of a file's models are live: those that queries and links use. It is written in the file and asked for at each use, so that all
+ * processes go over to others at the same commit, and a snapshot sees the same ones from its beginning to its end.
  */
 
 export type StoredModel = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'> & {
   readonly modelNo: number;
 };
 
+/** Which model embeds which sector: one for all, or one a sector in the order of SECTORS, at least two of them different. */
+export type SectorModels<T extends { readonly modelNo: number } = StoredModel> = readonly [T, ...T[]];
+
+/** The same by number, as it is written in the file. */
+export type SectorModelNumbers = number | readonly number[];
+
+/** @param models one for all, or one a sector */
+export function sectorModels<T extends { readonly modelNo: number }>(models: readonly T[]): SectorModels<T> {
+  const [first, ...others] = models;
+  assert(first !== undefined && (others.length === 0 || models.length === SECTORS.length), 'a model for every sector');
+  return others.some(({ modelNo }) => modelNo !== first.modelNo) ? [first, ...others] : [first];
+}
+
+export function modelOfSector<T extends { readonly modelNo: number }>(models: SectorModels<T>, sector: Sector): T {
+  return models.length === 1 ? models[0] : models[SECTORS.indexOf(sector)]!;
+}
+
+/** The models of some sectors, or of all, each once, in the order of SECTORS. */
+export function distinctModels<T extends { readonly modelNo: number }>(
+  models: SectorModels<T>,
+  sectors: readonly Sector[] = SECTORS,
+): T[] {
+  const used = SECTORS.filter((sector) => sectors.includes(sector)).map((sector) => modelOfSector(models, sector));
+  return [...new Map(used.map((model) => [model.modelNo, model])).values()];
+}
+
+/** The sectors that a model embeds. */
+export function sectorsOfModel(models: SectorModels<{ readonly modelNo: number }>, modelNo: number): Sector[] {
+  return SECTORS.filter((sector) => modelOfSector(models, sector).modelNo === modelNo);
+}
+
+export function numbersOf(models: SectorModels<{ readonly modelNo: number }>): SectorModelNumbers {
+  return models.length === 1 ? models[0].modelNo : models.map(({ modelNo }) => modelNo);
+}
+
+export function areSameModels(one: SectorModelNumbers, other: SectorModelNumbers): boolean {
+  return JSON.stringify(one) === JSON.stringify(other);
+}
+
 const LIVE_MODEL = 'live_model';
 
 /** undefined while no process with an embedder has opened the file. */
-export function findLiveModel(store: Store): StoredModel | undefined {
-  return store
+export function findLiveModels(store: Store): SectorModels | undefined {
+  const [first, ...others] = store
     .prepare(
       `SELECT m.model_no AS modelNo, m.provider, m.model, m.dimensions, m.encoding
-       FROM store_info i CROSS JOIN models m ON m.model_no = CAST(i.value AS INTEGER) WHERE i.key = '${LIVE_MODEL}'`,
+       FROM store_info i CROSS JOIN json_each(i.value) n CROSS JOIN models m ON m.model_no = n.value
+       WHERE i.key = '${LIVE_MODEL}' ORDER BY n.key`,
     )
-    .get() as StoredModel | undefined;
+    .all() as StoredModel[];
+  return first === undefined ? undefined : [first, ...others];
+}
+
+/** The same where one model embeds all sectors, else that of the first. */
+export function findLiveModel(store: Store): StoredModel | undefined {
+  return findLiveModels(store)?.[0];
 }
 
 /** Call inside a write. */
-export function putLiveModel(store: Store, modelNo: number): void {
-  putInfo(store, LIVE_MODEL, String(modelNo));
+export function putLiveModels(store: Store, numbers: SectorModelNumbers): void {
+  putInfo(store, LIVE_MODEL, JSON.stringify(numbers));
 }
 
 /**
- * Says which model is live where the file does not say yet: the one that made most of its vectors, or `configured` in a file without any.
- * Call inside a write.
+ * Says which models are live where the file does not say yet: the one that made most of its vectors, or `configured` in a file without
+ * any. Call inside a write.
  */
-export function ensureLiveModel(store: Store, configured: number): void {
+export function ensureLiveModels(store: Store, configured: SectorModels<{ readonly modelNo: number }>): void {
   if (findLiveModel(store) !== undefined) return;
   const most = store
     .prepare('SELECT model_no FROM vectors GROUP BY model_no ORDER BY count(*) DESC, model_no = ? DESC LIMIT 1')
-    .get(configured) as { model_no: number } | undefined;
-  putLiveModel(store, most?.model_no ?? configured);
+    .get(configured[0].modelNo) as { model_no: number } | undefined;
+  putLiveModels(store, most?.model_no ?? numbersOf(configured));
 }
 
-/** The table of `OpenTenant.relinked`. */
-export const RELINK_INDEX = 'relink_index';
+const RELINK_INDEX = 'relink_index';
 
-export function dropRelinkIndex(store: Store): void {
-  store.db.exec(`DROP TABLE IF EXISTS ${RELINK_INDEX}`);
+/** The table of one index of `OpenTenant.relinked`. */
+export function relinkIndex(modelNo: number): string {
+  return `${RELINK_INDEX}_${modelNo}`;
+}
+
+export function dropRelinkIndexes(store: Store): void {
+  const tables = store
+    .prepare(`SELECT name FROM sqlite_schema WHERE name GLOB '${RELINK_INDEX}*' AND sql LIKE 'CREATE VIRTUAL TABLE%'`)
+    .pluck()
+    .all() as string[];
+  for (const table of tables) store.db.exec(`DROP TABLE "${table}"`);
 }
 
 /** A step of dropping a model: where to go on, or that it is gone. */
@@ -65,7 +120,7 @@ export function dropModelSlice(
   modelNo: number,
   { after, limit }: { after: number; limit: number },
 ): DropStep {
-  assert(findLiveModel(store)?.modelNo !== modelNo, 'the live model is never dropped');
+  assert(!findLiveModels(store)?.some((live) => live.modelNo === modelNo), 'a live model is never dropped');
   const rows = store
     .prepare(
       `DELETE FROM vectors WHERE vector_no IN

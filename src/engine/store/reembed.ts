@@ -1,6 +1,8 @@
+import { sectorBits } from '../dynamics.ts';
 import type { ReembedPhase } from '../types.ts';
 import type { Store } from './open-store.ts';
 import type { HeldJob } from './jobs.ts';
+import { distinctModels, sectorsOfModel, type SectorModelNumbers, type SectorModels } from './live-model.ts';
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 
 /**
@@ -11,8 +13,8 @@ import { deleteInfo, findInfo, putInfo } from './store-info.ts';
  *              (the new model goes live)                 (what the old one made goes)
  */
 export interface ReembedRecord {
-  /** The model that it changes to. */
-  readonly target: number;
+  /** The model, or models by sector, that it changes to. */
+  readonly target: SectorModelNumbers;
   readonly phase: ReembedPhase;
   /** embed, link: the memory that was seen to last; drop: the vector. */
   readonly cursor: number;
@@ -138,14 +140,36 @@ export interface OwedMemories {
   readonly upTo: number;
 }
 
+/** What was never classified counts as semantic. */
+const SECTORS_HELD = `CASE d.sectors WHEN 0 THEN ${sectorBits(['semantic'])} ELSE d.sectors END`;
+
 /**
- * Memories behind `after` that the model has no vectors of and nobody is at work on. A dead job is not made again: that is for
+ * Memories behind `after` of which a model of their sectors has no vectors, and that nobody is at work on. A dead job is not made again: that is for
  * whoever reads why it died.
  */
 export function listOwed(
   store: Store,
-  { modelNo, after, within, limit }: { modelNo: number; after: number; within: number; limit: number },
+  {
+    models,
+    after,
+    within,
+    limit,
+  }: {
+    readonly models: SectorModels<{ readonly modelNo: number }>;
+    readonly after: number;
+    readonly within: number;
+    readonly limit: number;
+  },
 ): OwedMemories {
+  const VECTORLESS = `NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = d.seq AND v.model_no = ? AND v.sector = '')`;
+  const owing = distinctModels(models).map(({ modelNo }) =>
+    models.length === 1
+      ? { sql: VECTORLESS, parameters: [modelNo] }
+      : {
+          sql: `((${SECTORS_HELD}) & ? <> 0 AND ${VECTORLESS})`,
+          parameters: [sectorBits(sectorsOfModel(models, modelNo)), modelNo],
+        },
+  );
   const looked = store
     .prepare('SELECT seq FROM memory_dynamics WHERE seq > ? ORDER BY seq LIMIT 1 OFFSET ?')
     .pluck()
@@ -154,14 +178,42 @@ export function listOwed(
   const seqs = store
     .prepare(
       `SELECT d.seq FROM memory_dynamics d WHERE d.seq > ? AND d.seq <= ?
-         AND NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = d.seq AND v.model_no = ? AND v.sector = '')
+         AND (${owing.map(({ sql }) => sql).join(' OR ')})
          AND NOT EXISTS (SELECT 1 FROM jobs j WHERE j.memory = d.seq AND j.state IN ('queued', 'active', 'failed', 'dead')
                            AND j.step <> 'link')
        ORDER BY d.seq LIMIT ?`,
     )
     .pluck()
-    .all(after, looked ?? Number.MAX_SAFE_INTEGER, modelNo, limit) as number[];
+    .all(after, looked ?? Number.MAX_SAFE_INTEGER, ...owing.flatMap(({ parameters }) => parameters), limit) as number[];
   return { seqs, upTo: seqs.length === limit ? seqs.at(-1)! : upTo };
+}
+
+/** Vectors that stand for no sector of their memory, of `within` behind `after`. */
+export interface SurplusVectors {
+  readonly vectors: readonly { readonly vectorNo: number; readonly modelNo: number }[];
+  /** How far was looked; the end of the vectors where it is Infinity. */
+  readonly upTo: number;
+}
+
+export function listSurplus(
+  store: Store,
+  { models, after, within }: { readonly models: SectorModels; readonly after: number; readonly within: number },
+): SurplusVectors {
+  const last = store.prepare('SELECT coalesce(max(vector_no), 0) FROM vectors').pluck().get() as number;
+  const upTo = after + within;
+  const bits = distinctModels(models).map(({ modelNo }) => ({
+    modelNo,
+    bits: sectorBits(sectorsOfModel(models, modelNo)),
+  }));
+  const vectors = store
+    .prepare(
+      `SELECT v.vector_no AS vectorNo, v.model_no AS modelNo
+       FROM vectors v CROSS JOIN memory_dynamics d ON d.seq = v.memory
+         CROSS JOIN json_each(?) n ON n.value ->> 'modelNo' = v.model_no
+       WHERE v.vector_no > ? AND v.vector_no <= ? AND (${SECTORS_HELD}) & (n.value ->> 'bits') = 0`,
+    )
+    .all(JSON.stringify(bits), after, upTo) as { vectorNo: number; modelNo: number }[];
+  return { vectors, upTo: upTo >= last ? Infinity : upTo };
 }
 
 /** Memories up to a number, or all. */

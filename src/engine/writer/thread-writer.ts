@@ -9,7 +9,7 @@ import type { GroupReply, Writer, WriteGroup } from './writer.ts';
 
 export interface WriterThreadData {
   readonly config: Config;
-  readonly identity: SpaceIdentity | null;
+  readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
 }
 
 export type WriterMessage =
