@@ -1,0 +1,98 @@
+import type { Dashboard } from '../dashboard.ts';
+import { mean, perSecond, quantile, quantiles } from '../promql.ts';
+
+const shareOfQueries = (counter: string) =>
+  `${perSecond(counter)} / (${perSecond('cairn_query_duration_seconds_count')} > 0)`;
+
+export const retrieval: Dashboard = {
+  uid: 'cairn-retrieval',
+  title: 'Cairn: retrieval',
+  description: 'How fast queries are, where their time goes, and what they find.',
+  rows: [
+    {
+      title: 'How fast',
+      panels: [
+        {
+          kind: 'lines',
+          title: 'Time of a query',
+          description: 'Inside the engine, its embedding included.',
+          unit: 's',
+          width: 12,
+          thresholds: { critical: 0.5 },
+          queries: quantiles('cairn_query_duration_seconds'),
+        },
+        {
+          kind: 'lines',
+          title: 'Where the time goes',
+          description: 'Mean of each part of a query. embed and model wait for a provider, everything else computes.',
+          unit: 's',
+          width: 12,
+          isStacked: true,
+          queries: [
+            {
+              expr: `${perSecond('cairn_query_stage_duration_seconds_sum', 'stage')} / on () group_left () ${perSecond('cairn_query_duration_seconds_count')}`,
+              legend: '{{stage}}',
+            },
+          ],
+        },
+        {
+          kind: 'lines',
+          title: 'Parts of a query (p95)',
+          description: 'The slow ones of each part; they are seldom slow together.',
+          unit: 's',
+          queries: [{ expr: quantile(0.95, 'cairn_query_stage_duration_seconds', 'stage'), legend: '{{stage}}' }],
+        },
+        {
+          kind: 'lines',
+          title: 'As clients see it',
+          description:
+            'From the first byte of a request to the end of its reply. Far over the time inside: large answers, slow clients, a busy event loop.',
+          unit: 's',
+          queries: quantiles('cairn_http_request_duration_seconds', 'kind="query"'),
+        },
+        {
+          kind: 'lines',
+          title: 'Queries',
+          description: 'Answered, by profile.',
+          unit: 'reqps',
+          isStacked: true,
+          queries: [{ expr: perSecond('cairn_queries_total', 'profile'), legend: '{{profile}}' }],
+        },
+      ],
+    },
+    {
+      title: 'What they find',
+      panels: [
+        {
+          kind: 'lines',
+          title: 'Hits of a query',
+          description: 'Mean and upper half. They fall when OM_MIN_SCORE is raised.',
+          unit: 'short',
+          queries: [
+            { expr: mean('cairn_query_hits'), legend: 'mean' },
+            { expr: quantile(0.5, 'cairn_query_hits'), legend: 'p50' },
+            { expr: quantile(0.95, 'cairn_query_hits'), legend: 'p95' },
+          ],
+        },
+        {
+          kind: 'lines',
+          title: 'Empty answers',
+          description:
+            'Share of queries without a hit. Rising after a change of OM_MIN_SCORE or of the model: the floor is too high.',
+          unit: 'percentunit',
+          queries: [{ expr: shareOfQueries('cairn_queries_empty_total'), legend: 'empty' }],
+        },
+        {
+          kind: 'lines',
+          title: 'Degraded answers',
+          description:
+            'Share of queries answered from words alone although vectors are configured: the provider fails or is held back.',
+          unit: 'percentunit',
+          thresholds: { critical: 0.05 },
+          more: 'cairn-embedding',
+          queries: [{ expr: shareOfQueries('cairn_queries_degraded_total'), legend: 'degraded' }],
+        },
+      ],
+    },
+  ],
+};
