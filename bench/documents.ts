@@ -5,6 +5,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { createRandom } from '../src/engine/random.ts';
 import { drawLines, makePdf } from '../test/support/make-pdf.ts';
 import {
+  anonymousMb,
   askQuestions,
   createTexts,
   measureAdds,
@@ -30,7 +31,9 @@ const DOCUMENT_POLL_MS = 5;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
 try {
-  const given = process.argv.slice(2).map((file) => [path.basename(file), fs.readFileSync(file)] as const);
+  const given = process.argv
+    .slice(2)
+    .map((file) => [path.basename(file), new Uint8Array(fs.readFileSync(file))] as const);
   const made = Array.from({ length: COPIES }, (_, copy) => [`made ${copy + 1}`, makeLongPdf(copy)] as const);
   await measureParsing([...made, ...given]);
   await measureBulk();
@@ -116,9 +119,12 @@ async function measureBulk(): Promise<void> {
     await askQuestions(api.url, (asked) => asked < QUERIES);
     const idle = await askQuestions(api.url, (asked) => asked < QUERIES);
     reportLatencies('query_idle_p95_ms', idle);
-    const before = residentMb(api.child);
-    let highest = before;
-    const watch = setInterval(() => (highest = Math.max(highest, residentMb(api.child))), 100);
+    const before = { resident: residentMb(api.child), anonymous: anonymousMb(api.child) };
+    const highest = { ...before };
+    const watch = setInterval(() => {
+      highest.resident = Math.max(highest.resident, residentMb(api.child));
+      highest.anonymous = Math.max(highest.anonymous, anonymousMb(api.child));
+    }, 100);
     let isDone = false;
     const started = performance.now();
     const sending = sendMany(api.url).finally(() => (isDone = true));
@@ -127,7 +133,9 @@ async function measureBulk(): Promise<void> {
     reportLatencies('query_while_ingesting_p95_ms', busy);
     report('bulk_files_per_s', (1_000 * BULK_FILES) / (performance.now() - started), { files: BULK_FILES });
     clearInterval(watch);
-    report('rss_api_growth_mb', highest - before, { before, highest });
+    for (const kind of ['resident', 'anonymous'] as const) {
+      report(`${kind}_api_growth_mb`, highest[kind] - before[kind], { before: before[kind], highest: highest[kind] });
+    }
   } finally {
     await worker.stop();
     await api.stop();

@@ -80,6 +80,12 @@ export function residentMb(child: ChildProcess): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
+/** The part of it that is the process's own: without pages of files, such as a database that is mapped. */
+export function anonymousMb(child: ChildProcess): number {
+  const status = fs.readFileSync(`/proc/${child.pid}/status`, 'utf8');
+  return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1]) / 1024;
+}
+
 /** What a process has computed so far (s). Unlike the time on the clock it says the same on a machine that others use, too. */
 export function cpuSeconds({ pid }: ChildProcess): number {
   // The second field is the name, in brackets, and may hold blanks.

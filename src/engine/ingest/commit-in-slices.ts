@@ -12,17 +12,19 @@ const PAUSE_MS = 2;
  * Writes many small things in transactions of about a millisecond with a pause between them, so that the writer that answers
  * clients never waits long for the lock.
  * @param open asked for each slice, since a pause lets others close the file
+ * @param sliceMs longer where an item takes as long as a slice, or the pauses would take longer than the work
  */
 export async function commitInSlices<T>(
   open: () => Store,
   items: readonly T[],
   write: (store: Store, item: T) => void,
+  sliceMs = SLICE_MS,
 ): Promise<void> {
   for (let next = 0; next < items.length;) {
     if (next > 0) await pause(PAUSE_MS);
     const store = open();
     next = store.write(() => {
-      const deadline = performance.now() + SLICE_MS;
+      const deadline = performance.now() + sliceMs;
       let position = next;
       do write(store, items[position++] as T);
       while (position < items.length && performance.now() < deadline);
