@@ -516,13 +516,6 @@ export function insertChunk(store: Store, generationNo: number, memory: number, 
     );
 }
 
-/** The generation that brought a memory; null for what no document brought. */
-export function generationOf(store: Store, memory: number): number | null {
-  const row = store.prepare('SELECT generation_no AS no FROM memory_dynamics WHERE seq = ?').get(memory) as
-    { no: number | null } | undefined;
-  return row?.no ?? null;
-}
-
 /** At most `limit` memories that a generation brought, the last first, so that none has a successor left when it goes. */
 export function listMemoriesOfGeneration(store: Store, generationNo: number, limit: number): number[] {
   const rows = store
