@@ -1,5 +1,7 @@
+import { LRUCache } from 'lru-cache';
+import { countMemories, countMemoriesAfter, countText, lastMemory, snapshotVersion } from '../store/search.ts';
 import type { Store } from '../store/open-store.ts';
-import { countMemories, countText, snapshotVersion } from '../store/search.ts';
+import { countRewrites } from '../store/text.ts';
 import type { Term } from './plan.ts';
 
 /**
@@ -9,43 +11,66 @@ import type { Term } from './plan.ts';
 export const FREQUENCY_COUNTED = 20_000;
 const TERMS_KEPT = 10_000;
 
+/** A count over all memories up to a number. */
+interface Count {
+  count: number;
+  upTo: number;
+}
+
+/** What was counted on a connection, and of which state of the file that is the truth. */
 interface Known {
   snapshot: string;
-  memories: number | undefined;
-  readonly byMatch: Map<string, number>;
+  rewrites: number;
+  /** The last memory of the snapshot. */
+  last: number;
+  readonly memories: Count;
+  readonly byMatch: LRUCache<string, Count>;
 }
 
 const knownByStore = new WeakMap<Store, Known>();
 
 /**
- * In how many memories of the file each term stands, in the order of the terms. Counting walks a term's postings, so counts are kept
- * for as long as nothing is committed; keeping them longer would let equal queries on equal data differ.
+ * In how many memories of the file each term stands, in the order of the terms. Counting walks a term's postings, 1 ms for 20,000, so counts are
+ * kept, and only what was added since is counted. They are exact at every snapshot, or equal queries on equal data would differ: where rows
+ * were replaced or deleted, all is counted anew.
  */
 export function termFrequencies(store: Store, terms: readonly Term[]): number[] {
-  const known = knownAt(store, snapshotVersion(store));
+  const { byMatch, last } = knownNow(store);
   return terms.map(({ match }) => {
-    let frequency = known.byMatch.get(match);
-    if (frequency === undefined) {
-      frequency = countText(store, match, FREQUENCY_COUNTED);
-      if (known.byMatch.size < TERMS_KEPT) known.byMatch.set(match, frequency);
-    }
-    return frequency;
+    const known = byMatch.get(match) ?? { count: 0, upTo: 0 };
+    if (known.count < FREQUENCY_COUNTED && known.upTo < last)
+      known.count += countText(store, match, { after: known.upTo, limit: FREQUENCY_COUNTED - known.count });
+    known.upTo = last;
+    byMatch.set(match, known);
+    return known.count;
   });
 }
 
-/** How many memories the file holds, which the frequencies are measured by; kept as long, since it sums over every user. */
+/** How many memories the file holds, which the frequencies are measured by. */
 export function memoryCount(store: Store): number {
-  const known = knownAt(store, snapshotVersion(store));
-  return (known.memories ??= countMemories(store));
+  const { memories, last } = knownNow(store);
+  if (memories.upTo < last) {
+    memories.count =
+      memories.upTo === 0 ? countMemories(store) : memories.count + countMemoriesAfter(store, memories.upTo);
+    memories.upTo = last;
+  }
+  return memories.count;
 }
 
-function knownAt(store: Store, snapshot: string): Known {
-  let known = knownByStore.get(store);
-  if (known === undefined) knownByStore.set(store, (known = { snapshot, memories: undefined, byMatch: new Map() }));
-  if (known.snapshot !== snapshot) {
+/** @returns what still holds at this snapshot */
+function knownNow(store: Store): Known {
+  const snapshot = snapshotVersion(store);
+  const known = knownByStore.get(store);
+  if (known?.snapshot === snapshot) return known;
+  const rewrites = countRewrites(store);
+  const last = lastMemory(store);
+  if (known?.rewrites === rewrites && known.last <= last) {
     known.snapshot = snapshot;
-    known.memories = undefined;
-    known.byMatch.clear();
+    known.last = last;
+    return known;
   }
-  return known;
+  const byMatch = new LRUCache<string, Count>({ max: TERMS_KEPT });
+  const fresh = { snapshot, rewrites, last, memories: { count: 0, upTo: 0 }, byMatch };
+  knownByStore.set(store, fresh);
+  return fresh;
 }

@@ -15,6 +15,15 @@ export function countMemories(store: Store): number {
   return (store.prepare('SELECT sum(memories) AS memories FROM users').get() as { memories: number }).memories;
 }
 
+export function countMemoriesAfter(store: Store, seq: number): number {
+  return (store.prepare('SELECT count(*) AS n FROM memories WHERE seq > ?').get(seq) as { n: number }).n;
+}
+
+/** The highest number of a memory; 0 where there is none. */
+export function lastMemory(store: Store): number {
+  return (store.prepare('SELECT max(seq) AS last FROM memories').get() as { last: number | null }).last ?? 0;
+}
+
 /** Those of the users who have memories here, with how many, in a fixed order. */
 export function findUsers(
   store: Store,
@@ -77,11 +86,11 @@ export function snapshotVersion(store: Store): string {
   return `${version}.${changes}`;
 }
 
-/** How many memories the full-text expression finds, counted no further than `limit`. */
-export function countText(store: Store, match: string, limit: number): number {
+/** How many memories after a number the full-text expression finds, counted no further than `limit`. */
+export function countText(store: Store, match: string, { after, limit }: { after: number; limit: number }): number {
   const row = store
-    .prepare('SELECT count(*) AS n FROM (SELECT 1 FROM memory_text WHERE memory_text MATCH ? LIMIT ?)')
-    .get(match, limit) as { n: number };
+    .prepare('SELECT count(*) AS n FROM (SELECT 1 FROM memory_text WHERE memory_text MATCH ? AND rowid > ? LIMIT ?)')
+    .get(match, after, limit) as { n: number };
   return row.n;
 }
 

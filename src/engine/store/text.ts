@@ -1,6 +1,7 @@
 import { identifiersOf, indexableText } from '../text/index-text.ts';
 import { readMemoryRows, type MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
+import { findInfo, putInfo } from './store-info.ts';
 
 /** The full-text rows. They are written from code: CJK is segmented and identifiers are split before FTS5 sees them. */
 
@@ -37,6 +38,21 @@ export function putText(store: Store, row: TextRow): void {
 
 export function deleteText(store: Store, seq: number): void {
   store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(seq);
+  noteRewrite(store);
+}
+
+const REWRITES = 'text_rewrites';
+
+/**
+ * How often rows were replaced or deleted that stood there already. For as long as it stays the same, what was counted over rows up to a
+ * number holds, and only later ones need counting.
+ */
+export function countRewrites(store: Store): number {
+  return Number(findInfo(store, REWRITES) ?? 0);
+}
+
+function noteRewrite(store: Store): void {
+  putInfo(store, REWRITES, `${countRewrites(store) + 1}`);
 }
 
 /**
@@ -86,6 +102,7 @@ export function successorsOf(store: Store, place: SessionPlace): number[] {
 export function reindexText(store: Store, seqs: readonly number[]): void {
   if (seqs.length === 0) return;
   for (const row of readMemoryRows(store, seqs)) putText(store, textRowOf(store, row));
+  noteRewrite(store);
 }
 
 function textRowOf(store: Store, row: MemoryRow): TextRow {

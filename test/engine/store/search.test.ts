@@ -38,8 +38,8 @@ beforeAll(async () => {
 test('words are found in any of their forms, the newest first and no more than asked for', () => {
   expect(findText(store, '"apple"', 10)).toEqual([seqs[2], seqs[1], seqs[0]]);
   expect(findText(store, '"pears"', 1)).toEqual([seqs[3]]);
-  expect(countText(store, '"apple"', 10)).toBe(3);
-  expect(countText(store, '"apple"', 2)).toBe(2);
+  expect(countText(store, '"apple"', { after: 0, limit: 10 })).toBe(3);
+  expect(countText(store, '"apple"', { after: 0, limit: 2 })).toBe(2);
   expect(countMemories(store)).toBe(5);
 });
 
