@@ -7,48 +7,69 @@ import { drawLines, makePdf } from '../test/support/make-pdf.ts';
 import {
   anonymousMb,
   askQuestions,
+  cpuSeconds,
   createTexts,
   measureAdds,
   reportLatencies,
   residentMb,
   startProcess,
+  untilIdle,
   type Process,
 } from './load.ts';
 import { createTextSource } from './natural-text.ts';
 import { report } from './report.ts';
 
 /**
- * Documents: `node bench/documents.ts [PDF…]`. Pages a second until the words are searchable beside the bare parser in the same run, and
- * what a bulk ingest costs the API: memory and the latency of queries. Prints one JSON line a figure.
+ * Documents: `node bench/documents.ts [alone|stream|bulk|erase …] [PDF…]`, all four by default. Pages a second until the words are
+ * searchable beside the bare parser in the same run, of a long document alone and of a stream of them; what a bulk ingest costs the
+ * API: memory and the latency of queries; how long the delete of a long document takes. Prints one JSON line a figure.
  */
 const PAGES = 350;
 const COPIES = 3;
+const STREAMED = 8;
+/** One for each child. */
+const WARMING = 2;
 const BULK_FILES = 1_000;
 const BULK_AT_ONCE = 4;
 const MEMORIES = 5_000;
 const QUERIES = 200;
 const DOCUMENT_POLL_MS = 5;
+/** The figures are by the server's own clock. */
+const STREAM_POLL_MS = 200;
+const ERASED_DOCUMENTS = 4;
+const ERASED_LINES = 2_000;
+const ERASED_WORD = 'quizzaciousness';
+
+const MEASUREMENTS = { alone: measureAlone, stream: measureStream, bulk: measureBulk, erase: measureErase };
+type Measurement = keyof typeof MEASUREMENTS;
+type NamedFile = readonly [name: string, bytes: Uint8Array];
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
 try {
-  const given = process.argv
-    .slice(2)
+  const given = process.argv.slice(2);
+  const asked = given.filter((word): word is Measurement => Object.hasOwn(MEASUREMENTS, word));
+  const files = given
+    .filter((word) => !Object.hasOwn(MEASUREMENTS, word))
     .map((file) => [path.basename(file), new Uint8Array(fs.readFileSync(file))] as const);
-  const made = Array.from({ length: COPIES }, (_, copy) => [`made ${copy + 1}`, makeLongPdf(copy)] as const);
-  await measureParsing([...made, ...given]);
-  await measureBulk();
+  for (const [name, measure] of Object.entries(MEASUREMENTS))
+    if (asked.length === 0 || asked.includes(name as Measurement)) await measure(files);
 } finally {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** The bare parser, then the service from the request until the words can be found. */
-async function measureParsing(files: readonly (readonly [name: string, bytes: Uint8Array])[]): Promise<void> {
+function makeLongPdfs(count: number): NamedFile[] {
+  return Array.from({ length: count }, (_, copy) => [`made ${copy + 1}.pdf`, makeLongPdf(copy)] as const);
+}
+
+/** The bare parser, then the service from the request until the words can be found, one document at a time. */
+async function measureAlone(given: readonly NamedFile[]): Promise<void> {
+  const files = [...makeLongPdfs(COPIES), ...given];
   const bare = new Map<string, { pages: number; ms: number }>();
   for (const [name, bytes] of files) {
     await readBare(bytes.slice()); // Once for the compiler: the service's children are warm too.
     bare.set(name, await readBare(bytes.slice()));
   }
-  const service = await startProcess('serve', settingsOf('parsing'));
+  const service = await startProcess('serve', settingsOf('alone'));
   try {
     for (const [name, bytes] of files) {
       const { pages, ms: bareMs } = bare.get(name)!;
@@ -61,6 +82,44 @@ async function measureParsing(files: readonly (readonly [name: string, bytes: Ui
         share_of_bare: bareMs / shownMs,
       });
     }
+  } finally {
+    await service.stop();
+  }
+}
+
+/**
+ * A stream of long documents, all handed in at once: from the first one's commit until the words of the last can be found, beside the
+ * bare parser that reads the same files one after the other. The first files make compilers and children warm on both sides.
+ */
+async function measureStream(): Promise<void> {
+  const files = makeLongPdfs(STREAMED + WARMING);
+  let bareMs = 0;
+  let pages = 0;
+  for (const [at, [, bytes]] of files.entries()) {
+    const read = await readBare(bytes.slice());
+    if (at < WARMING) continue;
+    bareMs += read.ms;
+    pages += read.pages;
+  }
+  const service = await startProcess('serve', settingsOf('stream'));
+  try {
+    await Promise.all(files.slice(0, WARMING).map(([name, bytes]) => ingestUntilShown(service, name, bytes)));
+    await untilIdle(service.url);
+    const computed = cpuSeconds(service.child);
+    const ids = await Promise.all(files.slice(WARMING).map(([name, bytes]) => handIn(service, name, bytes)));
+    const shown = await Promise.all(ids.map((id) => untilShown(service, id, STREAM_POLL_MS)));
+    const firstAt = Math.min(...shown.map(({ created_at }) => created_at));
+    const ms = Math.max(...shown.map(({ shown_at }) => shown_at!)) - firstAt;
+    report('stream_searchable_pages_per_s', (1_000 * pages) / ms, {
+      documents: STREAMED,
+      pages,
+      ms,
+      bare_pages_per_s: (1_000 * pages) / bareMs,
+      share_of_bare: bareMs / ms,
+      service_cpu_s: cpuSeconds(service.child) - computed,
+    });
+    await untilIdle(service.url);
+    report('stream_finished_pages_per_s', (1_000 * pages) / (Date.now() - firstAt));
   } finally {
     await service.stop();
   }
@@ -96,16 +155,26 @@ interface ShownDocument {
 }
 
 /** By the server's own clock, from the commit of the upload to the commit that shows it. */
-async function ingestUntilShown({ url }: Process, name: string, bytes: Uint8Array): Promise<number> {
+async function ingestUntilShown(service: Process, name: string, bytes: Uint8Array): Promise<number> {
+  const { shown_at, created_at } = await untilShown(service, await handIn(service, name, bytes));
+  return shown_at! - created_at;
+}
+
+async function handIn({ url }: Process, name: string, bytes: Uint8Array, type = 'application/pdf'): Promise<string> {
   const form = new FormData();
-  form.set('file', new Blob([Buffer.from(bytes)], { type: 'application/pdf' }), `${name}.pdf`);
+  form.set('user_id', 'bench');
+  form.set('file', new Blob([Buffer.from(bytes)], { type }), name);
   const reply = await fetch(`${url}/memory/ingest`, { method: 'POST', body: form });
   const { document_id } = (await reply.json()) as { document_id: string };
+  return document_id;
+}
+
+async function untilShown({ url }: Process, id: string, pollMs = DOCUMENT_POLL_MS): Promise<ShownDocument> {
   for (;;) {
-    const document = (await (await fetch(`${url}/documents/${document_id}`)).json()) as ShownDocument;
-    if (document.shown_at !== null) return document.shown_at - document.created_at;
-    if (document.error !== null) throw new Error(`${name}: ${document.error.code}`);
-    await pause(DOCUMENT_POLL_MS);
+    const document = (await (await fetch(`${url}/documents/${id}`)).json()) as ShownDocument;
+    if (document.shown_at !== null) return document;
+    if (document.error !== null) throw new Error(`a document ended with ${document.error.code}`);
+    await pause(pollMs);
   }
 }
 
@@ -174,6 +243,42 @@ async function sendMany(url: string): Promise<void> {
   }
 }
 
+/**
+ * The longest documents that there can be, deleted together: until the answer, and until none of their words is in a file any more. Their
+ * rarest word is looked for as bytes; the index keeps words in full.
+ */
+async function measureErase(): Promise<void> {
+  const settings = settingsOf('erase');
+  const smallChunks = { OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '0' };
+  const service = await startProcess('serve', { ...settings, ...smallChunks });
+  try {
+    const source = createTextSource(11);
+    for (let at = 0; at < ERASED_DOCUMENTS; at++) {
+      const lines = Array.from({ length: ERASED_LINES }, () => source.text(190));
+      const text = `${lines.join('\n\n')}\n\n${ERASED_WORD}`;
+      await untilShown(service, await handIn(service, `long ${at}.txt`, Buffer.from(text), 'text/plain'));
+    }
+    await untilIdle(service.url);
+    const files = ['', '-wal'].map((suffix) => `${settings.OM_DB_PATH}${suffix}`);
+    const isGone = () => files.every((file) => !fs.existsSync(file) || !fs.readFileSync(file).includes(ERASED_WORD));
+    if (isGone()) throw new Error('the word was never there');
+    const computed = cpuSeconds(service.child);
+    const begun = performance.now();
+    const reply = await fetch(`${service.url}/users/bench/memories`, { method: 'DELETE' });
+    const { deleted } = (await reply.json()) as { deleted: number };
+    const answeredMs = performance.now() - begun;
+    if (!reply.ok || !(deleted > 0)) throw new Error(`the delete answered ${reply.status}`);
+    while (!isGone()) await pause(50);
+    report('erase_words_gone_ms', performance.now() - begun, {
+      deleted,
+      answered_ms: answeredMs,
+      service_cpu_ms: 1_000 * (cpuSeconds(service.child) - computed),
+    });
+  } finally {
+    await service.stop();
+  }
+}
+
 /** Pages of natural sentences, some fifty lines each. */
 function makeLongPdf(seed: number): Uint8Array {
   const source = createTextSource(seed + 1);
@@ -184,13 +289,15 @@ function makeLongPdf(seed: number): Uint8Array {
   return makePdf({ pages });
 }
 
-function settingsOf(name: string): Record<string, string> {
+function settingsOf(name: string) {
   return {
     OM_DB_PATH: path.join(folder, name, 'cairn.sqlite'),
     OM_PORT: '0',
     OM_LOG_LEVEL: 'info',
     OM_API_KEY: '',
-    REDIS_URL: '',
+    REDIS_URL: process.env.REDIS_URL ?? '',
     OM_EMBEDDINGS: 'synthetic',
+    // A machine that others use, too, must not end a reading.
+    OM_PARSE_TIMEOUT_MS: '600000',
   };
 }

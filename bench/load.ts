@@ -42,15 +42,20 @@ export interface Process {
   stop(): Promise<void>;
 }
 
-/** Starts a process of the service as its users do, and waits until it says that it is ready. */
+/**
+ * Starts a process of the service as its users do, and waits until it says that it is ready.
+ * @param options `isDetached`: it does not hear what the terminal sends to this process, such as Ctrl-C
+ */
 export async function startProcess(
   command: 'serve' | 'api' | 'worker',
   settings: Readonly<Record<string, string>>,
+  { isDetached = false }: { readonly isDetached?: boolean } = {},
 ): Promise<Process> {
   const started = performance.now();
   const child = spawn(process.execPath, [path.join(import.meta.dirname, '../bin/cairn.cjs'), command], {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
+    detached: isDetached,
   });
   const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()));
   let log = '';

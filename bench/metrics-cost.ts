@@ -120,7 +120,8 @@ function measureObservation(queryMs: number): void {
     metrics.queryHits.observe(10);
     metrics.httpInFlight.inc();
     metrics.httpInFlight.dec();
-    metrics.httpRequests.inc({ route: '/memory/query', method: 'POST', status: 200 });
+    metrics.httpRequests.inc({ route: '/memory/query', method: 'POST' });
+    metrics.httpResponses.inc({ status: 200 });
     metrics.httpDurations.observe({ kind: 'query' }, 0.003);
   }
   const { user, system } = process.cpuUsage(before);

@@ -56,7 +56,7 @@ async function measureGatherer(): Promise<void> {
   });
   let calls = 0;
   const options = { config, clock: systemClock, metrics: createMetrics(), onCall: () => void calls++ };
-  const { gatherer, close } = openLimitedEmbedder(embedder, [], options);
+  const { gatherer, close } = openLimitedEmbedder(embedder, [], { ownLimits: false, sectors: null }, options);
   const texts = createTexts(GATHERED, 3).map((text, number) => `${number} ${text}`);
   const embedAll = async () => {
     for (let at = 0; at < texts.length; at += AT_ONCE)

@@ -14,6 +14,12 @@ var tty = require('tty');
 var ROOT = path.join(__dirname, '..');
 /** Holds the launcher's process id in the Node that it started. */
 var LAUNCHER = 'CAIRN_LAUNCHER_PID';
+/**
+ * V8 lets the young part of its heap grow to 130 MB where much of it is in use for a while, as when a thousand documents come in, and
+ * keeps it; at 17 MB requests took no more time. It is set before V8 starts or not at all. It holds for each thread.
+ */
+var YOUNG_HEAP = '--max-semi-space-size=8';
+var SERVICES = ['serve', 'api', 'worker'];
 var MISSING_NODE = 'Cairn needs Node 22.22 or newer: run `npm ci` here, or install Node 24';
 
 main();
@@ -21,6 +27,7 @@ main();
 function main() {
   if (isNewEnough(process.versions.node)) {
     if (process.env[LAUNCHER]) endWithLauncher();
+    else boundYoungHeap();
     run();
   } else if (process.env[LAUNCHER]) {
     fail(MISSING_NODE); // What npm installed is too old as well.
@@ -35,6 +42,14 @@ function isNewEnough(version) {
   if (parts[0] === 22) return parts[1] >= 22;
   if (parts[0] === 23) return parts[1] >= 6;
   return parts[0] > 23;
+}
+
+/** Starts this process again with the flag, which takes 25 ms; without it where that cannot be done (Windows), or where one is set. */
+function boundYoungHeap() {
+  var flags = process.execArgv.concat(process.env.NODE_OPTIONS || '').join(' ');
+  if (!process.execve || SERVICES.indexOf(process.argv[2]) === -1 || /semi-space/.test(flags)) return;
+  var command = [process.execPath].concat(process.execArgv, YOUNG_HEAP, __filename, process.argv.slice(2));
+  process.execve(process.execPath, command, process.env);
 }
 
 function run() {
@@ -58,7 +73,7 @@ function relaunch() {
   if (node === undefined) fail(MISSING_NODE);
   var environment = Object.assign({}, process.env);
   environment[LAUNCHER] = String(process.pid);
-  var child = childProcess.spawn(node, process.execArgv.concat(__filename, process.argv.slice(2)), {
+  var child = childProcess.spawn(node, process.execArgv.concat(YOUNG_HEAP, __filename, process.argv.slice(2)), {
     env: environment,
     // The channel carries nothing: its end tells the child that the launcher was killed.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],

@@ -1,9 +1,11 @@
 import { startApi } from './api/start.ts';
+import { createTracing } from './engine/adapters/create-tracing.ts';
 import { readConfig, type Config } from './engine/config.ts';
 import { openEngine } from './engine/open-engine.ts';
 import { createMetrics, type Metrics } from './engine/metrics.ts';
 import { silentLogger, type Logger } from './engine/ports.ts';
 import { releaseMemoryAfterStart } from './engine/release-memory.ts';
+import type { Tracing } from './engine/tracing.ts';
 import { VERSION } from './engine/version.ts';
 import { acquireInstanceLock, shareInstanceLock } from './engine/store/instance-lock.ts';
 import { serveMetrics } from './metrics-server.ts';
@@ -30,12 +32,21 @@ export async function startService(config: Config, logger: Logger = silentLogger
   try {
     const metrics = createMetrics();
     metrics.watchProcess(VERSION);
+    const tracing = await createTracing(config, logger);
+    if (tracing !== null) started.push({ stop: () => tracing.close() });
     // Without Redis, what is leased when it starts belonged to the dead, since nobody else may work here.
     const lock = (config.REDIS_URL === undefined ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
     started.push({ stop: () => lock.release() });
-    const worker = await startWork(config, logger, metrics);
+    const worker = await startWork(config, { logger, metrics, tracing });
     started.push({ stop: () => worker.drain() });
-    const engine = await openEngine({ config, logger, metrics, dispatcher: worker.dispatcher, writer: 'thread' });
+    const engine = await openEngine({
+      config,
+      logger,
+      metrics,
+      tracing,
+      dispatcher: worker.dispatcher,
+      writer: 'thread',
+    });
     started.push({ stop: () => engine.close() });
     const readMetrics = createMetricsJoiner(metrics.registry, () => worker.metricsJson());
     const metricsServer = await serveMetrics({ config, portSetting: 'OM_METRICS_PORT', read: readMetrics });
@@ -50,13 +61,16 @@ export async function startService(config: Config, logger: Logger = silentLogger
 }
 
 /** The background work of this process: on the ledgers themselves, or on what the queues in Redis carry. */
-async function startWork(config: Config, logger: Logger, metrics: Metrics): Promise<BackgroundWork> {
+async function startWork(
+  config: Config,
+  { logger, metrics, tracing }: { logger: Logger; metrics: Metrics; tracing: Tracing | null },
+): Promise<BackgroundWork> {
   if (config.REDIS_URL === undefined) {
     return startEmbeddedWorker({ config, logger, alone: true, onHung: () => metrics.hungThreads.inc() });
   }
   // Loaded where it is used: a process without Redis would hold it for nothing.
   const { startQueuedWork } = await import('./workers/queued.ts');
-  return startQueuedWork({ config, logger, metrics });
+  return startQueuedWork({ config, logger, metrics, tracing });
 }
 
 /** `npm start`. */

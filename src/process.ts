@@ -1,10 +1,46 @@
-import { pino, type Logger } from 'pino';
+import { pino, type DestinationStream, type Logger } from 'pino';
 import type { Config } from './engine/config.ts';
 
 /** What every long-running process of Cairn does the same way: its log, its version, its end. */
 
-export function createLogger(config: Config): Logger {
-  return pino({ level: config.OM_LOG_LEVEL, base: null });
+/** @param thread names a thread that is not the main one, on each of its lines */
+export function createLogger(config: Config, thread?: string, destination?: DestinationStream): Logger {
+  return pino(
+    {
+      level: config.OM_LOG_LEVEL,
+      base: thread === undefined ? null : { thread },
+      formatters: { log: withoutSecrets },
+    },
+    destination,
+  );
+}
+
+/** Nothing logs such a field. Should something ever, its name is all that is seen of it. */
+const NEVER_LOGGED: ReadonlySet<string> = new Set([
+  ...['content', 'query', 'text', 'title', 'gist', 'metadata', 'tags', 'filename', 'file_name'],
+  ...['authorization', 'x-api-key', 'cookie', 'key', 'apikey', 'secret', 'password', 'token'],
+]);
+const DEPTH_MOST = 4;
+
+/** Written here rather than as pino's `redact`, whose wildcards take 34 µs a line for two of these names. */
+function withoutSecrets(fields: Record<string, unknown>, depth = 0): Record<string, unknown> {
+  return Object.fromEntries(
+    Object.entries(fields).map(([name, value]) => {
+      if (NEVER_LOGGED.has(name.toLowerCase())) return [name, '[redacted]'];
+      if (!Array.isArray(value) && !isPlain(value)) return [name, value];
+      if (depth === DEPTH_MOST) return [name, '[too deep]'];
+      return [
+        name,
+        Array.isArray(value)
+          ? value.map((item: unknown) => withoutSecrets({ item }, depth + 1)['item'])
+          : withoutSecrets(value, depth + 1),
+      ];
+    }),
+  );
+}
+
+function isPlain(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
 }
 
 /**

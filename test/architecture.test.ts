@@ -110,6 +110,9 @@ describe('layers', () => {
       'commander',
       'aws4fetch',
       'onnxruntime-web',
+      '@bull-board/api',
+      '@opentelemetry/api',
+      '@opentelemetry/sdk-trace-node',
     ]);
     expect(violations(core, (name) => foreign.has(name))).toEqual([]);
   });

@@ -22,7 +22,8 @@ const PROGRAM = `
   } else {
     const major: number = Number(process.versions.node.split('.')[0]);
     console.log(JSON.stringify({ major, rest, from: import.meta.url.slice(-3), fromFile: process.env.FROM_FILE ?? null,
-      channel: process.channel !== undefined && process.env.CAIRN_LAUNCHER_PID !== undefined }));
+      channel: process.channel !== undefined && process.env.CAIRN_LAUNCHER_PID !== undefined,
+      flags: process.execArgv, pid: process.pid }));
     process.exit(rest.length);
   }
 `;
@@ -117,6 +118,24 @@ describe('on a Node that is new enough', () => {
     const env = { ...process.env, FROM_FILE: 'environment' };
     expect(JSON.parse((await run(node, root, ['echo'], { env })).stdout)).toMatchObject({ fromFile: 'environment' });
   });
+
+  test.runIf(process.execve)(
+    'bounds the young heap of a service, in the same process, unless its caller does',
+    async () => {
+      const root = makeTree({ program: 'src/cli/main.ts', modules: false });
+      const startedAs = async (command: string, options?: SpawnOptions) => {
+        const child = start(node, root, [command, 'two words'], options);
+        const said = JSON.parse(await text(child.stdout)) as { flags: string[]; rest: string[]; pid: number };
+        expect(said).toMatchObject({ rest: ['two words'], pid: child.pid });
+        return said.flags;
+      };
+      for (const command of ['serve', 'api', 'worker'])
+        expect(await startedAs(command)).toContain('--max-semi-space-size=8');
+      expect(await startedAs('echo')).toEqual([]);
+      const env = { ...process.env, NODE_OPTIONS: '--max-semi-space-size=32' };
+      expect(await startedAs('serve', { env })).toEqual([]);
+    },
+  );
 
   test('says what is wrong with a folder that holds neither', async () => {
     const { stderr, code } = await run(node, makeTree({ program: undefined, modules: false }), ['echo']);

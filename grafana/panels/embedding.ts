@@ -1,5 +1,5 @@
 import type { Dashboard } from '../dashboard.ts';
-import { mean, perMinute, perSecond, quantile } from '../promql.ts';
+import { mean, perMinute, perSecond, quantile, quantiles } from '../promql.ts';
 
 export const embedding: Dashboard = {
   uid: 'cairn-embedding',
@@ -161,18 +161,14 @@ export const embedding: Dashboard = {
           title: 'Calls of the language model',
           description: 'By outcome.',
           unit: 'reqps',
-          queries: [
-            { expr: perSecond('cairn_language_model_call_duration_seconds_count', 'outcome'), legend: '{{outcome}}' },
-          ],
+          queries: [{ expr: perSecond('cairn_language_model_calls_total', 'outcome'), legend: '{{outcome}}' }],
         },
         {
           kind: 'lines',
-          title: 'Time of a call (p95)',
-          description: 'By outcome. Reranking gives up after OM_LLM_RERANK_TIMEOUT_MS.',
+          title: 'Time of a call',
+          description: 'Whatever its outcome. Reranking gives up after OM_LLM_RERANK_TIMEOUT_MS.',
           unit: 's',
-          queries: [
-            { expr: quantile(0.95, 'cairn_language_model_call_duration_seconds', 'outcome'), legend: '{{outcome}}' },
-          ],
+          queries: quantiles('cairn_language_model_call_duration_seconds'),
         },
         {
           kind: 'lines',

@@ -131,7 +131,7 @@ export const overview: Dashboard = {
             '503: a backlog is full, a file is locked, or a stop is under way. 507: the disk is full. 429: a key or its provider has had enough.',
           unit: 'reqps',
           isStacked: true,
-          queries: [{ expr: perSecond('cairn_http_requests_total', 'status'), legend: '{{status}}' }],
+          queries: [{ expr: perSecond('cairn_http_responses_total', 'status'), legend: '{{status}}' }],
         },
         {
           kind: 'lines',

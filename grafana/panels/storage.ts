@@ -1,5 +1,5 @@
 import type { Dashboard } from '../dashboard.ts';
-import { mean, of, perMinute, perSecond, quantile, quantiles } from '../promql.ts';
+import { mean, of, perMinute, perSecond, quantiles } from '../promql.ts';
 
 export const storage: Dashboard = {
   uid: 'cairn-storage',
@@ -192,10 +192,10 @@ export const storage: Dashboard = {
         },
         {
           kind: 'lines',
-          title: 'A collection (p95)',
+          title: 'A collection (mean)',
           description: 'How long one stops its thread.',
           unit: 's',
-          queries: [{ expr: quantile(0.95, 'nodejs_gc_duration_seconds', 'kind'), legend: '{{kind}}' }],
+          queries: [{ expr: mean('nodejs_gc_duration_seconds', 'kind'), legend: '{{kind}}' }],
         },
         {
           kind: 'lines',

@@ -4,7 +4,9 @@ import { EngineError } from '../engine/errors.ts';
 import { answerErrors } from './http-errors.ts';
 import { authenticate, refuseStrangersWhileOpen } from './middleware/authenticate.ts';
 import { recordRequests } from './middleware/record-requests.ts';
+import { isTraced, traceRequests } from './middleware/trace-requests.ts';
 import { parseQueryString } from './query-string.ts';
+import { QUEUE_BOARD_PATH, serveQueueBoard } from './queue-board.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext, Route } from './route.ts';
 import { addRoutes } from './routes/add.ts';
@@ -17,6 +19,7 @@ import { jobRoutes } from './routes/jobs.ts';
 import { linkRoutes } from './routes/links.ts';
 import { memoryRoutes } from './routes/memories.ts';
 import { queryRoutes } from './routes/query.ts';
+import { reflectRoutes } from './routes/reflect.ts';
 import { reembedRoutes } from './routes/reembed.ts';
 import { serviceRoutes } from './routes/service.ts';
 import { settingsRoutes } from './routes/settings.ts';
@@ -29,6 +32,7 @@ export const ROUTES: readonly Route[] = [
   ...queryRoutes,
   ...explainRoutes,
   ...linkRoutes,
+  ...reflectRoutes,
   ...memoryRoutes,
   ...documentRoutes,
   ...entityRoutes,
@@ -53,6 +57,7 @@ export function createApp(api: ApiContext): Express {
   app.use(recordRequests(logger, metrics));
   app.use(refuseStrangersWhileOpen(api.engine));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
+  app.use(QUEUE_BOARD_PATH, serveQueueBoard(api));
   for (const route of ROUTES) app[route.method](route.path, serve(route, api));
   app.use(() => {
     throw new EngineError('not_found', 'no such path');
@@ -63,12 +68,14 @@ export function createApp(api: ApiContext): Express {
 
 /** Express hands what a handler rejects with to `answerErrors`. */
 function serve(route: Route, api: ApiContext): RequestHandler {
-  return (request: Request, response: Response) => {
+  const handle = (request: Request, response: Response) => {
     localsOf(response).route = route.path;
     if (route.access === 'anyone') return route.handle({ api, request, response });
     const principal = authenticate(request, api.engine, route.access);
     return route.handle({ api, request, response, principal, tenant: api.engine.tenant(principal.tenantId) });
   };
+  const { tracing } = api.engine;
+  return tracing !== null && isTraced(route) ? traceRequests(tracing, route, handle) : handle;
 }
 
 /** Keys travel in headers, so browsers need no credentials mode, and `*` is never combined with it. */
@@ -84,6 +91,7 @@ function allowOrigins(origins: readonly string[]): RequestHandler {
       'if-match',
       'prefer',
       'x-request-id',
+      'traceparent',
     ],
     exposedHeaders: ['etag', 'location', 'retry-after', 'idempotent-replayed', 'x-request-id'],
     maxAge: 600,

@@ -76,7 +76,8 @@ export function answerErrors(logger: Logger) {
       response.destroy();
       return;
     }
-    if (status === 401) response.setHeader('www-authenticate', 'Bearer realm="cairn"');
+    if (status === 401 && !response.hasHeader('www-authenticate'))
+      response.setHeader('www-authenticate', 'Bearer realm="cairn"');
     if (error.retryAfterMs !== undefined)
       response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
     sendJson(response, status, problemOf(error, requestId), 'application/problem+json');

@@ -1,3 +1,4 @@
+import { createTracing } from '../engine/adapters/create-tracing.ts';
 import { readConfig } from '../engine/config.ts';
 import { createMetrics } from '../engine/metrics.ts';
 import { openEngine } from '../engine/open-engine.ts';
@@ -12,10 +13,11 @@ import { startApi } from './start.ts';
 export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
   const logger = createLogger(config);
+  const tracing = await createTracing(config, logger);
   const lock = shareInstanceLock(config.paths.lock);
   const metrics = createMetrics();
   metrics.watchProcess(VERSION);
-  const engine = await openEngine({ config, logger, metrics, writer: 'thread' });
+  const engine = await openEngine({ config, logger, metrics, tracing, writer: 'thread' });
   const metricsText = () => metrics.registry.metrics();
   const metricsServer = await serveMetrics({
     config,
@@ -27,6 +29,7 @@ export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
     await api.stop();
     await metricsServer?.stop();
     await engine.close();
+    await tracing?.close();
     lock.release();
   });
   releaseMemoryAfterStart();

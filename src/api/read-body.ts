@@ -4,8 +4,8 @@ import { EngineError } from '../engine/errors.ts';
 
 /** A JSON body may hold so many bytes. */
 export const JSON_BYTES = 1024 * 1024;
-/** The whole body has so long to arrive (ms); slower senders hold a connection open for nothing. */
-export const BODY_TIMEOUT_MS = 30_000;
+/** The whole body has so long to arrive (ms), so that slow senders, who hold a connection open for nothing, are gone after half a minute. */
+export const BODY_TIMEOUT_MS = 25_000;
 
 export interface JsonBody {
   readonly value: unknown;

@@ -6,6 +6,10 @@ export interface Locals {
   startedAt: number;
   /** The pattern that matched, never the path itself: it becomes a label and a log field. */
   route: string;
+  /** Of the job that it made, if it made one. */
+  jobId?: string;
+  /** Of its trace, if it is traced. */
+  traceId?: string;
 }
 
 export function localsOf(response: Response): Locals {

@@ -401,6 +401,13 @@ export const supersedeSchema = z.strictObject(
   expected('a JSON object'),
 );
 
+export const reflectSchema = z.strictObject(
+  { user_id: id.nullish(), session_id: givenId.nullish() },
+  expected('a JSON object'),
+);
+
+export const reembedSchema = z.strictObject({ without_refused: flag.nullish() }, expected('a JSON object'));
+
 export const contradictSchema = z.strictObject(
   { user_id: id.nullish(), a: givenId, b: givenId, winner: givenId.nullish() },
   expected('a JSON object'),

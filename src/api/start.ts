@@ -25,6 +25,8 @@ export async function startApi({
     version: VERSION,
     stop: stop.signal,
   });
+  // Before anybody is heard: to load a package of hundreds of files holds up everything else.
+  await engine.prepare();
   const server = await listen(app, engine, stop.signal);
   return {
     url: server.url,

@@ -21,6 +21,7 @@ import type {
   ReembedStatus,
   RetrievalOptions,
   Revision,
+  StepBacklog,
   Timeline,
 } from '../engine/types.ts';
 import type { DocumentFields, NewMemoryBody, PatchBody, QueryBody, RetrievalBody } from './schemas.ts';
@@ -343,6 +344,10 @@ export function jobItem(job: Job) {
     finished_at: job.finishedAt,
     timeline: job.timeline,
   };
+}
+
+export function backlogItem({ step, queued, active, failed, oldestAt }: StepBacklog, now: number) {
+  return { step, queued, active, failed, oldest_age_ms: Math.max(0, now - oldestAt) };
 }
 
 export function linkItem(link: Link) {

@@ -96,6 +96,12 @@ overHttp('ingest')
   .action(async (targets: string[], options: { wait: boolean }) =>
     (await import('./commands/ingest.ts')).ingest(targets, options),
   );
+overHttp('reflect')
+  .description('let the language model write down what follows from the latest memories together')
+  .option('--user <id>', 'whose memories; by default those of nobody in particular')
+  .option('--session <id>', 'only those of this conversation or task')
+  .option('--no-wait', 'do not wait until it is done')
+  .action(async (options: { wait: boolean }) => (await import('./commands/reflect.ts')).reflect(options));
 overHttp('stats')
   .description('memories, sectors, jobs and sizes')
   .action(async (options: object) => (await import('./commands/stats.ts')).stats(options));
@@ -105,6 +111,7 @@ overHttp('reembed')
   .option('--status', 'only show how far it is and what it would take')
   .option('--pause', 'stop; reembed goes on from there')
   .option('--cancel', 'give it up; the old model stays')
+  .option('--without-refused', 'go over to the new model however many memories it refuses')
   .action(async (options: object) => (await import('./commands/reembed.ts')).reembed(options));
 
 const embeddings = program.command('embeddings').description('calls of embedding providers and the language model');
@@ -124,9 +131,12 @@ overHttp('list', jobs, { isDefault: true })
   .option('--limit <count>', 'how many at most', integer(1, 1000), 20)
   .action(async (options: { limit: number }) => (await import('./commands/jobs.ts')).listJobs(options));
 overHttp('retry', jobs)
-  .description('start a dead, failed or cancelled job again')
-  .argument('<id>')
-  .action(async (id: string, options: object) => (await import('./commands/jobs.ts')).retryJob(id, options));
+  .description('start a dead, failed or cancelled job again, or all of a state')
+  .argument('[id]')
+  .addOption(new Option('--state <state>', 'all of these, in place of one').choices(['dead', 'cancelled']))
+  .action(async (id: string | undefined, options: object) =>
+    (await import('./commands/jobs.ts')).retryJobs(id, options),
+  );
 overHttp('cancel', jobs)
   .description('give up an unfinished job')
   .argument('<id>')

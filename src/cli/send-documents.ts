@@ -70,7 +70,15 @@ async function sendFile(
   const known = await findKnown(client, hashed, words);
   if (known !== undefined) return { id: known.id, outcome: 'known' };
   const send = async () => client.postForm<OutcomeItem>('/memory/ingest', await formOf(hashed.file, words));
-  return accepted(await patiently(send, onWait));
+  return accepted(await patiently(send, onWait, () => mayMakeRoom(client)));
+}
+
+/** Documents that wait to be read take six times their size on a disk; when they are read, files like the next one fit again. */
+async function mayMakeRoom(client: Client): Promise<boolean> {
+  for (const state of ['queued', 'processing']) {
+    if ((await client.get<{ total: number }>(`/documents?state=${state}&l=1`)).total > 0) return true;
+  }
+  return false;
 }
 
 /** As many characters as the server takes. */
@@ -95,23 +103,36 @@ export async function sendPage(
   return accepted(await patiently(() => client.post<OutcomeItem>('/memory/ingest/url', body), onWait));
 }
 
-/** Told, each time that a server is too busy, why it says so. */
+/** Told, each time that a server is too busy or too full, why it says so. */
 export type OnWait = (reason: string) => void;
 
-/** Asks again for as long as the server says that it is too busy just now. */
-export async function patiently<Reply>(ask: () => Promise<Reply>, onWait?: OnWait): Promise<Reply> {
+/**
+ * Asks again for as long as the server says that it is too busy just now.
+ * @param mayMakeRoom whether a disk that is full (507) may have room again soon; by default such a refusal is final
+ */
+export async function patiently<Reply>(
+  ask: () => Promise<Reply>,
+  onWait?: OnWait,
+  mayMakeRoom: () => Promise<boolean> = async () => false,
+): Promise<Reply> {
   const until = performance.now() + PATIENCE_MS;
   for (;;) {
     try {
       return await ask();
     } catch (error) {
-      const isBusy = error instanceof RefusalError && (error.status === 429 || error.status === 503);
-      const waitMs = isBusy ? (error.retryAfterMs ?? RETRY_MS) : 0;
-      if (!isBusy || performance.now() + waitMs > until) throw error;
+      if (!(error instanceof RefusalError)) throw error;
+      const isWorthIt = error.status === 429 || error.status === 503 || (error.status === 507 && (await mayMakeRoom()));
+      const waitMs = error.retryAfterMs ?? RETRY_MS;
+      if (!isWorthIt) throw error;
+      if (performance.now() + waitMs > until) throw inVain(error);
       onWait?.(error.message);
       await sleep(waitMs);
     }
   }
+}
+
+function inVain(error: RefusalError): RefusalError {
+  return new RefusalError(`${error.message}; asked for ${PATIENCE_MS / 60_000} minutes in vain`, error);
 }
 
 type OutcomeItem = ReturnType<typeof documentOutcomeItem>;

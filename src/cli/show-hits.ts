@@ -128,8 +128,8 @@ function describeMeasures(measures: Readonly<Record<string, number>>): string {
 function describeAdjustments(adjustments: HitExplanation['adjustments'], matches: readonly MatchItem[]): string {
   return adjustments
     .map(
-      ({ by, factor, because }) =>
-        `${by} × ${factor.toFixed(2)}${because === undefined ? '' : ` because of ${nameOf(because, matches)}`}`,
+      ({ by, factor, because, automatic }) =>
+        `${by}${automatic ? ' (found by a language model)' : ''} × ${factor.toFixed(2)}${because === undefined ? '' : ` because of ${nameOf(because, matches)}`}`,
     )
     .join(', ');
 }

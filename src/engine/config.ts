@@ -28,6 +28,12 @@ const serviceUrl = () =>
   z
     .url({ protocol: /^https?$/, error: 'expected http://host or https://host' })
     .refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url), 'expected no name or password');
+/** Of another server, which gets it in a header. */
+const providerKey = () =>
+  z
+    .string()
+    .regex(/^[\x20-\x7e]*$/, 'expected printable ASCII, as a header takes nothing else')
+    .optional();
 const bounded = (number: z.ZodCoercedNumber, min: number, max: number) =>
   number.refine((value) => value >= min && value <= max, `expected ${min}..${max}`);
 const modelOfSector = (sector: Sector) =>
@@ -69,13 +75,13 @@ export const settingsSchema = z.object({
     ),
   OM_VEC_DIM: integer(768, 64, 4096).describe('Dimensions of a vector. The offline embedder takes multiples of 256.'),
   OM_OPENAI_MODEL: z.string().default('text-embedding-3-small').describe('Model name sent to the provider.'),
-  OM_OPENAI_BASE_URL: z.url().default('https://api.openai.com/v1').describe('Base URL of the provider.'),
-  OPENAI_API_KEY: z.string().optional().describe('Key sent to the provider.'),
+  OM_OPENAI_BASE_URL: serviceUrl().default('https://api.openai.com/v1').describe('Base URL of the provider.'),
+  OPENAI_API_KEY: providerKey().describe('Key sent to the provider.'),
   OM_GEMINI_MODEL: z.string().default('gemini-embedding-001').describe('Model of OM_EMBEDDINGS=gemini.'),
   OM_GEMINI_BASE_URL: serviceUrl()
     .default('https://generativelanguage.googleapis.com/v1beta')
     .describe('Base URL of the Gemini API.'),
-  GEMINI_API_KEY: z.string().optional().describe('Key sent to Gemini.'),
+  GEMINI_API_KEY: providerKey().describe('Key sent to Gemini.'),
   OM_OLLAMA_MODEL: z.string().default('nomic-embed-text').describe('Model of OM_EMBEDDINGS=ollama.'),
   OLLAMA_URL: serviceUrl().default('http://localhost:11434').describe('Where Ollama listens.'),
   OM_BEDROCK_MODEL: z
@@ -86,13 +92,10 @@ export const settingsSchema = z.object({
     .optional()
     .describe("Base URL of the Bedrock runtime where it is not the region's own, as with a VPC endpoint."),
   AWS_REGION: z.string().optional().describe('Region of Bedrock.'),
-  AWS_ACCESS_KEY_ID: z.string().optional().describe('Access key that signs calls of Bedrock.'),
+  AWS_ACCESS_KEY_ID: providerKey().describe('Access key that signs calls of Bedrock.'),
   AWS_SECRET_ACCESS_KEY: z.string().optional().describe('Its secret.'),
-  AWS_SESSION_TOKEN: z.string().optional().describe('Its session token, if it is a temporary one.'),
-  AWS_BEARER_TOKEN_BEDROCK: z
-    .string()
-    .optional()
-    .describe('Bedrock API key, in place of an access key and its secret.'),
+  AWS_SESSION_TOKEN: providerKey().describe('Its session token, if it is a temporary one.'),
+  AWS_BEARER_TOKEN_BEDROCK: providerKey().describe('Bedrock API key, in place of an access key and its secret.'),
   LOCAL_MODEL_PATH: z
     .string()
     .optional()
@@ -135,10 +138,9 @@ export const settingsSchema = z.object({
     .describe(
       'Base URLs that stand in for OM_OPENAI_BASE_URL while it fails, in order, comma-separated; they must serve the same model.',
     ),
-  OM_EMBED_FALLBACK_KEY: z
-    .string()
-    .optional()
-    .describe('Keys sent to them in the same order, comma-separated; none is sent where it is empty.'),
+  OM_EMBED_FALLBACK_KEY: providerKey().describe(
+    'Keys sent to them in the same order, comma-separated; none is sent where it is empty.',
+  ),
   OM_EMBED_CACHE_DAYS: integer(30, 0, 36_500).describe(
     'How long a vector that was paid for is kept for the same text after it was last needed (days).',
   ),
@@ -163,11 +165,10 @@ export const settingsSchema = z.object({
     .string()
     .optional()
     .describe('Language model for the parts that may use one, such as rerank: llm; empty for none.'),
-  OM_LLM_BASE_URL: z
-    .url()
+  OM_LLM_BASE_URL: serviceUrl()
     .default('https://api.openai.com/v1')
     .describe("Base URL of the language model's server, which speaks OpenAI's chat completions."),
-  OM_LLM_API_KEY: z.string().optional().describe('Key sent to the language model.'),
+  OM_LLM_API_KEY: providerKey().describe('Key sent to the language model.'),
   OM_LLM_TIMEOUT_MS: integer(30_000, 100, 600_000).describe('Total time of one call of the language model (ms).'),
   OM_LLM_RPM: integer(0, 0, 1_000_000).describe(
     'Calls of the language model in any minute, of all processes together; 0 for no limit.',
@@ -191,6 +192,24 @@ export const settingsSchema = z.object({
     .enum(['patterns', 'llm'])
     .default('patterns')
     .describe('patterns needs no model; llm asks OM_LLM_MODEL about every memory and falls back to patterns.'),
+  OM_CONTRADICTIONS: z
+    .enum(['off', 'llm'])
+    .default('off')
+    .describe(
+      'llm asks OM_LLM_MODEL how each new memory relates to its nearest ones, and links those that contradict or support each other.',
+    ),
+  OM_REFLECTION: z
+    .enum(['off', 'llm'])
+    .default('off')
+    .describe(
+      'llm lets OM_LLM_MODEL reflect on the new memories of each user by itself; with off only where POST /memory/reflect asks for it.',
+    ),
+  OM_REFLECTION_INTERVAL_MINUTES: integer(1440, 1, 525_600).describe(
+    'With OM_REFLECTION=llm, how often users are looked for who have enough that is new (minutes).',
+  ),
+  OM_REFLECTION_MIN_MEMORIES: integer(20, 2, 10_000).describe(
+    'With OM_REFLECTION=llm, new memories of a user that are enough.',
+  ),
 
   OM_CHUNK_TOKENS: integer(2048, 64, 8192).describe('Most tokens in a chunk of a document.'),
   OM_CHUNK_OVERLAP_TOKENS: integer(256, 0, 4096).describe('Tokens that a chunk repeats of the one before.'),
@@ -231,6 +250,12 @@ export const settingsSchema = z.object({
   OM_WORKER_METRICS_PORT: integer(0, 0, 65_535).describe(
     'Port at OM_METRICS_HOST, else at OM_HOST, for the metrics of a worker process; 0 for none.',
   ),
+  OM_TRACING: z
+    .enum(['none', 'otlp'])
+    .default('none')
+    .describe(
+      'otlp sends traces of requests and of the work that they ask for to the collector that OTEL_EXPORTER_OTLP_ENDPOINT names; needs packages that are not installed by default (docs/operations.md).',
+    ),
   OM_JOB_ATTEMPTS: integer(5, 1, 100).describe('Failures of a step before its job is a dead letter.'),
   OM_JOB_RETENTION_HOURS: integer(24, 1, 8760).describe('How long finished jobs and stored replies are kept (hours).'),
   OM_LEASE_MS: integer(15_000, 500, 600_000).describe(
@@ -238,6 +263,9 @@ export const settingsSchema = z.object({
   ),
   OM_SHUTDOWN_MS: integer(10_000, 100, 300_000).describe('How long a stop waits for work in flight (ms).'),
   OM_OPEN_TENANTS: integer(64, 1, 10_000).describe('Tenant files kept open at once.'),
+  OM_INDEX_MEMORY_MB: integer(512, 16, 1_000_000).describe(
+    'What the vector indexes of all tenants may take in memory, in the thread that answers and in each that links (MB); a million vectors of 768 dimensions take 130.',
+  ),
   OM_MAX_BACKLOG: integer(1_000_000, 1, 100_000_000).describe('Unfinished jobs of a tenant beyond which adds get 503.'),
 });
 
@@ -406,6 +434,16 @@ function crossChecks(settings: Settings): string[] {
   if (settings.OM_ENTITY_EXTRACTION === 'llm' && settings.OM_LLM_MODEL === undefined) {
     problems.push('OM_ENTITY_EXTRACTION=llm: needs a language model, so set OM_LLM_MODEL too, or choose patterns');
   }
+  for (const name of ['OM_CONTRADICTIONS', 'OM_REFLECTION'] as const) {
+    if (settings[name] === 'llm' && settings.OM_LLM_MODEL === undefined) {
+      problems.push(`${name}=llm: needs a language model, so set OM_LLM_MODEL too, or choose off`);
+    }
+  }
+  if (settings.OM_CONTRADICTIONS === 'llm' && settings.OM_EMBEDDINGS === 'none') {
+    problems.push(
+      'OM_CONTRADICTIONS=llm: compares what is near by its vectors, so OM_EMBEDDINGS=none has nothing to compare',
+    );
+  }
   if (settings.OM_ENTITY_MODE === 'none' && settings.OM_ENTITY_MODE_FILE !== undefined) {
     problems.push('OM_ENTITY_MODE=none builds no graph, which OM_ENTITY_MODE_FILE asks for: leave one of them out');
   }
@@ -505,7 +543,7 @@ function checkAws(settings: Settings): string[] {
 
 function describeProblem(name: string, present: Record<string, string | undefined>, message: string): string {
   // A URL may hold credentials.
-  const secret = name.endsWith('_KEY') || name.endsWith('_URL') || name === 'OM_EMBED_FALLBACK';
+  const secret = /_(KEY|TOKEN)(_|$)|_URL$/.test(name) || name === 'OM_EMBED_FALLBACK';
   return `${name}=${secret ? '(hidden)' : (present[name] ?? '')}: ${message}`;
 }
 

@@ -2,6 +2,7 @@ import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clock, Embedder, Logger, QueueState } from './ports.ts';
+import type { Tracing } from './tracing.ts';
 import type {
   AddOutcome,
   DeleteReceipt,
@@ -18,6 +19,7 @@ import type {
   JobCounts,
   JobKind,
   JobState,
+  JobSummary,
   Link,
   Memory,
   MemoryExplanation,
@@ -45,9 +47,15 @@ export interface Engine {
   /** null when `OM_EMBEDDINGS=none`. */
   readonly embedder: Embedder | null;
   readonly control: ControlDatabase;
+  /** null where nothing is traced. */
+  readonly tracing: Tracing | null;
+  /** The Redis of the queues, and what their names begin with there; null without one. */
+  readonly queuesAt: { readonly redisUrl: string; readonly prefix: string } | null;
   /** Opens the tenant's file if need be. Throws `not_found`. */
   tenant(tenantId: string): Tenant;
   queueState(): QueueState;
+  /** Loads what asks the providers, so that the first query does not wait for it. What cannot be loaded fails when it is needed. */
+  prepare(): Promise<void>;
   /** Applies what recall owes, checkpoints and closes every file. */
   close(): Promise<void>;
 }
@@ -229,20 +237,38 @@ export interface Tenant {
 
   /** Which model answers queries, and which one the settings ask for. */
   embedding(): EmbeddingState;
-  /** How far a change of the model is, or what it would take. Counts memories, so it costs some 50 ms for a million. */
+  /**
+   * How far a change of the model is, or what it would take. Counts memories, which takes some 50 ms for a million while one is under way; else
+   * it looks which of them lack vectors, which takes 0.3 s.
+   */
   reembedStatus(): ReembedStatus;
   /**
-   * Begins to embed all memories by the configured model, or goes on with what was paused or failed; where that model is live, fills gaps.
-   * Throws `invalid` with `OM_EMBEDDINGS=none`; `conflict` while a change to another model is not finished.
+   * Begins to embed all memories by the configured model, or goes on with what was paused or failed; where that model is live, fills gaps. A
+   * change to another model is given up for it. A model that refuses more than one memory in a hundred (or a single one) fails and does not go
+   * live, unless `withoutRefused` says so. Throws `invalid` with `OM_EMBEDDINGS=none`; `conflict` once another model has gone live and its
+   * change is not finished.
    */
-  startReembed(): Promise<ReembedStatus>;
+  startReembed(options?: { readonly withoutRefused?: boolean }): Promise<ReembedStatus>;
   /** Throws `conflict` where none is under way. */
   pauseReembed(): Promise<ReembedStatus>;
   /** Gives it up; what was embedded stays for a later start. Throws `conflict` where none is under way, or the new model is live. */
   cancelReembed(): Promise<ReembedStatus>;
 
+  /**
+   * Owes a reflecting on the latest memories of a user, or of one session of it: a language model writes down what follows from several of
+   * them, each insight a memory of the type `reflection` that points to those it rests on. One that is owed already is that one.
+   * Throws `invalid` without a language model; `not_found` for a user without memories.
+   */
+  reflect(scope: {
+    readonly userId: string;
+    readonly sessionId: string | null;
+  }): Promise<{ readonly jobId: string; readonly token: string }>;
+  /** What was concluded from a user's memories, newest first; the job that wrote it stands in its metadata as `reflection_job`. */
+  listReflections(userId: string, limit: number): Memory[];
+
   getJob(id: string): Job;
-  listJobs(filter: JobFilter): { readonly items: Job[]; readonly total: number };
+  /** Newest first, with what the ledger holds as a whole. */
+  listJobs(filter: JobFilter): JobSummary & { readonly items: Job[]; readonly total: number };
   countJobs(): JobCounts;
   /** Jobs that wait for a worker or for another attempt. Costs nothing for those that ended, unlike `countJobs`. */
   countWaitingJobs(): number;

@@ -11,6 +11,7 @@ export type FailpointName =
   | 'before-encode-commit'
   | 'after-encode-commit'
   | 'during-link'
+  | 'before-reason-commit'
   | 'after-dispatch'
   | 'before-ack';
 

@@ -3,7 +3,7 @@ import { z } from 'zod';
 /** What queues carry: names, and ids of ledger rows. Never content, a user or a file name, as Redis is no place for them. */
 
 /** Steps of the ledger that have a queue of their own. */
-export const QUEUED_STEPS = ['ingest', 'encode', 'link'] as const;
+export const QUEUED_STEPS = ['ingest', 'encode', 'link', 'reason'] as const;
 export type QueuedStep = (typeof QUEUED_STEPS)[number];
 
 export const QUEUE_NAMES = [...QUEUED_STEPS, 'maintain'] as const;
@@ -11,10 +11,12 @@ export type QueueName = (typeof QUEUE_NAMES)[number];
 
 /** Ledger rows that one job carries at most. */
 export const JOB_IDS_MOST = 64;
+/** Of those that ask a language model: two rounds of as many as are asked at once. */
+export const QUESTIONS_MOST = 8;
 
 const tenantId = z.string().min(1).max(64);
 
-/** A job of the queue `ingest`, `encode` or `link`: rows of one tenant's ledger whose next step is the queue's. */
+/** A job of a step's queue: rows of one tenant's ledger whose next step is the queue's. */
 export const stepPayloadSchema = z.strictObject({
   tenant: tenantId,
   seqs: z.array(z.int().positive()).min(1).max(JOB_IDS_MOST),

@@ -1,10 +1,11 @@
 import { createHash } from 'node:crypto';
 import { LRUCache } from 'lru-cache';
 import type { ProviderBudget } from './control/provider-budget.ts';
-import { serialiseError } from './errors.ts';
+import { isEngineError, serialiseError } from './errors.ts';
 import { outcomeOf, type ProviderCall } from './ingest/call-provider.ts';
 import type { Completion, LanguageModel } from './ports.ts';
 import { estimateTokens } from './text/tokens.ts';
+import { traced, type Tracing } from './tracing.ts';
 
 type Request = Parameters<LanguageModel['complete']>[0];
 
@@ -27,7 +28,15 @@ const CACHED_FOR_MS = 600_000;
  */
 export function createLimitedLanguageModel(
   model: LanguageModel,
-  { budget, onCall }: { readonly budget: ProviderBudget; readonly onCall: (call: LanguageModelCall) => void },
+  {
+    budget,
+    onCall,
+    tracing,
+  }: {
+    readonly budget: ProviderBudget;
+    readonly onCall: (call: LanguageModelCall) => void;
+    readonly tracing?: Tracing | null | undefined;
+  },
 ): LanguageModel {
   const answers = new LRUCache<string, Completion>({
     max: CACHED_ANSWERS,
@@ -36,16 +45,28 @@ export function createLimitedLanguageModel(
     ttl: CACHED_FOR_MS,
   });
 
+  const call = {
+    kind: 'client',
+    attributes: {
+      'gen_ai.operation.name': 'chat',
+      'gen_ai.provider.name': model.provider,
+      'gen_ai.request.model': model.model,
+    },
+  } as const;
+
   async function ask(request: Request, signal: AbortSignal | undefined): Promise<Completion> {
     const { purpose } = request;
     const estimated = estimateTokens(request.instructions) + estimateTokens(request.input);
     // Providers count the longest answer that is allowed.
     const tokens = estimated + request.maxTokens;
-    const permit = await budget.acquire(tokens, { patient: purpose === 'entities', signal });
+    await model.prepare?.();
+    const permit = await budget.acquire(tokens, { patient: purpose !== 'rerank', signal });
     const startedAt = performance.now();
     const ms = () => performance.now() - startedAt;
     try {
-      const completion = await model.complete(request, signal, ({ headers }) => permit.heard(headers));
+      const completion = await traced(tracing, `chat ${model.model}`, call, () =>
+        model.complete(request, signal, ({ headers }) => permit.heard(headers)),
+      );
       permit.end({ kind: 'answered' });
       const { inputTokens, outputTokens } = completion;
       onCall({ purpose, inputTokens, outputTokens, ms: ms(), outcome: 'ok', error: null });
@@ -64,7 +85,11 @@ export function createLimitedLanguageModel(
       const key = hashOf(request);
       const known = answers.get(key);
       if (known !== undefined) return known;
-      const completion = await ask(request, signal);
+      const completion = await ask(request, signal).catch((error: unknown) => {
+        // Each request is one call: it is waited for, counted and logged by itself.
+        if (isEngineError(error, 'conflict')) return ask(request, signal);
+        throw error;
+      });
       answers.set(key, completion);
       return completion;
     },

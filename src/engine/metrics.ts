@@ -2,11 +2,18 @@ import fs from 'node:fs';
 import { collectDefaultMetrics, Counter, Gauge, Histogram, Registry, type LabelValues } from 'prom-client';
 import type { Census } from './census.ts';
 import { busyTotals, type BusyTotals } from './store/open-store.ts';
-import { PROFILES, type StageTrace } from './types.ts';
+import { PROFILES, type Sector, type StageTrace } from './types.ts';
 
 /** What BullMQ says of its queues: jobs in Redis by queue and state; undefined while Redis is not reached. */
 export type QueueCounts =
   readonly { readonly queue: string; readonly state: string; readonly jobs: number }[] | undefined;
+
+/** What a provider is asked for that a breaker may leave alone. */
+export interface BreakerUse {
+  readonly service: 'embedding' | 'language_model';
+  /** Where each sector has a model of its own, whose failures say nothing of the others'. */
+  readonly sector?: Sector;
+}
 
 /** Metrics of the process that say little and are many: a series a heap space, a kind of handle, a kind of resource. */
 const LEFT_OUT = [
@@ -16,8 +23,14 @@ const LEFT_OUT = [
   'nodejs_active_handles',
   'nodejs_active_requests',
   'nodejs_active_resources',
+  ...['nodejs_active_handles_total', 'nodejs_active_requests_total', 'nodejs_active_resources_total'],
+  ...['nodejs_eventloop_lag_min_seconds', 'nodejs_eventloop_lag_mean_seconds', 'nodejs_eventloop_lag_stddev_seconds'],
+  ...['nodejs_eventloop_lag_p50_seconds', 'nodejs_eventloop_lag_p90_seconds', 'nodejs_version_info'],
+  ...['process_cpu_user_seconds_total', 'process_cpu_system_seconds_total'],
+  ...['process_virtual_memory_bytes', 'process_heap_bytes'],
 ];
-const GC_BUCKETS = [0.01, 0.1, 1];
+/** A sum and a count are enough where a mean is all that anybody asks for. */
+const SUM_AND_COUNT: number[] = [];
 
 /**
  * Every metric, its unit and its meaning; docs/metrics.md adds what to look for. Labels come from closed sets; no tenant, user, id or text
@@ -29,7 +42,7 @@ export function createMetrics(registry = new Registry()) {
   let readCensus: () => Promise<Census | undefined> = async () => undefined;
   let readQueues: () => Promise<QueueCounts> = async () => undefined;
   let dataFolder: string | undefined;
-  const readBreakers = new Map<string, () => boolean>();
+  const readBreakers = new Map<string, { readonly use: BreakerUse; readonly isOpen: () => boolean }>();
   const readRedis = new Set<() => boolean>();
   const readBusy = [busyTotals];
   const busy = (field: keyof BusyTotals) => readBusy.reduce((sum, read) => sum + read()[field], 0);
@@ -44,7 +57,7 @@ export function createMetrics(registry = new Registry()) {
     registry,
     /** Process metrics (CPU, memory, event loop, garbage collection), which belong to the main thread of a process. */
     watchProcess(version: string): void {
-      collectDefaultMetrics({ register: registry, gcDurationBuckets: GC_BUCKETS });
+      collectDefaultMetrics({ register: registry, gcDurationBuckets: SUM_AND_COUNT });
       for (const name of LEFT_OUT) registry.removeSingleMetric(name);
       build.set({ version }, 1);
     },
@@ -65,21 +78,27 @@ export function createMetrics(registry = new Registry()) {
     watchRedis(isUp: () => boolean): void {
       readRedis.add(isUp);
     },
-    /** @param service embedding or language_model */
-    watchBreaker(service: string, isOpen: () => boolean): void {
-      readBreakers.set(service, isOpen);
+    watchBreaker(use: BreakerUse, isOpen: () => boolean): void {
+      readBreakers.set(JSON.stringify(use), { use, isOpen });
     },
     httpRequests: new Counter({
       name: 'cairn_http_requests_total',
-      help: 'Requests that were answered, by route pattern, method and status; 499 for a client that hung up before.',
-      labelNames: ['route', 'method', 'status'],
+      help: 'Requests that were answered, by route pattern and method.',
+      labelNames: ['route', 'method'],
+      registers,
+    }),
+    /** Apart from the routes: each of them with each status would be hundreds of series. */
+    httpResponses: new Counter({
+      name: 'cairn_http_responses_total',
+      help: 'Answers, by status; 499 for a client that hung up before.',
+      labelNames: ['status'],
       registers,
     }),
     httpDurations: new Histogram({
       name: 'cairn_http_request_duration_seconds',
-      help: 'Time from the first byte of a request to the end of its reply, by kind: add, query, documents, read, write, service. Streams of events are left out.',
+      help: 'Time from the first byte of a request to the end of its reply, by kind: add, query, documents, read, write. Streams of events and what watches the service (/health, /metrics) are left out.',
       labelNames: ['kind'],
-      buckets: [0.005, 0.025, 0.1, 0.25, 1, 2.5, 10],
+      buckets: [0.025, 0.1, 0.5, 2.5],
       registers,
     }),
     httpInFlight: new Gauge({
@@ -90,7 +109,7 @@ export function createMetrics(registry = new Registry()) {
     queries: new Histogram({
       name: 'cairn_query_duration_seconds',
       help: 'Time of a query inside the engine, its embedding included.',
-      buckets: [0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
       registers,
     }),
     queriesByProfile: started(
@@ -106,7 +125,7 @@ export function createMetrics(registry = new Registry()) {
       name: 'cairn_query_stage_duration_seconds',
       help: 'Time of each part of a query: embed, plan, lexical, dense, links (expand, entities), score (fuse, score, resolve, calibrate), rerank, model, pack (floor, pack).',
       labelNames: ['stage'],
-      buckets: [0.001, 0.005, 0.025, 0.1, 0.5],
+      buckets: SUM_AND_COUNT,
       registers,
     }),
     queryHits: new Histogram({
@@ -138,7 +157,7 @@ export function createMetrics(registry = new Registry()) {
       name: 'cairn_memory_ready_seconds',
       help: 'Time from accepting a memory to a stage: encoded (found by its vectors), linked (all is done); by priority: interactive, bulk. Words are found at once.',
       labelNames: ['stage', 'priority'],
-      buckets: [0.1, 0.5, 1, 5, 15, 60, 300, 3600],
+      buckets: [0.5, 2, 10, 60, 600],
       registers,
     }),
     documents: new Counter({
@@ -177,13 +196,13 @@ export function createMetrics(registry = new Registry()) {
     commits: new Histogram({
       name: 'cairn_commit_duration_seconds',
       help: 'Time of one group commit of the writer, fsync included.',
-      buckets: [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 5],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5],
       registers,
     }),
     commitRequests: new Histogram({
       name: 'cairn_commit_requests',
       help: 'Requests that shared one group commit.',
-      buckets: [1, 4, 16, 64, 256],
+      buckets: SUM_AND_COUNT,
       registers,
     }),
     jobs: new Gauge({
@@ -210,7 +229,7 @@ export function createMetrics(registry = new Registry()) {
       name: 'cairn_step_duration_seconds',
       help: 'Time of a batch of one step in a worker, by step and outcome (ok, failed).',
       labelNames: ['step', 'outcome'],
-      buckets: [0.01, 0.05, 0.25, 1, 5, 30],
+      buckets: [0.1, 1, 10],
       registers,
     }),
     finishedJobs: started(
@@ -264,13 +283,13 @@ export function createMetrics(registry = new Registry()) {
       name: 'cairn_embedding_call_duration_seconds',
       help: 'Time of a call of the embedding provider, whatever its outcome, by purpose (document, query).',
       labelNames: ['purpose'],
-      buckets: [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 30],
+      buckets: [0.05, 0.1, 0.25, 0.5, 1, 5, 30],
       registers,
     }),
     embeddingBatchFill: new Histogram({
       name: 'cairn_embedding_batch_fill_ratio',
       help: 'How full the calls for documents were: texts as a share of the most that a call may hold.',
-      buckets: [0.1, 0.25, 0.5, 0.75, 0.95, 1],
+      buckets: SUM_AND_COUNT,
       registers,
     }),
     embeddedTexts: new Counter({
@@ -343,7 +362,7 @@ export function createMetrics(registry = new Registry()) {
     }),
     providerTokens: new Counter({
       name: 'cairn_provider_tokens_total',
-      help: 'Tokens of provider calls that completed, read and written, by purpose (document, query, entities, rerank); as billed where the reply says, else estimated.',
+      help: 'Tokens of provider calls that completed, read and written, by purpose (document, query, entities, rerank, contradictions, reflection); as billed where the reply says, else estimated.',
       labelNames: ['purpose'],
       registers,
     }),
@@ -368,18 +387,23 @@ export function createMetrics(registry = new Registry()) {
     /** Without a provider it is not shown. */
     providerBreaker: new Gauge({
       name: 'cairn_provider_breaker_open',
-      help: 'Whether the provider of a service (embedding, language_model) failed so often in a row that it is left alone or only probed: 1 or 0. Shared by all processes.',
-      labelNames: ['service'],
+      help: 'Whether the provider of a service (embedding, language_model) failed so often in a row that it is left alone or only probed: 1 or 0. Shared by all processes. With a model a sector, by sector; else without that label.',
+      labelNames: ['service', 'sector'],
       aggregator: 'max',
       registers,
       collect() {
-        for (const [service, isOpen] of readBreakers) this.set({ service }, isOpen() ? 1 : 0);
+        for (const { use, isOpen } of readBreakers.values()) this.set({ ...use }, isOpen() ? 1 : 0);
       },
     }),
-    languageModelCalls: new Histogram({
-      name: 'cairn_language_model_call_duration_seconds',
-      help: 'Time of a call of the language model, by outcome (ok, or the error code).',
+    languageModelCalls: new Counter({
+      name: 'cairn_language_model_calls_total',
+      help: 'Calls of the language model, by outcome (ok, or the error code).',
       labelNames: ['outcome'],
+      registers,
+    }),
+    languageModelCallDurations: new Histogram({
+      name: 'cairn_language_model_call_duration_seconds',
+      help: 'Time of a call of the language model, whatever its outcome.',
       buckets: [0.25, 0.5, 1, 2.5, 5, 10, 30],
       registers,
     }),
@@ -435,7 +459,7 @@ export function createMetrics(registry = new Registry()) {
     censusDurations: new Histogram({
       name: 'cairn_census_duration_seconds',
       help: 'Time of counting what all files hold, for the gauges that say so; in slices of some milliseconds, and never more than a twentieth of the time.',
-      buckets: [0.01, 0.1, 1, 10],
+      buckets: SUM_AND_COUNT,
       registers,
     }),
     scheduleRuns: new Counter({

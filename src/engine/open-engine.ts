@@ -4,6 +4,7 @@ import { createEmbedder } from './adapters/create-embedder.ts';
 import { recreateEmbedder } from './adapters/recreate-embedder.ts';
 import { createLanguageModel } from './adapters/create-language-model.ts';
 import { createPageFetcher } from './adapters/page-fetcher.ts';
+import { createIndexMemory } from './adapters/bit-index/index-memory.ts';
 import { createParserPool } from './adapters/parser-pool.ts';
 import { createCensusTaker } from './census.ts';
 import { type Config, type NamedModel, withModel } from './config.ts';
@@ -35,9 +36,12 @@ import { createQueryEmbedder } from './retrieve/query-embedder.ts';
 import { createRecallBuffer } from './recall-buffer.ts';
 import type { EmbedLogEntry } from './store/embeddings.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
+import { countLacking } from './store/reembed.ts';
 import { createTenantPool, type TenantPool } from './store/tenant-pool.ts';
 import { createTenant, type Questioner } from './tenant.ts';
 import { estimateTokens } from './text/tokens.ts';
+import type { Tracing } from './tracing.ts';
+import { SECTORS, type Sector } from './types.ts';
 import { createInlineWriter } from './writer/inline-writer.ts';
 import { createThreadWriter } from './writer/thread-writer.ts';
 import type { Writer } from './writer/writer.ts';
@@ -47,6 +51,8 @@ export interface OpenEngineOptions {
   readonly clock?: Clock;
   readonly logger?: Logger;
   readonly metrics?: Metrics;
+  /** null where nothing is traced. Whoever made it closes it, after the engine. */
+  readonly tracing?: Tracing | null;
   /** 'thread' for a server; 'inline' commits on this thread, by the given clock. */
   readonly writer?: 'thread' | 'inline';
   /** Whom to tell about new work; by default the queues in Redis, if `REDIS_URL` names one. */
@@ -81,23 +87,34 @@ export function openParts({
   config,
   clock,
   metrics,
+  tracing,
   role,
   onCall,
 }: {
   config: Config;
   clock: Clock;
   metrics: Metrics;
+  tracing?: Tracing | null;
   role: 'reader' | 'worker';
   onCall: (entry: EmbedLogEntry) => void;
 }): EngineParts {
-  const options = { config, clock, metrics, onCall };
+  const options = { config, clock, metrics, tracing, onCall };
   const limited: { close(): void }[] = [];
   const opened = <T extends { close(): void }>(one: T): T => {
     limited.push(one);
     return one;
   };
   const embedder = createEmbedder(config);
-  const gatherer = embedder && opened(openLimitedEmbedder(embedder, createStandIns(config), options)).gatherer;
+  const gatherer =
+    embedder &&
+    opened(
+      openLimitedEmbedder(
+        embedder,
+        createStandIns(config),
+        { ownLimits: false, sectors: sectorsOf(config, embedder) },
+        options,
+      ),
+    ).gatherer;
   const identity = embedder && identitiesOf(config, embedder);
   const model = createLanguageModel(config);
   const languageModel = model && opened(openLimitedLanguageModel(model, options)).languageModel;
@@ -107,17 +124,23 @@ export function openParts({
     const known = sources.get(key);
     if (known !== undefined) return known;
     const other = recreateEmbedder(config, model);
-    const ownLimits = isOfSector(config, model);
+    const sectors = sectorsOf(config, model) ?? [];
+    const ownLimits = sectors.length > 0;
     const standIns = ownLimits ? createStandIns(withModel(config, model)) : [];
     const source = other && {
       embedder: other,
-      gatherer: opened(openLimitedEmbedder(other, standIns, options, { ownLimits })).gatherer,
+      gatherer: opened(openLimitedEmbedder(other, standIns, { ownLimits, sectors }, options)).gatherer,
     };
     sources.set(key, source);
     return source;
   };
+  // All of them now and not at their first call, so that each shows whether it is left alone, whichever process found that out.
+  if (embedder !== null && Array.isArray(identity)) {
+    for (const model of identity) if (!isSameSpace(model, embedder)) sourceOf(model);
+  }
+  const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-    openTenant(path, { role, identity, now: clock.now() }),
+    openTenant(path, { role, identity, now: clock.now(), indexMemory }),
   );
   return {
     ...{ identity, sourceOf },
@@ -133,8 +156,13 @@ function identitiesOf(config: Config, embedder: Embedder): SpaceIdentity | Space
   return sectorModels.map((model) => identityOf(createEmbedder(withModel(config, model))!));
 }
 
-function isOfSector({ sectorModels }: Config, { model, dimensions }: NamedModel): boolean {
-  return sectorModels?.some((named) => named.model === model && named.dimensions === dimensions) ?? false;
+/** The sectors that a model is configured for; null where one model embeds all. */
+function sectorsOf({ sectorModels }: Config, { model, dimensions }: NamedModel): Sector[] | null {
+  if (sectorModels === null) return null;
+  return SECTORS.filter((_, place) => {
+    const named = sectorModels[place];
+    return named?.model === model && named.dimensions === dimensions;
+  });
 }
 
 /** Other doors to the same vector space: the same model at other addresses. */
@@ -166,12 +194,13 @@ function openReaders(config: Config, metrics: Metrics): Pick<EngineParts, 'docum
 
 /** Builds an engine: the API, the command line and the tests start here. */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
-  const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics() } = options;
+  const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics(), tracing = null } = options;
   const control = openControlDatabase(config, clock);
   const { embedder, gatherer, identity, sourceOf, languageModel, pool, budget } = openParts({
     config,
     clock,
     metrics,
+    tracing,
     role: 'reader',
     // A query belongs to one tenant, but its call may be shared: the default tenant keeps the record.
     onCall: (entry) => void writer.write(config.paths.defaultTenant, 'appendEmbedLog', entry).catch(() => {}),
@@ -185,8 +214,9 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
           config,
           clock,
           metrics,
+          tracing,
         })
-      : createThreadWriter({ config, identity, metrics });
+      : createThreadWriter({ config, identity, metrics, tracing });
   const recalls = createRecallBuffer(writer, logger);
   const questioners = new Map<EmbeddingSource, Questioner>();
   const configuredSource = embedder && gatherer && { embedder, gatherer };
@@ -207,8 +237,11 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   };
   const tenants = new Map<string, Tenant>();
   await writer.write(config.paths.defaultTenant, 'open', {});
+  const { REDIS_URL: redisUrl } = config;
+  const queuesAt = redisUrl === undefined ? null : { redisUrl, prefix: queuePrefix(pool, control) };
   const dispatcher =
-    options.dispatcher ?? (await openDispatcher({ config, clock, logger, metrics, control, pool, writer }));
+    options.dispatcher ??
+    (await openDispatcher({ config, clock, logger, metrics, tracing, control, queuesAt, writer }));
   warnOfOtherModel(pool.get(config.paths.defaultTenant), questionerOf, logger);
   const census = createCensusTaker({
     ...{ control, clock, logger },
@@ -222,9 +255,12 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     clock,
     logger,
     metrics,
+    tracing,
     embedder,
     control,
+    queuesAt,
     queueState: () => dispatcher.state?.() ?? { mode: 'embedded' },
+    prepare: async () => void (await Promise.allSettled([embedder?.prepare?.(), languageModel?.prepare?.()])),
     tenant(id) {
       const path = control.findTenantPath(id);
       if (path === undefined) {
@@ -240,6 +276,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
           clock,
           logger,
           metrics,
+          tracing,
           questionerOf,
           languageModel: languageModel && limitedInTime(languageModel, config.OM_LLM_RERANK_TIMEOUT_MS),
           control,
@@ -265,14 +302,18 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   };
 }
 
-/** The settings ask for another model than the one that made the vectors. */
+/** The settings ask for another model than the one that made the vectors, or other settings left memories without them. */
 function warnOfOtherModel(
-  { liveModels, configuredModels }: OpenTenant,
+  { store, liveModels, configuredModels }: OpenTenant,
   questionerOf: (model: SpaceIdentity) => Questioner | null,
   logger: Logger,
 ): void {
   if (liveModels === null) return;
-  if (configuredModels !== null && areSameModels(numbersOf(liveModels), numbersOf(configuredModels))) return;
+  if (configuredModels !== null && areSameModels(numbersOf(liveModels), numbersOf(configuredModels))) {
+    const { owed } = countLacking(store, configuredModels);
+    if (owed > 0) logger.warn({ memories: owed, until: 'cairn reembed' }, 'memories_without_vectors');
+    return;
+  }
   const models = distinctModels(liveModels);
   const answersBy = models.some((model) => questionerOf(model) !== null) ? 'words and its vectors' : 'words';
   for (const { provider, model, dimensions } of models) {
@@ -286,21 +327,22 @@ async function openDispatcher({
   clock,
   logger,
   metrics,
+  tracing,
   control,
-  pool,
+  queuesAt,
   writer,
 }: {
   config: Config;
   clock: Clock;
   logger: Logger;
   metrics: Metrics;
+  tracing: Tracing | null;
   control: ControlDatabase;
-  pool: TenantPool;
+  queuesAt: Engine['queuesAt'];
   writer: Writer;
 }): Promise<JobDispatcher> {
-  const redisUrl = config.REDIS_URL;
-  if (redisUrl === undefined) return { dispatch() {}, close: async () => {} };
-  const queues = await openStepQueues({ redisUrl, prefix: queuePrefix(pool, control), logger });
+  if (queuesAt === null) return { dispatch() {}, close: async () => {} };
+  const queues = await openStepQueues({ ...queuesAt, logger });
   metrics.watchQueues(() => queues.counts());
   return createDispatcher({
     ledger: ledgerOverWriter({
@@ -312,6 +354,7 @@ async function openDispatcher({
     queues,
     logger,
     metrics,
+    tracing,
     leads: true,
     tenantOf: createTenantFinder(control),
   });

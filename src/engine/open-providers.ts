@@ -7,12 +7,14 @@ import { createEmbeddingGatherer, type EmbeddingGatherer } from './ingest/embedd
 import { createLimitedLanguageModel, type LanguageModelCall } from './limited-language-model.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clock, Embedder, LanguageModel } from './ports.ts';
-import type { EmbedLogEntry } from './types.ts';
+import type { Tracing } from './tracing.ts';
+import type { EmbedLogEntry, Sector } from './types.ts';
 
 export interface ProviderOptions {
   readonly config: Config;
   readonly clock: Clock;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | null | undefined;
   /** Told of every call of a provider, for the log of calls. */
   readonly onCall: (entry: EmbedLogEntry) => void;
 }
@@ -23,15 +25,19 @@ export interface LimitedEmbedder {
   close(): void;
 }
 
-/**
- * @param standIns servers of the same model, each with limits of its own, for when the embedder's own fails
- * @param ownLimits for one of several models at work: providers count each by itself, and the failures of one say nothing of another
- */
+export interface EmbedderUse {
+  /** For one of several models at work: providers count each by itself, and the failures of one say nothing of another. */
+  readonly ownLimits: boolean;
+  /** Whose texts it embeds; null for all of them. */
+  readonly sectors: readonly Sector[] | null;
+}
+
+/** @param standIns servers of the same model, each with limits of its own, for when the embedder's own fails */
 export function openLimitedEmbedder(
   embedder: Embedder,
   standIns: readonly Embedder[],
+  { ownLimits, sectors }: EmbedderUse,
   options: ProviderOptions,
-  { ownLimits = false }: { readonly ownLimits?: boolean } = {},
 ): LimitedEmbedder {
   const { config } = options;
   // An embedder that computes has nobody to be polite to.
@@ -39,7 +45,11 @@ export function openLimitedEmbedder(
     ? [embedder, ...standIns].map((_, place) => openEmbeddingBudget(place, ownLimits ? embedder : null, options))
     : [];
   const [budget, ...others] = budgets;
-  if (budget !== undefined && !ownLimits) options.metrics.watchBreaker('embedding', () => budget.isBreakerOpen());
+  if (budget !== undefined) {
+    const uses = sectors === null ? [{}] : sectors.map((sector) => ({ sector }));
+    for (const use of uses)
+      options.metrics.watchBreaker({ service: 'embedding', ...use }, () => budget.isBreakerOpen());
+  }
   const maxBatchTexts = Math.min(config.OM_EMBED_BATCH_TEXTS, embedder.maxBatchTexts);
   const gatherer = createEmbeddingGatherer(embedder, {
     maxBatchTexts,
@@ -53,6 +63,7 @@ export function openLimitedEmbedder(
     concurrency: config.OM_EMBED_CONCURRENCY,
     budget,
     fallbacks: standIns.map((standIn, place) => ({ embedder: standIn, budget: others[place] })),
+    tracing: options.tracing,
     onCall: (call) => recordEmbedding(embedder, maxBatchTexts, call, options),
   });
   return { gatherer, close: () => budgets.forEach((one) => one.close()) };
@@ -66,16 +77,17 @@ export interface OpenLanguageModel {
 export function openLimitedLanguageModel(model: LanguageModel, options: ProviderOptions): OpenLanguageModel {
   const { config, clock, metrics } = options;
   const budget = openProviderBudget({
-    file: config.paths.llmBudget,
+    file: budgetFile(config.paths.llmBudget, [config.OM_LLM_BASE_URL, config.OM_LLM_API_KEY]),
     role: 'language model',
     requestsPerMinute: config.OM_LLM_RPM,
     tokensPerMinute: config.OM_LLM_TPM,
     clock,
     onHeldBack: countHeldBack('language_model', metrics),
   });
-  metrics.watchBreaker('language_model', () => budget.isBreakerOpen());
+  metrics.watchBreaker({ service: 'language_model' }, () => budget.isBreakerOpen());
   const languageModel = createLimitedLanguageModel(model, {
     budget,
+    tracing: options.tracing,
     onCall: (call) => recordAnswer(model, call, options),
   });
   return { languageModel, close: () => budget.close() };
@@ -90,9 +102,8 @@ function openEmbeddingBudget(
   model: Embedder | null,
   { config, clock, metrics }: ProviderOptions,
 ): ProviderBudget {
-  const parts = [...(model === null ? [] : [digestOf(model.model)]), ...(place === 0 ? [] : [place])];
   return openProviderBudget({
-    file: config.paths.budget.replace(/\.sqlite$/, `${parts.map((part) => `-${part}`).join('')}.sqlite`),
+    file: budgetFile(config.paths.budget, [...accountOf(config, place), model?.model]),
     requestsPerMinute: config.OM_EMBED_RPM,
     tokensPerMinute: config.OM_EMBED_TPM,
     gapMs: config.OM_EMBED_DELAY_MS,
@@ -101,9 +112,34 @@ function openEmbeddingBudget(
   });
 }
 
-/** What a file may be named. */
-function digestOf(model: string): string {
-  return createHash('sha256').update(model).digest('hex').slice(0, 8);
+/** Whom the limits of a server are counted for. What one provider asked for says nothing of another, or of another key. */
+function accountOf(config: Config, place: number): readonly (string | undefined)[] {
+  if (place > 0) {
+    const { baseUrl, apiKey } = config.fallbacks[place - 1]!;
+    return ['openai', baseUrl, apiKey];
+  }
+  switch (config.OM_EMBEDDINGS) {
+    case 'openai':
+      return ['openai', config.OM_OPENAI_BASE_URL, config.OPENAI_API_KEY];
+    case 'gemini':
+      return ['gemini', config.OM_GEMINI_BASE_URL, config.GEMINI_API_KEY];
+    case 'ollama':
+      return ['ollama', config.OLLAMA_URL];
+    case 'bedrock': {
+      const { OM_BEDROCK_BASE_URL, AWS_REGION, AWS_BEARER_TOKEN_BEDROCK, AWS_ACCESS_KEY_ID } = config;
+      return ['bedrock', OM_BEDROCK_BASE_URL ?? AWS_REGION, AWS_BEARER_TOKEN_BEDROCK ?? AWS_ACCESS_KEY_ID];
+    }
+    case 'synthetic':
+    case 'local':
+    case 'none':
+      return [config.OM_EMBEDDINGS];
+  }
+}
+
+/** Named by a digest so short that no key can be told from it. */
+function budgetFile(file: string, of: readonly (string | undefined)[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(of)).digest('hex').slice(0, 8);
+  return file.replace(/\.sqlite$/, `-${digest}.sqlite`);
 }
 
 function countHeldBack(service: string, metrics: Metrics) {
@@ -130,7 +166,8 @@ function recordEmbedding(
 function recordAnswer({ provider, model }: LanguageModel, call: LanguageModelCall, options: ProviderOptions): void {
   const { metrics } = options;
   const { purpose, inputTokens: tokens, outputTokens, ms, outcome, error } = call;
-  metrics.languageModelCalls.observe({ outcome }, ms / 1000);
+  metrics.languageModelCalls.inc({ outcome });
+  metrics.languageModelCallDurations.observe(ms / 1000);
   if (outcome === 'ok') {
     metrics.languageModelTokens.inc({ direction: 'input' }, tokens);
     metrics.languageModelTokens.inc({ direction: 'output' }, outputTokens);

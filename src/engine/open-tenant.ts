@@ -1,12 +1,13 @@
-import { createVec0Index, openVec0Index } from './adapters/vec0-index.ts';
+import { openBitIndex } from './adapters/bit-index/bit-index.ts';
+import { createIndexMemory, type IndexMemory } from './adapters/bit-index/index-memory.ts';
 import { EngineError } from './errors.ts';
 import type { Embedder, VectorIndex } from './ports.ts';
 import { findModelNumber, listModels, modelNumber } from './store/embeddings.ts';
 import {
-  distinctModels,
+  dropOldIndexes,
   ensureLiveModels,
   findLiveModels,
-  relinkIndex,
+  hasOldIndexes,
   sectorModels,
   type SectorModels,
   type StoredModel,
@@ -38,10 +39,6 @@ export interface OpenTenant {
   readonly space: VectorSpace | null;
   /** The index of `live`. */
   readonly index: VectorIndex | null;
-  /**
-   * While waypoints are measured anew, an index a live model, by its number, of the memories that have theirs already. `clear` makes it.
-   */
-  readonly relinked: ReadonlyMap<number, VectorIndex>;
   /** The space of the first of `configuredModels`. */
   readonly configured: VectorSpace | null;
   /** The index of every model that ever made vectors here, by model number: an erasure must reach all of them. */
@@ -54,12 +51,17 @@ export interface OpenTenantOptions {
   /** One for all sectors, or one a sector in the order of SECTORS. */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
   readonly now: number;
+  /** What the vector indexes of this thread may hold; without it, each what it needs. */
+  readonly indexMemory?: IndexMemory;
   /** Open a file whose rebuild was broken off, to run it again. */
   readonly rebuilding?: boolean;
 }
 
 /** Opens a tenant's file, made and migrated if need be, and makes sure that its model has a number and an index. */
-export function openTenant(path: string, { role, identity, now, rebuilding = false }: OpenTenantOptions): OpenTenant {
+export function openTenant(
+  path: string,
+  { role, identity, now, indexMemory = createIndexMemory(), rebuilding = false }: OpenTenantOptions,
+): OpenTenant {
   const identities = identity === null ? null : [identity].flat();
   if (role === 'reader') prepare(path, identities, now);
   const store = openStore(path, { role, create: true });
@@ -68,7 +70,7 @@ export function openTenant(path: string, { role, identity, now, rebuilding = fal
     if (!rebuilding && findInfo(store, REBUILDING) !== undefined) {
       throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` again');
     }
-    return describe(store, identities);
+    return describe(store, identities, indexMemory);
   } catch (error) {
     store.close();
     throw error;
@@ -90,6 +92,7 @@ type Identities = readonly SpaceIdentity[] | null;
 
 function isPrepared(store: Store, identities: Identities): boolean {
   const named = store.prepare(`SELECT 1 FROM store_info WHERE key = 'store_id'`).get() !== undefined;
+  if (hasOldIndexes(store)) return false;
   if (!named || identities === null) return named;
   return findLiveModels(store) !== undefined && findConfigured(store, identities) !== null;
 }
@@ -98,9 +101,9 @@ function ensurePrepared(store: Store, identities: Identities, now: number): void
   if (isPrepared(store, identities)) return;
   store.write(() => {
     ensureStoreId(store);
+    dropOldIndexes(store);
     if (identities === null) return;
     const models = identities.map((identity) => ({ ...identity, modelNo: modelNumber(store, identity, now) }));
-    for (const model of models) createVec0Index(store, model);
     ensureLiveModels(store, sectorModels(models));
   });
 }
@@ -114,11 +117,12 @@ function findConfigured(store: Store, identities: readonly SpaceIdentity[]): Sec
   return models.length === identities.length ? sectorModels(models) : null;
 }
 
-function describe(store: Store, identities: Identities): OpenTenant {
+function describe(store: Store, identities: Identities, indexMemory: IndexMemory): OpenTenant {
   const known = new Map<number, VectorIndex>();
-  const indexOf = ({ modelNo, dimensions }: Pick<VectorSpace, 'modelNo' | 'dimensions'>): VectorIndex => {
+  const indexOf = (model: StoredModel): VectorIndex => {
+    const { modelNo } = model;
     let index = known.get(modelNo);
-    if (index === undefined) known.set(modelNo, (index = openVec0Index(store, { modelNo, dimensions })));
+    if (index === undefined) known.set(modelNo, (index = openBitIndex(store, spaceOf(model), indexMemory)));
     return index;
   };
   const findLiveSet = () => (identities === null ? null : (findLiveModels(store) ?? null));
@@ -144,12 +148,6 @@ function describe(store: Store, identities: Identities): OpenTenant {
       const live = findLive();
       return live && indexOf(live);
     },
-    get relinked() {
-      const live = findLiveSet();
-      const indexOfLinked = ({ modelNo, dimensions }: StoredModel) =>
-        openVec0Index(store, { modelNo, dimensions, table: relinkIndex(modelNo) });
-      return new Map(live && distinctModels(live).map((model) => [model.modelNo, indexOfLinked(model)]));
-    },
     get configured() {
       const configured = findConfiguredSet();
       return configured && spaceOf(configured[0]);
@@ -157,7 +155,10 @@ function describe(store: Store, identities: Identities): OpenTenant {
     get indexes() {
       return new Map(listModels(store).map((model) => [model.modelNo, indexOf(model)]));
     },
-    close: () => store.close(),
+    close() {
+      for (const index of known.values()) index.close();
+      store.close();
+    },
   };
 }
 

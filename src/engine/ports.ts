@@ -1,6 +1,6 @@
 import type { Chunk } from './documents/chunk-text.ts';
 import type { ParsedDocument } from './documents/parsed-document.ts';
-import type { DocumentFormat, JobStep } from './types.ts';
+import type { CallPurpose, DocumentFormat, JobStep } from './types.ts';
 
 /** The time in Unix milliseconds. Tests move it by hand. */
 export interface Clock {
@@ -55,6 +55,8 @@ export interface Embedder {
   /** A call holds at most this many texts and, by estimate, this many tokens. */
   readonly maxBatchTexts: number;
   readonly maxBatchTokens: number;
+  /** Loads the packages that the first call needs, which takes a while; a call that was not prepared for does the same. */
+  prepare?(): Promise<void>;
   /**
    * One vector of `dimensions` float32 per text, in order, L2-normalised.
    * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow or replied with
@@ -69,20 +71,23 @@ export interface Completion {
   readonly outputTokens: number;
 }
 
-/** A chat model, for the optional parts that may use one: reranking, entity extraction. */
+/** A chat model, for the optional parts that may use one: reranking, names, contradictions, reflection. */
 export interface LanguageModel {
   readonly provider: string;
   readonly model: string;
+  /** As an embedder's. */
+  prepare?(): Promise<void>;
   /**
    * One answer to one prompt, at temperature 0. Bounded in time and size.
    * @param request `instructions` are ours; `input` is data, never to be obeyed; `purpose` is for the log of calls
    * @param onReply told of every reply that came, as of an embedder's
-   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses or replies
-   *         with something else than a completion
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses the call or replies
+   *         with something else than a completion; `invalid` where it declines to answer this prompt, or not within `maxTokens`;
+   *         `conflict` where the refusal taught how to ask, so that the same request goes otherwise the next time
    */
   complete(
     request: {
-      readonly purpose: 'entities' | 'rerank';
+      readonly purpose: Exclude<CallPurpose, EmbedOptions['purpose']>;
       readonly instructions: string;
       readonly input: string;
       readonly maxTokens: number;
@@ -97,6 +102,7 @@ export type VectorRole = 'whole' | 'window' | 'mean';
 
 export interface IndexedVector {
   readonly vectorNo: number;
+  readonly memory: number;
   readonly userNo: number;
   readonly role: VectorRole;
   readonly embedding: Float32Array;
@@ -107,20 +113,33 @@ export interface IndexSearch {
   /** undefined searches every user. */
   readonly userNo?: number | undefined;
   readonly purpose: 'rank' | 'link';
+  /** Only vectors of memories up to this number. */
+  readonly upTo?: number | undefined;
   /** 1..4096; the caller asks for more than it needs and rescores from the canonical vectors. */
   readonly k: number;
 }
 
 /**
- * Approximate nearest neighbours over one model's vectors of one tenant. Derived data: `rebuild` makes it again from the canonical
- * vectors. `add` and `remove` run inside the caller's transaction.
+ * Approximate nearest neighbours over one model's vectors of one tenant. Derived data: it can be made again from the canonical
+ * vectors at any time. `add`, `remove` and `clear` run inside the caller's transaction, a search outside of writes. It answers for the
+ * snapshot that the connection reads, whoever wrote it.
  */
 export interface VectorIndex {
+  /** @param vectors in ascending order of number; a number is never given twice */
   add(vectors: readonly IndexedVector[]): void;
   remove(vectorNos: readonly number[]): void;
+  /**
+   * Takes over what was written since it was last asked, a few milliseconds at a time. Not needed: a search does the same at once, which
+   * may take seconds the first time.
+   */
+  load(): Promise<void>;
   /** Vector numbers, nearest first by the index's own approximate measure. */
   search(search: IndexSearch): readonly number[];
+  /** The same for several at once, which is faster than one by one. */
+  searchAll(searches: readonly IndexSearch[]): readonly (readonly number[])[];
   clear(): void;
+  /** Gives its memory back. */
+  close(): void;
 }
 
 /**

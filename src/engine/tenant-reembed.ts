@@ -9,7 +9,15 @@ import {
   type SectorModelNumbers,
   type SectorModels,
 } from './store/live-model.ts';
-import { countReembedJobs, countUpTo, findDirector, findReembed, type ReembedRecord } from './store/reembed.ts';
+import {
+  countGivenUp,
+  countLacking,
+  countReembedJobs,
+  countUpTo,
+  findDirector,
+  findReembed,
+  type ReembedRecord,
+} from './store/reembed.ts';
 import type { Store } from './store/open-store.ts';
 import { sampleMemories } from './store/search.ts';
 import type { TenantOptions } from './tenant.ts';
@@ -36,16 +44,16 @@ export function createReembedMethods({
   const status = () => {
     const { store, configuredModels } = open();
     const target = configuredModels && numbersOf(configuredModels);
-    return store.read(() => describe(store, { ...embedding(), target, now: clock.now() }));
+    return store.read(() => describe(store, { ...embedding(), configuredModels, target, now: clock.now() }));
   };
   return {
     embedding,
     reembedStatus: status,
-    async startReembed() {
+    async startReembed({ withoutRefused = false } = {}) {
       const { configuredModels } = open();
       const target = configuredModels && numbersOf(configuredModels);
       if (target === null) throw new EngineError('invalid', 'OM_EMBEDDINGS=none: there is no model to embed by');
-      await writer.write(path, 'startReembed', { target });
+      await writer.write(path, 'startReembed', { target, withoutRefused });
       dispatcher.dispatch(path, 'link');
       return status();
     },
@@ -90,26 +98,50 @@ function describe(
   {
     live,
     configured,
+    configuredModels,
     target,
     now,
-  }: EmbeddingState & { readonly target: SectorModelNumbers | null; readonly now: number },
+  }: EmbeddingState & {
+    readonly configuredModels: SectorModels | null;
+    readonly target: SectorModelNumbers | null;
+    readonly now: number;
+  },
 ): ReembedStatus {
   const record = findReembed(store);
-  const director = record && findDirector(store);
-  const isNeeded = JSON.stringify(live) !== JSON.stringify(configured) && configured !== null;
-  const state = record === undefined ? (isNeeded ? 'needed' : 'current') : stateOf(director?.state);
-  const { done, total, failed } = progressOf(store, record, isNeeded);
-  const elapsedMs = record === undefined ? 0 : now - record.since.at;
-  const rate = record && state === 'running' && elapsedMs > 0 ? Math.max(0, done - record.since.done) / elapsedMs : 0;
-  const embeds =
-    isNeeded &&
-    (record === undefined || (record.phase === 'embed' && target !== null && areSameModels(record.target, target)));
+  if (record === undefined) return describeRest(store, { live, configured, configuredModels });
+  const director = findDirector(store);
+  const state = stateOf(director?.state);
+  const { done, total, failed } = progressOf(store, record);
+  const elapsedMs = now - record.since.at;
+  const rate = state === 'running' && elapsedMs > 0 ? Math.max(0, done - record.since.done) / elapsedMs : 0;
+  const embeds = record.phase === 'embed' && target !== null && areSameModels(record.target, target);
   return {
-    ...{ state, phase: record?.phase ?? null, live, configured, done, total, failed },
+    ...{ state, phase: record.phase, live, configured, done, total, failed },
     ratePerSecond: rate > 0 ? rate * 1_000 : null,
-    remainingMs: rate > 0 && record?.phase !== 'drop' ? Math.round((total - done) / rate) : null,
-    estimate: embeds ? estimate(store, total - done) : null,
+    remainingMs: rate > 0 && record.phase !== 'drop' ? Math.round((total - done) / rate) : null,
+    estimate: embeds ? estimate(store, total - done - failed) : null,
     error: state === 'failed' ? (director?.error ?? null) : null,
+  };
+}
+
+/** While nothing is under way: whether every memory has what queries and links would use. */
+function describeRest(
+  store: Store,
+  {
+    live,
+    configured,
+    configuredModels,
+  }: Pick<EmbeddingState, 'live' | 'configured'> & { readonly configuredModels: SectorModels | null },
+): ReembedStatus {
+  const total = countUpTo(store);
+  const { lacking, owed } = configuredModels === null ? { lacking: 0, owed: 0 } : countLacking(store, configuredModels);
+  const isOther = configured !== null && JSON.stringify(live) !== JSON.stringify(configured);
+  const isNeeded = isOther || owed > 0;
+  return {
+    ...{ state: isNeeded ? 'needed' : 'current', phase: null, live, configured },
+    ...{ done: total - lacking, total, failed: countGivenUp(store).givenUp },
+    ...{ ratePerSecond: null, remainingMs: null, error: null },
+    estimate: isNeeded ? estimate(store, owed) : null,
   };
 }
 
@@ -118,12 +150,12 @@ function stateOf(director: string | undefined): ReembedStatus['state'] {
   return director !== undefined && UNFINISHED.has(director) ? 'running' : 'paused';
 }
 
-function progressOf(store: Store, record: ReembedRecord | undefined, isNeeded: boolean) {
+function progressOf(store: Store, record: ReembedRecord) {
   const total = countUpTo(store);
-  const { waiting, dead } = countReembedJobs(store);
-  if (record === undefined) return { done: isNeeded ? 0 : total, total, failed: dead };
+  const failed = countGivenUp(store).givenUp;
   const passed = record.phase === 'drop' || record.pass > 1 ? total : countUpTo(store, record.cursor);
-  return { done: Math.max(0, passed - (record.phase === 'embed' ? waiting : 0)), total, failed: dead };
+  const undone = record.phase === 'embed' ? countReembedJobs(store) + failed : 0;
+  return { done: Math.max(0, passed - undone), total, failed };
 }
 
 function estimate(store: Store, memories: number): { memories: number; tokens: number } {

@@ -28,13 +28,14 @@ import { findEntity, listEntities } from './store/entities.ts';
 import { compileFilter } from './store/filter.ts';
 import {
   countActive,
-  countDocumentJobs,
   countJobs,
+  countJobsOfKind,
   countWaiting,
   getJob,
   hasUnfinishedBetween,
   listJobs,
   oldestWaitingAt,
+  summariseJobs,
 } from './store/jobs.ts';
 import {
   countByState,
@@ -47,12 +48,14 @@ import {
 } from './store/memories.ts';
 import { distinctModels, type StoredModel } from './store/live-model.ts';
 import { listUsage } from './store/provider-usage.ts';
+import { findUserNo, listReflections } from './store/reflections.ts';
 import { listRevisions } from './store/revisions.ts';
 import { readTimeline } from './store/timeline.ts';
 import { countVectors } from './store/vectors.ts';
 import type { Store } from './store/open-store.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
+import type { Tracing } from './tracing.ts';
 import type { MemoryQuery, Provenance, QueryResult, RetrievalOptions } from './types.ts';
 import type { Writer } from './writer/writer.ts';
 
@@ -63,6 +66,7 @@ export interface TenantOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly tracing: Tracing | null;
   /** What turns questions into vectors of a model; null where the settings do not say how. */
   readonly questionerOf: (model: SpaceIdentity) => Questioner | null;
   readonly languageModel: LanguageModel | null;
@@ -201,11 +205,11 @@ export function createTenant(options: TenantOptions): Tenant {
     getJob: (id) => getJob(store(), id),
     listJobs(filter) {
       const { state, kind } = filter;
-      const counts = countJobs(store());
+      const summary = summariseJobs(store());
+      const { counts } = summary;
       const all = state === undefined ? Object.values(counts).reduce((sum, n) => sum + n, 0) : counts[state];
-      const ofDocuments = kind === undefined ? 0 : countDocumentJobs(store(), state);
-      const total = kind === 'document' ? ofDocuments : all - ofDocuments;
-      return { items: listJobs(store(), filter), total };
+      const total = kind === undefined ? all : countJobsOfKind(store(), counts, kind, state);
+      return { items: listJobs(store(), filter), total, ...summary };
     },
     countJobs: () => countJobs(store()),
     countWaitingJobs: () => countWaiting(store()),
@@ -214,7 +218,7 @@ export function createTenant(options: TenantOptions): Tenant {
 
     async retryJob(id) {
       const job = await writer.write(path, 'retryJob', { id });
-      dispatcher.dispatch(path, job.kind === 'document' ? 'ingest' : 'encode');
+      dispatcher.dispatch(path, job.step);
       return job;
     },
     async cancelJob(id) {
@@ -226,6 +230,22 @@ export function createTenant(options: TenantOptions): Tenant {
     async discardJob(id) {
       const upload = await writer.write(path, 'discardJob', { id });
       removeUpload(path, upload);
+    },
+
+    async reflect(scope) {
+      if (config.OM_LLM_MODEL === undefined) {
+        throw new EngineError('invalid', 'there is no language model to reflect by: set OM_LLM_MODEL');
+      }
+      const owed = await writer.write(path, 'requestReflection', scope);
+      dispatcher.dispatch(path, 'reason');
+      return owed;
+    },
+    listReflections(userId, limit) {
+      const userNo = findUserNo(store(), userId);
+      if (userNo === undefined) return [];
+      const seqs = listReflections(store(), userNo, { visible: compileFilter({}, now()), limit });
+      const memories = readMemories(store(), seqs, now());
+      return seqs.flatMap((seq) => memories.get(seq) ?? []);
     },
 
     async waitFor(token, timeoutMs, signal) {
@@ -263,6 +283,7 @@ export function createTenant(options: TenantOptions): Tenant {
       clock,
       defaults: [readRetrievalDefaults(control, options.id), settingsDefaults(config)],
       newId: uuidv7,
+      tracing: options.tracing,
       onStages: (trace) => observeStages(metrics, trace),
       readMemories,
     };

@@ -309,6 +309,8 @@ export interface Adjustment {
   readonly factor: number;
   /** The memory that caused it. */
   readonly because?: string;
+  /** Of a contradiction that a language model found and nobody stated. */
+  readonly automatic?: true;
 }
 
 /** Why a hit came back: ranks count from 1, null where the stage did not find it. */
@@ -631,11 +633,11 @@ export interface DocumentChunk {
 
 export const JOB_STATES = ['queued', 'active', 'failed', 'done', 'dead', 'cancelled'] as const;
 export type JobState = (typeof JOB_STATES)[number];
-/** `ingest` reads a document; at `settle` it waits for its chunks. */
-export const JOB_STEPS = ['ingest', 'settle', 'encode', 'link', 'done'] as const;
+/** `ingest` reads a document; at `settle` it waits for its chunks; at `reason` a language model is asked. */
+export const JOB_STEPS = ['ingest', 'settle', 'encode', 'link', 'reason', 'done'] as const;
 export type JobStep = (typeof JOB_STEPS)[number];
 
-export const JOB_KINDS = ['memory', 'document', 'reembed'] as const;
+export const JOB_KINDS = ['memory', 'document', 'reembed', 'contradictions', 'reflection'] as const;
 export type JobKind = (typeof JOB_KINDS)[number];
 
 /** A row of the ledger as an operator sees it. `failed` waits for its next attempt at `runAt`; `dead` has given up. */
@@ -661,8 +663,22 @@ export interface Job {
 
 export type JobCounts = Readonly<Record<JobState, number>>;
 
+/** Jobs of one step that have not ended. */
+export interface StepBacklog extends Pick<JobCounts, 'queued' | 'active' | 'failed'> {
+  readonly step: JobStep;
+  /** When the oldest of them was made (Unix ms). */
+  readonly oldestAt: number;
+}
+
+/** A tenant's ledger as a whole. */
+export interface JobSummary {
+  readonly counts: JobCounts;
+  /** In the order of the steps; those that owe nothing are left out. */
+  readonly backlog: readonly StepBacklog[];
+}
+
 /** What a provider is asked for: vectors of documents and queries, and answers of a language model. */
-export const CALL_PURPOSES = ['document', 'query', 'entities', 'rerank'] as const;
+export const CALL_PURPOSES = ['document', 'query', 'entities', 'rerank', 'contradictions', 'reflection'] as const;
 export type CallPurpose = (typeof CALL_PURPOSES)[number];
 
 /** One call of a provider: whom, how much, how long, and at what price. Never a text. */
@@ -743,15 +759,15 @@ export const REEMBED_PHASES = ['embed', 'link', 'drop'] as const;
 export type ReembedPhase = (typeof REEMBED_PHASES)[number];
 
 export interface ReembedStatus {
-  /** current: there is nothing to do; needed: the settings ask for another model than the live one. */
+  /** current: there is nothing to do; needed: the settings ask for another model than the live one, or memories lack vectors of it. */
   readonly state: 'current' | 'needed' | 'running' | 'paused' | 'failed';
   readonly phase: ReembedPhase | null;
   readonly live: EmbeddingModel | null;
   readonly configured: EmbeddingModel | null;
-  /** Memories of this phase. */
+  /** Memories of this phase; those that were given up are not done. */
   readonly done: number;
   readonly total: number;
-  /** Memories that were given up; they are dead jobs, found by words alone once the new model is live. */
+  /** Memories whose embedding was given up; their jobs are dead letters, and they are found by words alone once the new model is live. */
   readonly failed: number;
   readonly ratePerSecond: number | null;
   readonly remainingMs: number | null;

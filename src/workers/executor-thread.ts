@@ -1,10 +1,11 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { pino } from 'pino';
+import { createTracing } from '../engine/adapters/create-tracing.ts';
 import type { Config } from '../engine/config.ts';
 import { assert, serialiseError, type SerialisedError } from '../engine/errors.ts';
 import type { QueuedStep, StepPayload } from '../engine/jobs.ts';
 import { createMetrics } from '../engine/metrics.ts';
 import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
+import { createLogger } from '../process.ts';
 import { createExecutor } from './executor.ts';
 import { giveWayToRequests } from './give-way.ts';
 import { startBeating, type Heart } from './heart.ts';
@@ -33,12 +34,9 @@ const port = parentPort;
 assert(port !== null, 'the executor thread has a parent');
 
 const metrics = createMetrics();
-const executor = createExecutor({
-  config,
-  metrics,
-  linksAtOnce,
-  logger: pino({ level: config.OM_LOG_LEVEL, base: { thread: 'executor' } }),
-});
+const logger = createLogger(config, 'executor');
+const tracing = await createTracing(config, logger);
+const executor = createExecutor({ config, metrics, tracing, linksAtOnce, logger });
 startBeating(heart);
 
 port.on('message', ({ id, task }: ExecutorRequest) => {

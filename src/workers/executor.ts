@@ -12,6 +12,7 @@ import {
   type MaintenanceContext,
 } from '../engine/ingest/maintain.ts';
 import { createProviderHealth } from '../engine/ingest/retry.ts';
+import { runNamedQuestions } from '../engine/ingest/reason.ts';
 import { runNamed } from '../engine/ingest/run-batch.ts';
 import type { QueuedStep, StepPayload } from '../engine/jobs.ts';
 import type { Metrics } from '../engine/metrics.ts';
@@ -19,6 +20,7 @@ import { openParts } from '../engine/open-engine.ts';
 import { systemClock, type Logger } from '../engine/ports.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../engine/store/embeddings.ts';
 import { postponeSuspects, renewLeases } from '../engine/store/jobs.ts';
+import type { Tracing } from '../engine/tracing.ts';
 import { createGate } from './gate.ts';
 import { createRuns } from './runs.ts';
 
@@ -36,6 +38,7 @@ export interface ExecutorOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | null | undefined;
   /** Links what it has encoded instead of handing it back for the link's own queue. */
   readonly linksAtOnce?: boolean | undefined;
   /** After how long a step is given up (ms). */
@@ -48,7 +51,7 @@ const SWEEP_MS = 1_000;
 const POSTPONED_MOST_MS = 60_000;
 
 export function createExecutor(options: ExecutorOptions): Executor {
-  const { config, logger, metrics, linksAtOnce = false } = options;
+  const { config, logger, metrics, tracing = null, linksAtOnce = false } = options;
   const clock = systemClock;
   const control = openControlDatabase(config, clock);
   const calls: EmbedLogEntry[] = [];
@@ -56,14 +59,16 @@ export function createExecutor(options: ExecutorOptions): Executor {
     config,
     clock,
     metrics,
+    tracing,
     role: 'worker',
     onCall: (entry) => void calls.push(entry),
   });
   const stop = new AbortController();
   const gate = createGate();
   const provider = createProviderHealth();
+  const languageModelHealth = createProviderHealth();
   const runs = createRuns({ logger, mostMs: options.runMostMs });
-  let providerBlockedUntil = 0;
+  const blockedUntil = { embedding: 0, languageModel: 0 };
   const maintenanceOf = (path: string): MaintenanceContext => ({
     config,
     clock,
@@ -79,7 +84,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     async runStep(step, payload) {
       const path = control.findTenantPath(payload.tenant);
       if (path === undefined) return 0; // The tenant was erased, and its ledger with it.
-      if (step === 'encode') await providerIsReady();
+      await providerIsReady(step);
       const work = () => runOwned(path, step, payload);
       if (!payload.alone) return gate.together(work);
       const waitMs = gate.msUntilAlone();
@@ -99,6 +104,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
       pool.close();
       budget?.close();
       control.close();
+      await tracing?.close();
     },
   };
 
@@ -106,14 +112,16 @@ export function createExecutor(options: ExecutorOptions): Executor {
     if (stop.signal.aborted) throw new EngineError('unavailable', 'the worker is stopping');
     const context = {
       ...{ config, clock, embedder, gatherer, sourceOf, languageModel, documentParser, pageFetcher },
-      ...{ metrics, logger, provider, newId: uuidv7 },
+      ...{ metrics, tracing, logger, provider, newId: uuidv7 },
       open: () => pool.get(path),
     };
     try {
       const { claimed, providerPauseMs } = await runs.run(path, (owner) =>
-        runNamed({ ...context, owner }, { step, seqs, alone, linksAtOnce }, stop.signal),
+        step === 'reason'
+          ? runNamedQuestions({ ...context, owner, provider: languageModelHealth }, { seqs, alone }, stop.signal)
+          : runNamed({ ...context, owner }, { step, seqs, alone, linksAtOnce }, stop.signal),
       );
-      if (providerPauseMs !== null) providerBlockedUntil = performance.now() + providerPauseMs;
+      if (providerPauseMs !== null) blockedUntil[providerOf(step)] = performance.now() + providerPauseMs;
       return claimed;
     } finally {
       logCalls(path);
@@ -128,9 +136,10 @@ export function createExecutor(options: ExecutorOptions): Executor {
   }
 
   /** While the provider is down or asks for patience nothing is claimed; the first to come afterwards probes it. */
-  async function providerIsReady(): Promise<void> {
+  async function providerIsReady(step: QueuedStep): Promise<void> {
+    if (step !== 'encode' && step !== 'reason') return;
     for (;;) {
-      const ms = providerBlockedUntil - performance.now();
+      const ms = blockedUntil[providerOf(step)] - performance.now();
       if (ms <= 0 || stop.signal.aborted) return;
       await pause(ms, undefined, { signal: stop.signal }).catch(() => {});
     }
@@ -192,4 +201,9 @@ export function createExecutor(options: ExecutorOptions): Executor {
       if (!stop.signal.aborted) logger.error({ error: serialiseError(error) }, event);
     }
   }
+}
+
+/** Whom a step waits for while it is down. */
+function providerOf(step: QueuedStep): 'embedding' | 'languageModel' {
+  return step === 'reason' ? 'languageModel' : 'embedding';
 }

@@ -1,3 +1,4 @@
+import { createTracing } from '../engine/adapters/create-tracing.ts';
 import { readConfig } from '../engine/config.ts';
 import type { QueueName } from '../engine/jobs.ts';
 import { createMetrics } from '../engine/metrics.ts';
@@ -26,13 +27,14 @@ export async function runWorkerProcess(
   giveWayToRequests();
   const config = readConfig(environment);
   const logger = createLogger(config);
+  const tracing = await createTracing(config, logger);
   const lock = shareInstanceLock(config.paths.lock);
   const metrics = createMetrics();
   metrics.watchProcess(VERSION);
   const work =
     config.REDIS_URL === undefined
       ? startEmbeddedWorker({ config, logger, alone: false, onHung: () => metrics.hungThreads.inc() })
-      : await startQueuedWork({ config, logger, metrics, queues, concurrency });
+      : await startQueuedWork({ config, logger, metrics, tracing, queues, concurrency });
   const server = await serveMetrics({
     config,
     portSetting: 'OM_WORKER_METRICS_PORT',
@@ -40,6 +42,7 @@ export async function runWorkerProcess(
   });
   const end = endOnSignals(config, logger, async () => {
     await work.drain();
+    await tracing?.close();
     await server?.stop();
     lock.release();
   });

@@ -13,6 +13,7 @@ import type { Metrics } from '../engine/metrics.ts';
 import { systemClock, type JobDispatcher, type Logger } from '../engine/ports.ts';
 import { openTenant } from '../engine/open-tenant.ts';
 import { createTenantPool } from '../engine/store/tenant-pool.ts';
+import type { Tracing } from '../engine/tracing.ts';
 import { keepTick } from './keep-tick.ts';
 import { startThreadedExecutor, type ThreadedExecutor } from './threaded-executor.ts';
 
@@ -21,6 +22,7 @@ export interface QueueWorkerOptions {
   readonly logger: Logger;
   /** Of this process; the executor has its own. */
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | null | undefined;
   /** All by default. */
   readonly queues?: readonly QueueName[] | undefined;
   /** Jobs of a step queue under way at once in this process; what suits the embedder by default. */
@@ -44,7 +46,7 @@ const STALLS_ALLOWED = 0;
 const GOODBYE_MS = 2_000;
 
 export async function startQueueWorker(options: QueueWorkerOptions): Promise<QueueWorker> {
-  const { config, logger, metrics, queues = QUEUE_NAMES } = options;
+  const { config, logger, metrics, tracing, queues = QUEUE_NAMES } = options;
   const redisUrl = config.REDIS_URL;
   if (redisUrl === undefined) throw new EngineError('invalid', 'REDIS_URL is not set: the queues are in Redis');
   const clock = systemClock;
@@ -62,6 +64,7 @@ export async function startQueueWorker(options: QueueWorkerOptions): Promise<Que
     queues: await openStepQueues(bullmq),
     logger,
     metrics,
+    tracing,
     leads: false,
     tenantOf,
   });

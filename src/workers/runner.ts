@@ -15,10 +15,12 @@ import { createProviderHealth } from '../engine/ingest/retry.ts';
 import { runBatch, type BatchContext } from '../engine/ingest/run-batch.ts';
 import type { QueuedStep } from '../engine/jobs.ts';
 import type { Metrics } from '../engine/metrics.ts';
+import { runNextQuestions } from '../engine/ingest/reason.ts';
 import { runNextDocument } from '../engine/ingest/run-document.ts';
 import type { Clock, DocumentParser, Embedder, LanguageModel, Logger, PageFetcher } from '../engine/ports.ts';
-import { hasDueDocument, hasDueJob, hasDueSuspect, renewLeases } from '../engine/store/jobs.ts';
+import { hasDueJob, hasDueJobAt, hasDueSuspect, renewLeases } from '../engine/store/jobs.ts';
 import type { TenantPool } from '../engine/store/tenant-pool.ts';
+import type { Tracing } from '../engine/tracing.ts';
 import { createGate } from './gate.ts';
 import { createRuns } from './runs.ts';
 
@@ -27,6 +29,7 @@ export interface RunnerOptions {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | null | undefined;
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
   readonly sourceOf?: StepContext['sourceOf'];
@@ -59,7 +62,7 @@ const SCHEDULES_EVERY_SWEEPS = 15;
 /**
  * One loop for memories, a batch at a time: tenants with work in turn, so that a bulk import of one holds up another by a batch at most.
  * CPU-bound steps run right here, which is why this belongs on a thread or in a process of its own. Documents are read by children, a
- * loop for each, and only what they found is written here.
+ * loop for each, and only what they found is written here. One more loop asks the language model.
  */
 export function startRunner(options: RunnerOptions): Runner {
   const { config, clock, logger, pool } = options;
@@ -69,8 +72,10 @@ export function startRunner(options: RunnerOptions): Runner {
   const stop = new AbortController();
   const hinted = new Set<string>();
   let wakeUp: () => void = () => {};
-  const documents = createDocumentHints();
+  const documents = createHints();
+  const questions = createHints();
   const provider = createProviderHealth();
+  const languageModel = createProviderHealth();
   let providerBlockedUntil = 0;
 
   const batchSize =
@@ -146,6 +151,27 @@ export function startRunner(options: RunnerOptions): Runner {
     }
   };
 
+  /** Beside everything else, as a language model takes seconds to answer and nobody waits for what it says. */
+  const askQuestions = async () => {
+    while (!stop.signal.aborted) {
+      const path = await questions.next(stop.signal);
+      if (path === undefined) return;
+      const isAlone = isForSuspects(path, ['reason']);
+      const run = () =>
+        asOwner(path, (context) =>
+          runNextQuestions({ ...context, provider: languageModel }, { alone: isAlone }, stop.signal),
+        );
+      const result = await guarded('questions_failed', () =>
+        (isAlone ? gate.alone(run) : gate.together(run)).finally(() => options.afterBatch(path)),
+      );
+      if (result === undefined || result.claimed === 0) continue;
+      hint(path);
+      if (result.providerPauseMs !== null) {
+        await pause(result.providerPauseMs, undefined, { signal: stop.signal }).catch(() => {});
+      }
+    }
+  };
+
   const sweeps = async () => {
     for (let sweep = 0; !stop.signal.aborted; sweep++) {
       await pause(SWEEP_MS, undefined, { signal: stop.signal }).catch(() => {});
@@ -179,7 +205,9 @@ export function startRunner(options: RunnerOptions): Runner {
   const hint = (path: string) => {
     hinted.add(path);
     wakeUp();
-    if (hasDueDocument(pool.get(path).store, clock.now())) documents.hint(path);
+    const { store } = pool.get(path);
+    if (hasDueJobAt(store, 'ingest', clock.now())) documents.hint(path);
+    if (hasDueJobAt(store, 'reason', clock.now())) questions.hint(path);
   };
 
   const guarded = async <T>(event: string, work: () => T | Promise<T>): Promise<T | undefined> => {
@@ -193,7 +221,7 @@ export function startRunner(options: RunnerOptions): Runner {
 
   const work = () => {
     const readers = Array.from({ length: options.documentParser === null ? 0 : config.OM_PARSERS }, readDocuments);
-    return Promise.all([loop(), sweeps(), ...readers]);
+    return Promise.all([loop(), sweeps(), askQuestions(), ...readers]);
   };
   const running = recoverAll().then(work);
   return {
@@ -207,8 +235,8 @@ export function startRunner(options: RunnerOptions): Runner {
   };
 }
 
-/** Files that may have documents to read, each handed to one reader at a time and again while it may have more. */
-function createDocumentHints() {
+/** Files that may have work of a kind, each handed to one at a time and again while it may have more. */
+function createHints() {
   const hinted = new Set<string>();
   const waiting = new Set<() => void>();
   return {

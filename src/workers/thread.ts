@@ -1,9 +1,10 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { pino } from 'pino';
+import { createTracing } from '../engine/adapters/create-tracing.ts';
 import type { Config } from '../engine/config.ts';
 import { assert } from '../engine/errors.ts';
 import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
 import { createMetrics } from '../engine/metrics.ts';
+import { createLogger } from '../process.ts';
 import { giveWayToRequests } from './give-way.ts';
 import { startBeating, type Heart } from './heart.ts';
 import { startWorker } from './worker.ts';
@@ -30,12 +31,9 @@ const port = parentPort;
 assert(port !== null, 'the worker thread has a parent');
 
 const metrics = createMetrics();
-const worker = startWorker({
-  config,
-  metrics,
-  logger: pino({ level: config.OM_LOG_LEVEL, base: { thread: 'worker' } }),
-  alone,
-});
+const logger = createLogger(config, 'worker');
+const tracing = await createTracing(config, logger);
+const worker = startWorker({ config, metrics, tracing, logger, alone });
 startBeating(heart);
 
 port.on('message', (message: ToWorkerThread) => {

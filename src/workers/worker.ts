@@ -5,18 +5,20 @@ import type { Metrics } from '../engine/metrics.ts';
 import { openParts } from '../engine/open-engine.ts';
 import { systemClock, type Logger } from '../engine/ports.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../engine/store/embeddings.ts';
+import type { Tracing } from '../engine/tracing.ts';
 import { startRunner, type Runner } from './runner.ts';
 
 export interface WorkerOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | null | undefined;
   /** True where this is the only worker of the data folder. */
   readonly alone: boolean;
 }
 
 /** A worker with files of its own: on a thread beside the API, or as a process. */
-export function startWorker({ config, logger, metrics, alone }: WorkerOptions): Runner {
+export function startWorker({ config, logger, metrics, tracing = null, alone }: WorkerOptions): Runner {
   const clock = systemClock;
   const control = openControlDatabase(config, clock);
   const calls: EmbedLogEntry[] = [];
@@ -24,6 +26,7 @@ export function startWorker({ config, logger, metrics, alone }: WorkerOptions): 
     config,
     clock,
     metrics,
+    tracing,
     role: 'worker',
     onCall: (entry) => void calls.push(entry),
   });
@@ -32,6 +35,7 @@ export function startWorker({ config, logger, metrics, alone }: WorkerOptions): 
     clock,
     logger,
     metrics,
+    tracing,
     embedder,
     gatherer,
     sourceOf,
@@ -62,6 +66,7 @@ export function startWorker({ config, logger, metrics, alone }: WorkerOptions): 
       await Promise.all([documentParser?.close(), pageFetcher?.close()]);
       budget?.close();
       control.close();
+      await tracing?.close();
     },
   };
 }

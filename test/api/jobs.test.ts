@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { openEvents as openEventStream } from '../support/event-stream.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
@@ -37,6 +37,20 @@ describe('jobs', () => {
     expect(Object.keys(queued.body.counts).sort()).toEqual(['active', 'cancelled', 'dead', 'done', 'failed', 'queued']);
     expect((await api.request('GET', '/jobs?state=dead')).body).toMatchObject({ items: [], total: 0 });
     expect((await api.request('GET', '/jobs?l=1&u=100000')).body.items).toEqual([]);
+  });
+
+  test('that have not ended are counted by step, with the age of the oldest', async () => {
+    const idle = await startApi({ folder: tempFolder() });
+    onTestFinished(() => idle.stop());
+    const backlog = async () => (await idle.request('GET', '/jobs?state=dead')).body['backlog'];
+    expect(await backlog()).toEqual([]);
+    for (const content of ['first', 'second']) await idle.add({ content });
+    const body = { content_type: 'text/plain', data: Buffer.from('a page').toString('base64') };
+    expect((await idle.request('POST', '/memory/ingest', { body })).status).toBe(202);
+    expect(await backlog()).toEqual([
+      { step: 'ingest', queued: 1, active: 0, failed: 0, oldest_age_ms: expect.any(Number) },
+      { step: 'encode', queued: 2, active: 0, failed: 0, oldest_age_ms: expect.any(Number) },
+    ]);
   });
 
   test('are cancelled, retried and discarded', async () => {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { startApi, type TestApi } from '../support/start-api.ts';
+import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { runCairn } from '../cli/run-cairn.ts';
 
@@ -36,6 +36,31 @@ test('a change of the model is begun, watched, paused and given up', async () =>
   expect(await api.request('POST', '/admin/reembed')).toMatchObject(begun);
   expect(await api.request('DELETE', '/admin/reembed')).toMatchObject({ status: 200, body: needed });
   expect((await api.request('GET', '/jobs')).body.counts).toMatchObject({ queued: 0, dead: 0 });
+});
+
+test('a start says whether it goes live without what the model refuses, and nothing else', async () => {
+  await using api = await startChanged();
+  const start = (body: object) => api.request('POST', '/admin/reembed', { body });
+  expect(await start({ without_refused: true })).toMatchObject({ status: 202, body: { state: 'running' } });
+  expect(await start({ without_refused: 'yes' })).toMatchObject({ status: 400, body: { code: 'invalid' } });
+  expect(await start({ model: 'other' })).toMatchObject({ status: 400, body: { code: 'invalid' } });
+});
+
+test('memories without vectors of the live model are said to need them', async () => {
+  const folder = tempFolder();
+  {
+    await using words = await startApi({ folder, settings: { OM_EMBEDDINGS: 'none' }, workers: true });
+    const { token } = await words.add({ content: 'The ferry to Oslo leaves at noon' });
+    await words.engine.tenant('default').waitFor(token, 30_000);
+  }
+  await using api = await startApi({ folder, settings: { OM_VEC_DIM: '256' } });
+  expect((await api.request('GET', '/admin/reembed')).body).toMatchObject({
+    ...{ state: 'needed', done: 0, total: 1, failed: 0 },
+    estimate: { memories: 1 },
+  });
+  const { stdout } = await runCairn(['reembed', '--status', '--url', api.url, '--key', ADMIN_KEY]);
+  expect(stdout).toContain('1 memory of 1 without vectors of synthetic hashed-v1 (256 dimensions).');
+  expect(stdout).toContain('To embed: 1 memory');
 });
 
 test('which model answers stands in /health, /ready and /stats', async () => {

@@ -227,6 +227,41 @@ describe('a server that is busy or breaks off', () => {
     expect(refusals).toHaveLength(3);
   });
 
+  describe('a disk that is full', () => {
+    const startFullGate = (waiting: (asked: number) => number, refusals: number) => {
+      let refused = 0;
+      let asked = 0;
+      return startGate((request, response) => {
+        const isAsked = request.url!.startsWith('/documents?state=');
+        if (isAsked) response.end(JSON.stringify({ items: [], total: waiting(asked++) }));
+        if (isAsked || request.url !== '/memory/ingest' || ++refused > refusals) return isAsked;
+        request.resume().on('end', () => {
+          const problem = { detail: 'the disk is too full to take in documents', code: 'storage_full', status: 507 };
+          response.writeHead(507).end(JSON.stringify(problem));
+        });
+        return true;
+      });
+    };
+
+    test('is waited for while documents that are read may make room', async () => {
+      const gate = await startFullGate(() => 3, 2);
+      const folder = folderWith({ 'a.txt': 'Words.' });
+      const { code, stdout } = await cairn([folder, '--user', 'lea', '--no-wait'], gate.url);
+      expect(gate.seen.filter((request) => request === 'POST /memory/ingest')).toHaveLength(3);
+      expect(stdout).toContain(': 1 new, 0 replaced, 0 known already, 0 refused\n');
+      expect(code).toBe(0);
+    });
+
+    test('is told at once where none is, also after it was waited for', async () => {
+      // Two states are asked for each time: the first answer says that one waits, all others that none does.
+      const gate = await startFullGate((asked) => (asked === 0 ? 1 : 0), Infinity);
+      const { code, stdout } = await cairn([folderWith({ 'a.txt': 'Words.' }), '--user', 'max', '--no-wait'], gate.url);
+      expect(stdout).toMatch(/a\.txt {2}storage_full {2}the disk is too full/);
+      expect(gate.seen.filter((request) => request === 'POST /memory/ingest')).toHaveLength(2);
+      expect(code).toBe(1);
+    });
+  });
+
   test('is waited for with its reason in sight', async () => {
     let refusals = 0;
     const gate = await startGate((request, response) => {

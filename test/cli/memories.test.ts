@@ -229,6 +229,7 @@ describe('stats and jobs', () => {
 
     const { job_id: id, token } = await own.add({ content: 'poison for the model' });
     await own.engine.tenant('default').waitFor(token, 30_000);
+    expect((await there(['jobs'])).stdout).toMatch(/^1 dead letter: cairn jobs --state dead /m);
     const dead = await there(['jobs', '--state', 'dead']);
     expect(dead.stdout).toMatch(new RegExp(`^dead 1\\n\\njob .*\\n${id}  dead  .*\\n  invalid: `));
 
@@ -240,9 +241,34 @@ describe('stats and jobs', () => {
     expect({ code: gone.code, lines: gone.stderr.split('\n').length }).toEqual({ code: 1, lines: 2 });
   });
 
-  test('an unfinished job is cancelled', async () => {
+  test('all dead letters are retried at once; those that cannot be are counted and stay', async () => {
+    const provider = await startFakeProvider({ dimensions: 256 });
+    onTestFinished(() => provider.close());
+    provider.setMode('refuse_text', { marker: 'poison' });
+    const settings = { OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: provider.url, OM_VEC_DIM: '256' };
+    await using own = await startApi({ folder: tempFolder(), workers: true, settings });
+    const tenant = own.engine.tenant('default');
+    const there = (args: string[]) => runCairn(args, { settings: { CAIRN_URL: own.url, OM_API_KEY: ADMIN_KEY } });
+    const added = [];
+    for (let i = 0; i < 10; i++) added.push(await own.add({ content: `poison for the model, number ${i}` }));
+    for (const { token } of added) await tenant.waitFor(token, 30_000);
+    expect(tenant.countJobs()).toMatchObject({ dead: 10 });
+
+    provider.setMode('ok');
+    await tenant.deleteMemory(added[0]!.id);
+    expect((await there(['jobs', 'retry', '--state', 'dead'])).stdout).toBe('9 jobs started again, 1 cannot be\n');
+    for (const { token } of added.slice(1)) await tenant.waitFor(token, 30_000);
+    expect(tenant.countJobs()).toMatchObject({ dead: 1, done: 9 });
+    for (const args of [[], [added[1]!.job_id, '--state', 'dead'], ['--state', 'done']]) {
+      expect(await there(['jobs', 'retry', ...args])).toMatchObject({ code: 2, stdout: '' });
+    }
+  });
+
+  test('an unfinished job is listed, with how long its step has been owed, and cancelled', async () => {
     await using idle = await startApi({ folder: tempFolder() });
     const { job_id: id } = await idle.add({ content: 'nobody works here' });
+    const listed = await runCairn(['jobs', '--url', idle.url, '--key', ADMIN_KEY]);
+    expect(listed.stdout).toMatch(/^queued 1\n\nstep +queued +active +failed +oldest\nencode +1 +0 +0 +\d+ s\n\njob /);
     const { stdout } = await runCairn(['jobs', 'cancel', id, '--url', idle.url, '--key', ADMIN_KEY]);
     expect(stdout).toMatch(`${id}  cancelled`);
     expect(idle.engine.tenant('default').getJob(id).state).toBe('cancelled');

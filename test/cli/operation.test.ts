@@ -151,7 +151,7 @@ describe('rebuild-index', () => {
     expect(expected).toEqual([['the heron stands in the shallow water'], ['the heron stands in the shallow water']]);
 
     const store = openStore(file, { role: 'worker' });
-    store.db.exec(`INSERT INTO memory_text (memory_text) VALUES ('delete-all'); DELETE FROM vector_index_1;`);
+    store.db.exec(`INSERT INTO memory_text (memory_text) VALUES ('delete-all'); DELETE FROM vector_codes;`);
     store.close();
     expect(await hitsOf(byWords)).toEqual([]);
 
@@ -164,7 +164,7 @@ describe('rebuild-index', () => {
 
   function openCounts(): { vectors: number } {
     const store = openStore(file, { role: 'reader' });
-    const row = store.prepare('SELECT count(*) AS vectors FROM vector_index_1').get() as { vectors: number };
+    const row = store.prepare('SELECT count(*) AS vectors FROM vector_codes').get() as { vectors: number };
     store.close();
     return row;
   }

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import type { IndexedVector, VectorIndex, VectorRole } from '../../src/engine/ports.ts';
+import type { IndexedVector, IndexSearch, VectorIndex, VectorRole } from '../../src/engine/ports.ts';
 
 /** An empty index of DIMENSIONS with the transactions of the store it lives in. */
 export interface VectorIndexFixture {
@@ -24,6 +24,7 @@ export function describeVectorIndex(name: string, open: () => VectorIndexFixture
     const random = randomVectors(1);
     const entry = (vectorNo: number, changes: Partial<IndexedVector> = {}): IndexedVector => ({
       vectorNo,
+      memory: vectorNo,
       userNo: 0,
       role: 'whole',
       embedding: random(),
@@ -68,13 +69,58 @@ export function describeVectorIndex(name: string, open: () => VectorIndexFixture
       expect(sorted('link', 0)).toEqual([1, 3]);
     });
 
+    test('finds nothing of memories above a number', () => {
+      const embedding = random();
+      add(...[5, 9, 2, 7].map((memory, i) => entry(i + 1, { memory, embedding, userNo: i % 2 })));
+      const found = (upTo: number, userNo?: number) =>
+        index.search({ embedding, purpose: 'link', upTo, userNo, k: 10 });
+      expect(found(9)).toEqual([1, 2, 3, 4]);
+      expect(found(7)).toEqual([1, 3, 4]);
+      expect(found(7, 0)).toEqual([1, 3]);
+      expect(found(1)).toEqual([]);
+    });
+
+    test('answers several searches as it answers each alone', () => {
+      add(
+        ...Array.from({ length: 500 }, (_, i) => entry(i + 1, { userNo: i % 3, role: i % 5 === 0 ? 'mean' : 'whole' })),
+      );
+      const searches = Array.from({ length: 11 }, (_, i): IndexSearch => ({
+        embedding: random(),
+        purpose: i % 2 === 0 ? 'rank' : 'link',
+        userNo: i % 4 === 3 ? undefined : i % 4,
+        upTo: i % 5 === 0 ? 300 : undefined,
+        k: 1 + 7 * i,
+      }));
+      expect(index.searchAll(searches)).toEqual(searches.map((search) => index.search(search)));
+      expect(index.searchAll([])).toEqual([]);
+    });
+
+    test('answers the same before and after it was loaded', async () => {
+      add(...Array.from({ length: 2_500 }, (_, i) => entry(i + 1)));
+      const search: IndexSearch = { embedding: random(), purpose: 'rank', k: 20 };
+      const loads = [index.load(), index.load()];
+      const before = index.search(search);
+      await Promise.all(loads);
+      expect(index.search(search)).toEqual(before);
+      expect(before).toHaveLength(20);
+    });
+
+    test('gives its memory back, and is there again when it is asked', () => {
+      const [one] = [entry(1), add(entry(2))];
+      add(entry(3, { embedding: one.embedding }));
+      const search: IndexSearch = { embedding: one.embedding, purpose: 'rank', k: 1 };
+      expect(index.search(search)).toEqual([3]);
+      index.close();
+      expect(index.search(search)).toEqual([3]);
+    });
+
     test('forgets what is removed, and nothing else', () => {
       const entries = [1, 2, 3, 4].map((vectorNo) => entry(vectorNo));
       add(...entries);
       fixture.write(() => index.remove([2, 4, 77]));
       expect(index.search({ embedding: entries[1]!.embedding, purpose: 'rank', k: 10 }).toSorted()).toEqual([1, 3]);
-      add(entries[1]!);
-      expect(index.search({ embedding: entries[1]!.embedding, purpose: 'rank', k: 1 })).toEqual([2]);
+      add({ ...entries[1]!, vectorNo: 5 });
+      expect(index.search({ embedding: entries[1]!.embedding, purpose: 'rank', k: 1 })).toEqual([5]);
     });
 
     test('is empty after a clear, and can be filled again', () => {

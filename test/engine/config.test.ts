@@ -27,6 +27,8 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_LLM_RPM: [0, 1_000_000],
   OM_LLM_TPM: [0, 1_000_000_000],
   OM_LLM_RERANK_TIMEOUT_MS: [10, 60_000],
+  OM_REFLECTION_INTERVAL_MINUTES: [1, 525_600],
+  OM_REFLECTION_MIN_MEMORIES: [2, 10_000],
   OM_CHUNK_TOKENS: [64, 8192],
   OM_CHUNK_OVERLAP_TOKENS: [0, 4096],
   OM_UPLOAD_MAX_MB: [1, 1024],
@@ -47,6 +49,7 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_LEASE_MS: [500, 600_000],
   OM_SHUTDOWN_MS: [100, 300_000],
   OM_OPEN_TENANTS: [1, 10_000],
+  OM_INDEX_MEMORY_MB: [16, 1_000_000],
   OM_MAX_BACKLOG: [1, 100_000_000],
 };
 const FRACTIONS: readonly Name[] = ['OM_MIN_SCORE', 'OM_DECAY_LAMBDA', 'OM_ARCHIVE_BELOW'];
@@ -238,6 +241,17 @@ describe('settings that must agree', () => {
     expect(problemsOf(environment)).toEqual(problem === null ? [] : [expect.stringMatching(problem)]);
   });
 
+  const MODEL = { OM_LLM_MODEL: 'a-model', OM_LLM_BASE_URL: 'http://localhost:11434/v1' };
+  test.each<[Record<string, string>, RegExp | null]>([
+    [{ OM_CONTRADICTIONS: 'llm' }, /^OM_CONTRADICTIONS=llm: .*OM_LLM_MODEL.*or choose off/],
+    [{ OM_CONTRADICTIONS: 'llm', ...MODEL }, null],
+    [{ OM_CONTRADICTIONS: 'llm', ...MODEL, OM_EMBEDDINGS: 'none' }, /^OM_CONTRADICTIONS=llm: .*OM_EMBEDDINGS=none/],
+    [{ OM_REFLECTION: 'llm' }, /^OM_REFLECTION=llm: .*OM_LLM_MODEL.*or choose off/],
+    [{ OM_REFLECTION: 'llm', ...MODEL, OM_EMBEDDINGS: 'none' }, null],
+  ])('what needs a language model gets one: %o', (environment, problem) => {
+    expect(problemsOf(environment)).toEqual(problem === null ? [] : [expect.stringMatching(problem)]);
+  });
+
   test.each<[Record<string, string>, number, string]>([
     [{ OM_EMBEDDINGS: 'openai', OM_OPENAI_MODEL: 'text-embedding-3-small' }, 1536, 'at most 1536'],
     [{ OM_EMBEDDINGS: 'openai', OM_OPENAI_MODEL: 'text-embedding-3-large' }, 3072, 'at most 3072'],
@@ -251,13 +265,26 @@ describe('settings that must agree', () => {
     expect(others).toEqual([]);
   });
 
-  test.each(['OLLAMA_URL', 'OM_GEMINI_BASE_URL', 'OM_BEDROCK_BASE_URL'])('%s is a URL without a password', (name) => {
-    expect(problemsOf({ [name]: 'https://name:secret@example.org/' })).toEqual([
-      `${name}=(hidden): expected no name or password`,
-    ]);
-    for (const wrong of ['localhost:11434', 'ftp://example.org', 'nowhere'])
-      expect(problemsOf({ [name]: wrong })).toEqual([`${name}=(hidden): expected http://host or https://host`]);
-    expect(problemsOf({ [name]: 'http://localhost:1/path@2' })).toEqual([]);
+  test.each(['OM_OPENAI_BASE_URL', 'OLLAMA_URL', 'OM_GEMINI_BASE_URL', 'OM_BEDROCK_BASE_URL', 'OM_LLM_BASE_URL'])(
+    '%s is a URL without a password',
+    (name) => {
+      expect(problemsOf({ [name]: 'https://name:secret@example.org/' })).toEqual([
+        `${name}=(hidden): expected no name or password`,
+      ]);
+      for (const wrong of ['localhost:11434', 'ftp://example.org', 'nowhere'])
+        expect(problemsOf({ [name]: wrong })).toEqual([`${name}=(hidden): expected http://host or https://host`]);
+      expect(problemsOf({ [name]: 'http://localhost:1/path@2' })).toEqual([]);
+    },
+  );
+
+  test.each([
+    ...['OPENAI_API_KEY', 'GEMINI_API_KEY', 'OM_LLM_API_KEY', 'OM_EMBED_FALLBACK_KEY'],
+    ...['AWS_ACCESS_KEY_ID', 'AWS_SESSION_TOKEN', 'AWS_BEARER_TOKEN_BEDROCK'],
+  ])('%s holds what a header takes, and is not shown', (name) => {
+    for (const wrong of ['canary\u20ac', 'canary\nkey', 'canary\u00e9'])
+      expect(problemsOf({ [name]: wrong })).toEqual([
+        `${name}=(hidden): expected printable ASCII, as a header takes nothing else`,
+      ]);
   });
 
   test('a language model at api.openai.com needs a key, one of one’s own does not, and without a model nothing does', () => {

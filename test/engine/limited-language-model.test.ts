@@ -29,7 +29,7 @@ async function open(settings: Record<string, string> = {}, folder = tempFolder()
     onTestFinished(() => opened.close());
     return opened.languageModel;
   };
-  return { chat, calls, metrics, model: start(), start };
+  return { chat, url, calls, metrics, model: start(), start };
 }
 
 test('the same question is asked once, and a new one again', async () => {
@@ -49,6 +49,34 @@ test('a failure is not remembered', async () => {
   chat.setMode('status', { status: 500, times: 1 });
   await expect(model.complete(REQUEST)).rejects.toMatchObject({ code: 'unavailable' });
   expect((await model.complete(REQUEST)).text).toBe('an answer');
+});
+
+test('a model that takes no temperature is asked again, each time within the limits, counted and logged', async () => {
+  const { chat, calls, model } = await open({ OM_LLM_RPM: '2' });
+  chat.setMode('no_temperature');
+  expect((await model.complete(REQUEST)).text).toBe('an answer');
+  expect(calls).toMatchObject([{ error: { code: 'conflict' } }, { error: null }]);
+  expect(chat.calls).toHaveLength(2);
+  await expect(model.complete({ ...REQUEST, input: 'more' })).rejects.toMatchObject({ code: 'rate_limited' });
+
+  const limited = await open({ OM_LLM_RPM: '1' });
+  limited.chat.setMode('no_temperature');
+  await expect(limited.model.complete(REQUEST)).rejects.toMatchObject({ code: 'rate_limited' });
+  expect(limited.chat.calls).toHaveLength(1);
+});
+
+test('a pause that one server asked for holds back no other, and not another key', async () => {
+  const folder = tempFolder();
+  const first = await open({}, folder);
+  first.chat.setMode('rate_limited', { headers: { 'retry-after': '3600' } });
+  await expect(first.model.complete(REQUEST)).rejects.toMatchObject({ code: 'rate_limited' });
+  await expect(first.start().complete(REQUEST)).rejects.toMatchObject({ code: 'rate_limited' });
+  expect(first.chat.calls).toHaveLength(1);
+  const second = await open({}, folder);
+  expect((await second.model.complete(REQUEST)).text).toBe('an answer');
+  first.chat.setMode('ok');
+  const otherKey = await open({ OM_LLM_BASE_URL: first.url, OM_LLM_API_KEY: 'another' }, folder);
+  expect((await otherKey.model.complete(REQUEST)).text).toBe('an answer');
 });
 
 test('every call is logged with its purpose, tokens, time and cost, and without a word of it', async () => {

@@ -31,7 +31,9 @@ const FAULTS: readonly FakeMode[] = [
 
 describe('whatever the provider does', () => {
   test.each(FAULTS)('%s: adds and words go on, no bad vector is stored, all is embedded afterwards', async (mode) => {
-    const { folder, service, provider, add } = await startWithProvider();
+    // Of the first failure's pause more is said below, so no slow machine may make it a timeout.
+    const settings = mode === 'rate_limited' ? { OM_EMBED_TIMEOUT_MS: '10000' } : {};
+    const { folder, service, provider, add } = await startWithProvider(settings);
     provider.setMode(mode, mode === 'rate_limited' ? { headers: { 'retry-after': '2' } } : {});
     await add(Array.from({ length: 20 }, (_, number) => `Platform ${number} is closed for repairs`));
     const paused = await service.logged('work_paused');

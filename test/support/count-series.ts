@@ -1,63 +1,128 @@
-import { expect, vi } from 'vitest';
+import { expect, onTestFinished, vi } from 'vitest';
 import { ROUTES } from '../../src/api/app.ts';
-import { startApi } from './start-api.ts';
+import { readConfig } from '../../src/engine/config.ts';
+import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
+import { systemClock } from '../../src/engine/ports.ts';
+import { PROFILES } from '../../src/engine/types.ts';
+import { canary, findCanaries } from './canaries.ts';
+import { CANARY_KEY, createCanaryCaller } from './canary-traffic.ts';
+import { startFakeProvider, type FakeMode } from './fake-provider.ts';
+import { startRedisServer } from './redis.ts';
+import { databaseFile, startServiceProcess } from './running-service.ts';
 import { tempFolder } from './temp-folder.ts';
 
 const FEW = 8;
 const AT_ONCE = 4;
+const DIMENSIONS = 256;
 
 export interface SeriesCount {
+  /** After every route, every format and every fault of a provider, and a few tenants with traffic. */
   readonly few: number;
+  /** Once all tenants had traffic. */
   readonly many: number;
-  /** All that is served in the end. */
-  readonly text: string;
+  /** How many series each metric has in the end, the largest first. */
+  readonly byMetric: readonly (readonly [metric: string, series: number])[];
+  /** What of tenants, users, queries and contents is in them. */
+  readonly canaries: readonly string[];
 }
 
-/** How many series are served after every route was asked and a few tenants had traffic, and how many once all had. */
+/**
+ * The series of a process that does everything: it serves the API, works, fills the queues of a Redis if there is one to be had, embeds with
+ * a provider, asks a language model and reads documents, all of which have failed in some way before.
+ */
 export async function countSeries(tenants: number): Promise<SeriesCount> {
-  await using api = await startApi({ folder: tempFolder(), workers: true });
-  const { control, metrics } = api.engine;
-  metrics.watchProcess('0.0.0');
-  const scrape = async () => (await api.request('GET', '/metrics')).text;
+  const folder = tempFolder();
+  const provider = await startFakeProvider({ dimensions: DIMENSIONS });
+  onTestFinished(() => provider.close());
+  const redis = await startRedisServer();
+  onTestFinished(() => redis?.stop());
+  const keys = makeTenants(folder, tenants);
+  const service = await startServiceProcess({
+    folder,
+    settings: {
+      OM_API_KEY: CANARY_KEY,
+      OM_EMBEDDINGS: 'openai',
+      OM_OPENAI_BASE_URL: provider.url,
+      OM_VEC_DIM: String(DIMENSIONS),
+      OM_EMBED_TIMEOUT_MS: '300',
+      OM_EMBED_DELAY_MS: '1',
+      OM_LLM_MODEL: 'fake',
+      OM_LLM_BASE_URL: provider.url,
+      OM_ENTITY_EXTRACTION: 'llm',
+      OM_CONTRADICTIONS: 'llm',
+      OM_REFLECTION: 'llm',
+      OM_REFLECTION_MIN_MEMORIES: '2',
+      ...(redis === undefined ? {} : { REDIS_URL: redis.url }),
+    },
+  });
+  onTestFinished(async () => void (await service.end('SIGKILL')));
+  const caller = createCanaryCaller(await service.ready);
+  const scrape = async () => (await caller.ask('GET', '/metrics')).text;
 
-  const visit = async (tenant: string) => {
-    control.createTenant(tenant);
-    const key = control.createKey({ tenantId: tenant, role: 'write' }).secret;
+  const visit = async (key: string) => {
     const ask = async (method: string, route: string, body?: object) =>
-      (await api.request(method, route, { key, ...(body === undefined ? {} : { body }) })).status;
-    const content = `canary of ${tenant}, whose lamp is lit at dusk`;
-    const memory = { content, user_id: `user-${tenant}`, tags: [tenant] };
+      (await caller.ask(method, route, { headers: { 'x-api-key': key }, ...(body && { body }) })).status;
+    const memory = { content: `${canary('content')} at dusk`, user_id: canary('userid'), tags: [canary('tag')] };
     expect(await ask('POST', '/memory/add', memory)).toBe(202);
-    expect(await ask('POST', '/memory/query', { query: `canary ${tenant}` })).toBe(200);
-    expect(await ask('GET', `/memory/${tenant}`)).toBe(404);
+    expect(await ask('POST', '/memory/query', { query: canary('query') })).toBe(200);
+    expect(await ask('GET', `/memory/${canary('pathid')}`)).toBe(404);
   };
-  const visitAll = async (from: number, to: number) => {
-    for (let n = from; n < to; n += AT_ONCE)
-      await Promise.all(Array.from({ length: Math.min(AT_ONCE, to - n) }, (_, at) => visit(`tenant-${n + at}`)));
-  };
-  const askEveryRoute = async () => {
-    for (const { method, path } of ROUTES) {
-      const target = path.replaceAll(/:\w+/g, 'canary-id');
-      await api.request(method.toUpperCase(), target, { key: null });
-      await api.request(method.toUpperCase(), target, method === 'get' ? {} : { body: {} });
-    }
+  const visitAll = async (visited: readonly string[]) => {
+    for (let at = 0; at < visited.length; at += AT_ONCE) await Promise.all(visited.slice(at, at + AT_ONCE).map(visit));
   };
 
-  await visitAll(0, FEW);
-  await askEveryRoute();
+  await caller.sendEverything();
+  await caller.sendDocuments();
+  for (const { method, path } of ROUTES) {
+    const route = path.replaceAll(/:\w+/g, canary('pathid'));
+    await caller.ask(method.toUpperCase(), route, { headers: { 'x-api-key': canary('wrongkey') } });
+  }
+  for (const profile of PROFILES) await caller.ask('POST', '/memory/query', { body: { query: 'dusk', profile } });
+  for (const fault of ['rate_limited', 'status', 'echo'] as const satisfies readonly FakeMode[]) {
+    provider.setMode(fault, { times: 2 });
+    provider.chat.setMode(fault, { times: 2 });
+    await caller.addAndAsk(fault);
+    await caller.idle();
+  }
+  await visitAll(keys.slice(0, FEW));
+  await caller.idle();
   const few = countSamples(await scrape());
-  await visitAll(FEW, tenants);
+  await visitAll(keys.slice(FEW));
   const text = await vi.waitFor(async () => {
     const latest = await scrape();
     expect(latest).toMatch(new RegExp(`^cairn_tenants ${tenants + 1}$`, 'm'));
     return latest;
   }, 60_000);
-  return { few, many: countSamples(text), text };
+  return { few, many: countSamples(text), byMetric: countByMetric(text), canaries: findCanaries(text) };
+}
+
+/** @returns a key for each */
+function makeTenants(folder: string, tenants: number): string[] {
+  const control = openControlDatabase(readConfig({ OM_DB_PATH: databaseFile(folder) }), systemClock);
+  try {
+    return Array.from({ length: tenants }, (_, number) => {
+      const tenantId = canary(`tenant${number}`);
+      control.createTenant(tenantId);
+      return control.createKey({ tenantId, role: 'write' }).secret;
+    });
+  } finally {
+    control.close();
+  }
+}
+
+function samplesOf(text: string): string[] {
+  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#'));
 }
 
 function countSamples(text: string): number {
-  return text.split('\n').filter((line) => line !== '' && !line.startsWith('#')).length;
+  return samplesOf(text).length;
 }
 
-/** Whatever tenants, users, queries and contents bring in. */
-export const CANARIES = /canary|tenant-|user-|lamp/;
+function countByMetric(text: string): SeriesCount['byMetric'] {
+  const counts = new Map<string, number>();
+  for (const line of samplesOf(text)) {
+    const metric = /^\w+/.exec(line)![0].replace(/_(?:bucket|sum|count)$/, '');
+    counts.set(metric, (counts.get(metric) ?? 0) + 1);
+  }
+  return [...counts].sort(([, a], [, b]) => b - a);
+}

@@ -6,6 +6,7 @@ import { DAY_MS } from '../../src/engine/dynamics.ts';
 import type { AddOptions, Engine, Tenant } from '../../src/engine/engine.ts';
 import type { MaintenanceContext } from '../../src/engine/ingest/maintain.ts';
 import { runBatch, type BatchContext, type BatchResult } from '../../src/engine/ingest/run-batch.ts';
+import { runNextQuestions } from '../../src/engine/ingest/reason.ts';
 import { runNextDocument } from '../../src/engine/ingest/run-document.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine, openParts } from '../../src/engine/open-engine.ts';
@@ -50,6 +51,8 @@ export interface TestEngine extends AsyncDisposable {
   runBatch(size?: number): Promise<BatchResult>;
   /** Works off what is due, documents first. @returns how many jobs were claimed */
   drain(size?: number): Promise<number>;
+  /** Asks the language model what is due to be asked, a group of suspects where `alone`. */
+  askQuestions(options?: { readonly alone?: boolean; readonly signal?: AbortSignal }): Promise<BatchResult>;
   /** Reads one document that is due. @returns whether there was one */
   readDocument(signal?: AbortSignal): Promise<boolean>;
   seqOf(id: string): number;
@@ -121,6 +124,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
       return { ...outcome, seq: seqOf(outcome.id) };
     },
     runBatch: (size = 64) => runBatch(batch, size),
+    askQuestions: ({ alone = false, signal } = {}) => runNextQuestions(batch, { alone }, signal),
     readDocument: (signal) => runNextDocument(batch, { alone: false, onClaimed: () => {} }, signal),
     async drain(size = 64) {
       let total = 0;
@@ -219,14 +223,9 @@ export function expectNoOrphans(store: Store): void {
     )
     .all();
   expect(unmentioned, 'relations between what their memory does not mention').toEqual([]);
-  for (const modelNo of db.prepare('SELECT model_no FROM models').pluck().all() as number[]) {
-    const indexed = db.prepare(`SELECT rowid FROM vector_index_${modelNo} ORDER BY rowid`).pluck().all();
-    const stored = db
-      .prepare('SELECT vector_no FROM vectors WHERE model_no = ? ORDER BY vector_no')
-      .pluck()
-      .all(modelNo);
-    expect(indexed, `index of model ${modelNo}`).toEqual(stored);
-  }
+  const numbers = (table: string) =>
+    db.prepare(`SELECT vector_no, model_no, memory FROM ${table} ORDER BY vector_no`).all();
+  expect(numbers('vector_codes'), 'codes of vectors').toEqual(numbers('vectors'));
 }
 
 /** Ids of the memories whose words, their neighbours' included, hold this word. */

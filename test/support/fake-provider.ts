@@ -1,6 +1,7 @@
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { createHashedEmbedder } from '../../src/engine/adapters/hashed-embedder.ts';
+import { estimateTokens } from '../../src/engine/text/tokens.ts';
 
 /**
  * A server that misbehaves on request. It speaks the formats of OpenAI, Gemini, Ollama and Bedrock, each at its own path. Its vectors are
@@ -19,6 +20,8 @@ export interface FakeProvider {
   setMode(mode: FakeMode, options?: FakeModeOptions): void;
   /** Refuses calls beyond a limit, from now on, and says in every reply what is left, as OpenAI does. */
   limit(limit: FakeLimit): void;
+  /** Refuses each call of more tokens than these, from now on, whether it says so in its replies or not. */
+  limitTokens(limit: { readonly most: number; readonly isTold: boolean }): void;
   /** Answers calls of these models with 503, and all others as before. */
   failModels(models: readonly string[]): void;
   /** What it sends for a text, by a model. */
@@ -130,6 +133,8 @@ export async function startFakeProvider({ dimensions, models = {} }: FakeProvide
     }),
   );
   let failing: readonly string[] = [];
+  let tokenLimit = { most: Infinity, isTold: false };
+  let overTokens = 0;
   const calls: FakeCall[] = [];
   const arrivals: ((call: FakeCall) => void)[] = [];
   const modes = createModes<FakeMode>('ok');
@@ -159,6 +164,15 @@ export async function startFakeProvider({ dimensions, models = {} }: FakeProvide
     calls.push(call);
     for (const arrived of arrivals.splice(0)) arrived(call);
     await held;
+    if (tokenLimit.isTold) {
+      reply.setHeader('x-ratelimit-limit-tokens', tokenLimit.most);
+      reply.setHeader('x-ratelimit-remaining-tokens', tokenLimit.most);
+      reply.setHeader('x-ratelimit-reset-tokens', '10ms');
+    }
+    if (texts.reduce((sum, text) => sum + estimateTokens(text), 0) > tokenLimit.most) {
+      overTokens++;
+      return sendError(reply, 429, { headers: { 'retry-after-ms': '100' } });
+    }
     if (!limiter.admit(reply)) return sendError(reply, 429, {});
     if (failing.includes(String(body.model))) return sendError(reply, 503, {});
     const { mode, options } = modes.take();
@@ -199,8 +213,9 @@ export async function startFakeProvider({ dimensions, models = {} }: FakeProvide
     failModels: (failed) => void (failing = failed),
     vectorOf: async (model, text) => (await (further.get(model) ?? embedder).embed([text], DOCUMENT))[0]!,
     limit: limiter.set,
+    limitTokens: (limit) => void (tokenLimit = limit),
     get refusals() {
-      return limiter.refusals();
+      return limiter.refusals() + overTokens;
     },
     nextCall: () => new Promise((resolve) => arrivals.push(resolve)),
     hold() {
@@ -370,6 +385,11 @@ const RESPONDERS = {
     const message = `${texts.join()} ${json(reply.req.headers)}`;
     send(reply, options.status ?? 400, json({ message, error: { message } }));
   },
+  /** The same as a proxy does it: in a page, its status line and its headers. */
+  echo_page: ({ texts, reply, options }) => sendEchoPage(reply, texts, options),
+  /** The same in place of the answer. */
+  echo_answer: ({ texts, reply }) =>
+    send(reply, 200, json({ data: texts, embeddings: texts, embedding: texts, error: json(reply.req.headers) })),
 
   hang: () => {},
   drip: ({ wire, items, reply }) => drip(reply, 200, json(wire.replyOf(items))),
@@ -434,6 +454,11 @@ const CHAT_RESPONDERS = {
 
   rate_limited: ({ reply, options }) => sendError(reply, 429, options),
   status: ({ reply, options }) => sendError(reply, options.status ?? 500, options),
+  /** Fails every prompt that holds the marker. */
+  poison: ({ call, reply, answer, options }) =>
+    call.input.includes(options.marker ?? 'POISON')
+      ? sendError(reply, options.status ?? 500, options)
+      : sendCompletion(reply, { content: answer }),
   /** As models that reason do. */
   no_temperature: ({ reply, answer, call }) =>
     'temperature' in call.body
@@ -446,6 +471,10 @@ const CHAT_RESPONDERS = {
       options.status ?? 400,
       json({ error: { message: `${call.instructions} ${call.input} ${call.headers.authorization}` } }),
     ),
+  /** The same as a proxy does it: in a page, its status line and its headers. */
+  echo_page: ({ call, reply, options }) => sendEchoPage(reply, [call.instructions, call.input], options),
+  /** The same as the answer: the prompt, where a list in JSON was asked for. */
+  echo_answer: ({ call, reply }) => sendCompletion(reply, { content: `[{"${call.input}": ` }),
 
   hang: () => {},
   drip: ({ reply, answer }) => drip(reply, 200, answer),
@@ -521,6 +550,15 @@ function send(
   headers: Readonly<Record<string, string>> = {},
 ): void {
   reply.writeHead(status, { 'content-type': type, ...headers }).end(body);
+}
+
+function sendEchoPage(reply: http.ServerResponse, texts: readonly string[], { status = 502 }: FakeModeOptions): void {
+  const page = `<!doctype html><pre>${texts.join()} ${json(reply.req.headers)}</pre>`;
+  const line = page.replaceAll(/[^ -~]/g, ' ').slice(0, 4_000);
+  const names = ['retry-after', 'x-ratelimit-reset-requests', 'x-amzn-errortype', 'www-authenticate'];
+  reply
+    .writeHead(status, line, { 'content-type': 'text/html', ...Object.fromEntries(names.map((name) => [name, line])) })
+    .end(page);
 }
 
 function sendForever(reply: http.ServerResponse): void {

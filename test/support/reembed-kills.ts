@@ -186,7 +186,7 @@ function contentsOf(folder: string) {
       vectors: all('SELECT memory, window_no, hex(embedding) FROM vectors ORDER BY memory, window_no'),
       waypoints: all('SELECT src, dst, type, similarity, weight FROM edges ORDER BY src, dst, type'),
       states: all('SELECT state, count(*) FROM memory_dynamics GROUP BY state'),
-      vectorTables: all(`SELECT count(*) FROM sqlite_schema WHERE sql GLOB '*USING vec0*'`),
+      codes: all('SELECT count(*) FROM vector_codes'),
       unfinished: all(`SELECT kind, state, count(*) FROM jobs WHERE state <> 'done' GROUP BY kind, state`),
     };
   });

@@ -54,7 +54,7 @@ export async function seedMemories(
       const space = { modelNo: modelNumber(store, vectors.embedder, now), dimensions, encoding };
       const vectorNo = insertVector(store, space, { memory: seeded.seq, windowNo: 0, embedding, textHash: null });
       const userNo = ensureUser(store, memory.userId ?? '');
-      vectors.index?.add([{ vectorNo, userNo, role: 'whole', embedding }]);
+      vectors.index?.add([{ vectorNo, memory: seeded.seq, userNo, role: 'whole', embedding }]);
       return seeded;
     }),
   );

@@ -16,8 +16,13 @@ const PUBLIC_READER: Principal = { tenantId: DEFAULT_TENANT, role: 'read', keyId
  * @throws EngineError `unauthenticated`, `forbidden`
  */
 export function authenticate(request: Request, engine: Engine, access: Exclude<Access, 'anyone'>): Principal {
+  return admit(() => readCredential(request), engine, access);
+}
+
+/** The same for a key that came in another way; it is read only where there are keys. */
+export function admit(readKey: () => string | undefined, engine: Engine, access: Exclude<Access, 'anyone'>): Principal {
   if (engine.control.isOpen()) return ANYONE;
-  const secret = readCredential(request);
+  const secret = readKey();
   if (secret === undefined) {
     if (engine.config.OM_PUBLIC_READS && access === 'read') return PUBLIC_READER;
     throw new EngineError('unauthenticated', 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`');

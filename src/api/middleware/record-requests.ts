@@ -8,8 +8,10 @@ const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
 /** A client that hung up before its answer was complete; nginx's number for it. */
 const CLIENT_CLOSED = 499;
-/** A client may go on sending for so long after its answer (ms); closing at once would take the answer from it. */
-const LINGER_MS = 30_000;
+/** A client that was answered before it had sent all is cut off so long after its request began (ms) … */
+const SENDING_MOST_MS = 30_000;
+/** … or so long after its answer, if that is later: closing at once would take the answer from it. */
+const LINGER_LEAST_MS = 5_000;
 
 /**
  * The first middleware: gives the request its id, and when it ends, one line in the log and one measurement. They hold the
@@ -17,19 +19,20 @@ const LINGER_MS = 30_000;
  */
 export function recordRequests(logger: Logger, metrics: Metrics) {
   function onClose(this: Response): void {
-    const { requestId, startedAt, route } = localsOf(this);
+    const { requestId, startedAt, route, jobId, traceId } = localsOf(this);
     const ms = performance.now() - startedAt;
     const status = this.writableFinished ? this.statusCode : CLIENT_CLOSED;
     const method = METHODS.has(this.req.method) ? this.req.method : 'other';
     metrics.httpInFlight.dec();
-    metrics.httpRequests.inc({ route, method, status });
+    metrics.httpRequests.inc({ route, method });
+    metrics.httpResponses.inc({ status });
     const kind = kindOf(method, route);
     if (kind !== undefined) metrics.httpDurations.observe({ kind }, ms / 1000);
     logger[status >= 500 ? 'info' : 'debug'](
-      { route, method, status, ms: Math.round(ms * 10) / 10, requestId },
+      { route, method, status, ms: Math.round(ms * 10) / 10, requestId, jobId, traceId },
       'request',
     );
-    if (!this.req.complete) lingerBriefly(this.req);
+    if (!this.req.complete) lingerBriefly(this.req, SENDING_MOST_MS - ms);
   }
   return (request: Request, response: Response, next: NextFunction): void => {
     const locals = localsOf(response);
@@ -46,19 +49,21 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
   };
 }
 
-/** What a request is about, for its time: a histogram for every route would be hundreds of series. undefined for a stream of events. */
+/**
+ * What a request is about, for its time: a histogram for every route would be hundreds of series. undefined for what has no time that
+ * says anything: streams of events, and what is asked by those who watch. */
 function kindOf(method: string, route: string): string | undefined {
   if (route.endsWith('/events')) return undefined;
   if (route.startsWith('/memory/add')) return 'add';
   if (route === '/memory/query') return 'query';
   if (route.startsWith('/memory/ingest') || route.startsWith('/documents')) return 'documents';
-  if (['/health', '/ready', '/metrics', 'unmatched'].includes(route)) return 'service';
+  if (['/health', '/ready', '/metrics', 'unmatched'].includes(route)) return undefined;
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 
-/** Node reads and drops what is left of an answered request; this bounds for how long. */
-function lingerBriefly(request: Request): void {
-  const timer = setTimeout(() => request.complete || request.socket.destroy(), LINGER_MS);
+/** Node reads and drops what is left of an answered request; this bounds for how long (ms). */
+function lingerBriefly(request: Request, mostMs: number): void {
+  const timer = setTimeout(() => request.complete || request.socket.destroy(), Math.max(LINGER_LEAST_MS, mostMs));
   timer.unref();
   request.once('close', () => clearTimeout(timer));
 }

@@ -6,7 +6,7 @@ import type { NewMemory } from '../../engine/types.ts';
 import { isErrorCode } from '../http-errors.ts';
 import type { JsonBody } from '../read-body.ts';
 import { mediaTypeOf, readJson } from '../read-body.ts';
-import { sendJson } from '../reply.ts';
+import { localsOf, sendJson } from '../reply.ts';
 import type { Route, TenantCall } from '../route.ts';
 import {
   addQuerySchema,
@@ -39,6 +39,7 @@ async function addOne(call: TenantCall): Promise<void> {
     throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
   }
   if (outcome.kind === 'duplicate') return sendJson(response, 200, duplicateItem(outcome));
+  localsOf(response).jobId = outcome.jobId;
   response.setHeader('location', `/jobs/${outcome.jobId}`);
   if (waitMs > 0 && reply.token !== null && (await waitForWrites(call, reply.token, waitMs))) {
     const memory = tenant.getMemory(outcome.id);

@@ -3,7 +3,7 @@ import { EngineError } from '../../engine/errors.ts';
 import { acceptFile, hasUrl, limitsOf, readDocument, toPage } from '../read-document.ts';
 import { readJson } from '../read-body.ts';
 import { receiveJson } from '../receive-upload.ts';
-import { sendJson } from '../reply.ts';
+import { localsOf, sendJson } from '../reply.ts';
 import type { Route, TenantCall } from '../route.ts';
 import {
   addQuerySchema,
@@ -40,7 +40,8 @@ async function ingestUrl(call: TenantCall): Promise<void> {
 /** 200 with the document where it is finished or was not changed, 202 with its job otherwise. */
 export async function sendDocument(call: TenantCall, reply: DocumentReply, waitMs: number): Promise<void> {
   const { tenant, response } = call;
-  const { document, outcome, token } = reply;
+  const { document, outcome, jobId, token } = reply;
+  if (jobId !== null) localsOf(response).jobId = jobId;
   response.setHeader('location', `/documents/${document.id}`);
   const isFinished = waitMs > 0 && token !== null && (await waitForWrites(call, token, waitMs));
   if (isFinished || outcome === 'unchanged')

@@ -3,7 +3,7 @@ import { streamState } from '../event-stream.ts';
 import { sendJson } from '../reply.ts';
 import type { Route, TenantCall } from '../route.ts';
 import { jobsSchema, parse } from '../schemas.ts';
-import { jobItem } from '../wire.ts';
+import { backlogItem, jobItem } from '../wire.ts';
 
 const ENDED: ReadonlySet<JobState> = new Set(['done', 'dead', 'cancelled']);
 
@@ -17,10 +17,16 @@ export const jobRoutes: readonly Route[] = [
   { method: 'delete', path: '/jobs/:id', access: 'admin', handle: discard },
 ];
 
-function list({ tenant, request, response }: TenantCall): void {
+function list({ api, tenant, request, response }: TenantCall): void {
   const { state, kind, l, u } = parse(jobsSchema, request.query);
-  const { items, total } = tenant.listJobs({ state, kind, limit: l, offset: u });
-  sendJson(response, 200, { items: items.map(jobItem), total, counts: tenant.countJobs() });
+  const { items, total, counts, backlog } = tenant.listJobs({ state, kind, limit: l, offset: u });
+  const now = api.engine.clock.now();
+  sendJson(response, 200, {
+    items: items.map(jobItem),
+    total,
+    counts,
+    backlog: backlog.map((step) => backlogItem(step, now)),
+  });
 }
 
 function get({ tenant, request, response }: TenantCall): void {

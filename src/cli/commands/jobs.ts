@@ -1,14 +1,17 @@
-import type { jobItem } from '../../api/wire.ts';
+import type { backlogItem, jobItem } from '../../api/wire.ts';
 import type { JobCounts, JobState } from '../../engine/types.ts';
-import { connect, type ConnectionOptions } from '../client.ts';
-import { age, count, cut, dim, print, red, table, widthOfTerminal } from '../terminal.ts';
+import { CliError } from '../cli-error.ts';
+import { connect, RefusalError, type Client, type ConnectionOptions } from '../client.ts';
+import { age, count, counted, cut, dim, print, red, span, table, widthOfTerminal } from '../terminal.ts';
 
 type JobItem = ReturnType<typeof jobItem>;
+type BacklogItem = ReturnType<typeof backlogItem>;
 
 export interface JobsReply {
   readonly items: readonly JobItem[];
   readonly total: number;
   readonly counts: JobCounts;
+  readonly backlog: readonly BacklogItem[];
 }
 
 /** `cairn jobs list` */
@@ -16,11 +19,17 @@ export async function listJobs(
   options: ConnectionOptions & { readonly state?: JobState; readonly limit: number },
 ): Promise<void> {
   const { state, limit } = options;
-  const { items, total, counts } = await connect(options).get<JobsReply>(
+  const { items, total, counts, backlog } = await connect(options).get<JobsReply>(
     `/jobs?l=${limit}${state === undefined ? '' : `&state=${state}`}`,
   );
   const inAll = Object.entries(counts).filter(([, n]) => n > 0);
   print(inAll.length === 0 ? 'No jobs.' : inAll.map(([name, n]) => `${name} ${count(n)}`).join(' · '));
+  printBacklog(backlog);
+  if (counts.dead > 0 && state !== 'dead')
+    print(
+      '',
+      `${red(counted(counts.dead, 'dead letter'))}: cairn jobs --state dead shows why, cairn jobs retry ID or --state dead tries again`,
+    );
   if (items.length === 0) return;
   const rows = table([['job', 'state', 'step', 'failures', 'made', 'memory'], ...items.map(rowOf)], '<<<>><');
   print('', dim(rows[0]!));
@@ -31,16 +40,63 @@ export async function listJobs(
   if (total > items.length) print(dim(`and ${count(total - items.length)} more: --limit shows up to 1,000`));
 }
 
-/** `cairn jobs retry ID` */
-export async function retryJob(id: string, options: ConnectionOptions): Promise<void> {
-  const job = await connect(options).post<JobItem>(`/jobs/${encodeURIComponent(id)}/retry`);
+/** What is owed, by step: how much of it waits, and for how long. */
+function printBacklog(backlog: readonly BacklogItem[]): void {
+  if (backlog.length === 0) return;
+  const head = ['step', 'queued', 'active', 'failed', 'oldest'];
+  const rows = backlog.map(({ step, queued, active, failed, oldest_age_ms: oldestMs }) => [
+    step,
+    ...[queued, active, failed].map(count),
+    span(oldestMs),
+  ]);
+  const [first, ...others] = table([head, ...rows], '<>>>>');
+  print('', dim(first!), ...others);
+}
+
+/** `cairn jobs retry ID`, `cairn jobs retry --state dead` */
+export async function retryJobs(
+  id: string | undefined,
+  { state, ...options }: ConnectionOptions & { readonly state?: JobState },
+): Promise<void> {
+  if ((id === undefined) === (state === undefined))
+    throw new CliError('give the id of a job, or --state', { exitCode: 2 });
+  if (state !== undefined) return retryAll(connect(options), state);
+  const job = await retry(connect(options), id!);
   print(`${job.id}  ${job.state} again at ${job.step}`);
+}
+
+function retry(client: Client, id: string): Promise<JobItem> {
+  return client.post<JobItem>(`/jobs/${encodeURIComponent(id)}/retry`);
+}
+
+const RETRIED_AT_ONCE = 8;
+const PAGE = 1_000;
+
+/** Those that cannot be retried stay as they are, and are counted: another job works on their memory, or it is gone. */
+async function retryAll(client: Client, state: JobState): Promise<void> {
+  // All are listed first: one that ends the same way again is not to be met a second time.
+  const ids: string[] = [];
+  for (let total = 1; ids.length < total;) {
+    const page = await client.get<JobsReply>(`/jobs?state=${state}&l=${PAGE}&u=${ids.length}`);
+    ids.push(...page.items.map(({ id }) => id));
+    total = page.items.length === 0 ? 0 : page.total;
+  }
+  let left = 0;
+  for (let first = 0; first < ids.length; first += RETRIED_AT_ONCE) {
+    const group = ids.slice(first, first + RETRIED_AT_ONCE);
+    for (const result of await Promise.allSettled(group.map((id) => retry(client, id)))) {
+      if (result.status === 'fulfilled') continue;
+      if (!(result.reason instanceof RefusalError) || result.reason.code !== 'conflict') throw result.reason;
+      left++;
+    }
+  }
+  print(`${counted(ids.length - left, 'job')} started again${left === 0 ? '' : `, ${count(left)} cannot be`}`);
 }
 
 /** `cairn jobs cancel ID` */
 export async function cancelJob(id: string, options: ConnectionOptions): Promise<void> {
   const job = await connect(options).post<JobItem>(`/jobs/${encodeURIComponent(id)}/cancel`);
-  print(`${job.id}  ${job.state}; its memory stays and is found by its words`);
+  print(`${job.id}  ${job.state}${job.step === 'reason' ? '' : '; its memory stays and is found by its words'}`);
 }
 
 /** `cairn jobs discard ID` */

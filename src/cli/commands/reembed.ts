@@ -9,6 +9,7 @@ export interface ReembedOptions extends ConnectionOptions {
   readonly status?: boolean;
   readonly pause?: boolean;
   readonly cancel?: boolean;
+  readonly withoutRefused?: boolean;
 }
 
 const PHASES = { embed: 'embedding', link: 'linking anew', drop: 'dropping the old vectors' } as const;
@@ -21,13 +22,16 @@ export async function reembed(options: ReembedOptions): Promise<void> {
   const before = await client.get<ReembedReply>('/admin/reembed');
   if (options.status) return show(before);
   if (before.state === 'needed') show(before);
-  show(await client.post<ReembedReply>('/admin/reembed'));
+  const body = options.withoutRefused ? { without_refused: true } : undefined;
+  show(await client.post<ReembedReply>('/admin/reembed', body));
 }
 
 function show(reply: ReembedReply): void {
   const { state, phase, live, configured, done, total, failed, estimate, error } = reply;
-  if (state === 'current') return print(`All is by ${named(live)}; there is nothing to embed anew.`);
-  if (state === 'needed') print(`The vectors are by ${named(live)}, the settings name ${named(configured)}.`);
+  if (state === 'current') print(`All is by ${named(live)}; there is nothing to embed anew.`);
+  else if (state === 'needed' && named(live) === named(configured)) {
+    print(`${counted(total - done, 'memory', 'memories')} of ${count(total)} without vectors of ${named(live)}.`);
+  } else if (state === 'needed') print(`The vectors are by ${named(live)}, the settings name ${named(configured)}.`);
   else
     print(
       `${state}: ${phase === null ? '' : PHASES[phase]}, ${count(done)} of ${counted(total, 'memory', 'memories')}`,
@@ -37,7 +41,11 @@ function show(reply: ReembedReply): void {
     print(`To embed: ${counted(estimate.memories, 'memory', 'memories')}, some ${count(estimate.tokens)} tokens.`);
   }
   if (failed > 0)
-    print(red(`${counted(failed, 'memory', 'memories')} failed: \`cairn jobs list --state dead\` says why`));
+    print(
+      red(
+        `${counted(failed, 'memory', 'memories')} failed: \`cairn jobs list --state dead\` says why, \`cairn jobs retry --state dead\` tries again`,
+      ),
+    );
   if (error !== null) print(red(error));
 }
 

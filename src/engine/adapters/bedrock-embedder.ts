@@ -37,7 +37,7 @@ export function createBedrockEmbedder(config: Config): Embedder {
 
   async function embedOne(text: string, options: Parameters<typeof client.post>[1]): Promise<Float32Array> {
     const body = JSON.stringify({ inputText: text, dimensions, normalize: true });
-    const reply = await client.post({ url, headers: await authorise(config, url, body), body }, options);
+    const reply = await client.post({ url, headers: () => authorise(config, url, body), body }, options);
     const items = [(reply as { embedding?: unknown } | null)?.embedding];
     return readVectors(items, { count: 1, dimensions, refused: client.errors.refused })[0]!;
   }
@@ -52,6 +52,7 @@ export function createBedrockEmbedder(config: Config): Embedder {
     cacheable: true,
     maxBatchTexts: 1,
     maxBatchTokens: TOKENS_MOST,
+    prepare: async () => void (config.AWS_BEARER_TOKEN_BEDROCK ?? (await loadSigner())),
     async embed(texts, options) {
       const limit = pLimit(REQUESTS_AT_ONCE);
       try {
@@ -64,11 +65,13 @@ export function createBedrockEmbedder(config: Config): Embedder {
   };
 }
 
+const loadSigner = () => import('aws4fetch');
+
 /** A Bedrock API key as it is, or a signature of the request (Signature Version 4). */
 async function authorise(config: Config, url: string, body: string): Promise<Record<string, string>> {
   const { AWS_BEARER_TOKEN_BEDROCK: bearer, AWS_SESSION_TOKEN: sessionToken } = config;
   if (bearer !== undefined) return { authorization: `Bearer ${bearer}` };
-  const { AwsV4Signer } = await import('aws4fetch');
+  const { AwsV4Signer } = await loadSigner();
   const { headers } = await new AwsV4Signer({
     url,
     method: 'POST',

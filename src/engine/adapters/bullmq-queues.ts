@@ -34,13 +34,14 @@ export const JOB_OPTIONS = { attempts: 1, removeOnComplete: true, removeOnFail: 
  */
 export async function connectRedis(
   { redisUrl, logger }: Pick<BullmqOptions, 'redisUrl' | 'logger'>,
-  { blocking }: { blocking: boolean },
+  { blocking, commandMostMs }: { readonly blocking: boolean; readonly commandMostMs?: number },
 ): Promise<Redis> {
   const { Redis } = await import('ioredis');
   const redis = new Redis(redisUrl, {
     maxRetriesPerRequest: blocking ? null : 1,
     enableOfflineQueue: blocking,
     connectTimeout: CALL_MOST_MS,
+    ...(commandMostMs === undefined ? {} : { commandTimeout: commandMostMs }),
     retryStrategy: (attempt) => Math.min(2_000, 50 * 2 ** Math.min(attempt, 6)),
   });
   let down = false;
@@ -134,6 +135,30 @@ export async function openStepQueues(options: BullmqOptions): Promise<StepQueues
     async close() {
       redis.disconnect();
     },
+  };
+}
+
+/**
+ * All queues, for somebody who looks at them by whatever BullMQ offers: each command fails after two seconds.
+ * @throws EngineError `unavailable` soon while Redis is down
+ */
+export async function openQueuesToShow(
+  options: BullmqOptions,
+): Promise<{ readonly queues: readonly Queue[]; isUp(): boolean; close(): void }> {
+  const [{ Queue }, redis] = await Promise.all([
+    import('bullmq'),
+    connectRedis(options, { blocking: false, commandMostMs: CALL_MOST_MS }),
+  ]);
+  try {
+    await bounded(redis, async () => {});
+  } catch (error) {
+    redis.disconnect();
+    throw error;
+  }
+  return {
+    queues: QUEUE_NAMES.map((name) => openQueue(Queue, name, redis, options)),
+    isUp: () => redis.status === 'ready',
+    close: () => redis.disconnect(),
   };
 }
 

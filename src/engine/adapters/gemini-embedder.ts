@@ -79,7 +79,7 @@ function explain({ status, json }: FailedReply, errors: ProviderErrors): EngineE
   if (!parsed.success) return undefined;
   const { error } = parsed.data;
   if (status === 429) {
-    const seconds = error.details.map(({ retryDelay }) => parseFloat(retryDelay ?? '')).find((delay) => delay >= 0);
+    const seconds = error.details.map(({ retryDelay }) => parseFloat(retryDelay ?? '')).find((delay) => delay > 0);
     return seconds === undefined ? undefined : errors.limited(Math.ceil(seconds * 1_000));
   }
   if (status !== 400) return undefined;

@@ -57,13 +57,14 @@ export function createLocalEmbedder(config: Config): Embedder {
   const files = findModel(folder);
   const runtime = findRuntime();
   const prefixes = taskPrefixes(path.basename(folder));
+  const named = fingerprint(files, pooling);
   // Calls in parallel would only take turns on the same cores, and memory.
   const oneAtATime = pLimit(1);
   let loaded: Promise<LoadedModel> | undefined;
 
   async function load(): Promise<LoadedModel> {
     try {
-      return await (loaded ??= loadModel(files, runtime));
+      return await (loaded ??= loadModel(files, runtime, () => fingerprint(files, pooling) === named));
     } catch (error) {
       loaded = undefined;
       // No text is involved yet, so nothing of one is in the message.
@@ -74,7 +75,7 @@ export function createLocalEmbedder(config: Config): Embedder {
   return {
     provider: 'local',
     // Another model in the same folder makes another space.
-    model: `${path.basename(folder)}@${fingerprint(files, pooling)}`,
+    model: `${path.basename(folder)}@${named}`,
     dimensions,
     encoding: 'float32',
     waypointThreshold: 0.75,
@@ -165,7 +166,8 @@ function fingerprint({ model, tokenizer }: ModelFiles, pooling: string): string 
   return hash.digest('hex').slice(0, 8);
 }
 
-async function loadModel(files: ModelFiles, runtimeName: string): Promise<LoadedModel> {
+/** @param isSame whether the files are still those that the space is named after: others make vectors of another one */
+async function loadModel(files: ModelFiles, runtimeName: string, isSame: () => boolean): Promise<LoadedModel> {
   const [{ Tokenizer }, { InferenceSession, Tensor, env }] = await Promise.all([
     import('@huggingface/tokenizers') as Promise<object> as Promise<Tokenizers>,
     import(runtimeName) as Promise<Runtime>,
@@ -178,6 +180,7 @@ async function loadModel(files: ModelFiles, runtimeName: string): Promise<Loaded
     executionProviders: [runtimeName === 'onnxruntime-web' ? 'wasm' : 'cpu'],
     logSeverityLevel: 3,
   });
+  if (!isSame()) throw new Error('its files were replaced since the start, so a restart is needed');
   const unknown = session.inputNames.find((name) => !(name in INPUTS));
   if (unknown !== undefined) throw new Error(`it wants an input ${unknown}`);
   return {

@@ -17,11 +17,16 @@ export interface OpenAiServer extends CalledProvider {
   readonly timeoutMs: number;
   /** A longer reply is refused. */
   readonly maxReplyBytes: number;
-  /** What a reply of status 400, 413 or 422 means; `param` is what it complains about, if it says so. */
+  /** What a reply of status 400 or 422 in JSON, or of 413, means; `param` is what it complains about, if it says so. */
   badRequest(status: number, param: string | null | undefined): EngineError;
 }
 
-export interface OpenAiClient extends Pick<ProviderErrors, 'refused' | 'failed' | 'misconfigured' | 'badText'> {
+export interface OpenAiClient extends Pick<
+  ProviderErrors,
+  'refused' | 'declined' | 'failed' | 'misconfigured' | 'badText'
+> {
+  /** Loads the SDK. */
+  prepare(): Promise<void>;
   /**
    * Makes one request: retries are the caller's business.
    * @throws EngineError `rate_limited` with `retryAfterMs`, `unavailable`, or what `badRequest` says
@@ -34,10 +39,12 @@ export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   let connection: Promise<{ sdk: Sdk; client: OpenAI }> | undefined;
   const errors = createProviderErrors(server);
   const { refused, failed } = errors;
+  const connected = () => (connection ??= connect(server, refused));
   return {
     ...errors,
+    prepare: async () => void (await connected()),
     async call(request, onReply) {
-      const { sdk, client } = await (connection ??= connect(server, refused));
+      const { sdk, client } = await connected();
       try {
         const { data, response } = await request(client).withResponse();
         onReply?.({ headers: response.headers, tokens: tokensOf(data) });
@@ -64,9 +71,10 @@ export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   }
 
   function meaningOfStatus({ status, headers, param }: ApiError): EngineError {
-    return status === 400 || status === 413 || status === 422
+    const isJson = /\bjson\b/i.test(headers?.get('content-type') ?? '');
+    return status === 413 || (isJson && (status === 400 || status === 422))
       ? server.badRequest(status, param)
-      : errors.ofStatus(status as number, headers);
+      : errors.ofStatus(status as number, headers, isJson);
   }
 }
 
@@ -81,7 +89,7 @@ export function isOpenAiItself(baseUrl: string): boolean {
   return new URL(baseUrl).hostname === 'api.openai.com';
 }
 
-/** The SDK takes 0.2 s to load, so it is loaded by the first call. */
+/** The SDK takes 0.2 s to load, so it is loaded when it is needed. */
 async function connect(
   { baseUrl, apiKey, timeoutMs, maxReplyBytes }: OpenAiServer,
   refused: (what: string) => EngineError,

@@ -41,6 +41,7 @@ export function createOpenAiEmbedder(config: Config): Embedder {
     cacheable: true,
     maxBatchTexts,
     maxBatchTokens: config.OM_EMBED_BATCH_TOKENS,
+    prepare: () => client.prepare(),
     async embed(texts, { purpose, signal, onReply }) {
       if (texts.length === 0) return [];
       const input = texts.map((text) => prefixes[purpose] + text);

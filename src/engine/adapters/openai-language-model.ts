@@ -1,5 +1,6 @@
 import { z } from 'zod';
 import type { Config } from '../config.ts';
+import { EngineError } from '../errors.ts';
 import type { Completion, EmbedOptions, LanguageModel } from '../ports.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import { createOpenAiClient, isOpenAiItself, type OpenAiClient } from './openai-client.ts';
@@ -62,11 +63,12 @@ export function createOpenAiLanguageModel(config: Config, model: string): Langua
   return {
     provider: 'openai',
     model,
+    prepare: () => client.prepare(),
     async complete(request, signal, onReply) {
       const sentTemperature = takesTemperature;
       const reply = await ask(request, signal, onReply).catch((error: unknown) => {
         if (sentTemperature === takesTemperature) throw error;
-        return ask(request, signal, onReply);
+        throw new EngineError('conflict', 'the language model takes no temperature: ask again, without one');
       });
       return readCompletion(reply, request, client);
     },
@@ -87,16 +89,20 @@ const completionSchema = z.object({
   usage: z.object({ prompt_tokens: count, completion_tokens: count }).nullish().catch(null),
 });
 
-/** A text that was cut off or withheld is no answer. */
-function readCompletion(reply: unknown, { instructions, input }: Request, { refused }: OpenAiClient): Completion {
+/** A text that was cut off or withheld is no answer, but says nothing against the server. */
+function readCompletion(
+  reply: unknown,
+  { instructions, input }: Request,
+  { refused, declined }: OpenAiClient,
+): Completion {
   const parsed = completionSchema.safeParse(reply);
   if (!parsed.success) throw refused('holds no completion');
   const { choices, usage } = parsed.data;
   const { message, finish_reason: reason } = choices[0]!;
-  if (message.refusal || reason === 'content_filter') throw refused('is a refusal');
-  if (reason === 'length') throw refused('was cut off at the most tokens that it may have');
+  if (message.refusal || reason === 'content_filter') throw declined('is a refusal');
+  if (reason === 'length') throw declined('was cut off at the most tokens that it may have');
   const text = message.content ?? '';
-  if (text.trim() === '') throw refused('is empty');
+  if (text.trim() === '') throw declined('is empty');
   return {
     text,
     inputTokens: usage?.prompt_tokens ?? estimateTokens(instructions) + estimateTokens(input),

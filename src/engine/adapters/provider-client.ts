@@ -24,10 +24,13 @@ export interface FailedReply {
 
 export interface JsonRequest {
   readonly url: string;
-  readonly headers?: Readonly<Record<string, string>>;
+  /** A function makes them when the request is about to be sent; what it throws is a failure of the call. */
+  readonly headers?: RequestHeaders | (() => Promise<RequestHeaders>);
   /** JSON. */
   readonly body: string;
 }
+
+type RequestHeaders = Readonly<Record<string, string>>;
 
 interface JsonReply {
   readonly json: unknown;
@@ -54,7 +57,7 @@ export function createProviderClient(provider: JsonProvider): ProviderClient {
     try {
       return await fetchBounded(url, {
         method: 'POST',
-        headers: { 'content-type': 'application/json', ...headers },
+        headers: { 'content-type': 'application/json', ...(typeof headers === 'function' ? await headers() : headers) },
         body,
         signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
       });
@@ -74,7 +77,10 @@ export function createProviderClient(provider: JsonProvider): ProviderClient {
       const json = await parse(response);
       const tokens = response.ok ? provider.tokensOf({ json, headers }) : undefined;
       onReply?.({ headers, ...(isCount(tokens) ? { tokens } : {}) });
-      if (!response.ok) throw provider.explain({ status, headers, json }, errors) ?? errors.ofStatus(status, headers);
+      if (!response.ok) {
+        const explained = provider.explain({ status, headers, json }, errors);
+        throw explained ?? errors.ofStatus(status, headers, json !== undefined);
+      }
       if (json === undefined) throw errors.refused('is not the JSON it should be');
       return json;
     },

@@ -21,6 +21,8 @@ export interface ProviderBudget {
    *         `unavailable` when `signal` aborts; `storage_full`
    */
   acquire(tokens: number, options: AcquireOptions): Promise<ProviderPermit>;
+  /** Of the provider's tokens a minute, as its replies to this process said last; undefined where they do not say. */
+  toldTokensPerMinute(): number | undefined;
   /** True while the provider is left alone or probed because it failed so often; false where that cannot be read. */
   isBreakerOpen(): boolean;
   close(): void;
@@ -48,6 +50,8 @@ export type CallOutcome =
   | { readonly kind: 'limited'; readonly retryAfterMs: number }
   /** Down, slow, or replied with nonsense; some servers that are down say for how long. */
   | { readonly kind: 'failed'; readonly retryAfterMs?: number | undefined }
+  /** It does not take what it was asked, which may be its own fault or the text's: the next call tells. */
+  | { readonly kind: 'refused' }
   /** Nobody wanted to know any more. */
   | { readonly kind: 'abandoned' };
 
@@ -107,6 +111,7 @@ type Verdict =
 export function openProviderBudget(options: BudgetOptions): ProviderBudget {
   const { clock, onHeldBack, role = 'embedding provider' } = options;
   const shared = openSharedFile(options.file);
+  let toldTokens: number | undefined;
 
   const ask = (tokens: number, patient: boolean): Verdict =>
     shared.write((statements) => judge(statements, options, { tokens, patient, now: clock.now() }));
@@ -138,6 +143,7 @@ export function openProviderBudget(options: BudgetOptions): ProviderBudget {
         await pause(Math.min(verdict.ms, WAIT_MOST_MS), undefined, signal ? { signal } : {}).catch(() => {});
       }
     },
+    toldTokensPerMinute: () => toldTokens,
     isBreakerOpen() {
       let isOpen = false;
       shared.note((statements) => void (isOpen = breakerOf(statements).failures >= FAILURES_MOST));
@@ -149,13 +155,16 @@ export function openProviderBudget(options: BudgetOptions): ProviderBudget {
   function createPermit({ isProbe, flight }: Go): ProviderPermit {
     let told: ToldLimits = {};
     return {
-      heard: (headers) => void (told = readLimits(headers, clock.now())),
+      heard(headers) {
+        told = readLimits(headers, clock.now());
+        toldTokens = told.tokens?.limit ?? toldTokens;
+      },
       end: (outcome) =>
         shared.note((statements) => {
           const now = clock.now();
           statements.land.run({ flight });
           learn(statements, outcome, { isProbe, now });
-          noteTold(statements, told, now);
+          noteTold(statements, told, { isLimited: outcome.kind === 'limited', now });
         }),
     };
   }
@@ -229,15 +238,20 @@ function untilTold(statements: Statements, { tokens, patient, now }: Asked): num
 
 /**
  * Takes over what a reply says is left, less what is under way, which the provider may not have counted yet. Until the limit begins anew
- * only what is less than was known counts: replies overtake each other.
+ * only what is less than was known counts: replies overtake each other. That nothing is left for longer than a minute is believed of
+ * replies that refuse a call: the others contradict it, and some servers say so for ever.
  */
-function noteTold(statements: Statements, told: ToldLimits, now: number): void {
+function noteTold(
+  statements: Statements,
+  told: ToldLimits,
+  { isLimited, now }: { readonly isLimited: boolean; readonly now: number },
+): void {
   const underWay = statements.underWay.get() as Counted;
   for (const kind of ['requests', 'tokens'] as const) {
     const limit: ToldLimit | undefined = told[kind];
-    if (limit === undefined) continue;
+    if (limit === undefined || (limit.resetMs > WINDOW_MS && !isLimited)) continue;
     const remaining = limit.remaining - underWay[kind];
-    const reserve = Math.floor((limit.limit ?? 0) * QUERY_SHARE);
+    const reserve = reserveOf(limit.limit ?? 0);
     statements.setTold.run({ kind, remaining, reserve, now, resetMs: limit.resetMs });
   }
 }
@@ -282,7 +296,12 @@ interface Counted {
 
 function limitFor(perMinute: number, patient: boolean): number {
   if (perMinute === 0) return Infinity;
-  return patient ? perMinute - Math.floor(perMinute * QUERY_SHARE) : perMinute;
+  return patient ? perMinute - reserveOf(perMinute) : perMinute;
+}
+
+/** One call at least, where documents have one left then. */
+function reserveOf(perMinute: number): number {
+  return perMinute < 2 ? 0 : Math.max(1, Math.floor(perMinute * QUERY_SHARE));
 }
 
 /** What a call's end says about the provider. While the breaker is open only the probe can say that it still fails. */
@@ -317,6 +336,7 @@ function learn(
       });
       return;
     }
+    case 'refused':
     case 'abandoned':
       if (isProbe && probe_at > 0) set({ failures, opened_at, open_ms, probe_at: 0 });
       return;

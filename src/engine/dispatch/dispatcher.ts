@@ -3,9 +3,11 @@ import { serialiseError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { QUEUED_STEPS, type QueuedStep, type StepPayload } from '../jobs.ts';
 import { countRecovery, type Metrics } from '../metrics.ts';
+import { messageAttributes } from '../ingest/traced-batch.ts';
 import type { JobDispatcher, Logger } from '../ports.ts';
 import type { Handout, HandoutOptions, LedgerSight, TooFew } from '../store/dispatch.ts';
 import type { Recovery } from '../store/jobs.ts';
+import type { Span, Tracing } from '../tracing.ts';
 
 /** The queues as a dispatcher sees them. Every call may fail or be slow, and is bounded in time by whoever implements it. */
 export interface StepQueues {
@@ -33,6 +35,8 @@ export interface QueuedJob {
   readonly name: string;
   readonly bulk: boolean;
   readonly payload: StepPayload;
+  /** W3C trace contexts of its rows. They stay here: the ledger knows them, and a worker asks that. */
+  readonly traces: readonly string[];
 }
 
 /** The tenants' ledgers as a dispatcher sees them: over the writer thread in the API, on connections of its own in a worker. */
@@ -61,6 +65,7 @@ export interface DispatcherOptions {
   readonly queues: StepQueues;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  readonly tracing?: Tracing | null | undefined;
   /**
    * True beside the writer of an API, which marks rows in commits that it makes anyway. Others stand by while there is a leader: each
    * that fills the queues is one more that wants the write lock.
@@ -107,7 +112,7 @@ interface Lane {
 /** What a round leaves: nothing, rows that have to wait a little, or rows that could go at once. */
 type Left = 'nothing' | 'waiting' | 'more';
 
-/** Interactive adds first, and of each kind links first: they need no provider and finish what was begun. */
+/** Interactive adds first, and of each kind the later steps first: they finish what was begun. */
 function createLanes(): Lane[] {
   return [false, true].flatMap((bulk) =>
     QUEUED_STEPS.toReversed().map((step) => ({
@@ -123,7 +128,7 @@ function createLanes(): Lane[] {
  * queues are down, rows wait where they are. Jobs of workers that fell silent are taken back here, too, whatever queues others take.
  */
 export function createDispatcher(options: DispatcherOptions): JobDispatcher {
-  const { ledger, queues, logger, metrics, leads, tenantOf } = options;
+  const { ledger, queues, logger, metrics, tracing, leads, tenantOf } = options;
   const hinted = new Set<string>();
   const lanes = createLanes();
   const stop = new AbortController();
@@ -276,8 +281,8 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
       } else {
         lane.servedLast = tenant;
         servedAt.set(tenant, now);
-        const { name, alone, seqs } = handout;
-        jobs.push({ name, bulk, payload: { tenant, seqs: [...seqs], alone } });
+        const { name, alone, seqs, traces } = handout;
+        jobs.push({ name, bulk, payload: { tenant, seqs: [...seqs], alone }, traces });
       }
     }
     await add(step, jobs);
@@ -287,17 +292,21 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
 
   async function add(step: QueuedStep, jobs: readonly QueuedJob[]): Promise<void> {
     if (jobs.length === 0) return;
+    const spans = tracing ? startSending(tracing, step, jobs) : [];
     try {
       await queues.add(step, jobs);
       metrics.dispatchedJobs.inc({ step }, jobs.length);
       for (const { payload } of jobs) metrics.dispatchedRows.inc({ step }, payload.seqs.length);
       await failpoint('after-dispatch');
     } catch (error) {
+      for (const span of spans) span.fail(serialiseError(error).code);
       for (const { payload } of jobs) {
         await attempt(payload.tenant, () => ledger.giveBack(payload.tenant, payload.seqs));
         hinted.add(payload.tenant);
       }
       throw error;
+    } finally {
+      for (const span of spans) span.end();
     }
   }
 
@@ -318,6 +327,14 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
     if (!unusable.has(tenant)) logger.warn({ code: serialiseError(error).code }, 'ledger_unusable');
     unusable.add(tenant);
   }
+}
+
+/** A span a job, by OpenTelemetry's conventions for messages. */
+function startSending(tracing: Tracing, step: QueuedStep, jobs: readonly QueuedJob[]): Span[] {
+  return jobs.flatMap(({ payload, traces }) => {
+    const attributes = messageAttributes('send', step, payload.seqs.length);
+    return tracing.start(`send ${step}`, { kind: 'producer', attributes, continues: traces }) ?? [];
+  });
 }
 
 /** Jobs of the queue that are picked up before a new one: interactive jobs pass those of bulk adds. */

@@ -2,6 +2,7 @@ import { assert } from '../errors.ts';
 import { sentences } from '../text/sentences.ts';
 import { forEachRun } from '../text/tokens.ts';
 import { BLOCK, GROUP, LINE, SECTION, TIED, boundariesOf, type Boundaries } from './boundaries.ts';
+import { spanCounterOf } from './count-spans.ts';
 import type { TokenCounter } from './count-tokens.ts';
 import { headingText } from './outline.ts';
 import type { PageStart, TextKind } from './parsed-document.ts';
@@ -85,7 +86,8 @@ interface Cutter {
 }
 
 function cutterOf(text: string, boundaries: Boundaries, options: ChunkOptions): Cutter {
-  const { sizeTokens, overlapTokens, countTokens } = options;
+  const { sizeTokens, overlapTokens } = options;
+  const countTokens = spanCounterOf(text, options.countTokens);
   const estimate = estimateOf(text);
   const places = placesOf(text, boundaries, estimate);
   const maxLength = sizeTokens * MAX_CHARACTERS_PER_TOKEN;
@@ -102,7 +104,7 @@ function cutterOf(text: string, boundaries: Boundaries, options: ChunkOptions): 
       for (let budget = overlapTokens / ratio; budget >= 1;) {
         const reach = Math.max(estimate.before(end, budget), start + 1, end - overlapTokens * MAX_CHARACTERS_PER_TOKEN);
         const from = places.overlapIn(start, reach, end);
-        const tokens = from === end ? 0 : countTokens(text.slice(from, end));
+        const tokens = from === end ? 0 : countTokens(from, end);
         if (tokens <= overlapTokens) return firstVisible(text, from, end) === undefined ? end : from;
         budget *= Math.min(0.95, (overlapTokens / tokens) * 0.98);
       }
@@ -128,7 +130,7 @@ function cutterOf(text: string, boundaries: Boundaries, options: ChunkOptions): 
       if (limit <= own) return best;
       const end = limit === text.length ? limit : places.endIn(start, own, limit, fits);
       if (end === undefined) return best;
-      const tokens = countTokens(text.slice(start, end));
+      const tokens = countTokens(start, end);
       const measured = tokens / Math.max(1, estimate.between(start, end));
       if (tokens > sizeTokens || end - start > maxLength) {
         if (best !== undefined) return best;
@@ -150,13 +152,13 @@ function cutterOf(text: string, boundaries: Boundaries, options: ChunkOptions): 
 
   function fitting(start: number, end: number): Cut | undefined {
     if (end - start > maxLength) return undefined;
-    const tokens = countTokens(text.slice(start, end));
+    const tokens = countTokens(start, end);
     return tokens <= sizeTokens ? { start, end, tokens } : undefined;
   }
 
   function oneCharacter(start: number): Cut {
     const end = start + (isSplitAt(text, start + 1) ? 2 : 1);
-    return { start, end, tokens: countTokens(text.slice(start, end)) };
+    return { start, end, tokens: countTokens(start, end) };
   }
 }
 

@@ -1,6 +1,7 @@
 import { z } from 'zod';
 import type { LanguageModel } from '../ports.ts';
 import { fenceOf } from '../text/fence.ts';
+import { parseReply } from '../text/parse-reply.ts';
 import { ENTITIES_MOST, resolveName, TEXT_MOST, type Entity, type EntityGraph } from './extract.ts';
 import { foldName, type EntityMode } from './modes.ts';
 
@@ -23,7 +24,7 @@ export async function extractByModel(
     { purpose: 'entities', ...promptOf(quoted, mode), maxTokens: ANSWER_TOKENS },
     signal,
   );
-  const answer = answerSchema.safeParse(parseJson(reply));
+  const answer = answerSchema.safeParse(parseReply(reply));
   return answer.success ? acceptAnswer(answer.data, { text: quoted, stated, mode }) : null;
 }
 
@@ -50,15 +51,6 @@ const answerSchema = z.object({
   entities: z.array(z.object({ name: z.string(), type: z.string() })).max(1_000),
   relations: z.array(z.object({ source: z.string(), relation: z.string(), target: z.string() })).max(1_000),
 });
-
-/** Many models put their JSON into a fenced block, however they are asked. */
-function parseJson(reply: string): unknown {
-  try {
-    return JSON.parse(reply.trim().replace(/^```(?:json)?\s*|\s*```$/g, ''));
-  } catch {
-    return null;
-  }
-}
 
 function acceptAnswer(
   answer: z.infer<typeof answerSchema>,

@@ -80,10 +80,10 @@ function begin(
     outcome,
   }: { readonly document: NewDocument; readonly always: boolean; readonly outcome: 'accepted' | 'replaced' },
 ): DocumentReply {
-  const { store, now } = context;
+  const { store, now, trace } = context;
   insertGeneration(store, { documentNo: row.document_no, document, always, now });
   const jobId = context.newId();
-  const seq = insertJob(store, { id: jobId, document: row.document_no, step: 'ingest', bulk: false, now });
+  const seq = insertJob(store, { id: jobId, document: row.document_no, step: 'ingest', bulk: false, trace, now });
   const begun = toDocument(store, findDocumentRow(store, row.document_no)!);
   return { document: begun, outcome, jobId, token: tokenOf(store, seq) };
 }

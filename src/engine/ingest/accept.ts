@@ -97,7 +97,8 @@ function acceptMemory(context: WriteContext, memory: NewMemory, bulk: boolean): 
   });
   reindexText(store, successorsOf(store, place));
   const jobId = context.newId();
-  return { seq, id, jobId, jobSeq: insertJob(store, { id: jobId, memory: seq, step: 'encode', bulk, now }) };
+  const jobSeq = insertJob(store, { id: jobId, memory: seq, step: 'encode', bulk, trace: context.trace, now });
+  return { seq, id, jobId, jobSeq };
 }
 
 function findTwin(

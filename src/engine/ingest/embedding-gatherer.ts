@@ -3,6 +3,8 @@ import type { ProviderBudget } from '../control/provider-budget.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import type { Embedder, EmbedOptions } from '../ports.ts';
 import { estimateTokens } from '../text/tokens.ts';
+import { tracesOf, type Tracing } from '../tracing.ts';
+import { BOUND_LEAST, createBatchBound } from './batch-bound.ts';
 import { callProvider, type ProviderCall, type ProviderServer } from './call-provider.ts';
 
 type Purpose = EmbedOptions['purpose'];
@@ -20,6 +22,7 @@ export interface GathererOptions {
   /** Servers of the same model that stand in where the embedder's own fails. */
   readonly fallbacks?: readonly ProviderServer[] | undefined;
   readonly onCall?: ((call: ProviderCall) => void) | undefined;
+  readonly tracing?: Tracing | null | undefined;
 }
 
 /** Gathers the texts of concurrent callers into few calls. */
@@ -73,6 +76,8 @@ interface Entry {
   readonly text: string;
   readonly tokens: number;
   readonly waiters: Set<Waiter>;
+  /** W3C trace context of whoever asked for it first. */
+  readonly trace: string | null;
   /** The call that carries it, once there is one. */
   call: Call | undefined;
 }
@@ -90,6 +95,7 @@ interface Call {
 /** The waiting texts of one purpose. They are cut into batches when a call may start, so that batches fill while calls are slow. */
 function createLane(servers: Servers, purpose: Purpose, options: GathererOptions) {
   const limit = pLimit(options.concurrency);
+  const bound = createBatchBound(options.maxBatchTokens);
   const queue = new Map<string, Entry>();
   let queuedTokens = 0;
   let linger: NodeJS.Timeout | undefined;
@@ -101,14 +107,15 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
   };
 
   function enqueue(text: string): Entry {
-    const entry: Entry = { text, tokens: estimateTokens(text), waiters: new Set(), call: undefined };
+    const trace = options.tracing?.active()?.traceparent ?? null;
+    const entry: Entry = { text, tokens: estimateTokens(text), waiters: new Set(), trace, call: undefined };
     queue.set(text, entry);
     queuedTokens += entry.tokens;
     return entry;
   }
 
   function schedule(): void {
-    if (queue.size >= options.maxBatchTexts || queuedTokens >= options.maxBatchTokens) dispatch();
+    if (queue.size >= options.maxBatchTexts || queuedTokens >= tokensMost()) dispatch();
     else if (queue.size > 0) linger ??= setTimeout(dispatch, options.lingerMs);
   }
 
@@ -125,11 +132,18 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
     await send(entries);
   }
 
+  /** A call that needs most of a minute's tokens would wait for a minute without any. */
+  function tokensMost(): number {
+    const told = options.budget?.toldTokensPerMinute();
+    return told === undefined ? bound.tokens() : Math.min(bound.tokens(), Math.max(BOUND_LEAST, Math.ceil(told / 4)));
+  }
+
   function takeBatch(): Entry[] {
     const batch: Entry[] = [];
+    const most = tokensMost();
     let tokens = 0;
     for (const entry of queue.values()) {
-      const fits = batch.length < options.maxBatchTexts && tokens + entry.tokens <= options.maxBatchTokens;
+      const fits = batch.length < options.maxBatchTexts && tokens + entry.tokens <= most;
       if (batch.length > 0 && !fits) break;
       batch.push(entry);
       tokens += entry.tokens;
@@ -165,8 +179,16 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
       tokens: entries.reduce((sum, entry) => sum + entry.tokens, 0),
       purpose,
       signal: call.controller.signal,
+      traces: options.tracing ? tracesOf(entries) : [],
     };
-    return callProvider(servers, request, options.onCall);
+    const vectors = await callProvider(servers, request, { onCall, tracing: options.tracing });
+    bound.noteAnswer(request.tokens);
+    return vectors;
+  }
+
+  function onCall(call: ProviderCall): void {
+    if (call.outcome === 'rate_limited' && call.texts > 1) bound.noteLimited(call.tokens, call.ms);
+    options.onCall?.(call);
   }
 }
 

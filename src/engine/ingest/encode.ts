@@ -17,7 +17,9 @@ import { meanVector } from '../store/vector-encoding.ts';
 import { deleteVectors, insertVector, MEAN_WINDOW, roleOf, type VectorSpace } from '../store/vectors.ts';
 import { windowsOf } from '../text/windows.ts';
 import { SECTORS, type Sector } from '../types.ts';
+import { oweContradictionCheck } from './check-contradictions.ts';
 import { commitInSlices } from './commit-in-slices.ts';
+import { createBreather } from './create-breather.ts';
 import { embedTexts, type EmbeddedTexts } from './embed-texts.ts';
 import { extractEntities } from './extract-entities.ts';
 import { observeReady } from './observe-ready.ts';
@@ -54,20 +56,27 @@ export async function encodeMemories(
       claims.map((claim) => claim.memory),
     ).map((row) => [row.seq, row]),
   );
-  const drafts = claims.flatMap((claim) => {
+  const breathe = createBreather();
+  const drafts: Draft[] = [];
+  for (const claim of claims) {
     const row = rows.get(claim.memory);
-    return row === undefined ? [] : [draftOf(claim, row)];
-  });
+    if (row !== undefined) drafts.push(draftOf(claim, row));
+    await breathe();
+  }
   await failpoint('before-embed');
-  const [embedded, graphs] = await Promise.all([
-    Promise.allSettled(drafts.map((draft) => embedDraft(context, draft, signal))),
-    extractEntities(context, [...rows.values()], signal),
-  ]);
+  // A provider answers while names are looked for. What it is asked is begun in one turn, or fewer texts would share a call.
+  const embedding: Promise<PromiseSettledResult<readonly EmbeddedIn[] | null>[]>[] = [];
+  for (const draft of drafts) {
+    embedding.push(Promise.allSettled([embedDraft(context, draft, signal)]));
+    if (context.embedder?.cacheable === false) await breathe();
+  }
+  const graphs = await extractEntities(context, [...rows.values()], signal);
+  const embedded = (await Promise.all(embedding)).flat();
   await failpoint('after-embed');
   const encoded: Encoded[] = [];
   const failures: StepFailure[] = [];
   for (const [position, draft] of drafts.entries()) {
-    const result = embedded[position] as PromiseSettledResult<readonly EmbeddedIn[] | null>;
+    const result = embedded[position]!;
     const graph = graphs.get(draft.claim.memory);
     if (graph === undefined) {
       failures.push({ claimSeq: draft.claim.seq, error: new EngineError('unavailable', 'stopped before it was done') });
@@ -241,6 +250,7 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
     indexes.get(modelNo)?.remove(deleteVectors(store, seq, modelNo));
   }
   for (const one of embedded) writeVectors(context, { memory: seq, userNo, ...one });
+  oweContradictionCheck(context, store, claim);
   // A waypoint that leads here was measured on the vectors before.
   for (const src of listWaypointSources(store, seq)) oweStep({ store, now, newId: context.newId }, src, 'link');
 }
@@ -291,6 +301,7 @@ export function writeVectors(
   index.add(
     vectors.map((vector) => ({
       vectorNo: insertVector(store, space, vector),
+      memory,
       userNo,
       role: roleOf(vector.windowNo, embeddings.length),
       embedding: vector.embedding,

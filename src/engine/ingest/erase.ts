@@ -22,6 +22,7 @@ import { eraseCachedEmbeddingsOf } from '../store/embeddings.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
 import { cancelDocumentJobs, detachJobs } from '../store/jobs.ts';
 import { deleteMemoryRow, getSeq, listExpiredSeqs, listMatchingSeqs, readMemoryRows } from '../store/memories.ts';
+import { listReflectionsOn } from '../store/reflections.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
 import { deleteText, placeOf, reindexText, successorsOf } from '../store/text.ts';
@@ -136,18 +137,20 @@ export function eraseAbandoned(
 /**
  * Removes memories with everything made from them: words, vectors in every index, edges, revisions, cached embeddings, stored
  * replies, names that no other memory mentions, and their traces in the context of their successors. Jobs in flight lose their lease, so that nothing of theirs is
- * written afterwards. Memories whose waypoint led to one of them are linked anew, and those that gave way to one of them stand
+ * written afterwards. Reflections that rest on one of them tell of it, and go too. Memories whose waypoint led to one of them are linked anew, and those that gave way to one of them stand
  * again, unless what superseded it takes its place.
  */
-export function eraseMemories(context: WriteContext, seqs: readonly number[]): DeleteReceipt {
+export function eraseMemories(context: WriteContext, named: readonly number[]): DeleteReceipt {
   const { store, now } = context;
-  if (seqs.length === 0) return EMPTY_RECEIPT;
-  const erased = new Set(seqs);
+  if (named.length === 0) return EMPTY_RECEIPT;
+  const erased = new Set([...named, ...listReflectionsOn(store, named)]);
+  const seqs = [...erased];
   const needContext = new Set<number>();
   const needLink = new Set<number>();
   const released = listReleased(store, seqs);
   const endedChains = new Set(listChainsEndingIn(store, seqs).values());
   let receipt = EMPTY_RECEIPT;
+  eraseEntities(store, seqs);
   for (const row of readMemoryRows(store, seqs)) {
     for (const successor of successorsOf(store, placeOf(row))) needContext.add(successor);
     for (const source of listWaypointSources(store, row.seq)) needLink.add(source);
@@ -161,7 +164,6 @@ export function eraseMemories(context: WriteContext, seqs: readonly number[]): D
       ...eraseVectors(context, row.seq),
     };
     deleteText(store, row.seq);
-    eraseEntities(store, row.seq);
     deleteMemoryRow(store, row.seq);
     receipt = addReceipts(receipt, counts);
   }

@@ -1,8 +1,10 @@
 import { extractByModel } from '../entities/extract-by-model.ts';
 import { extractGraph, statedEntities, type EntityGraph } from '../entities/extract.ts';
 import type { EntityMode } from '../entities/modes.ts';
+import { isEngineError } from '../errors.ts';
 import type { LanguageModel } from '../ports.ts';
 import type { MemoryRow } from '../store/memories.ts';
+import { createBreather } from './create-breather.ts';
 import type { StepContext } from './step-context.ts';
 
 type Source = Pick<MemoryRow, 'seq' | 'title' | 'content' | 'entities'>;
@@ -26,7 +28,13 @@ export async function extractEntities(
   const mode = config.entityMode;
   if (mode === null) return new Map(sources.map(({ seq }) => [seq, { entities: [], relations: [] }]));
   if (config.OM_ENTITY_EXTRACTION === 'patterns' || languageModel === null) {
-    return new Map(sources.map((source) => [source.seq, entitiesFromPatterns(source, mode)]));
+    const breathe = createBreather();
+    const graphs = new Map<number, EntityGraph>();
+    for (const source of sources) {
+      graphs.set(source.seq, entitiesFromPatterns(source, mode));
+      await breathe();
+    }
+    return graphs;
   }
   return askModel(languageModel, { sources, mode, signal });
 }
@@ -44,8 +52,8 @@ async function askModel(
   const ask = async (source: Source): Promise<EntityGraph | null> => {
     if (isDown) return null;
     const stated = statedEntities(JSON.parse(source.entities) as string[], mode);
-    return extractByModel(model, { text: textOf(source), stated, mode }, signal).catch(() => {
-      isDown = true;
+    return extractByModel(model, { text: textOf(source), stated, mode }, signal).catch((error: unknown) => {
+      isDown ||= !isEngineError(error, 'invalid');
       return null;
     });
   };

@@ -32,6 +32,7 @@ import type { Store } from '../store/open-store.ts';
 import { putText } from '../store/text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { gistOf } from '../text/gist.ts';
+import { traced } from '../tracing.ts';
 import type { DocumentFormat, DocumentReceipt, Metadata } from '../types.ts';
 import { commitInSlices } from './commit-in-slices.ts';
 import { eraseMemories } from './erase.ts';
@@ -55,13 +56,17 @@ export async function ingestDocument(
   if (reading.isShown) return finish(context, claim, reading.generation);
   await eraseBrokenOff(context, claim, reading);
   requireRoomToRead(context.open().store.path, reading.generation.bytes ?? 0);
-  const source = await obtain(context, reading, signal);
+  const { tracing } = context;
+  const fetches = reading.generation.source === 'url';
+  const source = await traced(fetches ? tracing : null, 'fetch', {}, () => obtain(context, reading, signal));
   if (source === 'unchanged') return leaveAsItWas(context, claim, reading);
-  const parsed = await parse(context, reading, source, signal);
+  const parsed = await traced(tracing, 'parse', {}, () => parse(context, reading, source, signal));
   await failpoint('after-parse');
   return parsed.chunks.length === 0
     ? endEmpty(context, claim, reading, parsed)
-    : store(context, claim, reading, parsed);
+    : traced(tracing, 'store chunks', { attributes: { 'cairn.chunks': parsed.chunks.length } }, () =>
+        store(context, claim, reading, parsed),
+      );
 }
 
 export type IngestOutcome =
@@ -76,6 +81,8 @@ interface Reading {
   readonly generation: GenerationRow;
   /** Queries find it already: an earlier attempt was broken off after that. */
   readonly isShown: boolean;
+  /** W3C trace context of the request that handed it in, with which its chunks go on. */
+  readonly trace: string | null;
 }
 
 function begin({ open, clock }: StepContext, claim: DocumentClaim): Reading | undefined {
@@ -87,10 +94,11 @@ function begin({ open, clock }: StepContext, claim: DocumentClaim): Reading | un
     if (!holdsLease(store, claim) || document === undefined || generationNo == null) return undefined;
     const generation = getGenerationRow(store, generationNo);
     const isShown = document.next_no === null;
-    if (isShown) return { document, generation, isShown };
+    const { trace } = claim;
+    if (isShown) return { document, generation, isShown, trace };
     setDocumentState(store, document.document_no, { state: 'processing', now });
     putStages(store, generation.generation_no, { queued: Math.max(0, now - generation.created_at) });
-    return { document, generation, isShown };
+    return { document, generation, isShown, trace };
   });
 }
 
@@ -361,7 +369,8 @@ function keyOf(index: number, title: string, content: string): string {
   return createHash('sha256').update(`${kind}\n${title}\n`).update(content).digest('base64');
 }
 
-function insertPart(context: StepContext, store: Store, { document, generation }: Reading, part: Part): number {
+function insertPart(context: StepContext, store: Store, reading: Reading, part: Part): number {
+  const { document, generation, trace } = reading;
   const { newId, config, clock } = context;
   const now = clock.now();
   const memory = {
@@ -395,7 +404,10 @@ function insertPart(context: StepContext, store: Store, { document, generation }
   putText(store, { ...part, seq, entities: [], tags: memory.tags, context: '' });
   // A run of blanks may fill a chunk, since chunks cover the whole text: there is nothing to embed in it.
   if (part.content.trim() === '') setState(store, seq, 'ready');
-  else insertJob(store, { id: newId(), memory: seq, document: document.document_no, step: 'encode', bulk: true, now });
+  else {
+    const job = { id: newId(), memory: seq, document: document.document_no, step: 'encode', bulk: true } as const;
+    insertJob(store, { ...job, trace, now });
+  }
   return seq;
 }
 

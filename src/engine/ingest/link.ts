@@ -5,13 +5,14 @@ import type { VectorIndex } from '../ports.ts';
 import { setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
 import { finishJob, holdsLease, type Claim } from '../store/jobs.ts';
-import { modelOfSector, type SectorModels, type StoredModel } from '../store/live-model.ts';
+import { distinctModels, modelOfSector, type SectorModels, type StoredModel } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import { relinkedUpTo } from '../store/reembed.ts';
 import { cosine } from '../store/vector-encoding.ts';
-import { findWholeVector, readVectors, type MemoryVector, type VectorSpace } from '../store/vectors.ts';
+import { readVectors, readWholeVectors, type MemoryVector, type VectorSpace } from '../store/vectors.ts';
 import type { Sector } from '../types.ts';
 import { commitInSlices } from './commit-in-slices.ts';
+import { createBreather } from './create-breather.ts';
 import { observeReady } from './observe-ready.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
@@ -19,12 +20,21 @@ import { liveSources, type StepContext } from './step-context.ts';
 const CANDIDATES = 12;
 /** A batch is at most 256 memories, and no index takes a larger k than 4,096. */
 const SEARCHED_MOST = 1_024;
+/** Memories that are searched for at once, before others may have a turn. */
+const SEARCHED_AT_ONCE = 16;
 
 export interface Neighbour {
   readonly memory: number;
   readonly similarity: number;
   /** The two vectors that were compared. */
   readonly vectorNos: readonly [own: number, other: number];
+}
+
+/** What was found for a memory, in the space of which model. */
+export interface Found {
+  readonly memory: number;
+  readonly modelNo: number;
+  readonly nearest: Neighbour | undefined;
 }
 
 /**
@@ -37,52 +47,67 @@ export interface Neighbour {
  * @returns how many jobs are done
  */
 export async function linkMemories(context: StepContext, claims: readonly Claim[]): Promise<number> {
-  const sources = liveSources(context);
-  assert(sources.size > 0, 'only embedded memories are linked');
-  const inOrder = claims.toSorted((a, b) => a.memory - b.memory);
-  const upTo = relinkedUpTo(context.open().store);
-  const found = inOrder.map((claim) => ({ claim, ...nearestOf(context.open(), claim.memory, upTo) }));
+  assert(liveSources(context).size > 0, 'only embedded memories are linked');
   const linked: Claim[] = [];
-  await failpoint('during-link');
-  await commitInSlices(
-    () => context.open().store,
-    found,
-    (store, { claim, nearest, modelNo }) => {
-      if (!holdsLease(store, claim)) return;
-      const now = context.clock.now();
-      const upToNow = relinkedUpTo(store);
-      // While all are linked anew, in order, its turn comes later. What was measured before another model went live says nothing.
-      if (claim.memory <= upToNow) {
-        const models = liveModelsOf(context.open());
-        const isCurrent = linkModel({ store, liveModels: models }, claim.memory).modelNo === modelNo;
-        const near = isCurrent ? { nearest, modelNo } : nearestOf(context.open(), claim.memory, upToNow);
-        const source = sources.get(near.modelNo) ?? liveSources(context).get(near.modelNo);
-        const threshold = source?.embedder.waypointThreshold ?? Infinity;
-        putNearest(store, claim.memory, { nearest: near.nearest, threshold, now, models });
-      }
-      setState(store, claim.memory, 'ready');
-      finishJob(store, claim, now);
-      linked.push(claim);
-    },
-  );
+  let waiting: readonly Claim[] = claims.toSorted((a, b) => a.memory - b.memory);
+  while (waiting.length > 0) {
+    const found = await findAll(context, waiting);
+    await failpoint('during-link');
+    const sources = liveSources(context);
+    const outdated: Claim[] = [];
+    await commitInSlices(
+      () => context.open().store,
+      found,
+      (store, { claim, ...near }) => {
+        if (!holdsLease(store, claim)) return;
+        const now = context.clock.now();
+        // While all are linked anew, in order, its turn comes later.
+        if (claim.memory <= relinkedUpTo(store)) {
+          const models = liveModelsOf(context.open());
+          // What was measured before another model went live says nothing.
+          if (linkModel({ store, liveModels: models }, claim.memory).modelNo !== near.modelNo) {
+            outdated.push(claim);
+            return;
+          }
+          const threshold = sources.get(near.modelNo)?.embedder.waypointThreshold ?? Infinity;
+          putNearest(store, claim.memory, { nearest: near.nearest, threshold, now, models });
+        }
+        setState(store, claim.memory, 'ready');
+        finishJob(store, claim, now);
+        linked.push(claim);
+      },
+    );
+    waiting = outdated;
+  }
   observeReady(context, 'linked', linked);
   return linked.length;
 }
 
-/** The nearest by the model of the memory's primary sector. */
-function nearestOf(
-  tenant: OpenTenant,
-  memory: number,
-  upTo: number,
-): { readonly nearest: Neighbour | undefined; readonly modelNo: number } {
-  const { store, indexes } = tenant;
-  const model = linkModel(tenant, memory);
-  const index = indexes.get(model.modelNo);
-  assert(index !== undefined, 'linking needs vectors');
-  const isCandidate = (other: number) => other < memory || (other > memory && isLinked(store, other));
-  const space = spaceOf(model);
-  const nearest = findNearest({ store, space, index }, memory, (other) => other <= upTo && isCandidate(other));
-  return { nearest, modelNo: model.modelNo };
+async function findAll(context: StepContext, claims: readonly Claim[]): Promise<(Found & { readonly claim: Claim })[]> {
+  const breathe = createBreather();
+  const found: (Found & { readonly claim: Claim })[] = [];
+  for (let at = 0; at < claims.length; at += SEARCHED_AT_ONCE) {
+    await loadIndexes(context.open);
+    const { store, ...tenant } = context.open();
+    const some = claims.slice(at, at + SEARCHED_AT_ONCE);
+    const upTo = relinkedUpTo(store);
+    const isCandidate = (other: number, memory: number) =>
+      other <= upTo && (other < memory || (other > memory && isLinked(store, other)));
+    const near = findNearest(
+      { store, indexes: tenant.indexes, liveModels: tenant.liveModels },
+      some.map(({ memory }) => ({ memory, upTo })),
+      isCandidate,
+    );
+    found.push(...some.map((claim, place) => ({ claim, ...near[place]! })));
+    await breathe();
+  }
+  return found;
+}
+
+/** Lets the indexes of the live models take over what was written, so that a search has little left to do. */
+export async function loadIndexes(open: () => OpenTenant): Promise<void> {
+  const { liveModels, indexes } = open();
+  for (const { modelNo } of liveModels === null ? [] : distinctModels(liveModels)) await indexes.get(modelNo)?.load();
 }
 
 /** The live model of a memory's primary sector, by which it is linked. */
@@ -101,28 +126,67 @@ function primarySectorOf(store: Store, memory: number): Sector {
   return (found as Sector | undefined) ?? 'semantic';
 }
 
-/** @param isCandidate which memories may be linked to */
+type Searched = Pick<OpenTenant, 'store' | 'indexes' | 'liveModels'>;
+
+/**
+ * The nearest neighbours of several memories, each by the model of its primary sector: in one pass over an index, and with the result of
+ * one at a time.
+ * @param memories each with the highest memory that may be linked to
+ * @param isCandidate which memories below may be linked to
+ * @returns in the same order
+ */
 export function findNearest(
+  tenant: Searched,
+  memories: readonly { readonly memory: number; readonly upTo: number }[],
+  isCandidate: (other: number, memory: number) => boolean,
+): Found[] {
+  const byModel = Map.groupBy(memories, ({ memory }) => linkModel(tenant, memory));
+  const found = [...byModel].flatMap(([model, some]) => {
+    const index = tenant.indexes.get(model.modelNo);
+    assert(index !== undefined, 'linking needs vectors');
+    const near = nearestIn({ store: tenant.store, space: spaceOf(model), index }, some, isCandidate);
+    return some.map(({ memory }) => ({ memory, modelNo: model.modelNo, nearest: near.get(memory) }));
+  });
+  const byMemory = new Map(found.map((one) => [one.memory, one]));
+  return memories.map(({ memory }) => byMemory.get(memory)!);
+}
+
+function nearestIn(
   { store, space, index }: { readonly store: Store; readonly space: VectorSpace; readonly index: VectorIndex },
-  memory: number,
-  isCandidate: (other: number) => boolean,
-): Neighbour | undefined {
-  const own = findWholeVector(store, space, memory);
-  const user = store.prepare('SELECT user_no AS userNo FROM memories WHERE seq = ?').get(memory) as
-    { userNo: number } | undefined;
-  if (own === undefined || user === undefined) return undefined;
+  memories: readonly { readonly memory: number; readonly upTo: number }[],
+  isCandidate: (other: number, memory: number) => boolean,
+): Map<number, Neighbour> {
+  const upTo = new Map(memories.map((one) => [one.memory, one.upTo]));
+  const nearest = new Map<number, Neighbour>();
+  let searched = readWholeVectors(store, space, [...upTo.keys()]);
   // Later memories of the same batch may crowd out the candidates: then the search is widened until it has seen enough.
-  for (let k = CANDIDATES + 4; ; k = Math.min(SEARCHED_MOST, 4 * k)) {
-    const near = index.search({ embedding: own.embedding, userNo: user.userNo, purpose: 'link', k });
-    const rank = new Map(near.map((vectorNo, place) => [vectorNo, place]));
-    const candidates = readVectors(store, space, near).filter((vector) => isCandidate(vector.memory));
-    if (candidates.length < CANDIDATES && near.length === k && k < SEARCHED_MOST) continue;
-    return candidates
-      .sort((a, b) => rank.get(a.vectorNo)! - rank.get(b.vectorNo)!)
-      .slice(0, CANDIDATES)
-      .map((candidate) => neighbour(own, candidate))
-      .sort((a, b) => b.similarity - a.similarity || a.memory - b.memory)[0];
+  for (let k = CANDIDATES + 4; searched.length > 0; k = Math.min(SEARCHED_MOST, 4 * k)) {
+    const near = index.searchAll(
+      searched.map(({ embedding, userNo, memory }) => ({
+        ...{ embedding, userNo, k },
+        purpose: 'link',
+        upTo: upTo.get(memory),
+      })),
+    );
+    const vectors = new Map(
+      readVectors(store, space, [...new Set(near.flat())]).map((vector) => [vector.vectorNo, vector]),
+    );
+    searched = searched.filter((own, place) => {
+      const numbers = near[place]!;
+      const candidates = numbers
+        .map((vectorNo) => vectors.get(vectorNo))
+        .filter((vector) => vector !== undefined)
+        .filter((vector) => isCandidate(vector.memory, own.memory));
+      if (candidates.length < CANDIDATES && numbers.length === k && k < SEARCHED_MOST) return true;
+      const [best] = candidates
+        .slice(0, CANDIDATES)
+        .map((candidate) => neighbour(own, candidate))
+        .sort((a, b) => b.similarity - a.similarity || a.memory - b.memory);
+      if (best !== undefined) nearest.set(own.memory, best);
+      return false;
+    });
   }
+  return nearest;
 }
 
 /** Replaces a memory's waypoint by one to its nearest, if that is near enough. Call inside a write. */

@@ -30,6 +30,7 @@ import type { WriteContext } from '../writer/write-context.ts';
 import { calibrateScores } from './calibrate-scores.ts';
 import { deleteExpired, eraseAbandoned, ERASE_PENDING } from './erase.ts';
 import { tendReembed } from './reembed.ts';
+import { oweReflections } from './reflect.ts';
 import { removeFailedUploads, removeReadUploads } from './remove-uploads.ts';
 import { settleForgotten } from './settle-document.ts';
 
@@ -71,6 +72,17 @@ function schedules(config: Config): readonly RunnableSchedule[] {
     // Looks whether enough has changed; costs nothing where not.
     { name: 'calibrate', everyMs: 60_000, ...atOnce, run: async (context) => calibrateScores(context) },
     { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
+    ...(config.OM_REFLECTION === 'llm'
+      ? [
+          {
+            name: 'reflect',
+            everyMs: config.OM_REFLECTION_INTERVAL_MINUTES * 60_000,
+            ...atOnce,
+            run: (context: MaintenanceContext) =>
+              oweReflections(context, { newId: uuidv7, breathe: () => breathe(context) }),
+          },
+        ]
+      : []),
   ];
 }
 

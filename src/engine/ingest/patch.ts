@@ -1,8 +1,9 @@
 import { setSalience } from '../store/dynamics.ts';
-import { deleteWaypoint, listSuperseded } from '../store/edges.ts';
+import { deleteConcludedRelations, deleteWaypoint, listSuperseded } from '../store/edges.ts';
 import { eraseEntities } from '../store/entities.ts';
 import { EngineError } from '../errors.ts';
 import { getMemoryRow, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
+import { listReflectionsOn } from '../store/reflections.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { placeOf, reindexText, successorsOf } from '../store/text.ts';
 import { contentHash } from '../text/content-hash.ts';
@@ -69,11 +70,20 @@ export function changeMemory(
   if (meaningChanged) {
     eraseVectors(context, before.seq);
     deleteWaypoint(store, before.seq);
+    deleteConcludedRelations(store, before.seq);
+    archiveReflectionsOn(context, before.seq);
   }
   const namesChanged = meaningChanged || columns.entities !== undefined;
   const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
-  if (namesChanged) eraseEntities(store, before.seq);
+  if (namesChanged) eraseEntities(store, [before.seq]);
   if (namesChanged || forcedSector) oweStep(context, before.seq, 'encode');
+}
+
+/** They rest on what nobody says any more. Somebody who knows better can make them active again. */
+function archiveReflectionsOn({ store, now }: WriteContext, source: number): void {
+  for (const row of readMemoryRows(store, listReflectionsOn(store, [source]))) {
+    if (row.status === 'active') replaceMemory(store, row, { columns: {}, status: 'archived', now });
+  }
 }
 
 /** A part of a document says what the document says, and goes when it goes. */

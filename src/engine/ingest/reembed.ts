@@ -2,42 +2,49 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
-import { type OpenTenant, spaceOf } from '../open-tenant.ts';
+import type { OpenTenant } from '../open-tenant.ts';
 import type { Clock, Logger } from '../ports.ts';
 import {
   areSameModels,
   distinctModels,
   dropModelSlice,
-  dropRelinkIndexes,
   listStrayModels,
   numbersOf,
   putLiveModels,
   type SectorModelNumbers,
   type SectorModels,
 } from '../store/live-model.ts';
-import { finishJob, holdsLease, type HeldJob } from '../store/jobs.ts';
+import { eraseCachedEmbedding } from '../store/embeddings.ts';
+import { finishJob, holdsLease, retryJob, type HeldJob } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import {
+  countGivenUp,
   countReembedJobs,
   countUpTo,
   deleteReembed,
+  deleteRefusals,
+  findDirector,
   findReembed,
+  findTending,
   insertDirector,
   insertReembedJob,
   isUnderWay,
   listMemoriesAfter,
   listOwed,
+  listRefusedAdds,
   listSurplus,
   putReembed,
-  withdrawJobs,
+  putTending,
+  withdrawDirector,
+  withdrawMemories,
   yieldDirector,
   type ReembedRecord,
 } from '../store/reembed.ts';
-import { findWholeVector, MEAN_WINDOW } from '../store/vectors.ts';
+import { deleteVector } from '../store/vectors.ts';
 import type { WriteContext } from '../writer/write-context.ts';
 import { prepareFit } from './calibrate-scores.ts';
 import { commitInSlices } from './commit-in-slices.ts';
-import { findNearest, linkModel, putNearest, type Neighbour } from './link.ts';
+import { findNearest, linkModel, loadIndexes, putNearest, type Found, type Neighbour } from './link.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
 /**
@@ -61,25 +68,58 @@ const DROPPED_AT_ONCE = 200;
 const SURPLUS_WITHIN = 2_000;
 /** A worker with other settings cannot go on; another may. */
 export const NOT_MINE_MS = 5_000;
+/** A model goes live unasked that refuses at most one memory of so many, or a single one of two or more. */
+const REFUSED_ONE_OF = 100;
+/** Whoever looks after a file by other settings is gone if it has said nothing for so long: it is asked every quarter of a minute. */
+const SILENT_MS = 300_000;
+const TENDED_AGAIN_MS = 30_000;
 
 /**
- * Begins to change the model, or goes on with what was paused. Where the configured model is live already, gaps in its vectors are filled
- * and what other models left behind is dropped.
- * @throws EngineError `conflict` while an earlier change is not finished
+ * Begins to change the model, or goes on with what was paused or failed; a change to another model that has not gone live is given up for it.
+ * Memories that were refused are tried again, but for what goes on after a pause. Where the configured model is live already, gaps in its
+ * vectors are filled and what other models left behind is dropped.
+ * @throws EngineError `conflict` while another model has gone live and its change is not finished
  */
 export function startReembed(
   { store, now, newId }: Pick<WriteContext, 'store' | 'now' | 'newId'>,
-  { target }: { readonly target: SectorModelNumbers },
+  {
+    target,
+    withoutRefused = false,
+  }: {
+    readonly target: SectorModelNumbers;
+    /** It goes live however many memories it refuses. Where it has failed over that, those are not tried again. */
+    readonly withoutRefused?: boolean;
+  },
 ): void {
-  if (isUnderWay(store)) return;
-  const known = findReembed(store);
-  const isSame = known !== undefined && areSameModels(known.target, target);
-  if (known !== undefined && !isSame && known.phase !== 'embed') {
-    throw new EngineError('conflict', 'the change of the model before this one is not finished: let it go on first');
+  const earlier = findReembed(store);
+  const isSame = earlier !== undefined && areSameModels(earlier.target, target);
+  if (earlier !== undefined && !isSame) {
+    if (earlier.phase !== 'embed') {
+      throw new EngineError('conflict', 'the change of the model before this one is not finished: let it go on first');
+    }
+    cancelReembed({ store });
+  } else if (isUnderWay(store)) {
+    if (!withoutRefused || earlier?.phase !== 'embed') return;
+    takeBack(store, earlier); // Else whoever directs it would write down what it knew before.
   }
-  const record = isSame ? known : ({ target, phase: 'embed', cursor: 0, owed: 0, pass: 1, wentLiveAt: null } as const);
-  putReembed(store, { ...record, since: { at: now, done: countUpTo(store, record.cursor) } });
+  const known = findReembed(store);
+  const hasFailed = known?.phase === 'embed' && findDirector(store)?.state === 'dead';
+  const isBeginning = known === undefined || (hasFailed && !withoutRefused);
+  if (isBeginning) {
+    deleteRefusals(store);
+    for (const id of listRefusedAdds(store)) retryJob(store, id, now);
+  }
+  const record = isBeginning
+    ? ({ target, phase: 'embed', cursor: 0, owed: 0, pass: 1, wentLiveAt: null } as const)
+    : known;
+  putReembed(store, {
+    ...record,
+    ...(withoutRefused ? { withoutRefused } : {}),
+    since: { at: now, done: countUpTo(store, record.cursor) },
+  });
+  withdrawDirector(store);
   insertDirector(store, { id: newId(), now });
+  putTending(store, { target, at: now });
 }
 
 /** Stops where it is; `startReembed` goes on from there. @throws EngineError `conflict` where none is under way */
@@ -89,7 +129,9 @@ export function pauseReembed({ store }: Pick<WriteContext, 'store'>): void {
   takeBack(store, record);
 }
 
-/** Gives up a change that has not gone live. What was embedded stays, so that a later start passes over it. */
+/**
+ * Gives up a change that has not gone live. What was embedded stays, so that a later start passes over it; what was refused is forgotten.
+ */
 export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
   const record = findReembed(store);
   if (record === undefined) throw new EngineError('conflict', 'no re-embedding is under way');
@@ -97,41 +139,98 @@ export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
     throw new EngineError('conflict', 'the new model is live already: change the settings back and re-embed instead');
   }
   takeBack(store, record);
+  deleteRefusals(store);
   deleteReembed(store);
 }
 
 function takeBack(store: Store, record: ReembedRecord): void {
-  const first = withdrawJobs(store);
+  withdrawDirector(store);
+  takeBackMemories(store, record);
+}
+
+function takeBackMemories(store: Store, record: ReembedRecord): void {
+  const first = withdrawMemories(store);
   if (record.phase === 'embed' && first !== undefined) {
     putReembed(store, { ...record, cursor: Math.min(record.cursor, first - 1) });
   }
 }
 
-/** Begins by itself what costs nothing, and gives up what the settings do not ask for any more. */
-export function tendReembed({
-  open,
-  config,
-  clock,
-}: {
+interface TendContext {
   readonly open: () => OpenTenant;
   readonly config: Config;
   readonly clock: Clock;
-}): void {
+  readonly signal?: AbortSignal | undefined;
+  /** Called between two slices. */
+  readonly onPause?: (() => void) | undefined;
+}
+
+/**
+ * Gives up what the settings do not ask for any more, and begins by itself what costs nothing: to change the model, or to fill the gaps that
+ * other settings left. Nothing, while another process looks after the file by other settings: the two would undo each other's work.
+ */
+export async function tendReembed(context: TendContext): Promise<void> {
+  const { open, config, clock } = context;
   const { store, liveModels, configuredModels } = open();
-  if (liveModels === null || configuredModels === null) return;
-  const target = numbersOf(configuredModels);
+  // The models of its settings went with a change to others while it had the file open.
+  if (liveModels !== null && configuredModels === null) return;
+  const target = configuredModels && numbersOf(configuredModels);
+  const last = findTending(store);
+  const isNew = last === undefined || !isFor(last.target, target);
+  if (last !== undefined && isNew && !isSoleWorker(config) && Math.abs(clock.now() - last.at) < SILENT_MS) return;
+
   const found = findReembed(store);
-  const isForAnother = found?.phase === 'embed' && !areSameModels(found.target, target);
-  const isNeeded = !areSameModels(numbersOf(liveModels), target) && (found === undefined || isForAnother);
-  const starts = isNeeded && startsByItself(config);
-  if (!isForAnother && !starts) return;
+  const isForAnother = found?.phase === 'embed' && !isFor(found.target, target);
+  if (isForAnother) giveUp(open, target);
+  if (target !== null && liveModels !== null && (found === undefined || isForAnother) && startsByItself(config)) {
+    const isOther = !areSameModels(numbersOf(liveModels), target);
+    if (isOther || (isNew && (await findsGap(context)))) startUnlessBegun(context, target);
+  }
+  noteTending(open().store, target, clock.now());
+}
+
+function isFor(target: SectorModelNumbers | null, settings: SectorModelNumbers | null): boolean {
+  return target === null || settings === null ? target === settings : areSameModels(target, settings);
+}
+
+/** Without queues there is one worker, so that whatever other settings wrote is of the past. */
+function isSoleWorker({ REDIS_URL }: Config): boolean {
+  return REDIS_URL === undefined;
+}
+
+function giveUp(open: () => OpenTenant, target: SectorModelNumbers | null): void {
+  const { store } = open();
   store.write(() => {
     const record = findReembed(store);
-    if (record?.phase === 'embed' && !areSameModels(record.target, target)) cancelReembed({ store });
-    if (starts && findReembed(store) === undefined) {
-      startReembed({ store, now: clock.now(), newId: uuidv7 }, { target });
-    }
+    if (record?.phase === 'embed' && !isFor(record.target, target)) cancelReembed({ store });
   });
+}
+
+function startUnlessBegun({ open, clock }: TendContext, target: SectorModelNumbers): void {
+  const { store } = open();
+  store.write(() => {
+    if (findReembed(store) === undefined) startReembed({ store, now: clock.now(), newId: uuidv7 }, { target });
+  });
+}
+
+/** Whether a memory has no vectors of the configured models and nobody sees to it; in slices. */
+async function findsGap({ open, signal, onPause }: TendContext): Promise<boolean> {
+  for (let after = 0; after !== Infinity;) {
+    const { store, configuredModels: models } = open();
+    if (models === null) return false;
+    const { seqs, upTo } = store.read(() => listOwed(store, { models, after, within: LOOKED_AT, limit: 1 }));
+    if (seqs.length > 0) return true;
+    after = upTo;
+    await pause(BREATH_MS, undefined, { signal });
+    onPause?.();
+  }
+  return false;
+}
+
+/** Seldom enough to cost nothing, often enough to be heard within `SILENT_MS`. */
+function noteTending(store: Store, target: SectorModelNumbers | null, now: number): void {
+  const last = findTending(store);
+  if (last !== undefined && isFor(last.target, target) && Math.abs(now - last.at) < TENDED_AGAIN_MS) return;
+  store.write(() => putTending(store, { target, at: now }));
 }
 
 /** Unless it is said, what computes on this machine does and what is paid for does not. */
@@ -166,9 +265,11 @@ async function runSlice(context: DirectorContext, claim: HeldJob): Promise<Next>
   if (live === null) return { inMs: NOT_MINE_MS };
   switch (record.phase) {
     case 'embed':
-      return configuredModels !== null && areSameModels(record.target, numbersOf(configuredModels))
-        ? oweMemories(context, claim, record, configuredModels)
-        : { inMs: NOT_MINE_MS };
+      if (configuredModels === null || !areSameModels(record.target, numbersOf(configuredModels))) {
+        return { inMs: NOT_MINE_MS };
+      }
+      noteTending(store, record.target, context.clock.now());
+      return oweMemories(context, claim, record, configuredModels);
     case 'link':
       return relinkMemories(context, claim);
     case 'drop':
@@ -176,7 +277,10 @@ async function runSlice(context: DirectorContext, claim: HeldJob): Promise<Next>
   }
 }
 
-/** Fills the window of jobs; once a whole pass over the memories finds none that is owed a vector, the new model goes live. */
+/**
+ * Fills the window of jobs; once a whole pass over the memories finds none that is owed a vector, the new model goes live.
+ * @throws EngineError `invalid` where the model refuses more than goes live unasked
+ */
 async function oweMemories(
   context: DirectorContext,
   claim: HeldJob,
@@ -184,7 +288,8 @@ async function oweMemories(
   models: SectorModels,
 ): Promise<Next> {
   const { store } = context.open();
-  const { waiting } = countReembedJobs(store);
+  stopIfRefused(context, claim, record);
+  const waiting = countReembedJobs(store);
   if (waiting > WINDOW_JOBS / 2) return { inMs: LOOK_AGAIN_MS };
   const { cursor } = record;
   const { seqs, upTo } = store.read(() =>
@@ -210,6 +315,27 @@ async function oweMemories(
   return { inMs: 0 };
 }
 
+/**
+ * A model that refuses more than a few texts is most likely misconfigured: once it were live, the others would be found by their words
+ * alone, and the vectors that they had would go. Looked for all along, so that such a model is not asked about every memory first.
+ */
+function stopIfRefused(context: DirectorContext, claim: HeldJob, record: ReembedRecord): void {
+  const { store, liveModels } = context.open();
+  if (record.withoutRefused || (liveModels !== null && areSameModels(numbersOf(liveModels), record.target))) return;
+  const { refused } = countGivenUp(store);
+  if (refused === 0) return;
+  const memories = countUpTo(store);
+  if (refused <= Math.max(memories > 1 ? 1 : 0, Math.floor(memories / REFUSED_ONE_OF))) return;
+  store.write(() => {
+    if (holdsLease(store, claim)) takeBackMemories(store, record);
+  });
+  throw new EngineError(
+    'invalid',
+    `the new model refused ${refused} of ${memories} memories and does not go live: \`cairn jobs --state dead\` says why, ` +
+      '`cairn reembed` tries them again, `cairn reembed --without-refused` goes on without their vectors',
+  );
+}
+
 /** The one commit at which queries and links turn to the new model. */
 function goLive(context: DirectorContext, claim: HeldJob, record: ReembedRecord, models: SectorModels): void {
   const { store, liveModels } = context.open();
@@ -222,27 +348,27 @@ function goLive(context: DirectorContext, claim: HeldJob, record: ReembedRecord,
     if (!holdsLease(store, claim)) return;
     putLiveModels(store, record.target);
     putFit();
-    for (const index of context.open().relinked.values()) index.clear();
     putReembed(store, { ...common, phase: 'link' });
   });
   context.logger.info({ model: record.target }, 'model_live');
 }
 
 /**
- * Links all memories as if they had been added one after the other: each looks among those before it, which an index of their own knows.
+ * Links all memories as if they had been added one after the other: each looks among those before it.
  * Links that are owed meanwhile by memories behind the cursor wait for it.
  */
 async function relinkMemories(context: DirectorContext, claim: HeldJob): Promise<Next> {
   const deadline = performance.now() + SLICE_MS;
   while (performance.now() < deadline) {
-    if (relinkNext(context, claim) === 'finished') return { inMs: 0 };
+    if ((await relinkNext(context, claim)) === 'finished') return { inMs: 0 };
     await pause(BREATH_MS);
   }
   return { inMs: 0 };
 }
 
-function relinkNext(context: DirectorContext, claim: HeldJob): 'more' | 'finished' {
-  const { store, liveModels, relinked } = context.open();
+async function relinkNext(context: DirectorContext, claim: HeldJob): Promise<'more' | 'finished'> {
+  await loadIndexes(context.open);
+  const { store, liveModels, indexes } = context.open();
   const sources = liveSources(context);
   const record = findReembed(store);
   if (record?.phase !== 'link' || liveModels === null) return 'finished';
@@ -251,50 +377,28 @@ function relinkNext(context: DirectorContext, claim: HeldJob): 'more' | 'finishe
     store.write(() => {
       if (!holdsLease(store, claim)) return;
       if (sources.size > 0 && listMemoriesAfter(store, record.cursor, 1).length > 0) return;
-      dropRelinkIndexes(store);
       putReembed(store, { ...record, phase: 'drop', cursor: 0 });
     });
     return sources.size === 0 ? 'finished' : 'more';
   }
+  const searches = next.map((memory) => ({ memory, upTo: next.at(-1)! }));
+  const found = findNearest({ store, liveModels, indexes }, searches, (other, memory) => other < memory);
   store.write(() => {
     if (!holdsLease(store, claim)) return;
-    for (const { memory, userNo } of next) {
-      for (const model of distinctModels(liveModels)) {
-        const own = findWholeVector(store, model, memory);
-        if (own === undefined) continue;
-        const { vectorNo, embedding, windowNo } = own;
-        const index = relinked.get(model.modelNo);
-        index?.remove([vectorNo]);
-        index?.add([{ vectorNo, userNo, role: windowNo === MEAN_WINDOW ? 'mean' : 'whole', embedding }]);
-      }
+    // What changed since it was searched is searched again by the next look.
+    if (!found.every((one) => isCurrent({ store, liveModels }, one))) return;
+    for (const { memory, modelNo, nearest } of found) {
+      const threshold = sources.get(modelNo)?.embedder.waypointThreshold ?? Infinity;
+      putNearest(store, memory, { nearest, threshold, now: context.clock.now(), models: liveModels });
     }
-  });
-  const find = (memory: number) => {
-    const model = linkModel({ store, liveModels }, memory);
-    const index = relinked.get(model.modelNo)!;
-    const threshold = sources.get(model.modelNo)?.embedder.waypointThreshold ?? Infinity;
-    const nearest = findNearest({ store, space: spaceOf(model), index }, memory, (other) => other < memory);
-    return { memory, modelNo: model.modelNo, nearest, threshold };
-  };
-  const found = next.map(({ memory }) => find(memory));
-  store.write(() => {
-    if (!holdsLease(store, claim)) return;
-    for (const one of found) {
-      const { memory, modelNo, nearest } = one;
-      const isCurrent =
-        (nearest === undefined || areThere(store, nearest)) &&
-        linkModel({ store, liveModels }, memory).modelNo === modelNo;
-      const near = isCurrent ? one : find(memory);
-      putNearest(store, memory, {
-        nearest: near.nearest,
-        threshold: near.threshold,
-        now: context.clock.now(),
-        models: liveModels,
-      });
-    }
-    putReembed(store, { ...record, cursor: next.at(-1)!.memory });
+    putReembed(store, { ...record, cursor: next.at(-1)! });
   });
   return 'more';
+}
+
+function isCurrent(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, { memory, modelNo, nearest }: Found): boolean {
+  const isThere = nearest === undefined || areThere(tenant.store, nearest);
+  return isThere && linkModel(tenant, memory).modelNo === modelNo;
 }
 
 /** A vector's number is never given again, so one that is there is the one that was measured. */
@@ -341,9 +445,10 @@ function dropSurplus(context: DirectorContext, claim: HeldJob, record: ReembedRe
   return store.write(() => {
     if (!holdsLease(store, claim)) return 'finished';
     const { vectors, upTo } = listSurplus(store, { models: liveModels, after: record.cursor, within: SURPLUS_WITHIN });
-    const remove = store.prepare('DELETE FROM vectors WHERE vector_no = ?');
     for (const { vectorNo, modelNo } of vectors) {
-      remove.run(vectorNo);
+      const textHash = deleteVector(store, vectorNo);
+      // The cache is found through vectors: a later erasure of the memory could not reach it.
+      if (textHash !== null) eraseCachedEmbedding(store, modelNo, textHash);
       indexes.get(modelNo)?.remove([vectorNo]);
     }
     if (upTo === Infinity) return 'finished';

@@ -93,7 +93,8 @@ export function contradictMemories(
   const [one, other] = [getNamed(context, 'a', a), getNamed(context, 'b', b)];
   refuseStrangers(one, other);
   const key = contradictionOf(one, other);
-  if (findEdge(store, key) === undefined) putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now);
+  const known = findEdge(store, key);
+  if (known === undefined || known.automatic) putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now);
   if (winner !== undefined) {
     putWinner(store, key, winner === a ? one.seq : other.seq, now);
     settleStatus(context, one.seq);
@@ -103,7 +104,7 @@ export function contradictMemories(
 }
 
 /** A contradiction has no direction: it is stored once, from the older to the newer. */
-function contradictionOf(one: MemoryRow, other: MemoryRow): EdgeKey {
+export function contradictionOf(one: Pick<MemoryRow, 'seq'>, other: Pick<MemoryRow, 'seq'>): EdgeKey {
   return { src: Math.min(one.seq, other.seq), dst: Math.max(one.seq, other.seq), type: 'contradicts' };
 }
 

@@ -44,6 +44,10 @@ export interface ProviderHealth {
   noteWorked(ledger: string): void;
   /** True if this job failed alone before, and the last that the provider did since was to answer another. */
   failsAmongAnswers(job: string): boolean;
+  /** Of several models at work: this one answered last, or failed. */
+  noteModel(model: string, answers: boolean): void;
+  /** True if it failed last. */
+  isModelFailing(model: string): boolean;
   /** How long to leave the provider alone: at least so long, and doubled from half a second to 30 s until a batch goes through. */
   nextPauseMs(atLeast: number): number;
 }
@@ -56,6 +60,7 @@ const REMEMBERED_MOST = 4_096;
 export function createProviderHealth(): ProviderHealth {
   const failedBatches = new Map<string, number>();
   const failedAlone = new Map<string, true>();
+  const failingModels = new Map<string, true>();
   let answering = false;
   let pauses = 0;
   return {
@@ -76,6 +81,11 @@ export function createProviderHealth(): ProviderHealth {
       failedBatches.delete(ledger);
       pauses = 0;
     },
+    noteModel(model, answers) {
+      if (answers) failingModels.delete(model);
+      else remember(failingModels, model, true);
+    },
+    isModelFailing: (model) => failingModels.has(model),
     failsAmongAnswers: (job) => answering && failedAlone.has(job),
     nextPauseMs: (atLeast) => Math.max(atLeast, Math.min(30_000, 500 * 2 ** pauses++)),
   };

@@ -14,11 +14,15 @@ import {
   markFailed,
   releaseJob,
   type Claim,
+  type HeldJob,
 } from '../store/jobs.ts';
+import type { SpaceIdentity } from '../open-tenant.ts';
 import { distinctModels } from '../store/live-model.ts';
 import { setState } from '../store/dynamics.ts';
+import { traced } from '../tracing.ts';
+import { PROBE_TEXT } from './call-provider.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
-import { encodeMemories } from './encode.ts';
+import { encodeMemories, type EncodeResult } from './encode.ts';
 import { linkMemories } from './link.ts';
 import {
   backoffMs,
@@ -33,10 +37,11 @@ import { runNamedDocuments } from './run-document.ts';
 import { directReembed } from './reembed.ts';
 import { reembedMemories } from './reembed-memories.ts';
 import { settleDocumentsOf } from './settle-document.ts';
+import { tracedBatch } from './traced-batch.ts';
 import { liveSources, sourceOfModel, type StepContext } from './step-context.ts';
 
-/** A text that any embedder can embed: whether it does tells an outage from a text it cannot. */
-const PROBE_TEXT = 'Are you there?';
+/** Jobs that wait for one of several models ask again after so long at most: a time further ahead could not be told from a clock that was set back. */
+const DEFERRED_MOST_MS = 60_000;
 
 export interface BatchContext extends StepContext {
   readonly owner: string;
@@ -52,7 +57,17 @@ export interface BatchResult {
   readonly providerPauseMs: number | null;
 }
 
-type Batch = BatchContext & { readonly provider: ProviderHealth };
+export type Batch = BatchContext & {
+  readonly provider: ProviderHealth;
+  /** What several models said in this batch; left out where one embeds all. */
+  readonly models?: ModelsAsked | undefined;
+};
+
+/** The models that were asked in a batch, by name and dimensions. */
+interface ModelsAsked {
+  readonly answered: Set<string>;
+  readonly failed: Set<string>;
+}
 
 interface ClaimedBatch {
   readonly encode: readonly Claim[];
@@ -75,17 +90,20 @@ export async function runBatch(
   const { encode, link, alone } = claimBatch(batch, { size, suspects });
   const claimed = encode.length + link.length;
   if (claimed === 0) return { claimed, providerPauseMs: null };
-  const encoded = await encodeBatch(batch, { claims: encode, alone, signal });
-  const linkPauseMs = await linkBatch(batch, [...link, ...encoded.advanced]);
+  const step = encode.length > 0 ? 'encode' : 'link';
+  const { encoded, linkPauseMs } = await tracedBatch(batch, step, [...encode, ...link], async () => {
+    const encoded = await encodeBatch(batch, { claims: encode, alone, signal });
+    return { encoded, linkPauseMs: await linkBatch(batch, [...link, ...encoded.advanced]) };
+  });
   settleDocumentsOf(batch.open().store, [...encode, ...link], batch.clock.now());
   const providerPauseMs = longerPause(encoded.pauseMs, linkPauseMs);
-  if (providerPauseMs === null && encode.length > 0) batch.provider.noteWorked(batch.open().store.path);
+  if (hasWorked(batch, providerPauseMs) && encode.length > 0) batch.provider.noteWorked(batch.open().store.path);
   return { claimed, providerPauseMs };
 }
 
 /** Jobs that a queue named. */
 export interface NamedJobs {
-  readonly step: QueuedStep;
+  readonly step: Exclude<QueuedStep, 'reason'>;
   readonly seqs: readonly number[];
   /** True for suspects; the caller runs nothing else meanwhile. */
   readonly alone: boolean;
@@ -106,20 +124,27 @@ export async function runNamed(context: BatchContext, jobs: NamedJobs, signal?: 
   if (claims.length === 0) return { claimed: 0, providerPauseMs: null };
   const settle = () => settleDocumentsOf(open().store, claims, clock.now());
   if (step === 'link') {
-    const pauseMs = await linkBatch(batch, claims);
+    const pauseMs = await tracedBatch(batch, step, claims, () => linkBatch(batch, claims));
     settle();
     return { claimed: claims.length, providerPauseMs: pauseMs };
   }
-  const encoded = await encodeBatch(batch, { claims, alone, signal });
-  const linkPauseMs = linksAtOnce ? await linkBatch(batch, encoded.advanced) : handOn(batch, encoded.advanced);
+  const { encoded, linkPauseMs } = await tracedBatch(batch, step, claims, async () => {
+    const encoded = await encodeBatch(batch, { claims, alone, signal });
+    const linkPauseMs = linksAtOnce ? await linkBatch(batch, encoded.advanced) : handOn(batch, encoded.advanced);
+    return { encoded, linkPauseMs };
+  });
   settle();
   const providerPauseMs = longerPause(encoded.pauseMs, linkPauseMs);
-  if (providerPauseMs === null) batch.provider.noteWorked(open().store.path);
+  if (hasWorked(batch, providerPauseMs)) batch.provider.noteWorked(open().store.path);
   return { claimed: claims.length, providerPauseMs };
 }
 
 function longerPause(one: number | null, other: number | null): number | null {
   return one === null && other === null ? null : Math.max(one ?? 0, other ?? 0);
+}
+
+function hasWorked({ models }: Batch, pauseMs: number | null): boolean {
+  return pauseMs === null && (models === undefined || models.failed.size === 0);
 }
 
 /** Lets go of jobs whose next step is another queue's. */
@@ -135,17 +160,56 @@ function handOn({ open, clock }: Batch, claims: readonly Claim[]): null {
 
 /**
  * Only what the provider itself returned proves that it works: texts that the cache knows never reach the gatherer. Of several models one
- * may answer while another is down, so that there only a probe tells.
+ * may answer while another is down, so that each is watched by itself, and only a probe tells whose fault a failure is.
  */
 function watchProvider(context: BatchContext): Batch {
-  const { gatherer, provider = createProviderHealth() } = context;
-  if (gatherer === null || context.config.OM_EMBED_MODE === 'advanced') return { ...context, provider };
-  const embedAll: EmbeddingGatherer['embedAll'] = async (texts, purpose, signal) => {
-    const vectors = await gatherer.embedAll(texts, purpose, signal);
-    if (vectors.length > 0) provider.noteAnswer();
-    return vectors;
+  const { gatherer, embedder, sourceOf, provider = createProviderHealth() } = context;
+  if (gatherer === null || embedder === null) return { ...context, provider };
+  if (context.config.OM_EMBED_MODE === 'simple') {
+    return { ...context, provider, gatherer: watch(gatherer, { answered: () => provider.noteAnswer() }) };
+  }
+  const { configuredModels } = context.open();
+  const configured = new Set(configuredModels === null ? [] : distinctModels(configuredModels).map(nameOf));
+  const models = { answered: new Set<string>(), failed: new Set<string>() };
+  const watchModel = (of: EmbeddingGatherer, model: SpaceIdentity) =>
+    watch(of, {
+      answered: () => void models.answered.add(nameOf(model)),
+      failed: () => void models.failed.add(nameOf(model)),
+    });
+  return {
+    ...{ ...context, provider, models },
+    gatherer: watchModel(gatherer, embedder),
+    sourceOf(model) {
+      const source = sourceOf?.(model) ?? null;
+      // A model that is live only until others are may be gone for good, and nobody waits for it.
+      if (source === null || !configured.has(nameOf(model))) return source;
+      return { ...source, gatherer: watchModel(source.gatherer, model) };
+    },
   };
-  return { ...context, provider, gatherer: { ...gatherer, embedAll } };
+}
+
+function watch(
+  gatherer: EmbeddingGatherer,
+  { answered, failed }: { readonly answered: () => void; readonly failed?: () => void },
+): EmbeddingGatherer {
+  return {
+    ...gatherer,
+    async embedAll(texts, purpose, signal) {
+      try {
+        const vectors = await gatherer.embedAll(texts, purpose, signal);
+        if (vectors.length > 0) answered();
+        return vectors;
+      } catch (error) {
+        if (isEngineError(error, 'unavailable') || isEngineError(error, 'rate_limited')) failed?.();
+        throw error;
+      }
+    },
+  };
+}
+
+/** As settings name it. */
+function nameOf({ model, dimensions }: SpaceIdentity): string {
+  return `${model}@${dimensions}`;
 }
 
 /** Suspects first, alone, but not before links that are owed: those need no provider. Then what is new. */
@@ -175,18 +239,20 @@ async function encodeBatch(
   if (claims.length === 0) return { advanced: [], pauseMs: null };
   const observe = startTimer(batch.metrics, 'encode');
   try {
-    const isAgain = ({ kind }: Claim) => kind === 'reembed';
-    const [{ advanced, finished, failures: notEncoded }, notReembedded] = await Promise.all([
-      encodeMemories(
-        batch,
-        claims.filter((claim) => !isAgain(claim)),
-        signal,
-      ),
-      reembedMemories(batch, claims.filter(isAgain), signal),
-    ]);
-    const failures = [...notEncoded, ...notReembedded];
+    const size = { 'cairn.jobs': claims.length };
+    const { advanced, finished, failures } = await traced(
+      batch.tracing,
+      'encode',
+      { attributes: size },
+      async (span) => {
+        const result = await encodeClaims(batch, claims, signal);
+        if (result.failures[0] !== undefined) span?.fail(serialiseError(result.failures[0].error).code);
+        return result;
+      },
+    );
     observe(failures.length === 0 ? 'ok' : 'failed');
     batch.metrics.finishedJobs.inc({ state: 'done' }, finished);
+    noteModels(batch);
     const bySeq = new Map(claims.map((claim) => [claim.seq, claim]));
     const failed = failures.map(({ claimSeq, error }) => [bySeq.get(claimSeq) as Claim, error] as const);
     return { advanced, pauseMs: await settleEncodeFailures(batch, failed, { alone, signal }) };
@@ -194,6 +260,23 @@ async function encodeBatch(
     observe('failed');
     return { advanced: [], pauseMs: settleBatchFailure(batch, claims, error) };
   }
+}
+
+async function encodeClaims(
+  batch: Batch,
+  claims: readonly Claim[],
+  signal: AbortSignal | undefined,
+): Promise<EncodeResult> {
+  const isAgain = ({ kind }: Claim) => kind === 'reembed';
+  const [encoded, notReembedded] = await Promise.all([
+    encodeMemories(
+      batch,
+      claims.filter((claim) => !isAgain(claim)),
+      signal,
+    ),
+    reembedMemories(batch, claims.filter(isAgain), signal),
+  ]);
+  return { ...encoded, failures: [...encoded.failures, ...notReembedded] };
 }
 
 /** @returns how long to pause, as the disk may be full */
@@ -220,7 +303,7 @@ async function timed(
   if (claims.length === 0) return null;
   const observe = startTimer(batch.metrics, step);
   try {
-    await work();
+    await traced(batch.tracing, step, { attributes: { 'cairn.jobs': claims.length } }, work);
     observe('ok');
     return null;
   } catch (error) {
@@ -241,7 +324,14 @@ function finishUnlinked({ open, clock }: Batch, claims: readonly Claim[]): numbe
   });
 }
 
-type Failed = readonly [claim: Claim, error: unknown];
+/** The memory of a job, if it is about one. */
+export type Failed = readonly [claim: HeldJob & { readonly memory: number | null }, error: unknown];
+
+/** One that answered at all is not down: what it failed for is looked into by the batch. */
+function noteModels({ models, provider }: Batch): void {
+  for (const model of models?.failed ?? []) provider.noteModel(model, false);
+  for (const model of models?.answered ?? []) provider.noteModel(model, true);
+}
 
 /**
  * An outage and a text that spoils the reply for all look alike at first: both wait and count nothing. Batches that keep failing are
@@ -275,11 +365,12 @@ async function settleEncodeFailures(
   return settleFailures(batch, failures);
 }
 
-/** Each model has to. */
+/** Each model that failed has to. */
 async function answersProbe(batch: Batch, signal: AbortSignal | undefined): Promise<boolean> {
   const { configuredModels } = batch.open();
   if (configuredModels === null) return false;
-  const probes = distinctModels(configuredModels).map(async (model) => {
+  const asked = distinctModels(configuredModels).filter((model) => batch.models?.failed.has(nameOf(model)) ?? true);
+  const probes = asked.map(async (model) => {
     const source = sourceOfModel(batch, model);
     if (source === null) throw new EngineError('unavailable', `no embedder for ${model.model}`);
     await source.gatherer.embed(PROBE_TEXT, 'document', signal);
@@ -308,11 +399,12 @@ function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): v
 
 /**
  * Decides what each failure means: a provider that is down or busy, or a full disk, costs a job nothing and holds up all that need
- * it; any other failure counts as an attempt. A job that was isolated already is left as it is.
+ * it; any other failure counts as an attempt. A job that was isolated already is left as it is. Where one of several models fails, its
+ * jobs step aside and the others' go on.
  * @param verdict on the provider's failures: `charge` counts them; `defer` lets others go first after the pause
  * @returns how long to pause, if anyone has to wait
  */
-function settleFailures(batch: Batch, failures: readonly Failed[], verdict?: 'charge' | 'defer'): number | null {
+export function settleFailures(batch: Batch, failures: readonly Failed[], verdict?: 'charge' | 'defer'): number | null {
   if (failures.length === 0) return null;
   const { store } = batch.open();
   const now = batch.clock.now();
@@ -323,30 +415,47 @@ function settleFailures(batch: Batch, failures: readonly Failed[], verdict?: 'ch
   });
   const waiting = judged.flatMap(({ code, retry }) => (retry.kind === 'wait' ? [{ code, ms: retry.ms }] : []));
   const longest = waiting.toSorted((a, b) => b.ms - a.ms)[0];
-  const pauseMs = longest === undefined ? null : batch.provider.nextPauseMs(longest.ms);
-  const ended: { claim: Claim; state: string | undefined; code: string }[] = [];
+  const isModels = failsByModel(batch) && waiting.every(({ code }) => code !== 'storage_full');
+  const holdsUp = !(isModels && mayOtherModelAnswer(batch));
+  const pauseMs = longest === undefined || !holdsUp ? null : batch.provider.nextPauseMs(longest.ms);
+  const stepAsideMs = Math.min(DEFERRED_MOST_MS, (pauseMs ?? longest?.ms ?? 0) + PROVIDER_PAUSE_MS);
+  const ended: { claim: HeldJob; state: string | undefined; code: string }[] = [];
   store.write(() => {
     for (const { claim, code, message, retry } of judged) {
       if (retry.kind === 'wait') {
-        releaseJob(store, claim, verdict === 'defer' ? now + (pauseMs ?? 0) + PROVIDER_PAUSE_MS : now, now);
+        releaseJob(store, claim, verdict === 'defer' || isModels ? now + stepAsideMs : now, now);
         continue;
       }
       const retryAt = retry.kind === 'retry' ? now + backoffMs(claim.attempts) : null;
       const state = failJob(store, claim, { code, message, retryAt }, now);
-      if (state === 'dead') markFailed(store, claim.memory);
+      if (state === 'dead' && claim.step !== 'reason') markFailed(store, claim.memory);
       ended.push({ claim, state, code });
     }
   });
   for (const { claim, state, code } of ended) {
     if (state === 'dead') batch.metrics.finishedJobs.inc({ state: 'dead' });
     if (state !== undefined) batch.metrics.failedAttempts.inc({ step: claim.step, code });
-    batch.logger.warn({ job: claim.seq, step: claim.step, code, state: state ?? 'lost' }, 'job_failed');
+    batch.logger.warn({ jobId: claim.id, step: claim.step, code, state: state ?? 'lost' }, 'job_failed');
   }
   if (longest !== undefined) {
     batch.metrics.workPauses.inc({ code: longest.code });
-    batch.logger.warn({ code: longest.code, waitMs: pauseMs }, 'work_paused');
+    if (holdsUp) batch.logger.warn({ code: longest.code, waitMs: pauseMs }, 'work_paused');
+    else batch.logger.debug({ code: longest.code, waitMs: stepAsideMs, jobs: waiting.length }, 'jobs_deferred');
   }
   return pauseMs;
+}
+
+function failsByModel({ models }: Batch): boolean {
+  return models !== undefined && models.failed.size > 0;
+}
+
+/** Whether the last word of one of the configured models was no failure. */
+function mayOtherModelAnswer({ provider, open }: Batch): boolean {
+  const { configuredModels } = open();
+  return (
+    configuredModels !== null &&
+    distinctModels(configuredModels).some((model) => !provider.isModelFailing(nameOf(model)))
+  );
 }
 
 function startTimer(metrics: Metrics, step: string): (outcome: 'ok' | 'failed') => void {

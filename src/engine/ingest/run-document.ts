@@ -7,6 +7,7 @@ import { ingestDocument } from './ingest-document.ts';
 import { eraseAbandonedDocuments } from './maintain.ts';
 import { backoffMs, retryCharged, retryOf, type Retry } from './retry.ts';
 import type { BatchContext } from './run-batch.ts';
+import { tracedBatch } from './traced-batch.ts';
 
 /**
  * Claims one document and reads it. The caller runs nothing else meanwhile where it is a suspect (`alone`).
@@ -25,7 +26,7 @@ export async function runNextDocument(
   );
   if (claim === undefined) return false;
   onClaimed();
-  await runDocument(context, claim, signal);
+  await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
   return true;
 }
 
@@ -40,7 +41,9 @@ export async function runNamedDocuments(
   const claims = store.write(() =>
     claimThese(store, { step: 'ingest', seqs, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
   ) as unknown as DocumentClaim[];
-  for (const claim of claims) await runDocument(context, claim, signal);
+  for (const claim of claims) {
+    await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
+  }
   return claims.length;
 }
 
@@ -53,11 +56,12 @@ async function runDocument(context: BatchContext, claim: DocumentClaim, signal?:
     const format = outcome.kind === 'shown' ? (outcome.format ?? 'none') : 'none';
     metrics.documents.inc({ format, outcome: outcome.kind });
     if (outcome.kind === 'shown') metrics.documentPages.inc(outcome.pages ?? 1);
-    logger.debug({ job: claim.seq, outcome: outcome.kind }, 'document_read');
+    logger.debug({ jobId: claim.id, outcome: outcome.kind }, 'document_read');
     // What it replaced, and what earlier attempts left.
     await eraseAbandonedDocuments(context);
   } catch (error) {
     observe({ outcome: 'failed' });
+    context.tracing?.active()?.fail(error instanceof DocumentError ? error.code : serialiseError(error).code);
     settleFailure(context, claim, error, signal);
   }
 }
@@ -95,7 +99,7 @@ function settleFailure(
     metrics.finishedJobs.inc({ state: 'dead' });
     metrics.documents.inc({ format: 'none', outcome: 'failed' });
   }
-  logger[state === 'queued' ? 'debug' : 'warn']({ job: claim.seq, step: 'ingest', code, state }, 'document_failed');
+  logger[state === 'queued' ? 'debug' : 'warn']({ jobId: claim.id, step: 'ingest', code, state }, 'document_failed');
 }
 
 /** Failures that another try may not meet, with how often they may happen. */

@@ -3,6 +3,7 @@ import type { Metrics } from '../metrics.ts';
 import type { Clock, DocumentParser, Embedder, LanguageModel, PageFetcher } from '../ports.ts';
 import { isSameSpace, type OpenTenant, type SpaceIdentity } from '../open-tenant.ts';
 import { distinctModels } from '../store/live-model.ts';
+import type { Tracing } from '../tracing.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
 /** An embedder and what gathers its calls. */
@@ -28,6 +29,8 @@ export interface StepContext {
   readonly pageFetcher: PageFetcher | null;
   readonly newId: () => string;
   readonly metrics: Metrics;
+  /** null, or left out, where nothing is traced. */
+  readonly tracing?: Tracing | null | undefined;
 }
 
 /** Why a claim did not get through its step. */

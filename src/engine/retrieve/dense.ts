@@ -29,14 +29,8 @@ export interface DenseResult {
   readonly note: string;
 }
 
-/**
- * The index is asked for so many more than needed, since it orders by bits and knows no filter but the user. 20 lose nothing of the
- * recall@10 that 90 reach on LoCoMo padded to 20,000. sqlite-vec takes 1 ns for each vector of the file and each memory asked for,
- * so smaller files are asked for more.
- */
-const SPARE_LEAST = 20;
-const SPARE_MOST = 100;
-const SPARE_WORK = 200_000;
+/** The index is asked for so many more than needed, since it orders by bits and knows no filter but the user. */
+const SPARE = 100;
 const WIDENED = 8;
 const INDEX_MOST = 4_096;
 const SCAN_MOST = 50_000;
@@ -103,10 +97,9 @@ function searchScope(store: Store, { plan, query, index, limit }: VectorSearch):
     const found = index.search({ embedding: query.embedding, userNo, purpose: 'rank', k });
     return { exhausted: found.length < k, hits: rankVectors(store, scan, found, plan.filter) };
   };
-  const spare = Math.round(Math.min(SPARE_MOST, Math.max(SPARE_LEAST, SPARE_WORK / plan.memories)));
-  const first = nearest(Math.min(INDEX_MOST, limit + spare));
+  const first = nearest(Math.min(INDEX_MOST, limit + SPARE));
   if (first.exhausted || first.hits.length >= limit) return { hits: first.hits, note: 'index' };
-  const widened = nearest(Math.min(INDEX_MOST, WIDENED * (limit + spare)));
+  const widened = nearest(Math.min(INDEX_MOST, WIDENED * (limit + SPARE)));
   if (widened.exhausted || widened.hits.length >= limit) return { hits: widened.hits, note: 'index, widened' };
   // What the index found stays in, since of a scope above SCAN_MOST only the oldest are listed.
   const seqs = [...listPassing(store, plan.filter, SCAN_MOST), ...widened.hits.map(({ seq }) => seq)];

@@ -143,20 +143,23 @@ function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, 
       for (const [seq, origin] of documentsOf(store, next)) origins.set(seq, origin);
     }
     const { seq } = ranked[place]!.row;
-    return origins.get(seq) ?? { root: seq, isSource: false };
+    return origins.get(seq) ?? { root: seq, isSource: false, isConclusion: false };
   };
   const ofRoot = new Map<number, number>();
   const left = { knowledge: topK?.knowledge ?? Infinity, episodes: topK?.episodes ?? Infinity, other: Infinity };
+  // Conclusions repeat nothing of their sources, and must not crowd them out.
+  const documentAt = (place: number, { root, isConclusion }: Origin) => (isConclusion ? ranked[place]!.row.seq : root);
   const count = (place: number, hits: 1 | -1) => {
     const origin = originOf(place);
     left[kindOf(ranked[place]!, origin)] -= hits;
-    ofRoot.set(origin.root, (ofRoot.get(origin.root) ?? 0) + hits);
+    const document = documentAt(place, origin);
+    ofRoot.set(document, (ofRoot.get(document) ?? 0) + hits);
   };
   return {
     refusal(place) {
       const origin = originOf(place);
       if (left[kindOf(ranked[place]!, origin)] <= 0) return 'kind_limit';
-      return (ofRoot.get(origin.root) ?? 0) >= perRoot ? 'document_limit' : null;
+      return (ofRoot.get(documentAt(place, origin)) ?? 0) >= perRoot ? 'document_limit' : null;
     },
     take: (place) => count(place, 1),
     giveBack: (place) => count(place, -1),

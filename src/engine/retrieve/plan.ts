@@ -44,8 +44,8 @@ export interface QueryPlan {
 }
 
 /**
- * An exact scan misses nothing but costs 1.4 µs for each vector of the scope, the index some 0.05 µs for each vector of the file and
- * 0.4 ms for what it finds. So a scope is narrow while the former is no more, and never beyond the second figure.
+ * An exact scan misses nothing but costs 1.4 µs for each vector of the scope. So a scope is narrow while that is little beside the rest of
+ * a query: up to the first figure in a small file, to its share of a larger one, and never beyond the second.
  */
 const NARROW_LEAST = 400;
 export const NARROW_SCOPE = 2_000;

@@ -134,19 +134,32 @@ function demoteContradicted(
   recordedBy = Number.MAX_SAFE_INTEGER,
 ): Candidate[] {
   const bySeq = new Map(candidates.map((candidate) => [candidate.row.seq, candidate]));
-  const strongest = new Map<number, Candidate>();
-  for (const { a, b } of listContradictions(store, [...bySeq.keys()], recordedBy)) {
+  const strongest = new Map<number, Opponent>();
+  for (const { a, b, automatic } of listContradictions(store, [...bySeq.keys()], recordedBy)) {
     const [one, other] = [bySeq.get(a)!, bySeq.get(b)!];
     if (one.row.status === 'contradicted' || other.row.status === 'contradicted') continue;
     const [weaker, stronger] = [one, other].sort(byStanding) as [Candidate, Candidate];
     const known = strongest.get(weaker.row.seq);
-    if (known === undefined || byStanding(known, stronger) < 0) strongest.set(weaker.row.seq, stronger);
+    if (known === undefined || byStanding(known.candidate, stronger) < 0) {
+      strongest.set(weaker.row.seq, { candidate: stronger, isConcluded: automatic === 1 });
+    }
   }
   return candidates.map((candidate) => {
     const stronger = strongest.get(candidate.row.seq);
     if (stronger === undefined) return candidate;
-    return adjust(candidate, { by: 'contradicted', factor: CONTRADICTED_FACTOR, because: stronger.row.id });
+    return adjust(candidate, {
+      by: 'contradicted',
+      factor: CONTRADICTED_FACTOR,
+      because: stronger.candidate.row.id,
+      ...(stronger.isConcluded ? { automatic: true } : {}),
+    });
   });
+}
+
+interface Opponent {
+  readonly candidate: Candidate;
+  /** By a language model. */
+  readonly isConcluded: boolean;
 }
 
 /** The weaker first; of two alike the older, which the other was said in knowledge of. */

@@ -2,6 +2,7 @@ import type { Clock, Embedder, LanguageModel, Logger, VectorIndex } from '../por
 import type { Store } from '../store/open-store.ts';
 import { readMemoriesAsOf, readStatusesAsOf } from '../store/revisions.ts';
 import { readRankingRows, type RankingRow } from '../store/search.ts';
+import type { Tracing } from '../tracing.ts';
 import type { Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
 import { calibrate, confidenceOf, readCalibrations } from './calibrate.ts';
 import { byNumber, byRawScore, type Arrival, type Candidate, type Findings } from './candidate.ts';
@@ -62,6 +63,8 @@ export interface RetrieveContext extends QuerySpace {
   /** The tenant's own options and the settings', the former first. */
   readonly defaults: readonly RetrievalOptions[];
   newId(): string;
+  /** null, or left out, where nothing is traced. */
+  readonly tracing?: Tracing | null;
   /** Told how long the stages of an answered query took. */
   readonly onStages?: (trace: readonly StageTrace[]) => void;
   readMemories(store: Store, seqs: readonly number[], now: number): ReadonlyMap<number, Memory>;
@@ -145,7 +148,7 @@ async function recallAnd<T>(
   const { languageModel } = context;
   // Only the caller can be told. Where a tenant's default asks for a model that is gone, the built-in reranker steps in.
   requireReranker(request, languageModel);
-  const trace = new Trace();
+  const trace = new Trace(context.tracing ?? null);
   const { vectors, vectorWeight, degraded } = await embedTheQuery(context, query, trace, signal);
   const now = context.clock.now();
   const finding = { context, query, vectors, vectorWeight, trace, now };
@@ -200,7 +203,10 @@ async function embedTheQuery(
     return { vectors: [], vectorWeight: WORDS_ONLY, degraded: isUnreachable };
   const ask = async ({ embedder, modelNo, space }: ReachedSpace): Promise<QueryVector | null> => {
     const model = `${embedder.provider} ${embedder.model}, ${embedder.dimensions} dimensions`;
-    const embedding = await trace.awaited('embed', 1, () => space.embedQuery(query.query, signal), model);
+    const [embedding] = await Promise.all([
+      trace.awaited('embed', 1, () => space.embedQuery(query.query, signal), model),
+      space.index?.load(),
+    ]);
     return embedding && { embedding, modelNo, encoding: embedder.encoding };
   };
   const asked: (QueryVector | null)[] = [];
@@ -456,14 +462,19 @@ interface StageOutcome<T> {
   readonly note?: string;
 }
 
-/** Measures the stages as they run. */
+/** Measures the stages as they run; where the request is traced, each is a span, too. */
 class Trace {
   readonly stages: StageTrace[] = [];
+  readonly tracing: Tracing | null;
+
+  constructor(tracing: Tracing | null) {
+    this.tracing = tracing;
+  }
 
   run<T>(stage: string, entering: number, work: () => StageOutcome<T>): T {
     const start = performance.now();
     const { value, out, note } = work();
-    this.stages.push({
+    this.note(start, {
       stage,
       ms: performance.now() - start,
       in: entering,
@@ -479,7 +490,15 @@ class Trace {
     const said = value === null ? 'the provider failed; went on without it' : about;
     const note = said === undefined ? {} : { note: said };
     const ms = performance.now() - start;
-    this.stages.push({ stage, ms, in: entering, out: value === null ? 0 : entering, ...note });
+    this.note(start, { stage, ms, in: entering, out: value === null ? 0 : entering, ...note });
     return value;
+  }
+
+  /** Notes may tell of the query, so no span has them. */
+  private note(startedAt: number, trace: StageTrace): void {
+    this.stages.push(trace);
+    if (this.tracing === null) return;
+    const attributes = { 'cairn.stage.in': trace.in, 'cairn.stage.out': trace.out };
+    this.tracing.start(trace.stage, { startedAt, attributes })?.end();
   }
 }

@@ -13,6 +13,8 @@ export interface Origin {
   readonly root: number;
   /** Whether others are derived from it. */
   readonly isSource: boolean;
+  /** Whether it is no part of its source, but what a language model concluded from several. */
+  readonly isConclusion: boolean;
 }
 
 /** What each memory is a part of, by number: the document or memory that it is derived from in the end. */
@@ -29,24 +31,27 @@ export function originsOf(store: Store, seqs: readonly number[], visible: Compil
   const filtered = visible?.parameters ?? [];
   const rows = store
     .prepare(
-      `WITH RECURSIVE chain (origin, node, depth) AS (
-         SELECT c.value, e.dst, 1 FROM json_each(?) AS c CROSS JOIN edges e
+      `WITH RECURSIVE chain (origin, node, depth, concluded) AS (
+         SELECT c.value, e.dst, 1, e.automatic FROM json_each(?) AS c CROSS JOIN edges e
            ON e.src = c.value AND e.dst = (${sourcesFrom('c.value', visible)} LIMIT 1) AND e.type = 'derived_from'
          UNION ALL
-         SELECT c.origin, e.dst, c.depth + 1 FROM chain c CROSS JOIN edges e
+         SELECT c.origin, e.dst, c.depth + 1, c.concluded FROM chain c CROSS JOIN edges e
            ON e.src = c.node AND e.dst = (${sourcesFrom('c.node', visible)} LIMIT 1) AND e.type = 'derived_from'
          WHERE c.depth < ${ROOT_DEPTH}
        )
-       SELECT origin, node AS root, max(depth) AS depth FROM chain GROUP BY origin
+       SELECT origin, node AS root, max(depth) AS depth, concluded FROM chain GROUP BY origin
        UNION ALL
-       SELECT value, NULL, 0 FROM json_each(?)
+       SELECT value, NULL, 0, 0 FROM json_each(?)
        WHERE EXISTS (SELECT 1 FROM edges WHERE dst = value AND type = 'derived_from')`,
     )
-    .all(numbers, ...filtered, ...filtered, numbers) as { origin: number; root: number | null }[];
+    .all(numbers, ...filtered, ...filtered, numbers) as { origin: number; root: number | null; concluded: 0 | 1 }[];
   const origins = new Map<number, Origin>();
-  for (const { origin, root } of rows) {
-    if (root === null) origins.set(origin, { root: origins.get(origin)?.root ?? origin, isSource: true });
-    else origins.set(origin, { root, isSource: false });
+  for (const { origin, root, concluded } of rows) {
+    const known = origins.get(origin) ?? { root: origin, isSource: true, isConclusion: false };
+    origins.set(
+      origin,
+      root === null ? { ...known, isSource: true } : { root, isSource: false, isConclusion: concluded === 1 },
+    );
   }
   return origins;
 }

@@ -1,5 +1,6 @@
-import { JOB_IDS_MOST, QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
+import { JOB_IDS_MOST, QUESTIONS_MOST, QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
 import { hasLapsedLease, IS_DUE, type LeaseTimes } from './jobs.ts';
+import { tracesOf } from '../tracing.ts';
 import type { Store } from './open-store.ts';
 
 /**
@@ -10,9 +11,9 @@ import type { Store } from './open-store.ts';
 /** How long a row that nobody claimed counts as known to a queue. Handing it out twice costs a look, never a second effect. */
 const DISPATCH_LAPSE_MS = 15_000;
 
-/** A document is minutes of work at worst, so each is a job of its own. */
+/** A document is minutes of work at worst, so each is a job of its own; a language model takes its time about a question, too. */
 function rowsMost(step: QueuedStep): number {
-  return step === 'ingest' ? 1 : JOB_IDS_MOST;
+  return step === 'ingest' ? 1 : step === 'reason' ? QUESTIONS_MOST : JOB_IDS_MOST;
 }
 
 /** Rows for one job of a queue. */
@@ -22,12 +23,15 @@ export interface Handout {
   readonly name: string;
   readonly bulk: boolean;
   readonly alone: boolean;
+  /** W3C trace contexts of the rows, each once. */
+  readonly traces: readonly string[];
 }
 
 interface DueRow {
   readonly seq: number;
   readonly id: string;
   readonly dispatches: number;
+  readonly trace: string | null;
 }
 
 export interface HandoutOptions {
@@ -73,7 +77,8 @@ export function peekHandout(store: Store, { step, bulk, partial, now }: HandoutO
   const first = rows[0];
   if (first === undefined) return undefined;
   if (rows.length < limit && !alone && !partial) return 'too_few';
-  return { seqs: rows.map(({ seq }) => seq), name: `${first.id}.${first.dispatches + 1}`, bulk, alone };
+  const name = `${first.id}.${first.dispatches + 1}`;
+  return { seqs: rows.map(({ seq }) => seq), name, bulk, alone, traces: tracesOf(rows) };
 }
 
 /** How many suspects may go together, the largest group first; 0 if there are none. */
@@ -94,7 +99,7 @@ function listUnmarked(
 ): DueRow[] {
   return store
     .prepare(
-      `SELECT seq, id, dispatches FROM jobs INDEXED BY jobs_due
+      `SELECT seq, id, dispatches, trace_context AS trace FROM jobs INDEXED BY jobs_due
        WHERE step = :step AND suspect = :suspect AND priority = :priority AND state IN ('queued', 'failed') AND ${IS_DUE}
          AND ${IS_UNMARKED}
        ORDER BY run_at, seq LIMIT :limit`,

@@ -3,7 +3,10 @@ import type { EdgeType, Link } from '../types.ts';
 import { IS_SHOWN } from './documents.ts';
 import type { Store } from './open-store.ts';
 
-/** Links between memories, indexed both ways. At most one automatic waypoint leaves a memory; the schema says so too. */
+/**
+ * Links between memories, indexed both ways. At most one automatic waypoint leaves a memory; the schema says so too. Other automatic links
+ * are what a language model concluded: `contradicts` and `supports` from a comparison, `derived_from` of a reflection.
+ */
 
 export interface Waypoint {
   readonly src: number;
@@ -105,6 +108,30 @@ export function putStatedEdge(store: Store, { src, dst, type }: EdgeKey, weight:
     .run(src, dst, type, weight, now, now);
 }
 
+/** Writes what a language model concluded. A link that is there already stays as it is, the more so if somebody stated it. */
+export function putConcludedEdge(
+  store: Store,
+  { src, dst, type }: EdgeKey,
+  { similarity, weight }: { readonly similarity: number | null; readonly weight: number },
+  now: number,
+): void {
+  store
+    .prepare(
+      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?)
+       ON CONFLICT (src, dst, type) DO NOTHING`,
+    )
+    .run(src, dst, type, similarity, weight, now, now);
+}
+
+/** Removes what was concluded from comparing this memory's text with others, whichever of them was compared. */
+export function deleteConcludedRelations(store: Store, memory: number): void {
+  for (const side of ['src', 'dst']) {
+    store
+      .prepare(`DELETE FROM edges WHERE ${side} = ? AND type IN ('contradicts', 'supports') AND automatic = 1`)
+      .run(memory);
+  }
+}
+
 export function putWinner(store: Store, { src, dst }: EdgeKey, winner: number, now: number): void {
   store
     .prepare(
@@ -186,23 +213,26 @@ export function hasLostContradiction(store: Store, memory: number): boolean {
   );
 }
 
+export interface Contradiction {
+  readonly a: number;
+  readonly b: number;
+  /** 1 where a language model found it and nobody stated it. */
+  readonly automatic: 0 | 1;
+}
+
 const CONTRADICTIONS_MOST = 1_000;
 
 /** Pairs among these memories that were said to contradict each other, by `saidBy` (Unix ms). */
-export function listContradictions(
-  store: Store,
-  seqs: readonly number[],
-  saidBy: number,
-): { readonly a: number; readonly b: number }[] {
+export function listContradictions(store: Store, seqs: readonly number[], saidBy: number): Contradiction[] {
   const numbers = JSON.stringify(seqs);
   // The plus keeps the second list from the index, which would be searched for every pair.
   return store
     .prepare(
-      `SELECT e.src AS a, e.dst AS b
+      `SELECT e.src AS a, e.dst AS b, e.automatic
        FROM json_each(?) AS c CROSS JOIN edges e ON e.dst = c.value AND e.type = 'contradicts'
        WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ? LIMIT ${CONTRADICTIONS_MOST}`,
     )
-    .all(numbers, numbers, saidBy) as { a: number; b: number }[];
+    .all(numbers, numbers, saidBy) as Contradiction[];
 }
 
 /** A memory that gave way to one that is about to be erased. */

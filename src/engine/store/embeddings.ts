@@ -116,6 +116,11 @@ export function eraseCachedEmbeddingsOf(store: Store, memory: number): number {
     .run(memory).changes;
 }
 
+/** Forgets one text of a model, also where several memories share it. Call inside a write. */
+export function eraseCachedEmbedding(store: Store, modelNo: number, textHash: Buffer): void {
+  store.prepare('DELETE FROM embedding_cache WHERE model_no = ? AND text_hash = ?').run(modelNo, textHash);
+}
+
 /** Forgets vectors that no memory was made with since `before`, oldest first. Call inside a write. */
 export function purgeCachedEmbeddings(store: Store, before: number, limit: number): number {
   return store

@@ -11,7 +11,7 @@ export function putEntities(
   { memory, userNo }: { readonly memory: number; readonly userNo: number },
   { entities, relations }: EntityGraph,
 ): void {
-  eraseEntities(store, memory);
+  eraseEntities(store, [memory]);
   if (entities.length === 0) return;
   const rows = store
     .prepare(
@@ -42,22 +42,34 @@ export function putEntities(
 }
 
 /**
- * Removes what a memory says; a name that no memory mentions any more goes with it, as it is personal data like the
- * rest. So is its spelling: what remains of a name is written as the first of the remaining memories writes it.
+ * Removes what memories say; a name that no memory mentions any more goes with them, as it is personal data like the
+ * rest. So is its spelling: what remains of a name is written as the first of the remaining memories writes it. Of many memories at
+ * once, since the parts of a document share most of their names, each of which is then settled once.
  */
-export function eraseEntities(store: Store, memory: number): void {
+export function eraseEntities(store: Store, memories: readonly number[]): void {
+  const among = JSON.stringify(memories);
   const rows = store
-    .prepare('DELETE FROM entity_mentions WHERE memory = ? RETURNING entity_no AS entityNo')
-    .all(memory) as { entityNo: number }[];
+    .prepare(
+      'DELETE FROM entity_mentions WHERE memory IN (SELECT value FROM json_each(?)) RETURNING entity_no AS entityNo',
+    )
+    .all(among) as { entityNo: number }[];
   if (rows.length === 0) return;
-  const numbers = JSON.stringify(rows.map(({ entityNo }) => entityNo));
-  store.prepare('DELETE FROM entity_relations WHERE memory = ?').run(memory);
+  const lost = new Map<number, number>();
+  for (const { entityNo } of rows) lost.set(entityNo, (lost.get(entityNo) ?? 0) + 1);
+  const numbers = JSON.stringify([...lost.keys()]);
+  store.prepare('DELETE FROM entity_relations WHERE memory IN (SELECT value FROM json_each(?))').run(among);
   store
-    .prepare('DELETE FROM entities WHERE entity_no IN (SELECT value FROM json_each(?)) AND mentions <= 1')
+    .prepare(
+      `UPDATE entities SET mentions = mentions - (lost.value ->> 1)
+       FROM json_each(?) AS lost WHERE entity_no = lost.value ->> 0`,
+    )
+    .run(JSON.stringify([...lost]));
+  store
+    .prepare('DELETE FROM entities WHERE entity_no IN (SELECT value FROM json_each(?)) AND mentions <= 0')
     .run(numbers);
   store
     .prepare(
-      `UPDATE entities AS e SET mentions = mentions - 1,
+      `UPDATE entities AS e SET
          label = (SELECT label FROM entity_mentions WHERE entity_no = e.entity_no ORDER BY memory LIMIT 1),
          type = coalesce((
            SELECT type FROM (

@@ -1,7 +1,7 @@
 import { EngineError } from '../errors.ts';
-import { JOB_IDS_MOST } from '../jobs.ts';
-import type { Job, JobCounts, JobKind, JobState, JobStep } from '../types.ts';
-import { JOB_STATES } from '../types.ts';
+import { JOB_IDS_MOST, type QueuedStep } from '../jobs.ts';
+import type { Job, JobCounts, JobKind, JobState, JobStep, JobSummary, StepBacklog } from '../types.ts';
+import { JOB_STATES, JOB_STEPS } from '../types.ts';
 import { failDocument, setDocumentState } from './documents.ts';
 import type { Store } from './open-store.ts';
 
@@ -26,6 +26,10 @@ export interface HeldJob {
   readonly step: JobStep;
   readonly epoch: number;
   readonly attempts: number;
+  /** UUIDv7, as callers know it. */
+  readonly id: string;
+  /** W3C trace context of the request that asked for it; null where that was not traced. */
+  readonly trace: string | null;
 }
 
 /** A job about a memory. */
@@ -41,12 +45,21 @@ export interface Claim extends HeldJob {
   readonly isBulk: 0 | 1;
 }
 
+/** A job that asks a language model something. */
+export interface Question extends HeldJob {
+  readonly kind: 'contradictions' | 'reflection';
+  /** That is looked at for contradictions; null for a reflection. */
+  readonly memory: number | null;
+}
+
 /** A job that reads a document. */
 export interface DocumentClaim extends HeldJob {
   readonly document: number;
 }
 
 export const CRASH_BUDGET = 3;
+/** The error code of a job that killed its workers. */
+export const CRASH = 'crash';
 /** Into how many parts a group is divided that crashed or failed as a whole: 64 → 8 → 1. */
 const PARTS = 8;
 /** A job that was alone at a crash waits before it may be there at the next one: 10 s, then 20 s. */
@@ -61,30 +74,42 @@ export interface NewJob {
   readonly id: string;
   readonly memory?: number;
   readonly document?: number | null;
-  readonly step: 'ingest' | 'encode' | 'link';
+  readonly step: QueuedStep;
+  /** Where the step and what it is about do not say it. */
+  readonly kind?: JobKind;
   readonly bulk: boolean;
+  /** W3C trace context. */
+  readonly trace?: string | null | undefined;
   readonly now: number;
 }
 
 /** @returns the job's `seq` */
 export function insertJob(store: Store, job: NewJob): number {
+  const kind = job.kind ?? (job.memory === undefined ? 'document' : 'memory');
   const result = store
     .prepare(
-      `INSERT INTO jobs (id, kind, memory, document, step, state, priority, run_at, created_at, updated_at, timeline)
-       VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`,
+      `INSERT INTO jobs (id, kind, memory, document, step, state, priority, run_at, created_at, updated_at, timeline, trace_context)
+       VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`,
     )
     .run(
-      ...[job.id, job.memory === undefined ? 'document' : 'memory', job.memory ?? null, job.document ?? null, job.step],
-      ...[job.bulk ? 1 : 0, job.now, job.now, job.now, `["queued",${job.now}]`],
+      ...[job.id, kind, job.memory ?? null, job.document ?? null, job.step],
+      ...[job.bulk ? 1 : 0, job.now, job.now, job.now, `["queued",${job.now}]`, job.trace ?? null],
     );
   return Number(result.lastInsertRowid);
 }
 
 /** Sends a memory's unfinished job back to `step`, whoever holds it. @returns its `seq`, or undefined if it has none */
-export function restartJob(store: Store, memory: number, step: 'encode' | 'link', now: number): number | undefined {
-  // Whoever embeds the text of before for another model is not to write it: the encode does that, too.
+export function restartJob(
+  store: Store,
+  memory: number,
+  step: 'encode' | 'link',
+  { now, trace = null }: Pick<NewJob, 'now' | 'trace'>,
+): number | undefined {
+  // Whoever embeds the text of before for another model, or asks about it, is not to write what came of it: the encode sees to both.
   if (step === 'encode') {
-    store.prepare(`DELETE FROM jobs WHERE memory = ? AND kind = 'reembed' AND state IN ${UNFINISHED}`).run(memory);
+    store
+      .prepare(`DELETE FROM jobs WHERE memory = ? AND kind IN ('reembed', 'contradictions') AND state IN ${UNFINISHED}`)
+      .run(memory);
   }
   const job = store
     .prepare(`SELECT seq, step FROM jobs WHERE memory = ? AND kind = 'memory' AND state IN ${UNFINISHED}`)
@@ -94,14 +119,15 @@ export function restartJob(store: Store, memory: number, step: 'encode' | 'link'
   store
     .prepare(
       `UPDATE jobs SET step = ?, state = 'queued', attempts = 0, run_at = ?, lease_owner = NULL, lease_until = NULL,
-         lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ? WHERE seq = ?`,
+         lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ?,
+         trace_context = coalesce(?, trace_context) WHERE seq = ?`,
     )
-    .run(step, now, now, `,["requeued",${now}]`, job.seq);
+    .run(step, now, now, `,["requeued",${now}]`, trace, job.seq);
   return job.seq;
 }
 
 export interface ClaimOptions {
-  readonly step: 'ingest' | 'encode' | 'link';
+  readonly step: QueuedStep;
   readonly limit: number;
   readonly owner: string;
   readonly leaseMs: number;
@@ -134,7 +160,7 @@ function largestGroup(store: Store, { step, now }: Pick<ClaimOptions, 'step' | '
 const CLAIM = `UPDATE jobs NOT INDEXED SET state = 'active', lease_owner = :owner, lease_until = :until, lease_epoch = lease_epoch + 1,
   lease_alone = 0, dispatched_until = 0, updated_at = :now`;
 const CLAIMED =
-  'seq, kind, memory, document, step, lease_epoch AS epoch, attempts, created_at AS createdAt, priority AS isBulk';
+  'seq, id, kind, memory, document, step, lease_epoch AS epoch, attempts, created_at AS createdAt, priority AS isBulk, trace_context AS trace';
 
 /** Takes one document that is due, or one that was in flight when a worker died. */
 export function claimDocument(
@@ -209,12 +235,12 @@ export function postponeSuspects(store: Store, seqs: readonly number[], runAt: n
 }
 
 /** True if a suspect may run now. */
-export function hasDueSuspect(store: Store, step: 'ingest' | 'encode' | 'link', now: number): boolean {
+export function hasDueSuspect(store: Store, step: QueuedStep, now: number): boolean {
   return largestGroup(store, { step, now }) > 0;
 }
 
 /** True if a job has yet to run among suspects only. One that has failed so and waits for its next attempt does not count. */
-export function hasSuspect(store: Store, step: 'ingest' | 'encode' | 'link'): boolean {
+export function hasSuspect(store: Store, step: QueuedStep): boolean {
   return (
     store
       .prepare(
@@ -391,7 +417,7 @@ export function recoverLeases(
   const common = `suspect = ${together}, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1, updated_at = :now`;
   const dead = store
     .prepare(
-      `UPDATE jobs SET ${charge}, ${common}, state = 'dead', finished_at = :now, error_code = 'crash',
+      `UPDATE jobs SET ${charge}, ${common}, state = 'dead', finished_at = :now, error_code = '${CRASH}',
          error = 'its worker died ${CRASH_BUDGET} times while it ran alone', timeline = timeline || :deadEvent
        WHERE ${condition} AND crashes + ${wasAlone} >= ${CRASH_BUDGET} RETURNING kind, memory, document, error_code AS code, error AS message`,
     )
@@ -454,6 +480,7 @@ export function cancelDocumentJobs(store: Store, document: number, now: number):
 export function retryJob(store: Store, id: string, now: number): Job {
   const job = getJob(store, id);
   if (job.kind === 'document') return retryDocumentJob(store, job, now);
+  if (job.step === 'reason') return retryQuestion(store, job, now);
   if (!['failed', 'dead', 'cancelled'].includes(job.state) || job.memoryId === null) {
     throw new EngineError(
       'conflict',
@@ -462,7 +489,7 @@ export function retryJob(store: Store, id: string, now: number): Job {
   }
   const memory = (store.prepare('SELECT memory FROM jobs WHERE id = ?').get(id) as { memory: number }).memory;
   const other = store
-    .prepare(`SELECT 1 FROM jobs WHERE memory = ? AND id <> ? AND state IN ${UNFINISHED}`)
+    .prepare(`SELECT 1 FROM jobs WHERE memory = ? AND id <> ? AND kind <> 'contradictions' AND state IN ${UNFINISHED}`)
     .get(memory, id);
   if (other !== undefined) throw new EngineError('conflict', 'a newer job works on this memory already');
   store
@@ -474,6 +501,27 @@ export function retryJob(store: Store, id: string, now: number): Job {
     .run(now, now, `,["retried",${now}]`, id);
   store.prepare(`UPDATE memory_dynamics SET state = 'queued' WHERE seq = ?`).run(memory);
   return getJob(store, id);
+}
+
+function retryQuestion(store: Store, job: Job, now: number): Job {
+  const lostMemory = job.kind === 'contradictions' && job.memoryId === null;
+  if (!['failed', 'dead', 'cancelled'].includes(job.state) || lostMemory) {
+    throw new EngineError(
+      'conflict',
+      `a job that is ${job.state}${lostMemory ? ' and lost its memory' : ''} cannot be retried`,
+    );
+  }
+  requeueAnew(store, job.id, now);
+  return getJob(store, job.id);
+}
+
+function requeueAnew(store: Store, id: string, now: number): void {
+  store
+    .prepare(
+      `UPDATE jobs SET state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL, error = NULL,
+         error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ? WHERE id = ?`,
+    )
+    .run(now, now, `,["retried",${now}]`, id);
 }
 
 function retryDocumentJob(store: Store, job: Job, now: number): Job {
@@ -490,12 +538,7 @@ function retryDocumentJob(store: Store, job: Job, now: number): Job {
     );
   }
   if (row.isGone) throw new EngineError('conflict', 'its file was removed: hand the document in again');
-  store
-    .prepare(
-      `UPDATE jobs SET state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL, error = NULL,
-         error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ? WHERE id = ?`,
-    )
-    .run(now, now, `,["retried",${now}]`, job.id);
+  requeueAnew(store, job.id, now);
   setDocumentState(store, row.no, { state: 'queued', now });
   store.prepare('UPDATE document_generations SET failed_at = NULL WHERE generation_no = ?').run(row.next);
   return getJob(store, job.id);
@@ -513,7 +556,7 @@ export function cancelJob(store: Store, id: string, now: number): Job {
          updated_at = ?, timeline = timeline || ? WHERE id = ? RETURNING memory`,
     )
     .get(now, now, `,["cancelled",${now}]`, id) as { memory: number | null };
-  markFailed(store, row.memory);
+  if (job.step !== 'reason') markFailed(store, row.memory);
   return getJob(store, id);
 }
 
@@ -551,14 +594,25 @@ export function hasDueJob(store: Store, now: number): boolean {
   );
 }
 
-/** Whether a document may be read now. */
-export function hasDueDocument(store: Store, now: number): boolean {
+/** Whether a job of this step may run now. */
+export function hasDueJobAt(store: Store, step: QueuedStep, now: number): boolean {
   return (
     store
       .prepare(
-        `SELECT 1 FROM jobs INDEXED BY jobs_due WHERE step = 'ingest' AND state IN ('queued', 'failed') AND ${IS_DUE} LIMIT 1`,
+        `SELECT 1 FROM jobs INDEXED BY jobs_due WHERE step = :step AND state IN ('queued', 'failed') AND ${IS_DUE} LIMIT 1`,
       )
-      .get({ now }) !== undefined
+      .get({ step, now }) !== undefined
+  );
+}
+
+/** Whether a memory was or will be looked at for contradictions by a job that came later than `after`. */
+export function hasLaterCheck(store: Store, memory: number, after: number): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM jobs WHERE memory = ? AND kind = 'contradictions' AND seq > ? AND state NOT IN ('dead', 'cancelled')`,
+      )
+      .get(memory, after) !== undefined
   );
 }
 
@@ -582,18 +636,31 @@ export function countWaiting(store: Store): number {
   return (store.prepare(`SELECT count(*) AS n FROM jobs WHERE state IN ('queued', 'failed')`).get() as { n: number }).n;
 }
 
-/** Counted on the three partial indexes, which together hold every job once. */
 export function countJobs(store: Store): JobCounts {
+  return summariseJobs(store).counts;
+}
+
+/** Counted on the three partial indexes, which together hold every job once. */
+export function summariseJobs(store: Store): JobSummary {
   const rows = store
     .prepare(
-      `SELECT state, count(*) AS n FROM jobs INDEXED BY jobs_due WHERE state IN ('queued', 'failed') GROUP BY state
-       UNION ALL SELECT 'active', count(*) FROM jobs INDEXED BY jobs_leased WHERE state = 'active'
-       UNION ALL SELECT state, count(*) FROM jobs INDEXED BY jobs_by_end WHERE finished_at > 0 GROUP BY state`,
+      `SELECT state, step, count(*) AS n, min(seq) AS first FROM jobs INDEXED BY jobs_due
+         WHERE state IN ('queued', 'failed') GROUP BY step, state
+       UNION ALL SELECT 'active', step, count(*), min(seq) FROM jobs INDEXED BY jobs_leased WHERE state = 'active' GROUP BY step
+       UNION ALL SELECT state, NULL, count(*), NULL FROM jobs INDEXED BY jobs_by_end WHERE finished_at > 0 GROUP BY state`,
     )
-    .all() as { state: JobState; n: number }[];
+    .all() as { state: JobState; step: JobStep | null; n: number; first: number | null }[];
   const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as Record<JobState, number>;
-  for (const row of rows) counts[row.state] += row.n;
-  return counts;
+  for (const { state, n } of rows) counts[state] += n;
+  const backlog = JOB_STEPS.flatMap((step): StepBacklog[] => {
+    const own = rows.filter((row) => row.step === step);
+    if (own.length === 0) return [];
+    const countOf = (state: JobState) => own.find((row) => row.state === state)?.n ?? 0;
+    const first = Math.min(...own.map((row) => row.first!));
+    const oldestAt = store.prepare('SELECT created_at FROM jobs WHERE seq = ?').pluck().get(first) as number;
+    return [{ step, queued: countOf('queued'), active: countOf('active'), failed: countOf('failed'), oldestAt }];
+  });
+  return { counts, backlog };
 }
 
 /** When the oldest job that has not ended was made; null if there is none. */
@@ -674,13 +741,26 @@ export function listJobs(
   return (rows as JobRow[]).map(toJob);
 }
 
-/** Jobs of documents, which are few, by the index that holds no others. */
-export function countDocumentJobs(store: Store, state?: JobState): number {
+/** Jobs of all other kinds have an index that holds no others. */
+const INDEX_OF_KIND = {
+  document: 'jobs_of_documents',
+  reembed: 'jobs_of_reembed',
+  contradictions: 'jobs_of_contradictions',
+  reflection: 'jobs_of_reflections',
+} as const satisfies Record<Exclude<JobKind, 'memory'>, string>;
+
+/** @param counts as `countJobs` counts them */
+export function countJobsOfKind(store: Store, counts: JobCounts, kind: JobKind, state?: JobState): number {
   const ofState = state === undefined ? '' : 'AND state = ?';
-  return store
-    .prepare(`SELECT count(*) FROM jobs INDEXED BY jobs_of_documents WHERE kind = 'document' ${ofState}`)
-    .pluck()
-    .get(...(state === undefined ? [] : [state])) as number;
+  const count = (other: keyof typeof INDEX_OF_KIND) =>
+    store
+      .prepare(`SELECT count(*) FROM jobs INDEXED BY ${INDEX_OF_KIND[other]} WHERE kind = '${other}' ${ofState}`)
+      .pluck()
+      .get(...(state === undefined ? [] : [state])) as number;
+  if (kind !== 'memory') return count(kind);
+  const all = state === undefined ? Object.values(counts).reduce((sum, n) => sum + n, 0) : counts[state];
+  const others = Object.keys(INDEX_OF_KIND) as (keyof typeof INDEX_OF_KIND)[];
+  return others.reduce((left, other) => left - count(other), all);
 }
 
 function toJob(row: JobRow): Job {
@@ -704,7 +784,14 @@ function toJob(row: JobRow): Job {
   };
 }
 
-const PAST_TENSE = { ingest: 'read', settle: 'settled', encode: 'encoded', link: 'linked', done: 'done' } as const;
+const PAST_TENSE: Readonly<Record<JobStep, string>> = {
+  ingest: 'read',
+  settle: 'settled',
+  encode: 'encoded',
+  link: 'linked',
+  reason: 'reasoned',
+  done: 'done',
+};
 
 function pastTense(step: JobStep): string {
   return PAST_TENSE[step];

@@ -4,6 +4,7 @@ import { SECTORS, type Sector } from '../types.ts';
 import { LAST_MODEL, listModels } from './embeddings.ts';
 import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
+import { dropCodes } from './vector-codes.ts';
 
 /**
  * Which of a file's models are live: those that queries and links use. It is written in the file and asked for at each use, so that all
@@ -89,26 +90,25 @@ export function ensureLiveModels(store: Store, configured: SectorModels<{ readon
   putLiveModels(store, most?.model_no ?? numbersOf(configured));
 }
 
-const RELINK_INDEX = 'relink_index';
-
-/** The table of one index of `OpenTenant.relinked`. */
-export function relinkIndex(modelNo: number): string {
-  return `${RELINK_INDEX}_${modelNo}`;
-}
-
-export function dropRelinkIndexes(store: Store): void {
-  const tables = store
-    .prepare(`SELECT name FROM sqlite_schema WHERE name GLOB '${RELINK_INDEX}*' AND sql LIKE 'CREATE VIRTUAL TABLE%'`)
+/** Indexes of versions before `vector_codes`. */
+function listOldIndexes(store: Store): string[] {
+  return store
+    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%USING vec0%'`)
     .pluck()
     .all() as string[];
-  for (const table of tables) store.db.exec(`DROP TABLE "${table}"`);
+}
+
+export function hasOldIndexes(store: Store): boolean {
+  return listOldIndexes(store).length > 0;
+}
+
+/** Call inside a write. */
+export function dropOldIndexes(store: Store): void {
+  for (const table of listOldIndexes(store)) store.db.exec(`DROP TABLE "${table}"`);
 }
 
 /** A step of dropping a model: where to go on, or that it is gone. */
 export type DropStep = { readonly after: number } | 'dropped';
-
-/** Rows of an index are whole chunks of a thousand vectors. */
-const INDEX_ROWS = 8;
 
 /**
  * One small step of removing a model with its vectors, its index, its cache and its calibration. Nothing may use the model any more. Call
@@ -127,7 +127,11 @@ export function dropModelSlice(
          (SELECT vector_no FROM vectors WHERE vector_no > ? AND model_no = ? ORDER BY vector_no LIMIT ?) RETURNING vector_no`,
     )
     .all(after, modelNo, limit) as { vector_no: number }[];
-  if (rows.length > 0) return { after: Math.max(...rows.map((row) => row.vector_no)) };
+  if (rows.length > 0) {
+    const vectorNos = rows.map((row) => row.vector_no);
+    dropCodes(store, vectorNos);
+    return { after: Math.max(...vectorNos) };
+  }
   const cached = store
     .prepare(
       `DELETE FROM embedding_cache WHERE model_no = ? AND text_hash IN
@@ -135,35 +139,10 @@ export function dropModelSlice(
     )
     .run(modelNo, modelNo, limit).changes;
   if (cached > 0) return { after };
-  if (emptyIndex(store, modelNo)) return { after };
-  store.db.exec(`DROP TABLE IF EXISTS ${indexTable(modelNo)}`);
   store.prepare('DELETE FROM calibrations WHERE model_no = ?').run(modelNo);
   store.prepare('DELETE FROM models WHERE model_no = ?').run(modelNo);
   putInfo(store, LAST_MODEL, String(Math.max(modelNo, Number(findInfo(store, LAST_MODEL) ?? 0))));
   return 'dropped';
-}
-
-/** The tables behind a virtual one, in small steps: to drop all at once would hold the lock for as long as it takes to blank them. */
-function emptyIndex(store: Store, modelNo: number): boolean {
-  const tables = store
-    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND name GLOB ?`)
-    .pluck()
-    .all(`${indexTable(modelNo)}_*chunks*`) as string[];
-  const empty = (table: string) =>
-    store.db.prepare(`DELETE FROM "${table}" WHERE rowid IN (SELECT rowid FROM "${table}" LIMIT ${INDEX_ROWS})`).run()
-      .changes;
-  // SQLite keeps the tables of an index from hands other than its own; this one is about to go.
-  store.db.unsafeMode(true);
-  try {
-    return tables.some((table) => empty(table) > 0);
-  } finally {
-    store.db.unsafeMode(false);
-  }
-}
-
-function indexTable(modelNo: number): string {
-  assert(Number.isSafeInteger(modelNo), 'a model number is an integer');
-  return `vector_index_${modelNo}`;
 }
 
 /** Models that neither queries nor the settings use: what was left behind. */

@@ -18,6 +18,8 @@ export interface Store {
   prepare(sql: string): Database.Statement<unknown[], unknown>;
   /** Runs `work` in one short `BEGIN IMMEDIATE` transaction. Nothing is awaited inside. */
   write<T>(work: () => T): T;
+  /** Whether `write` is at work. */
+  readonly isWriting: boolean;
   /** Runs `work` on one snapshot. */
   read<T>(work: () => T): T;
   close(): void;
@@ -37,6 +39,9 @@ export interface OpenStoreOptions {
 export const BUSY_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 0.5;
 const LOOK_CACHE_KB = -256;
+/** A reader has the file mapped, and forgets what it has of the log whenever somebody commits: 32 MB answered no faster than 2. */
+const READER_CACHE_KB = -8_000;
+const WRITER_CACHE_KB = -16_000;
 const STATEMENTS_MOST = 500;
 
 /**
@@ -100,7 +105,7 @@ function configure(db: Database.Database, { role }: OpenStoreOptions): void {
   db.pragma('foreign_keys = ON');
   db.pragma('temp_store = MEMORY');
   db.pragma('mmap_size = 268435456');
-  db.pragma(`cache_size = ${role === 'reader' ? -32_000 : -16_000}`);
+  db.pragma(`cache_size = ${role === 'reader' ? READER_CACHE_KB : WRITER_CACHE_KB}`);
 }
 
 /** Migrates on a connection of its own, with SQLite's patient handler: several processes may start at once. */
@@ -131,13 +136,22 @@ function makeStore(db: Database.Database, file: string): Store {
     if (statement === undefined) statements.set(sql, (statement = db.prepare<unknown[], unknown>(hideParameters(sql))));
     return statement;
   };
+  let isWriting = false;
   return {
     db,
     path: file,
     prepare,
+    get isWriting() {
+      return isWriting;
+    },
     write(work) {
       beginImmediate(db);
-      return finish(db, work);
+      isWriting = true;
+      try {
+        return finish(db, work);
+      } finally {
+        isWriting = false;
+      }
     },
     read(work) {
       if (db.inTransaction) return work();
@@ -202,6 +216,12 @@ export function retryWhileBusy<T>(attempt: () => T): T {
       sleep(RETRY_PAUSE_MS);
     }
   }
+}
+
+/** A number that changes whenever another connection committed something to the file. */
+export function othersVersion(store: Store): number {
+  const row = store.prepare('SELECT data_version AS version FROM pragma_data_version').get() as { version: number };
+  return row.version;
 }
 
 /** What waiting for others has cost this thread since it began. */

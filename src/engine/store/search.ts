@@ -1,7 +1,7 @@
 import type { VectorEncoding } from '../ports.ts';
 import { type EdgeType, type MemoryFilter, type MemoryStatus, TEXT_COLUMNS, type TextColumn } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
-import type { Store } from './open-store.ts';
+import { othersVersion, type Store } from './open-store.ts';
 
 /**
  * The statements of retrieval. Those that rank the whole file take a compiled filter and apply it before their limit, so that a
@@ -79,9 +79,7 @@ export function isNarrowing(filter: MemoryFilter): boolean {
  * transaction it names the snapshot.
  */
 export function snapshotVersion(store: Store): string {
-  const { version } = store.prepare('SELECT data_version AS version FROM pragma_data_version').get() as {
-    version: number;
-  };
+  const version = othersVersion(store);
   const { changes } = store.prepare('SELECT total_changes() AS changes').get() as { changes: number };
   return `${version}.${changes}`;
 }

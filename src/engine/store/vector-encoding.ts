@@ -58,12 +58,16 @@ function largestMagnitude(vector: Float32Array): number {
  * One bit a dimension, set where the component is above zero: dimension i is bit i % 8 of byte i >> 3, as sqlite-vec's
  * `vec_quantize_binary` has it. The Hamming distance of two such codes grows with the angle between the vectors.
  * @param vector its length is a multiple of 8
+ * @param encoding that it is stored in: what int8 rounds to zero is not above it
  */
-export function signBits(vector: Float32Array): Buffer {
+export function signBits(vector: Float32Array, encoding: VectorEncoding = 'float32'): Buffer {
   assert(vector.length % 8 === 0, `sign bits of ${vector.length} dimensions, not a multiple of 8`);
   const bits = Buffer.alloc(vector.length >> 3);
-  for (let i = 0; i < vector.length; i += 1) {
-    if (vector[i]! > 0) bits[i >> 3]! |= 1 << (i & 7);
+  const [scale, least] = encoding === 'int8' ? [INT8_MAX / largestMagnitude(vector), 0.5] : [1, Number.MIN_VALUE];
+  for (let byte = 0; byte < bits.length; byte += 1) {
+    let signs = 0;
+    for (let bit = 0; bit < 8; bit += 1) signs |= Number(vector[8 * byte + bit]! * scale >= least) << bit;
+    bits[byte] = signs;
   }
   return bits;
 }

@@ -1,4 +1,4 @@
-import type { VectorEncoding, VectorRole } from '../ports.ts';
+import type { IndexedVector, VectorEncoding, VectorRole } from '../ports.ts';
 import { assertValidVector, decodeVector, encodeVector } from './vector-encoding.ts';
 import type { Store } from './open-store.ts';
 
@@ -44,6 +44,13 @@ export function deleteVectors(store: Store, memory: number, modelNo: number): nu
   return rows.map((row) => row.vector_no);
 }
 
+/** @returns the text that it was made from, as the cache knows it; null for none */
+export function deleteVector(store: Store, vectorNo: number): Buffer | null {
+  const row = store.prepare('DELETE FROM vectors WHERE vector_no = ? RETURNING text_hash').get(vectorNo) as
+    { text_hash: Buffer | null } | undefined;
+  return row?.text_hash ?? null;
+}
+
 export interface MemoryVector {
   readonly vectorNo: number;
   readonly memory: number;
@@ -74,6 +81,57 @@ export function findWholeVector(store: Store, space: VectorSpace, memory: number
       )
       .all(memory, space.modelNo),
   )[0];
+}
+
+/** The vectors that stand for these whole memories, each with its user; memories without are left out. In order of memory. */
+export function readWholeVectors(
+  store: Store,
+  space: VectorSpace,
+  memories: readonly number[],
+): (MemoryVector & { readonly userNo: number })[] {
+  const rows = store
+    .prepare(
+      `SELECT v.vector_no, v.memory, v.window_no, v.embedding, m.user_no
+       FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
+         CROSS JOIN vectors v ON v.memory = m.seq AND v.model_no = ? AND v.sector = '' AND v.window_no <= 0
+       ORDER BY v.memory, v.window_no DESC`,
+    )
+    .all(JSON.stringify(memories), space.modelNo) as { memory: number; user_no: number }[];
+  // Of a mean and the first window, the mean comes last and stays.
+  const userNos = new Map(rows.map((row) => [row.memory, row.user_no]));
+  const whole = new Map(decodeRows(space, rows).map((vector) => [vector.memory, vector]));
+  return [...whole.values()].map((vector) => ({ ...vector, userNo: userNos.get(vector.memory)! }));
+}
+
+/** Vectors of a space behind a number and up to another, in order, as an index takes them. */
+export function readVectorsAfter(
+  store: Store,
+  { modelNo, encoding, dimensions }: VectorSpace,
+  { after, last, limit }: { readonly after: number; readonly last: number; readonly limit: number },
+): IndexedVector[] {
+  // A text of several windows has their mean, too.
+  const rows = store
+    .prepare(
+      `SELECT v.vector_no AS vectorNo, v.memory, m.user_no AS userNo, v.window_no AS windowNo, v.embedding,
+         1 + EXISTS (SELECT 1 FROM vectors mean WHERE mean.memory = v.memory AND mean.model_no = v.model_no
+                       AND mean.sector = v.sector AND mean.window_no = ${MEAN_WINDOW}) AS windows
+       FROM vectors v JOIN memories m ON m.seq = v.memory
+       WHERE v.model_no = ? AND v.vector_no > ? AND v.vector_no <= ?
+       ORDER BY v.vector_no LIMIT ?`,
+    )
+    .all(modelNo, after, last, limit) as {
+    vectorNo: number;
+    memory: number;
+    userNo: number;
+    windowNo: number;
+    windows: number;
+    embedding: Buffer;
+  }[];
+  return rows.map(({ vectorNo, memory, userNo, windowNo, windows, embedding }) => ({
+    ...{ vectorNo, memory, userNo },
+    role: roleOf(windowNo, windows),
+    embedding: decodeVector(embedding, encoding, dimensions),
+  }));
 }
 
 export function countVectors(store: Store): number {

@@ -3,6 +3,7 @@ import { addDocument, cancelDocument, replaceDocument } from '../ingest/accept-d
 import { deleteDocument, deleteExpired, deleteMatching, deleteMemory, eraseAbandoned } from '../ingest/erase.ts';
 import { patchMemory } from '../ingest/patch.ts';
 import { cancelReembed, pauseReembed, startReembed } from '../ingest/reembed.ts';
+import { requestReflection } from '../ingest/reflect.ts';
 import { applyRecalls, reinforceMemory } from '../ingest/reinforce.ts';
 import { cancelJob, discardJob } from '../ingest/end-job.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../ingest/relate.ts';
@@ -30,6 +31,7 @@ export const WRITE_COMMANDS = {
   unlinkMemories,
   supersedeMemory,
   contradictMemories,
+  requestReflection,
   takeHandout: ({ store, now }: WriteContext, options: Omit<HandoutOptions, 'now'>) =>
     takeHandout(store, { ...options, now }),
   returnHandout: ({ store }: WriteContext, { seqs }: { readonly seqs: readonly number[] }) =>

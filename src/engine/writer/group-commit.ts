@@ -5,6 +5,8 @@ import type { WriteContext } from './write-context.ts';
 export interface WriteRequest {
   readonly name: WriteCommandName;
   readonly input: unknown;
+  /** W3C trace context. */
+  readonly trace?: string;
 }
 
 export type WriteResult =
@@ -69,7 +71,7 @@ function countChanges(store: Store): number {
   return (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
 }
 
-function run(context: WriteContext, { name, input }: WriteRequest): unknown {
+function run(context: WriteContext, { name, input, trace }: WriteRequest): unknown {
   const command = WRITE_COMMANDS[name] as (context: WriteContext, input: unknown) => unknown;
-  return command(context, input);
+  return command(trace === undefined ? context : { ...context, trace }, input);
 }

@@ -1,5 +1,6 @@
-import { EngineError, reviveError } from '../errors.ts';
+import { EngineError, reviveError, serialiseError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
+import type { Span, Tracing } from '../tracing.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 import type { GroupReply, Writer, WriteGroup, WriteReply } from './writer.ts';
 
@@ -16,12 +17,18 @@ interface Pending {
   readonly input: unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
+  /** Of the request that waits for it, if that is traced. */
+  readonly span?: Span | undefined;
 }
 
 const GROUP_REQUESTS_MAX = 256;
 
 /** Sends one round of groups at a time; what arrives meanwhile waits for the next round. */
-export function createGroupingWriter(transport: GroupTransport, metrics: Metrics): Writer {
+export function createGroupingWriter(
+  transport: GroupTransport,
+  metrics: Metrics,
+  tracing: Tracing | null = null,
+): Writer {
   let waiting: Pending[] = [];
   let round: Promise<void> | undefined;
   let closed = false;
@@ -39,20 +46,24 @@ export function createGroupingWriter(transport: GroupTransport, metrics: Metrics
     const byPath = Map.groupBy(batch, (pending) => pending.path);
     const groups = [...byPath].map(([path, members]) => ({
       path,
-      requests: members.map(({ name, input }) => ({ name, input })),
+      requests: members.map(toRequest),
     }));
+    const startedAt = performance.now();
     let replies: readonly GroupReply[];
     try {
       replies = await transport.commit(groups);
     } catch (error) {
-      for (const pending of batch) pending.reject(error);
+      for (const pending of batch) refuse(pending, error);
       return;
     }
     for (const [index, members] of [...byPath.values()].entries()) {
       const reply = replies[index] as GroupReply;
       metrics.commits.observe(reply.commitMs / 1000);
       metrics.commitRequests.observe(members.length);
-      for (const [position, pending] of members.entries()) settle(pending, reply.replies[position] as WriteReply);
+      for (const [position, pending] of members.entries()) {
+        if (tracing !== null) recordCommit(tracing, pending, { startedAt, requests: members.length });
+        settle(pending, reply.replies[position] as WriteReply);
+      }
     }
   };
 
@@ -60,7 +71,8 @@ export function createGroupingWriter(transport: GroupTransport, metrics: Metrics
     write<N extends WriteCommandName>(path: string, name: N, input: WriteInput<N>): Promise<WriteOutput<N>> {
       if (closed) return Promise.reject(new EngineError('unavailable', 'shutting down', { retryAfterMs: 1_000 }));
       return new Promise((resolve, reject) => {
-        waiting.push({ path, name, input, resolve: resolve as (value: unknown) => void, reject });
+        const pending: Pending = { path, name, input, resolve: resolve as (value: unknown) => void, reject };
+        waiting.push(tracing === null ? pending : { ...pending, span: spanOf(tracing, name) });
         // Starts after the current turn of the event loop, so that requests read from sockets together are committed together.
         round ??= new Promise<void>((begin) => setImmediate(begin)).then(run);
       });
@@ -74,7 +86,33 @@ export function createGroupingWriter(transport: GroupTransport, metrics: Metrics
   };
 }
 
+function toRequest({ name, input, span }: Pending): WriteGroup['requests'][number] {
+  const trace = span?.traceparent ?? null;
+  return trace === null ? { name, input } : { name, input, trace };
+}
+
 function settle(pending: Pending, reply: WriteReply): void {
-  if (reply.ok) pending.resolve(reply.value);
-  else pending.reject(reviveError(reply.error));
+  if (!reply.ok) return refuse(pending, reviveError(reply.error));
+  pending.span?.end();
+  pending.resolve(reply.value);
+}
+
+function refuse({ span, reject }: Pending, error: unknown): void {
+  span?.fail(serialiseError(error).code);
+  span?.end();
+  reject(error);
+}
+
+/** From the call until its answer; jobs that it makes go on with it. What no request waits for is not traced. */
+function spanOf(tracing: Tracing, name: WriteCommandName): Span | undefined {
+  return tracing.active() && tracing.start(`write ${name}`);
+}
+
+/** The commit that the request shared with others, from when its group was sent off. */
+function recordCommit(
+  tracing: Tracing,
+  { span }: Pending,
+  { startedAt, requests }: { readonly startedAt: number; readonly requests: number },
+): void {
+  span?.run(() => tracing.start('commit', { startedAt, attributes: { 'cairn.commit.requests': requests } })?.end());
 }

@@ -2,6 +2,7 @@ import type { Config } from '../config.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock } from '../ports.ts';
 import type { TenantPool } from '../store/tenant-pool.ts';
+import type { Tracing } from '../tracing.ts';
 import { createGroupRunner } from './group-runner.ts';
 import { createGroupingWriter } from './grouping-writer.ts';
 import type { Writer } from './writer.ts';
@@ -12,6 +13,7 @@ export function createInlineWriter(options: {
   config: Config;
   clock: Clock;
   metrics: Metrics;
+  tracing?: Tracing | null;
 }): Writer {
   const commit = createGroupRunner(options);
   return createGroupingWriter(
@@ -21,5 +23,6 @@ export function createInlineWriter(options: {
       close: async () => options.pool.close(),
     },
     options.metrics,
+    options.tracing,
   );
 }

@@ -4,6 +4,7 @@ import { EngineError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { SpaceIdentity } from '../open-tenant.ts';
 import type { BusyTotals } from '../store/open-store.ts';
+import type { Tracing } from '../tracing.ts';
 import { createGroupingWriter } from './grouping-writer.ts';
 import type { GroupReply, Writer, WriteGroup } from './writer.ts';
 
@@ -21,7 +22,12 @@ export type WriterMessage =
  * Commits on a thread of its own, so that an fsync or a wait for the lock never holds up the event loop that serves requests.
  * Messages are answered in order, one at a time.
  */
-export function createThreadWriter({ config, identity, metrics }: WriterThreadData & { metrics: Metrics }): Writer {
+export function createThreadWriter({
+  config,
+  identity,
+  metrics,
+  tracing,
+}: WriterThreadData & { metrics: Metrics; tracing?: Tracing | null }): Writer {
   const thread = new Worker(new URL(`./writer-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
     workerData: { config, identity } satisfies WriterThreadData,
     name: 'cairn-writer',
@@ -60,5 +66,6 @@ export function createThreadWriter({ config, identity, metrics }: WriterThreadDa
       },
     },
     metrics,
+    tracing,
   );
 }

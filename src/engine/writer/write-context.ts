@@ -10,6 +10,8 @@ export interface WriteContext {
   readonly newId: () => string;
   /** The index of each model that has one. */
   readonly indexes: ReadonlyMap<number, VectorIndex>;
+  /** W3C trace context of the request on whose behalf it runs, for the jobs that it makes; left out where nothing is traced. */
+  readonly trace?: string | undefined;
   /** An upper bound of the jobs that wait, and when a count of them last refused an add: kept between commands of one connection. */
   readonly backlog: { atMost: number; refusedAt?: number };
 }

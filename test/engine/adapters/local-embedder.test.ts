@@ -200,7 +200,7 @@ describe('a call fails', () => {
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(/pixel_values/) as string });
   });
 
-  test('while the file is no model, and works once it is one', async () => {
+  test('while the file is no model, and works once it is the one that it is named after', async () => {
     const embedder = open();
     fs.writeFileSync(path.join(folder, 'model.onnx'), 'no model');
     const error = await refusedCall(embedder.embed(['canary'], { purpose: 'document' }));
@@ -210,6 +210,16 @@ describe('a call fails', () => {
     });
     makeOnnx({ words: WORDS, table: TABLE, folder });
     expect(await embedder.embed(['x'], { purpose: 'document' })).toHaveLength(1);
+  });
+
+  test('after another model took the place of the one that its space is named after', async () => {
+    const embedder = open();
+    makeOnnx({ words: WORDS, table: TABLE.map((row) => row.map((value) => 1 - value)), folder });
+    const error = await refusedCall(embedder.embed(['canary'], { purpose: 'document' }));
+    expect(error).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/replaced since the start.*restart/) as string,
+    });
   });
 
   test('once its caller has given it up', async () => {

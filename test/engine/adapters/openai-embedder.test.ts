@@ -163,6 +163,8 @@ describe('an error reply', () => {
       { headers: { 'retry-after': '7', 'retry-after-ms': '250' } },
       { code: 'rate_limited', retryAfterMs: 250 },
     ],
+    ['rate_limited', { headers: { 'retry-after': '0' } }, { code: 'rate_limited', retryAfterMs: 1_000 }],
+    ['rate_limited', { headers: { 'retry-after-ms': '1' } }, { code: 'rate_limited', retryAfterMs: 100 }],
     ['rate_limited', { headers: { 'retry-after': 'soon' } }, { code: 'rate_limited', retryAfterMs: 1_000 }],
     ['rate_limited', { headers: { 'retry-after': '-5' } }, { code: 'rate_limited', retryAfterMs: 1_000 }],
     ['rate_limited', { headers: { 'retry-after': '99999999' } }, { code: 'rate_limited', retryAfterMs: 3_600_000 }],
@@ -175,6 +177,12 @@ describe('an error reply', () => {
     ['status', { status: 400, param: 'input' }, { code: 'invalid' }],
     ['status', { status: 413 }, { code: 'invalid' }],
     ['status', { status: 422 }, { code: 'invalid' }],
+    ...[400, 422].map<[FakeMode, FakeModeOptions, Partial<EngineError>]>((status) => [
+      'echo_page',
+      { status },
+      { code: 'unavailable', message: expect.stringMatching(/OM_OPENAI_BASE_URL/) as string },
+    ]),
+    ['echo_page', { status: 413 }, { code: 'invalid' }],
     [
       'status',
       { status: 400, param: 'dimensions' },

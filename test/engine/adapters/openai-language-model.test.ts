@@ -77,9 +77,10 @@ describe('the request', () => {
   test('leaves the temperature out for a model that refuses one, and remembers it', async () => {
     provider.chat.setMode('no_temperature');
     const model = open();
+    // The first refusal is its caller's to ask again after, as each request is to be counted.
+    expect(await refusedCall(model.complete(REQUEST))).toMatchObject({ code: 'conflict' });
     expect((await model.complete(REQUEST)).text).toBe('an answer');
-    expect(provider.chat.calls).toHaveLength(2);
-    await model.complete(REQUEST);
+    expect((await model.complete(REQUEST)).text).toBe('an answer');
     expect(provider.chat.calls).toHaveLength(3);
   });
 });
@@ -104,17 +105,25 @@ describe('a bad reply', () => {
     ['empty', /no completion|JSON/],
     ['truncated', /JSON/],
     ['no_choice', /no completion/],
-    ['no_text', /empty/],
-    ['blank', /empty/],
-    ['refusal', /refusal/],
-    ['filtered', /refusal/],
-    ['cut_short', /cut off/],
     ['reset', /cut off/],
     ['redirect', /HTTP 307/],
   ])('of kind %s is no completion', async (mode, message) => {
     provider.chat.setMode(mode);
     const error = await refusedCall(open().complete(REQUEST));
     expect(error).toMatchObject({ code: 'unavailable', message: expect.stringMatching(message) as string });
+    expect(provider.chat.calls).toHaveLength(1);
+  });
+
+  test.each<[FakeChatMode, RegExp]>([
+    ['no_text', /empty/],
+    ['blank', /empty/],
+    ['refusal', /refusal/],
+    ['filtered', /refusal/],
+    ['cut_short', /cut off/],
+  ])('that declines to answer (%s) is to blame on the prompt', async (mode, message) => {
+    provider.chat.setMode(mode);
+    const error = await refusedCall(open().complete(REQUEST));
+    expect(error).toMatchObject({ code: 'invalid', message: expect.stringMatching(message) as string });
     expect(provider.chat.calls).toHaveLength(1);
   });
 

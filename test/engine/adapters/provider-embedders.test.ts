@@ -149,6 +149,9 @@ describe.each<Provider>(['gemini', 'ollama', 'bedrock'])('%s', (provider) => {
     ['status', { status: 503, headers: { 'retry-after': '2' } }, { code: 'unavailable', retryAfterMs: 2_000 }],
     ['status', { status: 400 }, { code: 'invalid' }],
     ['status', { status: 413 }, { code: 'invalid' }],
+    ['echo_page', { status: 400 }, { code: 'unavailable', message: expect.stringMatching(/check \w+/) as string }],
+    ['echo_page', { status: 422 }, { code: 'unavailable', message: expect.stringMatching(/check \w+/) as string }],
+    ['echo_page', { status: 413 }, { code: 'invalid' }],
     ['status', { status: 401 }, { code: 'unavailable', message: expect.stringMatching(/check \w+/) as string }],
     ['status', { status: 403 }, { code: 'unavailable', message: expect.stringMatching(/check \w+/) as string }],
     ['status', { status: 404 }, { code: 'unavailable', message: expect.stringMatching(/_MODEL/) as string }],
@@ -260,6 +263,11 @@ describe('gemini', () => {
       'a pause that it names in the body',
       { status: 429, error: errorOf('RESOURCE_EXHAUSTED', [{ '@type': 'Help' }, { retryDelay: '37.5s' }]) },
       { code: 'rate_limited', retryAfterMs: 37_500 },
+    ],
+    [
+      'a pause of nothing',
+      { status: 429, error: errorOf('RESOURCE_EXHAUSTED', [{ retryDelay: '0s' }]) },
+      { code: 'rate_limited', retryAfterMs: 1_000 },
     ],
     [
       'a pause of days',

@@ -292,10 +292,10 @@ function headersOf({ requests, tokens, limit = 100, resetMs }: Told): Headers {
   return headers;
 }
 
-async function hear(budget: ProviderBudget, told: Told): Promise<void> {
+async function hear(budget: ProviderBudget, told: Told, outcome: CallOutcome = { kind: 'answered' }): Promise<void> {
   const permit = await ask(budget);
   permit!.heard(headersOf(told));
-  permit!.end({ kind: 'answered' });
+  permit!.end(outcome);
 }
 
 test.each<[string, Told]>([
@@ -380,11 +380,56 @@ test('a document waits in place for a limit that begins anew soon, and is put of
   const waiting = budget.acquire(1, { patient: true });
   clock.advance(20_000);
   (await waiting).end({ kind: 'answered' });
-  await hear(budget, { requests: 0, resetMs: 600_000 });
+  await hear(budget, { requests: 0, resetMs: 600_000 }, { kind: 'limited', retryAfterMs: 100 });
+  clock.advance(100);
   await expect(budget.acquire(1, { patient: true })).rejects.toMatchObject({
     code: 'rate_limited',
-    retryAfterMs: 600_000,
+    retryAfterMs: 599_900,
   });
+});
+
+test('a reply that brings an answer is not believed that nothing is left for longer than a minute', async () => {
+  const budget = open(budgetFile());
+  for (let call = 0; call < 3; call++) await hear(budget, { requests: 0, resetMs: 3_600_000 });
+  expect(await putOffFor(budget)).toBe(0);
+  await hear(budget, { requests: 0, resetMs: 60_000 });
+  expect(await putOffFor(budget)).toBe(60_000);
+});
+
+test('what a reply says of the tokens of a minute is known to whoever cuts the next call', async () => {
+  const budget = open(budgetFile());
+  expect(budget.toldTokensPerMinute()).toBeUndefined();
+  await hear(budget, { tokens: 900, limit: 1_000, resetMs: 1_000 });
+  await hear(budget, { requests: 5, resetMs: 1_000 });
+  expect(budget.toldTokensPerMinute()).toBe(1_000);
+});
+
+test('a refusal neither closes an open breaker nor keeps others from probing', async () => {
+  const budget = open(budgetFile());
+  await failUntilOpen(budget);
+  clock.advance(1_000);
+  (await ask(budget))!.end({ kind: 'refused' });
+  expect(budget.isBreakerOpen()).toBe(true);
+  (await ask(budget))!.end({ kind: 'answered' });
+  expect(budget.isBreakerOpen()).toBe(false);
+});
+
+test('of few calls a minute one is kept for queries, where two are allowed', async () => {
+  for (const [requestsPerMinute, forDocuments] of [
+    [3, 2],
+    [2, 1],
+    [1, 1],
+  ] as const) {
+    const budget = open(budgetFile(), { requestsPerMinute });
+    for (let call = 0; call < forDocuments; call++)
+      (await budget.acquire(1, { patient: true })).end({ kind: 'answered' });
+    const giveUp = new AbortController();
+    const document = budget.acquire(1, { patient: true, signal: giveUp.signal });
+    for (let call = forDocuments; call < requestsPerMinute; call++) expect(await ask(budget)).toBeDefined();
+    expect(await ask(budget)).toBeUndefined();
+    giveUp.abort();
+    await expect(document).rejects.toMatchObject({ code: 'unavailable' });
+  }
 });
 
 test('the limits of the settings stay, whatever a reply says is left', async () => {

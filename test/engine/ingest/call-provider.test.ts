@@ -2,10 +2,10 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { createOpenAiEmbedder } from '../../../src/engine/adapters/openai-embedder.ts';
 import { readConfig } from '../../../src/engine/config.ts';
-import { openProviderBudget } from '../../../src/engine/control/provider-budget.ts';
+import { openProviderBudget, type ProviderBudget } from '../../../src/engine/control/provider-budget.ts';
 import type { ProviderCall, ProviderServer } from '../../../src/engine/ingest/call-provider.ts';
 import { createEmbeddingGatherer } from '../../../src/engine/ingest/embedding-gatherer.ts';
-import { systemClock } from '../../../src/engine/ports.ts';
+import { systemClock, type Embedder } from '../../../src/engine/ports.ts';
 import { startFakeProvider, type FakeProvider } from '../../support/fake-provider.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -46,7 +46,7 @@ async function startChain() {
     onCall: (call) => calls.push(call),
   });
   const embed = () => gatherer.embedAll(TEXTS, 'document');
-  return { first: first.provider, second: second.provider, calls, embed };
+  return { first: first.provider, second: second.provider, calls, gatherer, embed };
 }
 
 test('the second server is asked only where the first fails, and both make the same vectors', async () => {
@@ -89,6 +89,57 @@ test('a text that the first server refuses is not shown to the second', async ()
   first.setMode('refuse_text', { marker: 'another' });
   await expect(embed()).rejects.toMatchObject({ code: 'invalid' });
   expect(second.calls).toHaveLength(0);
+});
+
+test('a text that only the server that stands in refuses waits for the first, and the others of its batch do not', async () => {
+  const { first, second, gatherer } = await startChain();
+  first.setMode('status', { status: 503 });
+  second.setMode('refuse_text', { marker: 'another' });
+  const results = await Promise.allSettled(TEXTS.map((text) => gatherer.embed(text, 'document')));
+  expect(results).toMatchObject([{ status: 'fulfilled' }, { reason: { code: 'unavailable' } }]);
+});
+
+test('while the first server is down, one that stands in and refuses everything is no better', async () => {
+  const { first, second, gatherer } = await startChain();
+  first.setMode('status', { status: 503 });
+  second.setMode('status', { status: 400 });
+  const results = await Promise.allSettled(TEXTS.map((text) => gatherer.embed(text, 'document')));
+  expect(results).toMatchObject([{ reason: { code: 'unavailable' } }, { reason: { code: 'unavailable' } }]);
+});
+
+test('a first server that refuses everything is as good as down: the second answers', async () => {
+  const { first, second, calls, gatherer } = await startChain();
+  first.setMode('status', { status: 400 });
+  for (let round = 0; round < 4; round++) {
+    await Promise.all(TEXTS.map((text) => gatherer.embed(`${text} ${round}`, 'document')));
+  }
+  expect(second.calls.length).toBeGreaterThan(0);
+  // The breaker of the first is open by then, and whole batches go to the second.
+  expect(calls.at(-1)).toMatchObject({ server: 1, texts: TEXTS.length, outcome: 'ok' });
+});
+
+test('what an embedder has to load is loaded before its call is counted', async () => {
+  const { server } = await startServer();
+  const order: string[] = [];
+  const budget: ProviderBudget = {
+    ...server.budget!,
+    acquire(...asked) {
+      order.push('counted');
+      return server.budget!.acquire(...asked);
+    },
+  };
+  const embedder: Embedder = {
+    ...server.embedder,
+    async prepare() {
+      await server.embedder.prepare!();
+      order.push('loaded');
+    },
+  };
+  const gatherer = createEmbeddingGatherer(embedder, {
+    ...{ maxBatchTexts: 8, maxBatchTokens: 1_000, lingerMs: 0, concurrency: 1, budget },
+  });
+  await gatherer.embed('a text', 'document');
+  expect(order).toEqual(['loaded', 'counted']);
 });
 
 test('where all fail the error is that of the first', async () => {

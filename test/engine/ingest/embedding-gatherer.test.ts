@@ -1,13 +1,17 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import fs from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
 import os from 'node:os';
 import path from 'node:path';
 import { createOpenAiEmbedder } from '../../../src/engine/adapters/openai-embedder.ts';
 import { readConfig } from '../../../src/engine/config.ts';
-import type { ProviderCall } from '../../../src/engine/ingest/call-provider.ts';
+import { openProviderBudget } from '../../../src/engine/control/provider-budget.ts';
+import { isEngineError } from '../../../src/engine/errors.ts';
+import { PROBE_TEXT, type ProviderCall } from '../../../src/engine/ingest/call-provider.ts';
 import { embedTexts } from '../../../src/engine/ingest/embed-texts.ts';
+import { BOUND_LEAST, createBatchBound, REFUSALS_MOST } from '../../../src/engine/ingest/batch-bound.ts';
 import { createEmbeddingGatherer, type GathererOptions } from '../../../src/engine/ingest/embedding-gatherer.ts';
-import type { Embedder } from '../../../src/engine/ports.ts';
+import { systemClock, type Embedder } from '../../../src/engine/ports.ts';
 import {
   appendEmbedLog,
   countEmbedLogs,
@@ -55,6 +59,8 @@ function gather(options: Partial<GathererOptions> = {}) {
   });
 }
 
+const pauseOf = (error: unknown) => (isEngineError(error, 'rate_limited') ? (error.retryAfterMs ?? 0) : 0);
+const codeOf = (error: unknown) => (isEngineError(error) ? error.code : String(error));
 const numbered = (count: number) => Array.from({ length: count }, (_, i) => `text number ${i}`);
 const batchSizes = () => provider.calls.map((call) => call.texts.length);
 
@@ -153,9 +159,38 @@ describe('failures', () => {
       numbered(8).map((_, i) => (i === 5 ? 'rejected' : 'fulfilled')),
     );
     expect(results[5]).toMatchObject({ reason: { code: 'invalid' } });
-    // 8, then halves of it: 4 ok; 4, 2, 1 refused with their good halves.
-    expect(batchSizes()).toEqual([8, 4, 4, 2, 1, 1, 2]);
+    // 8, then halves of it: 4 ok; 4, 2, 1 refused with their good halves; the one again, after another text was answered.
+    expect(batchSizes()).toEqual([8, 4, 4, 2, 1, 1, 1, 1, 2]);
+    expect(provider.calls[6]!.texts).toEqual([PROBE_TEXT]);
+    expect(provider.calls[7]!.texts).toEqual(provider.calls[5]!.texts);
   });
+
+  test('a text that is alone in its batch is refused only by a server that answers another', async () => {
+    provider.setMode('refuse_text', { marker: 'number 0' });
+    await expect(gather().embed('text number 0', 'document')).rejects.toMatchObject({ code: 'invalid' });
+    provider.setMode('status', { status: 400 });
+    const error = await gather()
+      .embed('text number 0', 'document')
+      .catch((thrown: unknown) => thrown);
+    expect(error).toMatchObject({
+      code: 'unavailable',
+      message: expect.stringMatching(/HTTP 400.*any other: check/) as string,
+    });
+  });
+
+  test.each([400, 413, 422])(
+    'a server that answers %i to whatever it is asked blames no text, whether it is mended soon or late',
+    async (status) => {
+      for (let calls = 1; calls < 12; calls++) {
+        provider.setMode('ok');
+        provider.setMode('status', { status, times: calls });
+        const gatherer = gather();
+        const results = await Promise.allSettled(numbered(8).map((text) => gatherer.embed(text, 'document')));
+        const codes = results.map((result) => (result.status === 'fulfilled' ? 'ok' : codeOf(result.reason)));
+        expect(codes, `mended after ${calls} calls`).not.toContain('invalid');
+      }
+    },
+  );
 
   test.each([
     ['rate_limited', { code: 'rate_limited', retryAfterMs: 3_000 }],
@@ -215,6 +250,72 @@ describe('failures', () => {
         ms: expect.any(Number) as number,
       },
     ]);
+  });
+});
+
+describe('a provider that takes fewer tokens a minute than a call may have', () => {
+  const LIMIT = 700;
+  const texts = Array.from({ length: 60 }, (_, i) => `${i} ${'word '.repeat(40)}`);
+  const tokensOf = (sent: readonly string[]) => sent.reduce((sum, text) => sum + estimateTokens(text), 0);
+
+  /** Asks as jobs do that wait and are taken up again. */
+  async function embedUntilDone(options: Partial<GathererOptions>): Promise<void> {
+    const gatherer = gather({ maxBatchTexts: 64, maxBatchTokens: 60_000, concurrency: 1, ...options });
+    for (let round = 0; round < 50; round++) {
+      const results = await Promise.allSettled(texts.map((text) => gatherer.embed(text, 'document')));
+      if (results.every(({ status }) => status === 'fulfilled')) return;
+      const asked = results.flatMap((result) => (result.status === 'rejected' ? [pauseOf(result.reason)] : []));
+      await pause(Math.max(...asked));
+    }
+    throw new Error('it is never done');
+  }
+
+  test('is sent what it takes from the second call on where it says how much', async () => {
+    const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-'));
+    const file = path.join(folder, 'budget.sqlite');
+    const budget = openProviderBudget({ file, requestsPerMinute: 0, tokensPerMinute: 0, clock: systemClock });
+    onTestFinished(() => {
+      budget.close();
+      fs.rmSync(folder, { recursive: true });
+    });
+    provider.limitTokens({ most: LIMIT, isTold: true });
+    await embedUntilDone({ budget });
+    const [first, ...others] = provider.calls.map((call) => tokensOf(call.texts));
+    expect(first).toBeGreaterThan(LIMIT);
+    for (const tokens of others) expect(tokens).toBeLessThanOrEqual(BOUND_LEAST);
+  });
+
+  test('is sent less and less until it takes it where it does not say how much', async () => {
+    provider.limitTokens({ most: LIMIT, isTold: false });
+    await embedUntilDone({});
+    const sizes = provider.calls.map((call) => tokensOf(call.texts));
+    expect(sizes.slice(0, REFUSALS_MOST).every((size) => size === tokensOf(texts))).toBe(true);
+    expect(sizes[REFUSALS_MOST]).toBeLessThanOrEqual(tokensOf(texts) / 2);
+    expect(sizes.at(-1)).toBeLessThanOrEqual(LIMIT);
+    expect(provider.refusals).toBeLessThanOrEqual(3 * REFUSALS_MOST);
+  });
+
+  test('is told from one that takes no more just now: what was answered once is never too large', () => {
+    const bound = createBatchBound(10_000);
+    bound.noteAnswer(8_000);
+    for (let refusal = 0; refusal < 30; refusal++) bound.noteLimited(8_000, 0);
+    expect(bound.tokens()).toBe(10_000);
+    for (let refusal = 0; refusal < 30; refusal++) bound.noteLimited(9_000, 0);
+    expect(bound.tokens()).toBe(8_000);
+  });
+
+  test('is not taken for one when calls that were under way together are refused together', () => {
+    const bound = createBatchBound(10_000);
+    for (let refusal = 0; refusal < 30; refusal++) bound.noteLimited(9_000, 60_000);
+    expect(bound.tokens()).toBe(10_000);
+  });
+
+  test('is asked for more again, by and by', () => {
+    const bound = createBatchBound(10_000);
+    for (let refusal = 0; refusal < 30; refusal++) bound.noteLimited(bound.tokens(), 0);
+    expect(bound.tokens()).toBe(BOUND_LEAST);
+    for (let answer = 0; answer < 1_000; answer++) bound.noteAnswer(1);
+    expect(bound.tokens()).toBe(10_000);
   });
 });
 

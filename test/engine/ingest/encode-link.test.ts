@@ -168,7 +168,7 @@ describe('the encode step', () => {
     const short = await fixture.add({ content: 'short' });
     await fixture.drain();
     const rows = fixture.all<{ window_no: number; embedding: Buffer; role: number }>(
-      `SELECT v.window_no, v.embedding, i.role FROM vectors v JOIN vector_index_1 i ON i.rowid = v.vector_no
+      `SELECT v.window_no, v.embedding, i.role FROM vectors v JOIN vector_codes i ON i.vector_no = v.vector_no
        WHERE v.memory = ? ORDER BY v.window_no`,
       long.seq,
     );
@@ -180,7 +180,7 @@ describe('the encode step', () => {
     }
     expect(
       fixture.all(
-        'SELECT v.window_no, i.role FROM vectors v JOIN vector_index_1 i ON i.rowid = v.vector_no WHERE v.memory = ?',
+        'SELECT v.window_no, i.role FROM vectors v JOIN vector_codes i ON i.vector_no = v.vector_no WHERE v.memory = ?',
         short.seq,
       ),
     ).toEqual([{ window_no: 0, role: 0 }]);
@@ -418,4 +418,31 @@ test('a neighbour that goes does not give a failing job its attempts back', asyn
   expect(attempts()).toBe(1);
   await fixture.tenant.deleteMemory(near.id);
   expect(attempts()).toBe(1);
+});
+
+test('a batch of long texts lets others on its thread have their turn', async () => {
+  let turn = 0;
+  const embeddedIn = new Set<number>();
+  await using fixture = await openTestEngine({
+    embedder: (embedder) => ({
+      ...embedder,
+      async embed(texts, options) {
+        embeddedIn.add(turn);
+        return embedder.embed(texts, options);
+      },
+    }),
+  });
+  const LONG = 12;
+  const text = relatedTexts(200).join(' ').slice(0, 30_000);
+  for (let at = 0; at < LONG; at++) await fixture.add({ content: `Number ${at}. ${text}` });
+  let isDone = false;
+  const countTurns = () => {
+    turn += 1;
+    if (!isDone) setImmediate(countTurns);
+  };
+  countTurns();
+  await fixture.runBatch(LONG);
+  isDone = true;
+  // Together they take far longer than a thread may be held; without a break all of them would be embedded in one turn.
+  expect(embeddedIn.size).toBeGreaterThan(2);
 });

@@ -346,3 +346,26 @@ test('a memory outside its time of validity is hidden from queries and lists, no
     expect(tenant.getMemory(id).id).toBe(id);
   }
 });
+
+test('a name that several erased memories share is settled once for all of them', async () => {
+  await using fixture = await openTestEngine();
+  const spellings = { gone: ['Ada Lovelace', 'ADA LOVELACE'], stays: ['ada lovelace'] };
+  for (const [tag, names] of Object.entries(spellings))
+    for (const name of names)
+      await fixture.add({ content: `A note on ${name}.`, entities: [name, 'Only Here'], tags: [tag] });
+  await fixture.drain();
+  const named = () =>
+    fixture.all(`SELECT name, label, mentions FROM entities WHERE name IN ('ada lovelace', 'only here') ORDER BY name`);
+  expect(named()).toEqual([
+    { name: 'ada lovelace', label: 'Ada Lovelace', mentions: 3 },
+    { name: 'only here', label: 'Only Here', mentions: 3 },
+  ]);
+  await fixture.tenant.deleteMemories({ tags: ['gone'] });
+  expect(named()).toEqual([
+    { name: 'ada lovelace', label: 'ada lovelace', mentions: 1 },
+    { name: 'only here', label: 'Only Here', mentions: 1 },
+  ]);
+  await fixture.tenant.deleteMemories({ tags: ['stays'] });
+  expect(named()).toEqual([]);
+  expectNoOrphans(fixture.store);
+});

@@ -63,6 +63,33 @@ test.each([...Object.keys(REMOTE), 'local'])('memories are found by the vectors 
   }
 });
 
+test('a pause that one provider asked for holds back no other, and not another key', async () => {
+  const settings = (provider: string, more: Record<string, string> = {}) => ({
+    ...{ OM_EMBEDDINGS: provider, OM_VEC_DIM: String(DIMENSIONS), OM_EMBED_LINGER_MS: '1' },
+    ...REMOTE[provider]!(),
+    ...more,
+  });
+  const first = await openTestEngine({ settings: settings('openai') });
+  const { file, clock } = first;
+  fake.setMode('rate_limited', { headers: { 'retry-after': '3600' } });
+  await first.add({ content: 'about a kettle' });
+  for (let batch = 0; batch < 3; batch++) await first.runBatch();
+  expect(fake.calls).toHaveLength(1);
+  await first.close();
+  fake.setMode('ok');
+  for (const [provider, more] of [
+    ['gemini', {}],
+    ['openai', { OPENAI_API_KEY: 'another' }],
+  ] as const) {
+    const before = fake.calls.length;
+    const next = await openTestEngine({ file, clock, settings: settings(provider, more) });
+    await next.add({ content: `about a harbour and ${provider}` });
+    await next.runBatch();
+    expect(fake.calls.length, provider).toBeGreaterThan(before);
+    await next.close();
+  }
+});
+
 function open(provider: string, settings: Readonly<Record<string, string>>): Promise<TestEngine> {
   return openTestEngine({
     settings: {

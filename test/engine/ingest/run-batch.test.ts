@@ -120,6 +120,22 @@ describe('a text that spoils every reply it is in', () => {
 });
 
 describe('an outage', () => {
+  test('in which whatever is asked is refused (HTTP 400) costs nobody anything, and who is refused afterwards is to blame', async () => {
+    const { fixture, provider, workFor, workOff, addAll } = await openWithProvider({ OM_JOB_ATTEMPTS: '1' });
+    provider.setMode('status', { status: 400 });
+    const added = await addAll([...ferries(15), POISON, ...ferries(40).slice(15)]);
+    await workFor(20);
+    expect(fixture.tenant.countJobs()).toMatchObject({ done: 0, dead: 0 });
+    expect(charged(fixture)).toBe(0);
+    provider.setMode('refuse_text', { marker: 'unspeakable' });
+    await workOff();
+    expect(fixture.tenant.countJobs()).toMatchObject({ done: 40, dead: 1 });
+    expect(fixture.tenant.getJob(added[15]!.jobId)).toMatchObject({
+      state: 'dead',
+      error: { code: 'invalid', message: expect.stringContaining('HTTP 400') as string },
+    });
+  });
+
   test('counts against nobody however long it lasts, isolates one batch at most and is caught up with in full batches', async () => {
     const { fixture, warnings, provider, workFor, workOff, addAll } = await openWithProvider({ OM_JOB_ATTEMPTS: '1' });
     provider.setMode('status', { status: 503 });

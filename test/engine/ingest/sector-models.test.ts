@@ -2,6 +2,8 @@ import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
 import { sectorsFromBits } from '../../../src/engine/dynamics.ts';
+import { createProviderHealth } from '../../../src/engine/ingest/retry.ts';
+import { runBatch } from '../../../src/engine/ingest/run-batch.ts';
 import { findLiveModels, listStrayModels, modelOfSector } from '../../../src/engine/store/live-model.ts';
 import { cosine, decodeVector } from '../../../src/engine/store/vector-encoding.ts';
 import { SECTORS, type Sector } from '../../../src/engine/types.ts';
@@ -137,13 +139,57 @@ test('a model that fails costs its part: the others answer, and what it owes is 
   expect(fixture.tenant.getMemory(free.id).state).toBe('ready');
   expect(fixture.tenant.getMemory(owed.id).state).toBe('queued');
   expect(fixture.tenant.countJobs().dead).toBe(0);
+  expect(await breakersOf(fixture)).toEqual({ ...NO_BREAKER_OPEN, episodic: 1 });
   provider.failModels([]);
   // The breaker of the model lets one call through after a while.
   await expect
     .poll(() => work(fixture).then(() => fixture.tenant.getMemory(owed.id).state), { timeout: 60_000 })
     .toBe('ready');
+  expect(await breakersOf(fixture)).toEqual(NO_BREAKER_OPEN);
   expectVectorsBySector(fixture);
 });
+
+test('memories of a model that fails step aside: those of the others pass, however many wait before them', async () => {
+  const provider = await startModels();
+  const fixture = await open(provider, ADVANCED);
+  const health = createProviderHealth();
+  const work = () => runBatch({ ...fixture.batch, provider: health }, 16);
+  provider.failModels(['episodes']);
+  const addEpisode = (number: number) =>
+    fixture.add({ content: `I took ferry ${number} yesterday`, metadata: { sector: 'episodic' } });
+  const owed = [];
+  for (let number = 0; number < 70; number++) owed.push(await addEpisode(number));
+  const free = await fixture.add({ content: 'The quay is a place for ships', metadata: { sector: 'semantic' } });
+  // 70 fill four batches, of which one is taken apart, and the clock stands still.
+  for (let batch = 0; batch < 20; batch++) {
+    expect((await work()).providerPauseMs).toBeNull();
+    if (fixture.tenant.getMemory(free.id).state === 'ready') break;
+  }
+  expect(fixture.tenant.getMemory(free.id).state).toBe('ready');
+  expect(fixture.tenant.countJobs()).toMatchObject({ done: 1, dead: 0 });
+
+  // With none left that may answer, all work waits.
+  provider.failModels(['episodes', 'own', 'feelings']);
+  for (const sector of ['semantic', 'emotional'])
+    await fixture.add({ content: `A quay that is ${sector}`, metadata: { sector } });
+  expect((await work()).providerPauseMs).not.toBeNull();
+
+  provider.failModels([]);
+  for (let round = 0; fixture.tenant.countJobs().done < owed.length + 3; round++) {
+    expect(round).toBeLessThan(200);
+    await work();
+    fixture.clock.advance(30_000);
+  }
+  expectVectorsBySector(fixture);
+});
+
+const NO_BREAKER_OPEN = Object.fromEntries(SECTORS.map((sector) => [sector, 0]));
+
+/** What the metrics of the API say of the breakers, by sector. */
+async function breakersOf({ engine }: TestEngine): Promise<Record<string, number>> {
+  const { values } = await engine.metrics.providerBreaker.get();
+  return Object.fromEntries(values.map(({ labels, value }) => [String(labels.sector), value]));
+}
 
 test('a PATCH of the sector embeds in what is missing, drops what is surplus and links anew', async () => {
   const { fixture, provider } = await filled();
@@ -168,6 +214,21 @@ test('a delete reaches every model', async () => {
   for (const { id } of fixture.all<{ id: string }>('SELECT id FROM memories')) await fixture.tenant.deleteMemory(id);
   expect(fixture.get('SELECT (SELECT count(*) FROM vectors) + (SELECT count(*) FROM embedding_cache) AS n')).toBe(0);
   expectNoOrphans(fixture.store);
+});
+
+test('what a change of the sectors leaves over takes its cached texts along, so that a delete leaves none', async () => {
+  const provider = await startModels();
+  const { file, clock, close } = await fill(provider, {});
+  await close();
+  const changed = await open(provider, ADVANCED, { file, clock });
+  await changed.tenant.startReembed();
+  for (let round = 0; changed.tenant.reembedStatus().state !== 'current'; round++) {
+    expect(round).toBeLessThan(200);
+    await work(changed);
+  }
+  expectVectorsBySector(changed);
+  for (const { id } of changed.all<{ id: string }>('SELECT id FROM memories')) await changed.tenant.deleteMemory(id);
+  expect(changed.get('SELECT count(*) AS n FROM embedding_cache')).toBe(0);
 });
 
 test('a change of the mode or of one sector is re-embedded and is as from the start', async () => {
@@ -198,7 +259,6 @@ test('a change of the mode or of one sector is re-embedded and is as from the st
         findLiveModels(changed.store)!.map(({ modelNo }) => modelNo),
       ),
     ).toEqual([]);
-    expect(changed.all(`SELECT name FROM sqlite_schema WHERE name GLOB 'relink_index*'`)).toEqual([]);
     expectNoOrphans(changed.store);
     const fresh = await fill(provider, settings);
     expect(vectorsOf(changed)).toEqual(vectorsOf(fresh));

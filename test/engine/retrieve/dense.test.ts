@@ -1,7 +1,7 @@
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
-import { createVec0Index } from '../../../src/engine/adapters/vec0-index.ts';
+import { openBitIndex } from '../../../src/engine/adapters/bit-index/bit-index.ts';
 import { searchVectors } from '../../../src/engine/retrieve/dense.ts';
 import { NARROW_SCOPE, planQuery } from '../../../src/engine/retrieve/plan.ts';
 import { modelNumber } from '../../../src/engine/store/embeddings.ts';
@@ -19,7 +19,7 @@ test('a large scope is scanned where all that the index finds lies outside it', 
   const embedder = createHashedEmbedder({ dimensions: 256 });
   const store = openStore(path.join(tempFolder(), 'dense.sqlite'), { role: 'worker', create: true });
   const modelNo = store.write(() => modelNumber(store, embedder, NOW));
-  const index = store.write(() => createVec0Index(store, { modelNo, dimensions: 256 }));
+  const index = openBitIndex(store, { modelNo, dimensions: 256, encoding: embedder.encoding });
   // 1,000 near and outside the filter, more than the index gives when asked again; inside it one that is less near, and the crowd.
   const outside = Array.from({ length: 1_000 }, (_, number): SeedMemory => ({
     content: `baking rye bread at home ${number}`,
@@ -52,7 +52,7 @@ async function vectorStore(memories: readonly SeedMemory[]) {
   const embedder = createHashedEmbedder({ dimensions: 256 });
   const store = openStore(path.join(tempFolder(), 'vectors.sqlite'), { role: 'worker', create: true });
   const modelNo = store.write(() => modelNumber(store, embedder, NOW));
-  const index = store.write(() => createVec0Index(store, { modelNo, dimensions: 256 }));
+  const index = openBitIndex(store, { modelNo, dimensions: 256, encoding: embedder.encoding });
   const seqs = (await seedMemories(store, memories, NOW, { embedder, index })).map(({ seq }) => seq);
   const vectorOf = (query: string) => ({
     embedding: embedder.embedOne(query, 'query'),
@@ -77,7 +77,7 @@ test('a long memory stands where its best window does, not where its mean does',
   const add = (windowNo: number, text: string, role: 'window' | 'mean') => {
     const embedding = embedder.embedOne(text, 'document');
     const vectorNo = insertVector(store, space, { memory: long, windowNo, embedding, textHash: null });
-    index.add([{ vectorNo, userNo: 0, role, embedding }]);
+    index.add([{ vectorNo, memory: long, userNo: 0, role, embedding }]);
   };
   store.write(() => {
     add(1, 'the harbour wall', 'window');

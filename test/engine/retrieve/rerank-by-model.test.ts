@@ -236,8 +236,8 @@ test('calls and tokens are counted', async () => {
   await ask(fixture);
   await ask(fixture);
   const text = await fixture.engine.metrics.registry.metrics();
-  expect(text).toContain('cairn_language_model_call_duration_seconds_count{outcome="ok"} 1');
-  expect(text).toContain('cairn_language_model_call_duration_seconds_count{outcome="unavailable"} 1');
+  expect(text).toContain('cairn_language_model_calls_total{outcome="ok"} 1');
+  expect(text).toContain('cairn_language_model_calls_total{outcome="unavailable"} 1');
   expect(text).toContain('cairn_language_model_tokens_total{direction="input"} 11');
   expect(text).toContain('cairn_language_model_tokens_total{direction="output"} 7');
 });

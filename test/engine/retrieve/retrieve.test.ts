@@ -2,7 +2,7 @@ import path from 'node:path';
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
-import { createVec0Index } from '../../../src/engine/adapters/vec0-index.ts';
+import { openBitIndex } from '../../../src/engine/adapters/bit-index/bit-index.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { silentLogger, type VectorIndex } from '../../../src/engine/ports.ts';
 import { NARROW_SCOPE } from '../../../src/engine/retrieve/plan.ts';
@@ -432,7 +432,7 @@ function storeOf(memories: readonly SeedMemory[], link?: (store: Store, seeded: 
   beforeAll(async () => {
     store = openStore(path.join(tempFolder(), 'retrieve.sqlite'), { role: 'worker', create: true });
     modelNo = store.write(() => modelNumber(store, embedder, NOW));
-    index = store.write(() => createVec0Index(store, { modelNo, dimensions: DIMENSIONS }));
+    index = openBitIndex(store, { modelNo, dimensions: DIMENSIONS, encoding: embedder.encoding });
     const seeded = await seedMemories(store, memories, NOW, { embedder, index });
     store.write(() => link?.(store, seeded));
     return () => store.close();

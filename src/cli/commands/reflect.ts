@@ -1,0 +1,38 @@
+import type { memoryItem } from '../../api/wire.ts';
+import { CliError } from '../cli-error.ts';
+import { connect, type ConnectionOptions } from '../client.ts';
+import { counted, dim, print } from '../terminal.ts';
+
+export interface ReflectCommandOptions extends ConnectionOptions {
+  readonly user?: string;
+  readonly session?: string;
+  readonly wait: boolean;
+}
+
+interface ReflectReply {
+  readonly job_id: string;
+  readonly state: string;
+  readonly reflections?: readonly ReturnType<typeof memoryItem>[];
+  readonly error?: { readonly code: string; readonly message: string };
+}
+
+const WAIT_MS = 60_000;
+
+/** `cairn reflect` */
+export async function reflect({ user, session, wait, ...options }: ReflectCommandOptions): Promise<void> {
+  const reply = await connect(options).post<ReflectReply>(`/memory/reflect${wait ? `?wait=${WAIT_MS}` : ''}`, {
+    user_id: user,
+    session_id: session,
+  });
+  const { job_id: id, state, reflections, error } = reply;
+  if (error !== undefined) throw new CliError(`job ${id} is ${state}: ${error.message}`);
+  if (reflections === undefined) {
+    return print(`${id}  owed${wait ? `, still being worked on after ${WAIT_MS / 1000} s` : ''}`);
+  }
+  print(
+    reflections.length === 0
+      ? 'Nothing new follows from them.'
+      : counted(reflections.length, 'reflection', 'reflections'),
+  );
+  for (const { id: reflection, content } of reflections.toReversed()) print('', dim(reflection), content);
+}

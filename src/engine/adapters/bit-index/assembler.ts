@@ -1,0 +1,129 @@
+/**
+ * As much of a WebAssembly assembler as the kernels beside it need: instructions are lists of bytes, a function is their concatenation.
+ * Opcodes are those of the WebAssembly specification 2.0, section 5.4; every i32 address is an offset into the one memory that a module
+ * imports.
+ */
+export type Code = readonly number[];
+
+export interface WasmFunction {
+  readonly name: string;
+  /** All i32; the first locals. */
+  readonly parameters: number;
+  /** Further locals, after the parameters. */
+  readonly locals: readonly (readonly [count: number, type: ValueType])[];
+  /** Leaves one i32 on the stack, or nothing. */
+  readonly returns?: 'i32';
+  readonly body: readonly Code[];
+}
+
+export type ValueType = keyof typeof TYPES;
+
+const TYPES = { i32: 0x7f, i64: 0x7e, f32: 0x7d, v128: 0x7b } as const;
+const NO_RESULT = 0x40;
+
+/** @returns a module that imports `env.memory` and exports the functions by name */
+export function assemble(functions: readonly WasmFunction[]): Uint8Array<ArrayBuffer> {
+  const types = functions.map(({ parameters, returns }) => [
+    ...[0x60, ...unsigned(parameters), ...new Array<number>(parameters).fill(TYPES.i32)],
+    ...(returns === undefined ? [0] : [1, TYPES[returns]]),
+  ]);
+  const bodies = functions.map(({ locals, body }) => {
+    const code = [
+      ...[...unsigned(locals.length), ...locals.flatMap(([count, type]) => [...unsigned(count), TYPES[type]])],
+      ...[...body.flat(), END],
+    ];
+    return [...unsigned(code.length), ...code];
+  });
+  return Uint8Array.from([
+    ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+    ...section(1, types),
+    ...section(2, [[...text('env'), ...text('memory'), 0x02, 0x00, 0x01]]),
+    ...section(
+      3,
+      functions.map((_, index) => unsigned(index)),
+    ),
+    ...section(
+      7,
+      functions.map(({ name }, index) => [...text(name), 0x00, ...unsigned(index)]),
+    ),
+    ...section(10, bodies),
+  ]);
+}
+
+const END = 0x0b;
+
+function section(id: number, entries: readonly Code[]): Code {
+  const content = [...unsigned(entries.length), ...entries.flat()];
+  return [id, ...unsigned(content.length), ...content];
+}
+
+function text(value: string): Code {
+  const bytes = [...Buffer.from(value)];
+  return [...unsigned(bytes.length), ...bytes];
+}
+
+/** LEB128. */
+function unsigned(value: number): Code {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest >= 0x80; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
+  return [...bytes, rest];
+}
+
+function signed(value: number): Code {
+  const bytes: number[] = [];
+  let rest = value;
+  for (; rest < -0x40 || rest >= 0x40; rest >>= 7) bytes.push((rest & 0x7f) | 0x80);
+  return [...bytes, rest & 0x7f];
+}
+
+export const local = {
+  get: (index: number): Code => [0x20, ...unsigned(index)],
+  set: (index: number): Code => [0x21, ...unsigned(index)],
+  /** Sets and keeps the value on the stack. */
+  tee: (index: number): Code => [0x22, ...unsigned(index)],
+};
+
+/** Loads and stores take their address from the stack and add `offset`; `align` 0 promises nothing of it. */
+const memory =
+  (opcode: number) =>
+  (offset = 0): Code => [opcode, 0, ...unsigned(offset)];
+
+export const i32 = {
+  const: (value: number): Code => [0x41, ...signed(value)],
+  load: memory(0x28),
+  load8: memory(0x2d),
+  load16: memory(0x2f),
+  store: memory(0x36),
+  store16: memory(0x3b),
+  lessThan: [0x49],
+  lessOrEqual: [0x4d],
+  add: [0x6a],
+  multiply: [0x6c],
+  and: [0x71],
+  shiftLeft: [0x74],
+  shiftRight: [0x76],
+  fromI64: [0xa7],
+} as const;
+
+export const i64 = { load: memory(0x29), add: [0x7c], xor: [0x85], popcount: [0x7b] } as const;
+
+export const f32 = { const0: [0x43, 0, 0, 0, 0], load: memory(0x2a), store: memory(0x38), add: [0x92] } as const;
+
+const vector = (opcode: number): Code => [0xfd, ...unsigned(opcode)];
+
+export const v128 = {
+  load: (offset = 0): Code => [...vector(0), 0, ...unsigned(offset)],
+  /** Eight bytes as eight unsigned lanes of 16 bits. */
+  load8x8: (offset = 0): Code => [...vector(2), 0, ...unsigned(offset)],
+  store: (offset = 0): Code => [...vector(11), 0, ...unsigned(offset)],
+  and: vector(78),
+  or: vector(80),
+} as const;
+
+export const i16x8 = { splat: vector(16), notEqual: vector(46) } as const;
+
+export const control = {
+  /** Runs `body` again for as long as it leaves something else than 0. */
+  repeatWhile: (...body: readonly Code[]): Code => [0x03, NO_RESULT, ...body.flat(), 0x0d, 0, END],
+};

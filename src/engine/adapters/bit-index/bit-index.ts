@@ -1,0 +1,119 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { assert } from '../../errors.ts';
+import type { IndexSearch, VectorIndex } from '../../ports.ts';
+import type { Store } from '../../store/open-store.ts';
+import {
+  clearCodes,
+  deleteCodes,
+  insertCode,
+  lastCode,
+  lastRemoval,
+  readCodes,
+  readRemovals,
+} from '../../store/vector-codes.ts';
+import { signBits } from '../../store/vector-encoding.ts';
+import type { VectorSpace } from '../../store/vectors.ts';
+import { createCodeMatrix, type CodeMatrix, type Question } from './code-matrix.ts';
+import { createIndexMemory, type IndexMemory } from './index-memory.ts';
+
+const K_MOST = 4_096;
+/** Rows that are read between two turns of the event loop: some 2 ms. */
+const LOADED_AT_ONCE = 1_000;
+/** Share of removed rows at which all are read again, and how many there are at least. */
+const REMOVED_SHARE = 1 / 4;
+const REMOVED_LEAST = 10_000;
+
+/** What a thread knows of the codes that the file holds. */
+interface Known {
+  readonly matrix: CodeMatrix;
+  /** The last vector, of whatever model, and the last removal that were taken over. */
+  vectorNo: number;
+  removalNo: number;
+}
+
+/**
+ * An exact scan of sign bits in memory. The file holds them in `vector_codes`, and each process takes over what others committed before it
+ * answers: new ones by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot that it is asked on,
+ * there is nothing to build or to repair, and a kill leaves nothing behind.
+ * @param indexMemory what all indexes of a thread may hold
+ */
+export function openBitIndex(
+  store: Store,
+  { modelNo, dimensions, encoding }: VectorSpace,
+  indexMemory: IndexMemory = createIndexMemory(),
+): VectorIndex {
+  let known: Known | undefined;
+  let loading: Promise<void> | undefined;
+  const holder = { drop: () => (known = undefined) };
+
+  const index: VectorIndex = {
+    add(vectors) {
+      for (const { embedding, ...vector } of vectors) {
+        assertLength(embedding, dimensions);
+        insertCode(store, modelNo, { ...vector, code: signBits(embedding, encoding) });
+      }
+    },
+
+    remove: (vectorNos) => deleteCodes(store, vectorNos),
+    clear: () => clearCodes(store, modelNo),
+    close: drop,
+
+    load() {
+      if (known !== undefined && known.matrix.removed > REMOVED_LEAST + REMOVED_SHARE * known.matrix.count) drop();
+      loading ??= loadInSlices().finally(() => (loading = undefined));
+      return loading;
+    },
+
+    search: (search) => index.searchAll([search])[0]!,
+
+    searchAll(searches) {
+      const questions = searches.map((search) => questionOf(search, dimensions));
+      // What a transaction wrote may still be taken back, and the index would not notice.
+      assert(!store.isWriting, 'a search of the vector index inside a write');
+      return store.read(() => {
+        while (takeOver() === 'more');
+        return known!.matrix.nearest(questions);
+      });
+    },
+  };
+  return index;
+
+  async function loadInSlices(): Promise<void> {
+    while (store.db.open && store.read(takeOver) === 'more') await nextTurn();
+  }
+
+  /** One slice of what was committed since. Call on a snapshot. */
+  function takeOver(): 'more' | 'done' {
+    known ??= { matrix: createCodeMatrix(dimensions), vectorNo: 0, removalNo: lastRemoval(store) };
+    const removals = readRemovals(store, known.removalNo);
+    if (removals.vectorNos === 'all') {
+      drop();
+      return 'more';
+    }
+    for (const vectorNo of removals.vectorNos) known.matrix.remove(vectorNo);
+    known.removalNo = removals.last;
+    const last = lastCode(store);
+    if (last > known.vectorNo) {
+      const codes = readCodes(store, { modelNo, after: known.vectorNo, limit: LOADED_AT_ONCE });
+      known.matrix.append(codes);
+      known.vectorNo = codes.length < LOADED_AT_ONCE ? last : codes.at(-1)!.vectorNo;
+    }
+    indexMemory.use(holder, known.matrix.bytes);
+    return known.vectorNo < last ? 'more' : 'done';
+  }
+
+  function drop(): void {
+    indexMemory.release(holder);
+    known = undefined;
+  }
+}
+
+function questionOf({ embedding, userNo, purpose, upTo = Infinity, k }: IndexSearch, dimensions: number): Question {
+  assertLength(embedding, dimensions);
+  assert(Number.isInteger(k) && k >= 1 && k <= K_MOST, `k = ${k} is not in 1..${K_MOST}`);
+  return { embedding, userNo, purpose, upTo, k };
+}
+
+function assertLength(embedding: Float32Array, dimensions: number): void {
+  assert(embedding.length === dimensions, `a vector of ${embedding.length} for an index of ${dimensions} dimensions`);
+}

@@ -1,0 +1,75 @@
+import { expect, test } from 'vitest';
+import { createTextSource } from '../../../bench/natural-text.ts';
+import { createCodeMatrix, type Question } from '../../../src/engine/adapters/bit-index/code-matrix.ts';
+import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
+import type { VectorCode } from '../../../src/engine/store/vector-codes.ts';
+import { cosine, signBits } from '../../../src/engine/store/vector-encoding.ts';
+import { randomVectors } from '../../conformance/vector-index.ts';
+
+const DIMENSIONS = 768;
+
+function row(vectorNo: number, code: Uint8Array, changes: Partial<VectorCode> = {}): VectorCode {
+  return { ...{ vectorNo, memory: vectorNo, userNo: 0, role: 'whole', code }, ...changes };
+}
+
+function ranked(embedding: Float32Array, k: number, changes: Partial<Question> = {}): Question {
+  return { ...{ embedding, userNo: undefined, purpose: 'rank', upTo: Infinity, k }, ...changes };
+}
+
+test('of texts embedded offline 99 in 100 of the exact ten nearest are among 120 candidates', () => {
+  const embedder = createHashedEmbedder({ dimensions: DIMENSIONS });
+  const source = createTextSource(3);
+  // More than go on from the first pass.
+  const vectors = Array.from({ length: 17_000 }, (_, i) => embedder.embedOne(source.text(60 + (i % 160)), 'document'));
+  const matrix = createCodeMatrix(DIMENSIONS);
+  matrix.append(vectors.map((vector, i) => row(i, signBits(vector, embedder.encoding))));
+  const questions = Array.from({ length: 20 }, () => embedder.embedOne(source.sentence(), 'query'));
+  const found = matrix.nearest(questions.map((question) => ranked(question, 120)));
+  const recalled = questions.map((question, place) => {
+    const similarities = Float64Array.from(vectors, (vector) => cosine(question, vector));
+    const tenth = similarities.toSorted().at(-10)!;
+    return Math.min(10, found[place]!.filter((vectorNo) => similarities[vectorNo]! >= tenth).length) / 10;
+  });
+  expect(recalled.reduce((sum, share) => sum + share, 0) / recalled.length).toBeGreaterThanOrEqual(0.99);
+  expect(matrix.nearest(questions.map((question) => ranked(question, 120)))).toEqual(found);
+});
+
+test('of more equal vectors than go on to the second pass the oldest are found, whoever asks', () => {
+  const [near, far] = [randomVectors(1, 64), randomVectors(2, 64)].map((next) => next()) as [
+    Float32Array,
+    Float32Array,
+  ];
+  const [nearCode, farCode] = [signBits(near), signBits(far)];
+  const matrix = createCodeMatrix(64);
+  matrix.append(Array.from({ length: 500 }, (_, i) => row(i, farCode)));
+  matrix.append(Array.from({ length: 70_000 }, (_, i) => row(500 + i, nearCode, { userNo: i % 2 })));
+  const oldest = (count: number, step = 1) => Array.from({ length: count }, (_, i) => 500 + step * i);
+  expect(matrix.nearest([ranked(near, 20)])).toEqual([oldest(20)]);
+  expect(matrix.nearest([ranked(near, 20, { userNo: 1 })])[0]).toEqual(oldest(20, 2).map((vectorNo) => vectorNo + 1));
+  // The last one that the list of the second pass has no room for.
+  const last = near.map((value) => -value);
+  matrix.append([row(80_000, signBits(last))]);
+  expect(matrix.nearest([ranked(last, 1)])).toEqual([[80_000]]);
+});
+
+test.each([8, 64, 72, 1_000, 1_536, 4_096])('%i dimensions: each is found by itself, across segments', (dimensions) => {
+  const random = randomVectors(5, dimensions);
+  const matrix = createCodeMatrix(dimensions);
+  const filler = signBits(random());
+  const places = new Map([1, 8_191, 8_192, 16_383, 16_384, 20_000].map((vectorNo) => [vectorNo, random()]));
+  matrix.append(
+    Array.from({ length: 20_000 }, (_, i) => row(i + 1, places.has(i + 1) ? signBits(places.get(i + 1)!) : filler)),
+  );
+  for (const [vectorNo, embedding] of places) {
+    // So few dimensions are the same for many.
+    if (dimensions > 8) expect(matrix.nearest([ranked(embedding, 1)])).toEqual([[vectorNo]]);
+    matrix.remove(vectorNo);
+    matrix.remove(vectorNo);
+    expect(matrix.nearest([ranked(embedding, 30)])[0]).not.toContain(vectorNo);
+  }
+  expect([matrix.count, matrix.removed]).toEqual([20_000 - places.size, places.size]);
+});
+
+test('dimensions that make no whole bytes, or too many of them, are refused', () => {
+  for (const dimensions of [0, 12, 8_200]) expect(() => createCodeMatrix(dimensions)).toThrow(/a multiple of 8/);
+});

@@ -1,0 +1,149 @@
+import { once } from 'node:events';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { expect, onTestFinished } from 'vitest';
+
+/** A collector of traces that speaks OTLP over HTTP, in JSON. */
+export interface OtlpReceiver {
+  /** As OTEL_EXPORTER_OTLP_ENDPOINT takes it. */
+  readonly url: string;
+  readonly spans: readonly ReceivedSpan[];
+  /** All bodies so far, as they came. */
+  readonly text: string;
+  /** Attributes of whoever sent, each once. */
+  readonly senders: readonly Attributes[];
+  /** The spans of a trace, once it has spans of all these names. */
+  traceWith(traceId: string, names: readonly string[]): Promise<Trace>;
+}
+
+export type Attributes = Readonly<Record<string, string | number>>;
+
+export interface ReceivedSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  /** '' for the first of a trace. */
+  readonly parentSpanId: string;
+  readonly name: string;
+  readonly kind: 'internal' | 'server' | 'client' | 'producer' | 'consumer';
+  readonly attributes: Attributes;
+  /** Spans that it links to. */
+  readonly links: readonly string[];
+  readonly hasFailed: boolean;
+  /** Nanoseconds since 1970. */
+  readonly startedAt: bigint;
+  readonly endedAt: bigint;
+}
+
+export interface Trace {
+  readonly spans: readonly ReceivedSpan[];
+  /** The one of this name. */
+  span(name: string): ReceivedSpan;
+  /** Names from the first span down to the one of this name. */
+  pathTo(name: string): string[];
+}
+
+const KINDS = ['internal', 'internal', 'server', 'client', 'producer', 'consumer'] as const;
+const FAILED = 2;
+const WAIT_MS = 30_000;
+
+interface Body {
+  readonly resourceSpans: readonly {
+    readonly resource: { readonly attributes: readonly WireAttribute[] };
+    readonly scopeSpans: readonly { readonly spans: readonly WireSpan[] }[];
+  }[];
+}
+
+interface WireAttribute {
+  readonly key: string;
+  readonly value: { readonly stringValue?: string; readonly intValue?: number; readonly doubleValue?: number };
+}
+
+interface WireSpan {
+  readonly traceId: string;
+  readonly spanId: string;
+  readonly parentSpanId?: string;
+  readonly name: string;
+  readonly kind: number;
+  readonly attributes: readonly WireAttribute[];
+  readonly links: readonly { readonly spanId: string }[];
+  readonly status: { readonly code: number };
+  readonly startTimeUnixNano: string;
+  readonly endTimeUnixNano: string;
+}
+
+export async function startOtlpReceiver(): Promise<OtlpReceiver> {
+  const spans: ReceivedSpan[] = [];
+  const senders = new Map<string, Attributes>();
+  let text = '';
+  const server = http.createServer((request, response) => {
+    let body = '';
+    request.setEncoding('utf8').on('data', (part: string) => (body += part));
+    request.on('end', () => {
+      text += body;
+      if (request.url !== '/v1/traces') return void response.writeHead(404).end();
+      for (const { resource, scopeSpans } of (JSON.parse(body) as Body).resourceSpans) {
+        const attributes = attributesOf(resource.attributes);
+        senders.set(JSON.stringify(attributes), attributes);
+        spans.push(...scopeSpans.flatMap((scope) => scope.spans.map(toSpan)));
+      }
+      response.writeHead(200, { 'content-type': 'application/json' }).end('{}');
+    });
+  });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  onTestFinished(async () => {
+    server.closeAllConnections();
+    server.close();
+    await once(server, 'close');
+  });
+  return {
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    spans,
+    get text() {
+      return text;
+    },
+    get senders() {
+      return [...senders.values()];
+    },
+    async traceWith(traceId, names) {
+      const find = () => spans.filter((span) => span.traceId === traceId);
+      await expect
+        .poll(() => find().map(({ name }) => name), { timeout: WAIT_MS })
+        .toEqual(expect.arrayContaining([...names]));
+      return createTrace(find());
+    },
+  };
+}
+
+function createTrace(spans: readonly ReceivedSpan[]): Trace {
+  const span = (name: string) => {
+    const found = spans.filter((one) => one.name === name);
+    expect(found, name).toHaveLength(1);
+    return found[0]!;
+  };
+  const pathTo = (name: string): string[] => {
+    const { parentSpanId } = span(name);
+    const parent = spans.find(({ spanId }) => spanId === parentSpanId);
+    return [...(parent === undefined ? [] : pathTo(parent.name)), name];
+  };
+  return { spans, span, pathTo };
+}
+
+function toSpan(span: WireSpan): ReceivedSpan {
+  const { traceId, spanId, parentSpanId = '', name } = span;
+  return {
+    ...{ traceId, spanId, parentSpanId, name },
+    kind: KINDS[span.kind]!,
+    attributes: attributesOf(span.attributes),
+    links: span.links.map((link) => link.spanId),
+    hasFailed: span.status.code === FAILED,
+    startedAt: BigInt(span.startTimeUnixNano),
+    endedAt: BigInt(span.endTimeUnixNano),
+  };
+}
+
+function attributesOf(attributes: readonly WireAttribute[]): Attributes {
+  return Object.fromEntries(
+    attributes.map(({ key, value }) => [key, value.stringValue ?? value.intValue ?? value.doubleValue ?? 0]),
+  );
+}
