@@ -1,0 +1,275 @@
+/**
+ * How each figure grows with the number of memories: `npm run bench -- [--sizes 10000,100000,1000000] [--folder PATH] [--embeddings none]`.
+ *
+ * One file grows from size to size. Nearly all of it is one user's, the worst case; every hundredth memory is one of a hundred small users',
+ * who have 100 each at a million, spread over the whole file. The texts are natural-text.ts's. Adds and their background work are done one after the other in this process, on
+ * one core, so that they can be told apart; `service.ts` and `queues.ts` measure the processes that users run. The floor is a file
+ * with the same texts in plain FTS5, and their sign bits in plain vec0, in the same run. Prints a JSON line a figure. With
+ * `--folder` the file is kept, and a later run goes on where it ended.
+ */
+import { randomUUID } from 'node:crypto';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import Database from 'better-sqlite3';
+import * as sqliteVec from 'sqlite-vec';
+import { v7 as uuidv7 } from 'uuid';
+import { startProgress } from '../src/cli/progress.ts';
+import { readConfig } from '../src/engine/config.ts';
+import { calibrateScores } from '../src/engine/ingest/calibrate-scores.ts';
+import { checkpoint, decayMemories } from '../src/engine/ingest/maintain.ts';
+import { runBatch } from '../src/engine/ingest/run-batch.ts';
+import { createMetrics } from '../src/engine/metrics.ts';
+import { openEngine, openParts } from '../src/engine/open-engine.ts';
+import { silentLogger, systemClock } from '../src/engine/ports.ts';
+import { createRandom } from '../src/engine/random.ts';
+import { signBits } from '../src/engine/store/vector-encoding.ts';
+import { ftsString, indexableText, queryTerms } from '../src/engine/text/index-text.ts';
+import { newMemory } from '../test/support/new-memory.ts';
+import { askQuestions, createQuestions, reportLatencies, residentMb, startProcess } from './load.ts';
+import { createTextSource } from './natural-text.ts';
+import { report } from './report.ts';
+
+const USER = 'bench';
+const SMALL_USERS = 100;
+const SMALL_USER_EVERY = 100;
+const ADD_BATCH = 100;
+const WORK_BATCH = 256;
+/** So many are added, then worked off; small enough that the work never waits in a long ledger. */
+const ROUND = 5_000;
+const QUERIES = 500;
+const WARM_UP = 50;
+/** After its start a process gives back what loading took. */
+const SETTLED_MS = 2_000;
+/** Only words that stand in a good part of all memories: the worst that a question can be made of. */
+const COMMON_QUESTIONS = ['what is the one that it was for', 'how and when is a memory read', 'the job of the file'];
+
+async function main(): Promise<void> {
+  const { values } = parseArgs({
+    options: {
+      sizes: { type: 'string', default: '10000,100000' },
+      folder: { type: 'string' },
+      embeddings: { type: 'string', default: 'synthetic' },
+    },
+  });
+  const folder = values.folder ?? fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-scale-'));
+  fs.mkdirSync(folder, { recursive: true });
+  const settings = {
+    OM_DB_PATH: path.join(folder, 'scale.sqlite'),
+    OM_PORT: '0',
+    OM_LOG_LEVEL: 'info',
+    OM_EMBEDDINGS: values.embeddings,
+  };
+  try {
+    for (const size of values.sizes.split(',').map(Number)) {
+      await grow(settings, size);
+      await measureInProcess(settings, size);
+      await measureProcess(settings, size);
+    }
+  } finally {
+    if (values.folder === undefined) fs.rmSync(folder, { recursive: true });
+  }
+}
+
+type Settings = Readonly<Record<string, string>> & { readonly OM_DB_PATH: string };
+
+/** Adds and works off what is missing to `size`, and reports how fast the last tenth of it went. */
+async function grow(settings: Settings, size: number): Promise<void> {
+  const work = await openWork(settings);
+  const floor = openFloor(settings);
+  const progress = startProgress(`memories to ${size}`, size);
+  const spent = { accepting: 0, finishing: 0, floor: 0, count: 0 };
+  const batchMs: number[] = [];
+  const measuredFrom = size - Math.max(ROUND, size / 10);
+  for (let at = work.count(); at < size;) {
+    const items = textsFrom(at, Math.min(ROUND, size - at));
+    let begun = performance.now();
+    for (let first = 0; first < items.length; first += ADD_BATCH) await work.add(items.slice(first, first + ADD_BATCH));
+    const acceptingMs = performance.now() - begun;
+    begun = performance.now();
+    await work.finish();
+    const finishingMs = performance.now() - begun;
+    begun = performance.now();
+    await floor.add(items.map(({ content }) => content));
+    const floorMs = performance.now() - begun;
+    if (at >= measuredFrom) {
+      spent.accepting += acceptingMs;
+      spent.finishing += finishingMs;
+      spent.floor += floorMs;
+      spent.count += items.length;
+    }
+    at += items.length;
+    progress.update(at, `${Math.round((items.length / (acceptingMs + finishingMs)) * 1000)} a second`);
+  }
+  progress.stop();
+  if (spent.count > 0) {
+    const perSecond = (ms: number) => (spent.count / ms) * 1000;
+    report('accepted_in_batches_per_s_of_one_core', perSecond(spent.accepting), { size });
+    reportLatencies('commit_of_100_adds_p95_ms', batchMs, { size, longest: Math.max(...batchMs) });
+    report('worked_off_per_s_of_one_core', perSecond(spent.finishing), { size });
+    report('floor_fts5_and_vec0_inserts_per_s', perSecond(spent.floor), { size });
+    work.calibrate();
+  }
+  floor.close();
+  await work.close();
+}
+
+interface Item {
+  readonly userId: string;
+  readonly sessionId: string;
+  readonly content: string;
+}
+
+/** The same texts at the same places in every run. */
+function textsFrom(first: number, count: number): Item[] {
+  const source = createTextSource(first + 11);
+  const random = createRandom(first + 13);
+  return Array.from({ length: count }, (_, place) => {
+    const at = first + place;
+    const isSmall = at % SMALL_USER_EVERY === 0;
+    return {
+      userId: isSmall ? `small-${(at / SMALL_USER_EVERY) % SMALL_USERS}` : USER,
+      sessionId: `s${Math.floor(at / 20)}`,
+      content: source.text(60 + Math.floor(160 * random())),
+    };
+  });
+}
+
+async function openWork(settings: Settings) {
+  const config = readConfig({ ...settings });
+  const metrics = createMetrics();
+  const engine = await openEngine({ config, metrics, writer: 'inline' });
+  const parts = openParts({ config, clock: systemClock, metrics, role: 'worker', onCall: () => {} });
+  const tenant = engine.tenant('default');
+  const context = {
+    open: () => parts.pool.get(settings.OM_DB_PATH),
+    config,
+    clock: systemClock,
+    metrics,
+    logger: silentLogger,
+    embedder: parts.embedder,
+    gatherer: parts.gatherer,
+    sourceOf: parts.sourceOf,
+    languageModel: null,
+    documentParser: null,
+    pageFetcher: null,
+    newId: uuidv7,
+    owner: `bench ${randomUUID()}`,
+  };
+  return {
+    tenant,
+    context,
+    embedder: parts.embedder,
+    count: () => (context.open().store.prepare('SELECT count(*) AS n FROM memories').get() as { n: number }).n,
+    async add(items: readonly Item[]): Promise<void> {
+      await tenant.addMemories(items.map((item) => newMemory(item)));
+    },
+    async finish(): Promise<void> {
+      while ((await runBatch(context, WORK_BATCH)).claimed > 0) checkpoint(context);
+    },
+    calibrate: () => calibrateScores(context),
+    async close(): Promise<void> {
+      context.open().store.db.pragma('wal_checkpoint(TRUNCATE)');
+      await engine.close();
+      parts.pool.close();
+      parts.budget.close();
+    },
+  };
+}
+
+/** The plainest thing that could answer: one column of FTS5, and a table of sign bits. */
+function openFloor(settings: Settings) {
+  const db = new Database(path.join(path.dirname(settings.OM_DB_PATH), 'floor.sqlite'));
+  sqliteVec.load(db);
+  db.pragma('journal_mode = WAL');
+  db.pragma('synchronous = NORMAL');
+  db.pragma('mmap_size = 268435456');
+  db.exec(`CREATE VIRTUAL TABLE IF NOT EXISTS words USING fts5
+    (content, content = '', tokenize = 'porter unicode61 remove_diacritics 2');
+    CREATE VIRTUAL TABLE IF NOT EXISTS bits USING vec0(embedding bit[768])`);
+  const insertWords = db.prepare('INSERT INTO words (content) VALUES (?)');
+  const insertBits = db.prepare('INSERT INTO bits (embedding) VALUES (vec_bit(?))');
+  const words = db.prepare('SELECT rowid FROM words WHERE words MATCH ? ORDER BY rank LIMIT 10');
+  const nearest = db.prepare('SELECT rowid FROM bits WHERE embedding MATCH vec_bit(?) AND k = 10');
+  const random = createRandom(17);
+  return {
+    /** Random bits cost what others do. */
+    async add(texts: readonly string[]): Promise<void> {
+      db.transaction(() => {
+        for (const text of texts) {
+          insertWords.run(indexableText(text));
+          insertBits.run(Buffer.from(Array.from({ length: 96 }, () => Math.floor(256 * random()))));
+        }
+      })();
+    },
+    ask(query: string, embedding: Float32Array | undefined): void {
+      const terms = queryTerms(query).words;
+      if (terms.length > 0) words.all(terms.map(ftsString).join(' OR '));
+      if (embedding !== undefined) nearest.all(signBits(embedding));
+    },
+    close: () => void db.close(),
+  };
+}
+
+async function measureInProcess(settings: Settings, size: number): Promise<void> {
+  const { tenant, context, embedder, close } = await openWork(settings);
+  const floor = openFloor(settings);
+  const ask = async (query: string, userId: string) => {
+    const begun = performance.now();
+    await tenant.query({ query, k: 10, filter: { userIds: [userId] }, reinforce: false });
+    return performance.now() - begun;
+  };
+  const nextQuestion = createQuestions();
+  for (let count = 0; count < WARM_UP; count++) await ask(nextQuestion(), USER);
+  const latencies = {
+    everything: [] as number[],
+    small: [] as number[],
+    common: [] as number[],
+    floor: [] as number[],
+  };
+  for (let count = 0; count < QUERIES; count++) {
+    const query = nextQuestion();
+    latencies.everything.push(await ask(query, USER));
+    latencies.small.push(await ask(query, `small-${count % SMALL_USERS}`));
+    if (count < QUERIES / 10) latencies.common.push(await ask(COMMON_QUESTIONS[count % 3]!, USER));
+    const [embedding] = (await embedder?.embed([query], { purpose: 'query' })) ?? [];
+    const begun = performance.now();
+    floor.ask(query, embedding);
+    latencies.floor.push(performance.now() - begun);
+  }
+  reportLatencies('query_in_process_p95_ms', latencies.everything, { size });
+  reportLatencies('query_of_a_small_user_p95_ms', latencies.small, { size });
+  reportLatencies('query_of_common_words_p95_ms', latencies.common, { size });
+  reportLatencies('floor_fts5_and_vec0_p95_ms', latencies.floor, { size });
+  const begun = performance.now();
+  const changed = await decayMemories(context);
+  report('decay_ms', performance.now() - begun, { size, changed });
+  report('bytes_beyond_text_per_memory', bytesBeyondText(settings, context.open().store.db), { size });
+  floor.close();
+  await close();
+}
+
+function bytesBeyondText({ OM_DB_PATH }: Settings, db: Database.Database): number {
+  const { texts, memories } = db
+    .prepare('SELECT sum(octet_length(content)) AS texts, count(*) AS memories FROM memories')
+    .get() as { texts: number; memories: number };
+  return (fs.statSync(OM_DB_PATH).size - texts) / memories;
+}
+
+/** The process that users run: how soon it is there, and what it takes, before and after questions. */
+async function measureProcess(settings: Settings, size: number): Promise<void> {
+  const service = await startProcess('serve', settings);
+  try {
+    report('start_to_ready_ms', service.startMs, { size });
+    await pause(SETTLED_MS);
+    report('rss_after_start_mb', residentMb(service.child), { size });
+    reportLatencies('query_http_p95_ms', await askQuestions(service.url, (asked) => asked < QUERIES), { size });
+    report('rss_after_queries_mb', residentMb(service.child), { size });
+  } finally {
+    await service.stop();
+  }
+}
+
+await main();
