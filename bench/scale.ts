@@ -86,7 +86,11 @@ async function grow(settings: Settings, size: number): Promise<void> {
   for (let at = work.count(); at < size;) {
     const items = textsFrom(at, Math.min(ROUND, size - at));
     let begun = performance.now();
-    for (let first = 0; first < items.length; first += ADD_BATCH) await work.add(items.slice(first, first + ADD_BATCH));
+    for (let first = 0; first < items.length; first += ADD_BATCH) {
+      const batchBegun = performance.now();
+      await work.add(items.slice(first, first + ADD_BATCH));
+      batchMs.push(performance.now() - batchBegun);
+    }
     const acceptingMs = performance.now() - begun;
     begun = performance.now();
     await work.finish();

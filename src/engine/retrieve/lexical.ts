@@ -1,9 +1,10 @@
 import { assert } from '../errors.ts';
 import type { Store } from '../store/open-store.ts';
-import { findText, rankText, type TextColumnWeights, type TextRank } from '../store/search.ts';
+import { findText, rankText, readOwnTexts, type TextColumnWeights, type TextRank } from '../store/search.ts';
 import type { RetrievalOptions } from '../types.ts';
 import type { QueryPlan, Term } from './plan.ts';
-import { termFrequencies } from './term-frequencies.ts';
+import { raritiesOf, termFrequencies } from './term-frequencies.ts';
+import { createQueryMatcher } from './text-match.ts';
 
 export interface LexicalHit {
   readonly seq: number;
@@ -44,6 +45,9 @@ const FIND_POSTINGS_MOST = 10_000;
 const SCORE_POSTINGS = 20_000;
 /** Above so many candidates one search costs less than two; see `rankFound`. */
 const APART_MOST = 1_000;
+/** To look for words in the first characters of a text takes as long as BM25 for so many postings. */
+const POSTINGS_PER_TEXT = 300;
+const TEXT_CHARACTERS = 1_000;
 /** More memories than a file will hold; SQLite takes no infinite limit. */
 const UNBOUNDED = 1e12;
 
@@ -75,7 +79,7 @@ export function searchText(
   const options = { wanted, limit, weights: { ...TEXT_WEIGHTS, ...columnWeights } };
   const { rows, scoring, note } =
     plan.scope.kind === 'narrow'
-      ? rankNarrow(store, plan, plan.scope.seqs, byRarity, options)
+      ? rankNarrow(store, plan, plan.scope.seqs, byRarity, { ...options, most: mostBm25(weighed, plan.memories) })
       : rankWide(store, plan, plan.scope.dilution, byRarity, options);
   const most = mostBm25([...scoring, ...unknown], plan.memories);
   const dropped = [...new Set(byRarity.slice(scoring.length).map(({ term }) => term.text))];
@@ -102,21 +106,42 @@ interface Ranking {
   readonly note: string;
 }
 
-/** All of a small scope is scored, by the rare terms if they are in it, else by all. */
+/**
+ * All of a small scope is scored, by the rare terms if they are in it, else by all. BM25 counts every posting of every term, whatever the
+ * scope: where these are many, the few texts of the scope are read instead.
+ */
 function rankNarrow(
   store: Store,
-  { filter }: QueryPlan,
+  { query }: QueryPlan,
   among: readonly number[],
   byRarity: readonly Weighed[],
-  { limit, weights }: RankOptions,
+  { limit, weights, most }: RankOptions & { readonly most: number },
 ): Ranking {
   const rank = (scoring: readonly Weighed[]) =>
-    rankText(store, { match: anyOf(scoring), weights, filter, among, limit });
+    rankText(store, { match: anyOf(scoring), weights, filter: null, among, limit });
   const scoring = rarest(byRarity, SCORE_POSTINGS);
   const rows = rank(scoring);
   if (rows.length > 0 || among.length === 0 || scoring.length === byRarity.length)
     return { rows, scoring, note: 'scope gave the candidates' };
+  if (postingsOf(byRarity) > POSTINGS_PER_TEXT * among.length)
+    return { rows: rankByTexts(store, { query, among, limit, most }), scoring: byRarity, note: 'scope was read' };
   return { rows: rank(byRarity), scoring: byRarity, note: 'scope gave the candidates, widened' };
+}
+
+/** @param most the BM25 of a memory that has every word */
+function rankByTexts(
+  store: Store,
+  { query, among, limit, most }: { query: string; among: readonly number[]; limit: number; most: number },
+): TextRank[] {
+  const matcher = createQueryMatcher(query, (wanted) => raritiesOf(store, wanted));
+  return [...readOwnTexts(store, among, TEXT_CHARACTERS)]
+    .map(([seq, { content, labels }]) => {
+      const { coverage } = matcher.match({ content: `${content}\n${labels}`, title: '', labels: '' });
+      return { seq, bm25: coverage * most };
+    })
+    .filter(({ bm25 }) => bm25 > 0)
+    .sort((a, b) => b.bm25 - a.bm25 || a.seq - b.seq)
+    .slice(0, limit);
 }
 
 /** Reaches further until enough of what is found passes the filter. */
@@ -222,6 +247,10 @@ function rankFound(
   const alone = found.filter((seq) => !ranked.has(seq));
   const rest = alone.length === 0 ? [] : rankText(store, { match, weights, filter, among: alone, limit });
   return [...both, ...rest].sort((a, b) => b.bm25 - a.bm25 || a.seq - b.seq).slice(0, limit);
+}
+
+function postingsOf(terms: readonly Weighed[]): number {
+  return terms.reduce((sum, { frequency }) => sum + frequency, 0);
 }
 
 function anyOf(terms: readonly Weighed[]): string {

@@ -31,6 +31,8 @@ export type Scope =
     };
 
 export interface QueryPlan {
+  /** As it was asked. */
+  readonly query: string;
   readonly terms: readonly Term[];
   /** What may be a candidate. */
   readonly filter: CompiledFilter;
@@ -56,7 +58,7 @@ export function planQuery(store: Store, query: MemoryQuery, now: number): QueryP
   const memories = memoryCount(store);
   const scope = scopeOf(store, query.filter, filter, memories);
   const denseSectors = query.denseSectors === 'candidate' ? candidateSectors(query.query) : null;
-  return { terms: termsOf(query.query), filter, liveFilter, scope, memories, denseSectors };
+  return { query: query.query, terms: termsOf(query.query), filter, liveFilter, scope, memories, denseSectors };
 }
 
 const DEEP: readonly MemoryStatus[] = ['active', 'superseded', 'contradicted', 'archived'];

@@ -1,10 +1,9 @@
 import { DAY_MS } from '../dynamics.ts';
 import type { Store } from '../store/open-store.ts';
 import { readOpenings, type Opening } from '../store/search.ts';
-import { ftsString } from '../text/index-text.ts';
 import { isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
-import { memoryCount, termFrequencies } from './term-frequencies.ts';
+import { raritiesOf } from './term-frequencies.ts';
 import { createQueryMatcher, type TextMatch } from './text-match.ts';
 
 /** What the reranker measures, each 0..1; what does not apply to a query or a text stands at what changes nothing. */
@@ -106,16 +105,6 @@ function measure(store: Store, candidates: readonly Candidate[], query: string):
 /** The index knows the words behind what is read. What was found by the words of another text says nothing about this one. */
 function coverageByIndex({ fit, foundAs }: Candidate): number {
   return foundAs === undefined ? Math.min(1, Math.max(0, fit.coverage)) : 0;
-}
-
-/** Inverse document frequency as BM25 has it, kept above 0 for words that half of the memories hold. */
-function raritiesOf(store: Store, wanted: readonly string[]): number[] {
-  const memories = memoryCount(store);
-  const frequencies = termFrequencies(
-    store,
-    wanted.map((text) => ({ text, match: ftsString(text) })),
-  );
-  return frequencies.map((frequency) => Math.log(1 + Math.max(0, memories - frequency + 0.5) / (frequency + 0.5)));
 }
 
 function factorOf(features: RerankFeatures, scale: Partial<Record<keyof RerankFeatures, number>>): number {

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import { countMemories, countMemoriesAfter, countText, lastMemory, snapshotVersion } from '../store/search.ts';
 import type { Store } from '../store/open-store.ts';
 import { countRewrites } from '../store/text.ts';
+import { ftsString } from '../text/index-text.ts';
 import type { Term } from './plan.ts';
 
 /**
@@ -44,6 +45,16 @@ export function termFrequencies(store: Store, terms: readonly Term[]): number[] 
     byMatch.set(match, known);
     return known.count;
   });
+}
+
+/** Inverse document frequency of words as BM25 has it, kept above 0 for those that half of the memories hold. */
+export function raritiesOf(store: Store, wanted: readonly string[]): number[] {
+  const memories = memoryCount(store);
+  const frequencies = termFrequencies(
+    store,
+    wanted.map((text) => ({ text, match: ftsString(text) })),
+  );
+  return frequencies.map((frequency) => Math.log(1 + Math.max(0, memories - frequency + 0.5) / (frequency + 0.5)));
 }
 
 /** How many memories the file holds, which the frequencies are measured by. */

@@ -122,30 +122,67 @@ export interface TextRank {
 export interface TextSearch {
   readonly match: string;
   readonly weights: TextColumnWeights;
-  readonly filter: CompiledFilter;
+  /** null where `among` have passed it. */
+  readonly filter: CompiledFilter | null;
   /** Only these are scored; every memory when undefined. */
   readonly among?: readonly number[] | undefined;
   readonly limit: number;
 }
 
-/** The best by BM25, all if the limit is -1; ties by ascending number. */
-export function rankText(store: Store, { match, weights, filter, among, limit }: TextSearch): TextRank[] {
-  // The plus keeps `rowid` from FTS5, which would run the whole search once for every number in the list.
-  const restriction = among === undefined ? '' : 'AND +memory_text.rowid IN (SELECT value FROM json_each(?))';
+/** So many more than wanted are ranked before the filter is asked. */
+const RANKED_SPARE = 2;
+
+/**
+ * The best by BM25, all if the limit is -1; ties by ascending number. To look a memory up for the filter costs more than to score it, so
+ * the filter is first asked about the best alone. Where too few of them pass it is asked about all, and the answer is the same.
+ */
+export function rankText(store: Store, { filter, limit, ...search }: TextSearch): TextRank[] {
+  if (filter === null) return rankUnfiltered(store, search, limit);
+  const most = limit < 0 ? -1 : RANKED_SPARE * limit;
+  const ranked = rankUnfiltered(store, search, most);
+  const seqs = ranked.map(({ seq }) => seq);
+  const passing = new Set(listPassingOf(store, filter, seqs));
+  const rows = ranked.filter(({ seq }) => passing.has(seq));
+  if (limit < 0 || ranked.length < most) return limit < 0 ? rows : rows.slice(0, limit);
+  return rows.length >= limit ? rows.slice(0, limit) : rankFiltered(store, { ...search, filter }, limit);
+}
+
+type RankedSearch = Omit<TextSearch, 'filter' | 'limit'>;
+
+function rankUnfiltered(store: Store, search: RankedSearch, limit: number): TextRank[] {
   return store
     .prepare(
-      `SELECT m.seq, -bm25(memory_text, ${TEXT_COLUMNS.map(() => '?').join(', ')}) AS bm25
+      `SELECT rowid AS seq, ${RANK} AS bm25 FROM memory_text
+       WHERE memory_text MATCH ? ${restrictionOf(search)} ORDER BY bm25 DESC, seq LIMIT ?`,
+    )
+    .all(...parametersOf(search), limit) as TextRank[];
+}
+
+function rankFiltered(
+  store: Store,
+  { filter, ...search }: RankedSearch & { readonly filter: CompiledFilter },
+  limit: number,
+): TextRank[] {
+  return store
+    .prepare(
+      `SELECT m.seq, ${RANK} AS bm25
        FROM memory_text CROSS JOIN memories m ON m.seq = memory_text.rowid CROSS JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE memory_text MATCH ? ${restriction} AND ${filter.sql}
+       WHERE memory_text MATCH ? ${restrictionOf(search)} AND ${filter.sql}
        ORDER BY bm25 DESC, m.seq LIMIT ?`,
     )
-    .all(
-      ...TEXT_COLUMNS.map((column) => weights[column]),
-      match,
-      ...(among === undefined ? [] : [JSON.stringify(among)]),
-      ...filter.parameters,
-      limit,
-    ) as TextRank[];
+    .all(...parametersOf(search), ...filter.parameters, limit) as TextRank[];
+}
+
+const RANK = `-bm25(memory_text, ${TEXT_COLUMNS.map(() => '?').join(', ')})`;
+
+/** The plus keeps `rowid` from FTS5, which would run the whole search once for every number in the list. */
+function restrictionOf({ among }: RankedSearch): string {
+  return among === undefined ? '' : 'AND +memory_text.rowid IN (SELECT value FROM json_each(?))';
+}
+
+function parametersOf({ match, weights, among }: RankedSearch): unknown[] {
+  const columns = TEXT_COLUMNS.map((column) => weights[column]);
+  return [...columns, match, ...(among === undefined ? [] : [JSON.stringify(among)])];
 }
 
 export interface VectorRank {

@@ -54,6 +54,22 @@ test('equal fits stand in the order of their numbers', () => {
   ]);
 });
 
+test('where the filter lets none of the best pass, those behind them are found in their order', async () => {
+  const of = (userId: string, content: string) => ({ userId, content });
+  const loud = Array.from({ length: 30 }, () => of('ann', 'figs'));
+  const quiet = [
+    of('ben', 'figs and dates'),
+    of('ben', 'figs, dates and more of what else there is'),
+    of('ben', 'figs too'),
+  ];
+  const own = (await seedMemories(store, [...loud, ...quiet], NOW)).slice(loud.length).map(({ seq }) => seq);
+  const filter = compileFilter({ userIds: ['ben'] }, NOW);
+  const ranked = rankText(store, { match: '"figs"', weights: TEXT_WEIGHTS, filter, limit: 2 });
+  expect(ranked.map(({ seq }) => seq)).toEqual([own[2], own[0]]);
+  const all = rankText(store, { match: '"figs"', weights: TEXT_WEIGHTS, filter, limit: -1 });
+  expect(all.map(({ seq }) => seq)).toEqual([own[2], own[0], own[1]]);
+});
+
 test('the snapshot has another name after any write, of this connection or of another', async () => {
   const other = openStore(file, { role: 'worker' });
   const names = [snapshotVersion(store), snapshotVersion(store)];
