@@ -113,7 +113,7 @@ function shown(value: number): string {
 
 const WIDTH = 460;
 const HEIGHT = 300;
-const INNER = { left: 56, right: 16, top: 34, bottom: 92 };
+const INNER = { left: 56, right: 30, top: 34, bottom: 92 };
 const COLOURS = ['#1f6f8b', '#d1603d', '#5b8c5a', '#8d6a9f', '#9a9a9a'];
 
 function draw(lines: Lines): string {
@@ -147,7 +147,7 @@ function drawPlot({ title, rows }: Plot, lines: Lines): string {
       `<text x="${x(size).toFixed(1)}" y="${HEIGHT - INNER.bottom + 16}" text-anchor="middle" fill="#555">${size.toLocaleString('en')}</text>`,
   );
   const drawn = rows.map((row, at) => drawRow(row, lines, COLOURS[at]!, at, { x, y }));
-  return `<text x="${INNER.left}" y="20" font-size="13" font-weight="600" fill="#222">${title}</text>${grid.join('')}${marks.join('')}${drawn.join('')}`;
+  return `<text x="${INNER.left}" y="20" font-size="13" font-weight="600" fill="#222">${title}${rows.some(({ goals }) => goals) ? ', dashes: goal' : ''}</text>${grid.join('')}${marks.join('')}${drawn.join('')}`;
 }
 
 function drawRow(
@@ -160,14 +160,14 @@ function drawRow(
   const points = [...(lines.get(figure) ?? [])].sort(([a], [b]) => a - b);
   const place = ([size, value]: readonly [number, number]) => `${x(size).toFixed(1)} ${y(value).toFixed(1)}`;
   const dots = points.map((point) => `<circle cx="${place(point).replace(' ', '" cy="')}" r="3" fill="${colour}"/>`);
-  const goalMarks = Object.entries(goals ?? {}).map(([size, goal]) => {
+  const shownGoals = Object.entries(goals ?? {}).filter(([size]) => sizesOf(lines).includes(Number(size)));
+  const goalMarks = shownGoals.map(([size, goal]) => {
     const [at, value] = [x(Number(size)), y(Number(goal.replace(/\D/g, '')))];
     return `<path d="M${(at - 9).toFixed(1)} ${value.toFixed(1)}h18" stroke="${colour}" stroke-width="2" stroke-dasharray="3 2"/>`;
   });
   const [legendX, legendY] = [INNER.left + (at % 2) * 200, HEIGHT - INNER.bottom + 36 + Math.floor(at / 2) * 16];
-  const key = goals === undefined ? label : `${label} (dashes: goal)`;
   return `<path d="M${points.map(place).join('L')}" fill="none" stroke="${colour}" stroke-width="2"/>${dots.join('')}${goalMarks.join('')}
-<rect x="${legendX}" y="${legendY - 8}" width="10" height="10" fill="${colour}"/><text x="${legendX + 15}" y="${legendY + 1}" fill="#222">${key}</text>`;
+<rect x="${legendX}" y="${legendY - 8}" width="10" height="10" fill="${colour}"/><text x="${legendX + 15}" y="${legendY + 1}" fill="#222">${label}</text>`;
 }
 
 function scale(value: number, from: number, to: number, start: number, end: number): number {
