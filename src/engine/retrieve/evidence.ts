@@ -272,10 +272,7 @@ const OWN_COLUMNS = `{${TEXT_COLUMNS.filter((column) => column !== 'context').jo
 function termsOf(store: Store, query: string, spelled: readonly string[], rarityLeast: number): Term[] {
   const names = namesIn(query);
   const memories = memoryCount(store);
-  const frequencies = termFrequencies(
-    store,
-    spelled.map((text) => ({ text, match: ftsString(text) })),
-  );
+  const frequencies = termFrequencies(store, spelled);
   return spelled.map((word, place) => {
     const frequency = frequencies[place]!;
     const isName = names.has(word);

@@ -12,7 +12,9 @@ import { memoryCount } from './term-frequencies.ts';
 export interface Term {
   /** As it is shown in explanations, as a person would write it; a word and an identifier may be shown alike. */
   readonly text: string;
-  /** As FTS5 takes it: quoted, so that nothing a caller types is syntax. */
+  /** As it is looked for. */
+  readonly words: string;
+  /** The same as FTS5 takes it: quoted, so that nothing a caller types is syntax. */
   readonly match: string;
 }
 
@@ -105,7 +107,7 @@ function termsOf(query: string): Term[] {
     const word = normalise(identifier);
     return words.includes(word) ? word : identifier;
   };
-  return [...new Set(texts)].map((text) => ({ text: shown(text), match: ftsString(text) }));
+  return [...new Set(texts)].map((words) => ({ text: shown(words), words, match: ftsString(words) }));
 }
 
 function scopeOf(store: Store, filter: MemoryFilter, compiled: CompiledFilter, memories: number): Scope {

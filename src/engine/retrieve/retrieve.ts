@@ -2,6 +2,7 @@ import type { Clock, Embedder, LanguageModel, Logger, VectorIndex } from '../por
 import type { Store } from '../store/open-store.ts';
 import { readMemoriesAsOf, readStatusesAsOf } from '../store/revisions.ts';
 import { readRankingRows, type RankingRow } from '../store/search.ts';
+import { loadWords } from '../store/word-index/word-search.ts';
 import type { Tracing } from '../tracing.ts';
 import type { Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
 import { calibrate, confidenceOf, readCalibrations } from './calibrate.ts';
@@ -149,7 +150,10 @@ async function recallAnd<T>(
   // Only the caller can be told. Where a tenant's default asks for a model that is gone, the built-in reranker steps in.
   requireReranker(request, languageModel);
   const trace = new Trace(context.tracing ?? null);
-  const { vectors, vectorWeight, degraded } = await embedTheQuery(context, query, trace, signal);
+  const [{ vectors, vectorWeight, degraded }] = await Promise.all([
+    embedTheQuery(context, query, trace, signal),
+    loadWords(context.store),
+  ]);
   const now = context.clock.now();
   const finding = { context, query, vectors, vectorWeight, trace, now };
   if (query.rerank !== 'llm' || languageModel === null) {

@@ -1,5 +1,5 @@
 import type { VectorEncoding } from '../ports.ts';
-import { type EdgeType, type MemoryFilter, type MemoryStatus, TEXT_COLUMNS, type TextColumn } from '../types.ts';
+import type { EdgeType, MemoryFilter, MemoryStatus } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import { othersVersion, type Store } from './open-store.ts';
 
@@ -84,22 +84,6 @@ export function snapshotVersion(store: Store): string {
   return `${version}.${changes}`;
 }
 
-/** How many memories after a number the full-text expression finds, counted no further than `limit`. */
-export function countText(store: Store, match: string, { after, limit }: { after: number; limit: number }): number {
-  const row = store
-    .prepare('SELECT count(*) AS n FROM (SELECT 1 FROM memory_text WHERE memory_text MATCH ? AND rowid > ? LIMIT ?)')
-    .get(match, after, limit) as { n: number };
-  return row.n;
-}
-
-/** The newest memories that the expression finds, unranked and unfiltered: some fifteen times cheaper a row than BM25. */
-export function findText(store: Store, match: string, limit: number): number[] {
-  return store
-    .prepare('SELECT rowid FROM memory_text WHERE memory_text MATCH ? ORDER BY rowid DESC LIMIT ?')
-    .pluck()
-    .all(match, limit) as number[];
-}
-
 /** Which of these memories the expression finds. */
 export function matchingText(store: Store, match: string, seqs: readonly number[]): number[] {
   const rows = store
@@ -108,81 +92,6 @@ export function matchingText(store: Store, match: string, seqs: readonly number[
     )
     .all(match, JSON.stringify(seqs)) as { seq: number }[];
   return rows.map((row) => row.seq);
-}
-
-/** Weights of the columns of `memory_text` in BM25. */
-export type TextColumnWeights = Readonly<Record<TextColumn, number>>;
-
-export interface TextRank {
-  readonly seq: number;
-  /** Higher is better; FTS5's own sign is the other way round. */
-  readonly bm25: number;
-}
-
-export interface TextSearch {
-  readonly match: string;
-  readonly weights: TextColumnWeights;
-  /** null where `among` have passed it. */
-  readonly filter: CompiledFilter | null;
-  /** Only these are scored; every memory when undefined. */
-  readonly among?: readonly number[] | undefined;
-  readonly limit: number;
-}
-
-/** So many more than wanted are ranked before the filter is asked. */
-const RANKED_SPARE = 2;
-
-/**
- * The best by BM25, all if the limit is -1; ties by ascending number. To look a memory up for the filter costs more than to score it, so
- * the filter is first asked about the best alone. Where too few of them pass it is asked about all, and the answer is the same.
- */
-export function rankText(store: Store, { filter, limit, ...search }: TextSearch): TextRank[] {
-  if (filter === null) return rankUnfiltered(store, search, limit);
-  const most = limit < 0 ? -1 : RANKED_SPARE * limit;
-  const ranked = rankUnfiltered(store, search, most);
-  const seqs = ranked.map(({ seq }) => seq);
-  const passing = new Set(listPassingOf(store, filter, seqs));
-  const rows = ranked.filter(({ seq }) => passing.has(seq));
-  if (limit < 0 || ranked.length < most) return limit < 0 ? rows : rows.slice(0, limit);
-  return rows.length >= limit ? rows.slice(0, limit) : rankFiltered(store, { ...search, filter }, limit);
-}
-
-type RankedSearch = Omit<TextSearch, 'filter' | 'limit'>;
-
-function rankUnfiltered(store: Store, search: RankedSearch, limit: number): TextRank[] {
-  return store
-    .prepare(
-      `SELECT rowid AS seq, ${RANK} AS bm25 FROM memory_text
-       WHERE memory_text MATCH ? ${restrictionOf(search)} ORDER BY bm25 DESC, seq LIMIT ?`,
-    )
-    .all(...parametersOf(search), limit) as TextRank[];
-}
-
-function rankFiltered(
-  store: Store,
-  { filter, ...search }: RankedSearch & { readonly filter: CompiledFilter },
-  limit: number,
-): TextRank[] {
-  return store
-    .prepare(
-      `SELECT m.seq, ${RANK} AS bm25
-       FROM memory_text CROSS JOIN memories m ON m.seq = memory_text.rowid CROSS JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE memory_text MATCH ? ${restrictionOf(search)} AND ${filter.sql}
-       ORDER BY bm25 DESC, m.seq LIMIT ?`,
-    )
-    .all(...parametersOf(search), ...filter.parameters, limit) as TextRank[];
-}
-
-const RANK = `-bm25(memory_text, ${TEXT_COLUMNS.map(() => '?').join(', ')})`;
-
-/** The plus keeps `rowid` from FTS5, which would run the whole search once for every number in the list. */
-function restrictionOf({ among }: RankedSearch): string {
-  return among === undefined ? '' : 'AND +memory_text.rowid IN (SELECT value FROM json_each(?))';
-}
-
-function parametersOf({ match, weights, among }: RankedSearch): unknown[] {
-  const columns = TEXT_COLUMNS.map((column) => weights[column]);
-  return [...columns, match, ...(among === undefined ? [] : [JSON.stringify(among)])];
 }
 
 export interface VectorRank {

@@ -1,7 +1,7 @@
 import { identifiersOf, indexableText } from '../text/index-text.ts';
+import { openChangeLog } from './change-log.ts';
 import { readMemoryRows, type MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
-import { findInfo, putInfo } from './store-info.ts';
 
 /** The full-text rows. They are written from code: CJK is segmented and identifiers are split before FTS5 sees them. */
 
@@ -38,22 +38,11 @@ export function putText(store: Store, row: TextRow): void {
 
 export function deleteText(store: Store, seq: number): void {
   store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(seq);
-  noteRewrite(store);
+  textRewrites.note(store, [seq]);
 }
 
-const REWRITES = 'text_rewrites';
-
-/**
- * How often rows were replaced or deleted that stood there already. For as long as it stays the same, what was counted over rows up to a
- * number holds, and only later ones need counting.
- */
-export function countRewrites(store: Store): number {
-  return Number(findInfo(store, REWRITES) ?? 0);
-}
-
-function noteRewrite(store: Store): void {
-  putInfo(store, REWRITES, `${countRewrites(store) + 1}`);
-}
+/** Rows that stood there already and were replaced or deleted; later ones have a higher number than all that are known. */
+export const textRewrites = openChangeLog('text_rewrites', 'rewrite_no', 'memory');
 
 /**
  * Where a memory stands among those of its user and session. Chunks of documents stand apart: they overlap, so that each holds its
@@ -102,7 +91,7 @@ export function successorsOf(store: Store, place: SessionPlace): number[] {
 export function reindexText(store: Store, seqs: readonly number[]): void {
   if (seqs.length === 0) return;
   for (const row of readMemoryRows(store, seqs)) putText(store, textRowOf(store, row));
-  noteRewrite(store);
+  textRewrites.note(store, seqs);
 }
 
 function textRowOf(store: Store, row: MemoryRow): TextRow {
@@ -136,4 +125,5 @@ export function mergeText(store: Store, { start, pages }: { start: boolean; page
 
 export function clearText(store: Store): void {
   store.prepare(`INSERT INTO memory_text (memory_text) VALUES ('delete-all')`).run();
+  textRewrites.note(store, [null]);
 }

@@ -90,12 +90,12 @@ describe('the plan', () => {
   test('takes each term once, a phrase as one, and quotes whatever is typed', () => {
     const { terms } = plan({ query: 'tea "green tea" TEA NEAR(a b)* tea_pot' });
     expect(terms).toEqual([
-      { text: 'green tea', match: '"green tea"' },
-      { text: 'tea', match: '"tea"' },
-      { text: 'near', match: '"near"' },
-      { text: 'b', match: '"b"' },
-      { text: 'pot', match: '"pot"' },
-      { text: 'tea_pot', match: '"teapotǀ"' },
+      { text: 'green tea', words: 'green tea', match: '"green tea"' },
+      { text: 'tea', words: 'tea', match: '"tea"' },
+      { text: 'near', words: 'near', match: '"near"' },
+      { text: 'b', words: 'b', match: '"b"' },
+      { text: 'pot', words: 'pot', match: '"pot"' },
+      { text: 'tea_pot', words: 'teapotǀ', match: '"teapotǀ"' },
     ]);
   });
 

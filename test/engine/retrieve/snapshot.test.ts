@@ -39,13 +39,14 @@ const QUERY = { query: 'lighthouse keeper', k: 10, filter: {}, minScore: 0, rela
 test('an answer is written on the snapshot that it was found on: what is committed after it cannot change a path', async () => {
   await using fixture = await openTestEngine({ settings: WORDS_ONLY });
   const { origin, reached } = await addLinked(fixture);
-  // Whatever is read after the first snapshot was closed meets a file in which the origin is gone.
+  // The first snapshot is that on which the lengths of texts are read. Whatever is read after the next was closed meets a file in which
+  // the origin is gone.
   let snapshots = 0;
   const store: Store = {
     ...fixture.store,
     read(work) {
       const result = fixture.store.read(work);
-      if (!fixture.store.db.inTransaction && (snapshots += 1) === 1)
+      if (!fixture.store.db.inTransaction && (snapshots += 1) === 2)
         fixture.store.write(() => fixture.store.db.prepare('DELETE FROM memories WHERE id = ?').run(origin));
       return result;
     },

@@ -1,0 +1,256 @@
+import { EngineError } from '../../errors.ts';
+import type { Store } from '../open-store.ts';
+
+/**
+ * FTS5's index of `memory_text`, read as it lies in the file. FTS5 hands out rows one by one, for a microsecond each with their BM25, and counts
+ * every posting of a word before the first; the same bytes are decoded here some fifty times faster. FTS5 writes and merges them, and nothing
+ * else does. What is read is that of the caller's snapshot. The format is that of `fts5_index.c`, version 4: one b-tree a segment, each leaf
+ * a page of 4,050 bytes or so in `memory_text_data`, its first token in `memory_text_idx`.
+ */
+export interface Segment {
+  readonly id: number;
+  readonly lastPage: number;
+  readonly firstPage: number;
+  /** Pages of a hash table of the rows that were deleted since the segment was written; 0 for none. */
+  readonly tombstonePages: number;
+  /** The same as long as the segment is: numbers of segments are given again, to what is merged of others. */
+  readonly key: string;
+}
+
+/** What BM25 weighs all rows by. */
+export interface Totals {
+  /** Rows of the index. */
+  readonly rows: number;
+  /** Tokens of all columns of all rows. */
+  readonly tokens: number;
+}
+
+const FORMAT = 4;
+const TOTALS_ID = 1;
+const STRUCTURE_ID = 10;
+/** Written where a segment tells of tombstones, as those of a table with `contentless_delete` do. */
+const STRUCTURE_V2 = 0xff_00_00_01;
+/** A row's number is its segment's, one bit, five bits and 31 bits of a page's. */
+const SEGMENT_STEP = 2 ** 37;
+/** Before the number of a segment's first page of tombstones. */
+const TOMBSTONES = 2 ** 16;
+/** Tokens of the index without prefixes begin with this. */
+const MAIN_INDEX = '0';
+
+/** @throws EngineError `internal` for a format that a newer SQLite wrote */
+export function readSegments(store: Store): Segment[] {
+  const version = store.prepare(`SELECT v FROM memory_text_config WHERE k = 'version'`).pluck().get();
+  const block = readBlock(store, STRUCTURE_ID);
+  if (version !== FORMAT || block === undefined || block.readUInt32BE(4) !== STRUCTURE_V2)
+    throw new EngineError('internal', `the word index has a format that this version does not read`);
+  const read = varints(block, 8);
+  const levels = read();
+  read(); // segments in all
+  read(); // pages ever written
+  const segments: Segment[] = [];
+  for (let level = 0; level < levels; level += 1) {
+    read(); // segments that are being merged
+    for (let count = read(); count > 0; count -= 1) {
+      const [id, firstPage, lastPage] = [read(), read(), read()];
+      const commits = [read(), read()];
+      const tombstonePages = read();
+      const [tombstones, rows] = [read(), read()];
+      const key = [id, firstPage, lastPage, ...commits, tombstones, rows].join('.');
+      // One that is being merged into another has no first page when all of it is there.
+      if (firstPage > 0) segments.push({ id, firstPage, lastPage, tombstonePages, key });
+    }
+  }
+  return segments;
+}
+
+export function readTotals(store: Store): Totals {
+  const block = readBlock(store, TOTALS_ID);
+  if (block === undefined || block.length === 0) return { rows: 0, tokens: 0 };
+  const [rows, ...columns] = allVarints(block) as [number, ...number[]];
+  return { rows, tokens: columns.reduce((sum, tokens) => sum + tokens, 0) };
+}
+
+/** The numbers of all columns of a row, as FTS5 counts its tokens. */
+export function allVarints(block: Uint8Array): number[] {
+  const read = varints(block, 0);
+  const numbers: number[] = [];
+  while (read.at() < block.length) numbers.push(read());
+  return numbers;
+}
+
+/** Where the rows of a token stand in a segment. */
+export interface Location {
+  /** What the first page has of them. */
+  readonly opening: Uint8Array;
+  /** Pages that have the rest; none where the last is below the first. */
+  readonly nextPage: number;
+  readonly lastPage: number;
+  /** At most so many bytes. */
+  readonly bytesMost: number;
+}
+
+const PAGE_BYTES = 4_096;
+
+/** @returns undefined where the segment does not have the token */
+export function locate(store: Store, segment: Segment, token: string): Location | undefined {
+  const key = Buffer.from(MAIN_INDEX + token);
+  const page = Math.max(segment.firstPage, pageBefore(store, segment, key));
+  const leaf = readBlock(store, pageId(segment, page));
+  if (leaf === undefined) throw damaged();
+  const found = findInLeaf(leaf, key);
+  if (found === undefined) return undefined;
+  const opening = leaf.subarray(found.start, found.end);
+  const lastPage = found.isLast ? pageAfter(store, segment, key) : page;
+  const bytesMost = opening.length + (lastPage - page) * PAGE_BYTES;
+  return { opening, nextPage: page + 1, lastPage, bytesMost };
+}
+
+/** A token's rows in a segment, each with where in it the token stands. */
+export interface Doclist {
+  readonly bytes: Uint8Array;
+  /** Offsets at which a row's number stands whole, and not as a difference to the one before. */
+  readonly restarts: readonly number[];
+}
+
+export function readDoclist(store: Store, segment: Segment, { opening, nextPage, lastPage }: Location): Doclist {
+  if (lastPage < nextPage) return { bytes: opening, restarts: [0] };
+  const pages = store
+    .prepare('SELECT block FROM memory_text_data WHERE id BETWEEN ? AND ? ORDER BY id')
+    .pluck()
+    .all(pageId(segment, nextPage), pageId(segment, lastPage)) as Buffer[];
+  const bytes = new Uint8Array(opening.length + pages.reduce((sum, page) => sum + page.length, 0));
+  bytes.set(opening);
+  const restarts = [0];
+  let at = opening.length;
+  for (const page of pages) {
+    const [firstRow, leafBytes] = [page.readUInt16BE(0), page.readUInt16BE(2)];
+    const hasToken = leafBytes < page.length;
+    const end = hasToken ? firstVarint(page, leafBytes) : leafBytes;
+    if (firstRow > 0 && firstRow < end) restarts.push(at + firstRow - LEAF_HEADER);
+    bytes.set(page.subarray(LEAF_HEADER, end), at);
+    at += end - LEAF_HEADER;
+    if (hasToken) break;
+  }
+  return { bytes: bytes.subarray(0, at), restarts };
+}
+
+/** Whether rows of a segment were deleted since. */
+export function readTombstones(store: Store, { id, tombstonePages }: Segment): ((seq: number) => boolean) | undefined {
+  if (tombstonePages === 0) return undefined;
+  const select = store.prepare('SELECT block FROM memory_text_data WHERE id = ?').pluck();
+  const pages = Array.from({ length: tombstonePages }, (_, page) => {
+    // Beyond what a float holds.
+    const block = select.get((BigInt(id + TOMBSTONES) << 37n) + BigInt(page)) as Buffer | undefined;
+    if (block?.[0] !== 4) throw damaged();
+    return block;
+  });
+  return (seq) => {
+    const page = pages[seq % pages.length]!;
+    const slots = Math.max(1, Math.floor((page.length - TOMBSTONE_HEADER) / 4));
+    for (let slot = Math.floor(seq / pages.length) % slots, looked = 0; looked <= slots; looked += 1) {
+      const held = page.readUInt32BE(TOMBSTONE_HEADER + 4 * slot);
+      if (held === seq) return true;
+      if (held === 0) return false;
+      slot = (slot + 1) % slots;
+    }
+    return false;
+  };
+}
+
+/** The first byte says how many a number takes: 4, as long as none is above 32 bits. */
+const TOMBSTONE_HEADER = 8;
+/** The first row on the page, then where its tokens are listed, 16 bits each. */
+const LEAF_HEADER = 4;
+
+interface Found {
+  readonly start: number;
+  readonly end: number;
+  /** Whether the next page may go on with it. */
+  readonly isLast: boolean;
+}
+
+/**
+ * Tokens stand in order, each without what it shares with the one before. As long as a token shares more with the one before than the key
+ * does, it stands before the key as that one does, and none of its bytes need be read.
+ */
+function findInLeaf(leaf: Buffer, key: Buffer): Found | undefined {
+  const leafBytes = leaf.readUInt16BE(2);
+  const nextOffset = varints(leaf, leafBytes);
+  const read = varints(leaf, 0);
+  let shared = 0;
+  let offset = 0;
+  for (let isFirst = true; nextOffset.at() < leaf.length; isFirst = false) {
+    offset += nextOffset();
+    read.from(offset);
+    const prefix = isFirst ? 0 : read();
+    if (prefix < shared) return undefined;
+    const suffix = read();
+    if (prefix > shared) continue;
+    const start = read.at();
+    const most = Math.min(suffix, key.length - shared);
+    let same = 0;
+    while (same < most && leaf[start + same] === key[shared + same]) same += 1;
+    shared += same;
+    if (shared === key.length && same === suffix) {
+      const isLast = nextOffset.at() >= leaf.length;
+      return { start: start + suffix, end: isLast ? leafBytes : offset + nextOffset(), isLast };
+    }
+    if (same < suffix && (shared === key.length || leaf[start + same]! > key[shared]!)) return undefined;
+  }
+  return undefined;
+}
+
+/** The page that has the token if any does. The lowest bit says whether it has an index of its own. */
+function pageBefore(store: Store, { id }: Segment, key: Buffer): number {
+  const found = store
+    .prepare('SELECT pgno FROM memory_text_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1')
+    .pluck()
+    .get(id, key) as number | undefined;
+  return Math.floor((found ?? 0) / 2);
+}
+
+/** The page on which the next token that begins a page begins: the last that can have rows of this one. */
+function pageAfter(store: Store, { id, lastPage }: Segment, key: Buffer): number {
+  const found = store
+    .prepare('SELECT pgno FROM memory_text_idx WHERE segid = ? AND term > ? ORDER BY term LIMIT 1')
+    .pluck()
+    .get(id, key) as number | undefined;
+  return found === undefined ? lastPage : Math.floor(found / 2);
+}
+
+function pageId({ id }: Segment, page: number): number {
+  return id * SEGMENT_STEP + page;
+}
+
+function readBlock(store: Store, id: number): Buffer | undefined {
+  return store.prepare('SELECT block FROM memory_text_data WHERE id = ?').pluck().get(id) as Buffer | undefined;
+}
+
+function damaged(): EngineError {
+  return new EngineError('internal', 'the word index is damaged; `cairn rebuild-index --text` writes it anew');
+}
+
+function firstVarint(bytes: Uint8Array, at: number): number {
+  return varints(bytes, at)();
+}
+
+export interface VarintReader {
+  (): number;
+  at(): number;
+  from(at: number): void;
+}
+
+/** SQLite's integers of 1 to 9 bytes, the highest bits first. */
+export function varints(bytes: Uint8Array, from: number): VarintReader {
+  let at = from;
+  const read = () => {
+    let value = 0;
+    for (let place = 0; place < 8; place += 1) {
+      const byte = bytes[at++]!;
+      value = value * 128 + (byte & 127);
+      if (byte < 128) return value;
+    }
+    return value * 256 + bytes[at++]!;
+  };
+  return Object.assign(read, { at: () => at, from: (next: number) => void (at = next) });
+}

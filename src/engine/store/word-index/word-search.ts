@@ -1,0 +1,121 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { assert } from '../../errors.ts';
+import { TEXT_COLUMNS } from '../../types.ts';
+import type { Store } from '../open-store.ts';
+import { snapshotVersion } from '../search.ts';
+import { textRewrites } from '../text.ts';
+import { createPostings, locatePhrase, type Occurrence, readPostings } from './postings.ts';
+import { openRowLengths, type RowLengths } from './row-lengths.ts';
+import { createScores, type Scores } from './scores.ts';
+import { readSegments, readTotals, type Totals } from './segments.ts';
+import { tokensOf } from './tokens.ts';
+
+/** The word index at one snapshot. */
+export interface WordSearch {
+  readonly totals: Totals;
+  /** At most so many bytes are read to score a word or phrase, some six a row that has it; 0 where none has. */
+  bytesOf(text: string): number;
+  /** In how many rows it stands. */
+  frequencyOf(text: string): number;
+  /**
+   * BM25 of all rows that any of the words and phrases stands in.
+   * @param weights of the columns in their order: each place where a word stands counts as much as its column
+   * @returns what holds until the next call, whatever the file
+   */
+  score(texts: readonly string[], weights: readonly number[]): Scores;
+}
+
+/** What a connection knows of its file. */
+interface Known {
+  readonly lengths: RowLengths;
+  /** Rows of a phrase in a segment, by both: segments do not change, so that only new ones are counted. */
+  readonly counts: LRUCache<string, number>;
+  rewriteNo: number;
+  snapshot: string;
+  search: WordSearch | undefined;
+}
+
+const COUNTS_KEPT = 20_000;
+/** To count fewer bytes takes as long as to look the count up. */
+const COUNTED_LEAST = 4_096;
+const NO_WEIGHTS = TEXT_COLUMNS.map(() => 0);
+
+/** Kept between searches, for the time that it would take to make them: one search at a time. */
+const postings = createPostings();
+const scores = createScores();
+
+const knownByStore = new WeakMap<Store, Known>();
+
+/** Takes over what was written since, in slices between which others have a turn, so that a search has little left to do. */
+export async function loadWords(store: Store): Promise<void> {
+  while (store.db.open && store.read(() => knownOf(store).lengths.takeOver()) === 'more') await nextTurn();
+}
+
+/** Call on a snapshot and use it there. What a write has not committed would be missing. */
+export function openWordSearch(store: Store): WordSearch {
+  assert(store.db.inTransaction && !store.isWriting, 'words are searched on a snapshot');
+  const known = knownOf(store);
+  const snapshot = snapshotVersion(store);
+  if (known.search === undefined || known.snapshot !== snapshot) {
+    known.search = searchNow(store, known);
+    known.snapshot = snapshot;
+  }
+  return known.search;
+}
+
+function knownOf(store: Store): Known {
+  let known = knownByStore.get(store);
+  if (known === undefined) {
+    known = {
+      lengths: openRowLengths(store),
+      counts: new LRUCache({ max: COUNTS_KEPT }),
+      rewriteNo: textRewrites.last(store),
+      snapshot: '',
+      search: undefined,
+    };
+    knownByStore.set(store, known);
+  }
+  return known;
+}
+
+function searchNow(store: Store, { lengths, counts }: Known): WordSearch {
+  const segments = readSegments(store);
+  const totals = readTotals(store);
+  const found = new Map<string, readonly Occurrence[]>();
+  const find = (text: string) => {
+    let occurrences = found.get(text);
+    if (occurrences === undefined) {
+      const phrase = tokensOf(text);
+      occurrences = segments.flatMap((segment) => locatePhrase(store, segment, phrase) ?? []);
+      found.set(text, occurrences);
+    }
+    return occurrences;
+  };
+  const countIn = (text: string, occurrence: Occurrence) => {
+    const key = `${occurrence.segment.key} ${text}`;
+    let count = counts.get(key);
+    if (count === undefined) {
+      postings.count = 0;
+      readPostings(store, occurrence, NO_WEIGHTS, postings);
+      count = postings.count;
+      if (occurrence.bytesMost >= COUNTED_LEAST) counts.set(key, count);
+    }
+    return count;
+  };
+  return {
+    totals,
+    bytesOf: (text) => find(text).reduce((sum, { bytesMost }) => sum + bytesMost, 0),
+    frequencyOf: (text) => find(text).reduce((sum, occurrence) => sum + countIn(text, occurrence), 0),
+    score(texts, weights) {
+      const lengthsNow = lengths.now();
+      scores.clear(lengthsNow.length);
+      for (const text of texts) {
+        postings.count = 0;
+        for (const occurrence of find(text)) readPostings(store, occurrence, weights, postings);
+        scores.add(postings, lengthsNow, totals);
+      }
+      return scores;
+    },
+  };
+}

@@ -1,0 +1,200 @@
+import path from 'node:path';
+import fc from 'fast-check';
+import { beforeEach, describe, expect, test } from 'vitest';
+import { createRandom } from '../../../../src/engine/random.ts';
+import { openStore, type Store } from '../../../../src/engine/store/open-store.ts';
+import { clearText, deleteText, mergeText, putText, textRewrites } from '../../../../src/engine/store/text.ts';
+import { readSegments } from '../../../../src/engine/store/word-index/segments.ts';
+import { TOKENIZER, tokensOf } from '../../../../src/engine/store/word-index/tokens.ts';
+import { loadWords, openWordSearch } from '../../../../src/engine/store/word-index/word-search.ts';
+import { TEXT_COLUMNS } from '../../../../src/engine/types.ts';
+import { tempFolder } from '../../../support/temp-folder.ts';
+
+/** Of each column in its order. */
+const WEIGHTS = [2, 1, 1, 1.5, 1.5, 1.5, 0.3];
+
+let writer: Store;
+let reader: Store;
+beforeEach(() => {
+  const file = path.join(tempFolder(), 'words.sqlite');
+  writer = openStore(file, { role: 'worker', create: true });
+  reader = openStore(file, { role: 'reader' });
+  return () => {
+    reader.close();
+    writer.close();
+  };
+});
+
+/** What is found by these words and phrases, and its BM25, all by FTS5. */
+function askFts(texts: readonly string[]): Map<number, number> {
+  const match = texts.map((text) => `"${text}"`).join(' OR ');
+  const rows = reader.db
+    .prepare(
+      `SELECT rowid, -bm25(memory_text, ${WEIGHTS.join(', ')}) FROM memory_text WHERE memory_text MATCH ? ORDER BY rowid`,
+    )
+    .raw()
+    .all(match) as [number, number][];
+  return new Map(rows);
+}
+
+function askWords(texts: readonly string[]): Map<number, number> {
+  return reader.read(() => {
+    const scores = openWordSearch(reader).score(texts, WEIGHTS);
+    return new Map(scores.best(1e6).map(({ seq, bm25 }) => [seq, bm25]));
+  });
+}
+
+function expectSame(texts: readonly string[]): void {
+  const expected = askFts(texts);
+  const found = askWords(texts);
+  expect([...found.keys()].sort((a, b) => a - b)).toEqual([...expected.keys()]);
+  for (const [seq, bm25] of expected) expect(found.get(seq)! / bm25).toBeCloseTo(1, 9);
+  for (const text of texts) {
+    expect(reader.read(() => openWordSearch(reader).frequencyOf(text))).toBe(askFts([text]).size);
+  }
+}
+
+const row = (seq: number, columns: Partial<Record<(typeof TEXT_COLUMNS)[number], string>>) => ({
+  ...{ seq, title: '', content: '', gist: '', context: '', ...columns },
+  entities: (columns.entities ?? '').split(' '),
+  tags: (columns.tags ?? '').split(' '),
+});
+
+const WORDS = ['apple', 'apples', 'pear', 'plum', 'fig', 'one', 'Äpfel', 'don’t', 'x'];
+const phrase = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 6 }).map((words) => words.join(' '));
+const change = fc.oneof(
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      kind: fc.constant('put' as const),
+      column: fc.constantFrom(...TEXT_COLUMNS),
+      text: phrase,
+      other: phrase,
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('replace' as const), at: fc.nat(), text: phrase }) },
+  { weight: 2, arbitrary: fc.record({ kind: fc.constant('delete' as const), at: fc.nat() }) },
+  { weight: 1, arbitrary: fc.constant({ kind: 'merge' as const }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({
+      kind: fc.constant('look' as const),
+      texts: fc.array(phrase, { minLength: 1, maxLength: 4 }),
+    }),
+  },
+);
+
+test('rows and BM25 are those of FTS5, whatever another connection writes', () => {
+  fc.assert(
+    fc.property(
+      fc.array(change, { maxLength: 60 }),
+      fc.array(phrase, { minLength: 1, maxLength: 4 }),
+      (changes, last) => {
+        writer.write(() => clearText(writer));
+        const known: number[] = [];
+        let next = 0;
+        for (const change of changes) {
+          const at = 'at' in change ? known[change.at % Math.max(1, known.length)] : undefined;
+          if (change.kind === 'look') expectSame(change.texts);
+          else if (change.kind === 'merge') writer.write(() => mergeText(writer, { start: true, pages: 500 }));
+          else if (change.kind === 'put') {
+            known.push(++next);
+            writer.write(() => putText(writer, row(next, { content: change.other, [change.column]: change.text })));
+          } else if (at !== undefined && change.kind === 'replace') {
+            writer.write(() => {
+              putText(writer, row(at, { title: 'fig', content: change.text }));
+              textRewrites.note(writer, [at]);
+            });
+          } else if (at !== undefined) {
+            writer.write(() => deleteText(writer, at));
+            known.splice(known.indexOf(at), 1);
+          }
+        }
+        expectSame(last);
+      },
+    ),
+    { numRuns: 60 },
+  );
+});
+
+describe('an index of many pages and segments', () => {
+  /** Rare words, and common ones whose rows take many pages; some rows are long enough to cross from page to page. */
+  function fill(rows: number): void {
+    const random = createRandom(5);
+    const word = () => `w${Math.floor(2_000 ** random())}`;
+    for (let seq = 1; seq <= rows;) {
+      writer.write(() => {
+        for (const last = Math.min(rows, seq + 399); seq <= last; seq += 1) {
+          const words = Array.from({ length: seq % 500 === 0 ? 9_000 : 30 }, word).join(' ');
+          putText(writer, row(seq, { content: words, title: seq % 3 === 0 ? word() : '', context: `the ${word()}` }));
+        }
+      });
+    }
+  }
+  const ASKED = [['w0'], ['w1', 'w5', 'w1999'], ['the'], ['w0 w1', 'w7'], ['the w0', 'w1 w0 w2'], ['nothing', 'w3']];
+
+  test('is read whole', () => {
+    fill(6_000);
+    const pages = reader.db.prepare('SELECT count(*) FROM memory_text_data').pluck().get();
+    expect(pages).toBeGreaterThan(400);
+    expect(reader.read(() => readSegments(reader)).length).toBeGreaterThan(2);
+    for (const texts of ASKED) expectSame(texts);
+  });
+
+  test('and without what was deleted and written again since', () => {
+    fill(9_000);
+    for (const texts of ASKED) expectSame(texts);
+    writer.write(() => {
+      for (let seq = 1; seq <= 9_000; seq += 12) deleteText(writer, seq);
+      for (let seq = 2; seq <= 100; seq += 12) putText(writer, row(seq, { content: 'w0 w1 anew', tags: 'w5' }));
+      textRewrites.note(
+        writer,
+        Array.from({ length: 9 }, (_, at) => 12 * at + 2),
+      );
+    });
+    const tombstones = reader.read(() => readSegments(reader)).map(({ tombstonePages }) => tombstonePages);
+    expect(Math.max(...tombstones)).toBeGreaterThan(1);
+    for (const texts of ASKED) expectSame(texts);
+    for (let start = true; writer.write(() => mergeText(writer, { start, pages: 50 })); start = false) {
+      for (const texts of ASKED.slice(0, 2)) expectSame(texts);
+    }
+    for (const texts of ASKED) expectSame(texts);
+  });
+
+  test('is read the same by who reads all of it and who follows', async () => {
+    fill(5_000);
+    await loadWords(reader);
+    expectSame(['w0', 'w9']);
+    // More changes than are kept.
+    writer.write(() => {
+      for (let round = 0; round < 11; round += 1) {
+        for (let seq = 1; seq <= 1_000; seq += 1) putText(writer, row(seq, { content: `w0 ${'w1 '.repeat(round)}` }));
+        textRewrites.note(
+          writer,
+          Array.from({ length: 1_000 }, (_, at) => at + 1),
+        );
+      }
+    });
+    expectSame(['w0', 'w1']);
+  });
+});
+
+test('no search inside a write, which FTS5 may hold back', () => {
+  expect(() => writer.write(() => openWordSearch(writer))).toThrow('on a snapshot');
+  expect(() => openWordSearch(reader)).toThrow('on a snapshot');
+});
+
+test('an index that a newer SQLite wrote is refused by name', () => {
+  writer.db.unsafeMode(true);
+  writer.db.prepare(`UPDATE memory_text_config SET v = 5 WHERE k = 'version'`).run();
+  expect(() => reader.read(() => openWordSearch(reader))).toThrow(/word index has a format/);
+});
+
+test('tokens are made as the table makes them', () => {
+  const { sql } = reader.db.prepare(`SELECT sql FROM sqlite_schema WHERE name = 'memory_text'`).get() as {
+    sql: string;
+  };
+  expect(sql).toContain(`tokenize = '${TOKENIZER}'`);
+  expect(tokensOf('"the Ünïcode files"')).toEqual(['the', 'unicod', 'file']);
+  expect(tokensOf('!?')).toEqual([]);
+});
