@@ -1,16 +1,9 @@
 import type { Store } from '../open-store.ts';
 import { type Doclist, type Location, locate, readDoclist, readTombstones, type Segment, varints } from './segments.ts';
 
-/** What is looked for: one token, or several in a row. As FTS5's tokenizer makes them. */
-export type Phrase = readonly string[];
-
-/** Where a phrase may stand in a segment, before its rows are read. */
-export interface Occurrence {
+/** Where a token stands in a segment, before its rows are read. */
+export interface Occurrence extends Location {
   readonly segment: Segment;
-  /** Of each of its tokens. */
-  readonly locations: readonly Location[];
-  /** At most so many bytes are to be read. */
-  readonly bytesMost: number;
 }
 
 /** The rows of a phrase with how often it stands in each, by the weights of the columns. Grows as needed, and is used again. */
@@ -25,34 +18,60 @@ export function createPostings(): Postings {
   return { count: 0, seqs: new Uint32Array(1_024), frequencies: new Float64Array(1_024) };
 }
 
-/** @returns undefined where the segment does not have all of its tokens */
-export function locatePhrase(store: Store, segment: Segment, phrase: Phrase): Occurrence | undefined {
-  const locations: Location[] = [];
-  for (const token of phrase) {
+/** Where a token stands, in all segments that have it. */
+export function locateToken(store: Store, segments: readonly Segment[], token: string): Occurrence[] {
+  return segments.flatMap((segment) => {
     const location = locate(store, segment, token);
-    if (location === undefined) return undefined;
-    locations.push(location);
-  }
-  if (locations.length === 0) return undefined;
-  return { segment, locations, bytesMost: locations.reduce((sum, { bytesMost }) => sum + bytesMost, 0) };
+    return location === undefined ? [] : { ...location, segment };
+  });
 }
 
 /**
- * Reads the rows of a phrase in a segment behind what is there.
- * @param weights of the columns in their order: each place where the phrase stands counts as much as its column
+ * Reads the rows of a token in a segment behind what is there.
+ * @param weights of the columns in their order: each place where it stands counts as much as its column
  */
 export function readPostings(
   store: Store,
-  { segment, locations }: Occurrence,
+  occurrence: Occurrence,
   weights: readonly number[],
   postings: Postings,
 ): void {
   const from = postings.count;
-  const doclists = locations.map((location) => readDoclist(store, segment, location));
-  if (doclists.length === 1) decode(doclists[0]!, weights, postings);
-  else decodePhrase(doclists, weights, postings);
-  const isDeleted = readTombstones(store, segment);
+  decode(readDoclist(store, occurrence.segment, occurrence), weights, postings);
+  const isDeleted = readTombstones(store, occurrence.segment);
   if (isDeleted !== undefined) dropRows(postings, from, isDeleted);
+}
+
+/**
+ * The same for a phrase: rows in which its tokens stand one behind the other.
+ * @param tokens where each of them stands. While segments are merged, a row may stand in one for one token and in another for the next
+ */
+export function readPhrasePostings(
+  store: Store,
+  tokens: readonly (readonly Occurrence[])[],
+  weights: readonly number[],
+  postings: Postings,
+): void {
+  const [opening, ...following] = tokens.map((occurrences) => readPositions(store, occurrences)) as [
+    Positions,
+    ...Positions[],
+  ];
+  for (const [seq, places] of opening) {
+    const others = following.map((positions) => positions.get(seq));
+    if (others.includes(undefined)) continue;
+    const behind = others.map((place) => new Set(decodePositions(place!)));
+    let found = 0;
+    let frequency = 0;
+    for (const position of decodePositions(places)) {
+      if (!behind.every((theirs, token) => theirs.has(position + token + 1))) continue;
+      found += 1;
+      frequency += weights[Math.floor(position / COLUMN_STEP)]!;
+    }
+    if (found === 0) continue;
+    reserve(postings, postings.count + 1);
+    postings.seqs[postings.count] = seq;
+    postings.frequencies[postings.count++] = frequency;
+  }
 }
 
 /** A byte of a list of positions that says that the number of a column follows. */
@@ -101,69 +120,41 @@ function decode({ bytes, restarts }: Doclist, weights: readonly number[], postin
   postings.count = count;
 }
 
-/** Rows that have all tokens one behind the other. */
-function decodePhrase(doclists: readonly Doclist[], weights: readonly number[], postings: Postings): void {
-  const [opening, ...following] = doclists.map(rowsOf);
-  const places = following.map(() => 0);
-  for (const [row, seq] of opening!.seqs.entries()) {
-    let isInAll = true;
-    for (const [token, { seqs }] of following.entries()) {
-      while (seqs[places[token]!]! < seq) places[token]! += 1;
-      isInAll &&= seqs[places[token]!] === seq;
-    }
-    if (!isInAll) continue;
-    const others = following.map((rows, token) => new Set(positionsOf(rows, places[token]!)));
-    let found = 0;
-    let frequency = 0;
-    for (const position of positionsOf(opening!, row)) {
-      if (!others.every((theirs, token) => theirs.has(position + token + 1))) continue;
-      found += 1;
-      frequency += weights[Math.floor(position / COLUMN_STEP)]!;
-    }
-    if (found === 0) continue;
-    reserve(postings, postings.count + 1);
-    postings.seqs[postings.count] = seq;
-    postings.frequencies[postings.count++] = frequency;
-  }
-}
-
 /** More tokens than a column has. */
 const COLUMN_STEP = 2 ** 32;
 /** Positions are written as differences, and with 2 added, so that they differ from `COLUMN`. */
 const POSITION_OFFSET = 2;
 
-interface Rows {
-  readonly bytes: Uint8Array;
-  readonly seqs: readonly number[];
-  /** Where the positions of each row begin, and where they end. */
-  readonly starts: readonly number[];
-  readonly ends: readonly number[];
-}
+/** By number of row, the bytes that say where in it a token stands. */
+type Positions = ReadonlyMap<number, Uint8Array>;
 
-function rowsOf({ bytes, restarts }: Doclist): Rows {
-  const [seqs, starts, ends]: [number[], number[], number[]] = [[], [], []];
-  const read = varints(bytes, 0);
-  let [seq, restart] = [0, 0];
-  while (read.at() < bytes.length) {
-    if (read.at() === restarts[restart]) {
-      seq = 0;
-      restart += 1;
+function readPositions(store: Store, occurrences: readonly Occurrence[]): Positions {
+  const positions = new Map<number, Uint8Array>();
+  for (const occurrence of occurrences) {
+    const { bytes, restarts } = readDoclist(store, occurrence.segment, occurrence);
+    const isDeleted = readTombstones(store, occurrence.segment);
+    const read = varints(bytes, 0);
+    let [seq, restart] = [0, 0];
+    while (read.at() < bytes.length) {
+      if (read.at() === restarts[restart]) {
+        seq = 0;
+        restart += 1;
+      }
+      seq += read();
+      const size = read() >>> 1;
+      const end = read.at() + size;
+      if (isDeleted?.(seq) !== true) positions.set(seq, bytes.subarray(read.at(), end));
+      read.from(end);
     }
-    seq += read();
-    const size = read() >>> 1;
-    seqs.push(seq);
-    starts.push(read.at());
-    ends.push(read.at() + size);
-    read.from(read.at() + size);
   }
-  return { bytes, seqs, starts, ends };
+  return positions;
 }
 
-/** Where a token stands in a row: the number of the column times COLUMN_STEP, and its place in the column. */
-function positionsOf({ bytes, starts, ends }: Rows, row: number): number[] {
+/** Each the number of the column times COLUMN_STEP, and the token's place in the column. */
+function decodePositions(bytes: Uint8Array): number[] {
   const positions: number[] = [];
-  const read = varints(bytes, starts[row]!);
-  for (let position = 0; read.at() < ends[row]!;) {
+  const read = varints(bytes, 0);
+  for (let position = 0; read.at() < bytes.length;) {
     const number = read();
     if (number === COLUMN) position = read() * COLUMN_STEP;
     else positions.push((position += number - POSITION_OFFSET));

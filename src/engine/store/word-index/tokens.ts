@@ -1,20 +1,19 @@
 import Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
-import type { Phrase } from './postings.ts';
 
 /** As the migration that makes `memory_text` has it. */
 export const TOKENIZER = 'porter unicode61 remove_diacritics 2';
 const TEXTS_KEPT = 10_000;
 
 /** FTS5's own tokenizer, which it lends to nobody: in a table of its own, whose vocabulary is read and thrown away. */
-let open: { readonly tokenize: (text: string) => Phrase } | undefined;
-const known = new LRUCache<string, Phrase>({ max: TEXTS_KEPT });
+let open: { readonly tokenize: (text: string) => readonly string[] } | undefined;
+const known = new LRUCache<string, readonly string[]>({ max: TEXTS_KEPT });
 
 /**
  * The tokens of a word or phrase as the word index has them; none for a text without letters and digits.
  * @param text quoted or not
  */
-export function tokensOf(text: string): Phrase {
+export function tokensOf(text: string): readonly string[] {
   let tokens = known.get(text);
   if (tokens === undefined) {
     open ??= openTokenizer();

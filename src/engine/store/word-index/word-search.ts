@@ -5,10 +5,10 @@ import { TEXT_COLUMNS } from '../../types.ts';
 import type { Store } from '../open-store.ts';
 import { snapshotVersion } from '../search.ts';
 import { textRewrites } from '../text.ts';
-import { createPostings, locatePhrase, type Occurrence, readPostings } from './postings.ts';
+import { createPostings, locateToken, type Occurrence, readPhrasePostings, readPostings } from './postings.ts';
 import { openRowLengths, type RowLengths } from './row-lengths.ts';
 import { createScores, type Scores } from './scores.ts';
-import { readSegments, readTotals, type Totals } from './segments.ts';
+import { readSegments, readTotals, type Segment, type Totals } from './segments.ts';
 import { tokensOf } from './tokens.ts';
 
 /** The word index at one snapshot. */
@@ -29,7 +29,7 @@ export interface WordSearch {
 /** What a connection knows of its file. */
 interface Known {
   readonly lengths: RowLengths;
-  /** Rows of a phrase in a segment, by both: segments do not change, so that only new ones are counted. */
+  /** Rows of a word in a segment, by both: segments do not change, so that only new ones are counted. */
   readonly counts: LRUCache<string, number>;
   rewriteNo: number;
   snapshot: string;
@@ -82,17 +82,13 @@ function knownOf(store: Store): Known {
 function searchNow(store: Store, { lengths, counts }: Known): WordSearch {
   const segments = readSegments(store);
   const totals = readTotals(store);
-  const found = new Map<string, readonly Occurrence[]>();
+  const found = new Map<string, Found>();
   const find = (text: string) => {
-    let occurrences = found.get(text);
-    if (occurrences === undefined) {
-      const phrase = tokensOf(text);
-      occurrences = segments.flatMap((segment) => locatePhrase(store, segment, phrase) ?? []);
-      found.set(text, occurrences);
-    }
-    return occurrences;
+    let known = found.get(text);
+    if (known === undefined) found.set(text, (known = locateText(store, segments, text)));
+    return known;
   };
-  const countIn = (text: string, occurrence: Occurrence) => {
+  const countIn = (occurrence: Occurrence, text: string) => {
     const key = `${occurrence.segment.key} ${text}`;
     let count = counts.get(key);
     if (count === undefined) {
@@ -103,19 +99,53 @@ function searchNow(store: Store, { lengths, counts }: Known): WordSearch {
     }
     return count;
   };
+  const read = ({ tokens }: Found, weights: readonly number[]) => {
+    postings.count = 0;
+    if (tokens.length > 1) readPhrasePostings(store, tokens, weights, postings);
+    else for (const occurrence of tokens[0] ?? []) readPostings(store, occurrence, weights, postings);
+    return postings;
+  };
+  const frequencyOf = (text: string) => {
+    const known = find(text);
+    const [one, ...more] = known.tokens;
+    if (more.length > 0) known.frequency ??= read(known, NO_WEIGHTS).count;
+    else known.frequency ??= (one ?? []).reduce((sum, occurrence) => sum + countIn(occurrence, text), 0);
+    return known.frequency;
+  };
   return {
     totals,
-    bytesOf: (text) => find(text).reduce((sum, { bytesMost }) => sum + bytesMost, 0),
-    frequencyOf: (text) => find(text).reduce((sum, occurrence) => sum + countIn(text, occurrence), 0),
+    bytesOf: (text) => find(text).bytesMost,
+    frequencyOf,
     score(texts, weights) {
       const lengthsNow = lengths.now();
       scores.clear(lengthsNow.length);
       for (const text of texts) {
-        postings.count = 0;
-        for (const occurrence of find(text)) readPostings(store, occurrence, weights, postings);
-        scores.add(postings, lengthsNow, totals);
+        const known = find(text);
+        scores.add(read(known, weights), lengthsNow, totals);
+        known.frequency = postings.count;
       }
       return scores;
     },
   };
+}
+
+/** A word or phrase at one snapshot. */
+interface Found {
+  /** Where each of its tokens stands; none where one of them stands nowhere. */
+  readonly tokens: readonly (readonly Occurrence[])[];
+  readonly bytesMost: number;
+  /** Once it was asked for. */
+  frequency: number | undefined;
+}
+
+function locateText(store: Store, segments: readonly Segment[], text: string): Found {
+  const tokens: (readonly Occurrence[])[] = [];
+  let bytesMost = 0;
+  for (const token of tokensOf(text)) {
+    const occurrences = locateToken(store, segments, token);
+    if (occurrences.length === 0) return { tokens: [], bytesMost: 0, frequency: 0 };
+    tokens.push(occurrences);
+    bytesMost += occurrences.reduce((sum, one) => sum + one.bytesMost, 0);
+  }
+  return { tokens, bytesMost, frequency: undefined };
 }
