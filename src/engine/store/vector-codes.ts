@@ -1,4 +1,5 @@
 import type { VectorRole } from '../ports.ts';
+import { openChangeLog } from './change-log.ts';
 import type { Store } from './open-store.ts';
 
 /** What an index in memory holds of a vector, and what was removed since it was read. */
@@ -14,8 +15,8 @@ export interface VectorCode {
 }
 
 const ROLES = ['whole', 'window', 'mean'] as const satisfies readonly VectorRole[];
-/** Removals that are kept: more than a process misses that looks now and then. 10 bytes each. */
-const REMOVALS_KEPT = 10_000;
+/** Vectors whose codes were removed. */
+export const vectorRemovals = openChangeLog('vector_removals', 'removal_no', 'vector_no');
 
 /** Call inside a write. */
 export function insertCode(store: Store, modelNo: number, { vectorNo, memory, userNo, role, code }: VectorCode): void {
@@ -27,7 +28,10 @@ export function insertCode(store: Store, modelNo: number, { vectorNo, memory, us
 /** Unknown numbers are passed over. Call inside a write. */
 export function deleteCodes(store: Store, vectorNos: readonly number[]): void {
   const remove = store.prepare('DELETE FROM vector_codes WHERE vector_no = ?');
-  for (const vectorNo of vectorNos) if (remove.run(vectorNo).changes > 0) noteRemoval(store, vectorNo);
+  vectorRemovals.note(
+    store,
+    vectorNos.filter((vectorNo) => remove.run(vectorNo).changes > 0),
+  );
 }
 
 /** The same for a model that nobody searches any more, so that nobody has to be told. Call inside a write. */
@@ -39,12 +43,7 @@ export function dropCodes(store: Store, vectorNos: readonly number[]): void {
 /** All of a model. Call inside a write. */
 export function clearCodes(store: Store, modelNo: number): void {
   store.prepare('DELETE FROM vector_codes WHERE model_no = ?').run(modelNo);
-  noteRemoval(store, null);
-}
-
-function noteRemoval(store: Store, vectorNo: number | null): void {
-  const { lastInsertRowid } = store.prepare('INSERT INTO vector_removals (vector_no) VALUES (?)').run(vectorNo);
-  store.prepare('DELETE FROM vector_removals WHERE removal_no <= ?').run(Number(lastInsertRowid) - REMOVALS_KEPT);
+  vectorRemovals.note(store, [null]);
 }
 
 /** Codes of a model behind a number, in order. */
@@ -66,27 +65,4 @@ export function readCodes(
 /** The highest number of any model; 0 for none. */
 export function lastCode(store: Store): number {
   return store.prepare('SELECT coalesce(max(vector_no), 0) FROM vector_codes').pluck().get() as number;
-}
-
-/** The number of the last removal. */
-export function lastRemoval(store: Store): number {
-  return store.prepare('SELECT max(removal_no) FROM vector_removals').pluck().get() as number;
-}
-
-/** What was removed after a removal; 'all' where that is not known any more, or everything was. */
-export function readRemovals(
-  store: Store,
-  after: number,
-): { readonly vectorNos: readonly number[] | 'all'; readonly last: number } {
-  const rows = store
-    .prepare(
-      'SELECT removal_no AS removalNo, vector_no AS vectorNo FROM vector_removals WHERE removal_no >= ? ORDER BY removal_no',
-    )
-    .all(after) as { removalNo: number; vectorNo: number | null }[];
-  // The one that is known already stands for that none is missing between it and the next.
-  const isGapless = rows[0]?.removalNo === after;
-  const since = rows.slice(1);
-  const last = rows.at(-1)?.removalNo ?? 0;
-  if (!isGapless || since.some(({ vectorNo }) => vectorNo === null)) return { vectorNos: 'all', last };
-  return { vectorNos: since.map(({ vectorNo }) => vectorNo!), last };
 }

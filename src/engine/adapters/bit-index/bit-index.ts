@@ -2,15 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assert } from '../../errors.ts';
 import type { IndexSearch, VectorIndex } from '../../ports.ts';
 import type { Store } from '../../store/open-store.ts';
-import {
-  clearCodes,
-  deleteCodes,
-  insertCode,
-  lastCode,
-  lastRemoval,
-  readCodes,
-  readRemovals,
-} from '../../store/vector-codes.ts';
+import { clearCodes, deleteCodes, insertCode, lastCode, readCodes, vectorRemovals } from '../../store/vector-codes.ts';
 import { signBits } from '../../store/vector-encoding.ts';
 import type { VectorSpace } from '../../store/vectors.ts';
 import { createCodeMatrix, type CodeMatrix, type Question } from './code-matrix.ts';
@@ -84,13 +76,13 @@ export function openBitIndex(
 
   /** One slice of what was committed since. Call on a snapshot. */
   function takeOver(): 'more' | 'done' {
-    known ??= { matrix: createCodeMatrix(dimensions), vectorNo: 0, removalNo: lastRemoval(store) };
-    const removals = readRemovals(store, known.removalNo);
-    if (removals.vectorNos === 'all') {
+    known ??= { matrix: createCodeMatrix(dimensions), vectorNo: 0, removalNo: vectorRemovals.last(store) };
+    const removals = vectorRemovals.readAfter(store, known.removalNo);
+    if (removals.changed === 'all') {
       drop();
       return 'more';
     }
-    for (const vectorNo of removals.vectorNos) known.matrix.remove(vectorNo);
+    for (const vectorNo of removals.changed) known.matrix.remove(vectorNo);
     known.removalNo = removals.last;
     const last = lastCode(store);
     if (last > known.vectorNo) {
