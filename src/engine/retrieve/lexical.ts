@@ -42,7 +42,7 @@ export const TEXT_WEIGHTS: Readonly<Record<TextColumn, number>> = {
  * scored. Where too little of it passes the filter, which knows no words, the budget grows by these factors until enough does or
  * every word has taken part.
  */
-const WIDE_BYTES = 4_000_000;
+const WIDE_BYTES = 1_000_000;
 const WIDENINGS = [1, 8, Infinity];
 /** For a small scope so much is read, and more where its memories are so many that their texts would cost more. */
 const NARROW_BYTES = 150_000;
