@@ -47,6 +47,7 @@ const PLOTS: readonly Plot[] = [
     rows: [
       { figure: 'rss_after_start_mb', label: 'after the start', unit: 'MB', goals: { 100_000: '≤ 250' } },
       { figure: 'rss_after_queries_mb', label: 'after 500 queries', unit: 'MB' },
+      { figure: 'rss_when_quiet_again_mb', label: '6 s after these', unit: 'MB', goals: { 100_000: '≤ 250' } },
     ],
   },
   {
@@ -60,6 +61,7 @@ const PLOTS: readonly Plot[] = [
 ];
 const TABLE_ONLY: readonly Row[] = [
   { figure: 'bytes_beyond_text_per_memory', label: 'bytes beyond the text, a memory', unit: 'B' },
+  { figure: 'bytes_settled_per_memory', label: 'without finished jobs', unit: 'B' },
 ];
 
 type Lines = ReadonlyMap<string, ReadonlyMap<number, number>>;

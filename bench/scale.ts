@@ -7,7 +7,6 @@
  * with the same texts in plain FTS5, and their sign bits in plain vec0, in the same run. Prints a JSON line a figure. With
  * `--folder` the file is kept, and a later run goes on where it ended.
  */
-import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -28,7 +27,7 @@ import { createRandom } from '../src/engine/random.ts';
 import { signBits } from '../src/engine/store/vector-encoding.ts';
 import { ftsString, indexableText, queryTerms } from '../src/engine/text/index-text.ts';
 import { newMemory } from '../test/support/new-memory.ts';
-import { askQuestions, createQuestions, reportLatencies, residentMb, startProcess } from './load.ts';
+import { anonymousMb, askQuestions, createQuestions, reportLatencies, residentMb, startProcess } from './load.ts';
 import { createTextSource } from './natural-text.ts';
 import { report } from './report.ts';
 
@@ -41,8 +40,8 @@ const WORK_BATCH = 256;
 const ROUND = 5_000;
 const QUERIES = 500;
 const WARM_UP = 50;
-/** After its start a process gives back what loading took. */
-const SETTLED_MS = 2_000;
+/** After its start a process gives back what loading took, and every 5 s the pages of files that it has mapped. */
+const SETTLED_MS = 6_000;
 /** Only words that stand in a good part of all memories: the worst that a question can be made of. */
 const COMMON_QUESTIONS = ['what is the one that it was for', 'how and when is a memory read', 'the job of the file'];
 
@@ -160,7 +159,7 @@ async function openWork(settings: Settings) {
     documentParser: null,
     pageFetcher: null,
     newId: uuidv7,
-    owner: `bench ${randomUUID()}`,
+    owner: 'bench',
   };
   return {
     tenant,
@@ -250,16 +249,24 @@ async function measureInProcess(settings: Settings, size: number): Promise<void>
   const begun = performance.now();
   const changed = await decayMemories(context);
   report('decay_ms', performance.now() - begun, { size, changed });
-  report('bytes_beyond_text_per_memory', bytesBeyondText(settings, context.open().store.db), { size });
+  const bytes = bytesBeyondText(settings, context.open().store.db);
+  report('bytes_beyond_text_per_memory', bytes.all, { size });
+  report('bytes_settled_per_memory', bytes.settled, { size });
   floor.close();
   await close();
 }
 
-function bytesBeyondText({ OM_DB_PATH }: Settings, db: Database.Database): number {
+/** `settled`: without the rows of finished jobs, whose pages are used for others once OM_JOB_RETENTION_HOURS have passed. */
+function bytesBeyondText({ OM_DB_PATH }: Settings, db: Database.Database): { all: number; settled: number } {
   const { texts, memories } = db
     .prepare('SELECT sum(octet_length(content)) AS texts, count(*) AS memories FROM memories')
     .get() as { texts: number; memories: number };
-  return (fs.statSync(OM_DB_PATH).size - texts) / memories;
+  const jobs = db
+    .prepare(`SELECT sum(pgsize) FROM dbstat WHERE name IN (SELECT name FROM sqlite_schema WHERE tbl_name = 'jobs')`)
+    .pluck()
+    .get() as number;
+  const beyondText = fs.statSync(OM_DB_PATH).size - texts;
+  return { all: beyondText / memories, settled: (beyondText - jobs) / memories };
 }
 
 /** The process that users run: how soon it is there, and what it takes, before and after questions. */
@@ -270,7 +277,9 @@ async function measureProcess(settings: Settings, size: number): Promise<void> {
     await pause(SETTLED_MS);
     report('rss_after_start_mb', residentMb(service.child), { size });
     reportLatencies('query_http_p95_ms', await askQuestions(service.url, (asked) => asked < QUERIES), { size });
-    report('rss_after_queries_mb', residentMb(service.child), { size });
+    report('rss_after_queries_mb', residentMb(service.child), { size, own: anonymousMb(service.child) });
+    await pause(SETTLED_MS);
+    report('rss_when_quiet_again_mb', residentMb(service.child), { size });
   } finally {
     await service.stop();
   }

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -35,8 +36,7 @@ function openField() {
 }
 
 function owe(store: Store, step: 'encode' | 'link', count: number, now: number): void {
-  for (let n = 0; n < count; n++)
-    insertJob(store, { id: `${step} ${now} ${n}`, memory: n + 1, step, bulk: n % 2 === 1, now });
+  for (let n = 0; n < count; n++) insertJob(store, { id: randomUUID(), memory: n + 1, step, bulk: n % 2 === 1, now });
 }
 
 const jobsOf = ({ jobs }: Census) =>

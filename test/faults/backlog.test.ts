@@ -57,8 +57,8 @@ function seedBacklog(folder: string): void {
     db.prepare(
       `WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${ROWS}), m(lowest, many) AS
          (SELECT min(seq), count(*) FROM memories)
-       INSERT INTO jobs (id, kind, memory, step, state, priority, run_at, created_at, updated_at, timeline)
-       SELECT printf('00000000-0000-7000-8000-%012d', i), 'memory', lowest + i % many, 'encode', 'queued', 1, 1, 1, 1, '["queued",1]'
+       INSERT INTO jobs (uuid, kind, memory, step, state, priority, run_at, created_at, updated_at)
+       SELECT unhex(printf('0000000000007000%016x', i)), 'memory', lowest + i % many, 'encode', 'queued', 1, 1, 1, 1
        FROM n, m`,
     ).run();
   });

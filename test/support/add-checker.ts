@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import pLimit from 'p-limit';
 import { expect } from 'vitest';
+import { readEvents } from '../../src/engine/store/job-timeline.ts';
 import { openStore, type Store } from '../../src/engine/store/open-store.ts';
 import { expectNoOrphans } from './engine-fixture.ts';
 import { databaseFile, type ServiceProcess, type ServiceReply } from './running-service.ts';
@@ -215,9 +216,7 @@ export function expectFinished(folder: string): number {
 export function countCrashed(folder: string): { beforeEncoded: number; beforeLinked: number } {
   return withStore(folder, (store) => {
     const timelines = store.db.prepare('SELECT timeline FROM jobs').pluck().all() as string[];
-    const events = timelines.map((timeline) =>
-      (JSON.parse(`[${timeline}]`) as [string, number][]).map(([name]) => name),
-    );
+    const events = timelines.map((timeline) => readEvents(timeline, 0).map(({ event }) => event));
     const follows = (names: string[], crash: number) => names.slice(crash).find((name) => name !== 'crashed');
     const crashedBefore = (step: string) =>
       events.filter((names) => names.some((name, at) => name === 'crashed' && follows(names, at) === step)).length;

@@ -107,7 +107,7 @@ function findTwin(
 ): Twin | undefined {
   if (memory.externalId !== null) {
     const known = findByExternalId(store, { externalId: memory.externalId, userNo }, now);
-    if (known !== undefined && !known.content_hash.equals(hash)) {
+    if (known !== undefined && !contentHash(known.content).equals(hash)) {
       throw new EngineError(
         'conflict',
         `external_id belongs to memory ${known.id}, whose text differs: PATCH that one instead`,

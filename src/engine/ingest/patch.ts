@@ -2,7 +2,14 @@ import { setSalience } from '../store/dynamics.ts';
 import { deleteConcludedRelations, deleteWaypoint, listSuperseded } from '../store/edges.ts';
 import { eraseEntities } from '../store/entities.ts';
 import { EngineError } from '../errors.ts';
-import { getMemoryRow, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
+import {
+  getMemoryRow,
+  keptHash,
+  readMemoryRows,
+  toMemory,
+  type MemoryColumns,
+  type MemoryRow,
+} from '../store/memories.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { placeOf, reindexText, successorsOf } from '../store/text.ts';
@@ -140,7 +147,7 @@ function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
     if (patch.gist === undefined) delete changed.gist;
     if (patch.entities === undefined) delete changed.entities;
   }
-  if (changed.content !== undefined) changed.content_hash = contentHash(changed.content as string);
+  if (changed.content !== undefined) changed.content_hash = keptHash(contentHash(changed.content as string));
   if (changed.event_time !== undefined) changed.event_time_given = 1;
   return changed;
 }

@@ -2,6 +2,7 @@ import { EngineError } from '../errors.ts';
 import { JOB_IDS_MOST, type QueuedStep } from '../jobs.ts';
 import type { Job, JobCounts, JobKind, JobState, JobStep, JobSummary, StepBacklog } from '../types.ts';
 import { JOB_STATES, JOB_STEPS } from '../types.ts';
+import { noteEvents, readEvents, type JobEvent } from './job-timeline.ts';
 import { failDocument, setDocumentState } from './documents.ts';
 import type { Store } from './open-store.ts';
 
@@ -69,6 +70,8 @@ export const IS_DUE = '(run_at <= :now OR run_at > :now + 120000)';
 /** Likewise. A worker that lives writes its lease anew every second, by the clock as it is now. */
 const HAS_LAPSED = '(lease_until <= :now OR lease_until > :now + 2 * :leaseMs)';
 const UNFINISHED = `('queued', 'active', 'failed')`;
+/** A job's id as the ledger keeps it, 16 bytes; a text that is no UUID is NULL, which is no job's. */
+export const UUID = `unhex(?, '-')`;
 
 export interface NewJob {
   readonly id: string;
@@ -88,12 +91,12 @@ export function insertJob(store: Store, job: NewJob): number {
   const kind = job.kind ?? (job.memory === undefined ? 'document' : 'memory');
   const result = store
     .prepare(
-      `INSERT INTO jobs (id, kind, memory, document, step, state, priority, run_at, created_at, updated_at, timeline, trace_context)
-       VALUES (?, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO jobs (uuid, kind, memory, document, step, state, priority, run_at, created_at, updated_at, trace_context)
+       VALUES (${UUID}, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`,
     )
     .run(
       ...[job.id, kind, job.memory ?? null, job.document ?? null, job.step],
-      ...[job.bulk ? 1 : 0, job.now, job.now, job.now, `["queued",${job.now}]`, job.trace ?? null],
+      ...[job.bulk ? 1 : 0, job.now, job.now, job.now, job.trace ?? null],
     );
   return Number(result.lastInsertRowid);
 }
@@ -119,10 +122,10 @@ export function restartJob(
   store
     .prepare(
       `UPDATE jobs SET step = ?, state = 'queued', attempts = 0, run_at = ?, lease_owner = NULL, lease_until = NULL,
-         lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ?,
+         lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, ${noteEvents(['requeued'])},
          trace_context = coalesce(?, trace_context) WHERE seq = ?`,
     )
-    .run(step, now, now, `,["requeued",${now}]`, trace, job.seq);
+    .run(step, now, now, now, trace, job.seq);
   return job.seq;
 }
 
@@ -268,9 +271,10 @@ export function renewLeases(store: Store, owner: string, until: number): void {
 export function advanceJob(store: Store, held: Claim, step: 'link', now: number): Claim {
   store
     .prepare(
-      `UPDATE jobs SET step = ?, attempts = 0, suspect = 0, updated_at = ?, timeline = timeline || ? WHERE seq = ? AND lease_epoch = ?`,
+      `UPDATE jobs SET step = ?, attempts = 0, suspect = 0, updated_at = ?, ${noteEvents([PAST_TENSE[held.step]])}
+       WHERE seq = ? AND lease_epoch = ?`,
     )
-    .run(step, now, `,["${pastTense(held.step)}",${now}]`, held.seq, held.epoch);
+    .run(step, now, now, held.seq, held.epoch);
   return { ...held, step, attempts: 0 };
 }
 
@@ -278,9 +282,10 @@ export function finishJob(store: Store, held: HeldJob, now: number): void {
   store
     .prepare(
       `UPDATE jobs SET step = 'done', state = 'done', suspect = 0, lease_owner = NULL, lease_until = NULL, error = NULL,
-         error_code = NULL, finished_at = ?, updated_at = ?, timeline = timeline || ? WHERE seq = ? AND lease_epoch = ?`,
+         error_code = NULL, finished_at = ?, updated_at = ?, ${noteEvents([PAST_TENSE[held.step], 'done'])}
+       WHERE seq = ? AND lease_epoch = ?`,
     )
-    .run(now, now, `,["${pastTense(held.step)}",${now}],["done",${now}]`, held.seq, held.epoch);
+    .run(now, now, now, held.seq, held.epoch);
 }
 
 /** The document is read and shown: its job waits for its chunks. Nobody claims this step; `settleDocument` ends it. */
@@ -288,9 +293,9 @@ export function awaitChunks(store: Store, held: DocumentClaim, now: number): voi
   store
     .prepare(
       `UPDATE jobs SET step = 'settle', state = 'queued', attempts = 0, suspect = 0, lease_owner = NULL, lease_until = NULL,
-         error = NULL, error_code = NULL, updated_at = ?, timeline = timeline || ? WHERE seq = ? AND lease_epoch = ?`,
+         error = NULL, error_code = NULL, updated_at = ?, ${noteEvents(['read'])} WHERE seq = ? AND lease_epoch = ?`,
     )
-    .run(now, `,["read",${now}]`, held.seq, held.epoch);
+    .run(now, now, held.seq, held.epoch);
 }
 
 export function hasUnfinishedChunks(store: Store, document: number): boolean {
@@ -310,10 +315,10 @@ export function settleDocumentJob(store: Store, document: number, now: number): 
   return (
     store
       .prepare(
-        `UPDATE jobs SET step = 'done', state = 'done', finished_at = ?, updated_at = ?, timeline = timeline || ?
+        `UPDATE jobs SET step = 'done', state = 'done', finished_at = ?, updated_at = ?, ${noteEvents(['settled', 'done'])}
          WHERE document = ? AND document > 0 AND kind = 'document' AND step = 'settle' AND state = 'queued'`,
       )
-      .run(now, now, `,["settled",${now}],["done",${now}]`, document).changes > 0
+      .run(now, now, now, document).changes > 0
   );
 }
 
@@ -340,7 +345,7 @@ export function failJob(store: Store, held: HeldJob, failure: Failure, now: numb
   const result = store
     .prepare(
       `UPDATE jobs SET state = ?, attempts = attempts + 1, run_at = coalesce(?, run_at), error_code = ?, error = ?, lease_owner = NULL,
-         lease_until = NULL, finished_at = ?, updated_at = ?, timeline = timeline || ?
+         lease_until = NULL, finished_at = ?, updated_at = ?, ${noteEvents([state])}
        WHERE seq = ? AND lease_epoch = ? AND state = 'active'`,
     )
     .run(
@@ -350,7 +355,7 @@ export function failJob(store: Store, held: HeldJob, failure: Failure, now: numb
       failure.message.slice(0, 1_000),
       state === 'dead' ? now : null,
       now,
-      `,["${state}",${now}]`,
+      now,
       held.seq,
       held.epoch,
     );
@@ -418,16 +423,16 @@ export function recoverLeases(
   const dead = store
     .prepare(
       `UPDATE jobs SET ${charge}, ${common}, state = 'dead', finished_at = :now, error_code = '${CRASH}',
-         error = 'its worker died ${CRASH_BUDGET} times while it ran alone', timeline = timeline || :deadEvent
+         error = 'its worker died ${CRASH_BUDGET} times while it ran alone', ${noteEvents(['crashed', 'dead'], ':now')}
        WHERE ${condition} AND crashes + ${wasAlone} >= ${CRASH_BUDGET} RETURNING kind, memory, document, error_code AS code, error AS message`,
     )
-    .all({ now, leaseMs, deadEvent: `,["crashed",${now}],["dead",${now}]` }) as DeadJob[];
+    .all({ now, leaseMs }) as DeadJob[];
   const requeued = store
     .prepare(
       `UPDATE jobs SET ${charge}, ${common}, state = 'queued', run_at = :now + ${wasAlone} * (crashes + 1) * ${CRASH_PAUSE_MS},
-         timeline = timeline || :event WHERE ${condition}`,
+         ${noteEvents(['crashed'], ':now')} WHERE ${condition}`,
     )
-    .run({ now, leaseMs, event: `,["crashed",${now}]` }).changes;
+    .run({ now, leaseMs }).changes;
   for (const { kind, memory, document, code, message } of dead) {
     if (kind === 'memory') markFailed(store, memory);
     else if (document !== null) failDocument(store, document, { code, message, now });
@@ -459,9 +464,9 @@ export function detachJobs(store: Store, memory: number, now: number): number {
   store
     .prepare(
       `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1,
-         updated_at = ?, timeline = timeline || ? WHERE memory = ? AND state IN ${UNFINISHED}`,
+         updated_at = ?, ${noteEvents(['cancelled'])} WHERE memory = ? AND state IN ${UNFINISHED}`,
     )
-    .run(now, now, `,["cancelled",${now}]`, memory);
+    .run(now, now, now, memory);
   return store.prepare('UPDATE jobs SET memory = NULL WHERE memory = ?').run(memory).changes;
 }
 
@@ -470,10 +475,10 @@ export function cancelDocumentJobs(store: Store, document: number, now: number):
   return store
     .prepare(
       `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1,
-         updated_at = ?, timeline = timeline || ?
+         updated_at = ?, ${noteEvents(['cancelled'])}
        WHERE document = ? AND document > 0 AND kind = 'document' AND state IN ${UNFINISHED}`,
     )
-    .run(now, now, `,["cancelled",${now}]`, document).changes;
+    .run(now, now, now, document).changes;
 }
 
 /** @throws EngineError `not_found`; `conflict` for a job that is done or still has attempts */
@@ -487,7 +492,7 @@ export function retryJob(store: Store, id: string, now: number): Job {
       `a job that is ${job.state}${job.memoryId === null ? ' and lost its memory' : ''} cannot be retried`,
     );
   }
-  const memory = (store.prepare('SELECT memory FROM jobs WHERE id = ?').get(id) as { memory: number }).memory;
+  const memory = (store.prepare(`SELECT memory FROM jobs WHERE uuid = ${UUID}`).get(id) as { memory: number }).memory;
   const other = store
     .prepare(`SELECT 1 FROM jobs WHERE memory = ? AND id <> ? AND kind <> 'contradictions' AND state IN ${UNFINISHED}`)
     .get(memory, id);
@@ -495,10 +500,10 @@ export function retryJob(store: Store, id: string, now: number): Job {
   store
     .prepare(
       `UPDATE jobs SET kind = 'memory', state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL,
-         error = NULL, error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ?
-       WHERE id = ?`,
+         error = NULL, error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, ${noteEvents(['retried'])}
+       WHERE uuid = ${UUID}`,
     )
-    .run(now, now, `,["retried",${now}]`, id);
+    .run(now, now, now, id);
   store.prepare(`UPDATE memory_dynamics SET state = 'queued' WHERE seq = ?`).run(memory);
   return getJob(store, id);
 }
@@ -519,16 +524,17 @@ function requeueAnew(store: Store, id: string, now: number): void {
   store
     .prepare(
       `UPDATE jobs SET state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL, error = NULL,
-         error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, timeline = timeline || ? WHERE id = ?`,
+         error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?, ${noteEvents(['retried'])}
+       WHERE uuid = ${UUID}`,
     )
-    .run(now, now, `,["retried",${now}]`, id);
+    .run(now, now, now, id);
 }
 
 function retryDocumentJob(store: Store, job: Job, now: number): Job {
   const row = store
     .prepare(
       `SELECT o.document_no AS no, o.next_no AS next, g.source = 'upload' AND g.upload = '' AS isGone FROM jobs j
-       JOIN documents o ON o.document_no = j.document LEFT JOIN document_generations g ON g.generation_no = o.next_no WHERE j.id = ?`,
+       JOIN documents o ON o.document_no = j.document LEFT JOIN document_generations g ON g.generation_no = o.next_no WHERE j.uuid = ${UUID}`,
     )
     .get(job.id) as { no: number; next: number | null; isGone: 0 | 1 | null } | undefined;
   if (!['failed', 'dead'].includes(job.state) || row === undefined || row.next === null) {
@@ -553,9 +559,9 @@ export function cancelJob(store: Store, id: string, now: number): Job {
   const row = store
     .prepare(
       `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1,
-         updated_at = ?, timeline = timeline || ? WHERE id = ? RETURNING memory`,
+         updated_at = ?, ${noteEvents(['cancelled'])} WHERE uuid = ${UUID} RETURNING memory`,
     )
-    .get(now, now, `,["cancelled",${now}]`, id) as { memory: number | null };
+    .get(now, now, now, id) as { memory: number | null };
   if (job.step !== 'reason') markFailed(store, row.memory);
   return getJob(store, id);
 }
@@ -569,7 +575,7 @@ export function discardJob(store: Store, id: string): void {
       `a job that is ${job.state} cannot be discarded; only dead and cancelled ones can`,
     );
   }
-  store.prepare('DELETE FROM jobs WHERE id = ?').run(id);
+  store.prepare(`DELETE FROM jobs WHERE uuid = ${UUID}`).run(id);
 }
 
 export function purgeJobs(store: Store, before: number, limit: number): number {
@@ -701,7 +707,7 @@ const JOB = `SELECT j.seq, j.id, j.kind, m.id AS memory_id, o.id AS document_id,
 
 /** @throws EngineError `not_found` */
 export function getJob(store: Store, id: string): Job {
-  const row = store.prepare(`${JOB} WHERE j.id = ?`).get(id) as JobRow | undefined;
+  const row = store.prepare(`${JOB} WHERE j.uuid = ${UUID}`).get(id) as JobRow | undefined;
   if (row === undefined) throw new EngineError('not_found', 'no job with this id');
   return toJob(row);
 }
@@ -717,7 +723,7 @@ export function findOpenDocumentJob(store: Store, document: number): { id: strin
 
 /** The number of the document that a job is about; null for none. */
 export function documentOfJob(store: Store, id: string): number | null {
-  const row = store.prepare('SELECT document FROM jobs WHERE id = ?').get(id) as
+  const row = store.prepare(`SELECT document FROM jobs WHERE uuid = ${UUID}`).get(id) as
     { document: number | null } | undefined;
   return row?.document ?? null;
 }
@@ -780,11 +786,11 @@ function toJob(row: JobRow): Job {
     createdAt: row.created_at,
     updatedAt: row.updated_at,
     finishedAt: row.finished_at,
-    timeline: (JSON.parse(`[${row.timeline}]`) as [string, number][]).map(([event, at]) => ({ event, at })),
+    timeline: readEvents(row.timeline, row.created_at),
   };
 }
 
-const PAST_TENSE: Readonly<Record<JobStep, string>> = {
+const PAST_TENSE: Readonly<Record<JobStep, JobEvent>> = {
   ingest: 'read',
   settle: 'settled',
   encode: 'encoded',
@@ -792,7 +798,3 @@ const PAST_TENSE: Readonly<Record<JobStep, string>> = {
   reason: 'reasoned',
   done: 'done',
 };
-
-function pastTense(step: JobStep): string {
-  return PAST_TENSE[step];
-}

@@ -11,6 +11,7 @@ import type {
   SectorStats,
 } from '../types.ts';
 import { SECTORS } from '../types.ts';
+import { contentHash } from '../text/content-hash.ts';
 import { entitiesOf } from '../text/entities.ts';
 import { gistOf } from '../text/gist.ts';
 import { IS_SHOWN } from './documents.ts';
@@ -104,7 +105,7 @@ export function insertMemory(store: Store, { id, userNo, memory, contentHash, no
       memory.importance,
       memory.type,
       memory.externalId,
-      contentHash,
+      keptHash(contentHash),
       JSON.stringify(memory.tags),
       JSON.stringify(memory.files),
       JSON.stringify(memory.entities ?? []),
@@ -241,14 +242,22 @@ export function listExpiredSeqs(store: Store, now: number, limit: number): numbe
 export interface Twin {
   readonly seq: number;
   readonly id: string;
-  readonly content_hash: Buffer;
+  readonly content: string;
   readonly primary_sector: Sector;
   readonly sectors: number;
   readonly state: MemoryState;
   readonly status: MemoryStatus;
 }
 
-const TWIN = 'SELECT m.seq, m.id, m.content_hash, d.primary_sector, d.sectors, d.state, d.status';
+const TWIN = 'SELECT m.seq, m.id, m.content, d.primary_sector, d.sectors, d.state, d.status';
+
+/** What a row keeps of its text's hash: enough to find twins by, whose texts are then compared by all of it. */
+export function keptHash(contentHash: Buffer): Buffer {
+  return contentHash.subarray(0, 8);
+}
+
+/** Of texts that share what is kept of their hashes so many are compared: two are a chance of one in 10^19, more somebody's work. */
+const TWINS_COMPARED = 8;
 
 /**
  * The live memory that says exactly this already: same text (by hash), user, session and event time; a time that was not
@@ -263,17 +272,17 @@ export function findDuplicate(
   >,
   now: number,
 ): Twin | undefined {
-  return store
+  const twins = store
     .prepare(
       `${TWIN} FROM memories m INDEXED BY memories_by_hash JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
+       WHERE substr(m.content_hash, 1, 8) = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
          AND (m.event_time_given = 0 OR m.event_time = ?)
          AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
          AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
-         AND d.generation_no IS NULL LIMIT 1`,
+         AND d.generation_no IS NULL LIMIT ${TWINS_COMPARED}`,
     )
-    .get(
-      key.contentHash,
+    .all(
+      keptHash(key.contentHash),
       key.userNo,
       key.sessionId,
       key.eventTime === null ? 0 : 1,
@@ -282,7 +291,8 @@ export function findDuplicate(
       key.validFrom,
       key.validTo,
       now,
-    ) as Twin | undefined;
+    ) as Twin[];
+  return twins.find(({ content }) => contentHash(content).equals(key.contentHash));
 }
 
 /**

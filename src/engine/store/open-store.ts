@@ -22,6 +22,11 @@ export interface Store {
   readonly isWriting: boolean;
   /** Runs `work` on one snapshot. */
   read<T>(work: () => T): T;
+  /**
+   * Lets go of the pages of the file that this connection has mapped. They stay in the cache of the operating system; those that are
+   * asked for again cost a fault each 64 KB, some 10 ms for what a thousand queries read.
+   */
+  unmapPages(): void;
   close(): void;
 }
 
@@ -43,6 +48,8 @@ const LOOK_CACHE_KB = -256;
 const READER_CACHE_KB = -8_000;
 const WRITER_CACHE_KB = -16_000;
 const STATEMENTS_MOST = 500;
+/** A query reads some thousand pages all over the file: mapped they cost it a tenth less than one call each. */
+const MAPPED_MOST = 268_435_456;
 
 /**
  * Opens a tenant's file and brings its schema up to date.
@@ -104,7 +111,7 @@ function configure(db: Database.Database, { role }: OpenStoreOptions): void {
   db.pragma('secure_delete = ON');
   db.pragma('foreign_keys = ON');
   db.pragma('temp_store = MEMORY');
-  db.pragma('mmap_size = 268435456');
+  db.pragma(`mmap_size = ${MAPPED_MOST}`);
   db.pragma(`cache_size = ${role === 'reader' ? READER_CACHE_KB : WRITER_CACHE_KB}`);
 }
 
@@ -157,6 +164,10 @@ function makeStore(db: Database.Database, file: string): Store {
       if (db.inTransaction) return work();
       db.exec('BEGIN');
       return finish(db, work);
+    },
+    unmapPages() {
+      db.pragma('mmap_size = 0');
+      db.pragma(`mmap_size = ${MAPPED_MOST}`);
     },
     close: () => db.close(),
   };

@@ -1,7 +1,7 @@
 import { sectorBits } from '../dynamics.ts';
 import type { ReembedPhase } from '../types.ts';
 import type { Store } from './open-store.ts';
-import { CRASH, type HeldJob } from './jobs.ts';
+import { CRASH, UUID, type HeldJob } from './jobs.ts';
 import { distinctModels, sectorsOfModel, type SectorModelNumbers, type SectorModels } from './live-model.ts';
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 
@@ -115,10 +115,10 @@ function insert(
 ): void {
   store
     .prepare(
-      `INSERT INTO jobs (id, kind, memory, step, state, priority, run_at, created_at, updated_at, timeline)
-       VALUES (?, 'reembed', ?, ?, 'queued', 1, ?, ?, ?, ?)`,
+      `INSERT INTO jobs (uuid, kind, memory, step, state, priority, run_at, created_at, updated_at)
+       VALUES (${UUID}, 'reembed', ?, ?, 'queued', 1, ?, ?, ?)`,
     )
-    .run(id, memory, step, now, now, now, `["queued",${now}]`);
+    .run(id, memory, step, now, now, now);
 }
 
 /** Ends the director without a word, also one that failed. */

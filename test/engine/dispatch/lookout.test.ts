@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
@@ -47,7 +48,9 @@ function write(file: string, work: (store: Store) => void): void {
 }
 
 const owe = (file: string) =>
-  write(file, (store) => insertJob(store, { id: 'a job', memory: 1, step: 'encode', bulk: false, now: Date.now() }));
+  write(file, (store) =>
+    insertJob(store, { id: randomUUID(), memory: 1, step: 'encode', bulk: false, now: Date.now() }),
+  );
 
 const seen = ({ sights }: Look) => sights.map((sight) => sight.path);
 

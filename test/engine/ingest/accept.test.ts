@@ -4,6 +4,8 @@ import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { IdempotencyClaim } from '../../../src/engine/engine.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { setStatus } from '../../../src/engine/store/dynamics.ts';
+import { keptHash } from '../../../src/engine/store/memories.ts';
+import { contentHash } from '../../../src/engine/text/content-hash.ts';
 import {
   dumpTables,
   expectNoOrphans,
@@ -100,6 +102,22 @@ describe('an accepted memory', () => {
 });
 
 describe('an exact duplicate', () => {
+  test('is told by its text: one that only shares what is kept of a hash is stored', async () => {
+    await using fixture = await openTestEngine();
+    const keep = (id: string, hash: Buffer) =>
+      fixture.store.write(() =>
+        fixture.store.prepare('UPDATE memories SET content_hash = ? WHERE id = ?').run(hash, id),
+      );
+    const other = await fixture.add({ content: 'said before' });
+    keep(other.id, keptHash(contentHash('said twice')));
+    const { id } = await fixture.add({ content: 'said twice' });
+    expect(await addOne(fixture, { content: 'said twice' })).toMatchObject({ kind: 'duplicate', id });
+    // As files from before have it.
+    keep(id, contentHash('said twice'));
+    expect(await addOne(fixture, { content: 'said twice' })).toMatchObject({ kind: 'duplicate', id });
+    expect(fixture.all('SELECT content FROM memories')).toHaveLength(2);
+  });
+
   test.each([
     ['the same text', 'Café au lait', 'Café au lait', {}],
     ['other white space', 'Café  au\n\tlait ', ' Café au lait', {}],

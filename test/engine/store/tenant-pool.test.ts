@@ -1,0 +1,39 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { afterEach, beforeEach, expect, onTestFinished, test, vi } from 'vitest';
+import { openTenant } from '../../../src/engine/open-tenant.ts';
+import { createTenantPool } from '../../../src/engine/store/tenant-pool.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+beforeEach(() => void vi.useFakeTimers({ toFake: ['setInterval', 'clearInterval'] }));
+afterEach(() => void vi.useRealTimers());
+
+/** What of a file, and of the files beside it, is mapped and resident (kB), as Linux tells it. */
+function residentKb(file: string): number {
+  const mappings = fs.readFileSync('/proc/self/smaps', 'utf8').split(/^(?=[0-9a-f]+-[0-9a-f]+ )/m);
+  return mappings
+    .filter((mapping) => mapping.includes(file))
+    .reduce((sum, mapping) => sum + Number(/^Rss:\s+(\d+)/m.exec(mapping)![1]), 0);
+}
+
+test.runIf(process.platform === 'linux')(
+  'pages of files that were read are let go, and come back when asked for',
+  () => {
+    const file = path.join(tempFolder(), 'cairn.sqlite');
+    const pool = createTenantPool(4, () => openTenant(file, { role: 'worker', identity: null, now: 0 }));
+    onTestFinished(() => pool.close());
+    const { store } = pool.get(file);
+    store.write(() => store.prepare(`INSERT INTO store_info VALUES ('much', ?)`).run('x'.repeat(1_000_000)));
+    store.db.pragma('wal_checkpoint(TRUNCATE)');
+    const read = () => store.prepare(`SELECT value FROM store_info WHERE key = 'much'`).pluck().get() as string;
+
+    store.db.pragma('shrink_memory');
+    expect(read()).toHaveLength(1_000_000);
+    expect(residentKb(file)).toBeGreaterThan(900);
+    vi.advanceTimersByTime(60_000);
+    expect(residentKb(file)).toBeLessThan(100);
+    store.db.pragma('shrink_memory');
+    expect(read()).toHaveLength(1_000_000);
+    expect(residentKb(file)).toBeGreaterThan(900);
+  },
+);
