@@ -23,8 +23,8 @@ export const REBUILDING = 'rebuilding';
 export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'>;
 
 /**
- * A tenant's file on one connection, with its vector spaces and indexes. Which of them is live is read from the file each time, so that
- * every process goes over to a new model at the same commit.
+ * A tenant's file on one connection, with its vector spaces and indexes. Which of them is live is read from the file each time, in a
+ * transaction once, so that every process goes over to a new model at the same commit.
  */
 export interface OpenTenant {
   readonly store: Store;
@@ -125,9 +125,13 @@ function describe(store: Store, identities: Identities, indexMemory: IndexMemory
     if (index === undefined) known.set(modelNo, (index = openBitIndex(store, spaceOf(model), indexMemory)));
     return index;
   };
-  const findLiveSet = () => (identities === null ? null : (findLiveModels(store) ?? null));
+  const findLiveSet = oncePerTransaction(store, () => (identities === null ? null : (findLiveModels(store) ?? null)));
   const findLive = () => findLiveSet()?.[0] ?? null;
-  const findConfiguredSet = () => identities && findConfigured(store, identities);
+  const findConfiguredSet = oncePerTransaction(store, () => identities && findConfigured(store, identities));
+  const listIndexes = oncePerTransaction(
+    store,
+    () => new Map(listModels(store).map((model) => [model.modelNo, indexOf(model)])),
+  );
   return {
     store,
     storeId: store.read(() => ensureStoreId(store)),
@@ -153,12 +157,23 @@ function describe(store: Store, identities: Identities, indexMemory: IndexMemory
       return configured && spaceOf(configured[0]);
     },
     get indexes() {
-      return new Map(listModels(store).map((model) => [model.modelNo, indexOf(model)]));
+      return listIndexes();
     },
     close() {
       for (const index of known.values()) index.close();
       store.close();
     },
+  };
+}
+
+/** What is asked for each of many memories in one transaction. Whoever changes it there reads it no more before the commit. */
+function oncePerTransaction<T>(store: Store, read: () => T): () => T {
+  let known: { readonly transactionNo: number; readonly value: T } | undefined;
+  return () => {
+    const { transactionNo } = store;
+    if (transactionNo === undefined) return read();
+    if (known?.transactionNo !== transactionNo) known = { transactionNo, value: read() };
+    return known.value;
   };
 }
 

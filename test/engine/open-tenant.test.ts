@@ -1,3 +1,5 @@
+import { putLiveModels } from '../../src/engine/store/live-model.ts';
+import { modelNumber } from '../../src/engine/store/embeddings.ts';
 import path from 'node:path';
 import { expect, test } from 'vitest';
 import { insertVector } from '../../src/engine/store/vectors.ts';
@@ -72,3 +74,28 @@ test('a file whose rebuild was broken off is served to nobody but the rebuild', 
 function disposable(tenant: ReturnType<typeof openTenant>) {
   return { tenant, [Symbol.dispose]: () => tenant.close() };
 }
+
+test('which models are live is read once a transaction, and anew in the next one', () => {
+  const file = path.join(tempFolder(), 'models.sqlite');
+  using reader = disposable(openTenant(file, { ...options, role: 'worker' }));
+  using writer = disposable(openTenant(file, { ...options, role: 'worker' }));
+  const { tenant } = reader;
+  const { store } = writer.tenant;
+  const before = tenant.live!.modelNo;
+  const statements: string[] = [];
+  const { prepare } = tenant.store;
+  tenant.store.prepare = (sql) => {
+    statements.push(sql);
+    return prepare(sql);
+  };
+  const read = () => [tenant.live!.modelNo, tenant.liveModels![0].modelNo, tenant.index === null, tenant.indexes.size];
+  tenant.store.read(() => {
+    expect(read()).toEqual([before, before, false, 1]);
+    store.write(() => putLiveModels(store, modelNumber(store, { ...options.identity, model: 'next' }, 2)));
+    const asked = statements.length;
+    expect(read()).toEqual([before, before, false, 1]);
+    expect(statements.length).toBe(asked);
+  });
+  tenant.store.read(() => expect(read()).toEqual([before + 1, before + 1, false, 2]));
+  expect(tenant.live!.modelNo).toBe(before + 1);
+});

@@ -14,11 +14,11 @@ import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { addCacheHits } from '../store/provider-usage.ts';
 import { meanVector } from '../store/vector-encoding.ts';
-import { deleteVectors, insertVector, MEAN_WINDOW, roleOf, type VectorSpace } from '../store/vectors.ts';
+import { deleteVectors, hasVectors, insertVector, MEAN_WINDOW, roleOf, type VectorSpace } from '../store/vectors.ts';
 import { windowsOf } from '../text/windows.ts';
 import { SECTORS, type Sector } from '../types.ts';
 import { oweContradictionCheck } from './check-contradictions.ts';
-import { commitInSlices } from './commit-in-slices.ts';
+import { commitInSlices, isAlone } from './commit-in-slices.ts';
 import { createBreather } from './create-breather.ts';
 import { embedTexts, type EmbeddedTexts } from './embed-texts.ts';
 import { extractEntities } from './extract-entities.ts';
@@ -28,6 +28,8 @@ import { sourceOfModel, type StepContext, type StepFailure } from './step-contex
 
 export const WINDOW_TOKENS = 512;
 export const WINDOW_OVERLAP_TOKENS = 50;
+/** Memories that are computed before they are written while nobody else writes: some 5 ms, in which no other pause is needed. */
+const COMPUTED_AT_ONCE = 32;
 
 /** What the classifier says where no pattern matched. */
 const UNRECOGNISED = classify('');
@@ -49,7 +51,32 @@ export async function encodeMemories(
   claims: readonly Claim[],
   signal?: AbortSignal,
 ): Promise<EncodeResult> {
-  const { store } = context.open();
+  const results: EncodeResult[] = [];
+  for (let at = 0; at < claims.length;) {
+    const isInParts = isComputedHere(context) && isAlone(context.open().store);
+    const group = claims.slice(at, isInParts ? at + COMPUTED_AT_ONCE : undefined);
+    results.push(await encodeGroup(context, group, signal));
+    at += group.length;
+  }
+  return {
+    advanced: results.flatMap(({ advanced }) => advanced),
+    finished: results.reduce((sum, { finished }) => sum + finished, 0),
+    failures: results.flatMap(({ failures }) => failures),
+  };
+}
+
+/** Whether nobody else is asked for anything, so that nothing is gained by asking for many memories at once. */
+function isComputedHere({ embedder, languageModel, config }: StepContext): boolean {
+  const byPatterns = config.OM_ENTITY_EXTRACTION === 'patterns' || languageModel === null;
+  return byPatterns && embedder?.cacheable !== true && config.OM_EMBED_MODE === 'simple';
+}
+
+async function encodeGroup(
+  context: StepContext,
+  claims: readonly Claim[],
+  signal: AbortSignal | undefined,
+): Promise<EncodeResult> {
+  const { store, configuredModels, liveModels } = context.open();
   const rows = new Map(
     readMemoryRows(
       store,
@@ -67,7 +94,7 @@ export async function encodeMemories(
   // A provider answers while names are looked for. What it is asked is begun in one turn, or fewer texts would share a call.
   const embedding: Promise<PromiseSettledResult<readonly EmbeddedIn[] | null>[]>[] = [];
   for (const draft of drafts) {
-    embedding.push(Promise.allSettled([embedDraft(context, draft, signal)]));
+    embedding.push(Promise.allSettled([embedDraft(context, { ...draft, configuredModels, liveModels }, signal)]));
     if (context.embedder?.cacheable === false) await breathe();
   }
   const graphs = await extractEntities(context, [...rows.values()], signal);
@@ -132,6 +159,8 @@ export interface EmbeddedIn {
   readonly isConfigured: boolean;
 }
 
+type Models = Pick<OpenTenant, 'liveModels' | 'configuredModels'>;
+
 interface Encoded extends Draft {
   /** The configured spaces first. */
   readonly embedded: readonly EmbeddedIn[] | null;
@@ -185,10 +214,9 @@ function sectorsBeside(forced: Sector, found: readonly Sector[], confidence: num
  */
 async function embedDraft(
   context: StepContext,
-  { windows, sectors }: Draft,
+  { windows, sectors, configuredModels, liveModels }: Draft & Models,
   signal?: AbortSignal,
 ): Promise<readonly EmbeddedIn[] | null> {
-  const { configuredModels, liveModels } = context.open();
   if (context.embedder === null || context.gatherer === null || configuredModels === null) return null;
   const all = [sectors.primary, ...sectors.additional];
   const configured = distinctModels(configuredModels, all);
@@ -243,23 +271,25 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
   });
   putEntities(store, { memory: seq, userNo }, graph);
   if (embedded === null) return;
-  // A text that was replaced leaves the cache with its vectors, so that a later erasure has nothing to look for.
-  eraseCachedEmbeddingsOf(store, seq);
-  const { indexes, ...models } = context.open();
-  for (const modelNo of surplusModels(models, [sectors.primary, ...sectors.additional])) {
-    indexes.get(modelNo)?.remove(deleteVectors(store, seq, modelNo));
-  }
-  for (const one of embedded) writeVectors(context, { memory: seq, userNo, ...one });
+  const isNew = !hasVectors(store, seq);
+  if (!isNew) eraseReplaced(context, store, seq, [sectors.primary, ...sectors.additional]);
+  for (const one of embedded) writeVectors(context, { memory: seq, userNo, isNew, ...one });
   oweContradictionCheck(context, store, claim);
   // A waypoint that leads here was measured on the vectors before.
   for (const src of listWaypointSources(store, seq)) oweStep({ store, now, newId: context.newId }, src, 'link');
 }
 
+/** A text that was replaced leaves the cache with its vectors, so that a later erasure has nothing to look for. */
+function eraseReplaced({ open }: StepContext, store: Store, memory: number, sectors: readonly Sector[]): void {
+  eraseCachedEmbeddingsOf(store, memory);
+  const { indexes, liveModels, configuredModels } = open();
+  for (const modelNo of surplusModels({ liveModels, configuredModels }, sectors)) {
+    indexes.get(modelNo)?.remove(deleteVectors(store, memory, modelNo));
+  }
+}
+
 /** Models that are in use, but not for these sectors. */
-function surplusModels(
-  { liveModels, configuredModels }: Pick<OpenTenant, 'liveModels' | 'configuredModels'>,
-  sectors: readonly Sector[],
-): number[] {
+function surplusModels({ liveModels, configuredModels }: Models, sectors: readonly Sector[]): number[] {
   const used = [liveModels, configuredModels].filter((models) => models !== null);
   const numbers = (of?: readonly Sector[]) =>
     used.flatMap((models) => distinctModels(models, of).map(({ modelNo }) => modelNo));
@@ -273,9 +303,15 @@ export function writeVectors(
   {
     memory,
     userNo,
+    isNew = false,
     space,
     texts,
-  }: Pick<EmbeddedIn, 'space' | 'texts'> & { readonly memory: number; readonly userNo: number },
+  }: Pick<EmbeddedIn, 'space' | 'texts'> & {
+    readonly memory: number;
+    readonly userNo: number;
+    /** Known to have no vectors. */
+    readonly isNew?: boolean;
+  },
 ): void {
   const { store, liveModels, configuredModels, indexes } = open();
   const index = indexes.get(space.modelNo);
@@ -284,7 +320,7 @@ export function writeVectors(
   );
   if (index === undefined || !isWanted) return;
   const { embeddings, textHashes } = texts;
-  index.remove(deleteVectors(store, memory, space.modelNo));
+  if (!isNew) index.remove(deleteVectors(store, memory, space.modelNo));
   if (textHashes !== null) {
     const cached = textHashes.map((textHash, at) => ({ textHash, embedding: embeddings[at] as Float32Array }));
     putCachedEmbeddings(store, space.modelNo, cached, clock.now());

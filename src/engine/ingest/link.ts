@@ -11,7 +11,7 @@ import { relinkedUpTo } from '../store/reembed.ts';
 import { cosine } from '../store/vector-encoding.ts';
 import { readVectors, readWholeVectors, type MemoryVector, type VectorSpace } from '../store/vectors.ts';
 import type { Sector } from '../types.ts';
-import { commitInSlices } from './commit-in-slices.ts';
+import { commitInSlices, isAlone } from './commit-in-slices.ts';
 import { createBreather } from './create-breather.ts';
 import { observeReady } from './observe-ready.ts';
 import { liveSources, type StepContext } from './step-context.ts';
@@ -22,6 +22,8 @@ const CANDIDATES = 12;
 const SEARCHED_MOST = 1_024;
 /** Memories that are searched for at once, before others may have a turn. */
 const SEARCHED_AT_ONCE = 16;
+/** Memories that are written before others are searched for, while nobody else writes. */
+const LINKED_AT_ONCE = 64;
 
 export interface Neighbour {
   readonly memory: number;
@@ -51,7 +53,8 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   const linked: Claim[] = [];
   let waiting: readonly Claim[] = claims.toSorted((a, b) => a.memory - b.memory);
   while (waiting.length > 0) {
-    const found = await findAll(context, waiting);
+    const group = isAlone(context.open().store) ? waiting.slice(0, LINKED_AT_ONCE) : waiting;
+    const found = await findAll(context, group);
     await failpoint('during-link');
     const sources = liveSources(context);
     const outdated: Claim[] = [];
@@ -77,7 +80,7 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
         linked.push(claim);
       },
     );
-    waiting = outdated;
+    waiting = [...outdated, ...waiting.slice(group.length)];
   }
   observeReady(context, 'linked', linked);
   return linked.length;
@@ -88,16 +91,14 @@ async function findAll(context: StepContext, claims: readonly Claim[]): Promise<
   const found: (Found & { readonly claim: Claim })[] = [];
   for (let at = 0; at < claims.length; at += SEARCHED_AT_ONCE) {
     await loadIndexes(context.open);
-    const { store, ...tenant } = context.open();
+    const { store, indexes, liveModels } = context.open();
     const some = claims.slice(at, at + SEARCHED_AT_ONCE);
     const upTo = relinkedUpTo(store);
+    const isLinked = rememberLinked(store);
     const isCandidate = (other: number, memory: number) =>
-      other <= upTo && (other < memory || (other > memory && isLinked(store, other)));
-    const near = findNearest(
-      { store, indexes: tenant.indexes, liveModels: tenant.liveModels },
-      some.map(({ memory }) => ({ memory, upTo })),
-      isCandidate,
-    );
+      other <= upTo && (other < memory || (other > memory && isLinked(other)));
+    const searched = some.map(({ memory }) => ({ memory, upTo }));
+    const near = findNearest({ store, indexes, liveModels }, searched, isCandidate);
     found.push(...some.map((claim, place) => ({ claim, ...near[place]! })));
     await breathe();
   }
@@ -217,8 +218,15 @@ function neighbour(own: MemoryVector, other: MemoryVector): Neighbour {
   };
 }
 
-function isLinked(store: Store, memory: number): boolean {
-  return store.prepare(`SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`).get(memory) !== undefined;
+/** Asked once about each memory, as those of a batch are near each other and come up again and again. */
+function rememberLinked(store: Store): (memory: number) => boolean {
+  const known = new Map<number, boolean>();
+  const isReady = store.prepare(`SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`);
+  return (memory) => {
+    let isLinked = known.get(memory);
+    if (isLinked === undefined) known.set(memory, (isLinked = isReady.get(memory) !== undefined));
+    return isLinked;
+  };
 }
 
 function drawWaypoint(

@@ -14,6 +14,7 @@ import { pruneWaypoints } from '../store/edges.ts';
 import { purgeCachedEmbeddings, purgeEmbedLogs } from '../store/embeddings.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
 import { hasLapsedLease, purgeJobs, recoverLeases } from '../store/jobs.ts';
+import { unmovedLogBytes } from '../store/log-size.ts';
 import { archiveFaded } from '../store/revisions.ts';
 import {
   claimSchedule,
@@ -295,13 +296,16 @@ export function recoverJobs(context: MaintenanceContext, { everyOwner }: { every
 
 /**
  * Moves the write-ahead log into the database. Passive while it is small, as that holds nobody up; a log that grew past 32 MB because
- * it was never caught up with is emptied under the write lock.
+ * it was never caught up with is emptied under the write lock. What is moved earlier than it must be is moved once more with the next change
+ * of the same pages.
  */
 export function checkpoint(context: MaintenanceContext): void {
   const { store } = context.open();
   const bytes = walBytes(store.path);
-  if (bytes < CHECKPOINT_WAL_BYTES) return;
-  moveLog(context, bytes < TRUNCATE_WAL_BYTES ? 'PASSIVE' : 'TRUNCATE');
+  if (bytes >= TRUNCATE_WAL_BYTES) moveLog(context, 'TRUNCATE');
+  else if (bytes >= CHECKPOINT_WAL_BYTES && unmovedLogBytes(store.path) >= CHECKPOINT_WAL_BYTES) {
+    moveLog(context, 'PASSIVE');
+  }
 }
 
 /** @returns whether all of the log is in the database now, and empty where it was to be */

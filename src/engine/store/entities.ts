@@ -11,7 +11,7 @@ export function putEntities(
   { memory, userNo }: { readonly memory: number; readonly userNo: number },
   { entities, relations }: EntityGraph,
 ): void {
-  eraseEntities(store, [memory]);
+  if (hasMentions(store, memory)) eraseEntities(store, [memory]);
   if (entities.length === 0) return;
   const rows = store
     .prepare(
@@ -39,6 +39,10 @@ export function putEntities(
        SELECT value ->> 0, value ->> 1, value ->> 2, ? FROM json_each(?)`,
     )
     .run(memory, JSON.stringify(relations.map(({ from, to, type }) => [numbers.get(from), numbers.get(to), type])));
+}
+
+function hasMentions(store: Store, memory: number): boolean {
+  return store.prepare('SELECT 1 FROM entity_mentions WHERE memory = ? LIMIT 1').get(memory) !== undefined;
 }
 
 /**

@@ -20,6 +20,8 @@ export interface Store {
   write<T>(work: () => T): T;
   /** Whether `write` is at work. */
   readonly isWriting: boolean;
+  /** A number for the transaction at work, of which this connection has only one; undefined outside. */
+  readonly transactionNo: number | undefined;
   /** Runs `work` on one snapshot. */
   read<T>(work: () => T): T;
   /**
@@ -144,6 +146,7 @@ function makeStore(db: Database.Database, file: string): Store {
     return statement;
   };
   let isWriting = false;
+  let transactions = 0;
   return {
     db,
     path: file,
@@ -151,8 +154,12 @@ function makeStore(db: Database.Database, file: string): Store {
     get isWriting() {
       return isWriting;
     },
+    get transactionNo() {
+      return db.inTransaction ? transactions : undefined;
+    },
     write(work) {
       beginImmediate(db);
+      transactions += 1;
       isWriting = true;
       try {
         return finish(db, work);
@@ -163,6 +170,7 @@ function makeStore(db: Database.Database, file: string): Store {
     read(work) {
       if (db.inTransaction) return work();
       db.exec('BEGIN');
+      transactions += 1;
       return finish(db, work);
     },
     unmapPages() {

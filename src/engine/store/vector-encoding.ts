@@ -35,7 +35,7 @@ export function encodeVector(vector: Float32Array, encoding: VectorEncoding): Bu
 export function decodeVector(blob: Uint8Array, encoding: VectorEncoding, dimensions: number): Float32Array {
   const expected = encodedLength(encoding, dimensions);
   assert(blob.byteLength === expected, `a stored vector of ${blob.byteLength} bytes where ${expected} belong`);
-  if (encoding === 'int8') return Float32Array.from(new Int8Array(blob.buffer, blob.byteOffset, dimensions));
+  if (encoding === 'int8') return new Float32Array(new Int8Array(blob.buffer, blob.byteOffset, dimensions));
   // Copied, because a blob from the database need not start at a multiple of four.
   const vector = new Float32Array(dimensions);
   const bytes = Buffer.from(vector.buffer);

@@ -36,6 +36,11 @@ export function insertVector(store: Store, space: VectorSpace, vector: NewVector
   return Number(result.lastInsertRowid);
 }
 
+/** Whether a memory has vectors of any model. */
+export function hasVectors(store: Store, memory: number): boolean {
+  return store.prepare('SELECT 1 FROM vectors WHERE memory = ? LIMIT 1').get(memory) !== undefined;
+}
+
 /** @returns the numbers of the removed vectors of this memory and model */
 export function deleteVectors(store: Store, memory: number, modelNo: number): number[] {
   const rows = store

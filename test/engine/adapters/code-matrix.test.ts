@@ -34,6 +34,34 @@ test('of texts embedded offline 99 in 100 of the exact ten nearest are among 120
   expect(matrix.nearest(questions.map((question) => ranked(question, 120)))).toEqual(found);
 });
 
+test('among the memories of others, of which more go on than are wanted, 99 in 100 links lead where an exact search leads', () => {
+  const embedder = createHashedEmbedder({ dimensions: DIMENSIONS });
+  const source = createTextSource(5);
+  const vectors = Array.from({ length: 12_000 }, (_, i) => embedder.embedOne(source.text(60 + (i % 160)), 'document'));
+  const matrix = createCodeMatrix(DIMENSIONS);
+  matrix.append(
+    vectors.map((vector, i) => row(i, signBits(vector, embedder.encoding), { userNo: Number(i % 5 === 0) })),
+  );
+  for (let removed = 1; removed < vectors.length; removed += 7) matrix.remove(removed);
+  const isCandidate = (place: number) => place % 5 !== 0 && place % 7 !== 1;
+  const asked = vectors.map((_, place) => place).filter((place) => place % 20 === 4 && isCandidate(place));
+  const link = { purpose: 'link', userNo: 0 } as const;
+  const found = matrix.nearest(asked.map((place) => ranked(vectors[place]!, 16, link)));
+  let [links, same] = [0, 0];
+  for (const [at, place] of asked.entries()) {
+    expect(found[at]!.filter((other) => !isCandidate(other))).toEqual([]);
+    const similarities = vectors.map((vector, other) =>
+      isCandidate(other) && other !== place ? cosine(vectors[place]!, vector) : -1,
+    );
+    const nearest = Math.max(...similarities);
+    if (nearest < embedder.waypointThreshold) continue;
+    links += 1;
+    same += Number(found[at]!.some((other) => similarities[other] === nearest));
+  }
+  expect(links).toBeGreaterThan(50);
+  expect(same / links).toBeGreaterThanOrEqual(0.99);
+});
+
 test('of more equal vectors than go on to the second pass the oldest are found, whoever asks', () => {
   const [near, far] = [randomVectors(1, 64), randomVectors(2, 64)].map((next) => next()) as [
     Float32Array,
@@ -68,6 +96,14 @@ test.each([8, 64, 72, 1_000, 1_536, 4_096])('%i dimensions: each is found by its
     expect(matrix.nearest([ranked(embedding, 30)])[0]).not.toContain(vectorNo);
   }
   expect([matrix.count, matrix.removed]).toEqual([20_000 - places.size, places.size]);
+});
+
+test('a small index counts no room that only the questions of large ones use', () => {
+  const embedding = randomVectors(7, DIMENSIONS)();
+  const matrix = createCodeMatrix(DIMENSIONS);
+  matrix.append([row(1, signBits(embedding))]);
+  expect(matrix.nearest([ranked(embedding, 10)])).toEqual([[1]]);
+  expect(matrix.bytes).toBeLessThan(1.5e6);
 });
 
 test('dimensions that make no whole bytes, or too many of them, are refused', () => {

@@ -1,14 +1,14 @@
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { commitInSlices } from '../../../src/engine/ingest/commit-in-slices.ts';
+import { commitInSlices, isAlone } from '../../../src/engine/ingest/commit-in-slices.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
 import { putInfo } from '../../../src/engine/store/store-info.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const ITEMS = Array.from({ length: 30 }, (_, place) => place);
 
-/** Writes items that take longer than the shortest slice. @returns in how many transactions */
-async function countSlices(store: Store, between: () => void): Promise<number> {
+/** Writes items that take longer than the shortest slice. @returns in how many transactions, and how to ask whether it is alone now */
+async function countSlices(store: Store, between: () => void): Promise<{ slices: number; isAloneNow: () => boolean }> {
   let slices = 0;
   const counted: Store = {
     ...store,
@@ -26,7 +26,7 @@ async function countSlices(store: Store, between: () => void): Promise<number> {
       for (const until = performance.now() + 1.2; performance.now() < until;);
     },
   );
-  return slices;
+  return { slices, isAloneNow: () => isAlone(counted) };
 }
 
 test('slices are short for as long as others commit, and longer while nobody does', async () => {
@@ -36,8 +36,11 @@ test('slices are short for as long as others commit, and longer while nobody doe
   let round = 0;
   const among = await countSlices(store, () => other.write(() => putInfo(other, 'round', `${round++}`)));
   const alone = await countSlices(store, () => {});
-  expect(among).toBe(ITEMS.length);
-  expect(alone).toBeLessThan(ITEMS.length);
+  expect(among.slices).toBe(ITEMS.length);
+  expect(alone.slices).toBeLessThan(ITEMS.length);
+  await expect.poll(alone.isAloneNow).toBe(true);
+  other.write(() => putInfo(other, 'round', `${round++}`));
+  expect(alone.isAloneNow()).toBe(false);
   const stored = store.prepare(`SELECT count(*) FROM store_info WHERE key LIKE 'item %'`).pluck().get();
   expect(stored).toBe(ITEMS.length);
   other.close();

@@ -18,7 +18,7 @@ export interface WasmFunction {
 
 export type ValueType = keyof typeof TYPES;
 
-const TYPES = { i32: 0x7f, i64: 0x7e, f32: 0x7d, v128: 0x7b } as const;
+const TYPES = { i32: 0x7f, i64: 0x7e } as const;
 const NO_RESULT = 0x40;
 
 /** @returns a module that imports `env.memory` and exports the functions by name */
@@ -92,38 +92,33 @@ const memory =
 export const i32 = {
   const: (value: number): Code => [0x41, ...signed(value)],
   load: memory(0x28),
-  load8: memory(0x2d),
-  load16: memory(0x2f),
   store: memory(0x36),
-  store16: memory(0x3b),
+  equal: [0x46],
   lessThan: [0x49],
-  lessOrEqual: [0x4d],
   add: [0x6a],
+  subtract: [0x6b],
   multiply: [0x6c],
   and: [0x71],
+  or: [0x72],
   shiftLeft: [0x74],
   shiftRight: [0x76],
   fromI64: [0xa7],
 } as const;
 
-export const i64 = { load: memory(0x29), add: [0x7c], xor: [0x85], popcount: [0x7b] } as const;
-
-export const f32 = { const0: [0x43, 0, 0, 0, 0], load: memory(0x2a), store: memory(0x38), add: [0x92] } as const;
-
-const vector = (opcode: number): Code => [0xfd, ...unsigned(opcode)];
-
-export const v128 = {
-  load: (offset = 0): Code => [...vector(0), 0, ...unsigned(offset)],
-  /** Eight bytes as eight unsigned lanes of 16 bits. */
-  load8x8: (offset = 0): Code => [...vector(2), 0, ...unsigned(offset)],
-  store: (offset = 0): Code => [...vector(11), 0, ...unsigned(offset)],
-  and: vector(78),
-  or: vector(80),
+export const i64 = {
+  const0: [0x42, 0],
+  load: memory(0x29),
+  store: memory(0x37),
+  add: [0x7c],
+  subtract: [0x7d],
+  and: [0x83],
+  xor: [0x85],
+  popcount: [0x7b],
 } as const;
-
-export const i16x8 = { splat: vector(16), notEqual: vector(46) } as const;
 
 export const control = {
   /** Runs `body` again for as long as it leaves something else than 0. */
   repeatWhile: (...body: readonly Code[]): Code => [0x03, NO_RESULT, ...body.flat(), 0x0d, 0, END],
+  /** Takes a number from the stack and runs `body` if it is not 0. */
+  when: (...body: readonly Code[]): Code => [0x04, NO_RESULT, ...body.flat(), END],
 };

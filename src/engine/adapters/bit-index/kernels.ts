@@ -1,4 +1,4 @@
-import { assemble, control, f32, i16x8, i32, i64, local, v128, type Code, type WasmFunction } from './assembler.ts';
+import { assemble, control, i32, i64, local, type Code, type WasmFunction } from './assembler.ts';
 
 /**
  * The inner loops over sign bits, as WebAssembly made at run time: V8 turns `i64.popcnt` into one instruction, which plain JavaScript has
@@ -8,11 +8,14 @@ import { assemble, control, f32, i16x8, i32, i64, local, v128, type Code, type W
 
 /** Codes lie in segments of so many, each at a fixed distance from the last: memory grows by whole segments and nothing is ever moved. */
 export const SEGMENT_ROWS = 8_192;
-/** Questions that one pass over a segment answers while it is in the processor's cache. */
-export const LANES = 4;
-/** What stands for the distance of a row that is left out; a power of two less one, above every distance. */
-export const LEFT_OUT = 16_383;
-/** Distances stay below LEFT_OUT. */
+/** Questions that are asked of a segment while it is in the processor's cache. */
+export const QUESTIONS_AT_ONCE = 16;
+/** Rows that can be candidates of all these questions together. */
+export const CANDIDATES_MOST = 400_000;
+/** Bytes of a candidate: its row, and what was measured of it, 32 bits each. */
+export const CANDIDATE_BYTES = 8;
+/** Bits of each component of a question in the last pass, its sign included. */
+export const COMPONENT_BITS = 8;
 export const DIMENSIONS_MOST = 8_192;
 
 const PAGE = 65_536;
@@ -21,38 +24,35 @@ const PAGE = 65_536;
 export interface Layout {
   readonly headBytes: number;
   readonly tailBytes: number;
-  /** One code to compare with, and a table of what each half byte of a code adds to the estimated dot product. */
-  readonly query: number;
-  readonly table: number;
-  /** How many rows there are at each distance, up to LEFT_OUT. */
+  /** Codes to compare with. */
+  readonly queries: number;
+  /** The components of a question as whole numbers, bit by bit: one code for their lowest bits, one for the next, the signs last. */
+  readonly planes: number;
+  /** For each question how many candidates there are at each distance, 32 bits each. */
   readonly counts: number;
-  /** Rows, and what was measured of each of them. */
-  readonly list: number;
-  readonly measured: number;
-  readonly listMost: number;
+  readonly countsBytes: number;
+  readonly candidates: number;
   readonly firstSegment: number;
   readonly segmentBytes: number;
-  /** Within a segment. */
+  /** Within a segment; what else is known of its rows, 32 bits each. */
   readonly tails: number;
-  readonly distances: number;
-  readonly flags: number;
+  readonly labels: number;
 }
 
-export function layoutOf(dimensions: number, listMost: number): Layout {
+export function layoutOf(dimensions: number): Layout {
   const words = Math.ceil(dimensions / 64);
   const headBytes = 8 * Math.ceil(words / 3);
   const tailBytes = 8 * words - headBytes;
-  const table = LANES * 8 * words;
-  const counts = table + 2 * 8 * words * 16 * 4;
-  const list = counts + (LEFT_OUT + 1) * 4;
-  const measured = list + listMost * 4;
+  const planes = QUESTIONS_AT_ONCE * 8 * words;
+  const counts = planes + COMPONENT_BITS * 8 * words;
+  const countsBytes = 4 * (64 * words + 1);
+  const candidates = counts + QUESTIONS_AT_ONCE * countsBytes;
   const tails = SEGMENT_ROWS * headBytes;
-  const distances = tails + SEGMENT_ROWS * tailBytes;
-  const flags = distances + LANES * SEGMENT_ROWS * 2;
+  const labels = tails + SEGMENT_ROWS * tailBytes;
   return {
-    ...{ headBytes, tailBytes, query: 0, table, counts, list, measured, listMost, tails, distances, flags },
-    firstSegment: pages(measured + listMost * 4),
-    segmentBytes: pages(flags + SEGMENT_ROWS),
+    ...{ headBytes, tailBytes, queries: 0, planes, counts, countsBytes, candidates, tails, labels },
+    firstSegment: pages(candidates + CANDIDATES_MOST * CANDIDATE_BYTES),
+    segmentBytes: pages(labels + SEGMENT_ROWS * 4),
   };
 }
 
@@ -62,18 +62,30 @@ function pages(bytes: number): number {
 
 /** All take addresses; ends are exclusive, and nothing may be empty. */
 export interface Kernels {
-  /** Hamming distances, 16 bits each, of the heads of the rows from `heads` to `end` to the query's. */
-  measureHeads(heads: number, end: number, query: number, distances: number): void;
-  /** Makes LEFT_OUT of the distances of rows whose flags have one of `bits`. Eight rows at a time. */
-  leaveOut(flags: number, end: number, bits: number, distances: number): void;
-  /** Adds up the rows at each distance. */
-  tally(distances: number, end: number, counts: number): void;
-  /** Writes the numbers, from `row` on, of rows within `limit`, and one more behind them. @returns the end of the list */
-  pick(distances: number, end: number, limit: number, row: number, list: number): number;
-  /** Hamming distances of whole codes, 16 bits each, of the rows in the list. */
-  measure(list: number, end: number, query: number, distances: number): void;
-  /** Estimated dot products, float32, of the rows in the list: the query as it is with what the codes say. */
-  estimate(list: number, end: number, estimates: number): void;
+  /**
+   * Writes to `candidates`, and counts, the rows from `row` on whose heads differ from the query's in fewer bits than `bound`, and whose
+   * labels are `label` where `mask` has a bit. @returns the end of the candidates
+   */
+  scan(
+    heads: number,
+    end: number,
+    labels: number,
+    row: number,
+    query: number,
+    bound: number,
+    mask: number,
+    label: number,
+    counts: number,
+    candidates: number,
+  ): number;
+  /** Keeps what was measured below `limit`, and the first `ties` at it. @returns the end of what is left */
+  keep(candidates: number, end: number, limit: number, ties: number): number;
+  /** Measures, and counts, the Hamming distances of whole codes. */
+  measure(candidates: number, end: number, query: number, counts: number): void;
+  /** The same for candidates whose heads were measured: one line of the cache a candidate is fetched instead of two. */
+  measureTails(candidates: number, end: number, query: number, counts: number): void;
+  /** Measures the sum of the question's components where the candidate's code has a bit. */
+  estimate(candidates: number, end: number, planes: number): void;
 }
 
 export function createKernels(layout: Layout, memory: WebAssembly.Memory): Kernels {
@@ -88,7 +100,7 @@ function moduleOf(layout: Layout): WebAssembly.Module {
   const width = layout.headBytes + layout.tailBytes;
   let made = modules.get(width);
   if (made === undefined) {
-    const functions = [measureHeads(layout), leaveOut, tally, pick, measure(layout), estimate(layout)];
+    const functions = [scan(layout), keep, measure(layout), measureTails(layout), estimate(layout)];
     modules.set(width, (made = new WebAssembly.Module(assemble(functions))));
   }
   return made;
@@ -96,159 +108,175 @@ function moduleOf(layout: Layout): WebAssembly.Module {
 
 const { get, set, tee } = local;
 
-function measureHeads({ headBytes }: Layout): WasmFunction {
-  const [heads, end, query, distances, words] = [0, 1, 2, 3, 4];
+/**
+ * A nanosecond for 256 bits, which is what counting them takes. Few rows are within the bound, so a branch is guessed right, and only of
+ * those is it asked whether they may be found at all.
+ */
+function scan({ headBytes }: Layout): WasmFunction {
+  const [heads, end, labels, row, query, bound, mask, label, counts, candidates] = range(10) as Parameters10;
+  const [distance, words] = [10, 11];
   const count = headBytes / 8;
   return {
-    name: 'measureHeads',
-    parameters: 4,
-    locals: [[count, 'i64']],
+    name: 'scan',
+    parameters: 10,
+    locals: [
+      [1, 'i32'],
+      [count, 'i64'],
+    ],
+    returns: 'i32',
     body: [
       ...range(count).map((word) => [...get(query), ...i64.load(8 * word), ...set(words + word)]),
       control.repeatWhile(
-        [...get(distances), ...differences(heads, words, count), ...i32.fromI64, ...i32.store16()],
-        advance(distances, 2),
+        [...differences(heads, words, count), ...i32.fromI64, ...tee(distance), ...get(bound), ...i32.lessThan],
+        control.when(
+          [...get(labels), ...i32.load(), ...get(mask), ...i32.and, ...get(label), ...i32.equal],
+          control.when(
+            [...get(candidates), ...get(row), ...i32.store()],
+            [...get(candidates), ...get(distance), ...i32.store(4)],
+            countOne(counts, distance),
+            advance(candidates, CANDIDATE_BYTES),
+          ),
+        ),
+        advance(row, 1),
+        advance(labels, 4),
         advance(heads, headBytes),
         [...get(heads), ...get(end), ...i32.lessThan],
       ),
+      get(candidates),
     ],
   };
 }
 
-const leaveOut: WasmFunction = (() => {
-  const [flags, end, bits, distances] = [0, 1, 2, 3];
-  const none = [...i32.const(0), ...i16x8.splat];
-  const hasOne = [...get(flags), ...v128.load8x8(), ...get(bits), ...i16x8.splat, ...v128.and];
+type Parameters10 = [number, number, number, number, number, number, number, number, number, number];
+
+/** Writes every candidate and then moves on or not: what is near enough cannot be guessed, and each wrong guess costs ten of them. */
+const keep: WasmFunction = (() => {
+  const [candidates, end, limit, ties, kept, measured, isTie] = [0, 1, 2, 3, 4, 5, 6];
   return {
-    name: 'leaveOut',
+    name: 'keep',
     parameters: 4,
-    locals: [],
-    body: [
-      control.repeatWhile(
-        [...get(distances), ...get(distances), ...v128.load()],
-        [...hasOne, ...none, ...i16x8.notEqual, ...i32.const(LEFT_OUT), ...i16x8.splat, ...v128.and],
-        [...v128.or, ...v128.store()],
-        advance(distances, 16),
-        advance(flags, 8),
-        [...get(flags), ...get(end), ...i32.lessThan],
-      ),
-    ],
-  };
-})();
-
-const tally: WasmFunction = (() => {
-  const [distances, end, counts, count] = [0, 1, 2, 3];
-  return {
-    name: 'tally',
-    parameters: 3,
-    locals: [[1, 'i32']],
-    body: [
-      control.repeatWhile(
-        [...get(distances), ...i32.load16(), ...i32.const(2), ...i32.shiftLeft, ...get(counts), ...i32.add],
-        [...tee(count), ...get(count), ...i32.load(), ...i32.const(1), ...i32.add, ...i32.store()],
-        advance(distances, 2),
-        [...get(distances), ...get(end), ...i32.lessThan],
-      ),
-    ],
-  };
-})();
-
-/** Writes every row and then moves on or not: a branch would be guessed wrong for a tenth of them, and each wrong guess costs ten rows. */
-const pick: WasmFunction = (() => {
-  const [distances, end, limit, row, list] = [0, 1, 2, 3, 4];
-  return {
-    name: 'pick',
-    parameters: 5,
-    locals: [],
+    locals: [[3, 'i32']],
     returns: 'i32',
     body: [
+      [...get(candidates), ...set(kept)],
       control.repeatWhile(
-        [...get(list), ...get(row), ...i32.store()],
-        [...get(distances), ...i32.load16(), ...get(limit), ...i32.lessOrEqual, ...i32.const(2), ...i32.shiftLeft],
-        [...get(list), ...i32.add, ...set(list)],
-        advance(row, 1),
-        advance(distances, 2),
-        [...get(distances), ...get(end), ...i32.lessThan],
+        [...get(kept), ...get(candidates), ...i64.load(), ...i64.store()],
+        [...get(candidates), ...i32.load(4), ...tee(measured), ...get(limit), ...i32.equal],
+        [...i32.const(0), ...get(ties), ...i32.lessThan, ...i32.and, ...tee(isTie)],
+        [...get(measured), ...get(limit), ...i32.lessThan, ...i32.or],
+        [...i32.const(Math.log2(CANDIDATE_BYTES)), ...i32.shiftLeft, ...get(kept), ...i32.add, ...set(kept)],
+        [...get(ties), ...get(isTie), ...i32.subtract, ...set(ties)],
+        advance(candidates, CANDIDATE_BYTES),
+        [...get(candidates), ...get(end), ...i32.lessThan],
       ),
-      get(list),
+      get(kept),
     ],
   };
 })();
 
 function measure(layout: Layout): WasmFunction {
   const { headBytes, tailBytes } = layout;
-  const [list, end, query, distances, head, tail, words] = [0, 1, 2, 3, 4, 5, 6];
+  const [candidates, end, query, counts, head, tail, distance, words] = [0, 1, 2, 3, 4, 5, 6, 7];
   const [inHead, inTail] = [headBytes / 8, tailBytes / 8];
   const ofTail = inTail === 0 ? [] : [...differences(tail, words + inHead, inTail), ...i64.add];
   return {
     name: 'measure',
     parameters: 4,
     locals: [
-      [2, 'i32'],
+      [3, 'i32'],
       [inHead + inTail, 'i64'],
     ],
     body: [
       ...range(inHead + inTail).map((word) => [...get(query), ...i64.load(8 * word), ...set(words + word)]),
       control.repeatWhile(
-        addressesOf(layout, { list, head, tail }),
-        [...get(distances), ...differences(head, words, inHead), ...ofTail, ...i32.fromI64, ...i32.store16()],
-        advance(distances, 2),
-        advance(list, 4),
-        [...get(list), ...get(end), ...i32.lessThan],
+        addressesOf(layout, { row: candidates, head, tail }),
+        [...get(candidates), ...differences(head, words, inHead), ...ofTail, ...i32.fromI64, ...tee(distance)],
+        i32.store(4),
+        countOne(counts, distance),
+        advance(candidates, CANDIDATE_BYTES),
+        [...get(candidates), ...get(end), ...i32.lessThan],
       ),
     ],
   };
 }
 
-/** Sums in turn, since each addition would wait for the one before. */
-const SUMS = 4;
+function measureTails(layout: Layout): WasmFunction {
+  const { headBytes, tailBytes } = layout;
+  const [candidates, end, query, counts, head, tail, distance, words] = [0, 1, 2, 3, 4, 5, 6, 7];
+  const count = tailBytes / 8;
+  const ofTail = count === 0 ? [] : [...differences(tail, words, count), ...i32.fromI64, ...i32.add];
+  return {
+    name: 'measureTails',
+    parameters: 4,
+    locals: [
+      [3, 'i32'],
+      [count, 'i64'],
+    ],
+    body: [
+      ...range(count).map((word) => [...get(query), ...i64.load(headBytes + 8 * word), ...set(words + word)]),
+      control.repeatWhile(
+        addressesOf(layout, { row: candidates, head, tail }),
+        [...get(candidates), ...get(candidates), ...i32.load(4), ...ofTail, ...tee(distance), ...i32.store(4)],
+        countOne(counts, distance),
+        advance(candidates, CANDIDATE_BYTES),
+        [...get(candidates), ...get(end), ...i32.lessThan],
+      ),
+    ],
+  };
+}
 
+/** Twice the sum and the next lower bit, from the signs down: a bit of a plane counts double what one of the plane below does. */
 function estimate(layout: Layout): WasmFunction {
-  const { headBytes, tailBytes, table } = layout;
-  const [list, end, estimates, head, tail, byte, sums] = [0, 1, 2, 3, 4, 5, 6];
-  const addHalf = (place: number) => [
-    ...[...i32.const(2), ...i32.shiftLeft, ...f32.load(table + 64 * place)],
-    ...[...get(sums + (place % SUMS)), ...f32.add, ...set(sums + (place % SUMS))],
-  ];
-  const addByte = (at: number, offset: number, place: number) => [
-    ...[...get(at), ...i32.load8(offset), ...tee(byte), ...i32.const(15), ...i32.and, ...addHalf(2 * place)],
-    ...[...get(byte), ...i32.const(4), ...i32.shiftRight, ...addHalf(2 * place + 1)],
-  ];
+  const { headBytes, tailBytes } = layout;
+  const [candidates, end, planes, head, tail, sum] = [0, 1, 2, 3, 4, 5];
+  const [inHead, inTail] = [headBytes / 8, tailBytes / 8];
+  const common = (plane: number) => {
+    const start = plane * (headBytes + tailBytes);
+    const word = (at: number, offset: number, place: number) => [
+      ...[...get(at), ...i64.load(offset), ...get(planes), ...i64.load(start + 8 * place)],
+      ...[...i64.and, ...i64.popcount, ...(place === 0 ? [] : i64.add)],
+    ];
+    return [
+      ...range(inHead).flatMap((place) => word(head, 8 * place, place)),
+      ...range(inTail).flatMap((place) => word(tail, 8 * place, inHead + place)),
+    ];
+  };
+  const signs = COMPONENT_BITS - 1;
   return {
     name: 'estimate',
     parameters: 3,
     locals: [
-      [3, 'i32'],
-      [SUMS, 'f32'],
+      [2, 'i32'],
+      [1, 'i64'],
     ],
     body: [
       control.repeatWhile(
-        addressesOf(layout, { list, head, tail }),
-        range(SUMS).flatMap((sum) => [...f32.const0, ...set(sums + sum)]),
-        range(headBytes).flatMap((at) => addByte(head, at, at)),
-        range(tailBytes).flatMap((at) => addByte(tail, at, headBytes + at)),
-        [...get(estimates), ...get(sums), ...range(SUMS - 1).flatMap((sum) => [...get(sums + 1 + sum), ...f32.add])],
-        f32.store(),
-        advance(estimates, 4),
-        advance(list, 4),
-        [...get(list), ...get(end), ...i32.lessThan],
+        addressesOf(layout, { row: candidates, head, tail }),
+        [...i64.const0, ...common(signs), ...i64.subtract, ...set(sum)],
+        range(signs).flatMap((lower) => [
+          ...[...get(sum), ...get(sum), ...i64.add],
+          ...[...common(signs - 1 - lower), ...i64.add, ...set(sum)],
+        ]),
+        [...get(candidates), ...get(sum), ...i32.fromI64, ...i32.store(4)],
+        advance(candidates, CANDIDATE_BYTES),
+        [...get(candidates), ...get(end), ...i32.lessThan],
       ),
     ],
   };
 }
 
-/** Sets `head` and `tail` to the addresses of the row that `list` points to. */
+/** Sets `head` and `tail` to the addresses of the row whose number is at the address in `row`. */
 function addressesOf(
   { firstSegment, segmentBytes, headBytes, tailBytes, tails }: Layout,
-  { list, head, tail }: { readonly list: number; readonly head: number; readonly tail: number },
+  { row, head, tail }: { readonly row: number; readonly head: number; readonly tail: number },
 ): Code {
-  const row = [...get(list), ...i32.load()];
+  const number = [...get(row), ...i32.load()];
   const segment = [
-    ...[...row, ...i32.const(Math.log2(SEGMENT_ROWS)), ...i32.shiftRight],
+    ...[...number, ...i32.const(Math.log2(SEGMENT_ROWS)), ...i32.shiftRight],
     ...[...i32.const(segmentBytes), ...i32.multiply],
   ];
   const inSegment = (bytes: number) => [
-    ...[...row, ...i32.const(SEGMENT_ROWS - 1), ...i32.and],
+    ...[...number, ...i32.const(SEGMENT_ROWS - 1), ...i32.and],
     ...[...i32.const(bytes), ...i32.multiply],
   ];
   const address = (start: number, bytes: number) => [
@@ -264,6 +292,12 @@ function differences(at: number, words: number, count: number): Code {
     ...[...get(at), ...i64.load(8 * word), ...get(words + word), ...i64.xor, ...i64.popcount],
     ...(word === 0 ? [] : i64.add),
   ]);
+}
+
+/** Counts one more at a distance. */
+function countOne(counts: number, distance: number): Code {
+  const at = [...get(counts), ...get(distance), ...i32.const(2), ...i32.shiftLeft, ...i32.add];
+  return [...at, ...at, ...i32.load(), ...i32.const(1), ...i32.add, ...i32.store()];
 }
 
 function advance(address: number, bytes: number): Code {
