@@ -301,6 +301,8 @@ export interface Config extends Readonly<Settings> {
     readonly budget: string;
     readonly llmBudget: string;
   };
+  /** Whether encoding takes this machine's cores only: nobody else is asked for vectors. */
+  readonly embedsHere: boolean;
   /** What a million tokens of a model cost. */
   readonly prices: Prices;
   /** The model of each sector in the order of SECTORS; null in the simple mode, where the provider's model embeds all. */
@@ -348,6 +350,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       budget: `${base}.budget.sqlite`,
       llmBudget: `${base}.llm-budget.sqlite`,
     }),
+    embedsHere: EMBEDDED_HERE.has(settings.OM_EMBEDDINGS),
     prices: parsePrices(settings.OM_PRICES)!,
     sectorModels: sectorModelsOf(settings),
     fallbacks: fallbacksOf(settings),
@@ -357,6 +360,8 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
     entityMode,
   });
 }
+
+const EMBEDDED_HERE: ReadonlySet<Settings['OM_EMBEDDINGS']> = new Set(['synthetic', 'local', 'none']);
 
 const sectorSetting = (sector: Sector) => `OM_EMBED_MODEL_${sector.toUpperCase() as Uppercase<Sector>}` as const;
 

@@ -349,6 +349,7 @@ async function openDispatcher({
       control,
       lookout: createLookout({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock }),
       clock,
+      embedsHere: config.embedsHere,
       writer,
     }),
     queues,

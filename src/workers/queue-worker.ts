@@ -58,7 +58,8 @@ export async function startQueueWorker(options: QueueWorkerOptions): Promise<Que
   const bullmq: BullmqOptions = { redisUrl, prefix: queuePrefix(pool, control), logger };
   const tenantOf = createTenantFinder(control);
   const lookout = createLookout({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock });
-  const ledger = ledgerOverStores({ control, lookout, pool, clock, leaseMs: config.OM_LEASE_MS });
+  const { embedsHere, OM_LEASE_MS: leaseMs } = config;
+  const ledger = ledgerOverStores({ control, lookout, pool, clock, embedsHere, leaseMs });
   const dispatcher = createDispatcher({
     ledger,
     queues: await openStepQueues(bullmq),

@@ -199,6 +199,8 @@ function spawnParser(entry: URL, heapMb: number): ChildProcess {
   const file = fileURLToPath(entry);
   const flags = [
     `--max-old-space-size=${heapMb}`,
+    // By default 32 MB, which stand in memory three times over and collect no faster.
+    '--max-semi-space-size=16',
     '--permission',
     // For the watchdog's thread; given up, or closed, once that runs.
     '--allow-worker',

@@ -5,7 +5,7 @@ import { QUEUED_STEPS, type QueuedStep, type StepPayload } from '../jobs.ts';
 import { countRecovery, type Metrics } from '../metrics.ts';
 import { messageAttributes } from '../ingest/traced-batch.ts';
 import type { JobDispatcher, Logger } from '../ports.ts';
-import type { Handout, HandoutOptions, LedgerSight, TooFew } from '../store/dispatch.ts';
+import type { Handout, LedgerSight, TooFew, WantedHandout } from '../store/dispatch.ts';
 import type { Recovery } from '../store/jobs.ts';
 import type { Span, Tracing } from '../tracing.ts';
 
@@ -45,7 +45,7 @@ export interface DispatchLedger {
   look(): Promise<LedgerLook>;
   /** Tenants with rows that have not ended. Looks at as many as it takes. */
   listUnfinished(): Promise<readonly string[]>;
-  take(tenant: string, options: Omit<HandoutOptions, 'now'>): Promise<Handout | TooFew | undefined>;
+  take(tenant: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
   giveBack(tenant: string, seqs: readonly number[]): Promise<void>;
   forget(tenant: string): Promise<number>;
   /** Takes back what is claimed by workers that fell silent. */

@@ -8,8 +8,8 @@ import {
   returnHandout,
   takeHandout,
   type Handout,
-  type HandoutOptions,
   type TooFew,
+  type WantedHandout,
 } from '../store/dispatch.ts';
 import { recoverLeases, type Recovery } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
@@ -22,11 +22,13 @@ interface LedgerOptions {
   readonly control: ControlDatabase;
   readonly lookout: Lookout;
   readonly clock: Clock;
+  /** Whether vectors are computed on this machine. */
+  readonly embedsHere: boolean;
 }
 
 /** How a process writes to a tenant's ledger. */
 interface LedgerWriter {
-  take(path: string, options: Omit<HandoutOptions, 'now'>): Promise<Handout | TooFew | undefined>;
+  take(path: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
   giveBack(path: string, seqs: readonly number[]): Promise<void>;
   forget(path: string): Promise<number>;
   recover(path: string): Promise<Recovery>;
@@ -52,9 +54,10 @@ export function ledgerOverStores({
     const { store } = pool.get(path);
     return store.write(() => work(store));
   };
+  const { embedsHere } = options;
   const now = () => options.clock.now();
   return createLedger(options, {
-    take: async (path, handout) => write(path, (store) => takeHandout(store, { ...handout, now: now() })),
+    take: async (path, handout) => write(path, (store) => takeHandout(store, { ...handout, embedsHere, now: now() })),
     giveBack: async (path, seqs) => write(path, (store) => returnHandout(store, seqs)),
     forget: async (path) => write(path, forgetHandouts),
     recover: async (path) => write(path, (store) => recoverLeases(store, { now: now(), leaseMs, everyOwner: false })),
@@ -62,7 +65,7 @@ export function ledgerOverStores({
 }
 
 /** Looks before it writes: what is not there takes no lock. */
-function createLedger({ control, lookout, clock }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
+function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
   const pathOf = (tenant: string) => control.findTenantPath(tenant);
   const listPaths = () =>
     new Map(
@@ -90,7 +93,7 @@ function createLedger({ control, lookout, clock }: LedgerOptions, writer: Ledger
       const path = pathOf(tenant);
       if (path === undefined) return undefined;
       const seen = lookout.read(path, (store) =>
-        store.read(() => peekHandout(store, { ...options, now: clock.now() })),
+        store.read(() => peekHandout(store, { ...options, embedsHere, now: clock.now() })),
       );
       return seen === undefined || seen === 'too_few' ? seen : writer.take(path, options);
     },

@@ -17,6 +17,8 @@ export interface Boundaries {
   strength(offset: number): number;
   /** 1..6 where a heading starts, else 0. */
   headingLevel(offset: number): number;
+  /** Where the first heading from an offset on starts, Infinity if there is none. */
+  nextHeading(offset: number): number;
   /** The fenced code block or table row that the offset cuts in two. */
   wholeAround(offset: number): Span | undefined;
 }
@@ -41,6 +43,10 @@ export function boundariesOf(text: string, kind: TextKind): Boundaries {
   return {
     strength: (offset) => strengthOf(marks[offset] ?? 0),
     headingLevel: (offset) => levelOf(marks[offset] ?? 0),
+    nextHeading(offset) {
+      for (let next = offset; next < marks.length; next++) if (levelOf(marks[next]!) > 0) return next;
+      return Infinity;
+    },
     wholeAround: (offset) => wholes.around(offset),
   };
 }

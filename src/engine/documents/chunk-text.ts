@@ -377,14 +377,13 @@ interface HeadingTrail {
   above(offset: number): readonly string[];
 }
 
-function headingTrail(text: string, boundaries: Boundaries): HeadingTrail {
+function headingTrail(text: string, { nextHeading, headingLevel }: Boundaries): HeadingTrail {
   const open: (string | undefined)[] = [];
-  let next = 0;
+  let next = nextHeading(0);
   return {
     above(offset) {
-      for (; next <= offset && next < text.length; next++) {
-        const level = boundaries.headingLevel(next);
-        if (level === 0) continue;
+      for (; next <= offset; next = nextHeading(next + 1)) {
+        const level = headingLevel(next);
         open.length = level;
         open[level - 1] = headingText(text, next);
       }

@@ -17,17 +17,18 @@ export interface Heading {
  */
 export function outlineOf(text: string, kind: TextKind): Heading[] {
   if (kind !== 'markdown') return [];
-  const boundaries = boundariesOf(text, kind);
+  const { nextHeading, headingLevel } = boundariesOf(text, kind);
   const counts = [0, 0, 0, 0, 0, 0, 0];
-  for (let offset = 0; offset < text.length; offset++) {
-    const level = boundaries.headingLevel(offset);
-    if (level > 0) counts[level] = (counts[level] ?? 0) + 1;
+  for (let offset = nextHeading(0); offset < text.length; offset = nextHeading(offset + 1)) {
+    const level = headingLevel(offset);
+    counts[level] = (counts[level] ?? 0) + 1;
   }
   const room = roomPerLevel(counts);
   const outline: Heading[] = [];
-  for (let offset = 0; offset < text.length && outline.length < MAX_OUTLINE_LENGTH; offset++) {
-    const level = boundaries.headingLevel(offset);
-    if (level === 0 || (room[level] ?? 0) === 0) continue;
+  for (let offset = nextHeading(0); offset < text.length; offset = nextHeading(offset + 1)) {
+    if (outline.length === MAX_OUTLINE_LENGTH) break;
+    const level = headingLevel(offset);
+    if ((room[level] ?? 0) === 0) continue;
     room[level] = (room[level] ?? 0) - 1;
     const heading = headingText(text, offset);
     if (heading !== '') outline.push({ level, text: heading });

@@ -3,6 +3,7 @@ import type { QueuedStep } from '../jobs.ts';
 import type { Logger } from '../ports.ts';
 import type { Metrics } from '../metrics.ts';
 import {
+  bulkDueUntil,
   claimJobs,
   claimSuspects,
   claimThese,
@@ -227,7 +228,8 @@ function claimBatch(
     // The director of a change of the model is due all the time: it would keep suspects waiting for ever.
     const group = link.some(({ kind }) => kind !== 'reembed') ? [] : claimGroup('encode');
     if (group.length > 0) return { encode: group, link, alone: true };
-    const encode = claimJobs(store, { ...options, step: 'encode', limit: Math.max(0, size - link.length) });
+    const bulkUntil = bulkDueUntil(store, { embedsHere: config.embedsHere, now: options.now });
+    const encode = claimJobs(store, { ...options, step: 'encode', bulkUntil, limit: Math.max(0, size - link.length) });
     return { encode, link, alone: false };
   });
 }

@@ -1,5 +1,5 @@
 import { JOB_IDS_MOST, QUESTIONS_MOST, QUEUED_STEPS, type QueuedStep } from '../jobs.ts';
-import { hasLapsedLease, IS_DUE, type LeaseTimes } from './jobs.ts';
+import { ALL_BULK, bulkDueUntil, hasLapsedLease, IS_DUE, type LeaseTimes } from './jobs.ts';
 import { tracesOf } from '../tracing.ts';
 import type { Store } from './open-store.ts';
 
@@ -34,7 +34,7 @@ interface DueRow {
   readonly trace: string | null;
 }
 
-export interface HandoutOptions {
+export interface WantedHandout {
   readonly step: QueuedStep;
   /** Rows of bulk adds, or interactive ones. */
   readonly bulk: boolean;
@@ -43,6 +43,11 @@ export interface HandoutOptions {
    * many small ones.
    */
   readonly partial: boolean;
+}
+
+export interface HandoutOptions extends WantedHandout {
+  /** Whether vectors are computed on this machine, so that they wait for documents to be read. */
+  readonly embedsHere: boolean;
   readonly now: number;
 }
 
@@ -68,12 +73,14 @@ export function takeHandout(store: Store, options: HandoutOptions): Handout | To
 }
 
 /** What `takeHandout` would return, and no mark: a look that takes no lock. */
-export function peekHandout(store: Store, { step, bulk, partial, now }: HandoutOptions): Handout | TooFew | undefined {
+export function peekHandout(store: Store, options: HandoutOptions): Handout | TooFew | undefined {
+  const { step, bulk, partial, now } = options;
   const priority = bulk ? 1 : 0;
   const together = largestUnmarkedGroup(store, { step, priority, now });
   const alone = together > 0;
   const limit = alone ? Math.min(together, rowsMost(step)) : rowsMost(step);
-  const rows = listUnmarked(store, { step, suspect: together, priority, limit, now });
+  const dueUntil = step === 'encode' && bulk && !alone ? bulkDueUntil(store, options) : ALL_BULK;
+  const rows = listUnmarked(store, { step, suspect: together, priority, dueUntil, limit, now });
   const first = rows[0];
   if (first === undefined) return undefined;
   if (rows.length < limit && !alone && !partial) return 'too_few';
@@ -95,13 +102,13 @@ function largestUnmarkedGroup(store: Store, parameters: { step: QueuedStep; prio
 
 function listUnmarked(
   store: Store,
-  parameters: { step: QueuedStep; suspect: number; priority: 0 | 1; limit: number; now: number },
+  parameters: { step: QueuedStep; suspect: number; priority: 0 | 1; dueUntil: number; limit: number; now: number },
 ): DueRow[] {
   return store
     .prepare(
       `SELECT seq, id, dispatches, trace_context AS trace FROM jobs INDEXED BY jobs_due
-       WHERE step = :step AND suspect = :suspect AND priority = :priority AND state IN ('queued', 'failed') AND ${IS_DUE}
-         AND ${IS_UNMARKED}
+       WHERE step = :step AND suspect = :suspect AND priority = :priority AND run_at <= :dueUntil
+         AND state IN ('queued', 'failed') AND ${IS_DUE} AND ${IS_UNMARKED}
        ORDER BY run_at, seq LIMIT :limit`,
     )
     .all(parameters) as DueRow[];

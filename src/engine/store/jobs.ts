@@ -135,6 +135,27 @@ export interface ClaimOptions {
   readonly owner: string;
   readonly leaseMs: number;
   readonly now: number;
+  /** Bulk work that fell due later than this is left (Unix ms): see `bulkDueUntil`. All of it may be taken where it is left out. */
+  readonly bulkUntil?: number | undefined;
+}
+
+/** So long at most bulk work waits for documents to be read. */
+const BULK_HELD_MS = 30_000;
+export const ALL_BULK = Number.MAX_SAFE_INTEGER;
+
+/**
+ * While documents of the tenant wait to be read or are read, bulk work waits for its vectors, half a minute at most, as it would take the
+ * cores from the reading: a document's words are found once it is read and stored, and what it is encoded for adds only meaning. Vectors
+ * that somebody else computes take none, and wait for nothing.
+ * @param embedsHere whether vectors are computed on this machine
+ * @returns Unix ms up to which bulk work has to be due to be claimed
+ */
+export function bulkDueUntil(store: Store, { embedsHere, now }: { embedsHere: boolean; now: number }): number {
+  if (!embedsHere) return ALL_BULK;
+  const isRead = store
+    .prepare(`SELECT 1 FROM jobs INDEXED BY jobs_of_documents WHERE kind = 'document' AND state = 'active' LIMIT 1`)
+    .get();
+  return isRead !== undefined || hasDueJobAt(store, 'ingest', now) ? now - BULK_HELD_MS : ALL_BULK;
 }
 
 /** Takes jobs that are due, interactive before bulk, oldest first. Jobs that were in flight at a crash are left to `claimSuspect`. */
@@ -204,16 +225,18 @@ export function claimThese(
 }
 
 function claim(store: Store, options: ClaimOptions, suspect: number, limit: number): Claim[] {
+  const { now, leaseMs, bulkUntil = ALL_BULK } = options;
   const rows = store
     .prepare(
       `${CLAIM}
        WHERE seq IN (
          SELECT seq FROM jobs INDEXED BY jobs_due
-         WHERE step = :step AND suspect = :suspect AND state IN ('queued', 'failed') AND ${IS_DUE}
+         WHERE step = :step AND suspect = :suspect AND (priority, run_at) <= (1, :bulkUntil)
+           AND state IN ('queued', 'failed') AND ${IS_DUE}
          ORDER BY priority, run_at, seq LIMIT :limit)
        RETURNING ${CLAIMED}`,
     )
-    .all({ ...options, until: options.now + options.leaseMs, suspect, limit }) as Claim[];
+    .all({ ...options, bulkUntil, until: now + leaseMs, suspect, limit }) as Claim[];
   return noteAlone(store, rows, suspect > 0);
 }
 

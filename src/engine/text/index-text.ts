@@ -162,12 +162,46 @@ function camelParts(text: string): string[] {
  */
 export function findIdentifiers(text: string): string[] {
   const found: string[] = [];
-  for (const candidate of text.match(CANDIDATE) ?? []) {
+  for (let start = startOfCandidate(text, 0); start < text.length; start = startOfCandidate(text, start)) {
+    CANDIDATE.lastIndex = start;
+    const candidate = CANDIDATE.exec(text)?.[0];
+    // A character that is no part of a candidate but not ASCII either: the table does not tell.
+    if (candidate === undefined) {
+      start += 1;
+      continue;
+    }
+    start += candidate.length;
     if (PLAIN_WORD.test(candidate)) continue;
     const identifier = trimPunctuation(candidate);
     if (isIdentifier(identifier)) found.push(identifier);
   }
   return found;
+}
+
+/** Passes over what nearly all of a text is: plain words, and the blanks and marks between them. */
+function startOfCandidate(text: string, from: number): number {
+  for (let start = from; start < text.length;) {
+    if (partAt(text, start) === BETWEEN) {
+      start += 1;
+      continue;
+    }
+    const end = endOfPlainWord(text, start);
+    if (partAt(text, end) !== BETWEEN) return start;
+    start = end;
+  }
+  return text.length;
+}
+
+/** As `PLAIN_WORD` has it. */
+function endOfPlainWord(text: string, start: number): number {
+  let end = start + (partAt(text, start) === CAPITAL ? 1 : 0);
+  while (partAt(text, end) === SMALL) end++;
+  return text.charAt(end) === '.' ? end + 1 : end;
+}
+
+/** BETWEEN behind the end, too. */
+function partAt(text: string, offset: number): number {
+  return offset < text.length ? (PARTS[text.charCodeAt(offset)] ?? ANY_PART) : BETWEEN;
 }
 
 function findEmoji(text: string): string[] {
@@ -264,7 +298,18 @@ function distinct(list: readonly string[]): string[] {
 
 const LEADING_PUNCTUATION = ".-:+@#$_'";
 const TRAILING_PUNCTUATION = ".-:/\\@$~_'";
-const CANDIDATE = /[a-z][a-z\d+.-]{1,15}:\/\/[!-;=?-~]+|[\w@#+.\-/\\:~$À-ɏͰ-ӿ]+/giu;
+const CANDIDATE = /[a-z][a-z\d+.-]{1,15}:\/\/[!-;=?-~]+|[\w@#+.\-/\\:~$À-ɏͰ-ӿ]+/iuy;
+/** What an ASCII character is to a candidate. */
+const BETWEEN = 0;
+const SMALL = 1;
+const CAPITAL = 2;
+const ANY_PART = 3;
+const PARTS = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code);
+  if (/[a-z]/.test(character)) return SMALL;
+  if (/[A-Z]/.test(character)) return CAPITAL;
+  return /[\w@#+.\-/\\:~$]/.test(character) ? ANY_PART : BETWEEN;
+});
 const PLAIN_WORD = /^[A-Z]?[a-z]*\.?$/;
 const HAS_DIGIT = /\d/;
 const HAS_LETTER = /[a-zÀ-ɏͰ-ӿ]/iu;

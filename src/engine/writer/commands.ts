@@ -7,7 +7,7 @@ import { requestReflection } from '../ingest/reflect.ts';
 import { applyRecalls, reinforceMemory } from '../ingest/reinforce.ts';
 import { cancelJob, discardJob } from '../ingest/end-job.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../ingest/relate.ts';
-import { forgetHandouts, returnHandout, takeHandout, type HandoutOptions } from '../store/dispatch.ts';
+import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
 import { recoverLeases, retryJob } from '../store/jobs.ts';
 import { ensureStoreId } from '../store/store-info.ts';
@@ -32,8 +32,8 @@ export const WRITE_COMMANDS = {
   supersedeMemory,
   contradictMemories,
   requestReflection,
-  takeHandout: ({ store, now }: WriteContext, options: Omit<HandoutOptions, 'now'>) =>
-    takeHandout(store, { ...options, now }),
+  takeHandout: ({ store, config, now }: WriteContext, options: WantedHandout) =>
+    takeHandout(store, { ...options, embedsHere: config.embedsHere, now }),
   returnHandout: ({ store }: WriteContext, { seqs }: { readonly seqs: readonly number[] }) =>
     returnHandout(store, seqs),
   forgetHandouts: ({ store }: WriteContext, _: Record<never, never>) => forgetHandouts(store),

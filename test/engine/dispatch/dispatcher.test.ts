@@ -25,6 +25,7 @@ import { claimJobs } from '../../../src/engine/store/jobs.ts';
 import { createTenantPool, type TenantPool } from '../../../src/engine/store/tenant-pool.ts';
 import { createInlineWriter } from '../../../src/engine/writer/inline-writer.ts';
 import { newMemory } from '../../support/engine-fixture.ts';
+import { newDocument, upload } from '../../support/new-document.ts';
 import { canStartRedis, startRedisServer } from '../../support/redis.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -62,7 +63,7 @@ const LEDGERS: readonly (readonly [string, (config: Config, pool: TenantPool) =>
     (config, pool) =>
       ledgerOverStores({
         ...{ control: controlOf(config), lookout: lookoutOf(config), pool },
-        ...{ clock: systemClock, leaseMs: config.OM_LEASE_MS },
+        ...{ clock: systemClock, embedsHere: config.embedsHere, leaseMs: config.OM_LEASE_MS },
       }),
   ],
 ];
@@ -70,7 +71,11 @@ const LEDGERS: readonly (readonly [string, (config: Config, pool: TenantPool) =>
 function overWriter(config: Config): DispatchLedger {
   const writing = openPool(config);
   const writer = createInlineWriter({ pool: writing, config, clock: systemClock, metrics: createMetrics() });
-  return ledgerOverWriter({ control: controlOf(config), lookout: lookoutOf(config), clock: systemClock, writer });
+  const { embedsHere } = config;
+  return ledgerOverWriter({
+    ...{ control: controlOf(config), lookout: lookoutOf(config) },
+    ...{ clock: systemClock, embedsHere, writer },
+  });
 }
 
 function lookoutOf(config: Config) {
@@ -187,6 +192,24 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
       await yard.add(1);
       dispatcher.dispatch(yard.pathOf('default'), 'encode');
       await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(1));
+    });
+
+    test('bulk rows stay where they are while a document waits to be read, half a minute at most, and interactive ones do not', async () => {
+      const yard = await openYard(makeLedger);
+      const tenant = yard.engine.tenant('default');
+      await tenant.addDocument(newDocument(upload(tenant, '# Ferries')));
+      await yard.add(1, { bulk: true });
+      await yard.add(1);
+      await yard.dispatcher();
+      const isBulk = async () => (await yard.waiting()).map(({ bulk }) => bulk);
+      await eventually(async () => expect((await yard.waiting()).length).toBe(1));
+      // Whoever is handed out now comes after everybody had a turn.
+      await yard.add(1);
+      await eventually(async () => expect((await yard.waiting()).length).toBe(2));
+      expect(await isBulk()).toEqual([false, false]);
+      const { store } = yard.pool.get(yard.pathOf('default'));
+      store.write(() => store.prepare(`UPDATE jobs SET run_at = run_at - 30000 WHERE priority = 1`).run());
+      await eventually(async () => expect((await isBulk()).toSorted()).toEqual([false, false, true]));
     });
 
     test('what a worker that died held is handed out again, of tenants that nobody else looks at too', async () => {

@@ -2,9 +2,11 @@ import { describe, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.ts';
 import { createProviderHealth, FAILED_BATCHES_MOST } from '../../../src/engine/ingest/retry.ts';
 import { runBatch, type BatchResult } from '../../../src/engine/ingest/run-batch.ts';
+import { runNextDocument } from '../../../src/engine/ingest/run-document.ts';
 import { silentLogger } from '../../../src/engine/ports.ts';
 import { openTestEngine, type TestEngine, type TestEngineOptions } from '../../support/engine-fixture.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
+import { newDocument, upload } from '../../support/new-document.ts';
 
 const SIZE = 32;
 const POISON = 'The unspeakable ferry';
@@ -195,6 +197,60 @@ describe('an outage', () => {
     expect(suspects(fixture) + charged(fixture)).toBe(0);
     expect(warnings.map(({ event }) => event)).toEqual(Array(10).fill('work_paused'));
     expect(warnings[0]?.fields).toMatchObject({ code: 'storage_full' });
+  });
+});
+
+describe('while documents wait to be read or are read', () => {
+  const handIn = ({ tenant }: TestEngine) =>
+    tenant.addDocument(newDocument(upload(tenant, '# Ferries\n\nThey leave at nine.')));
+  const addBulk = (fixture: TestEngine, content = 'A ferry of an import') => fixture.add({ content }, { bulk: true });
+
+  test('bulk work waits until none is left, and interactive work does not', async () => {
+    const { fixture, work } = await openWorker();
+    await handIn(fixture);
+    const imported = await addBulk(fixture);
+    const added = await fixture.add({ content: 'The ferry to the island' });
+    expect(await work()).toMatchObject({ claimed: 1 });
+    expect(fixture.tenant.getJob(added.jobId).state).toBe('done');
+
+    const { documentParser } = fixture.batch;
+    let claimedMeanwhile: number | undefined;
+    await runNextDocument(
+      {
+        ...fixture.batch,
+        documentParser: {
+          ...documentParser!,
+          async parse(request, options) {
+            claimedMeanwhile = (await work()).claimed;
+            return documentParser!.parse(request, options);
+          },
+        },
+      },
+      { alone: false, onClaimed: () => {} },
+    );
+    expect(claimedMeanwhile).toBe(0);
+    await work();
+    expect(fixture.tenant.getJob(imported.jobId).state).toBe('done');
+    expect(fixture.tenant.countJobs()).toMatchObject({ queued: 0 });
+  });
+
+  test('bulk work waits half a minute at most', async () => {
+    const { fixture, work } = await openWorker();
+    await handIn(fixture);
+    await addBulk(fixture);
+    fixture.clock.advance(29_999);
+    await addBulk(fixture, 'The next ferry of an import');
+    expect(await work()).toMatchObject({ claimed: 0 });
+    fixture.clock.advance(1);
+    expect(await work()).toMatchObject({ claimed: 1 });
+    expect(await work()).toMatchObject({ claimed: 0 });
+  });
+
+  test('bulk work does not wait where a provider computes its vectors', async () => {
+    const { fixture, work } = await openWithProvider();
+    await handIn(fixture);
+    await addBulk(fixture);
+    expect(await work()).toMatchObject({ claimed: 1 });
   });
 });
 
