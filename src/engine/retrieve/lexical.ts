@@ -1,7 +1,7 @@
 import { EngineError } from '../errors.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import { listPassingOf, readOwnTexts } from '../store/search.ts';
+import { firstPassing, readOwnTexts } from '../store/search.ts';
 import { rarityOf, type Scores, type TextRank } from '../store/word-index/scores.ts';
 import { openWordSearch, type WordSearch } from '../store/word-index/word-search.ts';
 import { type RetrievalOptions, TEXT_COLUMNS, type TextColumn } from '../types.ts';
@@ -48,7 +48,7 @@ const WIDENINGS = [1, 8, Infinity];
 const NARROW_BYTES = 150_000;
 const BYTES_PER_TEXT = 4_000;
 const TEXT_CHARACTERS = 1_000;
-/** To look a memory up for the filter costs more than to score it: so the best are asked about first, more only if too few of them pass. */
+/** So many more than wanted are ranked, for each memory of the file that stands against one of the scope. */
 const SPARE = 2;
 const MORE = 8;
 const FIRST_MOST = 2_000;
@@ -142,7 +142,7 @@ function scoresOf(
   );
 }
 
-/** The best that pass the filter. */
+/** The best that pass the filter: of a thin scope more are asked about, and where too few of them pass, more and more. */
 function bestPassing(
   store: Store,
   scores: Scores,
@@ -150,14 +150,7 @@ function bestPassing(
 ): TextRank[] {
   for (let most = Math.min(FIRST_MOST, Math.ceil(SPARE * limit * dilution)); ; most *= MORE) {
     const best = scores.best(most);
-    const passing = new Set(
-      listPassingOf(
-        store,
-        filter,
-        best.map(({ seq }) => seq),
-      ),
-    );
-    const rows = best.filter(({ seq }) => passing.has(seq)).slice(0, limit);
+    const rows = firstPassing(store, filter, best, limit);
     if (rows.length === limit || best.length < most) return rows;
   }
 }

@@ -127,22 +127,54 @@ export function rankVectorsOf(store: Store, scan: VectorScan, seqs: readonly num
     .all(scan.embedding, JSON.stringify(seqs), scan.modelNo, scan.limit) as VectorRank[];
 }
 
-/** The same for what an index found, by vector number, of memories that pass the filter. */
+/** To look a memory up for the filter costs as much as half a cosine: so many more than wanted are asked about before the others are. */
+const SPARE = 1.5;
+
+/** The same for what an index found, by vector number: the nearest memories that pass the filter. */
 export function rankVectors(
   store: Store,
   scan: VectorScan,
   vectorNos: readonly number[],
   filter: CompiledFilter,
 ): VectorRank[] {
-  return store
+  const windows = store
     .prepare(
-      `SELECT v.memory AS seq, v.window_no AS window, max(${ALIKE[scan.encoding]}) AS similarity
+      `SELECT v.memory AS seq, v.window_no AS window, ${ALIKE[scan.encoding]} AS similarity
        FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.vector_no = wanted.value
-         CROSS JOIN memories m ON m.seq = v.memory CROSS JOIN memory_dynamics d ON d.seq = v.memory
-       WHERE v.model_no = ? AND v.window_no >= 0 AND ${filter.sql}
-       GROUP BY v.memory HAVING similarity IS NOT NULL ORDER BY similarity DESC, seq LIMIT ?`,
+       WHERE v.model_no = ? AND v.window_no >= 0`,
     )
-    .all(scan.embedding, JSON.stringify(vectorNos), scan.modelNo, ...filter.parameters, scan.limit) as VectorRank[];
+    .all(scan.embedding, JSON.stringify(vectorNos), scan.modelNo) as VectorRank[];
+  const nearest = new Map<number, VectorRank>();
+  for (const rank of windows.sort((a, b) => b.similarity - a.similarity || a.seq - b.seq || a.window - b.window)) {
+    if (rank.similarity !== null && !nearest.has(rank.seq)) nearest.set(rank.seq, rank);
+  }
+  return firstPassing(store, filter, [...nearest.values()], scan.limit);
+}
+
+/** The first `limit` of them that pass. */
+export function firstPassing<T extends { readonly seq: number }>(
+  store: Store,
+  filter: CompiledFilter,
+  inOrder: readonly T[],
+  limit: number,
+): T[] {
+  const found: T[] = [];
+  for (
+    let at = 0, count = Math.ceil(SPARE * limit);
+    at < inOrder.length && found.length < limit;
+    at += count, count *= 4
+  ) {
+    const some = inOrder.slice(at, at + count);
+    const passing = new Set(
+      listPassingOf(
+        store,
+        filter,
+        some.map(({ seq }) => seq),
+      ),
+    );
+    found.push(...some.filter(({ seq }) => passing.has(seq)));
+  }
+  return found.slice(0, limit);
 }
 
 /** One step over a link, in whichever direction it was drawn. */
