@@ -34,6 +34,7 @@ import { report } from './report.ts';
 const USER = 'bench';
 const SMALL_USERS = 100;
 const SMALL_USER_EVERY = 100;
+const MANY_USERS = 500;
 const ADD_BATCH = 100;
 const WORK_BATCH = 256;
 /** So many are added, then worked off; small enough that the work never waits in a long ledger. */
@@ -67,6 +68,7 @@ async function main(): Promise<void> {
       await grow(settings, size);
       await measureInProcess(settings, size);
       await measureProcess(settings, size);
+      await measureManyUsers(settings, size);
     }
   } finally {
     if (values.folder === undefined) fs.rmSync(folder, { recursive: true });
@@ -273,6 +275,17 @@ function bytesBeyondText({ OM_DB_PATH }: Settings, db: Database.Database): { all
     .get() as number;
   const beyondText = fs.statSync(OM_DB_PATH).size - texts;
   return { all: beyondText / memories, settled: (beyondText - jobs) / memories };
+}
+
+/** New memories of many users beside those that are there: what the worst case of one user with everything is not. */
+async function measureManyUsers(settings: Settings, size: number): Promise<void> {
+  const work = await openWork(settings);
+  const items = textsFrom(size, ROUND).map((item, at) => ({ ...item, userId: `one of many ${at % MANY_USERS}` }));
+  for (let first = 0; first < items.length; first += ADD_BATCH) await work.add(items.slice(first, first + ADD_BATCH));
+  const begun = performance.now();
+  await work.finish();
+  report('worked_off_of_many_users_per_s_of_one_core', (1000 * items.length) / (performance.now() - begun), { size });
+  await work.close();
 }
 
 /** The process that users run: how soon it is there, and what it takes, before and after questions. */
