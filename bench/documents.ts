@@ -181,6 +181,8 @@ async function untilShown({ url }: Process, id: string, pollMs = DOCUMENT_POLL_M
 /** An API and a worker as processes of their own, with some memories to ask for. */
 async function measureBulk(): Promise<void> {
   const settings = settingsOf('bulk');
+  // Before, as making them would take the cores from the service.
+  const files = makeFiles();
   const api = await startProcess('api', settings);
   const worker = await startProcess('worker', settings);
   try {
@@ -196,7 +198,7 @@ async function measureBulk(): Promise<void> {
     }, 100);
     let isDone = false;
     const started = performance.now();
-    const sending = sendMany(api.url).finally(() => (isDone = true));
+    const sending = sendMany(api.url, files).finally(() => (isDone = true));
     const busy = await askQuestions(api.url, () => !isDone);
     await sending;
     reportLatencies('query_while_ingesting_p95_ms', busy);
@@ -211,25 +213,25 @@ async function measureBulk(): Promise<void> {
   }
 }
 
-/** Files of some kilobytes, mostly Markdown, sent as `cairn ingest` does, until the last can be found. */
-async function sendMany(url: string): Promise<void> {
+/** Files of some kilobytes, mostly Markdown. */
+function makeFiles(): File[] {
   const source = createTextSource(7);
   const random = createRandom(8);
+  return Array.from({ length: BULK_FILES }, (_, at) => {
+    const text = `# File ${at}\n\n${Array.from({ length: 10 + Math.floor(30 * random()) }, () => source.text(300)).join('\n\n')}`;
+    if (at % 20 > 0) return new File([text], `file-${at}.md`);
+    const lines = drawLines(text.split('\n').slice(0, 50), { x: 50, y: 780, size: 10 });
+    return new File([Buffer.from(makePdf({ pages: [{ texts: lines }] }))], `file-${at}.pdf`);
+  });
+}
+
+/** Sends them as `cairn ingest` does, until the last can be found. */
+async function sendMany(url: string, files: readonly File[]): Promise<void> {
   let next = 0;
   const sendSome = async () => {
-    while (next < BULK_FILES) {
-      const at = next++;
-      const text = `# File ${at}\n\n${Array.from({ length: 10 + Math.floor(30 * random()) }, () => source.text(300)).join('\n\n')}`;
-      const isPdf = at % 20 === 0;
+    while (next < files.length) {
       const form = new FormData();
-      const blob = isPdf
-        ? new Blob([
-            Buffer.from(
-              makePdf({ pages: [{ texts: drawLines(text.split('\n').slice(0, 50), { x: 50, y: 780, size: 10 }) }] }),
-            ),
-          ])
-        : new Blob([text]);
-      form.set('file', blob, `file-${at}.${isPdf ? 'pdf' : 'md'}`);
+      form.set('file', files[next++]!);
       const reply = await fetch(`${url}/memory/ingest`, { method: 'POST', body: form });
       if (reply.status !== 202) throw new Error(`ingest answered ${reply.status}: ${await reply.text()}`);
       await reply.arrayBuffer();
