@@ -80,6 +80,14 @@ describe('jobs', () => {
   });
 });
 
+test('an id in another spelling is nobody’s', async () => {
+  const { job_id } = await api.add({ content: 'spelled once' });
+  for (const spelled of [job_id.toUpperCase(), job_id.replaceAll('-', ''), `-${job_id}`]) {
+    expect((await api.request('GET', `/jobs/${spelled}`)).status).toBe(404);
+    expect((await api.request('POST', `/jobs/${spelled}/retry`)).status).toBe(404);
+  }
+});
+
 describe('GET /jobs/:id/events', () => {
   test('tells the state on connect, each change, and ends with the job', async () => {
     const { job_id } = await api.add({ content: 'a job to watch' });

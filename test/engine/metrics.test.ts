@@ -1,10 +1,11 @@
+import { execFileSync } from 'node:child_process';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { createMetrics, observeStages, type Metrics } from '../../src/engine/metrics.ts';
 import { checkpoint, runDueSchedules } from '../../src/engine/ingest/maintain.ts';
 import { busyTotals, openStore, retryWhileBusy } from '../../src/engine/store/open-store.ts';
 import { createMetricsJoiner } from '../../src/workers/background-work.ts';
-import { openTestEngine } from '../support/engine-fixture.ts';
+import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
 
 /** The samples of a metric by their labels, `{label="value"}` or ''. */
 async function samplesOf(metrics: Metrics, name: string): Promise<Record<string, number>> {
@@ -118,6 +119,30 @@ test('checkpoints are counted: complete, or partial while a reader needs the log
   expect(await outcomes()).toEqual(counted(1, 1));
   expect(await samplesOf(metrics, 'cairn_checkpoint_duration_seconds_count')).toEqual({ '': 2 });
 });
+
+test('a look at the log gives up no lock that others rely on', async () => {
+  await using fixture = await openTestEngine();
+  const { db } = fixture.store;
+  db.exec('CREATE TABLE filler (bytes BLOB)');
+  db.exec('INSERT INTO filler VALUES (randomblob(6000000))');
+  checkpoint(fixture.maintenance);
+  // Locks are those of a process, so another one has to ask.
+  const ask = `const db = new (require('better-sqlite3'))(process.argv[1], { timeout: 0 });
+    try { db.exec('BEGIN IMMEDIATE'); console.log('got it'); } catch (error) { console.log(error.code); }`;
+  const answer = () => execFileSync(process.execPath, ['-e', ask, fixture.file], { encoding: 'utf8' }).trim();
+  expect(answer()).toBe('got it');
+  db.exec('BEGIN IMMEDIATE');
+  checkpointUnder(fixture);
+  expect(answer()).toBe('SQLITE_BUSY');
+  db.exec('ROLLBACK');
+});
+
+/** By another connection of the same process. */
+function checkpointUnder({ file, maintenance }: TestEngine): void {
+  const store = openStore(file, { role: 'worker' });
+  checkpoint({ ...maintenance, open: () => ({ ...maintenance.open(), store }) });
+  store.close();
+}
 
 test('waits for a locked file are counted once they end', async () => {
   const metrics = createMetrics();

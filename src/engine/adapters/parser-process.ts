@@ -1,6 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import fs from 'node:fs';
 import type { Socket } from 'node:net';
+import os from 'node:os';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { DocumentError } from '../documents/document-error.ts';
@@ -213,7 +214,17 @@ function spawnParser(entry: URL, heapMb: number): ChildProcess {
   child.on('error', () => {});
   // Without a free descriptor Node makes no pipes, and says so later.
   if ((child.stdio as unknown) === undefined) throw notStarted();
+  giveWay(child);
   return child;
+}
+
+/** Behind requests and behind the worker that stores what is read: a parser holds nothing that anybody waits for. */
+function giveWay({ pid }: ChildProcess): void {
+  try {
+    if (pid !== undefined) os.setPriority(pid, 14);
+  } catch {
+    // It has ended, or the system has no such thing.
+  }
 }
 
 function spawnOrThrow(args: readonly string[], cwd: string): ChildProcess {

@@ -14,7 +14,7 @@ import { pruneWaypoints } from '../store/edges.ts';
 import { purgeCachedEmbeddings, purgeEmbedLogs } from '../store/embeddings.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
 import { hasLapsedLease, purgeJobs, recoverLeases } from '../store/jobs.ts';
-import { unmovedLogBytes } from '../store/log-size.ts';
+import type { Store } from '../store/open-store.ts';
 import { archiveFaded } from '../store/revisions.ts';
 import {
   claimSchedule,
@@ -303,9 +303,16 @@ export function checkpoint(context: MaintenanceContext): void {
   const { store } = context.open();
   const bytes = walBytes(store.path);
   if (bytes >= TRUNCATE_WAL_BYTES) moveLog(context, 'TRUNCATE');
-  else if (bytes >= CHECKPOINT_WAL_BYTES && unmovedLogBytes(store.path) >= CHECKPOINT_WAL_BYTES) {
-    moveLog(context, 'PASSIVE');
-  }
+  else if (bytes >= CHECKPOINT_WAL_BYTES && unmovedLogBytes(store) >= CHECKPOINT_WAL_BYTES) moveLog(context, 'PASSIVE');
+}
+
+/**
+ * How much of the log has yet to be moved, asked of SQLite. Its file tells nothing of it: it is written from its beginning again, and never
+ * shorter. Nor may anybody open the file of its index (`-shm`) to look: closing it would give up all locks that this process holds there.
+ */
+function unmovedLogBytes({ db }: Store): number {
+  const [log] = db.pragma('wal_checkpoint(NOOP)') as { log: number; checkpointed: number }[];
+  return Math.max(0, log!.log - log!.checkpointed) * (db.pragma('page_size', { simple: true }) as number);
 }
 
 /** @returns whether all of the log is in the database now, and empty where it was to be */

@@ -518,7 +518,7 @@ export function retryJob(store: Store, id: string, now: number): Job {
   const memory = (store.prepare(`SELECT memory FROM jobs WHERE uuid = ${UUID}`).get(id) as { memory: number }).memory;
   const other = store
     .prepare(`SELECT 1 FROM jobs WHERE memory = ? AND id <> ? AND kind <> 'contradictions' AND state IN ${UNFINISHED}`)
-    .get(memory, id);
+    .get(memory, job.id);
   if (other !== undefined) throw new EngineError('conflict', 'a newer job works on this memory already');
   store
     .prepare(
@@ -731,7 +731,8 @@ const JOB = `SELECT j.seq, j.id, j.kind, m.id AS memory_id, o.id AS document_id,
 /** @throws EngineError `not_found` */
 export function getJob(store: Store, id: string): Job {
   const row = store.prepare(`${JOB} WHERE j.uuid = ${UUID}`).get(id) as JobRow | undefined;
-  if (row === undefined) throw new EngineError('not_found', 'no job with this id');
+  // Of the spellings of a UUID only ours is a name.
+  if (row?.id !== id) throw new EngineError('not_found', 'no job with this id');
   return toJob(row);
 }
 

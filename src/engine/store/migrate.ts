@@ -3,6 +3,7 @@ import path from 'node:path';
 import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
 
+const MIGRATION_WAIT_MS = 30 * 60_000;
 const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
 
 /**
@@ -20,6 +21,8 @@ export function migrate(db: Database.Database, file: string, folder = TENANT_MIG
       `${path.basename(file)} has schema version ${current()}, this version of Cairn knows ${steps.length}: use a newer Cairn`,
     );
   }
+  // A step that rewrites a large table takes longer than anybody waits for a commit; who starts at the same time waits for its end.
+  if (current() < steps.length) db.pragma(`busy_timeout = ${MIGRATION_WAIT_MS}`);
   while (current() < steps.length) {
     db.transaction(() => {
       const version = current(); // Read again under the lock: another process may have been faster.

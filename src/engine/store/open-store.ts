@@ -47,8 +47,8 @@ export const BUSY_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 0.5;
 const LOOK_CACHE_KB = -256;
 /** A reader has the file mapped, and forgets what it has of the log whenever somebody commits: 32 MB answered no faster than 2. */
-const READER_CACHE_KB = -8_000;
-const WRITER_CACHE_KB = -16_000;
+const READER_CACHE_KB = -2_000;
+const WRITER_CACHE_KB = -8_000;
 const STATEMENTS_MOST = 500;
 /** A query reads some thousand pages all over the file: mapped they cost it a tenth less than one call each. */
 const MAPPED_MOST = 268_435_456;
@@ -174,8 +174,12 @@ function makeStore(db: Database.Database, file: string): Store {
       return finish(db, work);
     },
     unmapPages() {
-      db.pragma('mmap_size = 0');
-      db.pragma(`mmap_size = ${MAPPED_MOST}`);
+      try {
+        db.pragma('mmap_size = 0');
+        db.pragma(`mmap_size = ${MAPPED_MOST}`);
+      } catch {
+        // A statement is being read; the next time will do.
+      }
     },
     close: () => db.close(),
   };

@@ -37,3 +37,14 @@ test.runIf(process.platform === 'linux')(
     expect(residentKb(file)).toBeGreaterThan(900);
   },
 );
+
+test('a file that is being read stays mapped, and nobody is told', () => {
+  const file = path.join(tempFolder(), 'cairn.sqlite');
+  const pool = createTenantPool(4, () => openTenant(file, { role: 'worker', identity: null, now: 0 }));
+  onTestFinished(() => pool.close());
+  const { store } = pool.get(file);
+  const rows = store.db.prepare('SELECT value FROM json_each(?)').pluck().iterate('[1, 2, 3]');
+  expect(rows.next().value).toBe(1);
+  vi.advanceTimersByTime(60_000);
+  expect([...rows]).toEqual([2, 3]);
+});

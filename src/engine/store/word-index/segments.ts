@@ -120,7 +120,8 @@ export function readDoclist(store: Store, segment: Segment, { opening, nextPage,
     .all(pageId(segment, nextPage), pageId(segment, lastPage)) as Buffer[];
   const bytes = new Uint8Array(opening.length + pages.reduce((sum, page) => sum + page.length, 0));
   bytes.set(opening);
-  const restarts = [0];
+  // Where a token is the last thing on its page, its rows begin on the next.
+  const restarts = opening.length > 0 ? [0] : [];
   let at = opening.length;
   for (const page of pages) {
     const [firstRow, leafBytes] = [page.readUInt16BE(0), page.readUInt16BE(2)];

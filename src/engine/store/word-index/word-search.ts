@@ -79,14 +79,19 @@ function knownOf(store: Store): Known {
   return known;
 }
 
-function searchNow(store: Store, { lengths, counts }: Known): WordSearch {
+function searchNow(store: Store, known: Known): WordSearch {
+  const { lengths, counts } = known;
+  const { changed, last } = textRewrites.readAfter(store, known.rewriteNo);
+  // An index that was made anew gives its segments the numbers of others.
+  if (changed === 'all') counts.clear();
+  known.rewriteNo = last;
   const segments = readSegments(store);
   const totals = readTotals(store);
   const found = new Map<string, Found>();
   const find = (text: string) => {
-    let known = found.get(text);
-    if (known === undefined) found.set(text, (known = locateText(store, segments, text)));
-    return known;
+    let located = found.get(text);
+    if (located === undefined) found.set(text, (located = locateText(store, segments, text)));
+    return located;
   };
   const countIn = (occurrence: Occurrence, text: string) => {
     const key = `${occurrence.segment.key} ${text}`;
@@ -106,11 +111,11 @@ function searchNow(store: Store, { lengths, counts }: Known): WordSearch {
     return postings;
   };
   const frequencyOf = (text: string) => {
-    const known = find(text);
-    const [one, ...more] = known.tokens;
-    if (more.length > 0) known.frequency ??= read(known, NO_WEIGHTS).count;
-    else known.frequency ??= (one ?? []).reduce((sum, occurrence) => sum + countIn(occurrence, text), 0);
-    return known.frequency;
+    const located = find(text);
+    const [one, ...more] = located.tokens;
+    if (more.length > 0) located.frequency ??= read(located, NO_WEIGHTS).count;
+    else located.frequency ??= (one ?? []).reduce((sum, occurrence) => sum + countIn(occurrence, text), 0);
+    return located.frequency;
   };
   return {
     totals,
@@ -120,9 +125,9 @@ function searchNow(store: Store, { lengths, counts }: Known): WordSearch {
       const lengthsNow = lengths.now();
       scores.clear(lengthsNow.length);
       for (const text of texts) {
-        const known = find(text);
-        scores.add(read(known, weights), lengthsNow, totals);
-        known.frequency = postings.count;
+        const located = find(text);
+        scores.add(read(located, weights), lengthsNow, totals);
+        located.frequency = postings.count;
       }
       return scores;
     },

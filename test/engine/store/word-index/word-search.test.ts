@@ -60,7 +60,8 @@ const row = (seq: number, columns: Partial<Record<(typeof TEXT_COLUMNS)[number],
   tags: (columns.tags ?? '').split(' '),
 });
 
-const WORDS = ['apple', 'apples', 'pear', 'plum', 'fig', 'one', 'Äpfel', 'don’t', 'x'];
+/** One is longer than a page of the index. */
+const WORDS = ['apple', 'apples', 'pear', 'plum', 'fig', 'one', 'Äpfel', 'don’t', 'x', `long${'er'.repeat(60)}`];
 const phrase = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 6 }).map((words) => words.join(' '));
 const change = fc.oneof(
   {
@@ -85,6 +86,8 @@ const change = fc.oneof(
 );
 
 test('rows and BM25 are those of FTS5, whatever another connection writes', () => {
+  // Small pages, so that words and their rows begin and end at all places of them.
+  writer.db.exec(`INSERT INTO memory_text (memory_text, rank) VALUES ('pgsz', 32)`);
   fc.assert(
     fc.property(
       fc.array(change, { maxLength: 60 }),
@@ -179,6 +182,32 @@ describe('an index of many pages and segments', () => {
     });
     expectSame(['w0', 'w1']);
   });
+});
+
+test('rows of a word that is the last on its page', () => {
+  writer.write(() => {
+    for (let seq = 1; seq <= 3_000; seq += 1)
+      putText(writer, row(seq, { content: `${'long'.repeat(1_250)} ${seq % 7}` }));
+  });
+  writer.write(() => writer.db.exec(`INSERT INTO memory_text (memory_text) VALUES ('optimize')`));
+  expectSame(['long'.repeat(1_250)]);
+  expectSame(['3', '5']);
+});
+
+test('an index that was made anew is counted anew', () => {
+  const fill = (share: number) => {
+    for (let from = 1; from <= 4_000; from += 1_000) {
+      writer.write(() => {
+        for (let seq = from; seq < from + 1_000; seq += 1)
+          putText(writer, row(seq, { content: seq % share === 0 ? 'apple' : 'pears' }));
+      });
+    }
+  };
+  for (const share of [2, 3, 5]) {
+    writer.write(() => clearText(writer));
+    fill(share);
+    expectSame(['apple', 'pear']);
+  }
 });
 
 test('no search inside a write, which FTS5 may hold back', () => {
