@@ -21,6 +21,7 @@ export function migrate(db: Database.Database, file: string, folder = TENANT_MIG
       `${path.basename(file)} has schema version ${current()}, this version of Cairn knows ${steps.length}: use a newer Cairn`,
     );
   }
+  const patience = db.pragma('busy_timeout', { simple: true }) as number;
   // A step that rewrites a large table takes longer than anybody waits for a commit; who starts at the same time waits for its end.
   if (current() < steps.length) db.pragma(`busy_timeout = ${MIGRATION_WAIT_MS}`);
   while (current() < steps.length) {
@@ -32,6 +33,7 @@ export function migrate(db: Database.Database, file: string, folder = TENANT_MIG
       db.pragma(`user_version = ${version + 1}`);
     }).immediate();
   }
+  db.pragma(`busy_timeout = ${patience}`);
 }
 
 function migrationFiles(folder: string): string[] {

@@ -1,3 +1,5 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
@@ -45,6 +47,22 @@ test('runs only what a file made by an older version lacks', () => {
   db.migrate(migrationsFolder(STEPS));
   expect(db.version()).toBe(2);
   expect(db.notes()).toEqual(['first', 'second']);
+  db.close();
+});
+
+test('who meets a long migration waits for its end, and for others no longer than before', async () => {
+  const folder = migrationsFolder(STEPS);
+  const file = path.join(tempFolder(), 'notes.sqlite');
+  const db = new Database(file, { timeout: 1 });
+  db.pragma('journal_mode = WAL');
+  // Another process is in the middle of it.
+  const hold = `const db = new (require('better-sqlite3'))(process.argv[1]); db.exec('BEGIN IMMEDIATE');
+    console.log('holding'); setTimeout(() => db.exec('COMMIT'), 300);`;
+  const holder = spawn(process.execPath, ['-e', hold, file], { stdio: ['ignore', 'pipe', 'inherit'] });
+  await once(holder.stdout, 'data');
+  migrate(db, file, folder);
+  expect(db.pragma('user_version', { simple: true })).toBe(2);
+  expect(db.pragma('busy_timeout', { simple: true })).toBe(1);
   db.close();
 });
 
