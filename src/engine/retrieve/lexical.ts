@@ -44,9 +44,9 @@ export const TEXT_WEIGHTS: Readonly<Record<TextColumn, number>> = {
  */
 const WIDE_BYTES = 1_000_000;
 const WIDENINGS = [1, 8, Infinity];
-/** For a small scope so much is read, and more where its memories are so many that their texts would cost more. */
+/** For a small scope so much is read, and more where its memories are so many that their texts would cost more: as much as this each. */
 const NARROW_BYTES = 150_000;
-const BYTES_PER_TEXT = 4_000;
+const BYTES_PER_TEXT = 1_500;
 const TEXT_CHARACTERS = 1_000;
 /** So many more than wanted are ranked, for each memory of the file that stands against one of the scope. */
 const SPARE = 2;
@@ -113,7 +113,7 @@ function rankWide(
   throw new EngineError('internal', 'the last widening takes every term');
 }
 
-/** All of a small scope is scored, by the rare terms if any is in it. Where all words are common, the few texts are read faster than the index. */
+/** All of a small scope is scored by all words. Where these are so common that their index is more than the few texts, the texts are read. */
 function rankNarrow(
   store: Store,
   index: WordSearch,
@@ -122,10 +122,11 @@ function rankNarrow(
   byRarity: readonly Located[],
   { limit, columnWeights }: TextSearchOptions,
 ): Ranking {
-  const scoring = rarest(byRarity, Math.max(NARROW_BYTES, BYTES_PER_TEXT * among.length));
-  const rows = scoresOf(index, scoring, columnWeights).bestOf(among, limit);
-  if (rows.length > 0 || among.length === 0 || scoring.length === byRarity.length)
-    return { rows, scoring, note: 'scope gave the candidates' };
+  const bytes = byRarity.reduce((sum, term) => sum + term.bytes, 0);
+  if (bytes <= Math.max(NARROW_BYTES, BYTES_PER_TEXT * among.length)) {
+    const rows = scoresOf(index, byRarity, columnWeights).bestOf(among, limit);
+    return { rows, scoring: byRarity, note: 'scope gave the candidates' };
+  }
   const most = mostBm25(index, byRarity);
   return { rows: rankByTexts(store, query, among, { limit, most }), scoring: byRarity, note: 'scope was read' };
 }

@@ -51,7 +51,7 @@ const READER_CACHE_KB = -2_000;
 const WRITER_CACHE_KB = -8_000;
 const STATEMENTS_MOST = 500;
 /** A query reads some thousand pages all over the file: mapped they cost it a tenth less than one call each. */
-const MAPPED_MOST = 268_435_456;
+const MAPPED_MOST = 2_147_418_112;
 
 /**
  * Opens a tenant's file and brings its schema up to date.

@@ -1,5 +1,6 @@
+import { TEXT_COLUMNS } from '../../types.ts';
 import type { Store } from '../open-store.ts';
-import { type Doclist, type Location, locate, readDoclist, readTombstones, type Segment, varints } from './segments.ts';
+import { type Doclist, type Location, readDoclist, readTombstones, type Segment, varints } from './segments.ts';
 
 /** Where a token stands in a segment, before its rows are read. */
 export interface Occurrence extends Location {
@@ -14,16 +15,11 @@ export interface Postings {
   frequencies: Float64Array;
 }
 
+/** Where only rows are counted. */
+export const NO_WEIGHTS = TEXT_COLUMNS.map(() => 0);
+
 export function createPostings(): Postings {
   return { count: 0, seqs: new Uint32Array(1_024), frequencies: new Float64Array(1_024) };
-}
-
-/** Where a token stands, in all segments that have it. */
-export function locateToken(store: Store, segments: readonly Segment[], token: string): Occurrence[] {
-  return segments.flatMap((segment) => {
-    const location = locate(store, segment, token);
-    return location === undefined ? [] : { ...location, segment };
-  });
 }
 
 /**
@@ -72,6 +68,25 @@ export function readPhrasePostings(
     postings.seqs[postings.count] = seq;
     postings.frequencies[postings.count++] = frequency;
   }
+}
+
+/** How many rows it has there: the same in a third of the time, where none was deleted. */
+export function countPostings(store: Store, occurrence: Occurrence, postings: Postings): number {
+  if (occurrence.segment.tombstonePages > 0) {
+    postings.count = 0;
+    readPostings(store, occurrence, NO_WEIGHTS, postings);
+    return postings.count;
+  }
+  const { bytes } = readDoclist(store, occurrence.segment, occurrence);
+  let count = 0;
+  for (let at = 0; at < bytes.length; count += 1) {
+    while (bytes[at++]! > 127);
+    let byte: number;
+    let size = 0;
+    while ((byte = bytes[at++]!) > 127) size = size * 128 + byte - 128;
+    at += (size * 128 + byte) >>> 1;
+  }
+  return count;
 }
 
 /** A byte of a list of positions that says that the number of a column follows. */

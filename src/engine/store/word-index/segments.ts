@@ -78,12 +78,12 @@ export function allVarints(block: Uint8Array): number[] {
   return numbers;
 }
 
-/** Where the rows of a token stand in a segment. */
+/** Where the rows of a token stand in a segment: from `start` to `end` on one page, and on the pages behind it. */
 export interface Location {
-  /** What the first page has of them. */
-  readonly opening: Uint8Array;
-  /** Pages that have the rest; none where the last is below the first. */
-  readonly nextPage: number;
+  readonly page: number;
+  readonly start: number;
+  readonly end: number;
+  /** The last page that can have some; `page` where there are no others. */
   readonly lastPage: number;
   /** At most so many bytes. */
   readonly bytesMost: number;
@@ -99,10 +99,9 @@ export function locate(store: Store, segment: Segment, token: string): Location 
   if (leaf === undefined) throw damaged();
   const found = findInLeaf(leaf, key);
   if (found === undefined) return undefined;
-  const opening = leaf.subarray(found.start, found.end);
-  const lastPage = found.isLast ? pageAfter(store, segment, key) : page;
-  const bytesMost = opening.length + (lastPage - page) * PAGE_BYTES;
-  return { opening, nextPage: page + 1, lastPage, bytesMost };
+  const { start, end, isLast } = found;
+  const lastPage = isLast ? pageAfter(store, segment, key) : page;
+  return { page, start, end, lastPage, bytesMost: end - start + (lastPage - page) * PAGE_BYTES };
 }
 
 /** A token's rows in a segment, each with where in it the token stands. */
@@ -112,24 +111,27 @@ export interface Doclist {
   readonly restarts: readonly number[];
 }
 
-export function readDoclist(store: Store, segment: Segment, { opening, nextPage, lastPage }: Location): Doclist {
-  if (lastPage < nextPage) return { bytes: opening, restarts: [0] };
+export function readDoclist(store: Store, segment: Segment, { page, start, end, lastPage }: Location): Doclist {
   const pages = store
     .prepare('SELECT block FROM memory_text_data WHERE id BETWEEN ? AND ? ORDER BY id')
     .pluck()
-    .all(pageId(segment, nextPage), pageId(segment, lastPage)) as Buffer[];
-  const bytes = new Uint8Array(opening.length + pages.reduce((sum, page) => sum + page.length, 0));
+    .all(pageId(segment, page), pageId(segment, lastPage)) as Buffer[];
+  const [first, ...others] = pages;
+  if (first === undefined) throw damaged();
+  const opening = first.subarray(start, end);
+  if (others.length === 0) return { bytes: opening, restarts: [0] };
+  const bytes = new Uint8Array(pages.reduce((sum, { length }) => sum + length, 0));
   bytes.set(opening);
   // Where a token is the last thing on its page, its rows begin on the next.
   const restarts = opening.length > 0 ? [0] : [];
   let at = opening.length;
-  for (const page of pages) {
-    const [firstRow, leafBytes] = [page.readUInt16BE(0), page.readUInt16BE(2)];
-    const hasToken = leafBytes < page.length;
-    const end = hasToken ? firstVarint(page, leafBytes) : leafBytes;
-    if (firstRow > 0 && firstRow < end) restarts.push(at + firstRow - LEAF_HEADER);
-    bytes.set(page.subarray(LEAF_HEADER, end), at);
-    at += end - LEAF_HEADER;
+  for (const leaf of others) {
+    const [firstRow, leafBytes] = [leaf.readUInt16BE(0), leaf.readUInt16BE(2)];
+    const hasToken = leafBytes < leaf.length;
+    const last = hasToken ? firstVarint(leaf, leafBytes) : leafBytes;
+    if (firstRow > 0 && firstRow < last) restarts.push(at + firstRow - LEAF_HEADER);
+    bytes.set(leaf.subarray(LEAF_HEADER, last), at);
+    at += last - LEAF_HEADER;
     if (hasToken) break;
   }
   return { bytes: bytes.subarray(0, at), restarts };

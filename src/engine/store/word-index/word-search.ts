@@ -1,14 +1,20 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { assert } from '../../errors.ts';
-import { TEXT_COLUMNS } from '../../types.ts';
 import type { Store } from '../open-store.ts';
 import { snapshotVersion } from '../search.ts';
 import { textRewrites } from '../text.ts';
-import { createPostings, locateToken, type Occurrence, readPhrasePostings, readPostings } from './postings.ts';
+import {
+  countPostings,
+  createPostings,
+  NO_WEIGHTS,
+  type Occurrence,
+  readPhrasePostings,
+  readPostings,
+} from './postings.ts';
 import { openRowLengths, type RowLengths } from './row-lengths.ts';
 import { createScores, type Scores } from './scores.ts';
-import { readSegments, readTotals, type Segment, type Totals } from './segments.ts';
+import { locate, type Location, readSegments, readTotals, type Segment, type Totals } from './segments.ts';
 import { tokensOf } from './tokens.ts';
 
 /** The word index at one snapshot. */
@@ -31,15 +37,18 @@ interface Known {
   readonly lengths: RowLengths;
   /** Rows of a word in a segment, by both: segments do not change, so that only new ones are counted. */
   readonly counts: LRUCache<string, number>;
+  /** Where a token stands in a segment, by both. */
+  readonly locations: LRUCache<string, Location | typeof NOWHERE>;
   rewriteNo: number;
   snapshot: string;
   search: WordSearch | undefined;
 }
 
+const NOWHERE = 'nowhere';
+const LOCATIONS_KEPT = 30_000;
 const COUNTS_KEPT = 20_000;
 /** To count fewer bytes takes as long as to look the count up. */
 const COUNTED_LEAST = 4_096;
-const NO_WEIGHTS = TEXT_COLUMNS.map(() => 0);
 
 /** Kept between searches, for the time that it would take to make them: one search at a time. */
 const postings = createPostings();
@@ -70,6 +79,7 @@ function knownOf(store: Store): Known {
     known = {
       lengths: openRowLengths(store),
       counts: new LRUCache({ max: COUNTS_KEPT }),
+      locations: new LRUCache({ max: LOCATIONS_KEPT }),
       rewriteNo: textRewrites.last(store),
       snapshot: '',
       search: undefined,
@@ -80,26 +90,33 @@ function knownOf(store: Store): Known {
 }
 
 function searchNow(store: Store, known: Known): WordSearch {
-  const { lengths, counts } = known;
+  const { lengths, counts, locations } = known;
   const { changed, last } = textRewrites.readAfter(store, known.rewriteNo);
   // An index that was made anew gives its segments the numbers of others.
-  if (changed === 'all') counts.clear();
+  if (changed === 'all') {
+    counts.clear();
+    locations.clear();
+  }
   known.rewriteNo = last;
   const segments = readSegments(store);
   const totals = readTotals(store);
   const found = new Map<string, Found>();
+  const locateIn = (segment: Segment, token: string) => {
+    const key = `${segment.key} ${token}`;
+    let location = locations.get(key);
+    if (location === undefined) locations.set(key, (location = locate(store, segment, token) ?? NOWHERE));
+    return location === NOWHERE ? undefined : location;
+  };
   const find = (text: string) => {
     let located = found.get(text);
-    if (located === undefined) found.set(text, (located = locateText(store, segments, text)));
+    if (located === undefined) found.set(text, (located = locateText(segments, text, locateIn)));
     return located;
   };
   const countIn = (occurrence: Occurrence, text: string) => {
     const key = `${occurrence.segment.key} ${text}`;
     let count = counts.get(key);
     if (count === undefined) {
-      postings.count = 0;
-      readPostings(store, occurrence, NO_WEIGHTS, postings);
-      count = postings.count;
+      count = countPostings(store, occurrence, postings);
       if (occurrence.bytesMost >= COUNTED_LEAST) counts.set(key, count);
     }
     return count;
@@ -143,11 +160,18 @@ interface Found {
   frequency: number | undefined;
 }
 
-function locateText(store: Store, segments: readonly Segment[], text: string): Found {
+function locateText(
+  segments: readonly Segment[],
+  text: string,
+  locateIn: (segment: Segment, token: string) => Location | undefined,
+): Found {
   const tokens: (readonly Occurrence[])[] = [];
   let bytesMost = 0;
   for (const token of tokensOf(text)) {
-    const occurrences = locateToken(store, segments, token);
+    const occurrences = segments.flatMap((segment) => {
+      const location = locateIn(segment, token);
+      return location === undefined ? [] : { ...location, segment };
+    });
     if (occurrences.length === 0) return { tokens: [], bytesMost: 0, frequency: 0 };
     tokens.push(occurrences);
     bytesMost += occurrences.reduce((sum, one) => sum + one.bytesMost, 0);
