@@ -4,10 +4,9 @@ import type { CompiledFilter } from './filter.ts';
 import { othersVersion, type Store } from './open-store.ts';
 
 /**
- * The statements of retrieval. Those that rank the whole file take a compiled filter and apply it before their limit, so that a
- * memory outside the filter neither shows nor takes the place of one inside. Counting and finding words know no filter, nor does
- * the vector index know more than one user: what they find is filtered later, and whoever asks them asks for more when too little is
- * left. CROSS JOIN fixes the order of the joins: SQLite's statistics know nothing about what a MATCH will find.
+ * The statements of retrieval. What finds by words (`word-index/`) or by vectors knows no filter but the user: `firstPassing` asks the filter
+ * about what they found, best first, so that a memory outside of it neither shows nor takes the place of one inside, and whoever asks
+ * finds more where too little is left. CROSS JOIN fixes the order of the joins.
  */
 
 /** How many memories the file holds. The highest `seq` would not do: it never falls, and FTS5 weighs words by the rows that exist. */

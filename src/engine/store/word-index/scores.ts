@@ -21,8 +21,6 @@ export function rarityOf(frequency: number, rows: number): number {
 
 /** The BM25 of every row that any of some phrases stands in, by number of row. */
 export interface Scores {
-  /** How many rows have one. */
-  readonly count: number;
   /** @param size above the number of every row */
   clear(size: number): void;
   /** @param lengths how many tokens each row has, by its number */
@@ -71,10 +69,6 @@ export function createScores(): Scores {
   }
 
   return {
-    get count() {
-      return count;
-    },
-
     clear(size) {
       for (let place = 0; place < count; place += 1) bm25[rows[place]!] = NONE;
       count = 0;
