@@ -18,7 +18,7 @@ export interface WasmFunction {
 
 export type ValueType = keyof typeof TYPES;
 
-const TYPES = { i32: 0x7f, i64: 0x7e } as const;
+const TYPES = { i32: 0x7f, i64: 0x7e, v128: 0x7b } as const;
 const NO_RESULT = 0x40;
 
 /** @returns a module that imports `env.memory` and exports the functions by name */
@@ -103,17 +103,46 @@ export const i32 = {
   shiftLeft: [0x74],
   shiftRight: [0x76],
   fromI64: [0xa7],
+  store16: memory(0x3b),
+  /** The first of two if the third is not 0. */
+  select: [0x1b],
 } as const;
 
 export const i64 = {
-  const0: [0x42, 0],
+  const: (value: number): Code => [0x42, ...signed(value)],
   load: memory(0x29),
   store: memory(0x37),
   add: [0x7c],
   subtract: [0x7d],
   and: [0x83],
   xor: [0x85],
+  notEqual: [0x52],
+  shiftRight: [0x88],
   popcount: [0x7b],
+  /** How many bits below the lowest one that is set. */
+  trailingZeros: [0x7a],
+} as const;
+
+const vector = (opcode: number, ...rest: readonly number[]): Code => [0xfd, ...unsigned(opcode), ...rest];
+
+/** 128 bits at once. Loads and stores ask for no alignment. */
+export const v128 = {
+  load: (offset = 0): Code => vector(0x00, 0, ...unsigned(offset)),
+  store: (offset = 0): Code => vector(0x0b, 0, ...unsigned(offset)),
+  /** Takes an address and a vector, and loads one of its 16 bytes. */
+  loadByte: (lane: number): Code => vector(0x54, 0, 0, lane),
+  /** 64 of the bits. */
+  half: (lane: 0 | 1): Code => vector(0x1d, lane),
+  not: vector(0x4d),
+  and: vector(0x4e),
+  or: vector(0x50),
+  xor: vector(0x51),
+  /** 1 if any bit is set. */
+  any: vector(0x53),
+  /** The highest bits of the 16 bytes. */
+  highestOfBytes: vector(0x64),
+  /** Each of the 16 bytes. */
+  shiftBytesLeft: vector(0x6b),
 } as const;
 
 export const control = {

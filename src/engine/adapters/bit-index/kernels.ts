@@ -1,13 +1,18 @@
-import { assemble, control, i32, i64, local, type Code, type WasmFunction } from './assembler.ts';
+import { assemble, control, i32, i64, local, v128, type Code, type WasmFunction } from './assembler.ts';
 
 /**
- * The inner loops over sign bits, as WebAssembly made at run time: V8 turns `i64.popcnt` into one instruction, which plain JavaScript has
- * no way to say, and counts the differing bits of two 768-bit codes some ten times faster. Loops over the words of a code are unrolled, so
- * each width of codes has a module of its own.
+ * The inner loops over sign bits, as WebAssembly made at run time: V8 turns `i64.popcnt` into one instruction and `v128` into the processor's
+ * vectors, neither of which plain JavaScript can say. Loops over the words of a code are unrolled, so each width of codes has a
+ * module of its own.
+ *
+ * Every code is there twice. Row by row, to compare whole codes; and bit by bit, as columns: a column holds one dimension of all rows
+ * of a segment, so that one instruction works on that dimension of 128 rows (Li and Patel, "BitWeaving", SIGMOD 2013). Columns are
+ * added up by counters that are bit-sliced, too: plane n holds bit n of 128 sums (Harley and Seal's carry-save adders, in Warren,
+ * "Hacker's Delight").
  */
 
 /** Codes lie in segments of so many, each at a fixed distance from the last: memory grows by whole segments and nothing is ever moved. */
-export const SEGMENT_ROWS = 8_192;
+export const SEGMENT_ROWS = 16_384;
 /** Questions that are asked of a segment while it is in the processor's cache. */
 export const QUESTIONS_AT_ONCE = 16;
 /** Rows that can be candidates of all these questions together. */
@@ -15,44 +20,77 @@ export const CANDIDATES_MOST = 400_000;
 /** Bytes of a candidate: its row, and what was measured of it, 32 bits each. */
 export const CANDIDATE_BYTES = 8;
 /** Bits of each component of a question in the last pass, its sign included. */
-export const COMPONENT_BITS = 8;
+export const COMPONENT_BITS = 5;
 export const DIMENSIONS_MOST = 8_192;
 
-const PAGE = 65_536;
+/** Columns that are added at once, and how often at most: as often as the sums have room for. */
+export const BATCH_COLUMNS = 16;
+export const BATCHES_MOST = 6;
+/** Rows that the loop over a batch goes on by: a line of the processor's cache a column. */
+export const STEP_ROWS = 512;
+/** Rows that are turned into columns at once. */
+export const TURNED_ROWS = 16;
 
-/** Where things are in a memory, in bytes. A code is `headBytes` and, apart from them, `tailBytes`. */
+/** Bits of a sum. It starts at 2^(PLANES - 1) - bound, so that the highest is set from the bound on. */
+const PLANES = 8;
+/** The lowest plane that only carries of a batch reach. */
+const CARRY_PLANE = Math.log2(BATCH_COLUMNS);
+export const OVERFLOW = 2 ** (PLANES - 1);
+
+/** Candidates whose codes are fetched at the same time. */
+const TOUCHED = 16;
+
+const PAGE = 65_536;
+const LANE_BYTES = 16;
+const LANE_ROWS = 8 * LANE_BYTES;
+const COLUMN_BYTES = SEGMENT_ROWS / 8;
+const START_BYTES = PLANES * LANE_BYTES;
+export const BATCH_BYTES = 4 * BATCH_COLUMNS;
+
+/** Where things are in a memory, in bytes. */
 export interface Layout {
-  readonly headBytes: number;
-  readonly tailBytes: number;
+  readonly codeBytes: number;
   /** Codes to compare with. */
   readonly queries: number;
   /** The components of a question as whole numbers, bit by bit: one code for their lowest bits, one for the next, the signs last. */
-  readonly planes: number;
+  readonly components: number;
   /** For each question how many candidates there are at each distance, 32 bits each. */
   readonly counts: number;
   readonly countsBytes: number;
+  /** For each question what its sums start at, a lane a plane, and the columns that it looks at, as offsets within a segment, 32 bits each. */
+  readonly choices: number;
+  readonly choiceBytes: number;
+  /** The sums of a segment, a column a plane. */
+  readonly sums: number;
   readonly candidates: number;
   readonly firstSegment: number;
   readonly segmentBytes: number;
-  /** Within a segment; what else is known of its rows, 32 bits each. */
-  readonly tails: number;
+  /** Within a segment, behind its codes; what else is known of its rows, 32 bits each. */
   readonly labels: number;
+  readonly columns: number;
+  /** Within a segment, behind the columns of all dimensions: one without a bit, and one with all. */
+  readonly zeros: number;
+  readonly ones: number;
 }
 
 export function layoutOf(dimensions: number): Layout {
-  const words = Math.ceil(dimensions / 64);
-  const headBytes = 8 * Math.ceil(words / 3);
-  const tailBytes = 8 * words - headBytes;
-  const planes = QUESTIONS_AT_ONCE * 8 * words;
-  const counts = planes + COMPONENT_BITS * 8 * words;
-  const countsBytes = 4 * (64 * words + 1);
-  const candidates = counts + QUESTIONS_AT_ONCE * countsBytes;
-  const tails = SEGMENT_ROWS * headBytes;
-  const labels = tails + SEGMENT_ROWS * tailBytes;
+  const codeBytes = 8 * Math.ceil(dimensions / 64);
+  const components = QUESTIONS_AT_ONCE * codeBytes;
+  const counts = components + COMPONENT_BITS * codeBytes;
+  const countsBytes = 4 * (8 * codeBytes + 1);
+  const choices = counts + QUESTIONS_AT_ONCE * countsBytes;
+  const choiceBytes = START_BYTES + BATCHES_MOST * BATCH_BYTES;
+  const sums = choices + QUESTIONS_AT_ONCE * choiceBytes;
+  const candidates = sums + PLANES * COLUMN_BYTES;
+  const labels = SEGMENT_ROWS * codeBytes;
+  const columns = labels + SEGMENT_ROWS * 4;
+  const zeros = columns + 8 * codeBytes * COLUMN_BYTES;
+  const ones = zeros + COLUMN_BYTES;
   return {
-    ...{ headBytes, tailBytes, queries: 0, planes, counts, countsBytes, candidates, tails, labels },
+    ...{ codeBytes, queries: 0, components, counts, countsBytes, choices, choiceBytes, sums, candidates },
+    ...{ labels, columns, zeros, ones },
     firstSegment: pages(candidates + CANDIDATES_MOST * CANDIDATE_BYTES),
-    segmentBytes: pages(labels + SEGMENT_ROWS * 4),
+    segmentBytes: pages(ones + COLUMN_BYTES),
   };
 }
 
@@ -60,21 +98,52 @@ function pages(bytes: number): number {
   return Math.ceil(bytes / PAGE) * PAGE;
 }
 
+/** Writes what the sums of a question start at. */
+export function writeStart(memory: WebAssembly.Memory, choice: number, start: number): void {
+  const bytes = new Uint8Array(memory.buffer, choice, START_BYTES);
+  for (let plane = 0; plane < PLANES; plane += 1) {
+    bytes.fill((start >> plane) & 1 ? 0xff : 0x00, plane * LANE_BYTES, (plane + 1) * LANE_BYTES);
+  }
+}
+
+/** The offset of a dimension's column within a segment. */
+export function columnOf({ columns }: Layout, dimension: number): number {
+  return columns + dimension * COLUMN_BYTES;
+}
+
+/** Where the columns of a question are listed. */
+export function chosenOf(memory: WebAssembly.Memory, choice: number): Uint32Array {
+  return new Uint32Array(memory.buffer, choice + START_BYTES, BATCHES_MOST * BATCH_COLUMNS);
+}
+
 /** All take addresses; ends are exclusive, and nothing may be empty. */
 export interface Kernels {
+  /** Writes the columns of `TURNED_ROWS` rows: `columns` is the address of the first byte to write, in the column of dimension 0. */
+  turn(codes: number, columns: number): void;
   /**
-   * Writes to `candidates`, and counts, the rows from `row` on whose heads differ from the query's in fewer bits than `bound`, and whose
-   * labels are `label` where `mask` has a bit. @returns the end of the candidates
+   * Adds the columns of a batch to the sums of rows from `from` to `end`, both bytes within a column: `addSet` counts the bits that are
+   * set, `addClear` those that are not, and so does `addFirst`, to what sums start at. `choice` is that of the question, and `BATCH_BYTES`
+   * more for each batch before.
    */
-  scan(
-    heads: number,
-    end: number,
-    labels: number,
+  addFirst(choice: number, segment: number, from: number, end: number): void;
+  addClear(choice: number, segment: number, from: number, end: number): void;
+  addSet(choice: number, segment: number, from: number, end: number): void;
+  /**
+   * Writes to `candidates`, and counts, the rows whose sums stayed below the overflow, and whose labels are `label` where `mask` has a bit.
+   * @param from byte within a column
+   * @param row the number of the segment's first row
+   * @param endRow the number of the row to end at
+   * @param start what sums started at
+   * @returns the end of the candidates
+   */
+  collect(
+    from: number,
     row: number,
-    query: number,
-    bound: number,
+    endRow: number,
+    labels: number,
     mask: number,
     label: number,
+    start: number,
     counts: number,
     candidates: number,
   ): number;
@@ -82,10 +151,8 @@ export interface Kernels {
   keep(candidates: number, end: number, limit: number, ties: number): number;
   /** Measures, and counts, the Hamming distances of whole codes. */
   measure(candidates: number, end: number, query: number, counts: number): void;
-  /** The same for candidates whose heads were measured: one line of the cache a candidate is fetched instead of two. */
-  measureTails(candidates: number, end: number, query: number, counts: number): void;
-  /** Measures the sum of the question's components where the candidate's code has a bit. */
-  estimate(candidates: number, end: number, planes: number): void;
+  /** Measures the sum of the question's components where the candidate's code has a bit. @returns nothing of use */
+  estimate(candidates: number, end: number, components: number): number;
 }
 
 export function createKernels(layout: Layout, memory: WebAssembly.Memory): Kernels {
@@ -97,57 +164,181 @@ const modules = new Map<number, WebAssembly.Module>();
 
 /** A module is the same for all memories with codes of its width. */
 function moduleOf(layout: Layout): WebAssembly.Module {
-  const width = layout.headBytes + layout.tailBytes;
-  let made = modules.get(width);
+  let made = modules.get(layout.codeBytes);
   if (made === undefined) {
-    const functions = [scan(layout), keep, measure(layout), measureTails(layout), estimate(layout)];
-    modules.set(width, (made = new WebAssembly.Module(assemble(functions))));
+    const functions = [
+      ...[turn(layout), addColumns('addFirst', layout), addColumns('addClear', layout)],
+      ...[addColumns('addSet', layout), collect(layout), keep, measure(layout), estimate(layout)],
+    ];
+    modules.set(layout.codeBytes, (made = new WebAssembly.Module(assemble(functions))));
   }
   return made;
 }
 
 const { get, set, tee } = local;
 
-/**
- * A nanosecond for 256 bits, which is what counting them takes. Few rows are within the bound, so a branch is guessed right, and only of
- * those is it asked whether they may be found at all.
- */
-function scan({ headBytes }: Layout): WasmFunction {
-  const [heads, end, labels, row, query, bound, mask, label, counts, candidates] = range(10) as Parameters10;
-  const [distance, words] = [10, 11];
-  const count = headBytes / 8;
+/** A byte of each of 16 codes makes 16 bits of eight columns. */
+function turn({ codeBytes }: Layout): WasmFunction {
+  const [codes, columns, end, bytes] = [0, 1, 2, 3];
+  const gathered = range(TURNED_ROWS).flatMap((row) => [
+    ...[...get(codes), ...i32.const(row * codeBytes), ...i32.add, ...get(bytes), ...v128.loadByte(row), ...set(bytes)],
+  ]);
+  const bits = [7, 6, 5, 4, 3, 2, 1, 0].flatMap((bit) => [
+    ...[...get(columns), ...get(bytes), ...v128.highestOfBytes, ...i32.store16(bit * COLUMN_BYTES)],
+    ...(bit === 0 ? [] : [...get(bytes), ...i32.const(1), ...v128.shiftBytesLeft, ...set(bytes)]),
+  ]);
   return {
-    name: 'scan',
-    parameters: 10,
+    name: 'turn',
+    parameters: 2,
     locals: [
       [1, 'i32'],
-      [count, 'i64'],
+      [1, 'v128'],
     ],
-    returns: 'i32',
     body: [
-      ...range(count).map((word) => [...get(query), ...i64.load(8 * word), ...set(words + word)]),
+      [...get(codes), ...i32.const(codeBytes), ...i32.add, ...set(end)],
+      control.repeatWhile(...[gathered, bits, advance(codes, 1), advance(columns, 8 * COLUMN_BYTES)], [
+        ...get(codes),
+        ...get(end),
+        ...i32.lessThan,
+      ]),
+    ],
+  };
+}
+
+/**
+ * Sixteen bits of a row become a sum by fifteen adders of five instructions, for 128 rows. An adder of complements gives the complement, so to
+ * count clear bits the lower planes are turned before and after, and not every column. A batch follows sixteen lines of memory, which
+ * the processor fetches ahead; with all columns in one loop it does not.
+ */
+function addColumns(name: 'addFirst' | 'addClear' | 'addSet', { sums }: Layout): WasmFunction {
+  const [choice, segment, at, end, columns] = [0, 1, 2, 3, 4];
+  const planes = columns + BATCH_COLUMNS;
+  // Of pairs and fours and eights two each wait for one another.
+  const [pairs, fours, eights] = [planes + PLANES, planes + PLANES + 2, planes + PLANES + 4];
+  const [carry, sum] = [planes + PLANES + 6, planes + PLANES + 7];
+  const adder = (into: number, one: Code, other: Code, out: number) => [
+    ...[...one, ...set(carry), ...other, ...set(out)],
+    ...[...get(carry), ...get(out), ...v128.xor, ...set(sum)],
+    ...[...get(carry), ...get(out), ...v128.and, ...get(sum), ...get(into), ...v128.and, ...v128.or, ...set(out)],
+    ...[...get(sum), ...get(into), ...v128.xor, ...set(into)],
+  ];
+  const isTurned = (plane: number) => name !== 'addSet' && plane < CARRY_PLANE;
+  const step = (offset: number) => {
+    const column = (place: number) => [...get(columns + place), ...get(at), ...i32.add, ...v128.load(offset)];
+    const load = (plane: number) => [
+      ...(name === 'addFirst'
+        ? [...get(choice), ...v128.load(plane * LANE_BYTES)]
+        : [...get(at), ...v128.load(sums + plane * COLUMN_BYTES + offset)]),
+      ...(isTurned(plane) ? v128.not : []),
+      ...set(planes + plane),
+    ];
+    const store = (plane: number) => [
+      ...[...get(at), ...get(planes + plane), ...(isTurned(plane) ? v128.not : [])],
+      ...v128.store(sums + plane * COLUMN_BYTES + offset),
+    ];
+    const half = (place: number, out: number) => [
+      ...adder(planes, column(place), column(place + 1), pairs),
+      ...adder(planes, column(place + 2), column(place + 3), pairs + 1),
+      ...adder(planes + 1, get(pairs), get(pairs + 1), fours),
+      ...adder(planes, column(place + 4), column(place + 5), pairs),
+      ...adder(planes, column(place + 6), column(place + 7), pairs + 1),
+      ...adder(planes + 1, get(pairs), get(pairs + 1), fours + 1),
+      ...adder(planes + 2, get(fours), get(fours + 1), out),
+    ];
+    const ripple = range(PLANES - CARRY_PLANE).flatMap((level) => {
+      const plane = planes + CARRY_PLANE + level;
+      const next = [...get(plane), ...get(eights), ...v128.and, ...set(carry)];
+      const flip = [...get(plane), ...get(eights), ...v128.xor, ...set(plane)];
+      return level === PLANES - CARRY_PLANE - 1 ? flip : [...next, ...flip, ...get(carry), ...set(eights)];
+    });
+    return [
+      ...range(PLANES).flatMap(load),
+      ...[...half(0, eights), ...half(8, eights + 1), ...adder(planes + 3, get(eights), get(eights + 1), eights)],
+      ...(name === 'addSet' ? [] : [...get(eights), ...v128.not, ...set(eights)]),
+      ...[...ripple, ...range(PLANES).flatMap(store)],
+    ];
+  };
+  return {
+    name,
+    parameters: 4,
+    locals: [
+      [BATCH_COLUMNS, 'i32'],
+      [PLANES + 8, 'v128'],
+    ],
+    body: [
+      range(BATCH_COLUMNS).flatMap((place) => [
+        ...[...get(choice), ...i32.load(START_BYTES + 4 * place), ...get(segment), ...i32.add, ...set(columns + place)],
+      ]),
       control.repeatWhile(
-        [...differences(heads, words, count), ...i32.fromI64, ...tee(distance), ...get(bound), ...i32.lessThan],
+        ...range(STEP_ROWS / LANE_ROWS).map((lane) => step(lane * LANE_BYTES)),
+        advance(at, STEP_ROWS / 8),
+        [...get(at), ...get(end), ...i32.lessThan],
+      ),
+    ],
+  };
+}
+
+/** Few rows stay below the bound, and only of those is it asked whether they may be found at all, and how far off they are. */
+function collect({ sums }: Layout): WasmFunction {
+  const [at, row, endRow, labels, mask, label, start, counts, candidates] = range(9) as Parameters9;
+  const [lane, found, distance, rest] = [9, 10, 11, 12];
+  const [below] = [13];
+  const highest = sums + (PLANES - 1) * COLUMN_BYTES;
+  const distanceOf = (half: number) => [
+    ...range(PLANES - 1).flatMap((plane) => [
+      ...[...get(at), ...i64.load(sums + plane * COLUMN_BYTES + 8 * half), ...get(rest), ...i64.trailingZeros],
+      ...[...i64.shiftRight, ...i32.fromI64, ...i32.const(1), ...i32.and, ...i32.const(plane), ...i32.shiftLeft],
+      ...(plane === 0 ? [] : i32.add),
+    ]),
+    ...[...get(start), ...i32.subtract, ...set(distance)],
+  ];
+  const rowsOf = (half: 0 | 1) => [
+    ...[...get(below), ...v128.half(half), ...tee(rest), ...i64.const(0), ...i64.notEqual],
+    ...control.when(
+      control.repeatWhile(
+        [...get(rest), ...i64.trailingZeros, ...i32.fromI64, ...get(lane), ...i32.add],
+        [...i32.const(64 * half), ...i32.add, ...tee(found)],
+        [...get(row), ...i32.add, ...get(endRow), ...i32.lessThan],
         control.when(
-          [...get(labels), ...i32.load(), ...get(mask), ...i32.and, ...get(label), ...i32.equal],
+          [...get(labels), ...get(found), ...i32.const(2), ...i32.shiftLeft, ...i32.add, ...i32.load()],
+          [...get(mask), ...i32.and, ...get(label), ...i32.equal],
           control.when(
-            [...get(candidates), ...get(row), ...i32.store()],
+            distanceOf(half),
+            [...get(candidates), ...get(row), ...get(found), ...i32.add, ...i32.store()],
             [...get(candidates), ...get(distance), ...i32.store(4)],
             countOne(counts, distance),
             advance(candidates, CANDIDATE_BYTES),
           ),
         ),
-        advance(row, 1),
-        advance(labels, 4),
-        advance(heads, headBytes),
-        [...get(heads), ...get(end), ...i32.lessThan],
+        [...get(rest), ...get(rest), ...i64.const(-1), ...i64.add, ...i64.and, ...tee(rest)],
+        [...i64.const(0), ...i64.notEqual],
+      ),
+    ),
+  ];
+  return {
+    name: 'collect',
+    parameters: 9,
+    locals: [
+      [3, 'i32'],
+      [1, 'i64'],
+      [1, 'v128'],
+    ],
+    returns: 'i32',
+    body: [
+      [...get(at), ...i32.const(3), ...i32.shiftLeft, ...set(lane)],
+      control.repeatWhile(
+        [...get(at), ...v128.load(highest), ...v128.not, ...local.tee(below), ...v128.any],
+        control.when(rowsOf(0), rowsOf(1)),
+        advance(at, LANE_BYTES),
+        [...get(lane), ...i32.const(LANE_ROWS), ...i32.add, ...tee(lane)],
+        [...get(row), ...i32.add, ...get(endRow), ...i32.lessThan],
       ),
       get(candidates),
     ],
   };
 }
 
-type Parameters10 = [number, number, number, number, number, number, number, number, number, number];
+type Parameters9 = [number, number, number, number, number, number, number, number, number];
 
 /** Writes every candidate and then moves on or not: what is near enough cannot be guessed, and each wrong guess costs ten of them. */
 const keep: WasmFunction = (() => {
@@ -175,48 +366,20 @@ const keep: WasmFunction = (() => {
 })();
 
 function measure(layout: Layout): WasmFunction {
-  const { headBytes, tailBytes } = layout;
-  const [candidates, end, query, counts, head, tail, distance, words] = [0, 1, 2, 3, 4, 5, 6, 7];
-  const [inHead, inTail] = [headBytes / 8, tailBytes / 8];
-  const ofTail = inTail === 0 ? [] : [...differences(tail, words + inHead, inTail), ...i64.add];
+  const [candidates, end, query, counts, code, distance, words] = [0, 1, 2, 3, 4, 5, 6];
+  const count = layout.codeBytes / 8;
   return {
     name: 'measure',
     parameters: 4,
     locals: [
-      [3, 'i32'],
-      [inHead + inTail, 'i64'],
-    ],
-    body: [
-      ...range(inHead + inTail).map((word) => [...get(query), ...i64.load(8 * word), ...set(words + word)]),
-      control.repeatWhile(
-        addressesOf(layout, { row: candidates, head, tail }),
-        [...get(candidates), ...differences(head, words, inHead), ...ofTail, ...i32.fromI64, ...tee(distance)],
-        i32.store(4),
-        countOne(counts, distance),
-        advance(candidates, CANDIDATE_BYTES),
-        [...get(candidates), ...get(end), ...i32.lessThan],
-      ),
-    ],
-  };
-}
-
-function measureTails(layout: Layout): WasmFunction {
-  const { headBytes, tailBytes } = layout;
-  const [candidates, end, query, counts, head, tail, distance, words] = [0, 1, 2, 3, 4, 5, 6, 7];
-  const count = tailBytes / 8;
-  const ofTail = count === 0 ? [] : [...differences(tail, words, count), ...i32.fromI64, ...i32.add];
-  return {
-    name: 'measureTails',
-    parameters: 4,
-    locals: [
-      [3, 'i32'],
+      [2, 'i32'],
       [count, 'i64'],
     ],
     body: [
-      ...range(count).map((word) => [...get(query), ...i64.load(headBytes + 8 * word), ...set(words + word)]),
+      ...range(count).map((word) => [...get(query), ...i64.load(8 * word), ...set(words + word)]),
       control.repeatWhile(
-        addressesOf(layout, { row: candidates, head, tail }),
-        [...get(candidates), ...get(candidates), ...i32.load(4), ...ofTail, ...tee(distance), ...i32.store(4)],
+        [...addressOf(layout, candidates), ...set(code)],
+        [...get(candidates), ...differences(code, words, count), ...i32.fromI64, ...tee(distance), ...i32.store(4)],
         countOne(counts, distance),
         advance(candidates, CANDIDATE_BYTES),
         [...get(candidates), ...get(end), ...i32.lessThan],
@@ -225,65 +388,67 @@ function measureTails(layout: Layout): WasmFunction {
   };
 }
 
-/** Twice the sum and the next lower bit, from the signs down: a bit of a plane counts double what one of the plane below does. */
+/**
+ * Twice the sum and the next lower bit, from the signs down: a bit of a component counts double what the one below does. Candidates lie
+ * far apart, so a few are touched before they are measured: their lines of memory then come at the same time.
+ */
 function estimate(layout: Layout): WasmFunction {
-  const { headBytes, tailBytes } = layout;
-  const [candidates, end, planes, head, tail, sum] = [0, 1, 2, 3, 4, 5];
-  const [inHead, inTail] = [headBytes / 8, tailBytes / 8];
-  const common = (plane: number) => {
-    const start = plane * (headBytes + tailBytes);
-    const word = (at: number, offset: number, place: number) => [
-      ...[...get(at), ...i64.load(offset), ...get(planes), ...i64.load(start + 8 * place)],
-      ...[...i64.and, ...i64.popcount, ...(place === 0 ? [] : i64.add)],
-    ];
-    return [
-      ...range(inHead).flatMap((place) => word(head, 8 * place, place)),
-      ...range(inTail).flatMap((place) => word(tail, 8 * place, inHead + place)),
-    ];
-  };
+  const { codeBytes } = layout;
+  const [candidates, end, components, code, touched, stop, sum, ignored] = [0, 1, 2, 3, 4, 5, 6, 7];
+  const common = (bit: number) =>
+    range(codeBytes / 8).flatMap((word) => [
+      ...[...get(code), ...i64.load(8 * word), ...get(components), ...i64.load(bit * codeBytes + 8 * word)],
+      ...[...i64.and, ...i64.popcount, ...(word === 0 ? [] : i64.add)],
+    ]);
   const signs = COMPONENT_BITS - 1;
+  const smaller = (one: number, other: Code) => [
+    ...[...get(one), ...other, ...get(one), ...other, ...i32.lessThan, ...i32.select],
+  ];
   return {
     name: 'estimate',
     parameters: 3,
     locals: [
-      [2, 'i32'],
-      [1, 'i64'],
+      [3, 'i32'],
+      [2, 'i64'],
     ],
     body: [
+      [...get(candidates), ...set(touched)],
       control.repeatWhile(
-        addressesOf(layout, { row: candidates, head, tail }),
-        [...i64.const0, ...common(signs), ...i64.subtract, ...set(sum)],
-        range(signs).flatMap((lower) => [
-          ...[...get(sum), ...get(sum), ...i64.add],
-          ...[...common(signs - 1 - lower), ...i64.add, ...set(sum)],
-        ]),
-        [...get(candidates), ...get(sum), ...i32.fromI64, ...i32.store(4)],
-        advance(candidates, CANDIDATE_BYTES),
+        [...smaller(end, [...get(candidates), ...i32.const(TOUCHED * CANDIDATE_BYTES), ...i32.add]), ...set(stop)],
+        control.repeatWhile(
+          [...addressOf(layout, touched), ...tee(code), ...i64.load(), ...get(code), ...i64.load(codeBytes - 8)],
+          [...i64.xor, ...get(ignored), ...i64.xor, ...set(ignored)],
+          advance(touched, CANDIDATE_BYTES),
+          [...get(touched), ...get(stop), ...i32.lessThan],
+        ),
+        control.repeatWhile(
+          [...addressOf(layout, candidates), ...set(code)],
+          [...i64.const(0), ...common(signs), ...i64.subtract, ...set(sum)],
+          range(signs).flatMap((lower) => [
+            ...[...get(sum), ...get(sum), ...i64.add],
+            ...[...common(signs - 1 - lower), ...i64.add, ...set(sum)],
+          ]),
+          [...get(candidates), ...get(sum), ...i32.fromI64, ...i32.store(4)],
+          advance(candidates, CANDIDATE_BYTES),
+          [...get(candidates), ...get(stop), ...i32.lessThan],
+        ),
         [...get(candidates), ...get(end), ...i32.lessThan],
       ),
+      [...get(ignored), ...i32.fromI64],
     ],
+    returns: 'i32',
   };
 }
 
-/** Sets `head` and `tail` to the addresses of the row whose number is at the address in `row`. */
-function addressesOf(
-  { firstSegment, segmentBytes, headBytes, tailBytes, tails }: Layout,
-  { row, head, tail }: { readonly row: number; readonly head: number; readonly tail: number },
-): Code {
+/** The address of the code of the row whose number is at the address in `row`. */
+function addressOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: number): Code {
   const number = [...get(row), ...i32.load()];
-  const segment = [
+  return [
     ...[...number, ...i32.const(Math.log2(SEGMENT_ROWS)), ...i32.shiftRight],
     ...[...i32.const(segmentBytes), ...i32.multiply],
+    ...[...number, ...i32.const(SEGMENT_ROWS - 1), ...i32.and, ...i32.const(codeBytes), ...i32.multiply],
+    ...[...i32.add, ...i32.const(firstSegment), ...i32.add],
   ];
-  const inSegment = (bytes: number) => [
-    ...[...number, ...i32.const(SEGMENT_ROWS - 1), ...i32.and],
-    ...[...i32.const(bytes), ...i32.multiply],
-  ];
-  const address = (start: number, bytes: number) => [
-    ...[...segment, ...inSegment(bytes), ...i32.add],
-    ...[...i32.const(firstSegment + start), ...i32.add],
-  ];
-  return [...address(0, headBytes), ...set(head), ...address(tails, tailBytes), ...set(tail)];
 }
 
 /** How many bits differ between `count` words at an address and those in locals from `words` on. */
