@@ -4,7 +4,7 @@
  *     node bench/eval-embedder.ts FOLDER
  *
  * 1. Retrieval by (a) a plain hash of words, the floor, (b) FTS5 with porter and stop words dropped, the reference, (c) exact
- *    cosine of the embedder, (d) its sign bits, rescored from int8.
+ *    cosine of the embedder, (d) its sign bits, rescored from int5.
  * 2. How many of the ten nearest the sign bits keep, by how many candidates are rescored, with all sets in one index.
  * 3. Similarity of each memory to its nearest neighbour, of the same user and of a stranger: where the waypoint threshold is.
  * 4. Reciprocal rank fusion of words and vectors by `vectorWeight`.
@@ -67,7 +67,7 @@ function prepare(set: EvaluationSet): Corpus {
         rowid += 1;
         insert.run(rowid, words(content).join(' '));
         const vector = embedder.embedOne(content, 'document');
-        const stored = decodeVector(encodeVector(vector, 'int8'), 'int8', embedder.dimensions);
+        const stored = decodeVector(encodeVector(vector, 'int5'), 'int5', embedder.dimensions);
         return { key, content, rowid, vector, stored, bits: packedBits(vector) };
       }),
     ]),
@@ -94,7 +94,7 @@ function searches(corpus: Corpus): Record<string, Search> {
     'plain hash': plainSearch(corpus),
     fts5: textSearch(corpus),
     'hashed exact': exactSearch,
-    'hashed bits+int8': bitSearch,
+    'hashed bits+int5': bitSearch,
   };
 }
 
@@ -246,7 +246,7 @@ function printBitIndex(corpora: readonly Corpus[]): void {
       ...Object.fromEntries(counts.map((count) => [`top${count}`, kept.get(count)! / questions.length])),
     };
   });
-  report('recall@10 of sign bits + int8 against exact cosine', rows);
+  report('recall@10 of sign bits + int5 against exact cosine', rows);
 }
 
 /**

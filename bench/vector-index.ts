@@ -7,6 +7,7 @@ import type { IndexSearch, VectorIndex } from '../src/engine/ports.ts';
 import { createRandom } from '../src/engine/random.ts';
 import { openStore, type Store } from '../src/engine/store/open-store.ts';
 import { cosine, signBits } from '../src/engine/store/vector-encoding.ts';
+import { openStoredIndex } from '../test/support/stored-index.ts';
 import { createTextSource } from './natural-text.ts';
 import { percentile, report } from './report.ts';
 
@@ -23,7 +24,7 @@ const SEARCHES = 200;
 /** The exact answer reads every vector. */
 const RECALL_SEARCHES = Math.max(10, Math.min(100, Math.round(10_000_000 / VECTORS)));
 const LINKED_AT_ONCE = 16;
-const SPACE = { modelNo: 1, dimensions: DIMENSIONS, encoding: KIND === 'hashed' ? 'int8' : 'float32' } as const;
+const SPACE = { modelNo: 1, dimensions: DIMENSIONS, encoding: KIND === 'hashed' ? 'int5' : 'float32' } as const;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
 const file = path.join(folder, 'vectors.sqlite');
@@ -41,7 +42,7 @@ try {
 
 /** Writes the vectors, and notes the ten nearest of each question on the way. */
 function fill(store: Store, questions: readonly Float32Array[]): { linked: Float32Array[]; exact: number[][] } {
-  const index = openBitIndex(store, SPACE);
+  const index = openStoredIndex(store, SPACE);
   store.db.exec(
     `CREATE VIRTUAL TABLE vec0_codes USING vec0(embedding bit[${DIMENSIONS}], user_no integer, role integer)`,
   );
@@ -78,7 +79,7 @@ function fill(store: Store, questions: readonly Float32Array[]): { linked: Float
   report('add_us', (1_000 * ms.index) / VECTORS, { method: 'bit index', vectors: VECTORS, kind: KIND });
   report('add_us', (1_000 * ms.vec0) / VECTORS, { method: 'vec0', vectors: VECTORS, kind: KIND });
   for (const [method, table] of [
-    ['bit index', 'vector_codes'],
+    ['bit index', SPACE.encoding === 'int5' ? 'vectors' : 'vector_codes'],
     ['vec0', 'vec0_codes'],
   ] as const) {
     const bytes = store.db.prepare('SELECT sum(pgsize) FROM dbstat WHERE name GLOB ?').pluck().get(`${table}*`);

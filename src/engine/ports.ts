@@ -19,8 +19,8 @@ export interface Logger {
 
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Stored form of a vector: int8 is scaled by the vector's largest component, which cosine does not notice. */
-export type VectorEncoding = 'int8' | 'float32';
+/** Stored form of a vector: int5 is five bits a dimension, scaled by the vector's largest component, which cosine does not notice. */
+export type VectorEncoding = 'int5' | 'float32';
 
 export interface EmbedOptions {
   /** Some models embed questions and documents differently; the offline one weighs a query's words by rarity. */

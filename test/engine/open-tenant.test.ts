@@ -13,7 +13,7 @@ const options = { identity: createHashedEmbedder({ dimensions: 256 }), now: 1 };
 
 test('a reader finds a file made, migrated and with an index for its model', () => {
   using reader = disposable(openTenant(path.join(tempFolder(), 'new.sqlite'), { ...options, role: 'reader' }));
-  expect(reader.tenant.space).toMatchObject({ dimensions: 256, encoding: 'int8' });
+  expect(reader.tenant.space).toMatchObject({ dimensions: 256, encoding: 'int5' });
   expect(reader.tenant.index).not.toBeNull();
   expect(reader.tenant.storeId).toMatch(/^[0-9a-f]{8}$/);
 });
@@ -42,8 +42,10 @@ test('a file from before there was a live model takes the one that made most of 
     memory(2);
     const { space } = first;
     const embedding = Float32Array.from({ length: 256 }, () => 1);
-    for (const seq of [1, 2])
-      insertVector(first.store, space!, { memory: seq, windowNo: 0, embedding, textHash: null });
+    for (const memory of [1, 2]) {
+      const vector = { memory, userNo: 0, windowNo: 0, role: 'whole', embedding, textHash: null } as const;
+      insertVector(first.store, space!, vector);
+    }
     first.store.db.exec(`DELETE FROM store_info WHERE key = 'live_model'`);
   });
   first.close();

@@ -223,9 +223,18 @@ export function expectNoOrphans(store: Store): void {
     )
     .all();
   expect(unmentioned, 'relations between what their memory does not mention').toEqual([]);
-  const numbers = (table: string) =>
-    db.prepare(`SELECT vector_no, model_no, memory FROM ${table} ORDER BY vector_no`).all();
-  expect(numbers('vector_codes'), 'codes of vectors').toEqual(numbers('vectors'));
+  const identities = (table: string) =>
+    db
+      .prepare(
+        `SELECT vector_no, model_no, memory, user_no, role FROM ${table}
+         WHERE model_no IN (SELECT model_no FROM models WHERE encoding = 'float32') ORDER BY vector_no`,
+      )
+      .all();
+  expect(identities('vector_codes'), 'codes of vectors').toEqual(identities('vectors'));
+  const foreign = db
+    .prepare('SELECT vector_no FROM vectors v JOIN memories m ON m.seq = v.memory WHERE m.user_no <> v.user_no')
+    .all();
+  expect(foreign, 'vectors of another user than their memory').toEqual([]);
 }
 
 /** Ids of the memories whose words, their neighbours' included, hold this word. */

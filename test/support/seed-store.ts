@@ -52,9 +52,9 @@ export async function seedMemories(
       if (vectors === undefined || embedding === undefined) return seeded;
       const { dimensions, encoding } = vectors.embedder;
       const space = { modelNo: modelNumber(store, vectors.embedder, now), dimensions, encoding };
-      const vectorNo = insertVector(store, space, { memory: seeded.seq, windowNo: 0, embedding, textHash: null });
       const userNo = ensureUser(store, memory.userId ?? '');
-      vectors.index?.add([{ vectorNo, memory: seeded.seq, userNo, role: 'whole', embedding }]);
+      const vector = { memory: seeded.seq, userNo, windowNo: 0, role: 'whole', embedding, textHash: null } as const;
+      vectors.index?.add([{ ...vector, vectorNo: insertVector(store, space, vector) }]);
       return seeded;
     }),
   );

@@ -61,7 +61,7 @@ export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions
     provider: 'synthetic',
     model: 'hashed-v1',
     dimensions,
-    encoding: 'int8',
+    encoding: 'int5',
     waypointThreshold: WAYPOINT_THRESHOLD,
     vectorWeight: VECTOR_WEIGHT,
     cacheable: false,

@@ -327,20 +327,15 @@ export function writeVectors(
     addCacheHits(store, { ...texts, modelNo: space.modelNo, at: clock.now() });
   }
   const vectors = embeddings.map((embedding, windowNo) => ({
-    memory,
     windowNo,
     embedding,
     textHash: textHashes?.[windowNo] ?? null,
   }));
-  if (embeddings.length > 1)
-    vectors.push({ memory, windowNo: MEAN_WINDOW, embedding: meanVector(embeddings), textHash: null });
+  if (embeddings.length > 1) vectors.push({ windowNo: MEAN_WINDOW, embedding: meanVector(embeddings), textHash: null });
   index.add(
-    vectors.map((vector) => ({
-      vectorNo: insertVector(store, space, vector),
-      memory,
-      userNo,
-      role: roleOf(vector.windowNo, embeddings.length),
-      embedding: vector.embedding,
-    })),
+    vectors.map((vector) => {
+      const added = { ...vector, memory, userNo, role: roleOf(vector.windowNo, embeddings.length) };
+      return { ...added, vectorNo: insertVector(store, space, added) };
+    }),
   );
 }

@@ -1,4 +1,4 @@
-import type { VectorEncoding, VectorIndex } from '../ports.ts';
+import type { VectorIndex } from '../ports.ts';
 import { inSector } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import {
@@ -9,15 +9,13 @@ import {
   type VectorRank,
   type VectorScan,
 } from '../store/search.ts';
-import { encodeVector } from '../store/vector-encoding.ts';
+import type { VectorSpace } from '../store/vectors.ts';
 import type { Sector } from '../types.ts';
 import type { QueryPlan } from './plan.ts';
 
 /** A query's vector in the space that it may be compared in. */
-export interface QueryVector {
+export interface QueryVector extends VectorSpace {
   readonly embedding: Float32Array;
-  readonly modelNo: number;
-  readonly encoding: VectorEncoding;
 }
 
 /** What a vector search found; with the number of its model where several were searched. */
@@ -111,6 +109,6 @@ export function similaritiesOf(store: Store, query: QueryVector, seqs: readonly 
   return seqs.length === 0 ? [] : rankVectorsOf(store, scanOf(query, seqs.length), seqs);
 }
 
-function scanOf({ embedding, encoding, modelNo }: QueryVector, limit: number): VectorScan {
-  return { modelNo, encoding, embedding: encodeVector(embedding, encoding), limit };
+function scanOf({ embedding, ...space }: QueryVector, limit: number): VectorScan {
+  return { space, embedding, limit };
 }

@@ -211,7 +211,7 @@ async function embedTheQuery(
       trace.awaited('embed', 1, () => space.embedQuery(query.query, signal), model),
       space.index?.load(),
     ]);
-    return embedding && { embedding, modelNo, encoding: embedder.encoding };
+    return embedding && { embedding, modelNo, dimensions: embedder.dimensions, encoding: embedder.encoding };
   };
   const asked: (QueryVector | null)[] = [];
   if (context.asksOneByOne) for (const space of spaces) asked.push(await ask(space));

@@ -1,7 +1,9 @@
-import type { VectorEncoding } from '../ports.ts';
+import { assert } from '../errors.ts';
 import type { EdgeType, MemoryFilter, MemoryStatus } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import { othersVersion, type Store } from './open-store.ts';
+import { compareInt5, encodedLength, encodeVector } from './vector-encoding.ts';
+import type { VectorSpace } from './vectors.ts';
 
 /**
  * The statements of retrieval. What finds by words (`word-index/`) or by vectors knows no filter but the user: `firstPassing` asks the filter
@@ -102,32 +104,16 @@ export interface VectorRank {
 }
 
 export interface VectorScan {
-  readonly modelNo: number;
-  readonly encoding: VectorEncoding;
-  /** The query, in the same encoding. */
-  readonly embedding: Uint8Array;
+  readonly space: VectorSpace;
+  /** The query. */
+  readonly embedding: Float32Array;
   readonly limit: number;
 }
 
-const ALIKE: Readonly<Record<VectorEncoding, string>> = {
-  int8: '1 - vec_distance_cosine(vec_int8(v.embedding), vec_int8(?))',
-  float32: '1 - vec_distance_cosine(v.embedding, ?)',
-};
-
 /** Exact cosine of these memories' best windows, nearest first; ties by ascending number. They must have passed a filter. */
 export function rankVectorsOf(store: Store, scan: VectorScan, seqs: readonly number[]): VectorRank[] {
-  return store
-    .prepare(
-      `SELECT v.memory AS seq, v.window_no AS window, max(${ALIKE[scan.encoding]}) AS similarity
-       FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.memory = wanted.value AND v.model_no = ? AND v.sector = ''
-       WHERE v.window_no >= 0
-       GROUP BY v.memory HAVING similarity IS NOT NULL ORDER BY similarity DESC, seq LIMIT ?`,
-    )
-    .all(scan.embedding, JSON.stringify(seqs), scan.modelNo, scan.limit) as VectorRank[];
+  return compareWindows(store, scan, `v.memory = wanted.value AND v.sector = ''`, seqs).slice(0, scan.limit);
 }
-
-/** To look a memory up for the filter costs as much as half a cosine: so many more than wanted are asked about before the others are. */
-const SPARE = 1.5;
 
 /** The same for what an index found, by vector number: the nearest memories that pass the filter. */
 export function rankVectors(
@@ -136,19 +122,65 @@ export function rankVectors(
   vectorNos: readonly number[],
   filter: CompiledFilter,
 ): VectorRank[] {
-  const windows = store
-    .prepare(
-      `SELECT v.memory AS seq, v.window_no AS window, ${ALIKE[scan.encoding]} AS similarity
-       FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.vector_no = wanted.value
-       WHERE v.model_no = ? AND v.window_no >= 0`,
-    )
-    .all(scan.embedding, JSON.stringify(vectorNos), scan.modelNo) as VectorRank[];
+  return firstPassing(store, filter, compareWindows(store, scan, 'v.vector_no = wanted.value', vectorNos), scan.limit);
+}
+
+/** Windows that are compared at once. */
+const COMPARED_AT_ONCE = 1_000;
+
+/** The best window of each memory among those that a condition finds by `wanted`. */
+function compareWindows(store: Store, scan: VectorScan, condition: string, wanted: readonly number[]): VectorRank[] {
+  const compare = scan.space.encoding === 'int5' ? inCode(store, scan, condition) : inSql(store, scan, condition);
+  const windows: VectorRank[] = [];
+  for (let at = 0; at < wanted.length; at += COMPARED_AT_ONCE) {
+    windows.push(...compare(wanted.slice(at, at + COMPARED_AT_ONCE)));
+  }
   const nearest = new Map<number, VectorRank>();
   for (const rank of windows.sort((a, b) => b.similarity - a.similarity || a.seq - b.seq || a.window - b.window)) {
-    if (rank.similarity !== null && !nearest.has(rank.seq)) nearest.set(rank.seq, rank);
+    if (!nearest.has(rank.seq)) nearest.set(rank.seq, rank);
   }
-  return firstPassing(store, filter, [...nearest.values()], scan.limit);
+  return [...nearest.values()];
 }
+
+type Compare = (wanted: readonly number[]) => VectorRank[];
+
+function inSql(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
+  const query = encodeVector(embedding, space.encoding);
+  const select = store.prepare(
+    `SELECT v.memory AS seq, v.window_no AS window, 1 - vec_distance_cosine(v.embedding, ?) AS similarity
+     FROM json_each(?) AS wanted CROSS JOIN vectors v ON ${condition} WHERE v.model_no = ? AND v.window_no >= 0`,
+  );
+  return (wanted) => {
+    const windows = select.all(query, JSON.stringify(wanted), space.modelNo) as VectorRank[];
+    return windows.filter(({ similarity }) => similarity !== null);
+  };
+}
+
+/** Of all vectors in one blob, since a blob each costs twice what comparing them does. */
+function inCode(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
+  const cosineOf = compareInt5(embedding);
+  const length = encodedLength(space.encoding, space.dimensions);
+  const select = store
+    .prepare(
+      `SELECT json_group_array(v.memory), json_group_array(v.window_no), CAST(group_concat(v.embedding, '') AS BLOB)
+       FROM json_each(?) AS wanted CROSS JOIN vectors v ON ${condition} WHERE v.model_no = ? AND v.window_no >= 0`,
+    )
+    .raw();
+  return (wanted) => {
+    const [memories, windows, vectors] = select.get(JSON.stringify(wanted), space.modelNo) as [string, string, Buffer];
+    const seqs = JSON.parse(memories) as number[];
+    const windowNos = JSON.parse(windows) as number[];
+    assert((vectors?.length ?? 0) === length * seqs.length, 'stored vectors of another length');
+    return seqs.map((seq, place) => ({
+      seq,
+      window: windowNos[place]!,
+      similarity: cosineOf(vectors, length * place),
+    }));
+  };
+}
+
+/** To look a memory up for the filter costs as much as half a cosine: so many more than wanted are asked about before the others are. */
+const SPARE = 1.5;
 
 /** The first `limit` of them that pass. */
 export function firstPassing<T extends { readonly seq: number }>(

@@ -15,21 +15,31 @@ export interface VectorSpace {
 
 export interface NewVector {
   readonly memory: number;
+  readonly userNo: number;
   /** 0.. for a window of the text, MEAN_WINDOW for the mean of several. */
   readonly windowNo: number;
+  readonly role: VectorRole;
   readonly embedding: Float32Array;
   readonly textHash: Buffer | null;
 }
+
+/** As `vectors` has them. */
+export const ROLES = ['whole', 'window', 'mean'] as const satisfies readonly VectorRole[];
 
 /** @returns the vector's number, its row in every index */
 export function insertVector(store: Store, space: VectorSpace, vector: NewVector): number {
   assertValidVector(vector.embedding, space.dimensions);
   const result = store
-    .prepare('INSERT INTO vectors (memory, model_no, window_no, text_hash, embedding) VALUES (?, ?, ?, ?, ?)')
+    .prepare(
+      `INSERT INTO vectors (memory, user_no, model_no, window_no, role, text_hash, embedding)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    )
     .run(
       vector.memory,
+      vector.userNo,
       space.modelNo,
       vector.windowNo,
+      ROLES.indexOf(vector.role),
       vector.textHash,
       encodeVector(vector.embedding, space.encoding),
     );
@@ -96,9 +106,9 @@ export function readWholeVectors(
 ): (MemoryVector & { readonly userNo: number })[] {
   const rows = store
     .prepare(
-      `SELECT v.vector_no, v.memory, v.window_no, v.embedding, m.user_no
-       FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
-         CROSS JOIN vectors v ON v.memory = m.seq AND v.model_no = ? AND v.sector = '' AND v.window_no <= 0
+      `SELECT v.vector_no, v.memory, v.window_no, v.embedding, v.user_no
+       FROM json_each(?) AS wanted
+         CROSS JOIN vectors v ON v.memory = wanted.value AND v.model_no = ? AND v.sector = '' AND v.window_no <= 0
        ORDER BY v.memory, v.window_no DESC`,
     )
     .all(JSON.stringify(memories), space.modelNo) as { memory: number; user_no: number }[];
@@ -114,27 +124,21 @@ export function readVectorsAfter(
   { modelNo, encoding, dimensions }: VectorSpace,
   { after, last, limit }: { readonly after: number; readonly last: number; readonly limit: number },
 ): IndexedVector[] {
-  // A text of several windows has their mean, too.
   const rows = store
     .prepare(
-      `SELECT v.vector_no AS vectorNo, v.memory, m.user_no AS userNo, v.window_no AS windowNo, v.embedding,
-         1 + EXISTS (SELECT 1 FROM vectors mean WHERE mean.memory = v.memory AND mean.model_no = v.model_no
-                       AND mean.sector = v.sector AND mean.window_no = ${MEAN_WINDOW}) AS windows
-       FROM vectors v JOIN memories m ON m.seq = v.memory
-       WHERE v.model_no = ? AND v.vector_no > ? AND v.vector_no <= ?
-       ORDER BY v.vector_no LIMIT ?`,
+      `SELECT vector_no AS vectorNo, memory, user_no AS userNo, role, embedding FROM vectors
+       WHERE model_no = ? AND vector_no > ? AND vector_no <= ? ORDER BY vector_no LIMIT ?`,
     )
     .all(modelNo, after, last, limit) as {
     vectorNo: number;
     memory: number;
     userNo: number;
-    windowNo: number;
-    windows: number;
+    role: number;
     embedding: Buffer;
   }[];
-  return rows.map(({ vectorNo, memory, userNo, windowNo, windows, embedding }) => ({
-    ...{ vectorNo, memory, userNo },
-    role: roleOf(windowNo, windows),
+  return rows.map(({ role, embedding, ...row }) => ({
+    ...row,
+    role: ROLES[role]!,
     embedding: decodeVector(embedding, encoding, dimensions),
   }));
 }

@@ -22,7 +22,7 @@ test('of texts embedded offline 99 in 100 of the exact ten nearest are among 120
   // More than go on from the first pass.
   const vectors = Array.from({ length: 17_000 }, (_, i) => embedder.embedOne(source.text(60 + (i % 160)), 'document'));
   const matrix = createCodeMatrix(DIMENSIONS);
-  matrix.append(vectors.map((vector, i) => row(i, signBits(vector, embedder.encoding))));
+  matrix.append(vectors.map((vector, i) => row(i, signBits(vector))));
   const questions = Array.from({ length: 20 }, () => embedder.embedOne(source.sentence(), 'query'));
   const found = matrix.nearest(questions.map((question) => ranked(question, 120)));
   const recalled = questions.map((question, place) => {
@@ -39,9 +39,7 @@ test('among the memories of others, of which more go on than are wanted, 99 in 1
   const source = createTextSource(5);
   const vectors = Array.from({ length: 12_000 }, (_, i) => embedder.embedOne(source.text(60 + (i % 160)), 'document'));
   const matrix = createCodeMatrix(DIMENSIONS);
-  matrix.append(
-    vectors.map((vector, i) => row(i, signBits(vector, embedder.encoding), { userNo: Number(i % 5 === 0) })),
-  );
+  matrix.append(vectors.map((vector, i) => row(i, signBits(vector), { userNo: Number(i % 5 === 0) })));
   for (let removed = 1; removed < vectors.length; removed += 7) matrix.remove(removed);
   const isCandidate = (place: number) => place % 5 !== 0 && place % 7 !== 1;
   const asked = vectors.map((_, place) => place).filter((place) => place % 20 === 4 && isCandidate(place));

@@ -448,7 +448,8 @@ describe('embedTexts', () => {
           )
           .run(memory, `memory ${memory}`);
         const [embedding, textHash] = [embeddings[memory - 1]!, textHashes![memory - 1]!];
-        insertVector(store, { modelNo, ...embedder }, { memory, windowNo: 0, embedding, textHash });
+        const vector = { memory, userNo: 0, windowNo: 0, role: 'whole', embedding, textHash } as const;
+        insertVector(store, { modelNo, ...embedder }, vector);
       }
     });
     expect(store.write(() => eraseCachedEmbeddingsOf(store, 1))).toBe(1);
@@ -479,7 +480,7 @@ describe('the tables of models and calls', () => {
       number({ model: 'b' }),
       number({ provider: 'b' }),
       number({ dimensions: 512 }),
-      number({ encoding: 'int8' }),
+      number({ encoding: 'int5' }),
     ];
     expect(new Set([first, ...others]).size).toBe(5);
     expect(listModels(store).map((model) => model.modelNo)).toEqual([first, ...others]);

@@ -41,7 +41,7 @@ function wholeVectors(fixture: TestEngine): Map<number, { userNo: number; sector
        JOIN memories m ON m.seq = v.memory JOIN memory_dynamics d ON d.seq = v.memory
      WHERE v.window_no = (SELECT min(window_no) FROM vectors w WHERE w.memory = v.memory) ORDER BY v.memory`,
   );
-  return new Map(rows.map((row) => [row.memory, { ...row, vector: decodeVector(row.embedding, 'int8', 256) }]));
+  return new Map(rows.map((row) => [row.memory, { ...row, vector: decodeVector(row.embedding, 'int5', 256) }]));
 }
 
 /** The waypoints that the rules call for when memories are linked one after the other, by comparing all with all. */
@@ -168,22 +168,18 @@ describe('the encode step', () => {
     const short = await fixture.add({ content: 'short' });
     await fixture.drain();
     const rows = fixture.all<{ window_no: number; embedding: Buffer; role: number }>(
-      `SELECT v.window_no, v.embedding, i.role FROM vectors v JOIN vector_codes i ON i.vector_no = v.vector_no
-       WHERE v.memory = ? ORDER BY v.window_no`,
+      'SELECT window_no, embedding, role FROM vectors WHERE memory = ? ORDER BY window_no',
       long.seq,
     );
     expect(rows.map(({ window_no }) => window_no)).toEqual([-1, ...windows.keys()]);
     expect(rows.map(({ role }) => role)).toEqual([2, ...windows.map(() => 1)]);
     const expected = await fixture.batch.embedder!.embed(windows, { purpose: 'document' });
     for (const [n, vector] of [meanVector(expected), ...expected].entries()) {
-      expect(cosine(decodeVector(rows[n]!.embedding, 'int8', 256), vector)).toBeGreaterThan(0.999);
+      expect(cosine(decodeVector(rows[n]!.embedding, 'int5', 256), vector)).toBeGreaterThan(0.996);
     }
-    expect(
-      fixture.all(
-        'SELECT v.window_no, i.role FROM vectors v JOIN vector_codes i ON i.vector_no = v.vector_no WHERE v.memory = ?',
-        short.seq,
-      ),
-    ).toEqual([{ window_no: 0, role: 0 }]);
+    expect(fixture.all('SELECT window_no, role FROM vectors WHERE memory = ?', short.seq)).toEqual([
+      { window_no: 0, role: 0 },
+    ]);
     await fixture.tenant.patchMemory(long.id, { content: 'short now' });
     await fixture.drain();
     expect(fixture.all('SELECT window_no FROM vectors WHERE memory = ?', long.seq)).toEqual([{ window_no: 0 }]);

@@ -38,7 +38,7 @@ test('a large scope is scanned where all that the index finds lies outside it', 
   const query = 'baking rye bread at home';
   const plan = planQuery(store, { query, k: LIMIT, filter: { tags: ['trip'] } }, NOW);
   expect(plan.scope.kind).toBe('wide');
-  const vector = { embedding: embedder.embedOne(query, 'query'), modelNo, encoding: embedder.encoding };
+  const vector = { ...embedder, embedding: embedder.embedOne(query, 'query'), modelNo };
   const found = searchVectors(store, { plan, query: vector, index, limit: LIMIT });
   expect(found.hits).toHaveLength(LIMIT);
   expect(found.hits[0]!.seq).toBe(best!.seq);
@@ -54,11 +54,7 @@ async function vectorStore(memories: readonly SeedMemory[]) {
   const modelNo = store.write(() => modelNumber(store, embedder, NOW));
   const index = openBitIndex(store, { modelNo, dimensions: 256, encoding: embedder.encoding });
   const seqs = (await seedMemories(store, memories, NOW, { embedder, index })).map(({ seq }) => seq);
-  const vectorOf = (query: string) => ({
-    embedding: embedder.embedOne(query, 'query'),
-    modelNo,
-    encoding: embedder.encoding,
-  });
+  const vectorOf = (query: string) => ({ ...embedder, embedding: embedder.embedOne(query, 'query'), modelNo });
   const ask = (query: Partial<MemoryQuery> & { readonly query: string }, limit = LIMIT) => {
     const plan = planQuery(store, { k: limit, filter: {}, ...query }, NOW);
     return { plan, ...searchVectors(store, { plan, query: vectorOf(query.query), index, limit }) };
@@ -76,8 +72,8 @@ test('a long memory stands where its best window does, not where its mean does',
   const space = { modelNo, dimensions: 256, encoding: embedder.encoding };
   const add = (windowNo: number, text: string, role: 'window' | 'mean') => {
     const embedding = embedder.embedOne(text, 'document');
-    const vectorNo = insertVector(store, space, { memory: long, windowNo, embedding, textHash: null });
-    index.add([{ vectorNo, memory: long, userNo: 0, role, embedding }]);
+    const vector = { memory: long, userNo: 0, windowNo, role, embedding, textHash: null };
+    index.add([{ ...vector, vectorNo: insertVector(store, space, vector) }]);
   };
   store.write(() => {
     add(1, 'the harbour wall', 'window');
@@ -133,7 +129,7 @@ describe('where the query says what kind of memory it is after', () => {
     using fixture = await vectorStore([...filler.slice(0, 20), steps, mood]);
     const { store, embedder, modelNo, index, ask } = fixture;
     const { plan } = ask({ query });
-    const vector = { embedding: embedder.embedOne(query, 'query'), modelNo, encoding: embedder.encoding };
+    const vector = { ...embedder, embedding: embedder.embedOne(query, 'query'), modelNo };
     const sectors = ['procedural', 'emotional', 'semantic'] as const;
     const { hits, note } = searchVectors(store, {
       plan: { ...plan, denseSectors: sectors },

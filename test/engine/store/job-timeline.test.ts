@@ -1,16 +1,12 @@
-import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
-import * as sqliteVec from 'sqlite-vec';
 import { expect, onTestFinished, test } from 'vitest';
 import { openTenant } from '../../../src/engine/open-tenant.ts';
 import { noteEvents, readEvents } from '../../../src/engine/store/job-timeline.ts';
 import { getJob, insertJob } from '../../../src/engine/store/jobs.ts';
-import { migrate } from '../../../src/engine/store/migrate.ts';
 import type { Store } from '../../../src/engine/store/open-store.ts';
+import { makeOlderFile } from '../../support/older-file.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-const MIGRATIONS = path.join(import.meta.dirname, '../../../src/engine/store/migrations');
 const START = 1_795_305_675_144;
 
 function openFile(file: string): Store {
@@ -39,20 +35,6 @@ test('events come back in their order, with the times that they were noted at', 
   expect(readEvents('', START)).toEqual([{ event: 'queued', at: START }]);
 });
 
-/** A file as the version before made it, with jobs and a reflection that one of them owes. */
-function makeOldFile(folder: string) {
-  const older = path.join(folder, 'migrations');
-  fs.mkdirSync(older);
-  for (const name of fs.readdirSync(MIGRATIONS)) {
-    if (name < '0009') fs.copyFileSync(path.join(MIGRATIONS, name), path.join(older, name));
-  }
-  const file = path.join(folder, 'old.sqlite');
-  const db = new Database(file);
-  sqliteVec.load(db);
-  migrate(db, file, older);
-  return { db, file };
-}
-
 const OLD_JOBS = [
   { seq: 3, state: 'done', step: 'done', kind: 'memory', events: ['encoded', 'linked', 'done'] },
   { seq: 4, state: 'queued', step: 'encode', kind: 'memory', events: [] },
@@ -63,7 +45,7 @@ const OLD_JOBS = [
 ];
 
 test('jobs of a file from before keep their ids, times and numbers, and what refers to them', () => {
-  const { db, file } = makeOldFile(tempFolder());
+  const { db, file } = makeOlderFile('0009');
   const insert = db.prepare(
     `INSERT INTO jobs (seq, id, kind, memory, step, state, priority, attempts, crashes, suspect, run_at, lease_epoch, dispatches, error_code,
        error, created_at, updated_at, finished_at, timeline, document, trace_context)
@@ -110,7 +92,7 @@ test('jobs of a file from before keep their ids, times and numbers, and what ref
 });
 
 test('the numbers of a ledger that is empty are not given again', () => {
-  const { db, file } = makeOldFile(tempFolder());
+  const { db, file } = makeOlderFile('0009');
   db.exec(`INSERT INTO jobs (seq, id, kind, step, state, run_at, created_at, updated_at, timeline)
     VALUES (40, 'gone', 'memory', 'encode', 'queued', 1, 1, 1, ''); DELETE FROM jobs`);
   db.close();

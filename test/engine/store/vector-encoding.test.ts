@@ -5,6 +5,7 @@ import { expect, test } from 'vitest';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import {
   assertValidVector,
+  compareInt5,
   cosine,
   decodeVector,
   encodedLength,
@@ -35,21 +36,61 @@ test('float32 is little-endian', () => {
   expect([...encodeVector(Float32Array.of(1), 'float32')]).toEqual([0, 0, 0x80, 0x3f]);
 });
 
-test('int8 keeps the direction, whatever the length of the vector', () => {
+test('int5 keeps the direction, whatever the length of the vector', () => {
   fc.assert(
     fc.property(vectors, fc.float({ min: Math.fround(0.001), max: 1000, noNaN: true }), (vector, factor) => {
       const scaled = vector.map((value) => value * factor);
       if (!scaled.some((value) => value !== 0)) return;
-      const decoded = decodeVector(encodeVector(scaled, 'int8'), 'int8', DIMENSIONS);
-      // Worst case: one large component and 63 that lie half a step from what is stored.
-      expect(cosine(decoded, scaled)).toBeGreaterThan(0.998);
-      expect(Math.max(...decoded.map(Math.abs))).toBe(127);
+      const decoded = decodeVector(encodeVector(scaled, 'int5'), 'int5', DIMENSIONS);
+      // Worst case: one large component and 63 that are zero, each of which is half a step from what is stored.
+      expect(cosine(decoded, scaled)).toBeGreaterThan(31 / Math.hypot(31, Math.sqrt(63)) - 1e-6);
+      expect(Math.max(...decoded.map(Math.abs))).toBe(31);
+      const step = Math.max(...scaled.map(Math.abs)) / 32;
+      for (const [i, value] of scaled.entries())
+        expect(Math.abs(decoded[i]! * step - value)).toBeLessThan(1.001 * step);
     }),
   );
 });
 
+test('a vector in int5 begins with its sign bits, and no component is lost', () => {
+  fc.assert(
+    fc.property(vectors, (vector) => {
+      const blob = encodeVector(vector, 'int5');
+      const decoded = decodeVector(blob, 'int5', DIMENSIONS);
+      expect([...blob.subarray(0, DIMENSIONS / 8)]).toEqual([...signBits(vector)]);
+      expect([...decoded].map((value) => value > 0)).toEqual([...vector].map((value) => value > 0));
+    }),
+  );
+});
+
+test('vectors in int5 are compared as they lie, to the cosine of what they stand for', () => {
+  fc.assert(
+    fc.property(vectors, fc.array(vectors, { minLength: 1, maxLength: 4 }), (query, others) => {
+      const stored = others.map((vector) => encodeVector(vector, 'int5'));
+      const cosineOf = compareInt5(query);
+      for (const [place, blob] of stored.entries()) {
+        const expected = cosine(query, decodeVector(blob, 'int5', DIMENSIONS));
+        expect(cosineOf(Buffer.concat(stored), place * blob.length)).toBeCloseTo(expected, 3);
+      }
+      expect(() => cosineOf(stored[0]!, 1)).toThrow('beyond the end');
+    }),
+  );
+  // The largest that all sums can become.
+  const most = new Float32Array(4_096).fill(1);
+  expect(compareInt5(most)(encodeVector(most, 'int5'), 0)).toBeCloseTo(1, 12);
+  expect(
+    compareInt5(most)(
+      encodeVector(
+        most.map(() => -1),
+        'int5',
+      ),
+      0,
+    ),
+  ).toBeCloseTo(-1, 12);
+});
+
 test('encoded vectors have the length that is announced', () => {
-  for (const encoding of ['int8', 'float32'] as const) {
+  for (const encoding of ['int5', 'float32'] as const) {
     expect(encodeVector(new Float32Array(DIMENSIONS).fill(1), encoding)).toHaveLength(
       encodedLength(encoding, DIMENSIONS),
     );
@@ -90,7 +131,7 @@ test.each([
 });
 
 test('encoding refuses what would poison a search', () => {
-  for (const encoding of ['int8', 'float32'] as const) {
+  for (const encoding of ['int5', 'float32'] as const) {
     expect(() => encodeVector(new Float32Array(8), encoding)).toThrow(expect.objectContaining({ code: 'internal' }));
     expect(() => encodeVector(Float32Array.of(NaN, 1), encoding)).toThrow(
       expect.objectContaining({ code: 'internal' }),
@@ -99,7 +140,7 @@ test('encoding refuses what would poison a search', () => {
 });
 
 test('decoding refuses a blob of another size', () => {
-  const blob = encodeVector(new Float32Array(DIMENSIONS).fill(1), 'int8');
+  const blob = encodeVector(new Float32Array(DIMENSIONS).fill(1), 'int5');
   const decode = () => decodeVector(blob, 'float32', DIMENSIONS);
   expect(decode).toThrow();
   try {

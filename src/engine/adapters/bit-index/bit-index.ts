@@ -2,7 +2,7 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assert } from '../../errors.ts';
 import type { IndexSearch, VectorIndex } from '../../ports.ts';
 import type { Store } from '../../store/open-store.ts';
-import { clearCodes, deleteCodes, insertCode, lastCode, readCodes, vectorRemovals } from '../../store/vector-codes.ts';
+import { clearCodes, deleteCodes, insertCodes, lastCode, readCodes, vectorRemovals } from '../../store/vector-codes.ts';
 import { signBits } from '../../store/vector-encoding.ts';
 import type { VectorSpace } from '../../store/vectors.ts';
 import { createCodeMatrix, type CodeMatrix, type Question } from './code-matrix.ts';
@@ -24,26 +24,27 @@ interface Known {
 }
 
 /**
- * An exact scan of sign bits in memory. The file holds them in `vector_codes`, and each process takes over what others committed before it
+ * An exact scan of sign bits in memory. The file holds them (`store/vector-codes.ts`), and each process takes over what others committed before it
  * answers: new ones by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot that it is asked on,
  * there is nothing to build or to repair, and a kill leaves nothing behind.
  * @param indexMemory what all indexes of a thread may hold
  */
 export function openBitIndex(
   store: Store,
-  { modelNo, dimensions, encoding }: VectorSpace,
+  space: VectorSpace,
   indexMemory: IndexMemory = createIndexMemory(),
 ): VectorIndex {
+  const { modelNo, dimensions } = space;
   let known: Known | undefined;
   let loading: Promise<void> | undefined;
   const holder = { drop: () => (known = undefined) };
 
   const index: VectorIndex = {
     add(vectors) {
-      for (const { embedding, ...vector } of vectors) {
-        assertLength(embedding, dimensions);
-        insertCode(store, modelNo, { ...vector, code: signBits(embedding, encoding) });
-      }
+      for (const { embedding } of vectors) assertLength(embedding, dimensions);
+      insertCodes(store, space, () =>
+        vectors.map(({ embedding, ...vector }) => ({ ...vector, code: signBits(embedding) })),
+      );
     },
 
     remove: (vectorNos) => deleteCodes(store, vectorNos),
@@ -84,11 +85,11 @@ export function openBitIndex(
     }
     for (const vectorNo of removals.changed) known.matrix.remove(vectorNo);
     known.removalNo = removals.last;
-    const last = lastCode(store);
+    const last = lastCode(store, space);
     if (last > known.vectorNo) {
-      const codes = readCodes(store, { modelNo, after: known.vectorNo, limit: LOADED_AT_ONCE });
+      const { codes, upTo } = readCodes(store, space, { after: known.vectorNo, limit: LOADED_AT_ONCE });
       known.matrix.append(codes);
-      known.vectorNo = codes.length < LOADED_AT_ONCE ? last : codes.at(-1)!.vectorNo;
+      known.vectorNo = Math.min(last, upTo);
     }
     indexMemory.use(holder, known.matrix.bytes);
     return known.vectorNo < last ? 'more' : 'done';

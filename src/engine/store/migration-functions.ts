@@ -1,0 +1,22 @@
+import type Database from 'better-sqlite3';
+
+/** What migrations ask for and SQL cannot say. Like them, it is never changed after a release, whatever becomes of its kind elsewhere. */
+export function addMigrationFunctions(db: Database.Database): void {
+  db.function('int5_of_int8', { deterministic: true }, (vector) => int5OfInt8(vector as Buffer));
+}
+
+/** For 0010: a signed byte a dimension as five planes of a bit a dimension, the signs first. */
+function int5OfInt8(vector: Buffer): Buffer {
+  const components = new Int8Array(vector.buffer, vector.byteOffset, vector.byteLength);
+  const largest = components.reduce((most, component) => Math.max(most, Math.abs(component)), 1);
+  const width = components.length >> 3;
+  const planes = Buffer.alloc(5 * width);
+  for (const [i, component] of components.entries()) {
+    const steps = Math.trunc((16 * component) / largest);
+    const code = component > 0 ? Math.min(31, 16 + steps) : Math.max(0, 15 + steps);
+    for (let plane = 0; plane < 5; plane += 1) {
+      planes[plane * width + (i >> 3)]! |= ((code >> (4 - plane)) & 1) << (i & 7);
+    }
+  }
+  return planes;
+}

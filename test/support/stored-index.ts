@@ -1,0 +1,39 @@
+import { openBitIndex } from '../../src/engine/adapters/bit-index/bit-index.ts';
+import type { IndexMemory } from '../../src/engine/adapters/bit-index/index-memory.ts';
+import type { VectorIndex } from '../../src/engine/ports.ts';
+import type { Store } from '../../src/engine/store/open-store.ts';
+import { encodeVector } from '../../src/engine/store/vector-encoding.ts';
+import { ROLES, type VectorSpace } from '../../src/engine/store/vectors.ts';
+
+/** The bit index as its callers use it: what it is told of is written to `vectors`, or removed from there, in the same transaction. */
+export function openStoredIndex(store: Store, space: VectorSpace, memory?: IndexMemory): VectorIndex {
+  const index = openBitIndex(store, space, memory);
+  return {
+    ...index,
+    add(vectors) {
+      index.add(vectors);
+      const insertMemory = store.prepare(
+        `INSERT OR IGNORE INTO memories (seq, id, user_no, event_time, event_time_given, created_at, updated_at, content_hash, content)
+         VALUES (?, ?, ?, 1, 0, 1, 1, x'00', 'text')`,
+      );
+      // A number in place of the window: some give a memory several vectors of a kind.
+      const insertVector = store.prepare(
+        `INSERT INTO vectors (vector_no, memory, user_no, model_no, window_no, role, embedding) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      );
+      for (const { vectorNo, memory: seq, userNo, role, embedding } of vectors) {
+        insertMemory.run(seq, crypto.randomUUID(), userNo);
+        const stored = encodeVector(embedding, space.encoding);
+        insertVector.run(vectorNo, seq, userNo, space.modelNo, vectorNo, ROLES.indexOf(role), stored);
+      }
+    },
+    remove(vectorNos) {
+      const remove = store.prepare('DELETE FROM vectors WHERE vector_no = ?');
+      for (const vectorNo of vectorNos) remove.run(vectorNo);
+      index.remove(vectorNos);
+    },
+    clear() {
+      store.prepare('DELETE FROM vectors WHERE model_no = ?').run(space.modelNo);
+      index.clear();
+    },
+  };
+}
