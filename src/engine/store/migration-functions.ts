@@ -1,8 +1,12 @@
 import type Database from 'better-sqlite3';
+import { identifiersOf, indexableText } from '../text/index-text.ts';
 
 /** What migrations ask for and SQL cannot say. Like them, it is never changed after a release, whatever becomes of its kind elsewhere. */
 export function addMigrationFunctions(db: Database.Database): void {
   db.function('int5_of_int8', { deterministic: true }, (vector) => int5OfInt8(vector as Buffer));
+  db.function('indexable_text', { deterministic: true }, (text) => indexableText(text as string));
+  db.function('identifiers_of', { deterministic: true }, (text) => identifiersOf(text as string));
+  db.function('context_of', { deterministic: true }, (latest) => contextOf(JSON.parse(latest as string) as string[]));
 }
 
 /** For 0010: a signed byte a dimension as five planes of a bit a dimension, the signs first. */
@@ -19,4 +23,9 @@ function int5OfInt8(vector: Buffer): Buffer {
     }
   }
   return planes;
+}
+
+/** For 0011: texts, the latest first, as `contextOf` in text.ts joins them. */
+function contextOf(latest: readonly string[]): string {
+  return latest.toReversed().join('\n').slice(-1_000).toWellFormed();
 }

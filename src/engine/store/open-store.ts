@@ -123,6 +123,8 @@ function prepareFile(file: string): void {
   try {
     db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
     retryWhileBusy(() => db.pragma('journal_mode = WAL'));
+    // Tables that are written anew leave pages full of words behind, which no later erasure would reach.
+    db.pragma('secure_delete = ON');
     sqliteVec.load(db);
     migrate(db, file);
   } catch (error) {

@@ -21,18 +21,18 @@ export interface TextRow {
 export function putText(store: Store, row: TextRow): void {
   store
     .prepare(
-      `INSERT OR REPLACE INTO memory_text (rowid, title, content, gist, entities, tags, identifiers, context)
+      `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       row.seq,
+      indexableText(row.context),
       indexableText(row.title),
       indexableText(row.content),
       indexableText(row.gist),
       indexableText(row.entities.join('\n')),
       indexableText(row.tags.join('\n')),
       identifiersOf(row.title === '' ? row.content : `${row.title}\n${row.content}`),
-      indexableText(row.context),
     );
 }
 

@@ -1,7 +1,11 @@
+import fs from 'node:fs';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
+import { rebuildText } from '../../../src/engine/admin/rebuild-text.ts';
+import { openStore } from '../../../src/engine/store/open-store.ts';
 import { CONTEXT_MEMORIES } from '../../../src/engine/store/text.ts';
 import { idsWithWord, openTestEngine, START } from '../../support/engine-fixture.ts';
+import { makeOlderFile } from '../../support/older-file.ts';
 
 type Change =
   | { readonly kind: 'add'; readonly session: string; readonly minute: number }
@@ -75,4 +79,40 @@ test('whatever is added, changed, moved or deleted, a memory has the words of th
     }),
     { numRuns: 15 },
   );
+});
+
+test('the words of a file from before 0011 are those that are written today, and the old ones are gone', () => {
+  const { db: old, file } = makeOlderFile('0011');
+  old.exec(`INSERT INTO users (user_no, user_id) VALUES (1, 'ann')`);
+  const insertMemory = old.prepare(
+    `INSERT INTO memories (seq, id, user_no, session_id, event_time, event_time_given, created_at, updated_at, content_hash,
+       title, gist, entities, tags, content) VALUES (?, ?, ?, ?, ?, 0, 1, 1, x'00', ?, ?, ?, ?, ?)`,
+  );
+  const insertDynamics = old.prepare(
+    'INSERT INTO memory_dynamics (seq, salience, salience_at, salience_now, decay_lambda, strength_at, last_seen_at, generation_no) VALUES (?, 1, 1, 1, 1, 1, 1, ?)',
+  );
+  for (let seq = 1; seq <= 60; seq += 1) {
+    insertMemory.run(
+      ...[seq, crypto.randomUUID(), seq % 2, seq % 5 === 0 ? '' : `session ${seq % 3}`, 1_000 - (seq % 7)],
+      ...[seq % 4 === 0 ? `Title ${seq}` : '', seq % 6 === 0 ? 'the gist' : ''],
+      ...[seq % 3 === 0 ? '["Ann Lee","东京"]' : '[]', seq % 2 === 0 ? '["trip","红酒"]' : '[]'],
+      // Longer than a context, and cut within a character of two code units.
+      seq % 9 === 0 ? `${'😀 long '.repeat(130)}end${seq}` : `note number ${seq} on parseHTTPRequest 我的生日 ${seq}x`,
+    );
+    insertDynamics.run(seq, seq % 8 === 0 ? 1 : null);
+  }
+  old.exec(`INSERT INTO memory_text (rowid, content) VALUES (1, 'zyxwvut')`);
+  old.close();
+  expect(fs.readFileSync(file).includes('zyxwvut')).toBe(true);
+
+  const store = openStore(file, { role: 'worker' });
+  onTestFinished(() => store.close());
+  store.db.exec(`CREATE VIRTUAL TABLE temp.places USING fts5vocab (main, memory_text, instance)`);
+  const places = () => store.db.prepare('SELECT * FROM places ORDER BY term, doc, col, offset').raw().all();
+  const migrated = places();
+  expect(migrated.length).toBeGreaterThan(1_000);
+  rebuildText(store);
+  expect(places()).toEqual(migrated);
+  store.db.pragma('wal_checkpoint(TRUNCATE)');
+  expect(fs.readFileSync(file).includes('zyxwvut')).toBe(false);
 });

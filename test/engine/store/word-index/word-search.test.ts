@@ -11,7 +11,7 @@ import { TEXT_COLUMNS } from '../../../../src/engine/types.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 
 /** Of each column in its order. */
-const WEIGHTS = [2, 1, 1, 1.5, 1.5, 1.5, 0.3];
+const WEIGHTS = [0.3, 2, 1, 1, 1.5, 1.5, 1.5];
 
 let writer: Store;
 let reader: Store;
