@@ -9,20 +9,19 @@ export function addMigrationFunctions(db: Database.Database): void {
   db.function('context_of', { deterministic: true }, (latest) => contextOf(JSON.parse(latest as string) as string[]));
 }
 
-/** For 0010: a signed byte a dimension as five planes of a bit a dimension, the signs first. */
+/** For 0010: a signed byte a dimension as a plane of signs and, two dimensions a byte, the lower four bits of a code of five. */
 function int5OfInt8(vector: Buffer): Buffer {
   const components = new Int8Array(vector.buffer, vector.byteOffset, vector.byteLength);
   const largest = components.reduce((most, component) => Math.max(most, Math.abs(component)), 1);
   const width = components.length >> 3;
-  const planes = Buffer.alloc(5 * width);
+  const int5 = Buffer.alloc(5 * width);
   for (const [i, component] of components.entries()) {
     const steps = Math.trunc((16 * component) / largest);
     const code = component > 0 ? Math.min(31, 16 + steps) : Math.max(0, 15 + steps);
-    for (let plane = 0; plane < 5; plane += 1) {
-      planes[plane * width + (i >> 3)]! |= ((code >> (4 - plane)) & 1) << (i & 7);
-    }
+    int5[i >> 3]! |= (code >> 4) << (i & 7);
+    int5[width + (i >> 1)]! |= (code & 15) << (4 * (i & 1));
   }
-  return planes;
+  return int5;
 }
 
 /** For 0011: texts, the latest first, as `contextOf` in text.ts joins them. */

@@ -385,7 +385,7 @@ describe('a PATCH of the text', () => {
     expect(fixture.tenant.getMemory(id).state).toBe('queued');
     await fixture.drain();
     const [expected] = await fixture.batch.embedder!.embed([`Interest rates\n${SUBJECT}`], { purpose: 'document' });
-    expect(cosine(wholeVectors(fixture).get(seq)!.vector, expected!)).toBeGreaterThan(0.999);
+    expect(cosine(wholeVectors(fixture).get(seq)!.vector, expected!)).toBeGreaterThan(0.996);
   });
 });
 
