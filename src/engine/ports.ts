@@ -125,8 +125,9 @@ export interface IndexSearch {
  * snapshot that the connection reads, whoever wrote it.
  */
 export interface VectorIndex {
-  /** @param vectors in ascending order of number; a number is never given twice */
+  /** @param vectors that are stored already, in ascending order of number; a number is never given twice */
   add(vectors: readonly IndexedVector[]): void;
+  /** @param vectorNos of vectors that are stored no longer */
   remove(vectorNos: readonly number[]): void;
   /**
    * Takes over what was written since it was last asked, a few milliseconds at a time. Not needed: a search does the same at once, which
@@ -137,6 +138,7 @@ export interface VectorIndex {
   search(search: IndexSearch): readonly number[];
   /** The same for several at once, which is faster than one by one. */
   searchAll(searches: readonly IndexSearch[]): readonly (readonly number[])[];
+  /** Forgets what it derived from the vectors, to be told of all of them again. */
   clear(): void;
   /** Gives its memory back. */
   close(): void;

@@ -1,6 +1,6 @@
+import type { VectorRole } from '../ports.ts';
 import { openChangeLog } from './change-log.ts';
 import type { Store } from './open-store.ts';
-import type { VectorRole } from '../ports.ts';
 import { signLength } from './vector-encoding.ts';
 import { ROLES, type VectorSpace } from './vectors.ts';
 
