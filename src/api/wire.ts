@@ -1,4 +1,5 @@
 import type { AddReply, DocumentReply } from '../engine/engine.ts';
+import { shownEntities, shownGist } from '../engine/text/skim.ts';
 import type {
   AddOutcome,
   DeleteReceipt,
@@ -168,7 +169,7 @@ function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): 
 }
 
 export function memoryItem(memory: Memory) {
-  return { ...storedFields(memory), gist: memory.gist, entities: memory.entities };
+  return { ...storedFields(memory), gist: shownGist(memory), entities: shownEntities(memory) };
 }
 
 function storedFields(memory: Memory) {

@@ -15,7 +15,7 @@ import type { RecallEffects } from './ingest/reinforce.ts';
 import { decodeToken } from './ingest/token.ts';
 import { observeStages, type Metrics } from './metrics.ts';
 import type { OpenTenant, SpaceIdentity } from './open-tenant.ts';
-import type { Clock, Embedder, JobDispatcher, LanguageModel, Logger } from './ports.ts';
+import type { Clock, Embedder, JobDispatcher, LanguageModel, Logger, VectorIndex } from './ports.ts';
 import type { QueryEmbedder } from './retrieve/query-embedder.ts';
 import { explainMemory } from './retrieve/explain-memory.ts';
 import { completeQuery, requireReranker } from './retrieve/options.ts';
@@ -56,7 +56,7 @@ import type { Store } from './store/open-store.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
 import type { Tracing } from './tracing.ts';
-import type { MemoryQuery, Provenance, QueryResult, RetrievalOptions } from './types.ts';
+import type { MemoryQuery, Provenance, QueryResult, RetrievalOptions, StageTrace } from './types.ts';
 import type { Writer } from './writer/writer.ts';
 
 export interface TenantOptions {
@@ -263,19 +263,10 @@ export function createTenant(options: TenantOptions): Tenant {
   function retrieveContext(): RetrieveContext {
     const { liveModels } = options.open();
     const [live = null, ...further] = liveModels === null ? [] : distinctModels(liveModels);
-    const spaces = [live, ...further].map(querySpaceOf);
-    const [first, ...furtherSpaces] = spaces as [QuerySpace, ...QuerySpace[]];
-    return {
-      get store() {
-        return options.open().store;
-      },
-      get index() {
-        return first.index;
-      },
-      embedder: first.embedder,
-      modelNo: first.modelNo,
-      isModelUnreachable: live !== null && spaces.some(({ embedder }) => embedder === null),
-      embedQuery: first.embedQuery,
+    const first = new TenantSpace(options, live);
+    const furtherSpaces = further.map((model) => new TenantSpace(options, model));
+    return Object.assign(first, {
+      isModelUnreachable: live !== null && [first, ...furtherSpaces].some(({ embedder }) => embedder === null),
       furtherSpaces,
       asksOneByOne: !config.OM_ADV_EMBED_PARALLEL,
       languageModel: options.languageModel,
@@ -284,23 +275,9 @@ export function createTenant(options: TenantOptions): Tenant {
       defaults: [readRetrievalDefaults(control, options.id), settingsDefaults(config)],
       newId: uuidv7,
       tracing: options.tracing,
-      onStages: (trace) => observeStages(metrics, trace),
+      onStages: (trace: readonly StageTrace[]) => observeStages(metrics, trace),
       readMemories,
-    };
-  }
-
-  /** @param live null for none */
-  function querySpaceOf(live: StoredModel | null): QuerySpace {
-    const questioner = live && options.questionerOf(live);
-    return {
-      // Of the model that was live at the beginning, whichever is when it is used.
-      get index() {
-        return (live && options.open().indexes.get(live.modelNo)) ?? null;
-      },
-      embedder: questioner?.embedder ?? null,
-      modelNo: live?.modelNo ?? null,
-      embedQuery: questioner?.embedQuery ?? (async () => null),
-    };
+    });
   }
 
   async function runQuery(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult> {
@@ -331,6 +308,35 @@ export function createTenant(options: TenantOptions): Tenant {
       ),
       at: now(),
     });
+  }
+}
+
+/**
+ * The tenant's file as one query asks it for a model's vectors. A class, as a literal with a getter would leave a hidden class behind each
+ * time (see `toMemory`).
+ */
+class TenantSpace implements QuerySpace {
+  readonly embedder: Embedder | null;
+  readonly modelNo: number | null;
+  readonly embedQuery: QuerySpace['embedQuery'];
+  readonly #open: TenantOptions['open'];
+
+  /** @param live null for none */
+  constructor({ open, questionerOf }: TenantOptions, live: StoredModel | null) {
+    const questioner = live && questionerOf(live);
+    this.embedder = questioner?.embedder ?? null;
+    this.modelNo = live?.modelNo ?? null;
+    this.embedQuery = questioner?.embedQuery ?? (async () => null);
+    this.#open = open;
+  }
+
+  get store(): Store {
+    return this.#open().store;
+  }
+
+  /** Of the model that was live at the beginning, whichever is when it is used. */
+  get index(): VectorIndex | null {
+    return (this.modelNo === null ? null : this.#open().indexes.get(this.modelNo)) ?? null;
   }
 }
 

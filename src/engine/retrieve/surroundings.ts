@@ -3,6 +3,7 @@ import { readProvenance } from '../store/documents.ts';
 import { contentBytes } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
+import { shownGist } from '../text/skim.ts';
 import type { Episode, Hit, Memory } from '../types.ts';
 import type { Packed } from './pack.ts';
 import type { Recall } from './retrieve.ts';
@@ -114,7 +115,7 @@ function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, r
     }
     const memory = roots.get(root);
     if (memory === undefined) return [];
-    const title = memory.title === '' ? memory.gist : memory.title;
+    const title = memory.title === '' ? shownGist(memory) : memory.title;
     return { kind: 'memory', id: memory.id, userId: memory.userId, title, memory, memoryIds };
   });
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { classify } from '../../../src/engine/sectors/classify.ts';
 import { SECTOR_PROFILES } from '../../../src/engine/sectors/profiles.ts';
 import { cosine, decodeVector, meanVector } from '../../../src/engine/store/vector-encoding.ts';
+import { shownEntities, shownGist } from '../../../src/engine/text/skim.ts';
 import { windowsOf } from '../../../src/engine/text/windows.ts';
 import { SECTORS, type Sector } from '../../../src/engine/types.ts';
 import {
@@ -153,8 +154,8 @@ describe('the encode step', () => {
     const silent = await fixture.add({ content });
     const stated = await fixture.add({ content: `${content} Later.`, gist: 'my gist', entities: ['My Entity'] });
     await fixture.drain();
-    expect(fixture.tenant.getMemory(silent.id).gist).not.toBe('');
-    expect(fixture.tenant.getMemory(silent.id).entities.join()).toContain('Curie');
+    expect(shownGist(fixture.tenant.getMemory(silent.id))).not.toBe('');
+    expect(shownEntities(fixture.tenant.getMemory(silent.id)).join()).toContain('Curie');
     expect(fixture.tenant.getMemory(stated.id)).toMatchObject({ gist: 'my gist', entities: ['My Entity'] });
     expect(fixture.tenant.getMemory(silent.id)).toMatchObject({ version: 1, updatedAt: START });
   });

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { decayMemories } from '../../../src/engine/ingest/maintain.ts';
+import { shownGist } from '../../../src/engine/text/skim.ts';
 import type { AsOf, Hit, MemoryQuery } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 
@@ -333,7 +334,7 @@ describe('what is shown of a memory', () => {
       expect(await only(fixture, 'code', asOf), JSON.stringify(asOf)).toMatchObject({ id, ...expected });
     }
     // Stated gists go with their text, so the first shows the one that is read off it.
-    expect((await only(fixture, 'code', { recorded: day(5) })).gist).toContain('1111');
+    expect(shownGist(await only(fixture, 'code', { recorded: day(5) }))).toContain('1111');
     expect(tenant.getMemory(id)).toMatchObject(third);
   });
 
