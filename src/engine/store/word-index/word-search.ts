@@ -1,5 +1,4 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { LRUCache } from 'lru-cache';
 import { assert } from '../../errors.ts';
 import type { Store } from '../open-store.ts';
 import { snapshotVersion } from '../search.ts';
@@ -35,18 +34,27 @@ export interface WordSearch {
 /** What a connection knows of its file. */
 interface Known {
   readonly lengths: RowLengths;
-  /** Rows of a word in a segment, by both: segments do not change, so that only new ones are counted. */
-  readonly counts: LRUCache<string, number>;
-  /** Where a token stands in a segment, by both. */
-  readonly locations: LRUCache<string, Location | typeof NOWHERE>;
+  /** Of each segment that there is, by its key. */
+  segments: Map<string, KnownSegment>;
   rewriteNo: number;
   snapshot: string;
   search: WordSearch | undefined;
 }
 
-const NOWHERE = 'nowhere';
-const LOCATIONS_KEPT = 30_000;
-const COUNTS_KEPT = 20_000;
+/**
+ * What was looked up in a segment, which never changes. It goes with its segment: while others write, each commit brings a segment that soon
+ * is merged into another, and what was known of those would fill any cache that knows no segments.
+ */
+interface KnownSegment {
+  /** By token; null where it stands nowhere. */
+  readonly locations: Map<string, Location | null>;
+  /** Rows by word or phrase. */
+  readonly counts: Map<string, number>;
+}
+
+/** Of a segment. Beyond them all are forgotten: those that are asked for often are back soon. */
+const LOCATIONS_KEPT = 5_000;
+const COUNTS_KEPT = 2_000;
 /** To count fewer bytes takes as long as to look the count up. */
 const COUNTED_LEAST = 4_096;
 
@@ -78,8 +86,7 @@ function knownOf(store: Store): Known {
   if (known === undefined) {
     known = {
       lengths: openRowLengths(store),
-      counts: new LRUCache({ max: COUNTS_KEPT }),
-      locations: new LRUCache({ max: LOCATIONS_KEPT }),
+      segments: new Map(),
       rewriteNo: textRewrites.last(store),
       snapshot: '',
       search: undefined,
@@ -90,22 +97,26 @@ function knownOf(store: Store): Known {
 }
 
 function searchNow(store: Store, known: Known): WordSearch {
-  const { lengths, counts, locations } = known;
+  const { lengths } = known;
   const { changed, last } = textRewrites.readAfter(store, known.rewriteNo);
   // An index that was made anew gives its segments the numbers of others.
-  if (changed === 'all') {
-    counts.clear();
-    locations.clear();
-  }
+  const before: Known['segments'] = changed === 'all' ? new Map() : known.segments;
   known.rewriteNo = last;
   const segments = readSegments(store);
+  const here = new Map(
+    segments.map(({ key }) => [key, before.get(key) ?? { locations: new Map(), counts: new Map() }]),
+  );
+  known.segments = here;
   const totals = readTotals(store);
   const found = new Map<string, Found>();
   const locateIn = (segment: Segment, token: string) => {
-    const key = `${segment.key} ${token}`;
-    let location = locations.get(key);
-    if (location === undefined) locations.set(key, (location = locate(store, segment, token) ?? NOWHERE));
-    return location === NOWHERE ? undefined : location;
+    const { locations } = here.get(segment.key)!;
+    let location = locations.get(token);
+    if (location === undefined) {
+      if (locations.size >= LOCATIONS_KEPT) locations.clear();
+      locations.set(token, (location = locate(store, segment, token) ?? null));
+    }
+    return location ?? undefined;
   };
   const find = (text: string) => {
     let located = found.get(text);
@@ -113,11 +124,12 @@ function searchNow(store: Store, known: Known): WordSearch {
     return located;
   };
   const countIn = (occurrence: Occurrence, text: string) => {
-    const key = `${occurrence.segment.key} ${text}`;
-    let count = counts.get(key);
+    const { counts } = here.get(occurrence.segment.key)!;
+    let count = counts.get(text);
     if (count === undefined) {
       count = countPostings(store, occurrence, postings);
-      if (occurrence.bytesMost >= COUNTED_LEAST) counts.set(key, count);
+      if (counts.size >= COUNTS_KEPT) counts.clear();
+      if (occurrence.bytesMost >= COUNTED_LEAST) counts.set(text, count);
     }
     return count;
   };

@@ -137,6 +137,15 @@ describe('an index of many pages and segments', () => {
   const ASKED = [['w0'], ['w1', 'w5', 'w1999'], ['the'], ['w0 w1', 'w7'], ['the w0', 'w1 w0 w2'], ['nothing', 'w3']];
   const PHRASES = ['w0 w1', 'w1 w0', 'w2 w0', 'w1 w2', 'w5 w0', 'w9 w1'];
 
+  test('is read as it is after more words were asked for than are remembered', () => {
+    fill(500);
+    expectSame(['w1']);
+    const asked = Array.from({ length: 6_000 }, (_, at) => `other${at}`);
+    const found = reader.read(() => asked.map(openWordSearch(reader).frequencyOf));
+    expect(new Set(found)).toEqual(new Set([0]));
+    for (const texts of ASKED) expectSame(texts);
+  });
+
   test('is read whole', () => {
     fill(6_000);
     const pages = reader.db.prepare('SELECT count(*) FROM memory_text_data').pluck().get();
