@@ -23,7 +23,7 @@ const PROGRAM = `
     const major: number = Number(process.versions.node.split('.')[0]);
     console.log(JSON.stringify({ major, rest, from: import.meta.url.slice(-3), fromFile: process.env.FROM_FILE ?? null,
       channel: process.channel !== undefined && process.env.CAIRN_LAUNCHER_PID !== undefined,
-      flags: process.execArgv, pid: process.pid }));
+      flags: process.execArgv, arenas: process.env.MALLOC_ARENA_MAX ?? null, pid: process.pid }));
     process.exit(rest.length);
   }
 `;
@@ -120,20 +120,23 @@ describe('on a Node that is new enough', () => {
   });
 
   test.runIf(process.execve)(
-    'tells V8 of a service how to use memory, in the same process, unless its caller does',
+    'tells a service how to use memory, in the same process, unless its caller does',
     async () => {
       const root = makeTree({ program: 'src/cli/main.ts', modules: false });
       const startedAs = async (command: string, options?: SpawnOptions) => {
         const child = start(node, root, [command, 'two words'], options);
-        const said = JSON.parse(await text(child.stdout)) as { flags: string[]; rest: string[]; pid: number };
+        const said = JSON.parse(await text(child.stdout)) as { flags: string[]; arenas: string | null };
         expect(said).toMatchObject({ rest: ['two words'], pid: child.pid });
-        return said.flags;
+        return { flags: said.flags, arenas: said.arenas };
       };
+      const flags = ['--max-semi-space-size=8', '--no-allocation-site-pretenuring', '--heap-growing-percent=50'];
       for (const command of ['serve', 'api', 'worker'])
-        expect(await startedAs(command)).toEqual(['--max-semi-space-size=8', '--no-allocation-site-pretenuring']);
-      expect(await startedAs('echo')).toEqual([]);
+        expect(await startedAs(command)).toEqual({ flags, arenas: '2' });
+      expect(await startedAs('echo')).toEqual({ flags: [], arenas: null });
+      const own = { ...process.env, MALLOC_ARENA_MAX: '4' };
+      expect(await startedAs('serve', { env: own })).toEqual({ flags, arenas: '4' });
       const env = { ...process.env, NODE_OPTIONS: '--max-semi-space-size=32' };
-      expect(await startedAs('serve', { env })).toEqual([]);
+      expect(await startedAs('serve', { env })).toEqual({ flags: [], arenas: null });
     },
   );
 
