@@ -12,6 +12,8 @@ interface Module {
   readonly file: string;
   /** Packages by name, files of the repository as `file`. */
   readonly imports: readonly string[];
+  /** Those of them that are loaded with it: no types, and not what it imports when it is needed. */
+  readonly loads: readonly string[];
   readonly readsEnvironment: boolean;
   /** TypeScript files it names outside of imports, which the compiled package would look for in vain. */
   readonly namedSources: readonly string[];
@@ -27,6 +29,7 @@ const engine = modules.filter(({ file }) => file.startsWith('src/engine/'));
 function readModule(file: string, source = fs.readFileSync(path.join(ROOT, file), 'utf8')): Module {
   const tree = ts.createSourceFile(file, source, ts.ScriptTarget.Latest, true);
   const imports: string[] = [];
+  const loads: string[] = [];
   const namedSources: string[] = [];
   let readsEnvironment = false;
   const visit = (node: ts.Node): void => {
@@ -35,12 +38,18 @@ function readModule(file: string, source = fs.readFileSync(path.join(ROOT, file)
     if (ts.isImportDeclaration(node) && /\benv\b/.test(node.importClause?.getText(tree) ?? '')) readsEnvironment = true;
     if (ts.isStringLiteralLike(node)) {
       if (isImportSpecifier(node)) imports.push(resolveImport(file, node.text));
-      else if (/^\.{1,2}\/.*\.ts$/.test(node.text)) namedSources.push(node.text);
+      if (isLoadedWith(node)) loads.push(resolveImport(file, node.text));
+      if (!isImportSpecifier(node) && /^\.{1,2}\/.*\.ts$/.test(node.text)) namedSources.push(node.text);
     }
     ts.forEachChild(node, visit);
   };
   visit(tree);
-  return { file, imports, readsEnvironment, namedSources };
+  return { file, imports, loads, readsEnvironment, namedSources };
+}
+
+function isLoadedWith({ parent }: ts.StringLiteralLike): boolean {
+  if (ts.isImportDeclaration(parent)) return parent.importClause?.phaseModifier !== ts.SyntaxKind.TypeKeyword;
+  return ts.isExportDeclaration(parent) && !parent.isTypeOnly;
 }
 
 function isImportSpecifier(node: ts.StringLiteralLike): boolean {
@@ -72,6 +81,7 @@ test('imports of every kind are seen', () => {
   expect(readModule('src/x/y.ts', source)).toEqual({
     file: 'src/x/y.ts',
     imports: ['src/x/a.ts', 'src/b.ts', 'src/x/c.ts', 'src/x/d.ts', 'src/x/e.ts', '@scope/name', 'node:fs'],
+    loads: ['src/x/a.ts', 'src/x/c.ts', '@scope/name', 'node:fs'],
     readsEnvironment: false,
     namedSources: ['./worker.ts'],
   });
@@ -115,6 +125,12 @@ describe('layers', () => {
       '@opentelemetry/sdk-trace-node',
     ]);
     expect(violations(core, (name) => foreign.has(name))).toEqual([]);
+  });
+
+  test('large packages that few need are loaded when they are needed, since each thread would hold them', () => {
+    const loaded = modules.flatMap(({ file, loads }) => loads.map((name) => ({ file, name })));
+    expect(loaded.filter(({ name }) => ['undici', 'openai', 'onnxruntime-web'].includes(name))).toEqual([]);
+    expect(loaded).toContainEqual({ file: 'src/engine/config.ts', name: 'zod' });
   });
 
   test('only entry points read the environment, and the points where a test makes a process fail', () => {

@@ -5,7 +5,7 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { MIMEType } from 'node:util';
 import zlib from 'node:zlib';
-import { Agent, buildConnector, request, type Dispatcher } from 'undici';
+import type { Agent, buildConnector, Dispatcher, request } from 'undici';
 import { DocumentError } from '../documents/document-error.ts';
 import { isPublicAddress } from '../documents/public-address.ts';
 import { SNIFFED_BYTES, sniffFormat } from '../documents/sniff.ts';
@@ -37,6 +37,9 @@ const REDIRECTS_MOST = 5;
 const PORTS: ReadonlySet<string> = new Set(['', '80', '443']);
 const VALIDATOR_CHARACTERS = 512;
 
+/** Loaded with the first page: it takes 5 MB in each thread that could fetch one, and most never do. */
+const loadUndici = () => import('undici');
+
 /**
  * Fetches pages over HTTP with nothing of ours in the request: no cookies, no credentials, no referrer. A connection is opened only to
  * an address that was checked a moment before, on every hop, so that neither a redirect nor a resolver that changes its mind leads
@@ -55,6 +58,7 @@ export function createPageFetcher({
       const stopped = AbortSignal.any([closed.signal, ...(signal === undefined ? [] : [signal])]);
       const timeout = AbortSignal.timeout(timeoutMs);
       const either = AbortSignal.any([stopped, timeout]);
+      const { Agent, request } = await loadUndici();
       // One for each page: nothing that a page's server left behind in a connection meets the next one.
       const agent = new Agent({
         connect: guardedConnector({ resolve, connect, signal: either }),
@@ -63,7 +67,7 @@ export function createPageFetcher({
       });
       try {
         either.throwIfAborted();
-        const hop = await followRedirects(parseUrl(url), { known, agent, signal: either });
+        const hop = await followRedirects(parseUrl(url), { known, agent, ask: request, signal: either });
         if (hop.response.statusCode === 304) {
           discard(hop.response);
           return 'unchanged';
@@ -99,10 +103,12 @@ async function followRedirects(
   {
     known,
     agent,
+    ask,
     signal,
   }: {
     readonly known: { readonly etag: string | null; readonly lastModified: string | null } | null;
     readonly agent: Agent;
+    readonly ask: typeof request;
     readonly signal: AbortSignal;
   },
 ): Promise<Hop> {
@@ -110,7 +116,7 @@ async function followRedirects(
   for (let redirects = 0; redirects <= REDIRECTS_MOST; redirects++) {
     // Only the first: what another page is called by its own server may be the same words.
     const validators = redirects === 0 ? validatorHeaders(known) : {};
-    const response = await request(url, { dispatcher: agent, signal, headers: { ...HEADERS, ...validators } });
+    const response = await ask(url, { dispatcher: agent, signal, headers: { ...HEADERS, ...validators } });
     const { statusCode, headers } = response;
     const isUnchanged = statusCode === 304 && Object.keys(validators).length > 0;
     if (statusCode === 200 || isUnchanged) return { url, response, isRedirected: redirects > 0 };
@@ -222,11 +228,12 @@ async function resolveByDns(hostname: string, signal: AbortSignal): Promise<read
   }
 }
 
-function connectToAddress(
+async function connectToAddress(
   addresses: readonly string[],
   options: buildConnector.Options,
   callback: buildConnector.Callback,
-): void {
+): Promise<void> {
+  const { buildConnector } = await loadUndici();
   const checked = addresses.map((address) => ({ address, family: net.isIP(address) }));
   const connect = buildConnector({
     allowH2: false,
