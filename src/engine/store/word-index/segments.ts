@@ -13,7 +13,9 @@ export interface Segment {
   readonly firstPage: number;
   /** Pages of a hash table of the rows that were deleted since the segment was written; 0 for none. */
   readonly tombstonePages: number;
-  /** The same as long as the segment is: numbers of segments are given again, to what is merged of others. */
+  /** Its tokens go over to another segment, in their order: from time to time its first pages are removed, and the next is cut. */
+  readonly isMerging: boolean;
+  /** The same as long as what is left of the segment is: numbers of segments are given again, to what is merged of others. */
   readonly key: string;
 }
 
@@ -49,15 +51,16 @@ export function readSegments(store: Store): Segment[] {
   read(); // pages ever written
   const segments: Segment[] = [];
   for (let level = 0; level < levels; level += 1) {
-    read(); // segments that are being merged
-    for (let count = read(); count > 0; count -= 1) {
+    const merging = read(); // the oldest so many
+    const count = read();
+    for (let place = 0; place < count; place += 1) {
       const [id, firstPage, lastPage] = [read(), read(), read()];
       const commits = [read(), read()];
       const tombstonePages = read();
       const [tombstones, rows] = [read(), read()];
-      const key = [id, firstPage, lastPage, ...commits, tombstones, rows].join('.');
+      const key = [id, lastPage, ...commits, tombstones, rows].join('.');
       // One that is being merged into another has no first page when all of it is there.
-      if (firstPage > 0) segments.push({ id, firstPage, lastPage, tombstonePages, key });
+      if (firstPage > 0) segments.push({ id, firstPage, lastPage, tombstonePages, isMerging: place < merging, key });
     }
   }
   return segments;

@@ -112,7 +112,9 @@ function searchNow(store: Store, known: Known): WordSearch {
   const locateIn = (segment: Segment, token: string) => {
     const { locations } = here.get(segment.key)!;
     let location = locations.get(token);
-    if (location === undefined) {
+    const isOnFirst = location != null && location.page <= segment.firstPage;
+    // What stood on the first page of a segment that is being merged may have gone, or moved on the page.
+    if (location === undefined || (segment.isMerging && isOnFirst)) {
       if (locations.size >= LOCATIONS_KEPT) locations.clear();
       locations.set(token, (location = locate(store, segment, token) ?? null));
     }
