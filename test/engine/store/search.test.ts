@@ -40,6 +40,32 @@ test('the snapshot has another name after any write, of this connection or of an
   other.close();
 });
 
+test('links are the same in the same order whether an origin has few or many', async () => {
+  const own = openStore(path.join(tempFolder(), 'links.sqlite'), { role: 'worker', create: true });
+  const memories = Array.from({ length: 460 }, (_, place) => ({ content: `memory ${place}`, userId: `u${place % 5}` }));
+  const seqs = (await seedMemories(own, memories, NOW)).map(({ seq }) => seq);
+  const [origin, other, hub, ...others] = seqs as [number, number, number, ...number[]];
+  const types = ['supports', 'derived_from', 'contradicts'] as const;
+  own.write(() => {
+    for (const [place, seq] of others.slice(0, 60).entries()) {
+      const one = place % 2 === 0 ? origin : other;
+      const ends = place % 3 === 0 ? { src: seq, dst: one } : { src: one, dst: seq };
+      putStatedEdge(own, { ...ends, type: types[(place % 7) % 3]! }, (place % 4) / 4, NOW);
+    }
+    for (const seq of others) putStatedEdge(own, { src: hub, dst: seq, type: 'supports' }, 0.5, NOW);
+  });
+  for (const filter of [everything, compileFilter({ userIds: ['u1', 'u3'] }, NOW)]) {
+    for (const perOrigin of [1, 3, 50]) {
+      const few = stepsFrom(own, [other, origin], filter, perOrigin);
+      expect(few.length).toBeGreaterThan(0);
+      // With the hub there are too many links to read all of them.
+      const many = stepsFrom(own, [other, hub, origin], filter, perOrigin);
+      expect(many.filter((step) => step.origin !== hub)).toEqual(few);
+    }
+  }
+  own.close();
+});
+
 test('the strongest link of a hub is followed, and that of another origin, however many links the hub has', async () => {
   const own = openStore(path.join(tempFolder(), 'hub.sqlite'), { role: 'worker', create: true });
   const names = ['hub', 'other', 'far', ...Array.from({ length: 1_500 }, (_, place) => `child ${place}`)];
