@@ -6,6 +6,7 @@ import { textRewrites } from '../text.ts';
 import {
   countPostings,
   createPostings,
+  estimatePostings,
   NO_WEIGHTS,
   type Occurrence,
   readPhrasePostings,
@@ -21,7 +22,7 @@ export interface WordSearch {
   readonly totals: Totals;
   /** At most so many bytes are read to score a word or phrase, some six a row that has it; 0 where none has. */
   bytesOf(text: string): number;
-  /** In how many rows it stands. */
+  /** In how many rows it stands: about, where these are tens of thousands. The same for the same file, whatever was asked before. */
   frequencyOf(text: string): number;
   /**
    * BM25 of all rows that any of the words and phrases stands in.
@@ -48,13 +49,15 @@ interface Known {
 interface KnownSegment {
   /** By token; null where it stands nowhere. */
   readonly locations: Map<string, Location | null>;
-  /** Rows by word or phrase. */
+  /** Rows by token; of common ones about how many. */
   readonly counts: Map<string, number>;
 }
 
 /** Of a segment. Beyond them all are forgotten: those that are asked for often are back soon. */
 const LOCATIONS_KEPT = 5_000;
 const COUNTS_KEPT = 2_000;
+/** A word that takes more is not counted, but estimated: the rarity of one in so many rows is known well enough. Some 40,000 rows. */
+const COUNTED_MOST = 262_144;
 /** To count fewer bytes takes as long as to look the count up. */
 const COUNTED_LEAST = 4_096;
 
@@ -125,13 +128,14 @@ function searchNow(store: Store, known: Known): WordSearch {
     if (located === undefined) found.set(text, (located = locateText(segments, text, locateIn)));
     return located;
   };
-  const countIn = (occurrence: Occurrence, text: string) => {
+  const countIn = (occurrence: Occurrence, token: string, isCommon: boolean) => {
     const { counts } = here.get(occurrence.segment.key)!;
-    let count = counts.get(text);
+    const key = isCommon ? ABOUT + token : token;
+    let count = counts.get(key);
     if (count === undefined) {
-      count = countPostings(store, occurrence, postings);
+      count = (isCommon ? estimatePostings : countPostings)(store, occurrence, postings);
       if (counts.size >= COUNTS_KEPT) counts.clear();
-      if (occurrence.bytesMost >= COUNTED_LEAST) counts.set(text, count);
+      if (occurrence.bytesMost >= COUNTED_LEAST) counts.set(key, count);
     }
     return count;
   };
@@ -145,7 +149,11 @@ function searchNow(store: Store, known: Known): WordSearch {
     const located = find(text);
     const [one, ...more] = located.tokens;
     if (more.length > 0) located.frequency ??= read(located, NO_WEIGHTS).count;
-    else located.frequency ??= (one ?? []).reduce((sum, occurrence) => sum + countIn(occurrence, text), 0);
+    else
+      located.frequency ??= (one ?? []).reduce(
+        (sum, each) => sum + countIn(each, tokensOf(text)[0]!, isCommon(located)),
+        0,
+      );
     return located.frequency;
   };
   return {
@@ -158,11 +166,19 @@ function searchNow(store: Store, known: Known): WordSearch {
       for (const text of texts) {
         const located = find(text);
         scores.add(read(located, weights), lengthsNow, totals);
-        located.frequency = postings.count;
+        // Of a common word the estimate holds, or its rarity would hang on what was asked before.
+        if (!isCommon(located)) located.frequency = postings.count;
       }
       return scores;
     },
   };
+}
+
+/** Before a word whose rows were estimated. */
+const ABOUT = '~ ';
+
+function isCommon({ tokens, bytesMost }: Found): boolean {
+  return tokens.length === 1 && bytesMost > COUNTED_MOST;
 }
 
 /** A word or phrase at one snapshot. */
