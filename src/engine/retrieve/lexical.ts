@@ -165,10 +165,7 @@ function rankByTexts(
 ): TextRank[] {
   const matcher = createQueryMatcher(query, (wanted) => raritiesOf(store, wanted));
   return [...readOwnTexts(store, seqs, TEXT_CHARACTERS)]
-    .map(([seq, { content, labels }]) => {
-      const { coverage } = matcher.match({ content: `${content}\n${labels}`, title: '', labels: '' });
-      return { seq, bm25: coverage * most };
-    })
+    .map(([seq, { content, labels }]) => ({ seq, bm25: matcher.coverageOf(`${content}\n${labels}`) * most }))
     .filter(({ bm25 }) => bm25 > 0)
     .sort((a, b) => b.bm25 - a.bm25 || a.seq - b.seq)
     .slice(0, limit);

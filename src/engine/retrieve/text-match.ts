@@ -28,6 +28,8 @@ export interface QueryMatcher {
   /** How many different words the query gives. */
   readonly size: number;
   match(text: MatchedText): TextMatch;
+  /** What `match` says of its content alone, in half the time. */
+  coverageOf(content: string): number;
 }
 
 /** Words so close count as neighbours: one may stand between, and in CJK each pair of characters takes two places. */
@@ -51,6 +53,7 @@ export function createQueryMatcher(
 
   return {
     size: rarity.length,
+    coverageOf,
     match({ content, title, labels }) {
       const found = words(content);
       const positions = rarity.map((): number[] => []);
@@ -68,6 +71,15 @@ export function createQueryMatcher(
       };
     },
   };
+
+  function coverageOf(content: string): number {
+    const present = rarity.map(() => false);
+    for (const word of words(content)) {
+      const place = placeOf(word);
+      if (place !== NOWHERE) present[place] = true;
+    }
+    return shareOf(present);
+  }
 
   function shareOf(present: readonly boolean[]): number {
     return total === 0 ? 0 : sum(rarity.filter((_, place) => present[place])) / total;

@@ -39,24 +39,24 @@ export function findUsers(
 
 /** Numbers of at most `limit` memories that pass. */
 export function listPassing(store: Store, filter: CompiledFilter, limit: number): number[] {
-  const rows = store
+  return store
     .prepare(
       `SELECT m.seq FROM memories m CROSS JOIN memory_dynamics d ON d.seq = m.seq
        WHERE ${filter.sql} ORDER BY m.seq LIMIT ?`,
     )
-    .all(...filter.parameters, limit) as { seq: number }[];
-  return rows.map((row) => row.seq);
+    .pluck()
+    .all(...filter.parameters, limit) as number[];
 }
 
 /** Which of these memories pass. */
 export function listPassingOf(store: Store, filter: CompiledFilter, seqs: readonly number[]): number[] {
-  const rows = store
+  return store
     .prepare(
       `SELECT m.seq FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
          CROSS JOIN memory_dynamics d ON d.seq = m.seq WHERE ${filter.sql}`,
     )
-    .all(JSON.stringify(seqs), ...filter.parameters) as { seq: number }[];
-  return rows.map((row) => row.seq);
+    .pluck()
+    .all(JSON.stringify(seqs), ...filter.parameters) as number[];
 }
 
 export function countSuperseded(store: Store, seqs: readonly number[]): number {
@@ -75,11 +75,23 @@ export function isNarrowing(filter: MemoryFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'userIds' && value !== undefined);
 }
 
+/** Of the snapshot that a connection reads, which is asked for some eight times a query. */
+const knownVersions = new WeakMap<Store, { readonly transactionNo: number; readonly version: string }>();
+
 /**
  * A value that changes whenever something was committed to the file or written on this connection. Read inside a
  * transaction it names the snapshot.
  */
 export function snapshotVersion(store: Store): string {
+  const { transactionNo } = store;
+  if (transactionNo === undefined || store.isWriting) return readVersion(store);
+  let known = knownVersions.get(store);
+  if (known?.transactionNo !== transactionNo)
+    knownVersions.set(store, (known = { transactionNo, version: readVersion(store) }));
+  return known.version;
+}
+
+function readVersion(store: Store): string {
   const version = othersVersion(store);
   const { changes } = store.prepare('SELECT total_changes() AS changes').get() as { changes: number };
   return `${version}.${changes}`;

@@ -24,6 +24,8 @@ export function normalise(text: string): string {
  * is a word, without its colour.
  */
 export function words(text: string): string[] {
+  // As nearly all are: looked at once.
+  if (isAscii(text)) return text.toLowerCase().match(ASCII_WORD) ?? [];
   const normalised = normalise(text);
   if (isAscii(normalised)) return normalised.match(ASCII_WORD) ?? [];
   const found: string[] = [];
