@@ -18,6 +18,8 @@ export interface Store {
   prepare(sql: string): Database.Statement<unknown[], unknown>;
   /** Runs `work` in one short `BEGIN IMMEDIATE` transaction. Nothing is awaited inside. */
   write<T>(work: () => T): T;
+  /** Inside a write: has `work` run once before its commit, however often it is asked for. */
+  beforeCommit(work: (store: Store) => void): void;
   /** Whether `write` is at work. */
   readonly isWriting: boolean;
   /** A number for the transaction at work, of which this connection has only one; undefined outside. */
@@ -149,7 +151,8 @@ function makeStore(db: Database.Database, file: string): Store {
   };
   let isWriting = false;
   let transactions = 0;
-  return {
+  const lastWork = new Set<(store: Store) => void>();
+  const store: Store = {
     db,
     path: file,
     prepare,
@@ -164,11 +167,17 @@ function makeStore(db: Database.Database, file: string): Store {
       transactions += 1;
       isWriting = true;
       try {
-        return finish(db, work);
+        return finish(db, () => {
+          const result = work();
+          for (const last of lastWork) last(store);
+          return result;
+        });
       } finally {
         isWriting = false;
+        lastWork.clear();
       }
     },
+    beforeCommit: (work) => void lastWork.add(work),
     read(work) {
       if (db.inTransaction) return work();
       db.exec('BEGIN');
@@ -185,6 +194,7 @@ function makeStore(db: Database.Database, file: string): Store {
     },
     close: () => db.close(),
   };
+  return store;
 }
 
 /**

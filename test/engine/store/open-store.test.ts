@@ -136,3 +136,24 @@ test('several threads open and close one file at once, and each waits for those 
   const threads = Array.from({ length: 4 }, () => new Worker(code, { eval: true, workerData: { source, file } }));
   expect(await Promise.all(threads.map((thread) => once(thread, 'message')))).toEqual(Array(4).fill(['done']));
 });
+
+test('what is asked for before a commit runs once, inside of it, and not in the one after a failure', () => {
+  const store = openStore(newFile(), { role: 'worker', create: true });
+  const ran: boolean[] = [];
+  const last = () => void ran.push(store.isWriting && store.db.inTransaction);
+  store.write(() => {
+    store.beforeCommit(last);
+    store.beforeCommit(last);
+    expect(ran).toEqual([]);
+  });
+  expect(ran).toEqual([true]);
+  const failing = () =>
+    store.write(() => {
+      store.beforeCommit(last);
+      throw new Error('nothing is written');
+    });
+  expect(failing).toThrow('nothing is written');
+  store.write(() => {});
+  expect(ran).toEqual([true]);
+  store.close();
+});

@@ -1,11 +1,15 @@
 import fs from 'node:fs';
+import path from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
 import { rebuildText } from '../../../src/engine/admin/rebuild-text.ts';
+import { createRandom } from '../../../src/engine/random.ts';
 import { openStore } from '../../../src/engine/store/open-store.ts';
-import { CONTEXT_MEMORIES } from '../../../src/engine/store/text.ts';
+import { CONTEXT_MEMORIES, putText } from '../../../src/engine/store/text.ts';
+import { readLevels } from '../../../src/engine/store/word-index/segments.ts';
 import { idsWithWord, openTestEngine, START } from '../../support/engine-fixture.ts';
 import { makeOlderFile } from '../../support/older-file.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
 
 type Change =
   | { readonly kind: 'add'; readonly session: string; readonly minute: number }
@@ -115,4 +119,31 @@ test('the words of a file from before 0011 are those that are written today, and
   expect(places()).toEqual(migrated);
   store.db.pragma('wal_checkpoint(TRUNCATE)');
   expect(fs.readFileSync(file).includes('zyxwvut')).toBe(false);
+});
+
+test('each commit merges as much of the word index as it wrote, so that none has to make up for many', () => {
+  const store = openStore(path.join(tempFolder(), 'merges.sqlite'), { role: 'worker', create: true });
+  // Small pages, so that few rows take many.
+  store.db.exec(`INSERT INTO memory_text (memory_text, rank) VALUES ('pgsz', 256)`);
+  const random = createRandom(3);
+  const word = () => `w${Math.floor(3_000 ** random())}`;
+  const none = { title: '', gist: '', entities: [], tags: [], context: '' };
+  const pagesWritten: number[] = [];
+  let mostOfALevel = 0;
+  for (let commit = 0; commit < 150; commit += 1) {
+    const before = store.prepare('SELECT total_changes()').pluck().get() as number;
+    store.write(() => {
+      for (let row = 1; row <= 20; row += 1) {
+        putText(store, { ...none, seq: 20 * commit + row, content: Array.from({ length: 20 }, word).join(' ') });
+      }
+    });
+    pagesWritten.push((store.prepare('SELECT total_changes()').pluck().get() as number) - before);
+    mostOfALevel = Math.max(mostOfALevel, ...readLevels(store).map(({ length }) => length));
+  }
+  // Not merged, a level would have sixteen before FTS5 merges all of them in one commit.
+  expect(mostOfALevel).toBeLessThanOrEqual(8);
+  const settled = pagesWritten.slice(50).sort((a, b) => a - b);
+  // FTS5's own steps make the longest of these nineteen times the usual one.
+  expect(settled.at(-1)! / settled[settled.length >> 1]!).toBeLessThan(6);
+  store.close();
 });

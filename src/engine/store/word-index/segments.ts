@@ -41,6 +41,11 @@ const MAIN_INDEX = '0';
 
 /** @throws EngineError `internal` for a format that a newer SQLite wrote */
 export function readSegments(store: Store): Segment[] {
+  return readLevels(store).flat();
+}
+
+/** The segments by how often they were merged, and of each level the oldest first. What a commit writes is the last of the first level. */
+export function readLevels(store: Store): Segment[][] {
   const version = store.prepare(`SELECT v FROM memory_text_config WHERE k = 'version'`).pluck().get();
   const block = readBlock(store, STRUCTURE_ID);
   if (version !== FORMAT || block === undefined || block.readUInt32BE(4) !== STRUCTURE_V2)
@@ -49,8 +54,8 @@ export function readSegments(store: Store): Segment[] {
   const levels = read();
   read(); // segments in all
   read(); // pages ever written
-  const segments: Segment[] = [];
-  for (let level = 0; level < levels; level += 1) {
+  return Array.from({ length: levels }, () => {
+    const segments: Segment[] = [];
     const merging = read(); // the oldest so many
     const count = read();
     for (let place = 0; place < count; place += 1) {
@@ -62,8 +67,8 @@ export function readSegments(store: Store): Segment[] {
       // One that is being merged into another has no first page when all of it is there.
       if (firstPage > 0) segments.push({ id, firstPage, lastPage, tombstonePages, isMerging: place < merging, key });
     }
-  }
-  return segments;
+    return segments;
+  });
 }
 
 export function readTotals(store: Store): Totals {
