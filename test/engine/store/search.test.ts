@@ -3,7 +3,16 @@ import { beforeAll, expect, test } from 'vitest';
 import { putStatedEdge } from '../../../src/engine/store/edges.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
-import { countMemories, snapshotVersion, stepsFrom } from '../../../src/engine/store/search.ts';
+import {
+  countMemories,
+  rankVectors,
+  rankVectorsOf,
+  snapshotVersion,
+  stepsFrom,
+} from '../../../src/engine/store/search.ts';
+import { cosine, decodeVector, encodeVector } from '../../../src/engine/store/vector-encoding.ts';
+import { insertVector } from '../../../src/engine/store/vectors.ts';
+import { DIMENSIONS, randomVectors } from '../../conformance/vector-index.ts';
 import { seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -99,3 +108,49 @@ test('the strongest link of a hub is followed, and that of another origin, howev
   expect(stepsFrom(own, [hub], weakest, 2).map(({ reached }) => reached)).toEqual([children[0]]);
   own.close();
 });
+
+test.each(['int5', 'float32'] as const)(
+  'vectors in %s are ranked as comparing each with the query ranks them, ties by number, each memory once',
+  async (encoding) => {
+    const own = openStore(path.join(tempFolder(), 'ranks.sqlite'), { role: 'worker', create: true });
+    const space = { modelNo: 1, dimensions: DIMENSIONS, encoding };
+    const random = randomVectors(9);
+    // Few, so that many memories are as near as each other.
+    const kinds = Array.from({ length: 20 }, random);
+    const contents = Array.from({ length: 1_300 }, (_, place) => ({ content: `note ${place}` }));
+    const seqs = (await seedMemories(own, contents, NOW)).map(({ seq }) => seq);
+    const stored: { seq: number; window: number; vectorNo: number; embedding: Float32Array }[] = [];
+    own.write(() => {
+      for (const [place, memory] of seqs.entries()) {
+        for (let windowNo = 0; windowNo < 1 + Number(place % 3 === 0); windowNo += 1) {
+          const embedding = kinds[(place + 7 * windowNo) % kinds.length]!;
+          const vector = { memory, userNo: 0, windowNo, role: 'window', embedding, textHash: null } as const;
+          const vectorNo = insertVector(own, space, vector);
+          stored.push({ seq: memory, window: windowNo, vectorNo, embedding });
+        }
+      }
+    });
+    const query = random();
+    const asStored = (vector: Float32Array) => decodeVector(encodeVector(vector, encoding), encoding, DIMENSIONS);
+    const similarityOf = new Map(kinds.map((kind) => [kind, cosine(query, asStored(kind))]));
+    const best = new Map<number, { seq: number; window: number; similarity: number }>();
+    for (const { seq, window, embedding } of stored) {
+      const similarity = similarityOf.get(embedding)!;
+      if (similarity > (best.get(seq)?.similarity ?? -2)) best.set(seq, { seq, window, similarity });
+    }
+    const expected = [...best.values()].sort((a, b) => b.similarity - a.similarity || a.seq - b.seq);
+    for (const limit of [1, 100, 1_300, 5_000]) {
+      const scan = { space, embedding: query, limit };
+      const wanted = expected.slice(0, limit).map(({ seq, window }) => [seq, window]);
+      const found = rankVectorsOf(own, scan, seqs.toReversed());
+      expect(found.map(({ seq, window }) => [seq, window])).toEqual(wanted);
+      for (const [place, { similarity }] of found.entries()) {
+        expect(similarity).toBeCloseTo(expected[place]!.similarity, 3);
+      }
+      const byNumber = stored.map(({ vectorNo }) => vectorNo);
+      expect(rankVectors(own, scan, byNumber, everything)).toEqual(found);
+    }
+    expect(rankVectorsOf(own, { space, embedding: query, limit: 5 }, [])).toEqual([]);
+    own.close();
+  },
+);
