@@ -4,6 +4,7 @@ import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import fc from 'fast-check';
 import { openBitIndex } from '../../../src/engine/adapters/bit-index/bit-index.ts';
+import { COMPONENT_BITS } from '../../../src/engine/adapters/bit-index/kernels.ts';
 import { createIndexMemory } from '../../../src/engine/adapters/bit-index/index-memory.ts';
 import { rebuildVectorIndex } from '../../../src/engine/admin/rebuild-vector-index.ts';
 import type { IndexedVector, IndexSearch, VectorIndex } from '../../../src/engine/ports.ts';
@@ -27,7 +28,8 @@ function openTemporaryStore(): Store & Disposable & { remove(): void } {
 
 /** What the signs of one vector say about its dot product with another. */
 function estimateOf(query: Float32Array, vector: Float32Array): number {
-  return query.reduce((sum, value, i) => sum + (vector[i]! > 0 ? value : -value), 0);
+  const scale = (2 ** (COMPONENT_BITS - 1) - 1) / Math.max(...query.map(Math.abs));
+  return query.reduce((sum, value, i) => sum + (vector[i]! > 0 ? 1 : -1) * Math.round(value * scale), 0);
 }
 
 // Their codes stand in a table of their own, or in front of the vectors.

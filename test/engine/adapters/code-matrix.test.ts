@@ -23,7 +23,7 @@ test('of texts embedded offline 99 in 100 of the exact ten nearest are among 120
   const vectors = Array.from({ length: 17_000 }, (_, i) => embedder.embedOne(source.text(60 + (i % 160)), 'document'));
   const matrix = createCodeMatrix(DIMENSIONS);
   matrix.append(vectors.map((vector, i) => row(i, signBits(vector))));
-  const questions = Array.from({ length: 20 }, () => embedder.embedOne(source.sentence(), 'query'));
+  const questions = Array.from({ length: 100 }, () => embedder.embedOne(source.sentence(), 'query'));
   const found = matrix.nearest(questions.map((question) => ranked(question, 120)));
   const recalled = questions.map((question, place) => {
     const similarities = Float64Array.from(vectors, (vector) => cosine(question, vector));

@@ -20,7 +20,7 @@ export const CANDIDATES_MOST = 400_000;
 /** Bytes of a candidate: its row, and what was measured of it, 32 bits each. */
 export const CANDIDATE_BYTES = 8;
 /** Bits of each component of a question in the last pass, its sign included. */
-export const COMPONENT_BITS = 5;
+export const COMPONENT_BITS = 6;
 export const DIMENSIONS_MOST = 8_192;
 
 /** Columns that are added at once, and how often at most: as often as the sums have room for. */
