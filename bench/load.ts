@@ -1,4 +1,5 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { fork, spawn, type ChildProcess } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
@@ -151,10 +152,13 @@ export function createQuestions(seed = 2): () => string {
 }
 
 /** Asks one question after the other on one connection, as many as `more` allows. @returns the latencies (ms) */
-export async function askQuestions(url: string, more: (asked: number) => boolean): Promise<number[]> {
+export async function askQuestions(
+  url: string,
+  more: (asked: number) => boolean,
+  nextQuestion = createQuestions(),
+): Promise<number[]> {
   const client = new RawClient(url);
   const latencies: number[] = [];
-  const nextQuestion = createQuestions();
   while (more(latencies.length)) {
     const body = JSON.stringify({ query: nextQuestion(), user_id: 'bench', k: 10 });
     const begun = performance.now();
@@ -164,6 +168,31 @@ export async function askQuestions(url: string, more: (asked: number) => boolean
   }
   client.close();
   return latencies;
+}
+
+export interface Asker {
+  /** Asks so many questions, or until `enough`, each a new one. @returns the latencies (ms) */
+  ask(questions?: number): Promise<number[]>;
+  enough(): void;
+  stop(): void;
+}
+
+/** Asks from a process of its own (asker.ts), where nothing that this one does adds to what is measured. */
+export function startAsker(url: string): Asker {
+  const child = fork(path.join(import.meta.dirname, 'asker.ts'), [url]);
+  return {
+    async ask(questions = Number.MAX_SAFE_INTEGER) {
+      child.send(questions);
+      const ended = once(child, 'exit').then(() => {
+        throw new Error('the asker ended');
+      });
+      const [latencies] = (await Promise.race([once(child, 'message'), ended])) as [number[]];
+      ended.catch(() => {});
+      return latencies;
+    },
+    enough: () => void child.send(0),
+    stop: () => child.disconnect(),
+  };
 }
 
 export function reportLatencies(

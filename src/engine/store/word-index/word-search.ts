@@ -106,7 +106,7 @@ function searchNow(store: Store, known: Known): WordSearch {
   const before: Known['segments'] = changed === 'all' ? new Map() : known.segments;
   known.rewriteNo = last;
   const segments = readSegments(store);
-  const here: Known['segments'] = new Map(
+  const here = new Map<string, KnownSegment>(
     segments.map(({ key }) => [key, before.get(key) ?? { locations: new Map(), counts: new Map() }]),
   );
   known.segments = here;
