@@ -106,7 +106,8 @@ function rankWide(
 ): Ranking {
   for (const factor of WIDENINGS) {
     const scoring = rarest(byRarity, WIDE_BYTES * factor);
-    const rows = bestPassing(store, scoresOf(index, scoring, columnWeights), { filter, limit, dilution });
+    const score = (most?: number) => scoresOf(index, scoring, columnWeights, most);
+    const rows = bestPassing(store, score, { filter, limit, dilution });
     if (rows.length >= wanted || scoring.length === byRarity.length)
       return { rows, scoring, note: `${scoring.length} of ${byRarity.length} terms gave the candidates` };
   }
@@ -135,24 +136,32 @@ function scoresOf(
   index: WordSearch,
   terms: readonly Term[],
   columnWeights: TextSearchOptions['columnWeights'],
+  limit?: number,
 ): Scores {
   const weights = { ...TEXT_WEIGHTS, ...columnWeights };
   return index.score(
     terms.map(({ words }) => words),
     TEXT_COLUMNS.map((column) => weights[column]),
+    limit,
   );
 }
 
-/** The best that pass the filter: of a thin scope more are asked about, and where too few of them pass, more and more. */
+/**
+ * The best that pass the filter: of a thin scope more are asked about, and where too few of them pass, more and more.
+ * @param score scores all, or at least as many of the best as are asked for
+ */
 function bestPassing(
   store: Store,
-  scores: Scores,
+  score: (most?: number) => Scores,
   { filter, limit, dilution }: { readonly filter: CompiledFilter; readonly limit: number; readonly dilution: number },
 ): TextRank[] {
-  for (let most = Math.min(FIRST_MOST, Math.ceil(SPARE * limit * dilution)); ; most *= MORE) {
+  const first = Math.min(FIRST_MOST, Math.ceil(SPARE * limit * dilution));
+  let scores = score(first);
+  for (let most = first; ; most *= MORE) {
     const best = scores.best(most);
     const rows = firstPassing(store, filter, best, limit);
     if (rows.length === limit || best.length < most) return rows;
+    if (most === first) scores = score();
   }
 }
 

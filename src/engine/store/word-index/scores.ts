@@ -12,8 +12,6 @@ const K1 = 1.2;
 const B = 0.75;
 /** What a word says that half of all rows have. */
 const RARITY_LEAST = 1e-6;
-/** In place of the BM25 of a row that no phrase stands in: a word in a column without weight gives 0. */
-const NONE = -1;
 
 export function rarityOf(frequency: number, rows: number): number {
   return Math.max(RARITY_LEAST, Math.log((rows - frequency + 0.5) / (frequency + 0.5)));
@@ -25,6 +23,11 @@ export interface Scores {
   clear(size: number): void;
   /** @param lengths how many tokens each row has, by its number */
   add(postings: Postings, lengths: Uint32Array, totals: Totals): void;
+  /**
+   * The same for the last phrase where no more than the `limit` best rows will be asked for: where none that has only this phrase can be one
+   * of them, such rows are left out, which are most of those of a common word.
+   */
+  addLast(postings: Postings, lengths: Uint32Array, totals: Totals, limit: number): void;
   /** The best rows, ties by ascending number. */
   best(limit: number): TextRank[];
   /** The best of these. */
@@ -32,7 +35,9 @@ export interface Scores {
 }
 
 export function createScores(): Scores {
-  let bm25 = new Float64Array(1_024).fill(NONE);
+  let bm25 = new Float64Array(1_024);
+  /** 1 for a row that any phrase stands in; of others `bm25` says nothing. A byte a row stays in the cache, where eight would not. */
+  let isKnown = new Uint8Array(1_024);
   let rows = new Uint32Array(1_024);
   let count = 0;
 
@@ -68,35 +73,60 @@ export function createScores(): Scores {
     return heap.sort((a, b) => (isWorse(a, b) ? 1 : -1)).map((seq) => ({ seq, bm25: bm25[seq]! }));
   }
 
+  function add({ count: added, seqs, frequencies }: Postings, lengths: Uint32Array, totals: Totals): void {
+    const rarity = rarityOf(added, totals.rows) * (K1 + 1);
+    const byLength = (K1 * B * totals.rows) / totals.tokens;
+    for (let place = 0; place < added; place += 1) {
+      const seq = seqs[place]!;
+      const frequency = frequencies[place]!;
+      const more = (rarity * frequency) / (frequency + K1 * (1 - B) + byLength * lengths[seq]!);
+      if (isKnown[seq] === 1) {
+        bm25[seq] = bm25[seq]! + more;
+        continue;
+      }
+      isKnown[seq] = 1;
+      rows[count++] = seq;
+      bm25[seq] = more;
+    }
+  }
+
+  /** A loop of its own: it writes nothing for most rows, and reads no length. */
+  function addToKnown({ count: added, seqs, frequencies }: Postings, lengths: Uint32Array, totals: Totals): void {
+    const rarity = rarityOf(added, totals.rows) * (K1 + 1);
+    const byLength = (K1 * B * totals.rows) / totals.tokens;
+    for (let place = 0; place < added; place += 1) {
+      const seq = seqs[place]!;
+      if (isKnown[seq] === 0) continue;
+      const frequency = frequencies[place]!;
+      bm25[seq] = bm25[seq]! + (rarity * frequency) / (frequency + K1 * (1 - B) + byLength * lengths[seq]!);
+    }
+  }
+
   return {
     clear(size) {
-      for (let place = 0; place < count; place += 1) bm25[rows[place]!] = NONE;
+      isKnown.fill(0);
       count = 0;
       if (bm25.length >= size) return;
-      bm25 = new Float64Array(size).fill(NONE);
+      bm25 = new Float64Array(size);
+      isKnown = new Uint8Array(size);
       rows = new Uint32Array(size);
     },
 
-    add({ count: added, seqs, frequencies }, lengths, totals) {
-      const rarity = rarityOf(added, totals.rows) * (K1 + 1);
-      const byLength = (K1 * B * totals.rows) / totals.tokens;
-      for (let place = 0; place < added; place += 1) {
-        const seq = seqs[place]!;
-        const frequency = frequencies[place]!;
-        let before = bm25[seq]!;
-        if (before === NONE) {
-          rows[count++] = seq;
-          before = 0;
-        }
-        bm25[seq] = before + (rarity * frequency) / (frequency + K1 * (1 - B) + byLength * lengths[seq]!);
-      }
+    add,
+
+    addLast(postings, lengths, totals, limit) {
+      const best = count < limit ? [] : select(rows.subarray(0, count), limit);
+      // However often a phrase stands in a row, it adds less than this.
+      const most = rarityOf(postings.count, totals.rows) * (K1 + 1);
+      if (best.length < limit || best.at(-1)!.bm25 < most) add(postings, lengths, totals);
+      else addToKnown(postings, lengths, totals);
     },
 
     best: (limit) => select(rows.subarray(0, count), limit),
 
     bestOf: (seqs, limit) =>
       select(
-        seqs.filter((seq) => seq < bm25.length && bm25[seq]! !== NONE),
+        seqs.filter((seq) => isKnown[seq] === 1),
         limit,
       ),
   };

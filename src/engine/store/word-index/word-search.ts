@@ -27,9 +27,10 @@ export interface WordSearch {
   /**
    * BM25 of all rows that any of the words and phrases stands in.
    * @param weights of the columns in their order: each place where a word stands counts as much as its column
+   * @param limit no more than so many of the best rows will be asked for, and no others
    * @returns what holds until the next call, whatever the file
    */
-  score(texts: readonly string[], weights: readonly number[]): Scores;
+  score(texts: readonly string[], weights: readonly number[], limit?: number): Scores;
 }
 
 /** What a connection knows of its file. */
@@ -160,12 +161,15 @@ function searchNow(store: Store, known: Known): WordSearch {
     totals,
     bytesOf: (text) => find(text).bytesMost,
     frequencyOf,
-    score(texts, weights) {
+    score(texts, weights, limit) {
       const lengthsNow = lengths.now();
       scores.clear(lengthsNow.length);
-      for (const text of texts) {
+      for (const [place, text] of texts.entries()) {
         const located = find(text);
-        scores.add(read(located, weights), lengthsNow, totals);
+        const found = read(located, weights);
+        if (limit !== undefined && place > 0 && place === texts.length - 1)
+          scores.addLast(found, lengthsNow, totals, limit);
+        else scores.add(found, lengthsNow, totals);
         // Of a common word the estimate holds, or its rarity would hang on what was asked before.
         if (!isCommon(located)) located.frequency = postings.count;
       }

@@ -154,6 +154,29 @@ describe('an index of many pages and segments', () => {
     for (const texts of ASKED) expectSame(texts);
   });
 
+  test('and of the best rows nothing is missing where no others are asked for', () => {
+    fill(6_000);
+    const isEverLeftOut = [
+      ['w1999', 'w0'],
+      ['w800', 'w1500', 'the'],
+      ['w40', 'w2'],
+      ['w0 w1', 'w0'],
+      ['w3', 'the'],
+    ]
+      .flatMap((texts) => [1, 3, 30, 500, 5_000].map((limit) => ({ texts, limit })))
+      .map(({ texts, limit }) =>
+        reader.read(() => {
+          const index = openWordSearch(reader);
+          const all = index.score(texts, WEIGHTS).best(1e6);
+          const some = index.score(texts, WEIGHTS, limit);
+          expect(some.best(limit)).toEqual(all.slice(0, limit));
+          return some.best(1e6).length < all.length;
+        }),
+      );
+    expect(isEverLeftOut).toContain(true);
+    expect(isEverLeftOut).toContain(false);
+  });
+
   test('and without what was deleted and written again since', () => {
     fill(9_000);
     for (const texts of ASKED) expectSame(texts);
