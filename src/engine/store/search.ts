@@ -50,6 +50,7 @@ export function listPassing(store: Store, filter: CompiledFilter, limit: number)
 
 /** Which of these memories pass. */
 export function listPassingOf(store: Store, filter: CompiledFilter, seqs: readonly number[]): number[] {
+  if (seqs.length === 0) return [];
   return store
     .prepare(
       `SELECT m.seq FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
@@ -345,6 +346,7 @@ export interface RankingRow {
 
 /** In ascending order of number; unknown numbers are left out. */
 export function readRankingRows(store: Store, seqs: readonly number[]): RankingRow[] {
+  if (seqs.length === 0) return [];
   return store
     .prepare(
       `SELECT d.seq, m.id, m.user_no AS userNo, m.session_id AS sessionId, m.event_time AS eventTime, m.confidence, d.status,
