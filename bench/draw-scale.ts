@@ -35,10 +35,16 @@ const PLOTS: readonly Plot[] = [
     ],
   },
   {
-    title: 'Adds (per second of one core)',
+    title: 'Adds (per second, of one core where not said)',
     rows: [
       { figure: 'accepted_in_batches_per_s_of_one_core', label: 'accepted', unit: '/s' },
       { figure: 'worked_off_per_s_of_one_core', label: 'encoded and linked, one user', unit: '/s' },
+      {
+        figure: 'worked_off_per_s_of_two_workers',
+        label: 'encoded and linked, one user, two workers',
+        unit: '/s',
+        goals: { 10_000: '≥ 2,000', 100_000: '≥ 2,000', 1_000_000: '≥ 1,000' },
+      },
       { figure: 'worked_off_of_many_users_per_s_of_one_core', label: 'encoded and linked, 500 users', unit: '/s' },
       { figure: 'floor_fts5_and_vec0_inserts_per_s', label: 'floor: FTS5 + vec0', unit: '/s' },
     ],

@@ -27,6 +27,7 @@ import { createRandom } from '../src/engine/random.ts';
 import { signBits } from '../src/engine/store/vector-encoding.ts';
 import { ftsString, indexableText, queryTerms } from '../src/engine/text/index-text.ts';
 import { newMemory } from '../test/support/new-memory.ts';
+import { startRedisServer } from '../test/support/redis.ts';
 import { anonymousMb, askQuestions, createQuestions, reportLatencies, residentMb, startProcess } from './load.ts';
 import { createTextSource } from './natural-text.ts';
 import { report } from './report.ts';
@@ -39,6 +40,8 @@ const ADD_BATCH = 100;
 const WORK_BATCH = 256;
 /** So many are added, then worked off; small enough that the work never waits in a long ledger. */
 const ROUND = 5_000;
+/** For two workers, who read their indexes while the first of it is done. */
+const SHARED_WORK = 20_000;
 const QUERIES = 500;
 const QUERY_BLOCK = 50;
 const WARM_UP = 50;
@@ -69,6 +72,7 @@ async function main(): Promise<void> {
       await measureInProcess(settings, size);
       await measureProcess(settings, size);
       await measureManyUsers(settings, size);
+      await measureTwoWorkers(settings, size);
     }
   } finally {
     if (values.folder === undefined) fs.rmSync(folder, { recursive: true });
@@ -286,6 +290,34 @@ async function measureManyUsers(settings: Settings, size: number): Promise<void>
   await work.finish();
   report('worked_off_of_many_users_per_s_of_one_core', (1000 * items.length) / (performance.now() - begun), { size });
   await work.close();
+}
+
+/** What two worker processes finish that share the work of the one user, on a machine of two cores. */
+async function measureTwoWorkers(settings: Settings, size: number): Promise<void> {
+  const redis = await startRedisServer({ options: ['--appendfsync', 'everysec'] });
+  if (redis === undefined) {
+    process.stderr.write('two workers are not measured: there is no redis-server on the PATH\n');
+    return;
+  }
+  const work = await openWork(settings);
+  const items = textsFrom(size + ROUND, SHARED_WORK).map((item) => ({ ...item, userId: USER }));
+  for (let first = 0; first < items.length; first += ADD_BATCH) await work.add(items.slice(first, first + ADD_BATCH));
+  const waiting = work.context
+    .open()
+    .store.db.prepare(`SELECT count(*) FROM jobs WHERE state IN ('queued', 'active', 'failed')`)
+    .pluck();
+  const workers = await Promise.all([1, 2].map(() => startProcess('worker', { ...settings, REDIS_URL: redis.url })));
+  try {
+    // Until both have read their index.
+    while ((waiting.get() as number) > 0.8 * items.length) await pause(10);
+    const [begun, left] = [performance.now(), waiting.get() as number];
+    while ((waiting.get() as number) > 0) await pause(10);
+    report('worked_off_per_s_of_two_workers', (1000 * left) / (performance.now() - begun), { size });
+  } finally {
+    for (const worker of workers) await worker.stop();
+    await work.close();
+    await redis.stop();
+  }
 }
 
 /** The process that users run: how soon it is there, and what it takes, before and after questions. */
