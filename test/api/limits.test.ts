@@ -95,7 +95,7 @@ describe('a field of an add', () => {
         'filters.event_time: unknown field "since"; allowed: from, to',
         'weights.similarity: expected 0..1',
         'weights: unknown field "luck"; allowed: similarity, salience, recency, waypoint, activation, strength, confidence, alpha',
-        'column_weights: unknown field "body"; allowed: title, content, gist, entities, tags, identifiers, context',
+        'column_weights: unknown field "body"; allowed: context, title, content, gist, entities, tags, identifiers',
       ]),
     );
   });
