@@ -1,6 +1,6 @@
 import { TEXT_COLUMNS } from '../../types.ts';
 import type { Store } from '../open-store.ts';
-import { type Doclist, type Location, readDoclist, readLeafRows, readTombstones, type Segment } from './segments.ts';
+import { type Doclist, type Location, readDoclist, readTombstones, type Segment } from './segments.ts';
 
 /** Where a token stands in a segment, before its rows are read. */
 export interface Occurrence extends Location {
@@ -81,38 +81,12 @@ interface TokenPlace {
 
 /** How many rows it has there: the same in a third of the time, where none was deleted. */
 export function countPostings(store: Store, occurrence: Occurrence, postings: Postings): number {
-  return countRows(store, occurrence, readDoclist(store, occurrence.segment, occurrence), postings);
-}
-
-/** Pages that stand for all: a page holds some 500 rows, so that the rows of its own differ by a hundredth or two from those of the next. */
-const SAMPLED_PAGES = 8;
-
-/**
- * About how many rows it has there: those of every so many pages are counted, the same ones each time. Half a hundredth off where rows are
- * counted in ten thousands, which a logarithm hides, for a tenth of the time.
- */
-export function estimatePostings(store: Store, occurrence: Occurrence, postings: Postings): number {
-  const { segment, page, lastPage } = occurrence;
-  const between = lastPage - page - 1;
-  if (between < 2 * SAMPLED_PAGES) return countPostings(store, occurrence, postings);
-  const countOn = (leaf: number) => countRows(store, occurrence, readLeafRows(store, segment, leaf), postings);
-  let sampled = 0;
-  for (let place = 0; place < SAMPLED_PAGES; place += 1) {
-    sampled += countOn(page + 1 + Math.floor(((place + 0.5) * between) / SAMPLED_PAGES));
-  }
-  const first = countPostings(store, { ...occurrence, lastPage: page }, postings);
-  return first + Math.round((sampled * between) / SAMPLED_PAGES) + countOn(lastPage);
-}
-
-function countRows(store: Store, { segment }: Occurrence, doclist: Doclist, postings: Postings): number {
-  const isDeleted = readTombstones(store, segment);
-  if (isDeleted !== undefined) {
+  if (occurrence.segment.tombstonePages > 0) {
     postings.count = 0;
-    decode(doclist, NO_WEIGHTS, postings);
-    dropRows(postings, 0, isDeleted);
+    readPostings(store, occurrence, NO_WEIGHTS, postings);
     return postings.count;
   }
-  const { bytes } = doclist;
+  const { bytes } = readDoclist(store, occurrence.segment, occurrence);
   let count = 0;
   for (let at = 0; at < bytes.length; count += 1) {
     while (bytes[at++]! > 127);

@@ -145,15 +145,6 @@ export function readDoclist(store: Store, segment: Segment, { page, start, end, 
   return { bytes: bytes.subarray(0, at), restarts };
 }
 
-/** The rows of a token that begin on one of the pages behind its first; the last of them may end on the next page. */
-export function readLeafRows(store: Store, segment: Segment, page: number): Doclist {
-  const leaf = readBlock(store, pageId(segment, page));
-  if (leaf === undefined) throw damaged();
-  const [firstRow, leafBytes] = [leaf.readUInt16BE(0), leaf.readUInt16BE(2)];
-  const last = leafBytes < leaf.length ? firstVarint(leaf, leafBytes) : leafBytes;
-  return { bytes: firstRow === 0 ? leaf.subarray(0, 0) : leaf.subarray(firstRow, last), restarts: [0] };
-}
-
 /** Whether rows of a segment were deleted since. */
 export function readTombstones(store: Store, { id, tombstonePages }: Segment): ((seq: number) => boolean) | undefined {
   if (tombstonePages === 0) return undefined;

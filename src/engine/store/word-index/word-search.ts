@@ -6,7 +6,6 @@ import { textRewrites } from '../text.ts';
 import {
   countPostings,
   createPostings,
-  estimatePostings,
   NO_WEIGHTS,
   type Occurrence,
   readPhrasePostings,
@@ -22,7 +21,7 @@ export interface WordSearch {
   readonly totals: Totals;
   /** At most so many bytes are read to score a word or phrase, some six a row that has it; 0 where none has. */
   bytesOf(text: string): number;
-  /** In how many rows it stands: about, where these are tens of thousands. The same for the same file, whatever was asked before. */
+  /** In how many rows it stands. */
   frequencyOf(text: string): number;
   /**
    * BM25 of all rows that any of the words and phrases stands in.
@@ -50,15 +49,13 @@ interface Known {
 interface KnownSegment {
   /** By token; null where it stands nowhere. */
   readonly locations: Map<string, Location | null>;
-  /** Rows by token; of common ones about how many. */
+  /** Rows by token. */
   readonly counts: Map<string, number>;
 }
 
 /** Of a segment. Beyond them all are forgotten: those that are asked for often are back soon. */
 const LOCATIONS_KEPT = 5_000;
 const COUNTS_KEPT = 2_000;
-/** A word that takes more is not counted, but estimated: the rarity of one in so many rows is known well enough. Some 40,000 rows. */
-const COUNTED_MOST = 262_144;
 /** To count fewer bytes takes as long as to look the count up. */
 const COUNTED_LEAST = 4_096;
 
@@ -129,32 +126,36 @@ function searchNow(store: Store, known: Known): WordSearch {
     if (located === undefined) found.set(text, (located = locateText(segments, text, locateIn)));
     return located;
   };
-  const countIn = (occurrence: Occurrence, token: string, isCommon: boolean) => {
-    const { counts } = here.get(occurrence.segment.key)!;
-    const key = isCommon ? ABOUT + token : token;
-    let count = counts.get(key);
-    if (count === undefined) {
-      count = (isCommon ? estimatePostings : countPostings)(store, occurrence, postings);
-      if (counts.size >= COUNTS_KEPT) counts.clear();
-      if (occurrence.bytesMost >= COUNTED_LEAST) counts.set(key, count);
-    }
+  const keep = ({ segment, bytesMost }: Occurrence, token: string, count: number) => {
+    if (bytesMost < COUNTED_LEAST) return;
+    const { counts } = here.get(segment.key)!;
+    if (counts.size >= COUNTS_KEPT) counts.clear();
+    counts.set(token, count);
+  };
+  const countIn = (occurrence: Occurrence, token: string) => {
+    let count = here.get(occurrence.segment.key)!.counts.get(token);
+    if (count === undefined) keep(occurrence, token, (count = countPostings(store, occurrence, postings)));
     return count;
   };
-  const read = ({ tokens }: Found, weights: readonly number[]) => {
+  const read = (text: string, { tokens }: Found, weights: readonly number[]) => {
     postings.count = 0;
-    if (tokens.length > 1) readPhrasePostings(store, tokens, weights, postings);
-    else for (const occurrence of tokens[0] ?? []) readPostings(store, occurrence, weights, postings);
+    const [one, ...more] = tokens;
+    if (more.length > 0) readPhrasePostings(store, tokens, weights, postings);
+    else if (one !== undefined) {
+      const token = tokensOf(text)[0]!;
+      for (const occurrence of one) {
+        const before = postings.count;
+        readPostings(store, occurrence, weights, postings);
+        keep(occurrence, token, postings.count - before);
+      }
+    }
     return postings;
   };
   const frequencyOf = (text: string) => {
     const located = find(text);
     const [one, ...more] = located.tokens;
-    if (more.length > 0) located.frequency ??= read(located, NO_WEIGHTS).count;
-    else
-      located.frequency ??= (one ?? []).reduce(
-        (sum, each) => sum + countIn(each, tokensOf(text)[0]!, isCommon(located)),
-        0,
-      );
+    if (more.length > 0) located.frequency ??= read(text, located, NO_WEIGHTS).count;
+    else located.frequency ??= (one ?? []).reduce((sum, each) => sum + countIn(each, tokensOf(text)[0]!), 0);
     return located.frequency;
   };
   return {
@@ -166,23 +167,15 @@ function searchNow(store: Store, known: Known): WordSearch {
       scores.clear(lengthsNow.length);
       for (const [place, text] of texts.entries()) {
         const located = find(text);
-        const found = read(located, weights);
+        const found = read(text, located, weights);
         if (limit !== undefined && place > 0 && place === texts.length - 1)
           scores.addLast(found, lengthsNow, totals, limit);
         else scores.add(found, lengthsNow, totals);
-        // Of a common word the estimate holds, or its rarity would hang on what was asked before.
-        if (!isCommon(located)) located.frequency = postings.count;
+        located.frequency = postings.count;
       }
       return scores;
     },
   };
-}
-
-/** Before a word whose rows were estimated. */
-const ABOUT = '~ ';
-
-function isCommon({ tokens, bytesMost }: Found): boolean {
-  return tokens.length === 1 && bytesMost > COUNTED_MOST;
 }
 
 /** A word or phrase at one snapshot. */

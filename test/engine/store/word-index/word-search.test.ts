@@ -218,42 +218,6 @@ describe('an index of many pages and segments', () => {
   });
 });
 
-test('rows of common words are estimated, the same whatever was asked before, and without deleted ones', () => {
-  // Small pages, so that some thousand rows take as many of them as a million does of others.
-  writer.db.exec(`INSERT INTO memory_text (memory_text, rank) VALUES ('pgsz', 512)`);
-  const random = createRandom(7);
-  const filler = () => Array.from({ length: Math.floor(12 * random()) }, () => 'of').join(' ');
-  for (let seq = 1; seq <= 24_000;) {
-    writer.write(() => {
-      for (const last = seq + 5_999; seq <= last; seq += 1) {
-        const words = `${filler()} ${seq % 3 > 0 ? 'tea' : ''} ${seq % 900 === 0 ? 'otter' : ''}`;
-        putText(writer, row(seq, { content: words }));
-      }
-    });
-  }
-  const frequencies = (store: Store) =>
-    store.read(() => ['tea', 'of', 'otter'].map((word) => openWordSearch(store).frequencyOf(word)));
-  const countedByFts = () => ['tea', 'of', 'otter'].map((word) => askFts([word]).size);
-  const expectClose = () => {
-    const [tea, of, otter] = frequencies(reader) as [number, number, number];
-    const counted = countedByFts() as [number, number, number];
-    expect(Math.abs(tea / counted[0] - 1)).toBeLessThan(0.03);
-    expect(Math.abs(of / counted[1] - 1)).toBeLessThan(0.03);
-    // Estimated they are, or this would test nothing.
-    expect([tea, of]).not.toEqual(counted.slice(0, 2));
-    expect(otter).toBe(counted[2]);
-  };
-  expectClose();
-  const fresh = openStore(reader.path, { role: 'reader' });
-  fresh.read(() => openWordSearch(fresh).score(['tea', 'of'], WEIGHTS));
-  expect(frequencies(fresh)).toEqual(frequencies(reader));
-  fresh.close();
-  writer.write(() => {
-    for (let seq = 1; seq <= 24_000; seq += 2) deleteText(writer, seq);
-  });
-  expectClose();
-});
-
 test('rows of a word that is the last on its page', () => {
   for (let from = 1; from <= 3_000; from += 500) {
     writer.write(() => {
