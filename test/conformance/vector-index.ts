@@ -163,6 +163,9 @@ export function describeVectorIndex(name: string, open: () => VectorIndexFixture
       const short = embedding.slice(8);
       expect(() => index.search({ embedding: short, purpose: 'rank', k: 1 })).toThrow(/dimensions/);
       expect(() => add(entry(2, { embedding: short }))).toThrow(/dimensions/);
+      const unusable = new Float32Array(embedding.length);
+      expect(() => index.search({ embedding: unusable, purpose: 'link', k: 1 })).toThrow(/zeros/);
+      expect(() => index.search({ embedding: unusable.fill(NaN), purpose: 'link', k: 1 })).toThrow(/NaN/);
     });
   });
 }

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest';
 import { createTextSource } from '../../../bench/natural-text.ts';
 import { createCodeMatrix, type Question } from '../../../src/engine/adapters/bit-index/code-matrix.ts';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
+import { createRandom } from '../../../src/engine/random.ts';
 import type { VectorCode } from '../../../src/engine/store/vector-codes.ts';
 import { cosine, signBits } from '../../../src/engine/store/vector-encoding.ts';
 import { randomVectors } from '../../conformance/vector-index.ts';
@@ -58,6 +59,56 @@ test('among the memories of others, of which more go on than are wanted, 99 in 1
   }
   expect(links).toBeGreaterThan(50);
   expect(same / links).toBeGreaterThanOrEqual(0.99);
+});
+
+/** Vectors of 300 topics that all have a large part in common, as those of many models do: two strangers have a cosine of .7. */
+function createLeaningVectors(seed: number): (topic: number) => Float32Array {
+  const random = createRandom(seed);
+  const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());
+  const direction = () => Float32Array.from({ length: DIMENSIONS }, normal);
+  const [common, topics] = [direction(), Array.from({ length: 300 }, direction)];
+  return (topic) =>
+    Float32Array.from(common, (value, i) => 1.1 * value + 0.45 * topics[topic % topics.length]![i]! + 0.55 * normal());
+}
+
+test('vectors that have a large part in common are told apart by the rest', () => {
+  const next = createLeaningVectors(11);
+  const vectors = Array.from({ length: 6_000 }, (_, i) => next(i));
+  const matrix = createCodeMatrix(DIMENSIONS);
+  matrix.append(vectors.map((vector, i) => row(i, signBits(vector))));
+  let [ranked10, linked] = [0, 0];
+  for (let topic = 0; topic < 40; topic += 1) {
+    const question = next(7 * topic);
+    const nearest = vectors
+      .map((vector, place) => ({ place, similarity: cosine(question, vector) }))
+      .sort((a, b) => b.similarity - a.similarity)
+      .map(({ place }) => place);
+    const [byRank, byLink] = matrix.nearest([
+      ranked(question, 200),
+      ranked(question, 16, { purpose: 'link', userNo: 0 }),
+    ]) as [number[], number[]];
+    ranked10 += nearest.slice(0, 10).filter((place) => byRank.includes(place)).length;
+    linked += Number(byLink.includes(nearest[0]!));
+  }
+  expect(ranked10 / 400).toBeGreaterThanOrEqual(0.99);
+  expect(linked / 40).toBeGreaterThanOrEqual(0.8);
+});
+
+test('an index that vectors have left answers as one that never had them', () => {
+  const next = createLeaningVectors(13);
+  const codes = Array.from({ length: 9_000 }, (_, i) => row(i, signBits(next(i)), { userNo: i % 3 }));
+  const isGone = (i: number) => i % 10 < 4 || (i > 4_000 && i < 5_000);
+  const [grown, loaded] = [createCodeMatrix(DIMENSIONS), createCodeMatrix(DIMENSIONS)];
+  for (let at = 0; at < codes.length; at += 700) {
+    grown.append(codes.slice(at, at + 700));
+    grown.nearest([ranked(next(at), 5)]);
+  }
+  for (const { vectorNo } of codes) if (isGone(vectorNo)) grown.remove(vectorNo);
+  loaded.append(codes.filter(({ vectorNo }) => !isGone(vectorNo)));
+  const questions = Array.from({ length: 30 }, (_, at) =>
+    ranked(next(at), 50, { purpose: at % 2 === 0 ? 'rank' : 'link', userNo: at % 5 === 0 ? undefined : at % 3 }),
+  );
+  expect(grown.nearest(questions)).toEqual(loaded.nearest(questions));
 });
 
 test('of more equal vectors than go on to the second pass the oldest are found, whoever asks', () => {

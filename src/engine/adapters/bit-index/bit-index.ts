@@ -3,7 +3,7 @@ import { assert } from '../../errors.ts';
 import type { IndexSearch, VectorIndex } from '../../ports.ts';
 import type { Store } from '../../store/open-store.ts';
 import { clearCodes, deleteCodes, insertCodes, lastCode, readCodes, vectorRemovals } from '../../store/vector-codes.ts';
-import { signBits } from '../../store/vector-encoding.ts';
+import { assertValidVector, signBits } from '../../store/vector-encoding.ts';
 import type { VectorSpace } from '../../store/vectors.ts';
 import { createCodeMatrix, type CodeMatrix, type Question } from './code-matrix.ts';
 import { createIndexMemory, type IndexMemory } from './index-memory.ts';
@@ -102,7 +102,7 @@ export function openBitIndex(
 }
 
 function questionOf({ embedding, userNo, purpose, upTo = Infinity, k }: IndexSearch, dimensions: number): Question {
-  assertLength(embedding, dimensions);
+  assertValidVector(embedding, dimensions);
   assert(Number.isInteger(k) && k >= 1 && k <= K_MOST, `k = ${k} is not in 1..${K_MOST}`);
   return { embedding, userNo, purpose, upTo, k };
 }
