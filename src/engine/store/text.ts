@@ -20,7 +20,7 @@ export interface TextRow {
 }
 
 export function putText(store: Store, row: TextRow): void {
-  store.beforeCommit(mergeAsWritten);
+  noteWrite(store);
   store
     .prepare(
       `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
@@ -39,7 +39,7 @@ export function putText(store: Store, row: TextRow): void {
 }
 
 export function deleteText(store: Store, seq: number): void {
-  store.beforeCommit(mergeAsWritten);
+  noteWrite(store);
   store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(seq);
   textRewrites.note(store, [seq]);
 }
@@ -133,8 +133,29 @@ const MERGED_MOST = 128;
 /** After a step that took longer than it was to, so many commits of the kind merge nothing; after more the new segments would be too many. */
 const SPARED_MOST = 4;
 
+interface Writing {
+  readonly transactionNo: number | undefined;
+  /** The new segments that there were before it. */
+  readonly segments: ReadonlySet<string>;
+}
+
+/** The last transaction of a connection that wrote to the index. */
+const writings = new WeakMap<Store, Writing>();
 /** Pages that have yet to be merged for what was written on a connection; below 0 where more was merged. */
 const owedPages = new WeakMap<Store, number>();
+
+/** Before the first row of a transaction: FTS5 writes a segment for each MB of rows, and none where rows are only deleted. */
+function noteWrite(store: Store): void {
+  const { transactionNo } = store;
+  if (writings.get(store)?.transactionNo === transactionNo) return;
+  writings.set(store, { transactionNo, segments: new Set((readLevels(store)[0] ?? []).map(nameOf)) });
+  store.beforeCommit(mergeAsWritten);
+}
+
+/** A number is given again when its segment was merged, seldom to one of as many pages; merges and deletes leave the last page as it is. */
+function nameOf({ id, lastPage }: Segment): string {
+  return `${id}.${lastPage}`;
+}
 
 /**
  * Merges for each page that a commit wrote to the index as many pages as there are levels, which keeps the number of segments down. FTS5 does as
@@ -144,8 +165,10 @@ const owedPages = new WeakMap<Store, number>();
 function mergeAsWritten(store: Store): void {
   mergeText(store, { start: false, pages: 0 }); // FTS5 writes what it has held back.
   const levels = readLevels(store);
-  const written = levels[0]?.at(-1);
-  const owedNow = written === undefined ? 0 : (written.lastPage - written.firstPage + 1) * levels.length;
+  const { segments } = writings.get(store)!;
+  const written = (levels[0] ?? []).filter((segment) => !segments.has(nameOf(segment)));
+  if (written.length === 0) return;
+  const owedNow = levels.length * written.reduce((sum, { firstPage, lastPage }) => sum + lastPage - firstPage + 1, 0);
   const owed = (owedPages.get(store) ?? 0) + owedNow;
   if (owed < MERGED_LEAST) return void owedPages.set(store, owed);
   const isMerged = !mergeText(store, { start: false, pages: Math.min(owed, Math.max(MERGED_MOST, owedNow)) });

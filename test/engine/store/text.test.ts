@@ -5,7 +5,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { rebuildText } from '../../../src/engine/admin/rebuild-text.ts';
 import { createRandom } from '../../../src/engine/random.ts';
 import { openStore } from '../../../src/engine/store/open-store.ts';
-import { CONTEXT_MEMORIES, putText } from '../../../src/engine/store/text.ts';
+import { CONTEXT_MEMORIES, deleteText, putText } from '../../../src/engine/store/text.ts';
 import { readLevels } from '../../../src/engine/store/word-index/segments.ts';
 import { idsWithWord, openTestEngine, START } from '../../support/engine-fixture.ts';
 import { makeOlderFile } from '../../support/older-file.ts';
@@ -145,5 +145,33 @@ test('each commit merges as much of the word index as it wrote, so that none has
   const settled = pagesWritten.slice(50).sort((a, b) => a - b);
   // FTS5's own steps make the longest of these nineteen times the usual one.
   expect(settled.at(-1)! / settled[settled.length >> 1]!).toBeLessThan(6);
+  store.close();
+});
+
+test('a commit of several segments merges for each of them, and one that only deletes for none', () => {
+  const store = openStore(path.join(tempFolder(), 'merges.sqlite'), { role: 'worker', create: true });
+  // Small pages, and little held back before a segment is written, so that few rows make several.
+  store.db.exec(`INSERT INTO memory_text (memory_text, rank) VALUES ('pgsz', 256), ('hashsize', 32768)`);
+  const random = createRandom(3);
+  const word = () => `w${Math.floor(3_000 ** random())}`;
+  const none = { title: '', gist: '', entities: [], tags: [], context: '' };
+  const levels = () =>
+    readLevels(store).map((level) => level.map(({ id, firstPage, lastPage }) => [id, firstPage, lastPage]));
+  let mostSegments = 0;
+  for (let commit = 0; commit < 60; commit += 1) {
+    store.write(() => {
+      for (let row = 1; row <= 40; row += 1) {
+        putText(store, { ...none, seq: 40 * commit + row, content: Array.from({ length: 40 }, word).join(' ') });
+      }
+      // Several are written before the commit, or this tests nothing.
+      if (commit === 0) expect(levels().flat().length).toBeGreaterThan(2);
+    });
+    mostSegments = Math.max(mostSegments, levels().flat().length);
+  }
+  // 28 where only the last of a commit is merged for.
+  expect(mostSegments).toBeLessThanOrEqual(16);
+  const before = levels();
+  for (let seq = 1; seq <= 40; seq += 1) store.write(() => deleteText(store, seq));
+  expect(levels()).toEqual(before);
   store.close();
 });
