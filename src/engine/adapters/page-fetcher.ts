@@ -30,7 +30,7 @@ export type ConnectTo = (
   addresses: readonly string[],
   options: buildConnector.Options,
   callback: buildConnector.Callback,
-) => void;
+) => void | Promise<void>;
 
 const REDIRECTS_MOST = 5;
 /** Behind other ports are services that were never meant to be read as pages. */
@@ -177,7 +177,10 @@ function discard({ body }: Dispatcher.ResponseData): void {
 
 // ── Connections ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Resolves, checks and connects in one step: the host name is not looked up a second time. */
+/**
+ * Resolves, checks and connects in one step: the host name is not looked up a second time. Whatever throws is told to undici, which waits for an
+ * answer for ever; a fetch that is over hears it from `signal`, whether or not the resolver does.
+ */
 function guardedConnector({
   resolve,
   connect,
@@ -188,10 +191,13 @@ function guardedConnector({
   readonly signal: AbortSignal;
 }): buildConnector.connector {
   return (options, callback) => {
-    publicAddressesOf(options.hostname.replace(/^\[|\]$/g, ''), { resolve, signal }).then(
-      (addresses) => connect(addresses, options, callback),
-      (error: Error) => callback(error, null),
-    );
+    const host = options.hostname.replace(/^\[|\]$/g, '');
+    const aborted = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    Promise.race([publicAddressesOf(host, { resolve, signal }), aborted])
+      .then((addresses) => connect(addresses, options, callback))
+      .catch((error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null));
   };
 }
 

@@ -392,6 +392,26 @@ describe('bounds', () => {
     await expect(fetchPage(undefined, null, { timeoutMs: 200, resolve })).rejects.toEqual(code('fetch_failed'));
   });
 
+  test('a resolver that neither answers nor hears is left after the total time', async () => {
+    const resolve = () => new Promise<never>(() => {});
+    await expect(fetchPage(undefined, null, { timeoutMs: 200, resolve })).rejects.toEqual(code('fetch_failed'));
+  });
+
+  test.each<[string, PageFetcherOptions['connect']]>([
+    [
+      'throws',
+      () => {
+        throw Object.assign(new Error('refused'), { code: 'EMFILE' });
+      },
+    ],
+    ['rejects', () => Promise.reject(Object.assign(new Error('refused'), { code: 'EMFILE' }))],
+  ])('a connector that %s is a failure of the fetch', async (_name, connect) => {
+    await expect(fetchPage(undefined, null, { connect })).rejects.toMatchObject({
+      code: 'fetch_failed',
+      message: 'the page could not be fetched (EMFILE)',
+    });
+  });
+
   test('headers without end are a failure', async () => {
     handle = (_request, response) => {
       response.writeHead(200, Object.fromEntries(Array.from({ length: 400 }, (_, n) => [`x-${n}`, 'y'.repeat(200)])));
