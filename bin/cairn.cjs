@@ -14,6 +14,8 @@ var tty = require('tty');
 var ROOT = path.join(__dirname, '..');
 /** Holds the launcher's process id in the Node that it started. */
 var LAUNCHER = 'CAIRN_LAUNCHER_PID';
+/** Holds the process id of a Node that was started again with flags. */
+var RESTARTED = 'CAIRN_RESTARTED_PID';
 /**
  * What V8 is told before it starts, or not at all; each holds for every thread. The first bounds the young part of its heap, which it lets
  * grow to 130 MB where much of it is in use for a while, as when a thousand documents come in, and keeps; at 17 MB requests took no more
@@ -49,13 +51,22 @@ function isNewEnough(version) {
   return parts[0] > 23;
 }
 
-/** Starts this process again with the flags, which takes 25 ms; without them where that cannot be done (Windows), or where one is set. */
+/** Starts this process again with the flags that its caller gave none of the kind of, which takes 25 ms; without them on Windows. */
 function restartWithFlags() {
-  var flags = process.execArgv.concat(process.env.NODE_OPTIONS || '').join(' ');
-  if (!process.execve || SERVICES.indexOf(process.argv[2]) === -1 || /semi-space|pretenuring|heap-growing/.test(flags))
-    return;
-  var command = [process.execPath].concat(process.execArgv, V8_FLAGS, __filename, process.argv.slice(2));
-  process.execve(process.execPath, command, Object.assign({}, MALLOC_ARENAS, process.env));
+  // The same process has the same number: what it was restarted as knows itself, and what it starts is another.
+  if (process.env[RESTARTED] === String(process.pid)) return void delete process.env[RESTARTED];
+  if (!process.execve || SERVICES.indexOf(process.argv[2]) === -1) return;
+  var given = process.execArgv
+    .concat(process.env.NODE_OPTIONS || '')
+    .join(' ')
+    .replace(/_/g, '-');
+  var flags = V8_FLAGS.filter(function (flag) {
+    return given.indexOf(flag.replace(/^--(no-)?|=.*$/g, '')) === -1;
+  });
+  var environment = Object.assign({}, MALLOC_ARENAS, process.env);
+  environment[RESTARTED] = String(process.pid);
+  var command = [process.execPath].concat(process.execArgv, flags, __filename, process.argv.slice(2));
+  process.execve(process.execPath, command, environment);
 }
 
 function run() {

@@ -136,7 +136,11 @@ describe('on a Node that is new enough', () => {
       const own = { ...process.env, MALLOC_ARENA_MAX: '4' };
       expect(await startedAs('serve', { env: own })).toEqual({ flags, arenas: '4' });
       const env = { ...process.env, NODE_OPTIONS: '--max-semi-space-size=32' };
-      expect(await startedAs('serve', { env })).toEqual({ flags: [], arenas: null });
+      expect(await startedAs('serve', { env })).toEqual({ flags: flags.slice(1), arenas: '2' });
+      const given = ['--max_semi_space_size=32', '--allocation-site-pretenuring', '--heap-growing-percent=70'];
+      const child = spawn(node, [...given, path.join(root, 'bin/cairn.cjs'), 'serve']);
+      onTestFinished(() => void child.kill('SIGKILL'));
+      expect(JSON.parse(await text(child.stdout))).toMatchObject({ flags: given, arenas: '2', pid: child.pid });
     },
   );
 
