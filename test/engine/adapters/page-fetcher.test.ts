@@ -397,7 +397,7 @@ describe('bounds', () => {
     await expect(fetchPage(undefined, null, { timeoutMs: 200, resolve })).rejects.toEqual(code('fetch_failed'));
   });
 
-  test.each<[string, PageFetcherOptions['connect']]>([
+  test.each<[string, NonNullable<PageFetcherOptions['connect']>]>([
     [
       'throws',
       () => {
