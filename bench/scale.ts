@@ -42,6 +42,8 @@ const WORK_BATCH = 256;
 const ROUND = 5_000;
 /** For two workers, who read their indexes while the first of it is done. */
 const SHARED_WORK = 20_000;
+/** Each look at what is left reads a row of the index for each. */
+const LOOK_MS = 200;
 const QUERIES = 500;
 const QUERY_BLOCK = 50;
 const WARM_UP = 50;
@@ -309,9 +311,9 @@ async function measureTwoWorkers(settings: Settings, size: number): Promise<void
   const workers = await Promise.all([1, 2].map(() => startProcess('worker', { ...settings, REDIS_URL: redis.url })));
   try {
     // Until both have read their index.
-    while ((waiting.get() as number) > 0.8 * items.length) await pause(10);
+    while ((waiting.get() as number) > 0.8 * items.length) await pause(LOOK_MS);
     const [begun, left] = [performance.now(), waiting.get() as number];
-    while ((waiting.get() as number) > 0) await pause(10);
+    while ((waiting.get() as number) > 0) await pause(LOOK_MS);
     report('worked_off_per_s_of_two_workers', (1000 * left) / (performance.now() - begun), { size });
   } finally {
     for (const worker of workers) await worker.stop();

@@ -44,7 +44,7 @@ export function readSegments(store: Store): Segment[] {
   return readLevels(store).flat();
 }
 
-/** The segments by how often they were merged, and of each level the oldest first. What a commit writes is the last of the first level. */
+/** The segments by how often they were merged, and of each level the oldest first. What a commit writes is at the end of the first level. */
 export function readLevels(store: Store): Segment[][] {
   const version = store.prepare(`SELECT v FROM memory_text_config WHERE k = 'version'`).pluck().get();
   const block = readBlock(store, STRUCTURE_ID);
