@@ -84,7 +84,6 @@ interface Search {
   readonly components: Int8Array;
   /** How many candidates go on. */
   readonly wanted: number;
-  readonly query: number;
   readonly choice: number;
   readonly batches: number;
   /** Of the batches, those of whose columns clear bits count; they come first. */
@@ -158,11 +157,9 @@ export function createCodeMatrix(dimensions: number): CodeMatrix {
     sides.count(vectorNo, new Uint8Array(memory.buffer, addressOf(row).code, dimensions / 8), -1);
   }
 
-  /** Puts the sign bits of a question into one of the places for them. */
-  function putQuery(embedding: Float32Array, place: number): number {
-    const at = layout.queries + place * codeBytes;
-    new Uint8Array(memory.buffer, at, codeBytes).set(signBits(embedding));
-    return at;
+  /** Puts the sign bits of a question where whole codes are compared with them. */
+  function putQuery(embedding: Float32Array): void {
+    new Uint8Array(memory.buffer, layout.query, codeBytes).set(signBits(embedding));
   }
 
   /**
@@ -261,7 +258,6 @@ export function createCodeMatrix(dimensions: number): CodeMatrix {
       const { choice, clearBatches, chosen } = putChoice(question.embedding, batches, place);
       const search = {
         ...{ question, components, wanted, batches, choice, clearBatches, start, end: start, bound: chosen + 1 },
-        query: putQuery(question.embedding, place),
         counts: layout.counts + place * layout.countsBytes,
       };
       clearCounts(search);
@@ -329,13 +325,14 @@ export function createCodeMatrix(dimensions: number): CodeMatrix {
   /** The nearest of rows in ascending order: by whole codes, since to look at the columns of some takes longer. */
   function nearestAmong(list: Uint32Array, question: Question): number[] {
     const [search] = begin([question]) as [Search];
+    putQuery(question.embedding);
     for (let at = 0; at < list.length; at += SEGMENT_ROWS) {
       const some = list.subarray(at, at + SEGMENT_ROWS);
       const added = new Uint32Array(memory.buffer, search.end, 2 * some.length);
       for (let place = 0; place < some.length; place += 1) added[2 * place] = some[place]!;
       const from = search.end;
       search.end += some.length * CANDIDATE_BYTES;
-      kernels.measure(from, search.end, search.query, search.counts);
+      kernels.measure(from, search.end, layout.query, search.counts);
       if (countOf(search) >= 2 * search.wanted) dropFarthest(search);
     }
     dropFarthest(search);

@@ -50,8 +50,8 @@ export const BATCH_BYTES = 4 * BATCH_COLUMNS;
 /** Where things are in a memory, in bytes. */
 export interface Layout {
   readonly codeBytes: number;
-  /** Codes to compare with. */
-  readonly queries: number;
+  /** The code to compare whole codes with. */
+  readonly query: number;
   /** The components of a question as whole numbers, bit by bit: one code for their lowest bits, one for the next, the signs last. */
   readonly components: number;
   /** For each question how many candidates there are at each distance, 32 bits each. */
@@ -75,7 +75,7 @@ export interface Layout {
 
 export function layoutOf(dimensions: number): Layout {
   const codeBytes = 8 * Math.ceil(dimensions / 64);
-  const components = QUESTIONS_AT_ONCE * codeBytes;
+  const components = codeBytes;
   const counts = components + COMPONENT_BITS * codeBytes;
   const countsBytes = 4 * (8 * codeBytes + 1);
   const choices = counts + QUESTIONS_AT_ONCE * countsBytes;
@@ -87,7 +87,7 @@ export function layoutOf(dimensions: number): Layout {
   const zeros = columns + 8 * codeBytes * COLUMN_BYTES;
   const ones = zeros + COLUMN_BYTES;
   return {
-    ...{ codeBytes, queries: 0, components, counts, countsBytes, choices, choiceBytes, sums, candidates },
+    ...{ codeBytes, query: 0, components, counts, countsBytes, choices, choiceBytes, sums, candidates },
     ...{ labels, columns, zeros, ones },
     firstSegment: pages(candidates + CANDIDATES_MOST * CANDIDATE_BYTES),
     segmentBytes: pages(ones + COLUMN_BYTES),
