@@ -15,6 +15,7 @@ import { openTenant } from '../engine/open-tenant.ts';
 import { createTenantPool } from '../engine/store/tenant-pool.ts';
 import type { Tracing } from '../engine/tracing.ts';
 import { keepTick } from './keep-tick.ts';
+import { readersOf } from './readers.ts';
 import { startThreadedExecutor, type ThreadedExecutor } from './threaded-executor.ts';
 
 export interface QueueWorkerOptions {
@@ -122,7 +123,7 @@ const COMPUTING: ReadonlySet<Config['OM_EMBEDDINGS']> = new Set(['synthetic', 'l
 
 /** An embedder that computes keeps one thread busy with one job while another commits; a provider is asked several times at once. */
 function concurrencyOf(name: QueueName, { config, concurrency }: QueueWorkerOptions): number {
-  if (name === 'ingest') return config.OM_PARSERS;
+  if (name === 'ingest') return readersOf(config);
   if (name !== 'encode') return 1;
   return concurrency ?? (COMPUTING.has(config.OM_EMBEDDINGS) ? 2 : config.OM_EMBED_CONCURRENCY + 1);
 }

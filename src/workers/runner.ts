@@ -22,6 +22,7 @@ import { hasDueJob, hasDueJobAt, hasDueSuspect, renewLeases } from '../engine/st
 import type { TenantPool } from '../engine/store/tenant-pool.ts';
 import type { Tracing } from '../engine/tracing.ts';
 import { createGate } from './gate.ts';
+import { readersOf } from './readers.ts';
 import { createRuns } from './runs.ts';
 
 export interface RunnerOptions {
@@ -220,7 +221,7 @@ export function startRunner(options: RunnerOptions): Runner {
   };
 
   const work = () => {
-    const readers = Array.from({ length: options.documentParser === null ? 0 : config.OM_PARSERS }, readDocuments);
+    const readers = Array.from({ length: options.documentParser === null ? 0 : readersOf(config) }, readDocuments);
     return Promise.all([loop(), sweeps(), askQuestions(), ...readers]);
   };
   const running = recoverAll().then(work);

@@ -1,4 +1,5 @@
 import { endOfAsciiPiece } from './ascii-pieces.ts';
+import { createPieceCounts } from './piece-counts.ts';
 
 /** Exact tokens of a text; linear in its length. */
 export type TokenCounter = (text: string) => number;
@@ -18,7 +19,7 @@ export type TokenCounter = (text: string) => number;
 export async function loadTokenCounter(): Promise<TokenCounter> {
   const { countTokens, clearMergeCache } = await import('gpt-tokenizer/encoding/cl100k_base');
   const options = { disallowedSpecial: new Set<string>() };
-  const known = new Map<string, number>();
+  const known = createPieceCounts();
   let countedSinceCleared = 0;
 
   const ask = (text: string) => {
@@ -26,9 +27,9 @@ export async function loadTokenCounter(): Promise<TokenCounter> {
     for (const part of partsOf(text)) tokens += countTokens(part, options);
     return tokens;
   };
-  const countPiece = (piece: string) => {
-    let tokens = known.get(piece);
-    if (tokens === undefined) known.set(piece, (tokens = ask(piece)));
+  const countPiece = (text: string, start: number, end: number) => {
+    let tokens = known.find(text, start, end);
+    if (tokens === undefined) known.keep(text, start, end, (tokens = ask(text.slice(start, end))));
     return tokens;
   };
 
@@ -36,7 +37,6 @@ export async function loadTokenCounter(): Promise<TokenCounter> {
     countedSinceCleared += text.length;
     if (countedSinceCleared > CACHED_CHARACTERS) {
       clearMergeCache();
-      known.clear();
       countedSinceCleared = text.length;
     }
     let tokens = 0;
@@ -44,15 +44,14 @@ export async function loadTokenCounter(): Promise<TokenCounter> {
       const end = endOfAsciiPiece(text, start);
       const isKept = end !== undefined && end - start <= KEPT_LONGEST;
       const next = end ?? endOfLetters(text, start);
-      const piece = text.slice(start, next);
-      tokens += isKept ? countPiece(piece) : ask(piece);
+      tokens += isKept ? countPiece(text, start, next) : ask(text.slice(start, next));
       start = next;
     }
     return tokens;
   };
 }
 
-/** The tokenizer, and what is kept here, holds words as slices, each of which keeps the whole text alive that it was cut from. */
+/** The tokenizer keeps words as slices, each of which keeps the whole text alive that it was cut from. */
 const CACHED_CHARACTERS = 8_000_000;
 const KEPT_LONGEST = 32;
 const LONGEST_RUN = 256;
