@@ -24,6 +24,8 @@ export type DenseHit = VectorRank & { readonly modelNo?: number };
 export interface DenseResult {
   /** Nearest first, one entry a memory: its best window. Over several models, by their places in their own list. */
   readonly hits: readonly DenseHit[];
+  /** Where a whole scope was compared: each of its memories, in no order. Left out over several models, since it does not say by which. */
+  readonly compared?: readonly VectorRank[];
   readonly note: string;
 }
 
@@ -83,13 +85,12 @@ function planFor(store: Store, plan: QueryPlan, sector: Sector): QueryPlan {
 
 function searchScope(store: Store, { plan, query, index, limit }: VectorSearch): DenseResult {
   const scan = scanOf(query, limit);
-  if (plan.scope.kind === 'narrow') return { hits: rankVectorsOf(store, scan, plan.scope.seqs), note: 'exact scan' };
-  if (index === null) {
-    return {
-      hits: rankVectorsOf(store, scan, listPassing(store, plan.filter, SCAN_MOST)),
-      note: 'exact scan, no index',
-    };
-  }
+  const compareAll = (seqs: readonly number[], note: string): DenseResult => {
+    const { nearest, compared } = rankVectorsOf(store, scan, seqs);
+    return { hits: nearest, compared, note };
+  };
+  if (plan.scope.kind === 'narrow') return compareAll(plan.scope.seqs, 'exact scan');
+  if (index === null) return compareAll(listPassing(store, plan.filter, SCAN_MOST), 'exact scan, no index');
   const { userNo } = plan.scope;
   const nearest = (k: number) => {
     const found = index.search({ embedding: query.embedding, userNo, purpose: 'rank', k });
@@ -101,12 +102,12 @@ function searchScope(store: Store, { plan, query, index, limit }: VectorSearch):
   if (widened.exhausted || widened.hits.length >= limit) return { hits: widened.hits, note: 'index, widened' };
   // What the index found stays in, since of a scope above SCAN_MOST only the oldest are listed.
   const seqs = [...listPassing(store, plan.filter, SCAN_MOST), ...widened.hits.map(({ seq }) => seq)];
-  return { hits: rankVectorsOf(store, scan, seqs), note: 'exact scan, since little that the index found passes' };
+  return compareAll(seqs, 'exact scan, since little that the index found passes');
 }
 
 /** Cosines of memories that other stages found. */
 export function similaritiesOf(store: Store, query: QueryVector, seqs: readonly number[]): readonly VectorRank[] {
-  return seqs.length === 0 ? [] : rankVectorsOf(store, scanOf(query, seqs.length), seqs);
+  return seqs.length === 0 ? [] : rankVectorsOf(store, scanOf(query, seqs.length), seqs).nearest;
 }
 
 function scanOf({ embedding, ...space }: QueryVector, limit: number): VectorScan {

@@ -7,14 +7,7 @@ import type { Tracing } from '../tracing.ts';
 import type { Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
 import { calibrate, confidenceOf, readCalibrations } from './calibrate.ts';
 import { byNumber, byRawScore, type Arrival, type Candidate, type Findings } from './candidate.ts';
-import {
-  type DenseHit,
-  type DenseResult,
-  joinModels,
-  type QueryVector,
-  searchVectors,
-  similaritiesOf,
-} from './dense.ts';
+import { type DenseResult, joinModels, type QueryVector, searchVectors, similaritiesOf } from './dense.ts';
 import { augment, coverageByRelation } from './entity-graph.ts';
 import { evidenceOf } from './evidence.ts';
 import { expand } from './expand.ts';
@@ -358,7 +351,7 @@ function scoreAll(
   const { store } = context;
   const [words, near, both] = [byNumber(lexical.hits), byNumber(dense.hits), byNumber(fused)];
   const seqs = [...new Set([...both.keys(), ...arrivals.keys()])];
-  const cosines = cosinesOf(store, vectors, { seqs, hits: dense.hits, near });
+  const cosines = cosinesOf(store, vectors, { seqs, dense, near });
   const bestCoverage = Math.max(0, ...lexical.hits.map(({ coverage }) => coverage));
   const findings = new Map(
     seqs.map((seq): [number, Findings] => [
@@ -399,11 +392,11 @@ function cosinesOf(
   vectors: readonly QueryVector[],
   {
     seqs,
-    hits,
+    dense: { hits, compared = [] },
     near,
   }: {
     readonly seqs: readonly number[];
-    readonly hits: readonly DenseHit[];
+    readonly dense: DenseResult;
     readonly near: ReadonlyMap<number, unknown>;
   },
 ): ReadonlyMap<number, number> {
@@ -418,6 +411,9 @@ function cosinesOf(
   };
   const cosines = new Map(hits.map(({ seq, similarity, modelNo }) => [seq, beyondBase(similarity, modelNo)]));
   let missing = seqs.filter((seq) => !near.has(seq));
+  const wanted = new Set(missing);
+  for (const { seq, similarity } of compared) if (wanted.has(seq)) cosines.set(seq, similarity);
+  missing = missing.filter((seq) => !cosines.has(seq));
   for (const vector of vectors) {
     for (const { seq, similarity } of similaritiesOf(store, vector, missing)) {
       cosines.set(seq, beyondBase(similarity, vector.modelNo));

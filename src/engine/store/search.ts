@@ -123,16 +123,23 @@ export interface VectorScan {
   readonly limit: number;
 }
 
-/** Exact cosine of these memories' best windows, nearest first; ties by ascending number. They must have passed a filter. */
-export function rankVectorsOf(store: Store, scan: VectorScan, seqs: readonly number[]): VectorRank[] {
-  const ranks = compareWindows(store, scan, `v.memory = wanted.value AND v.sector = ''`, seqs);
-  if (ranks.length <= scan.limit) return ranks.sort(byNearness);
+export interface VectorRanks {
+  /** Nearest first; ties by ascending number. */
+  readonly nearest: readonly VectorRank[];
+  /** Of every memory, in no order. */
+  readonly compared: readonly VectorRank[];
+}
+
+/** Exact cosine of these memories' best windows. They must have passed a filter. */
+export function rankVectorsOf(store: Store, scan: VectorScan, seqs: readonly number[]): VectorRanks {
+  const compared = compareWindows(store, scan, `v.memory = wanted.value AND v.sector = ''`, seqs);
+  if (compared.length <= scan.limit) return { nearest: compared.toSorted(byNearness), compared };
   // To put all in order takes as long as to compare a fifth of them.
-  const least = Float64Array.from(ranks, ({ similarity }) => similarity)
+  const least = Float64Array.from(compared, ({ similarity }) => similarity)
     .sort()
     .at(-scan.limit)!;
-  const near = ranks.filter(({ similarity }) => similarity >= least);
-  return near.sort(byNearness).slice(0, scan.limit);
+  const near = compared.filter(({ similarity }) => similarity >= least);
+  return { nearest: near.sort(byNearness).slice(0, scan.limit), compared };
 }
 
 /** The same for what an index found, by vector number: the nearest memories that pass the filter. */

@@ -142,7 +142,9 @@ test.each(['int5', 'float32'] as const)(
     for (const limit of [1, 100, 1_300, 5_000]) {
       const scan = { space, embedding: query, limit };
       const wanted = expected.slice(0, limit).map(({ seq, window }) => [seq, window]);
-      const found = rankVectorsOf(own, scan, seqs.toReversed());
+      const { nearest: found, compared } = rankVectorsOf(own, scan, seqs.toReversed());
+      const inOrder = compared.toSorted((a, b) => b.similarity - a.similarity || a.seq - b.seq);
+      expect(inOrder.map(({ seq, window }) => [seq, window])).toEqual(expected.map(({ seq, window }) => [seq, window]));
       expect(found.map(({ seq, window }) => [seq, window])).toEqual(wanted);
       for (const [place, { similarity }] of found.entries()) {
         expect(similarity).toBeCloseTo(expected[place]!.similarity, 3);
@@ -150,7 +152,7 @@ test.each(['int5', 'float32'] as const)(
       const byNumber = stored.map(({ vectorNo }) => vectorNo);
       expect(rankVectors(own, scan, byNumber, everything)).toEqual(found);
     }
-    expect(rankVectorsOf(own, { space, embedding: query, limit: 5 }, [])).toEqual([]);
+    expect(rankVectorsOf(own, { space, embedding: query, limit: 5 }, [])).toEqual({ nearest: [], compared: [] });
     own.close();
   },
 );
