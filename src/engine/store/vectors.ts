@@ -1,5 +1,6 @@
+import { assert } from '../errors.ts';
 import type { IndexedVector, VectorEncoding, VectorRole } from '../ports.ts';
-import { assertValidVector, decodeVector, encodeVector } from './vector-encoding.ts';
+import { assertValidVector, decodeVector, encodedLength, encodeVector } from './vector-encoding.ts';
 import type { Store } from './open-store.ts';
 
 /** The canonical vectors. Every index over them can be made again from here. */
@@ -73,16 +74,27 @@ export interface MemoryVector {
   readonly embedding: Float32Array;
 }
 
-/** Vectors by number, in no order; unknown numbers are left out. */
+/** Vectors by number, each given once, in no order; unknown numbers are left out. All come in one blob, since a blob each costs more than all else. */
 export function readVectors(store: Store, space: VectorSpace, vectorNos: readonly number[]): MemoryVector[] {
-  return decodeRows(
-    space,
-    store
-      .prepare(
-        'SELECT vector_no, memory, window_no, embedding FROM vectors WHERE vector_no IN (SELECT value FROM json_each(?))',
-      )
-      .all(JSON.stringify(vectorNos)),
-  );
+  const [numbers, memories, windows, blobs] = store
+    .prepare(
+      `SELECT json_group_array(v.vector_no), json_group_array(v.memory), json_group_array(v.window_no),
+         CAST(group_concat(v.embedding, '') AS BLOB)
+       FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.vector_no = wanted.value`,
+    )
+    .raw()
+    .get(JSON.stringify(vectorNos)) as [string, string, string, Buffer | null];
+  const { encoding, dimensions } = space;
+  const length = encodedLength(encoding, dimensions);
+  const memoryOf = JSON.parse(memories) as number[];
+  const windowOf = JSON.parse(windows) as number[];
+  assert((blobs?.length ?? 0) === length * memoryOf.length, 'stored vectors of another length');
+  return (JSON.parse(numbers) as number[]).map((vectorNo, place) => ({
+    vectorNo,
+    memory: memoryOf[place]!,
+    windowNo: windowOf[place]!,
+    embedding: decodeVector(blobs!.subarray(length * place, length * (place + 1)), encoding, dimensions),
+  }));
 }
 
 /** The vector that stands for a whole memory: its mean, or its only window. */
