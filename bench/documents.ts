@@ -223,7 +223,7 @@ async function measureBulk(): Promise<void> {
   }
 }
 
-/** The most at any time, since pages of the database are mapped and let go again every few seconds. */
+/** The most at any time: between two collections it grows and falls again. */
 function watchMemory(child: ChildProcess) {
   const highest = { resident: 0, anonymous: 0 };
   const look = () => {

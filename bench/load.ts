@@ -86,7 +86,7 @@ export function residentMb(child: ChildProcess): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
-/** The part of it that is the process's own: without pages of files, such as a database that is mapped. */
+/** The part of it that is the process's own: without pages of files, such as its program. */
 export function anonymousMb(child: ChildProcess): number {
   const status = fs.readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1]) / 1024;

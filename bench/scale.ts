@@ -47,7 +47,7 @@ const LOOK_MS = 200;
 const QUERIES = 500;
 const QUERY_BLOCK = 50;
 const WARM_UP = 50;
-/** After its start a process gives back what loading took, and every 5 s the pages of files that it has mapped. */
+/** After its start a process gives back what loading took. */
 const SETTLED_MS = 6_000;
 /** Only words that stand in a good part of all memories: the worst that a question can be made of. */
 const COMMON_QUESTIONS = ['what is the one that it was for', 'how and when is a memory read', 'the job of the file'];

@@ -26,11 +26,6 @@ export interface Store {
   readonly transactionNo: number | undefined;
   /** Runs `work` on one snapshot. */
   read<T>(work: () => T): T;
-  /**
-   * Lets go of the pages of the file that this connection has mapped. They stay in the cache of the operating system; those that are
-   * asked for again cost a fault each 64 KB, some 10 ms for what a thousand queries read.
-   */
-  unmapPages(): void;
   close(): void;
 }
 
@@ -48,12 +43,14 @@ export interface OpenStoreOptions {
 export const BUSY_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 0.5;
 const LOOK_CACHE_KB = -256;
-/** A reader has the file mapped, and forgets what it has of the log whenever somebody commits: 32 MB answered no faster than 2. */
+/**
+ * No file is mapped: whenever another connection has committed, SQLite lets go of all that was mapped, and a query has to have its part of
+ * the file back, 64 KB a page. Over HTTP, where commits follow queries, that took a third longer. Cached pages are forgotten then, too: 32 MB
+ * answered no faster than 2.
+ */
 const READER_CACHE_KB = -2_000;
 const WRITER_CACHE_KB = -8_000;
 const STATEMENTS_MOST = 500;
-/** A query reads some thousand pages all over the file: mapped they cost it a tenth less than one call each. */
-const MAPPED_MOST = 2_147_418_112;
 
 /**
  * Opens a tenant's file and brings its schema up to date.
@@ -115,7 +112,6 @@ function configure(db: Database.Database, { role }: OpenStoreOptions): void {
   db.pragma('secure_delete = ON');
   db.pragma('foreign_keys = ON');
   db.pragma('temp_store = MEMORY');
-  db.pragma(`mmap_size = ${MAPPED_MOST}`);
   db.pragma(`cache_size = ${role === 'reader' ? READER_CACHE_KB : WRITER_CACHE_KB}`);
 }
 
@@ -183,14 +179,6 @@ function makeStore(db: Database.Database, file: string): Store {
       db.exec('BEGIN');
       transactions += 1;
       return finish(db, work);
-    },
-    unmapPages() {
-      try {
-        db.pragma('mmap_size = 0');
-        db.pragma(`mmap_size = ${MAPPED_MOST}`);
-      } catch {
-        // A statement is being read; the next time will do.
-      }
     },
     close: () => db.close(),
   };

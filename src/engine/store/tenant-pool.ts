@@ -13,17 +13,8 @@ export interface TenantPool {
   close(): void;
 }
 
-/**
- * A page that was read once counts as the process's own for as long as it is mapped, with fifteen beside it: some hundred queries map all
- * of a file. Let go so seldom, what is in use costs a query less than a hundredth to have back.
- */
-const UNMAP_EVERY_MS = 5_000;
-
 export function createTenantPool(limit: number, open: (path: string) => OpenTenant): TenantPool {
   const files = new LRUCache<string, OpenTenant>({ max: limit, dispose: (tenant) => tenant.close() });
-  const timer = setInterval(() => {
-    for (const { store } of files.values()) store.unmapPages();
-  }, UNMAP_EVERY_MS).unref();
   return {
     get(path) {
       let tenant = files.get(path);
@@ -32,9 +23,6 @@ export function createTenantPool(limit: number, open: (path: string) => OpenTena
     },
     evict: (path) => void files.delete(path),
     openPaths: () => [...files.keys()],
-    close() {
-      clearInterval(timer);
-      files.clear();
-    },
+    close: () => files.clear(),
   };
 }
