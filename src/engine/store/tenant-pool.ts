@@ -13,8 +13,14 @@ export interface TenantPool {
   close(): void;
 }
 
+/** A file is mapped for as long at most, once somebody else commits to it. */
+const LOOK_EVERY_MS = 1_000;
+
 export function createTenantPool(limit: number, open: (path: string) => OpenTenant): TenantPool {
   const files = new LRUCache<string, OpenTenant>({ max: limit, dispose: (tenant) => tenant.close() });
+  const timer = setInterval(() => {
+    for (const { store } of files.values()) store.mapWhileQuiet();
+  }, LOOK_EVERY_MS).unref();
   return {
     get(path) {
       let tenant = files.get(path);
@@ -23,6 +29,9 @@ export function createTenantPool(limit: number, open: (path: string) => OpenTena
     },
     evict: (path) => void files.delete(path),
     openPaths: () => [...files.keys()],
-    close: () => files.clear(),
+    close() {
+      clearInterval(timer);
+      files.clear();
+    },
   };
 }
