@@ -2,7 +2,7 @@
 export interface PieceCounts {
   /** @returns what was kept for the same characters, undefined for nothing */
   find(text: string, start: number, end: number): number | undefined;
-  /** Keeps a number up to 255 for at most 255 characters, all of them ASCII; what was kept before may be forgotten. */
+  /** Keeps a number up to 255 for at most 255 characters, all of them ASCII. It may be forgotten, or not be kept at all. */
   keep(text: string, start: number, end: number, count: number): void;
 }
 
@@ -20,14 +20,15 @@ export function createPieceCounts(): PieceCounts {
   let entries = 0;
   let used = 0;
 
-  /** The slot that holds the piece, else the free one in which it belongs. */
+  /** The slot that holds the piece, else the free one in which it belongs; undefined where others have taken all that it may have. */
   const slotOf = (text: string, start: number, end: number) => {
-    let slot = hashOf(text, start, end) & (SLOTS - 1);
-    for (let entry = slots[slot]!; entry !== 0; entry = slots[slot]!) {
-      if (lengths[entry] === end - start && isAt(starts[entry]!, text, start, end)) break;
-      slot = (slot + 1) & (SLOTS - 1);
+    const first = hashOf(text, start, end);
+    for (let probe = 0; probe < PROBES_MOST; probe++) {
+      const slot = (first + probe) & (SLOTS - 1);
+      const entry = slots[slot]!;
+      if (entry === 0 || (lengths[entry] === end - start && isAt(starts[entry]!, text, start, end))) return slot;
     }
-    return slot;
+    return undefined;
   };
   const isAt = (kept: number, text: string, start: number, end: number) => {
     for (let at = start; at < end; at++) if (characters[kept + at - start] !== text.charCodeAt(at)) return false;
@@ -36,8 +37,8 @@ export function createPieceCounts(): PieceCounts {
 
   return {
     find(text, start, end) {
-      const entry = slots[slotOf(text, start, end)]!;
-      return entry === 0 ? undefined : counts[entry];
+      const slot = slotOf(text, start, end);
+      return slot === undefined || slots[slot] === 0 ? undefined : counts[slots[slot]!];
     },
     keep(text, start, end, count) {
       if (entries === ENTRIES_MOST || used + end - start > CHARACTERS_MOST) {
@@ -45,7 +46,7 @@ export function createPieceCounts(): PieceCounts {
         entries = used = 0;
       }
       const slot = slotOf(text, start, end);
-      if (slots[slot] !== 0) return;
+      if (slot === undefined || slots[slot] !== 0) return;
       entries += 1;
       slots[slot] = entries;
       starts[entries] = used;
@@ -60,6 +61,8 @@ export function createPieceCounts(): PieceCounts {
 const ENTRIES_MOST = 32_768;
 const SLOTS = 4 * ENTRIES_MOST;
 const CHARACTERS_MOST = 12 * ENTRIES_MOST;
+/** A text may be made of words with one hash: those that find no place cost what they would without a table, and the others no more. */
+const PROBES_MOST = 16;
 
 /** FNV-1a, whose low bits are turned over once more. */
 function hashOf(text: string, start: number, end: number): number {

@@ -195,11 +195,11 @@ function makeStore(db: Database.Database, file: string): Store {
     mapWhileQuiet() {
       try {
         const version = othersVersion(store);
-        quietLooks = version === lastVersion ? quietLooks + 1 : 0;
-        lastVersion = version;
-        if (quietLooks % MAPPED_FOR_LOOKS > 0) return;
-        db.pragma('mmap_size = 0');
-        if (quietLooks > 0 && fs.statSync(file).size >= MAPPED_LEAST) db.pragma(`mmap_size = ${MAPPED_MOST}`);
+        const looks = version === lastVersion ? quietLooks + 1 : 0;
+        if (looks % MAPPED_FOR_LOOKS === 0) db.pragma('mmap_size = 0');
+        [quietLooks, lastVersion] = [looks, version];
+        if (looks > 0 && looks % MAPPED_FOR_LOOKS === 0 && fs.statSync(file).size >= MAPPED_LEAST)
+          db.pragma(`mmap_size = ${MAPPED_MOST}`);
       } catch {
         // A statement is being read, or another process has the file for itself; the next time will do.
       }

@@ -23,3 +23,19 @@ test('forgets rather than grow, and never mistakes one piece for another', () =>
   expect(found.filter((count) => count !== undefined).length).toBeLessThan(40_000);
   expect(found.filter((count, at) => count !== undefined && count !== expected(at))).toEqual([]);
 });
+
+test('words with one hash are kept as far as there is room for them, and are no others', () => {
+  const counts = createPieceCounts();
+  // FNV-1a as it is known: the low 17 bits are those of the slot.
+  const slotOf = (word: string) => {
+    let hash = 0x811c9dc5;
+    for (const character of word) hash = Math.imul(hash ^ character.charCodeAt(0), 0x01000193);
+    return (hash ^ (hash >>> 15)) & 0x1ffff;
+  };
+  const words: string[] = [];
+  for (let at = 0; words.length < 40; at++) if (slotOf(at.toString(36)) === 7) words.push(at.toString(36));
+  words.forEach((word, at) => counts.keep(word, 0, word.length, at));
+  const found = words.map((word) => counts.find(word, 0, word.length));
+  expect(found.slice(0, 16)).toEqual(Array.from({ length: 16 }, (_, at) => at));
+  expect(found.slice(16)).toEqual(Array(24).fill(undefined));
+});
