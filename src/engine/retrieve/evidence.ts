@@ -1,12 +1,11 @@
 import type { Store } from '../store/open-store.ts';
-import { matchingText, type OwnText, readOwnTexts } from '../store/search.ts';
+import { matchingText, OWN_COLUMNS, type OwnText, readOwnTexts } from '../store/search.ts';
 import { resolveName } from '../entities/extract.ts';
 import { informativeness, otherSpelling } from '../text/english-words.ts';
-import { ftsString, identifiersOf, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';
+import { identifiersOf, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';
 import { namePartsOf } from '../text/name-parts.ts';
 import { createStemFinder, NOWHERE, stemOf } from '../text/stem-finder.ts';
 import { isAscii, isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
-import { TEXT_COLUMNS } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import { comparability } from './lenience.ts';
 import { memoryCount, termFrequencies } from './term-frequencies.ts';
@@ -205,7 +204,7 @@ export function createEvidenceMeter(
       const held = new Map(seqs.map((seq) => [seq, new Set<number>()]));
       if (seqs.length === 0) return held;
       for (const [place, word] of spelled.slice(0, LONG_TERMS_MOST).entries()) {
-        for (const seq of matchingText(store, `${OWN_COLUMNS} : ${ftsString(word)}`, seqs)) held.get(seq)!.add(place);
+        for (const seq of matchingText(store, word, seqs, OWN_COLUMNS)) held.get(seq)!.add(place);
       }
       return held;
     },
@@ -266,8 +265,6 @@ function worthOf(query: string, spelled: readonly string[]): number[] {
 /** Question words and those that stand for persons in Chinese, which have no spaces around them. */
 const CJK_GRAMMAR =
   /什么时候|为什么|什么|怎么样|怎么|哪里|哪儿|哪个|哪些|哪天|哪一天|多少|几点|几号|我们|你们|他们|她们|[我你他她]的|[我你他她谁吗呢吧是在]/gu;
-
-const OWN_COLUMNS = `{${TEXT_COLUMNS.filter((column) => column !== 'context').join(' ')}}`;
 
 function termsOf(store: Store, query: string, spelled: readonly string[], rarityLeast: number): Term[] {
   const names = namesIn(query);

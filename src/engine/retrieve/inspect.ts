@@ -1,8 +1,8 @@
 import { listChangeTimes, meetsConditions } from '../store/inspection.ts';
 import { getMemoryRow, toMemory } from '../store/memories.ts';
 import { readMemoriesAsOf } from '../store/revisions.ts';
-import { matchingText, readRankingRows } from '../store/search.ts';
-import type { Memory, MemoryExplanation, Outcome } from '../types.ts';
+import { matchingText, OWN_COLUMNS, readRankingRows } from '../store/search.ts';
+import type { Memory, MemoryExplanation, Outcome, TextColumn } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import { similaritiesOf } from './dense.ts';
 import type { Recall, RetrieveContext } from './retrieve.ts';
@@ -38,7 +38,7 @@ export function inspect({ store }: RetrieveContext, recall: Recall, memoryId: st
   const { conditions } = plan.filter;
   const meets = meetsConditions(store, row.seq, conditions);
   const failedFilters = [...new Set(conditions.filter((_, place) => !meets[place]).map(({ name }) => name))];
-  const terms = termsOf(recall, (match) => matchingText(store, match, [row.seq]).length > 0);
+  const terms = termsOf(recall, (words, columns) => matchingText(store, words, [row.seq], columns).length > 0);
   const standing = standingOf(recall, row.seq, {
     passes: failedFilters.length === 0,
     sharesWords: terms.matched.length + terms.inContext.length > 0,
@@ -83,11 +83,14 @@ function standingOf(
 }
 
 /** Each term is looked for in the memory's own columns and, if it is not there, in those of its neighbours. */
-function termsOf({ plan: { terms } }: Recall, finds: (match: string) => boolean): MemoryExplanation['terms'] {
+function termsOf(
+  { plan: { terms } }: Recall,
+  finds: (words: string, columns?: readonly TextColumn[]) => boolean,
+): MemoryExplanation['terms'] {
   const PLACES = ['missed', 'inContext', 'matched'] as const;
   const best = new Map<string, number>();
-  for (const { text, match } of terms) {
-    const place = !finds(match) ? 0 : finds(`- context : ${match}`) ? 2 : 1;
+  for (const { text, words } of terms) {
+    const place = !finds(words) ? 0 : finds(words, OWN_COLUMNS) ? 2 : 1;
     // A word and an identifier may be written alike.
     best.set(text, Math.max(place, best.get(text) ?? 0));
   }

@@ -3,7 +3,7 @@ import type { CompiledFilter } from '../store/filter.ts';
 import { compileFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import { findUsers, isNarrowing, listPassing } from '../store/search.ts';
-import { ftsString, identifiersAsWritten, queryTerms } from '../text/index-text.ts';
+import { identifiersAsWritten, queryTerms } from '../text/index-text.ts';
 import { normalise } from '../text/words.ts';
 import type { MemoryFilter, MemoryQuery, MemoryStatus, Sector } from '../types.ts';
 import { memoryCount } from './term-frequencies.ts';
@@ -14,8 +14,6 @@ export interface Term {
   readonly text: string;
   /** As it is looked for. */
   readonly words: string;
-  /** The same as FTS5 takes it: quoted, so that nothing a caller types is syntax. */
-  readonly match: string;
 }
 
 /**
@@ -107,7 +105,7 @@ function termsOf(query: string): Term[] {
     const word = normalise(identifier);
     return words.includes(word) ? word : identifier;
   };
-  return [...new Set(texts)].map((words) => ({ text: shown(words), words, match: ftsString(words) }));
+  return [...new Set(texts)].map((words) => ({ text: shown(words), words }));
 }
 
 function scopeOf(store: Store, filter: MemoryFilter, compiled: CompiledFilter, memories: number): Scope {

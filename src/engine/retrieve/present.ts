@@ -91,8 +91,8 @@ export function explainHit(
 /** The terms of the query that each memory holds, its context included, in the order of the query. */
 function matchedTerms(store: Store, { terms }: QueryPlan, seqs: readonly number[]): Map<number, string[]> {
   const matched = new Map<number, string[]>(seqs.map((seq) => [seq, []]));
-  for (const { text, match } of terms) {
-    for (const seq of matchingText(store, match, seqs)) {
+  for (const { text, words } of terms) {
+    for (const seq of matchingText(store, words, seqs)) {
       const held = matched.get(seq)!;
       if (!held.includes(text)) held.push(text);
     }

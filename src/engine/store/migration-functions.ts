@@ -1,10 +1,14 @@
 import type Database from 'better-sqlite3';
 import { identifiersOf, indexableText } from '../text/index-text.ts';
+import { indexedText, markOf } from './word-index/tokens.ts';
 
 /** What migrations ask for and SQL cannot say. Like them, it is never changed after a release, whatever becomes of its kind elsewhere. */
 export function addMigrationFunctions(db: Database.Database): void {
   db.function('int5_of_int8', { deterministic: true }, (vector) => int5OfInt8(vector as Buffer));
   db.function('indexable_text', { deterministic: true }, (text) => indexableText(text as string));
+  db.function('indexed_text', { deterministic: true }, (text, seq) =>
+    indexedText(text as string, markOf(seq as number)),
+  );
   db.function('identifiers_of', { deterministic: true }, (text) => identifiersOf(text as string));
   db.function('context_of', { deterministic: true }, (latest) => contextOf(JSON.parse(latest as string) as string[]));
 }

@@ -1,9 +1,11 @@
 import { assert } from '../errors.ts';
-import type { EdgeType, MemoryFilter, MemoryStatus } from '../types.ts';
+import { ftsString } from '../text/index-text.ts';
+import { type EdgeType, type MemoryFilter, type MemoryStatus, TEXT_COLUMNS, type TextColumn } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import { othersVersion, type Store } from './open-store.ts';
 import { compareInt5, encodedLength, encodeVector } from './vector-encoding.ts';
 import type { VectorSpace } from './vectors.ts';
+import { indexedText, markOf } from './word-index/tokens.ts';
 
 /**
  * The statements of retrieval. What finds by words (`word-index/`) or by vectors knows no filter but the user: `firstPassing` asks the filter
@@ -98,13 +100,25 @@ function readVersion(store: Store): string {
   return `${version}.${changes}`;
 }
 
-/** Which of these memories the expression finds. */
-export function matchingText(store: Store, match: string, seqs: readonly number[]): number[] {
+/** What a memory itself says. */
+export const OWN_COLUMNS = TEXT_COLUMNS.filter((column) => column !== 'context');
+
+/**
+ * Which of these memories have a word or phrase.
+ * @param columns where; in all by default
+ */
+export function matchingText(
+  store: Store,
+  text: string,
+  seqs: readonly number[],
+  columns: readonly TextColumn[] = TEXT_COLUMNS,
+): number[] {
+  const texts = [...new Set(seqs.map(markOf))].map((mark) => ftsString(indexedText(text, mark)));
   const rows = store
     .prepare(
       'SELECT rowid AS seq FROM memory_text WHERE memory_text MATCH ? AND rowid IN (SELECT value FROM json_each(?))',
     )
-    .all(match, JSON.stringify(seqs)) as { seq: number }[];
+    .all(`{${columns.join(' ')}} : (${texts.join(' OR ')})`, JSON.stringify(seqs)) as { seq: number }[];
   return rows.map((row) => row.seq);
 }
 

@@ -1,8 +1,9 @@
-import { identifiersOf, indexableText } from '../text/index-text.ts';
+import { identifiersOf } from '../text/index-text.ts';
 import { openChangeLog } from './change-log.ts';
 import { readMemoryRows, type MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { readLevels, readSegments, type Segment } from './word-index/segments.ts';
+import { indexedText, markOf } from './word-index/tokens.ts';
 
 /** The full-text rows. They are written from code: CJK is segmented and identifiers are split before FTS5 sees them. */
 
@@ -21,6 +22,7 @@ export interface TextRow {
 
 export function putText(store: Store, row: TextRow): void {
   noteWrite(store);
+  const mark = markOf(row.seq);
   store
     .prepare(
       `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
@@ -28,13 +30,13 @@ export function putText(store: Store, row: TextRow): void {
     )
     .run(
       row.seq,
-      indexableText(row.context),
-      indexableText(row.title),
-      indexableText(row.content),
-      indexableText(row.gist),
-      indexableText(row.entities.join('\n')),
-      indexableText(row.tags.join('\n')),
-      identifiersOf(row.title === '' ? row.content : `${row.title}\n${row.content}`),
+      indexedText(row.context, mark),
+      indexedText(row.title, mark),
+      indexedText(row.content, mark),
+      indexedText(row.gist, mark),
+      indexedText(row.entities.join('\n'), mark),
+      indexedText(row.tags.join('\n'), mark),
+      indexedText(identifiersOf(row.title === '' ? row.content : `${row.title}\n${row.content}`), mark),
     );
 }
 

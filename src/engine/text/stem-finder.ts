@@ -34,10 +34,12 @@ export function createStemFinder(wanted: Iterable<string>): StemFinder {
   };
 }
 
-/** As the index stems: porter, from three letters on, English only by its endings. */
+/** As the index stems: porter, from three letters to 64, English only by its endings. */
 export function stemOf(word: string): string {
-  return isAscii(word) ? stemmer(word) : word;
+  return isAscii(word) && word.length <= STEMMED_MOST ? stemmer(word) : word;
 }
+
+const STEMMED_MOST = 64;
 
 const BEGINNINGS = 1024;
 

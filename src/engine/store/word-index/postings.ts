@@ -10,7 +10,7 @@ export interface Occurrence extends Location {
 /** The rows of a phrase with how often it stands in each, by the weights of the columns. Grows as needed, and is used again. */
 export interface Postings {
   count: number;
-  /** By segment, and ascending within each. */
+  /** By segment and partition, and ascending within each. */
   seqs: Uint32Array;
   frequencies: Float64Array;
 }
@@ -33,7 +33,7 @@ export function readPostings(
   postings: Postings,
 ): void {
   const from = postings.count;
-  decode(readDoclist(store, occurrence.segment, occurrence), weights, postings);
+  for (const part of occurrence.parts) decode(readDoclist(store, occurrence.segment, part), weights, postings);
   const isDeleted = readTombstones(store, occurrence.segment);
   if (isDeleted !== undefined) dropRows(postings, from, isDeleted);
 }
@@ -86,14 +86,16 @@ export function countPostings(store: Store, occurrence: Occurrence, postings: Po
     readPostings(store, occurrence, NO_WEIGHTS, postings);
     return postings.count;
   }
-  const { bytes } = readDoclist(store, occurrence.segment, occurrence);
   let count = 0;
-  for (let at = 0; at < bytes.length; count += 1) {
-    while (bytes[at++]! > 127);
-    let byte: number;
-    let size = 0;
-    while ((byte = bytes[at++]!) > 127) size = size * 128 + byte - 128;
-    at += (size * 128 + byte) >>> 1;
+  for (const part of occurrence.parts) {
+    const { bytes } = readDoclist(store, occurrence.segment, part);
+    for (let at = 0; at < bytes.length; count += 1) {
+      while (bytes[at++]! > 127);
+      let byte: number;
+      let size = 0;
+      while ((byte = bytes[at++]!) > 127) size = size * 128 + byte - 128;
+      at += (size * 128 + byte) >>> 1;
+    }
   }
   return count;
 }
@@ -171,10 +173,10 @@ interface PlaceLists {
 let rowBySeq = new Int32Array(1_024);
 
 function readPhraseRows(store: Store, occurrences: readonly Occurrence[]): PhraseRows {
-  const read = occurrences.map((occurrence) => ({
-    doclist: readDoclist(store, occurrence.segment, occurrence),
-    isDeleted: readTombstones(store, occurrence.segment),
-  }));
+  const read = occurrences.flatMap(({ segment, parts }) => {
+    const isDeleted = readTombstones(store, segment);
+    return parts.map((part) => ({ doclist: readDoclist(store, segment, part), isDeleted }));
+  });
   const most = read.reduce((sum, { doclist: { bytes } }) => sum + Math.ceil(bytes.length / ROW_BYTES_LEAST), 0);
   const rows: PhraseRows = {
     ...{ count: 0, seqs: new Uint32Array(most), joined: new Uint8Array(most) },
@@ -199,16 +201,18 @@ function readPhraseRows(store: Store, occurrences: readonly Occurrence[]): Phras
 function joinRows(store: Store, occurrences: readonly Occurrence[], rows: PhraseRows, joined: number): void {
   const lists = createPlaceLists(rows.count);
   rows.lists.push(lists);
-  for (const occurrence of occurrences) {
-    const doclist = readDoclist(store, occurrence.segment, occurrence);
-    const isDeleted = readTombstones(store, occurrence.segment);
-    lists.blocks.push(doclist.bytes);
-    eachRow(doclist, (seq, start, end) => {
-      const row = seq < rowBySeq.length ? rowBySeq[seq]! - 1 : -1;
-      if (row === -1 || rows.joined[row] !== joined || isDeleted?.(seq) === true) return;
-      putPlaces(lists, row, start, end);
-      rows.joined[row] = joined + 1;
-    });
+  for (const { segment, parts } of occurrences) {
+    const isDeleted = readTombstones(store, segment);
+    for (const part of parts) {
+      const doclist = readDoclist(store, segment, part);
+      lists.blocks.push(doclist.bytes);
+      eachRow(doclist, (seq, start, end) => {
+        const row = seq < rowBySeq.length ? rowBySeq[seq]! - 1 : -1;
+        if (row === -1 || rows.joined[row] !== joined || isDeleted?.(seq) === true) return;
+        putPlaces(lists, row, start, end);
+        rows.joined[row] = joined + 1;
+      });
+    }
   }
 }
 

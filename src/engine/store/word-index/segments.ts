@@ -1,5 +1,6 @@
 import { EngineError } from '../../errors.ts';
 import type { Store } from '../open-store.ts';
+import { BEYOND_MARK, MARK_BYTE } from './tokens.ts';
 
 /**
  * FTS5's index of `memory_text`, read as it lies in the file. FTS5 hands out rows one by one, for a microsecond each with their BM25, and counts
@@ -86,40 +87,61 @@ export function allVarints(block: Uint8Array): number[] {
   return numbers;
 }
 
-/** Where the rows of a token stand in a segment: from `start` to `end` on one page, and on the pages behind it. */
+/** Where the rows of a token stand in a segment: one part for each partition of the rows (tokens.ts) that has some there. */
 export interface Location {
+  readonly parts: readonly Part[];
+  /** At most so many bytes. */
+  readonly bytesMost: number;
+}
+
+/** From `start` to `end` on one page, and on the pages behind it. */
+export interface Part {
   readonly page: number;
   readonly start: number;
   readonly end: number;
   /** The last page that can have some; `page` where there are no others. */
   readonly lastPage: number;
-  /** At most so many bytes. */
-  readonly bytesMost: number;
 }
 
 const PAGE_BYTES = 4_096;
 
-/** @returns undefined where the segment does not have the token */
+/**
+ * The token and its partitions stand one behind the other, mostly on one page. What begins the next page is looked up only where this one
+ * ends before anything that comes after them.
+ * @returns undefined where the segment does not have the token
+ */
 export function locate(store: Store, segment: Segment, token: string): Location | undefined {
   const key = Buffer.from(MAIN_INDEX + token);
-  const page = Math.max(segment.firstPage, pageBefore(store, segment, key));
-  const leaf = readBlock(store, pageId(segment, page));
-  if (leaf === undefined) throw damaged();
-  const found = findInLeaf(leaf, key);
-  if (found === undefined) return undefined;
-  const { start, end, isLast } = found;
-  const lastPage = isLast ? pageAfter(store, segment, key) : page;
-  return { page, start, end, lastPage, bytesMost: end - start + (lastPage - page) * PAGE_BYTES };
+  const beyond = Buffer.from(MAIN_INDEX + token + BEYOND_MARK);
+  const parts: Part[] = [];
+  let opening = openingBefore(store, segment, key);
+  for (;;) {
+    const page = Math.max(segment.firstPage, opening.page);
+    const leaf = readBlock(store, pageId(segment, page));
+    if (leaf === undefined) throw damaged();
+    const { found, isBeyond } = findInLeaf(leaf, key);
+    const next = isBeyond ? undefined : openingAfter(store, segment, { page, term: opening.term });
+    for (const { start, end, isLast } of found)
+      parts.push({ page, start, end, lastPage: isLast ? (next?.page ?? segment.lastPage) : page });
+    if (next === undefined || next.term.compare(beyond) >= 0) break;
+    opening = next;
+  }
+  if (parts.length === 0) return undefined;
+  const bytesMost = parts.reduce(
+    (sum, { page, start, end, lastPage }) => sum + end - start + (lastPage - page) * PAGE_BYTES,
+    0,
+  );
+  return { parts, bytesMost };
 }
 
-/** A token's rows in a segment, each with where in it the token stands. */
+/** Rows of a token in a segment, each with where in it the token stands. */
 export interface Doclist {
   readonly bytes: Uint8Array;
   /** Offsets at which a row's number stands whole, and not as a difference to the one before. */
   readonly restarts: readonly number[];
 }
 
-export function readDoclist(store: Store, segment: Segment, { page, start, end, lastPage }: Location): Doclist {
+export function readDoclist(store: Store, segment: Segment, { page, start, end, lastPage }: Part): Doclist {
   const pages = store
     .prepare('SELECT block FROM memory_text_data WHERE id BETWEEN ? AND ? ORDER BY id')
     .pluck()
@@ -173,7 +195,7 @@ const TOMBSTONE_HEADER = 8;
 /** The first row on the page, then where its tokens are listed, 16 bits each. */
 const LEAF_HEADER = 4;
 
-interface Found {
+interface FoundInLeaf {
   readonly start: number;
   readonly end: number;
   /** Whether the next page may go on with it. */
@@ -182,51 +204,63 @@ interface Found {
 
 /**
  * Tokens stand in order, each without what it shares with the one before. As long as a token shares more with the one before than the key
- * does, it stands before the key as that one does, and none of its bytes need be read.
+ * does, it stands to the key as that one does, and none of its bytes need be read.
+ * @returns the key and its partitions, and whether a token follows that comes after them
  */
-function findInLeaf(leaf: Buffer, key: Buffer): Found | undefined {
+function findInLeaf(leaf: Buffer, key: Buffer): { readonly found: readonly FoundInLeaf[]; readonly isBeyond: boolean } {
   const leafBytes = leaf.readUInt16BE(2);
   const nextOffset = varints(leaf, leafBytes);
   const read = varints(leaf, 0);
+  const found: FoundInLeaf[] = [];
   let shared = 0;
-  let offset = 0;
-  for (let isFirst = true; nextOffset.at() < leaf.length; isFirst = false) {
-    offset += nextOffset();
+  let offset = leafBytes < leaf.length ? nextOffset() : undefined;
+  for (let isFirst = true; offset !== undefined; isFirst = false) {
+    const following: number | undefined = nextOffset.at() < leaf.length ? offset + nextOffset() : undefined;
     read.from(offset);
+    offset = following;
     const prefix = isFirst ? 0 : read();
-    if (prefix < shared) return undefined;
+    if (prefix < shared) return { found, isBeyond: true };
     const suffix = read();
-    if (prefix > shared) continue;
     const start = read.at();
-    const most = Math.min(suffix, key.length - shared);
-    let same = 0;
-    while (same < most && leaf[start + same] === key[shared + same]) same += 1;
-    shared += same;
-    if (shared === key.length && same === suffix) {
-      const isLast = nextOffset.at() >= leaf.length;
-      return { start: start + suffix, end: isLast ? leafBytes : offset + nextOffset(), isLast };
+    if (prefix === shared) {
+      const most = Math.min(suffix, key.length - shared);
+      let same = 0;
+      while (same < most && leaf[start + same] === key[shared + same]) same += 1;
+      shared += same;
+      const differs = same < suffix ? leaf[start + same]! : undefined;
+      if (differs !== undefined && differs > (shared === key.length ? MARK_BYTE : key[shared]!))
+        return { found, isBeyond: true };
     }
-    if (same < suffix && (shared === key.length || leaf[start + same]! > key[shared]!)) return undefined;
+    if (shared === key.length)
+      found.push({ start: start + suffix, end: following ?? leafBytes, isLast: following === undefined });
   }
-  return undefined;
+  return { found, isBeyond: false };
 }
 
-/** The page that has the token if any does. The lowest bit says whether it has an index of its own. */
-function pageBefore(store: Store, { id }: Segment, key: Buffer): number {
-  const found = store
-    .prepare('SELECT pgno FROM memory_text_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1')
-    .pluck()
-    .get(id, key) as number | undefined;
-  return Math.floor((found ?? 0) / 2);
+/** The first token of a page, as far as it is needed to tell it from the last of the page before. */
+interface Opening {
+  readonly page: number;
+  readonly term: Buffer;
 }
 
-/** The page on which the next token that begins a page begins: the last that can have rows of this one. */
-function pageAfter(store: Store, { id, lastPage }: Segment, key: Buffer): number {
+/** The page that has the token if any does. The lowest bit of a number says whether the page has an index of its own. */
+function openingBefore(store: Store, { id }: Segment, key: Buffer): Opening {
   const found = store
-    .prepare('SELECT pgno FROM memory_text_idx WHERE segid = ? AND term > ? ORDER BY term LIMIT 1')
-    .pluck()
-    .get(id, key) as number | undefined;
-  return found === undefined ? lastPage : Math.floor(found / 2);
+    .prepare(
+      'SELECT pgno >> 1 AS page, term FROM memory_text_idx WHERE segid = ? AND term <= ? ORDER BY term DESC LIMIT 1',
+    )
+    .get(id, key) as Opening | undefined;
+  return found ?? { page: 0, term: Buffer.alloc(0) };
+}
+
+/** The next page on which a token begins: the last that can have rows of one before it. Pages that were merged away are still listed. */
+function openingAfter(store: Store, { id }: Segment, { page, term }: Opening): Opening | undefined {
+  return store
+    .prepare(
+      `SELECT pgno >> 1 AS page, term FROM memory_text_idx WHERE segid = ? AND term > ? AND pgno >> 1 > ?
+       ORDER BY term LIMIT 1`,
+    )
+    .get(id, term, page) as Opening | undefined;
 }
 
 function pageId({ id }: Segment, page: number): number {

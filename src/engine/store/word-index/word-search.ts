@@ -111,11 +111,12 @@ function searchNow(store: Store, known: Known): WordSearch {
   const totals = readTotals(store);
   const found = new Map<string, Found>();
   const locateIn = (segment: Segment, token: string) => {
-    const { locations } = here.get(segment.key)!;
+    const { locations, counts } = here.get(segment.key)!;
     let location = locations.get(token);
-    const isOnFirst = location != null && location.page <= segment.firstPage;
-    // What stood on the first page of a segment that is being merged may have gone, or moved on the page.
-    if (location === undefined || (segment.isMerging && isOnFirst)) {
+    // What stood on the first page of a segment that is being merged may have gone, with all or some of its rows, or moved on the page.
+    const mayHaveMoved = segment.isMerging && location != null && location.parts[0]!.page <= segment.firstPage;
+    if (mayHaveMoved) counts.delete(token);
+    if (location === undefined || mayHaveMoved) {
       if (locations.size >= LOCATIONS_KEPT) locations.clear();
       locations.set(token, (location = locate(store, segment, token) ?? null));
     }

@@ -3,10 +3,18 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../../../src/engine/random.ts';
 import { openStore, type Store } from '../../../../src/engine/store/open-store.ts';
-import { clearText, deleteText, mergeText, putText, textRewrites } from '../../../../src/engine/store/text.ts';
+import {
+  clearText,
+  deleteText,
+  mergeText,
+  putText,
+  type TextRow,
+  textRewrites,
+} from '../../../../src/engine/store/text.ts';
 import { readSegments } from '../../../../src/engine/store/word-index/segments.ts';
-import { TOKENIZER, tokensOf } from '../../../../src/engine/store/word-index/tokens.ts';
+import { PARTITION_ROWS, TOKENIZER, tokensOf } from '../../../../src/engine/store/word-index/tokens.ts';
 import { loadWords, openWordSearch } from '../../../../src/engine/store/word-index/word-search.ts';
+import { identifiersOf, indexableText } from '../../../../src/engine/text/index-text.ts';
 import { TEXT_COLUMNS } from '../../../../src/engine/types.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 
@@ -19,19 +27,45 @@ beforeEach(() => {
   const file = path.join(tempFolder(), 'words.sqlite');
   writer = openStore(file, { role: 'worker', create: true });
   reader = openStore(file, { role: 'reader' });
+  writer.db.exec(`CREATE VIRTUAL TABLE plain USING fts5 (${TEXT_COLUMNS.join(', ')},
+    content = '', contentless_delete = 1, tokenize = "${TOKENIZER}")`);
   return () => {
     reader.close();
     writer.close();
   };
 });
 
+/** The same as FTS5 alone has it: nothing is divided. */
+function put(row: TextRow): void {
+  putText(writer, row);
+  const identifiers = identifiersOf(row.title === '' ? row.content : `${row.title}\n${row.content}`);
+  const columns = TEXT_COLUMNS.map((column) =>
+    [column === 'identifiers' ? identifiers : row[column]].flat().join('\n'),
+  );
+  writer
+    .prepare(
+      `INSERT OR REPLACE INTO plain (rowid, ${TEXT_COLUMNS.join(', ')}) VALUES (?, ${TEXT_COLUMNS.map(() => '?').join(', ')})`,
+    )
+    .run(row.seq, ...columns.map((text) => indexableText(text)));
+}
+
+function remove(seq: number): void {
+  deleteText(writer, seq);
+  writer.prepare('DELETE FROM plain WHERE rowid = ?').run(seq);
+}
+
+function clear(): void {
+  writer.write(() => {
+    clearText(writer);
+    writer.db.exec(`INSERT INTO plain (plain) VALUES ('delete-all')`);
+  });
+}
+
 /** What is found by these words and phrases, and its BM25, all by FTS5. */
 function askFts(texts: readonly string[]): Map<number, number> {
   const match = texts.map((text) => `"${text}"`).join(' OR ');
   const rows = reader.db
-    .prepare(
-      `SELECT rowid, -bm25(memory_text, ${WEIGHTS.join(', ')}) FROM memory_text WHERE memory_text MATCH ? ORDER BY rowid`,
-    )
+    .prepare(`SELECT rowid, -bm25(plain, ${WEIGHTS.join(', ')}) FROM plain WHERE plain MATCH ? ORDER BY rowid`)
     .raw()
     .all(match) as [number, number][];
   return new Map(rows);
@@ -60,6 +94,9 @@ const row = (seq: number, columns: Partial<Record<(typeof TEXT_COLUMNS)[number],
   tags: (columns.tags ?? '').split(' '),
 });
 
+/** Between two rows, so that sixty of them lie in fourteen partitions. */
+const ROW_STEP = 30_000;
+
 /** One is longer than a page of the index. */
 const WORDS = ['apple', 'apples', 'pear', 'plum', 'fig', 'one', 'Äpfel', 'don’t', 'x', `long${'er'.repeat(60)}`];
 const phrase = fc.array(fc.constantFrom(...WORDS), { minLength: 1, maxLength: 6 }).map((words) => words.join(' '));
@@ -75,7 +112,14 @@ const change = fc.oneof(
   },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('replace' as const), at: fc.nat(), text: phrase }) },
   { weight: 2, arbitrary: fc.record({ kind: fc.constant('delete' as const), at: fc.nat() }) },
-  { weight: 1, arbitrary: fc.constant({ kind: 'merge' as const }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      kind: fc.constant('merge' as const),
+      start: fc.boolean(),
+      pages: fc.constantFrom(1, 3, 10, 500),
+    }),
+  },
   {
     weight: 1,
     arbitrary: fc.record({
@@ -93,23 +137,24 @@ test('rows and BM25 are those of FTS5, whatever another connection writes', () =
       fc.array(change, { maxLength: 60 }),
       fc.array(phrase, { minLength: 1, maxLength: 4 }),
       (changes, last) => {
-        writer.write(() => clearText(writer));
+        clear();
         const known: number[] = [];
         let next = 0;
         for (const change of changes) {
           const at = 'at' in change ? known[change.at % Math.max(1, known.length)] : undefined;
           if (change.kind === 'look') expectSame(change.texts);
-          else if (change.kind === 'merge') writer.write(() => mergeText(writer, { start: true, pages: 500 }));
+          else if (change.kind === 'merge') writer.write(() => mergeText(writer, change));
           else if (change.kind === 'put') {
-            known.push(++next);
-            writer.write(() => putText(writer, row(next, { content: change.other, [change.column]: change.text })));
+            const seq = (next += ROW_STEP);
+            known.push(seq);
+            writer.write(() => put(row(seq, { content: change.other, [change.column]: change.text })));
           } else if (at !== undefined && change.kind === 'replace') {
             writer.write(() => {
-              putText(writer, row(at, { title: 'fig', content: change.text }));
+              put(row(at, { title: 'fig', content: change.text }));
               textRewrites.note(writer, [at]);
             });
           } else if (at !== undefined) {
-            writer.write(() => deleteText(writer, at));
+            writer.write(() => remove(at));
             known.splice(known.indexOf(at), 1);
           }
         }
@@ -121,15 +166,18 @@ test('rows and BM25 are those of FTS5, whatever another connection writes', () =
 });
 
 describe('an index of many pages and segments', () => {
+  /** So that nine thousand rows lie in three partitions. */
+  const seqOf = (at: number) => 40 * at;
+
   /** Rare words, and common ones whose rows take many pages; some rows are long enough to cross from page to page. */
   function fill(rows: number): void {
     const random = createRandom(5);
     const word = () => `w${Math.floor(2_000 ** random())}`;
-    for (let seq = 1; seq <= rows;) {
+    for (let at = 1; at <= rows;) {
       writer.write(() => {
-        for (const last = Math.min(rows, seq + 399); seq <= last; seq += 1) {
-          const words = Array.from({ length: seq % 500 === 0 ? 9_000 : 30 }, word).join(' ');
-          putText(writer, row(seq, { content: words, title: seq % 3 === 0 ? word() : '', context: `the ${word()}` }));
+        for (const last = Math.min(rows, at + 399); at <= last; at += 1) {
+          const words = Array.from({ length: at % 500 === 0 ? 9_000 : 30 }, word).join(' ');
+          put(row(seqOf(at), { content: words, title: at % 3 === 0 ? word() : '', context: `the ${word()}` }));
         }
       });
     }
@@ -181,12 +229,10 @@ describe('an index of many pages and segments', () => {
     fill(9_000);
     for (const texts of ASKED) expectSame(texts);
     writer.write(() => {
-      for (let seq = 1; seq <= 9_000; seq += 12) deleteText(writer, seq);
-      for (let seq = 2; seq <= 100; seq += 12) putText(writer, row(seq, { content: 'w0 w1 anew', tags: 'w5' }));
-      textRewrites.note(
-        writer,
-        Array.from({ length: 9 }, (_, at) => 12 * at + 2),
-      );
+      for (let at = 1; at <= 9_000; at += 12) remove(seqOf(at));
+      const anew = Array.from({ length: 9 }, (_, place) => seqOf(1_000 * place + 2));
+      for (const seq of anew) put(row(seq, { content: 'w0 w1 anew', tags: 'w5' }));
+      textRewrites.note(writer, anew);
     });
     const tombstones = reader.read(() => readSegments(reader)).map(({ tombstonePages }) => tombstonePages);
     expect(Math.max(...tombstones)).toBeGreaterThan(1);
@@ -207,11 +253,9 @@ describe('an index of many pages and segments', () => {
     // More changes than are kept.
     writer.write(() => {
       for (let round = 0; round < 11; round += 1) {
-        for (let seq = 1; seq <= 1_000; seq += 1) putText(writer, row(seq, { content: `w0 ${'w1 '.repeat(round)}` }));
-        textRewrites.note(
-          writer,
-          Array.from({ length: 1_000 }, (_, at) => at + 1),
-        );
+        const anew = Array.from({ length: 1_000 }, (_, place) => seqOf(place + 1));
+        for (const seq of anew) put(row(seq, { content: `w0 ${'w1 '.repeat(round)}` }));
+        textRewrites.note(writer, anew);
       }
     });
     expectSame(['w0', 'w1']);
@@ -222,7 +266,7 @@ test('rows of a word that is the last on its page', () => {
   for (let from = 1; from <= 3_000; from += 500) {
     writer.write(() => {
       for (let seq = from; seq < from + 500; seq += 1) {
-        putText(writer, row(seq, { content: seq % 50 === 0 ? 'otter' : 'long'.repeat(1_250) }));
+        put(row(seq, { content: seq % 50 === 0 ? 'otter' : 'long'.repeat(1_250) }));
       }
     });
   }
@@ -232,10 +276,10 @@ test('rows of a word that is the last on its page', () => {
 
 test('an index that was made anew is counted anew', () => {
   for (const share of [2, 3, 5]) {
-    writer.write(() => clearText(writer));
+    clear();
     writer.write(() => {
       for (let seq = 1; seq <= 8_000; seq += 1) {
-        putText(writer, row(seq, { content: seq % share === 0 ? 'apple' : 'pears' }));
+        put(row(seq, { content: seq % share === 0 ? 'apple' : 'pears' }));
       }
     });
     for (const word of ['apple', 'pear']) {
@@ -260,7 +304,66 @@ test('tokens are made as the table makes them', () => {
   const { sql } = reader.db.prepare(`SELECT sql FROM sqlite_schema WHERE name = 'memory_text'`).get() as {
     sql: string;
   };
-  expect(sql).toContain(`tokenize = '${TOKENIZER}'`);
-  expect(tokensOf('"the Ünïcode files"')).toEqual(['the', 'unicod', 'file']);
+  expect(sql).toContain(`tokenize = "${TOKENIZER}"`);
+  expect(tokensOf('"the Ünïcode files!"')).toEqual(['the', 'unicod', 'file']);
   expect(tokensOf('!?')).toEqual([]);
+});
+
+test('a row of a later partition has the tokens of one of the first, each with the mark of its own', () => {
+  const places = (table: string) =>
+    writer.db.prepare(`SELECT term, col, "offset" FROM ${table} ORDER BY col, "offset"`).raw().all() as [
+      string,
+      string,
+      number,
+    ][];
+  writer.db.exec(`CREATE VIRTUAL TABLE temp.indexed USING fts5vocab (main, memory_text, instance)`);
+  const word = fc.oneof(
+    fc.constantFrom(
+      ...WORDS,
+      'running',
+      'relational!',
+      'y',
+      'by!1',
+      '!!',
+      '我的生日',
+      'naïve',
+      'Straße',
+      '¿qué?',
+      'ǀ',
+      '',
+    ),
+    fc.string({ unit: 'grapheme-ascii', maxLength: 80 }),
+    fc.string({ unit: 'grapheme', maxLength: 12 }),
+    fc.stringMatching(/^[a-z]{1,8}(ational|ing|ies|ed|eed|ness|s|ly|y|able)$/),
+    fc.constantFrom(62, 63, 64, 65).map((length) => `${'a'.repeat(length - 3)}ing`),
+  );
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 12 }), fc.nat(1_000), (words, partition) => {
+      const text = words.join(' ').toWellFormed();
+      const placesIn = (seq: number) => {
+        writer.write(() => clearText(writer));
+        writer.write(() => putText(writer, { ...row(seq, { content: text, title: words[0] ?? '' }) }));
+        return places('indexed');
+      };
+      const first = placesIn(1);
+      const marked = placesIn((partition + 1) * PARTITION_ROWS);
+      expect(marked).toEqual(first.map(([term, column, at]) => [`${term}!${partition + 1}`, column, at]));
+      expect(first.filter(([term]) => term.includes('!'))).toEqual([]);
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('no token has more rows than a partition', () => {
+  writer.write(() => {
+    for (let seq = PARTITION_ROWS - 3; seq <= 3 * PARTITION_ROWS; seq += PARTITION_ROWS / 4)
+      put(row(seq, { content: 'apple' }));
+  });
+  writer.db.exec(`CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, memory_text, row)`);
+  expect(writer.db.prepare('SELECT term, doc FROM words ORDER BY term').raw().all()).toEqual([
+    ['appl', 1],
+    ['appl!1', 4],
+    ['appl!2', 4],
+  ]);
+  expectSame(['apple']);
 });
