@@ -4,7 +4,7 @@ import { resolveName } from '../entities/extract.ts';
 import { informativeness, otherSpelling } from '../text/english-words.ts';
 import { identifiersOf, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';
 import { namePartsOf } from '../text/name-parts.ts';
-import { createStemFinder, NOWHERE, stemOf } from '../text/stem-finder.ts';
+import { createStemFinder, NOWHERE, type StemFinder, stemOf } from '../text/stem-finder.ts';
 import { isAscii, isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
 import type { Candidate } from './candidate.ts';
 import { comparability } from './lenience.ts';
@@ -148,11 +148,11 @@ export function createEvidenceMeter(
   scope: number = Number.POSITIVE_INFINITY,
 ): EvidenceMeter {
   const { words: single, phrases, identifiers } = queryTerms(query);
-  const { words: spelled, placeOf } = createStemFinder([
-    ...single,
-    ...phrases.flat().filter((word) => !STOP_WORDS.has(word)),
-    ...identifiers,
-  ]);
+  const {
+    words: spelled,
+    placeOf,
+    eachIn,
+  } = createStemFinder([...single, ...phrases.flat().filter((word) => !STOP_WORDS.has(word)), ...identifiers]);
   const others = spelled.slice(0, OTHER_NAMES_MOST).map(otherNameOf);
   const aliases = createAliasFinder(others);
   const terms = termsOf(store, query, spelled, 1 - comparability(scope));
@@ -173,10 +173,11 @@ export function createEvidenceMeter(
       const note = (word: string) => {
         const place = placeOf(word);
         if (place !== NOWHERE) found.add(place);
-        const other = aliases?.(word) ?? NOWHERE;
+        const other = aliases?.placeOf(word) ?? NOWHERE;
         if (other !== NOWHERE) found.add(other);
       };
-      words(text).forEach(note);
+      eachIn(text, (place) => found.add(place));
+      aliases?.eachIn(text, (place) => found.add(place));
       namePartsOf(text).forEach(note);
       if (mayHoldIdentifier(text, identifiers)) identifiersOf(text).split(' ').forEach(note);
       let [held, named, rarest, heldWorth, heldTelling] = [0, 0, 0, 0, 0];
@@ -241,14 +242,18 @@ function findOtherName(word: string): string | undefined {
 }
 
 /** Says of the words of a text which of the query's words they are by another name; undefined where none has one. */
-function createAliasFinder(others: readonly (string | undefined)[]): ((word: string) => number) | undefined {
+function createAliasFinder(others: readonly (string | undefined)[]): Omit<StemFinder, 'words'> | undefined {
   const places = new Map<string, number>();
   for (const [place, other] of others.entries()) if (other !== undefined) places.set(stemOf(other), place);
   if (places.size === 0) return undefined;
-  const { words: stems, placeOf } = createStemFinder(others.filter((other) => other !== undefined));
-  return (word) => {
-    const place = placeOf(word);
-    return place === NOWHERE ? NOWHERE : places.get(stemOf(stems[place]!))!;
+  const { words: names, placeOf, eachIn } = createStemFinder(others.filter((other) => other !== undefined));
+  const placeOfName = names.map((name) => places.get(stemOf(name))!);
+  return {
+    placeOf(word) {
+      const name = placeOf(word);
+      return name === NOWHERE ? NOWHERE : placeOfName[name]!;
+    },
+    eachIn: (text, visit) => eachIn(text, (name, position) => visit(placeOfName[name]!, position)),
   };
 }
 

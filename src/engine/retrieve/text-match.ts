@@ -1,5 +1,5 @@
 import { identifiersOf, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';
-import { createStemFinder, NOWHERE, stemOf } from '../text/stem-finder.ts';
+import { createStemFinder, stemOf } from '../text/stem-finder.ts';
 import { STOP_WORDS, words } from '../text/words.ts';
 
 /** How a text answers to a query, word by word, without the neighbours that helped to find it. Each 0..1. */
@@ -43,10 +43,11 @@ export function createQueryMatcher(
   rarityOf: (words: readonly string[]) => readonly number[],
 ): QueryMatcher {
   const { words: single, phrases, identifiers } = queryTerms(query);
-  const { words: wanted, placeOf } = createStemFinder([
-    ...single,
-    ...phrases.flat().filter((word) => !STOP_WORDS.has(word)),
-  ]);
+  const {
+    words: wanted,
+    placeOf,
+    eachIn,
+  } = createStemFinder([...single, ...phrases.flat().filter((word) => !STOP_WORDS.has(word))]);
   const rarity = rarityOf(wanted);
   const total = sum(rarity);
   const phraseStems = phrases.map((phrase) => phrase.map(stemOf));
@@ -55,17 +56,16 @@ export function createQueryMatcher(
     size: rarity.length,
     coverageOf,
     match({ content, title, labels }) {
-      const found = words(content);
       const positions = rarity.map((): number[] => []);
-      for (const [position, word] of found.entries()) {
-        const place = placeOf(word);
-        if (place !== NOWHERE) positions[place]!.push(position);
-      }
+      eachIn(content, (place, position) => positions[place]!.push(position));
       const titleWords = title === '' ? [] : words(title);
       return {
         coverage: shareOf(positions.map((at) => at.length > 0)),
         proximity: proximityOf(positions),
-        phrases: phraseStems.length === 0 ? 0 : countOf(phraseStems, inOneOf([found, titleWords])) / phraseStems.length,
+        phrases:
+          phraseStems.length === 0
+            ? 0
+            : countOf(phraseStems, inOneOf([words(content), titleWords])) / phraseStems.length,
         identifiers: identifiers.length === 0 ? 0 : identifierShare(identifiers, `${title}\n${content}`),
         fields: title === '' && labels === '' ? 0 : fieldShare([...titleWords, ...words(labels)]),
       };
@@ -74,10 +74,7 @@ export function createQueryMatcher(
 
   function coverageOf(content: string): number {
     const present = rarity.map(() => false);
-    for (const word of words(content)) {
-      const place = placeOf(word);
-      if (place !== NOWHERE) present[place] = true;
-    }
+    eachIn(content, (place) => (present[place] = true));
     return shareOf(present);
   }
 

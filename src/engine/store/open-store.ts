@@ -27,10 +27,10 @@ export interface Store {
   /** Runs `work` on one snapshot. */
   read<T>(work: () => T): T;
   /**
-   * To be called every second: maps a large file into memory once no other connection has committed for some seconds, and until one does.
-   * Every so often what is mapped is let go of; it stays in the cache of the operating system.
+   * To be called every second: suits the cache to the size of the file, and maps a large one into memory once no other connection has committed
+   * for some seconds, and until one does. Every so often what is mapped is let go of; it stays in the cache of the operating system.
    */
-  mapWhileQuiet(): void;
+  suitToFile(): void;
   close(): void;
 }
 
@@ -47,7 +47,7 @@ export interface OpenStoreOptions {
 /** How long a connection waits for another's write before it gives up with `unavailable`. */
 export const BUSY_TIMEOUT_MS = 5_000;
 const RETRY_PAUSE_MS = 0.5;
-const LOOK_CACHE_KB = -256;
+const LOOK_CACHE_KB = 256;
 /**
  * A query of a large file reads some thousand pages all over it: mapped they cost a tenth to a third less than one call each. But whenever
  * another connection has committed, SQLite lets go of all that was mapped, and to have it back, 64 KB a page, costs more: over HTTP, where
@@ -57,9 +57,14 @@ const LOOK_CACHE_KB = -256;
 const MAPPED_LEAST = 512 * 1024 * 1024;
 const MAPPED_MOST = 2_147_418_112;
 const MAPPED_FOR_LOOKS = 5;
-/** Pages in SQLite's own cache are forgotten with every commit of others, too: 32 MB answered no faster than 2. */
-const READER_CACHE_KB = -2_000;
-const WRITER_CACHE_KB = -8_000;
+/**
+ * SQLite's own cache is forgotten with every commit of others, so that a large one serves nobody; but where it does not hold the inner pages of
+ * the trees, a 300th of the file, every row that is looked up reads another page: a user of 100 in a million waits a sixth longer.
+ */
+const READER_CACHE_KB = 2_000;
+const WRITER_CACHE_KB = 8_000;
+const CACHE_KB_MOST = 16_000;
+const CACHE_SHARE = 1 / 200;
 const STATEMENTS_MOST = 500;
 
 /**
@@ -91,7 +96,9 @@ function connect(file: string, options: OpenStoreOptions): Store {
     throw error;
   }
   sqliteVec.load(db);
-  return makeStore(db, file);
+  const store = makeStore(db, file, options.role === 'reader' ? READER_CACHE_KB : WRITER_CACHE_KB);
+  store.suitToFile();
+  return store;
 }
 
 /**
@@ -103,9 +110,9 @@ export function openForLook(file: string): Store | undefined {
   if (!fs.existsSync(file)) return undefined;
   const db = new Database(file, { readonly: true, fileMustExist: true, timeout: 0 });
   try {
-    db.pragma(`cache_size = ${LOOK_CACHE_KB}`);
+    db.pragma(`cache_size = -${LOOK_CACHE_KB}`);
     const isMade = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = 'jobs_leased'`).get();
-    if (isMade !== undefined) return makeStore(db, file);
+    if (isMade !== undefined) return makeStore(db, file, LOOK_CACHE_KB);
     db.close();
     return undefined;
   } catch (error) {
@@ -122,7 +129,6 @@ function configure(db: Database.Database, { role }: OpenStoreOptions): void {
   db.pragma('secure_delete = ON');
   db.pragma('foreign_keys = ON');
   db.pragma('temp_store = MEMORY');
-  db.pragma(`cache_size = ${role === 'reader' ? READER_CACHE_KB : WRITER_CACHE_KB}`);
 }
 
 /** Migrates on a connection of its own, with SQLite's patient handler: several processes may start at once. */
@@ -147,7 +153,8 @@ function prepareFile(file: string): void {
   }
 }
 
-function makeStore(db: Database.Database, file: string): Store {
+/** @param cacheKbLeast the cache of a small file */
+function makeStore(db: Database.Database, file: string, cacheKbLeast: number): Store {
   // Bounded, since the shapes of filters are the callers' making.
   const statements = new LRUCache<string, Database.Statement<unknown[], unknown>>({ max: STATEMENTS_MOST });
   const prepare = (sql: string) => {
@@ -159,6 +166,7 @@ function makeStore(db: Database.Database, file: string): Store {
   let transactions = 0;
   let lastVersion: number | undefined;
   let quietLooks = 0;
+  let cacheKb = 0;
   const lastWork = new Set<(store: Store) => void>();
   const store: Store = {
     db,
@@ -192,13 +200,16 @@ function makeStore(db: Database.Database, file: string): Store {
       transactions += 1;
       return finish(db, work);
     },
-    mapWhileQuiet() {
+    suitToFile() {
       try {
+        const size = fs.statSync(file).size;
+        const cacheKbWanted = Math.round(Math.min(CACHE_KB_MOST, Math.max(cacheKbLeast, (CACHE_SHARE * size) / 1_000)));
+        if (cacheKbWanted !== cacheKb) db.pragma(`cache_size = -${(cacheKb = cacheKbWanted)}`);
         const version = othersVersion(store);
         const looks = version === lastVersion ? quietLooks + 1 : 0;
         if (looks % MAPPED_FOR_LOOKS === 0) db.pragma('mmap_size = 0');
         [quietLooks, lastVersion] = [looks, version];
-        if (looks > 0 && looks % MAPPED_FOR_LOOKS === 0 && fs.statSync(file).size >= MAPPED_LEAST)
+        if (looks > 0 && looks % MAPPED_FOR_LOOKS === 0 && size >= MAPPED_LEAST)
           db.pragma(`mmap_size = ${MAPPED_MOST}`);
       } catch {
         // A statement is being read, or another process has the file for itself; the next time will do.

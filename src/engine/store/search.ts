@@ -113,13 +113,13 @@ export function matchingText(
   seqs: readonly number[],
   columns: readonly TextColumn[] = TEXT_COLUMNS,
 ): number[] {
-  const texts = [...new Set(seqs.map(markOf))].map((mark) => ftsString(indexedText(text, mark)));
-  const rows = store
-    .prepare(
-      'SELECT rowid AS seq FROM memory_text WHERE memory_text MATCH ? AND rowid IN (SELECT value FROM json_each(?))',
-    )
-    .all(`{${columns.join(' ')}} : (${texts.join(' OR ')})`, JSON.stringify(seqs)) as { seq: number }[];
-  return rows.map((row) => row.seq);
+  const select = store
+    .prepare('SELECT rowid FROM memory_text WHERE memory_text MATCH ? AND rowid IN (SELECT value FROM json_each(?))')
+    .pluck();
+  const where = columns.length === TEXT_COLUMNS.length ? '' : `{${columns.join(' ')}} : `;
+  return [...Map.groupBy(seqs, markOf)].flatMap(
+    ([mark, some]) => select.all(where + ftsString(indexedText(text, mark)), JSON.stringify(some)) as number[],
+  );
 }
 
 export interface VectorRank {

@@ -13,13 +13,13 @@ export interface TenantPool {
   close(): void;
 }
 
-/** A file is mapped for as long at most, once somebody else commits to it. */
+/** A file stays mapped for as long at most, once somebody else commits to it. */
 const LOOK_EVERY_MS = 1_000;
 
 export function createTenantPool(limit: number, open: (path: string) => OpenTenant): TenantPool {
   const files = new LRUCache<string, OpenTenant>({ max: limit, dispose: (tenant) => tenant.close() });
   const timer = setInterval(() => {
-    for (const { store } of files.values()) store.mapWhileQuiet();
+    for (const { store } of files.values()) store.suitToFile();
   }, LOOK_EVERY_MS).unref();
   return {
     get(path) {

@@ -1,5 +1,5 @@
 import { stemmer } from 'stemmer';
-import { isAscii } from './words.ts';
+import { isAscii, words } from './words.ts';
 
 /** Says of the words of a text which of a query's words they are, by their stems. */
 export interface StemFinder {
@@ -7,6 +7,8 @@ export interface StemFinder {
   readonly words: readonly string[];
   /** The place of the word in `words`, or `NOWHERE`. */
   placeOf(word: string): number;
+  /** Tells of each word of a text that is one of these where in `words` it stands, and the how manieth of the text it is, from 0. */
+  eachIn(text: string, visit: (place: number, position: number) => void): void;
 }
 
 export const NOWHERE = -1;
@@ -23,16 +25,44 @@ export function createStemFinder(wanted: Iterable<string>): StemFinder {
     beginnings[beginningOf(word)] = 1;
   }
   const known = new Map<string, number>();
+  const placeOf = (word: string) => {
+    if (beginnings[beginningOf(word)] === 0) return NOWHERE;
+    let place = known.get(word);
+    if (place === undefined) known.set(word, (place = byStem.get(stemOf(word)) ?? NOWHERE));
+    return place;
+  };
   return {
     words: distinct,
-    placeOf(word) {
-      if (beginnings[beginningOf(word)] === 0) return NOWHERE;
-      let place = known.get(word);
-      if (place === undefined) known.set(word, (place = byStem.get(stemOf(word)) ?? NOWHERE));
-      return place;
+    placeOf,
+    eachIn(text, visit) {
+      if (isAscii(text)) eachAsciiWord(text, beginnings, (word, position) => visitFound(placeOf(word), position));
+      else for (const [position, word] of words(text).entries()) visitFound(placeOf(word), position);
+
+      function visitFound(place: number, position: number): void {
+        if (place !== NOWHERE) visit(place, position);
+      }
     },
   };
 }
+
+/** What `words` gives, but only those that begin as one of the query's do: of the others no string is made. */
+function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: string, position: number) => void): void {
+  for (let at = 0, position = 0; at < text.length; position += 1) {
+    let first = 0;
+    while (at < text.length && (first = SMALL_LETTER[text.charCodeAt(at)]!) === 0) at += 1;
+    if (first === 0) return;
+    const start = at++;
+    const second = at < text.length ? SMALL_LETTER[text.charCodeAt(at)]! : 0;
+    while (at < text.length && SMALL_LETTER[text.charCodeAt(at)] !== 0) at += 1;
+    if (beginnings[beginningBy(first, second)] === 1) visit(text.slice(start, at).toLowerCase(), position);
+  }
+}
+
+/** Of each ASCII letter the small one, of a digit itself, 0 of all that separates words. */
+const SMALL_LETTER = Uint8Array.from({ length: 128 }, (_, code) => {
+  const letter = String.fromCharCode(code).toLowerCase();
+  return /[a-z\d]/.test(letter) ? letter.charCodeAt(0) : 0;
+});
 
 /** As the index stems: porter, from three letters to 64, English only by its endings. */
 export function stemOf(word: string): string {
@@ -45,5 +75,9 @@ const BEGINNINGS = 1024;
 
 /** A hash of the first two letters, which stemming never changes: nine words of ten begin otherwise and need no look. */
 function beginningOf(word: string): number {
-  return (word.charCodeAt(0) * 31 + (word.length > 1 ? word.charCodeAt(1) : 0)) % BEGINNINGS;
+  return beginningBy(word.charCodeAt(0), word.length > 1 ? word.charCodeAt(1) : 0);
+}
+
+function beginningBy(first: number, second: number): number {
+  return (first * 31 + second) % BEGINNINGS;
 }

@@ -87,15 +87,15 @@ describe('the plan', () => {
     expect(describePlan(plan({ query, denseSectors: 'candidate' }))).toMatch(/; procedural$/);
   });
 
-  test('takes each term once, a phrase as one, and quotes whatever is typed', () => {
+  test('takes each term once, and a phrase as one', () => {
     const { terms } = plan({ query: 'tea "green tea" TEA NEAR(a b)* tea_pot' });
     expect(terms).toEqual([
-      { text: 'green tea', words: 'green tea', match: '"green tea"' },
-      { text: 'tea', words: 'tea', match: '"tea"' },
-      { text: 'near', words: 'near', match: '"near"' },
-      { text: 'b', words: 'b', match: '"b"' },
-      { text: 'pot', words: 'pot', match: '"pot"' },
-      { text: 'tea_pot', words: 'teapotǀ', match: '"teapotǀ"' },
+      { text: 'green tea', words: 'green tea' },
+      { text: 'tea', words: 'tea' },
+      { text: 'near', words: 'near' },
+      { text: 'b', words: 'b' },
+      { text: 'pot', words: 'pot' },
+      { text: 'tea_pot', words: 'teapotǀ' },
     ]);
   });
 

@@ -141,26 +141,36 @@ export interface Doclist {
   readonly restarts: readonly number[];
 }
 
+/** All pages come in one blob, since a blob each costs more than to decode it. */
 export function readDoclist(store: Store, segment: Segment, { page, start, end, lastPage }: Part): Doclist {
-  const pages = store
-    .prepare('SELECT block FROM memory_text_data WHERE id BETWEEN ? AND ? ORDER BY id')
-    .pluck()
-    .all(pageId(segment, page), pageId(segment, lastPage)) as Buffer[];
-  const [first, ...others] = pages;
-  if (first === undefined) throw damaged();
-  const opening = first.subarray(start, end);
-  if (others.length === 0) return { bytes: opening, restarts: [0] };
-  const bytes = new Uint8Array(pages.reduce((sum, { length }) => sum + length, 0));
-  bytes.set(opening);
+  if (page === lastPage) {
+    const leaf = readBlock(store, pageId(segment, page));
+    if (leaf === undefined) throw damaged();
+    return { bytes: leaf.subarray(start, end), restarts: [0] };
+  }
+  const [bytes, lengths] = store
+    .prepare(
+      `SELECT CAST(group_concat(block, '') AS BLOB), json_group_array(length(block))
+       FROM (SELECT block FROM memory_text_data WHERE id BETWEEN ? AND ? ORDER BY id)`,
+    )
+    .raw()
+    .get(pageId(segment, page), pageId(segment, lastPage)) as [Buffer | null, string];
+  const [first, ...others] = JSON.parse(lengths) as number[];
+  if (bytes === null || first === undefined) throw damaged();
+  // What is no row is cut out: the rows of a page move to those of the page before.
+  bytes.copyWithin(0, start, end);
+  let at = end - start;
   // Where a token is the last thing on its page, its rows begin on the next.
-  const restarts = opening.length > 0 ? [0] : [];
-  let at = opening.length;
-  for (const leaf of others) {
+  const restarts = at > 0 ? [0] : [];
+  let from = first;
+  for (const length of others) {
+    const leaf = bytes.subarray(from, from + length);
+    from += length;
     const [firstRow, leafBytes] = [leaf.readUInt16BE(0), leaf.readUInt16BE(2)];
-    const hasToken = leafBytes < leaf.length;
+    const hasToken = leafBytes < length;
     const last = hasToken ? firstVarint(leaf, leafBytes) : leafBytes;
     if (firstRow > 0 && firstRow < last) restarts.push(at + firstRow - LEAF_HEADER);
-    bytes.set(leaf.subarray(LEAF_HEADER, last), at);
+    leaf.copy(bytes, at, LEAF_HEADER, last);
     at += last - LEAF_HEADER;
     if (hasToken) break;
   }

@@ -12,7 +12,7 @@ import {
   readPostings,
 } from './postings.ts';
 import { openRowLengths, type RowLengths } from './row-lengths.ts';
-import { createScores, type Scores } from './scores.ts';
+import { createScores, mostAdded, type Scores } from './scores.ts';
 import { locate, type Location, readSegments, readTotals, type Segment, type Totals } from './segments.ts';
 import { tokensOf } from './tokens.ts';
 
@@ -58,6 +58,8 @@ const LOCATIONS_KEPT = 5_000;
 const COUNTS_KEPT = 2_000;
 /** To count fewer bytes takes as long as to look the count up. */
 const COUNTED_LEAST = 4_096;
+/** Of so many bytes it is worth the count to know whether rows can be left out. */
+const LONG_BYTES = 16_384;
 
 /** Kept between searches, for the time that it would take to make them: one search at a time. */
 const postings = createPostings();
@@ -166,17 +168,37 @@ function searchNow(store: Store, known: Known): WordSearch {
     score(texts, weights, limit) {
       const lengthsNow = lengths.now();
       scores.clear(lengthsNow.length);
+      const mostLeft = limit === undefined ? undefined : mostLeftAfter(texts);
+      let isClosed = false;
       for (const [place, text] of texts.entries()) {
         const located = find(text);
         const found = read(text, located, weights);
-        if (limit !== undefined && place > 0 && place === texts.length - 1)
-          scores.addLast(found, lengthsNow, totals, limit);
+        if (mostLeft !== undefined && place > 0 && !isClosed && mostLeft[place]! < Infinity)
+          isClosed = scores.reachedBy(limit!) >= mostAdded(found.count, totals.rows) + mostLeft[place]!;
+        if (isClosed) scores.addToKnown(found, lengthsNow, totals);
         else scores.add(found, lengthsNow, totals);
-        located.frequency = postings.count;
+        located.frequency = found.count;
       }
       return scores;
     },
   };
+
+  /**
+   * What all that come after each can add to a row at most: where the best have more already, rows that have none of the words before are no
+   * longer among them. Infinity before short lists, where nothing is won, and phrases, which only reading counts.
+   */
+  function mostLeftAfter(texts: readonly string[]): number[] {
+    const mostLeft = texts.map(() => Infinity);
+    let sum = 0;
+    for (let place = texts.length - 1; place >= 0; place -= 1) {
+      mostLeft[place] = sum;
+      const text = texts[place]!;
+      const { tokens, bytesMost } = find(text);
+      if (tokens.length !== 1 || bytesMost < LONG_BYTES) break;
+      sum += mostAdded(frequencyOf(text), totals.rows);
+    }
+    return mostLeft;
+  }
 }
 
 /** A word or phrase at one snapshot. */

@@ -207,6 +207,8 @@ describe('an index of many pages and segments', () => {
     const isEverLeftOut = [
       ['w1999', 'w0'],
       ['w800', 'w1500', 'the'],
+      ['w1999', 'w1', 'w0', 'the'],
+      ['w700 w0', 'w0', 'the'],
       ['w40', 'w2'],
       ['w0 w1', 'w0'],
       ['w3', 'the'],
