@@ -5,7 +5,7 @@ import type { CompiledFilter } from './filter.ts';
 import { othersVersion, type Store } from './open-store.ts';
 import { compareInt5, encodedLength, encodeVector } from './vector-encoding.ts';
 import type { VectorSpace } from './vectors.ts';
-import { indexedText, markOf } from './word-index/tokens.ts';
+import { markOf, markTokens } from './word-index/tokens.ts';
 
 /**
  * The statements of retrieval. What finds by words (`word-index/`) or by vectors knows no filter but the user: `firstPassing` asks the filter
@@ -118,7 +118,7 @@ export function matchingText(
     .pluck();
   const where = columns.length === TEXT_COLUMNS.length ? '' : `{${columns.join(' ')}} : `;
   return [...Map.groupBy(seqs, markOf)].flatMap(
-    ([mark, some]) => select.all(where + ftsString(indexedText(text, mark)), JSON.stringify(some)) as number[],
+    ([mark, some]) => select.all(where + ftsString(markTokens(text, mark)), JSON.stringify(some)) as number[],
   );
 }
 

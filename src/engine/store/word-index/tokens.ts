@@ -30,9 +30,13 @@ export function markOf(seq: number): string {
  * @param mark of the row
  */
 export function indexedText(text: string, mark: string): string {
-  const unmarked = indexableText(text).replaceAll(MARK, ' ');
-  if (mark === '' || unmarked === '') return unmarked;
-  const tokens = tokenize(unmarked);
+  return markTokens(indexableText(text).replaceAll(MARK, ' '), mark);
+}
+
+/** @param text words as `indexableText` and `queryTerms` give them */
+export function markTokens(text: string, mark: string): string {
+  if (mark === '') return text;
+  const tokens = tokenize(text);
   return tokens.length === 0 ? '' : `${tokens.join(`${mark} `)}${mark}`;
 }
 

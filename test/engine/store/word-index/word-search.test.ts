@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../../../src/engine/random.ts';
 import { openStore, type Store } from '../../../../src/engine/store/open-store.ts';
+import { matchingText, OWN_COLUMNS } from '../../../../src/engine/store/search.ts';
 import {
   clearText,
   deleteText,
@@ -14,8 +15,8 @@ import {
 import { readSegments } from '../../../../src/engine/store/word-index/segments.ts';
 import { PARTITION_ROWS, TOKENIZER, tokensOf } from '../../../../src/engine/store/word-index/tokens.ts';
 import { loadWords, openWordSearch } from '../../../../src/engine/store/word-index/word-search.ts';
-import { identifiersOf, indexableText } from '../../../../src/engine/text/index-text.ts';
-import { TEXT_COLUMNS } from '../../../../src/engine/types.ts';
+import { identifiersOf, indexableText, queryTerms } from '../../../../src/engine/text/index-text.ts';
+import { TEXT_COLUMNS, type TextColumn } from '../../../../src/engine/types.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 
 /** Of each column in its order. */
@@ -354,6 +355,29 @@ test('a row of a later partition has the tokens of one of the first, each with t
     }),
     { numRuns: 300 },
   );
+});
+
+test('each term of a query is found in memories of all partitions, by column', () => {
+  const query = '"我的生日" "in the naïve" running parseRequest 东京 don’t';
+  const seqs = [7, PARTITION_ROWS + 1, 11 * PARTITION_ROWS];
+  writer.write(() => {
+    for (const seq of seqs) putText(writer, row(seq, { content: 'Stop! Nothing else.', context: query }));
+    for (const seq of seqs) putText(writer, row(seq + 1, { content: query, title: 'Naïve runs' }));
+  });
+  const all = seqs.flatMap((seq) => [seq, seq + 1]);
+  const own = seqs.map((seq) => seq + 1);
+  const find = (term: string, columns?: readonly TextColumn[]) =>
+    reader.read(() => matchingText(reader, term, all, columns)).sort((a, b) => a - b);
+  const { phrases, words, identifiers } = queryTerms(query);
+  expect([phrases.length, words.length, identifiers.length]).toEqual([2, 6, 1]);
+  for (const term of [...phrases.map((phrase) => phrase.join(' ')), ...words, ...identifiers]) {
+    // Identifiers and their parts are those of a memory's own text.
+    expect(find(term), term).toEqual(/^(parse|request)$|ǀ/.test(term) ? own : all);
+    expect(find(term, OWN_COLUMNS), term).toEqual(own);
+  }
+  expect(find('stop', OWN_COLUMNS)).toEqual(seqs);
+  expect(find('runs', ['title'])).toEqual(own);
+  expect(find('parse', ['title'])).toEqual([]);
 });
 
 test('no token has more rows than a partition', () => {
