@@ -53,12 +53,21 @@ export function tokensOf(text: string): readonly string[] {
   return tokens;
 }
 
-/** As FTS5 does it, which takes ten times as long. */
+/** As FTS5 does it, which takes five times as long and is asked only for pieces whose letters it may change. */
 function tokenize(text: string): readonly string[] {
-  return isAscii(text) ? words(text).map(knownStemOf) : tokenizeByFts(text);
+  if (isAscii(text)) return words(text).map(knownStemOf);
+  return (text.match(PIECE) ?? []).flatMap((piece) => {
+    if (isAscii(piece)) return knownStemOf(piece.toLowerCase());
+    return UNCHANGED.test(piece) ? piece : tokensOfPiece(piece);
+  });
 }
 
-const STEMS_KEPT = 20_000;
+/** What stands between characters that end a token, as far as these are ASCII. */
+const PIECE = /[\dA-Za-z\u0080-\uffff]+/g;
+/** Of an identifier, and Han and Hangul as `indexableText` cuts them. */
+const UNCHANGED = /^(?:[a-z\dǀ-ǃ]+|[\u4e00-\u9fbb\uac00-\ud7a3]{1,2})$/;
+
+const STEMS_KEPT = 50_000;
 const stems = new Map<string, string>();
 
 function knownStemOf(word: string): string {
@@ -68,6 +77,12 @@ function knownStemOf(word: string): string {
     stems.set(word, (stem = stemOf(word)));
   }
   return stem;
+}
+
+function tokensOfPiece(piece: string): readonly string[] {
+  let tokens = known.get(piece);
+  if (tokens === undefined) known.set(piece, (tokens = tokenizeByFts(piece)));
+  return tokens;
 }
 
 /** FTS5's own tokenizer, which it lends to nobody: in a table of its own, whose vocabulary is read and thrown away. */

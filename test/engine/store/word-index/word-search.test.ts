@@ -337,6 +337,18 @@ test('a row of a later partition has the tokens of one of the first, each with t
     ),
     fc.string({ unit: 'grapheme-ascii', maxLength: 80 }),
     fc.string({ unit: 'grapheme', maxLength: 12 }),
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.constantFrom(
+      'getUserName',
+      'src/größe.ts',
+      'v1.2.3',
+      '서울에서',
+      'ガイド',
+      'ไทย',
+      '𠀀漢',
+      'ＡＢＣ',
+      'e\u0301t\u0301',
+    ),
     fc.stringMatching(/^[a-z]{1,8}(ational|ing|ies|ed|eed|ness|s|ly|y|able)$/),
     fc.constantFrom(62, 63, 64, 65).map((length) => `${'a'.repeat(length - 3)}ing`),
   );
@@ -353,7 +365,7 @@ test('a row of a later partition has the tokens of one of the first, each with t
       expect(marked).toEqual(first.map(([term, column, at]) => [`${term}!${partition + 1}`, column, at]));
       expect(first.filter(([term]) => term.includes('!'))).toEqual([]);
     }),
-    { numRuns: 300 },
+    { numRuns: 500 },
   );
 });
 
