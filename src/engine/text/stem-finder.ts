@@ -66,10 +66,19 @@ const SMALL_LETTER = Uint8Array.from({ length: 128 }, (_, code) => {
 
 /** As the index stems: porter, from three letters to 64, English only by its endings. */
 export function stemOf(word: string): string {
-  return isAscii(word) && word.length <= STEMMED_MOST ? stemmer(word) : word;
+  if (!isAscii(word) || word.length > STEMMED_MOST) return word;
+  let stem = stems.get(word);
+  if (stem === undefined) {
+    if (stems.size >= STEMS_KEPT) stems.clear();
+    stems.set(word, (stem = stemmer(word)));
+  }
+  return stem;
 }
 
 const STEMMED_MOST = 64;
+/** Texts and questions are made of the same words again and again, and a stem takes a microsecond. */
+const stems = new Map<string, string>();
+const STEMS_KEPT = 50_000;
 
 const BEGINNINGS = 1024;
 

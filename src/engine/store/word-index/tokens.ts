@@ -55,9 +55,9 @@ export function tokensOf(text: string): readonly string[] {
 
 /** As FTS5 does it, which takes five times as long and is asked only for pieces whose letters it may change. */
 function tokenize(text: string): readonly string[] {
-  if (isAscii(text)) return words(text).map(knownStemOf);
+  if (isAscii(text)) return words(text).map(stemOf);
   return (text.match(PIECE) ?? []).flatMap((piece) => {
-    if (isAscii(piece)) return knownStemOf(piece.toLowerCase());
+    if (isAscii(piece)) return stemOf(piece.toLowerCase());
     return UNCHANGED.test(piece) ? piece : tokensOfPiece(piece);
   });
 }
@@ -66,18 +66,6 @@ function tokenize(text: string): readonly string[] {
 const PIECE = /[\dA-Za-z\u0080-\uffff]+/g;
 /** Of an identifier, and Han and Hangul as `indexableText` cuts them. */
 const UNCHANGED = /^(?:[a-z\dǀ-ǃ]+|[\u4e00-\u9fbb\uac00-\ud7a3]{1,2})$/;
-
-const STEMS_KEPT = 50_000;
-const stems = new Map<string, string>();
-
-function knownStemOf(word: string): string {
-  let stem = stems.get(word);
-  if (stem === undefined) {
-    if (stems.size >= STEMS_KEPT) stems.clear();
-    stems.set(word, (stem = stemOf(word)));
-  }
-  return stem;
-}
 
 function tokensOfPiece(piece: string): readonly string[] {
   let tokens = known.get(piece);
