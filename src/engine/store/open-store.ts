@@ -204,7 +204,10 @@ function makeStore(db: Database.Database, file: string, cacheKbLeast: number): S
       try {
         const size = fs.statSync(file).size;
         const cacheKbWanted = Math.round(Math.min(CACHE_KB_MOST, Math.max(cacheKbLeast, (CACHE_SHARE * size) / 1_000)));
-        if (cacheKbWanted !== cacheKb) db.pragma(`cache_size = -${(cacheKb = cacheKbWanted)}`);
+        if (cacheKbWanted !== cacheKb) {
+          db.pragma(`cache_size = -${cacheKbWanted}`);
+          cacheKb = cacheKbWanted;
+        }
         const version = othersVersion(store);
         const looks = version === lastVersion ? quietLooks + 1 : 0;
         if (looks % MAPPED_FOR_LOOKS === 0) db.pragma('mmap_size = 0');

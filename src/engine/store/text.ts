@@ -162,7 +162,7 @@ function nameOf({ id, lastPage }: Segment): string {
 /**
  * Merges for each page that a commit wrote to the index as many pages as there are levels, which keeps the number of segments down. FTS5 does as
  * much by itself (`automerge`), but 64 pages a level at a time: of commits of 100 memories every fifth took three times as long as the others. What
- * cannot be divided is a word of one partition (tokens.ts), so that a step writes more than it is told to: the most common one takes 300 pages.
+ * cannot be divided is a word of one partition (tokens.ts), so that a step writes more than it is told to: the most common one of short memories takes 300 pages.
  */
 function mergeAsWritten(store: Store): void {
   mergeText(store, { start: false, pages: 0 }); // FTS5 writes what it has held back.

@@ -108,9 +108,9 @@ export function queryTerms(query: string): QueryTerms {
   return { phrases, words: (nothingElse ? words : content).slice(0, room), identifiers };
 }
 
-/** Quotes a token, or the words of a phrase joined by spaces, for a MATCH expression. */
+/** Quotes a token, or the words of a phrase joined by spaces, for a MATCH expression, which NUL would end. */
 export function ftsString(token: string): string {
-  return `"${token.replaceAll('"', '""')}"`;
+  return `"${token.replaceAll('"', '""').replaceAll('\0', ' ')}"`;
 }
 
 /** A run of a script without spaces is searched by its pairs, which are rarer than its characters. */

@@ -70,9 +70,15 @@ export function stemOf(word: string): string {
   let stem = stems.get(word);
   if (stem === undefined) {
     if (stems.size >= STEMS_KEPT) stems.clear();
-    stems.set(word, (stem = stemmer(word)));
+    const kept = copyOf(word);
+    stems.set(kept, (stem = stemmer(kept)));
   }
   return stem;
+}
+
+/** The same characters. A piece of a text keeps all of the text in memory, and who keeps the piece must not. */
+export function copyOf(piece: string): string {
+  return Buffer.from(piece, 'utf16le').toString('utf16le');
 }
 
 const STEMMED_MOST = 64;

@@ -157,3 +157,19 @@ test('what is asked for before a commit runs once, inside of it, and not in the 
   expect(ran).toEqual([true]);
   store.close();
 });
+
+test('the cache is suited to a file that grew, at the next look where a statement is being read at the first', () => {
+  const file = newFile();
+  openAs('worker')(file);
+  const store = openStore(file, { role: 'reader' });
+  const cacheKb = () => -(store.db.pragma('cache_size', { simple: true }) as number);
+  fs.truncateSync(file, 1_000_000_000);
+  const reading = store.db.prepare('SELECT 1').iterate();
+  reading.next();
+  store.suitToFile();
+  reading.return?.();
+  expect(cacheKb()).toBe(2_000);
+  store.suitToFile();
+  expect(cacheKb()).toBe(5_000);
+  store.close();
+});

@@ -1,6 +1,8 @@
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { createStemFinder, NOWHERE } from '../../../src/engine/text/stem-finder.ts';
+import { createStemFinder, NOWHERE, stemOf } from '../../../src/engine/text/stem-finder.ts';
 import { words } from '../../../src/engine/text/words.ts';
 
 const text = fc
@@ -54,4 +56,17 @@ test('words are found in whatever form and case they stand, by one of their stem
     [0, 2],
     [1, 4],
   ]);
+});
+
+test('to know the stem of a word does not keep the text that it was read from', () => {
+  setFlagsFromString('--expose-gc');
+  const collect = runInNewContext('gc') as () => void;
+  const readTexts = (count: number) => {
+    for (let text = 0; text < count; text += 1)
+      words(`${'file '.repeat(20_000)} ${'f'.repeat(30)}${text}`).forEach(stemOf);
+    collect();
+    return process.memoryUsage().heapUsed;
+  };
+  const before = readTexts(1);
+  expect(readTexts(200) - before).toBeLessThan(5_000_000);
 });

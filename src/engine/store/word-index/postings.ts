@@ -1,6 +1,6 @@
 import { TEXT_COLUMNS } from '../../types.ts';
 import type { Store } from '../open-store.ts';
-import { type Doclist, type Location, readDoclist, readTombstones, type Segment } from './segments.ts';
+import { type Doclist, type Location, readDoclists, readTombstones, type Segment } from './segments.ts';
 
 /** Where a token stands in a segment, before its rows are read. */
 export interface Occurrence extends Location {
@@ -33,7 +33,7 @@ export function readPostings(
   postings: Postings,
 ): void {
   const from = postings.count;
-  for (const part of occurrence.parts) decode(readDoclist(store, occurrence.segment, part), weights, postings);
+  for (const doclist of readDoclists(store, occurrence.segment, occurrence.parts)) decode(doclist, weights, postings);
   const isDeleted = readTombstones(store, occurrence.segment);
   if (isDeleted !== undefined) dropRows(postings, from, isDeleted);
 }
@@ -87,8 +87,7 @@ export function countPostings(store: Store, occurrence: Occurrence, postings: Po
     return postings.count;
   }
   let count = 0;
-  for (const part of occurrence.parts) {
-    const { bytes } = readDoclist(store, occurrence.segment, part);
+  for (const { bytes } of readDoclists(store, occurrence.segment, occurrence.parts)) {
     for (let at = 0; at < bytes.length; count += 1) {
       while (bytes[at++]! > 127);
       let byte: number;
@@ -175,7 +174,7 @@ let rowBySeq = new Int32Array(1_024);
 function readPhraseRows(store: Store, occurrences: readonly Occurrence[]): PhraseRows {
   const read = occurrences.flatMap(({ segment, parts }) => {
     const isDeleted = readTombstones(store, segment);
-    return parts.map((part) => ({ doclist: readDoclist(store, segment, part), isDeleted }));
+    return [...readDoclists(store, segment, parts)].map((doclist) => ({ doclist, isDeleted }));
   });
   const most = read.reduce((sum, { doclist: { bytes } }) => sum + Math.ceil(bytes.length / ROW_BYTES_LEAST), 0);
   const rows: PhraseRows = {
@@ -203,8 +202,7 @@ function joinRows(store: Store, occurrences: readonly Occurrence[], rows: Phrase
   rows.lists.push(lists);
   for (const { segment, parts } of occurrences) {
     const isDeleted = readTombstones(store, segment);
-    for (const part of parts) {
-      const doclist = readDoclist(store, segment, part);
+    for (const doclist of readDoclists(store, segment, parts)) {
       lists.blocks.push(doclist.bytes);
       eachRow(doclist, (seq, start, end) => {
         const row = seq < rowBySeq.length ? rowBySeq[seq]! - 1 : -1;

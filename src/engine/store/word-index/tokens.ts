@@ -1,7 +1,7 @@
 import Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import { indexableText } from '../../text/index-text.ts';
-import { stemOf } from '../../text/stem-finder.ts';
+import { copyOf, stemOf } from '../../text/stem-finder.ts';
 import { isAscii, words } from '../../text/words.ts';
 
 /**
@@ -40,37 +40,90 @@ export function markTokens(text: string, mark: string): string {
   return tokens.length === 0 ? '' : `${tokens.join(`${mark} `)}${mark}`;
 }
 
-const TEXTS_KEPT = 10_000;
-const known = new LRUCache<string, readonly string[]>({ max: TEXTS_KEPT });
-
 /**
  * The tokens of a word or phrase as the first partition has them; none for a text without letters and digits.
  * @param text quoted or not
  */
 export function tokensOf(text: string): readonly string[] {
-  let tokens = known.get(text);
-  if (tokens === undefined) known.set(text, (tokens = tokenize(text.replaceAll(MARK, ' '))));
-  return tokens;
+  return tokenize(text.replaceAll(MARK, ' '));
 }
 
-/** As FTS5 does it, which takes five times as long and is asked only for pieces whose letters it may change. */
+/** As FTS5 does it, and faster: of a text that is not ASCII it is asked once for each character, and for few words. */
 function tokenize(text: string): readonly string[] {
-  if (isAscii(text)) return words(text).map(stemOf);
-  return (text.match(PIECE) ?? []).flatMap((piece) => {
-    if (isAscii(piece)) return stemOf(piece.toLowerCase());
-    return UNCHANGED.test(piece) ? piece : tokensOfPiece(piece);
-  });
+  if (isAscii(text)) return words(text).map(stemOfAscii);
+  const tokens: string[] = [];
+  let token = '';
+  for (let at = 0; at < text.length;) {
+    const code = text.codePointAt(at)!;
+    at += code > 0xffff ? 2 : 1;
+    const { inside, begins } = blockOf(code);
+    const letter = inside[code % BLOCK];
+    if (letter === undefined) {
+      if (token !== '') tokens.push(stemOfAny(token));
+      token = '';
+    } else if (token !== '' || begins[code % BLOCK]) token += letter;
+  }
+  if (token !== '') tokens.push(stemOfAny(token));
+  return tokens;
 }
 
-/** What stands between characters that end a token, as far as these are ASCII. */
-const PIECE = /[\dA-Za-z\u0080-\uffff]+/g;
-/** Of an identifier, and Han and Hangul as `indexableText` cuts them. */
-const UNCHANGED = /^(?:[a-z\dǀ-ǃ]+|[\u4e00-\u9fbb\uac00-\ud7a3]{1,2})$/;
+const ENDS_IN_ASCII = /[a-z\d]$/;
+/** In bytes; longer words are not stemmed. */
+const STEMMED_MOST = 64;
 
-function tokensOfPiece(piece: string): readonly string[] {
-  let tokens = known.get(piece);
-  if (tokens === undefined) known.set(piece, (tokens = tokenizeByFts(piece)));
-  return tokens;
+/** The endings that porter takes off are ASCII. */
+function stemOfAny(token: string): string {
+  if (isAscii(token)) return stemOfAscii(token);
+  return ENDS_IN_ASCII.test(token) && Buffer.byteLength(token) <= STEMMED_MOST ? stemByFts(token) : token;
+}
+
+/** Of two `y` in a row FTS5 has another opinion than porter. */
+function stemOfAscii(word: string): string {
+  return word.includes('yy') && word.length <= STEMMED_MOST ? stemByFts(word) : stemOf(word);
+}
+
+const STEMS_KEPT = 1_000;
+const stems = new LRUCache<string, string>({ max: STEMS_KEPT });
+
+function stemByFts(word: string): string {
+  let stem = stems.get(word);
+  if (stem === undefined) {
+    const [found = ''] = tokenizeByFts(word);
+    // It takes bytes to be letters, and may cut one of several in two: what is left is no text that could be marked.
+    stem = found.includes('\ufffd') ? word : found;
+    stems.set(copyOf(word), stem);
+  }
+  return stem;
+}
+
+const BLOCK = 256;
+
+/** What FTS5 makes of so many characters, by the last byte of their number. */
+interface Block {
+  /** Of each within a word; '' where it is left out, undefined where it ends the word. */
+  readonly inside: readonly (string | undefined)[];
+  /** Whether a word may begin with it. */
+  readonly begins: readonly boolean[];
+}
+
+const blocks: Block[] = [];
+
+function blockOf(code: number): Block {
+  return (blocks[Math.floor(code / BLOCK)] ??= askForBlock(Math.floor(code / BLOCK)));
+}
+
+function askForBlock(no: number): Block {
+  const characters = Array.from({ length: BLOCK }, (_, place) => String.fromCodePoint(no * BLOCK + place));
+  const tokens = tokenizeByFts(characters.map((character) => `a${character}b ${character}b`).join(' ')).values();
+  const next = () => tokens.next().value ?? '';
+  const answers = characters.map(() => {
+    const token = next();
+    if (token !== 'a') return { inside: token.slice(1, -1), begins: next() !== 'b' };
+    next();
+    next();
+    return { inside: undefined, begins: false };
+  });
+  return { inside: answers.map(({ inside }) => inside), begins: answers.map(({ begins }) => begins) };
 }
 
 /** FTS5's own tokenizer, which it lends to nobody: in a table of its own, whose vocabulary is read and thrown away. */

@@ -46,18 +46,17 @@ interface Known {
  * What was looked up in a segment, which never changes. It goes with its segment: while others write, each commit brings a segment that soon
  * is merged into another, and what was known of those would fill any cache that knows no segments.
  */
-interface KnownSegment {
-  /** By token; null where it stands nowhere. */
-  readonly locations: Map<string, Location | null>;
-  /** Rows by token. */
-  readonly counts: Map<string, number>;
+type KnownSegment = Map<string, KnownToken | null>;
+
+/** null where it stands nowhere. */
+interface KnownToken {
+  readonly location: Location;
+  /** Once they were counted. */
+  rows: number | undefined;
 }
 
 /** Of a segment. Beyond them all are forgotten: those that are asked for often are back soon. */
-const LOCATIONS_KEPT = 5_000;
-const COUNTS_KEPT = 2_000;
-/** To count fewer bytes takes as long as to look the count up. */
-const COUNTED_LEAST = 4_096;
+const TOKENS_KEPT = 5_000;
 /** Of so many bytes it is worth the count to know whether rows can be left out. */
 const LONG_BYTES = 16_384;
 
@@ -107,49 +106,37 @@ function searchNow(store: Store, known: Known): WordSearch {
   known.rewriteNo = last;
   const segments = readSegments(store);
   const here = new Map<string, KnownSegment>(
-    segments.map(({ key }) => [key, before.get(key) ?? { locations: new Map(), counts: new Map() }]),
+    segments.map(({ key }) => [key, before.get(key) ?? new Map<string, KnownToken | null>()]),
   );
   known.segments = here;
   const totals = readTotals(store);
   const found = new Map<string, Found>();
   const locateIn = (segment: Segment, token: string) => {
-    const { locations, counts } = here.get(segment.key)!;
-    let location = locations.get(token);
+    const tokens = here.get(segment.key)!;
+    let one = tokens.get(token);
     // What stood on the first page of a segment that is being merged may have gone, with all or some of its rows, or moved on the page.
-    const mayHaveMoved = segment.isMerging && location != null && location.parts[0]!.page <= segment.firstPage;
-    if (mayHaveMoved) counts.delete(token);
-    if (location === undefined || mayHaveMoved) {
-      if (locations.size >= LOCATIONS_KEPT) locations.clear();
-      locations.set(token, (location = locate(store, segment, token) ?? null));
+    const mayHaveMoved = segment.isMerging && one != null && one.location.parts[0]!.page <= segment.firstPage;
+    if (one === undefined || mayHaveMoved) {
+      if (tokens.size >= TOKENS_KEPT) tokens.clear();
+      const location = locate(store, segment, token);
+      tokens.set(token, (one = location === undefined ? null : { location, rows: undefined }));
     }
-    return location ?? undefined;
+    return one ?? undefined;
   };
   const find = (text: string) => {
     let located = found.get(text);
     if (located === undefined) found.set(text, (located = locateText(segments, text, locateIn)));
     return located;
   };
-  const keep = ({ segment, bytesMost }: Occurrence, token: string, count: number) => {
-    if (bytesMost < COUNTED_LEAST) return;
-    const { counts } = here.get(segment.key)!;
-    if (counts.size >= COUNTS_KEPT) counts.clear();
-    counts.set(token, count);
-  };
-  const countIn = (occurrence: Occurrence, token: string) => {
-    let count = here.get(occurrence.segment.key)!.counts.get(token);
-    if (count === undefined) keep(occurrence, token, (count = countPostings(store, occurrence, postings)));
-    return count;
-  };
-  const read = (text: string, { tokens }: Found, weights: readonly number[]) => {
+  const read = ({ tokens }: Found, weights: readonly number[]) => {
     postings.count = 0;
     const [one, ...more] = tokens;
     if (more.length > 0) readPhrasePostings(store, tokens, weights, postings);
     else if (one !== undefined) {
-      const token = tokensOf(text)[0]!;
       for (const occurrence of one) {
         const before = postings.count;
         readPostings(store, occurrence, weights, postings);
-        keep(occurrence, token, postings.count - before);
+        occurrence.known.rows = postings.count - before;
       }
     }
     return postings;
@@ -157,8 +144,8 @@ function searchNow(store: Store, known: Known): WordSearch {
   const frequencyOf = (text: string) => {
     const located = find(text);
     const [one, ...more] = located.tokens;
-    if (more.length > 0) located.frequency ??= read(text, located, NO_WEIGHTS).count;
-    else located.frequency ??= (one ?? []).reduce((sum, each) => sum + countIn(each, tokensOf(text)[0]!), 0);
+    if (more.length > 0) located.frequency ??= read(located, NO_WEIGHTS).count;
+    else located.frequency ??= (one ?? []).reduce((sum, each) => sum + countRows(store, each), 0);
     return located.frequency;
   };
   return {
@@ -172,7 +159,7 @@ function searchNow(store: Store, known: Known): WordSearch {
       let isClosed = false;
       for (const [place, text] of texts.entries()) {
         const located = find(text);
-        const found = read(text, located, weights);
+        const found = read(located, weights);
         if (mostLeft !== undefined && place > 0 && !isClosed && mostLeft[place]! < Infinity)
           isClosed = scores.reachedBy(limit!) >= mostAdded(found.count, totals.rows) + mostLeft[place]!;
         if (isClosed) scores.addToKnown(found, lengthsNow, totals);
@@ -201,10 +188,18 @@ function searchNow(store: Store, known: Known): WordSearch {
   }
 }
 
+function countRows(store: Store, occurrence: KnownOccurrence): number {
+  return (occurrence.known.rows ??= countPostings(store, occurrence, postings));
+}
+
+interface KnownOccurrence extends Occurrence {
+  readonly known: KnownToken;
+}
+
 /** A word or phrase at one snapshot. */
 interface Found {
   /** Where each of its tokens stands; none where one of them stands nowhere. */
-  readonly tokens: readonly (readonly Occurrence[])[];
+  readonly tokens: readonly (readonly KnownOccurrence[])[];
   readonly bytesMost: number;
   /** Once it was asked for. */
   frequency: number | undefined;
@@ -213,14 +208,14 @@ interface Found {
 function locateText(
   segments: readonly Segment[],
   text: string,
-  locateIn: (segment: Segment, token: string) => Location | undefined,
+  locateIn: (segment: Segment, token: string) => KnownToken | undefined,
 ): Found {
-  const tokens: (readonly Occurrence[])[] = [];
+  const tokens: (readonly KnownOccurrence[])[] = [];
   let bytesMost = 0;
   for (const token of tokensOf(text)) {
     const occurrences = segments.flatMap((segment) => {
-      const location = locateIn(segment, token);
-      return location === undefined ? [] : { ...location, segment };
+      const known = locateIn(segment, token);
+      return known === undefined ? [] : { ...known.location, segment, known };
     });
     if (occurrences.length === 0) return { tokens: [], bytesMost: 0, frequency: 0 };
     tokens.push(occurrences);

@@ -332,7 +332,8 @@ test('a row of a later partition has the tokens of one of the first, each with t
       'naïve',
       'Straße',
       '¿qué?',
-      'ǀ',
+      ...['ǀ', 'ǂnukhoe', 'ǀgaises', 'getUserǀName.ts', '\u{107b6}files', 'ábced', 'ъing'],
+      ...['hoyyed', 'fyying', 'ложками', 'αρχείων', 'الملفات', 'फ़ाइलें', '٣ï\u0345', 'a\0b'],
       '',
     ),
     fc.string({ unit: 'grapheme-ascii', maxLength: 80 }),
@@ -369,6 +370,13 @@ test('a row of a later partition has the tokens of one of the first, each with t
   );
 });
 
+test('a word that porter cuts within a letter is one word in a later partition', () => {
+  const seq = PARTITION_ROWS;
+  writer.write(() => putText(writer, row(seq, { content: 'the abமed thing' })));
+  const find = (text: string) => reader.read(() => matchingText(reader, text, [seq]));
+  expect([find('abமed thing'), find('ab')]).toEqual([[seq], []]);
+});
+
 test('each term of a query is found in memories of all partitions, by column', () => {
   const query = '"我的生日" "in the naïve" running parseRequest 东京 don’t';
   const seqs = [7, PARTITION_ROWS + 1, 11 * PARTITION_ROWS];
@@ -390,6 +398,7 @@ test('each term of a query is found in memories of all partitions, by column', (
   expect(find('stop', OWN_COLUMNS)).toEqual(seqs);
   expect(find('runs', ['title'])).toEqual(own);
   expect(find('parse', ['title'])).toEqual([]);
+  expect(find('stop\0nothing', OWN_COLUMNS)).toEqual(seqs);
 });
 
 test('no token has more rows than a partition', () => {
