@@ -15,6 +15,14 @@ export interface Postings {
   frequencies: Float64Array;
 }
 
+/** Rows that can still be among the best, by their number. */
+export interface Contenders {
+  readonly isKnown: Uint8Array;
+  readonly bm25: Float64Array;
+  /** The BM25 below which a row can no longer be one. */
+  readonly least: number;
+}
+
 /** Where only rows are counted. */
 export const NO_WEIGHTS = TEXT_COLUMNS.map(() => 0);
 
@@ -25,15 +33,18 @@ export function createPostings(): Postings {
 /**
  * Reads the rows of a token in a segment behind what is there.
  * @param weights of the columns in their order: each place where it stands counts as much as its column
+ * @param among all rows by default
  */
 export function readPostings(
   store: Store,
   occurrence: Occurrence,
   weights: readonly number[],
   postings: Postings,
+  among?: Contenders,
 ): void {
   const from = postings.count;
-  for (const doclist of readDoclists(store, occurrence.segment, occurrence.parts)) decode(doclist, weights, postings);
+  for (const doclist of readDoclists(store, occurrence.segment, occurrence.parts))
+    decode(doclist, weights, postings, among);
   const isDeleted = readTombstones(store, occurrence.segment);
   if (isDeleted !== undefined) dropRows(postings, from, isDeleted);
 }
@@ -105,7 +116,12 @@ const COLUMN = 1;
 const ROW_BYTES_LEAST = 2;
 
 /** The inner loop of every search: a row costs some 10 ns. A varint has its highest bits first, and 128 on every byte but its last. */
-function decode({ bytes, restarts }: Doclist, weights: readonly number[], postings: Postings): void {
+function decode(
+  { bytes, restarts }: Doclist,
+  weights: readonly number[],
+  postings: Postings,
+  among: Contenders | undefined,
+): void {
   reserve(postings, postings.count + Math.ceil(bytes.length / ROW_BYTES_LEAST));
   const { seqs, frequencies } = postings;
   const first = weights[0]!;
@@ -128,6 +144,10 @@ function decode({ bytes, restarts }: Doclist, weights: readonly number[], postin
     while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
     // The lowest bit marks what a table with content deletes.
     const end = at + ((number * 128 + byte) >>> 1);
+    if (among !== undefined && (among.isKnown[seq] === 0 || among.bm25[seq]! < among.least)) {
+      at = end;
+      continue;
+    }
     let weight = first;
     let frequency = 0;
     while (at < end) {

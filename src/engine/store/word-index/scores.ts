@@ -1,4 +1,4 @@
-import type { Postings } from './postings.ts';
+import type { Contenders, Postings } from './postings.ts';
 import type { Totals } from './segments.ts';
 
 /** A row and its BM25: higher is better. */
@@ -26,12 +26,16 @@ export function mostAdded(frequency: number, rows: number): number {
 export interface Scores {
   /** @param size above the number of every row */
   clear(size: number): void;
-  /** @param lengths how many tokens each row has, by its number */
-  add(postings: Postings, lengths: Uint32Array, totals: Totals): void;
-  /** The same, but rows that no phrase stood in before are left out, which are most of those of a common word. */
-  addToKnown(postings: Postings, lengths: Uint32Array, totals: Totals): void;
-  /** What so many rows have at least; -Infinity where there are fewer. */
-  reachedBy(count: number): number;
+  /**
+   * @param frequency the rows that the phrase stands in, of which some may have been left out
+   * @param lengths how many tokens each row has, by its number
+   */
+  add(postings: Postings, frequency: number, lengths: Uint32Array, totals: Totals): void;
+  /**
+   * Rows that may be one of the `limit` best when at most `mostLeft` is added to each; undefined where that may be one that no phrase
+   * stood in so far.
+   */
+  contenders(limit: number, mostLeft: number): Contenders | undefined;
   /** The best rows, ties by ascending number. */
   best(limit: number): TextRank[];
   /** The best of these. */
@@ -97,8 +101,8 @@ export function createScores(): Scores {
       highest = new Float64Array(Math.ceil(size / BLOCK_ROWS)).fill(NONE);
     },
 
-    add({ count: added, seqs, frequencies }, lengths, totals) {
-      const rarity = rarityOf(added, totals.rows) * (K1 + 1);
+    add({ count: added, seqs, frequencies }, frequencyOfAll, lengths, totals) {
+      const rarity = rarityOf(frequencyOfAll, totals.rows) * (K1 + 1);
       const byLength = (K1 * B * totals.rows) / totals.tokens;
       for (let place = 0; place < added; place += 1) {
         const seq = seqs[place]!;
@@ -115,22 +119,11 @@ export function createScores(): Scores {
       }
     },
 
-    /** A loop of its own: it writes nothing for most rows, and reads no length. */
-    addToKnown({ count: added, seqs, frequencies }, lengths, totals) {
-      const rarity = rarityOf(added, totals.rows) * (K1 + 1);
-      const byLength = (K1 * B * totals.rows) / totals.tokens;
-      for (let place = 0; place < added; place += 1) {
-        const seq = seqs[place]!;
-        if (isKnown[seq] === 0) continue;
-        const frequency = frequencies[place]!;
-        const now = bm25[seq]! + (rarity * frequency) / (frequency + K1 * (1 - B) + byLength * lengths[seq]!);
-        bm25[seq] = now;
-        const block = seq >> BLOCK_BITS;
-        if (now > highest[block]!) highest[block] = now;
-      }
+    contenders(limit, mostLeft) {
+      if (count < limit) return undefined;
+      const least = bm25[select(limit)[0]!]! - mostLeft;
+      return least < 0 ? undefined : { isKnown, bm25, least };
     },
-
-    reachedBy: (wanted) => (count < wanted ? -Infinity : bm25[select(wanted)[0]!]!),
 
     best: (limit) => inOrder(select(limit)),
 

@@ -4,6 +4,7 @@ import type { Store } from '../open-store.ts';
 import { snapshotVersion } from '../search.ts';
 import { textRewrites } from '../text.ts';
 import {
+  type Contenders,
   countPostings,
   createPostings,
   NO_WEIGHTS,
@@ -128,15 +129,15 @@ function searchNow(store: Store, known: Known): WordSearch {
     if (located === undefined) found.set(text, (located = locateText(segments, text, locateIn)));
     return located;
   };
-  const read = ({ tokens }: Found, weights: readonly number[]) => {
+  const read = ({ tokens }: Found, weights: readonly number[], among?: Contenders) => {
     postings.count = 0;
     const [one, ...more] = tokens;
     if (more.length > 0) readPhrasePostings(store, tokens, weights, postings);
     else if (one !== undefined) {
       for (const occurrence of one) {
         const before = postings.count;
-        readPostings(store, occurrence, weights, postings);
-        occurrence.known.rows = postings.count - before;
+        readPostings(store, occurrence, weights, postings, among);
+        if (among === undefined) occurrence.known.rows = postings.count - before;
       }
     }
     return postings;
@@ -155,36 +156,33 @@ function searchNow(store: Store, known: Known): WordSearch {
     score(texts, weights, limit) {
       const lengthsNow = lengths.now();
       scores.clear(lengthsNow.length);
-      const mostLeft = limit === undefined ? undefined : mostLeftAfter(texts);
-      let isClosed = false;
+      const mostFrom = limit === undefined ? undefined : mostAddedFrom(texts);
       for (const [place, text] of texts.entries()) {
         const located = find(text);
-        const found = read(located, weights);
-        if (mostLeft !== undefined && place > 0 && !isClosed && mostLeft[place]! < Infinity)
-          isClosed = scores.reachedBy(limit!) >= mostAdded(found.count, totals.rows) + mostLeft[place]!;
-        if (isClosed) scores.addToKnown(found, lengthsNow, totals);
-        else scores.add(found, lengthsNow, totals);
-        located.frequency = found.count;
+        const most = mostFrom?.[place] ?? Infinity;
+        const among = most === Infinity ? undefined : scores.contenders(limit!, most);
+        const found = read(located, weights, among);
+        if (among === undefined) located.frequency = found.count;
+        scores.add(found, frequencyOf(text), lengthsNow, totals);
       }
       return scores;
     },
   };
 
   /**
-   * What all that come after each can add to a row at most: where the best have more already, rows that have none of the words before are no
-   * longer among them. Infinity before short lists, where nothing is won, and phrases, which only reading counts.
+   * What each and all that come after it can add to a row at most: rows that have less than what is then missing to the best are no longer among
+   * them. Infinity before short lists, where nothing is won, and phrases, which only reading counts.
    */
-  function mostLeftAfter(texts: readonly string[]): number[] {
-    const mostLeft = texts.map(() => Infinity);
+  function mostAddedFrom(texts: readonly string[]): number[] {
+    const mostFrom = texts.map(() => Infinity);
     let sum = 0;
-    for (let place = texts.length - 1; place >= 0; place -= 1) {
-      mostLeft[place] = sum;
+    for (let place = texts.length - 1; place > 0; place -= 1) {
       const text = texts[place]!;
       const { tokens, bytesMost } = find(text);
       if (tokens.length !== 1 || bytesMost < LONG_BYTES) break;
-      sum += mostAdded(frequencyOf(text), totals.rows);
+      mostFrom[place] = sum += mostAdded(frequencyOf(text), totals.rows);
     }
-    return mostLeft;
+    return mostFrom;
   }
 }
 
