@@ -27,8 +27,8 @@ export interface Store {
   /** Runs `work` on one snapshot. */
   read<T>(work: () => T): T;
   /**
-   * To be called every second: suits the cache to the size of the file, and maps a large one into memory once no other connection has committed
-   * for some seconds, and until one does. Every so often what is mapped is let go of; it stays in the cache of the operating system.
+   * To be called every second: suits the cache to the size of the file. A reader maps a large one into memory once no other connection has
+   * committed for some seconds, and until one does. Every so often what is mapped is let go of; it stays in the cache of the operating system.
    */
   suitToFile(): void;
   close(): void;
@@ -52,7 +52,7 @@ const LOOK_CACHE_KB = 256;
  * A query of a large file reads some thousand pages all over it: mapped they cost a tenth to a third less than one call each. But whenever
  * another connection has committed, SQLite lets go of all that was mapped, and to have it back, 64 KB a page, costs more: over HTTP, where
  * commits follow queries, a third of the time. Of a smaller file a mapping saves less, and some hundred queries make all of it count as the
- * process's own memory.
+ * process's own memory. Writers gain nothing by it, and to let go of two gigabytes takes 30 ms.
  */
 const MAPPED_LEAST = 512 * 1024 * 1024;
 const MAPPED_MOST = 2_147_418_112;
@@ -96,7 +96,7 @@ function connect(file: string, options: OpenStoreOptions): Store {
     throw error;
   }
   sqliteVec.load(db);
-  const store = makeStore(db, file, options.role === 'reader' ? READER_CACHE_KB : WRITER_CACHE_KB);
+  const store = makeStore(db, file, writable ? WRITER_CACHE_KB : READER_CACHE_KB, writable ? Infinity : MAPPED_LEAST);
   store.suitToFile();
   return store;
 }
@@ -112,7 +112,7 @@ export function openForLook(file: string): Store | undefined {
   try {
     db.pragma(`cache_size = -${LOOK_CACHE_KB}`);
     const isMade = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = 'jobs_leased'`).get();
-    if (isMade !== undefined) return makeStore(db, file, LOOK_CACHE_KB);
+    if (isMade !== undefined) return makeStore(db, file, LOOK_CACHE_KB, Infinity);
     db.close();
     return undefined;
   } catch (error) {
@@ -153,8 +153,11 @@ function prepareFile(file: string): void {
   }
 }
 
-/** @param cacheKbLeast the cache of a small file */
-function makeStore(db: Database.Database, file: string, cacheKbLeast: number): Store {
+/**
+ * @param cacheKbLeast the cache of a small file
+ * @param mappedLeast bytes of a file that is mapped
+ */
+function makeStore(db: Database.Database, file: string, cacheKbLeast: number, mappedLeast: number): Store {
   // Bounded, since the shapes of filters are the callers' making.
   const statements = new LRUCache<string, Database.Statement<unknown[], unknown>>({ max: STATEMENTS_MOST });
   const prepare = (sql: string) => {
@@ -212,8 +215,7 @@ function makeStore(db: Database.Database, file: string, cacheKbLeast: number): S
         const looks = version === lastVersion ? quietLooks + 1 : 0;
         if (looks % MAPPED_FOR_LOOKS === 0) db.pragma('mmap_size = 0');
         [quietLooks, lastVersion] = [looks, version];
-        if (looks > 0 && looks % MAPPED_FOR_LOOKS === 0 && size >= MAPPED_LEAST)
-          db.pragma(`mmap_size = ${MAPPED_MOST}`);
+        if (looks > 0 && looks % MAPPED_FOR_LOOKS === 0 && size >= mappedLeast) db.pragma(`mmap_size = ${MAPPED_MOST}`);
       } catch {
         // A statement is being read, or another process has the file for itself; the next time will do.
       }

@@ -20,13 +20,13 @@ test.runIf(process.platform === 'linux')(
   'a large file is mapped while nobody else commits, and its pages are let go of now and then',
   () => {
     const file = path.join(tempFolder(), 'cairn.sqlite');
-    const pool = createTenantPool(4, () => openTenant(file, { role: 'worker', identity: null, now: 0 }));
-    onTestFinished(() => pool.close());
-    const { store } = pool.get(file);
     const { store: other } = openTenant(file, { role: 'worker', identity: null, now: 0 });
     onTestFinished(() => other.close());
-    store.write(() => store.prepare(`INSERT INTO store_info VALUES ('much', ?)`).run('x'.repeat(1_000_000)));
-    store.db.pragma('wal_checkpoint(TRUNCATE)');
+    other.write(() => other.prepare(`INSERT INTO store_info VALUES ('much', ?)`).run('x'.repeat(1_000_000)));
+    other.db.pragma('wal_checkpoint(TRUNCATE)');
+    const pool = createTenantPool(4, () => openTenant(file, { role: 'reader', identity: null, now: 0 }));
+    onTestFinished(() => pool.close());
+    const { store } = pool.get(file);
     const mappedKbAfterReading = () => {
       store.db.pragma('shrink_memory');
       expect(store.prepare(`SELECT value FROM store_info WHERE key = 'much'`).pluck().get()).toHaveLength(1_000_000);
