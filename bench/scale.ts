@@ -296,7 +296,10 @@ function bytesBeyondText({ OM_DB_PATH }: Settings, db: Database.Database): { all
 /** New memories of many users beside those that are there: what the worst case of one user with everything is not. */
 async function measureManyUsers(settings: Settings, size: number): Promise<void> {
   const work = await openWork(settings);
-  const items = textsFrom(size, ROUND).map((item, at) => ({ ...item, userId: `one of many ${at % MANY_USERS}` }));
+  const items = textsFrom(work.count(), ROUND).map((item, at) => ({
+    ...item,
+    userId: `one of many ${at % MANY_USERS}`,
+  }));
   for (let first = 0; first < items.length; first += ADD_BATCH) await work.add(items.slice(first, first + ADD_BATCH));
   const begun = performance.now();
   await work.finish();
@@ -312,7 +315,7 @@ async function measureTwoWorkers(settings: Settings, size: number): Promise<void
     return;
   }
   const work = await openWork(settings);
-  const items = textsFrom(size + ROUND, SHARED_WORK).map((item) => ({ ...item, userId: USER }));
+  const items = textsFrom(work.count(), SHARED_WORK).map((item) => ({ ...item, userId: USER }));
   for (let first = 0; first < items.length; first += ADD_BATCH) await work.add(items.slice(first, first + ADD_BATCH));
   const waiting = work.context
     .open()
