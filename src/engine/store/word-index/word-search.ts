@@ -1,5 +1,6 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { assert } from '../../errors.ts';
+import { copyOf } from '../../text/stem-finder.ts';
 import type { Store } from '../open-store.ts';
 import { snapshotVersion } from '../search.ts';
 import { textRewrites } from '../text.ts';
@@ -41,6 +42,8 @@ interface Known {
   rewriteNo: number;
   snapshot: string;
   search: WordSearch | undefined;
+  /** What `search` was asked for. */
+  found: Map<string, Found>;
 }
 
 /**
@@ -58,6 +61,8 @@ interface KnownToken {
 
 /** Of a segment. Beyond them all are forgotten: those that are asked for often are back soon. */
 const TOKENS_KEPT = 5_000;
+/** Words and phrases, where nobody commits for long. */
+const TEXTS_KEPT = 2_000;
 /** Of so many bytes it is worth the count to know whether rows can be left out. */
 const LONG_BYTES = 16_384;
 
@@ -77,7 +82,7 @@ export function openWordSearch(store: Store): WordSearch {
   assert(store.db.inTransaction && !store.isWriting, 'words are searched on a snapshot');
   const known = knownOf(store);
   const snapshot = snapshotVersion(store);
-  if (known.search === undefined || known.snapshot !== snapshot) {
+  if (known.search === undefined || known.snapshot !== snapshot || known.found.size >= TEXTS_KEPT) {
     known.search = searchNow(store, known);
     known.snapshot = snapshot;
   }
@@ -93,6 +98,7 @@ function knownOf(store: Store): Known {
       rewriteNo: textRewrites.last(store),
       snapshot: '',
       search: undefined,
+      found: new Map(),
     };
     knownByStore.set(store, known);
   }
@@ -111,7 +117,8 @@ function searchNow(store: Store, known: Known): WordSearch {
   );
   known.segments = here;
   const totals = readTotals(store);
-  const found = new Map<string, Found>();
+  const found: Known['found'] = new Map();
+  known.found = found;
   const locateIn = (segment: Segment, token: string) => {
     const tokens = here.get(segment.key)!;
     let one = tokens.get(token);
@@ -120,7 +127,7 @@ function searchNow(store: Store, known: Known): WordSearch {
     if (one === undefined || mayHaveMoved) {
       if (tokens.size >= TOKENS_KEPT) tokens.clear();
       const location = locate(store, segment, token);
-      tokens.set(token, (one = location === undefined ? null : { location, rows: undefined }));
+      tokens.set(copyOf(token), (one = location === undefined ? null : { location, rows: undefined }));
     }
     return one ?? undefined;
   };

@@ -189,9 +189,12 @@ describe('an index of many pages and segments', () => {
   test('is read as it is after more words were asked for than are remembered', () => {
     fill(500);
     expectSame(['w1']);
+    const search = reader.read(() => openWordSearch(reader));
+    expect(reader.read(() => openWordSearch(reader))).toBe(search);
     const asked = Array.from({ length: 6_000 }, (_, at) => `other${at}`);
     const found = reader.read(() => asked.map(openWordSearch(reader).frequencyOf));
     expect(new Set(found)).toEqual(new Set([0]));
+    expect(reader.read(() => openWordSearch(reader))).not.toBe(search);
     for (const texts of ASKED) expectSame(texts);
   });
 
