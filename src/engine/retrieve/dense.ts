@@ -34,6 +34,8 @@ const SPARE = 100;
 const WIDENED = 8;
 const INDEX_MOST = 4_096;
 const SCAN_MOST = 50_000;
+/** To look up where a memory's vectors are takes as long as to read one: all of a user are read as long as they are no more for each of the scope. */
+const LISTED_EACH = 2;
 
 export interface VectorSearch {
   readonly plan: QueryPlan;
@@ -80,16 +82,20 @@ function planFor(store: Store, plan: QueryPlan, sector: Sector): QueryPlan {
   const filter = inSector(plan.filter, sector);
   const { scope } = plan;
   if (scope.kind === 'wide') return { ...plan, filter };
-  return { ...plan, filter, scope: { kind: 'narrow', seqs: listPassingOf(store, filter, scope.seqs) } };
+  return { ...plan, filter, scope: { ...scope, seqs: listPassingOf(store, filter, scope.seqs) } };
 }
 
 function searchScope(store: Store, { plan, query, index, limit }: VectorSearch): DenseResult {
   const scan = scanOf(query, limit);
-  const compareAll = (seqs: readonly number[], note: string): DenseResult => {
-    const { nearest, compared } = rankVectorsOf(store, scan, seqs);
+  const compareAll = (seqs: readonly number[], note: string, vectorNos?: readonly number[]): DenseResult => {
+    const { nearest, compared } = rankVectorsOf(store, scan, seqs, vectorNos);
     return { hits: nearest, compared, note };
   };
-  if (plan.scope.kind === 'narrow') return compareAll(plan.scope.seqs, 'exact scan');
+  if (plan.scope.kind === 'narrow') {
+    const { seqs, userNo } = plan.scope;
+    const vectorNos = userNo === undefined ? undefined : index?.vectorsOf(userNo, LISTED_EACH * seqs.length);
+    return compareAll(seqs, 'exact scan', vectorNos);
+  }
   if (index === null) return compareAll(listPassing(store, plan.filter, SCAN_MOST), 'exact scan, no index');
   const { userNo } = plan.scope;
   const nearest = (k: number) => {

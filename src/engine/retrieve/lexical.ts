@@ -6,8 +6,7 @@ import { rarityOf, type Scores, type TextRank } from '../store/word-index/scores
 import { openWordSearch, type WordSearch } from '../store/word-index/word-search.ts';
 import { type RetrievalOptions, TEXT_COLUMNS, type TextColumn } from '../types.ts';
 import type { QueryPlan, Term } from './plan.ts';
-import { raritiesOf } from './term-frequencies.ts';
-import { createQueryMatcher } from './text-match.ts';
+import type { QueryMatcher } from './text-match.ts';
 
 export interface LexicalHit {
   readonly seq: number;
@@ -71,7 +70,7 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
     const { scope } = plan;
     const { rows, scoring, note } =
       scope.kind === 'narrow'
-        ? rankNarrow(store, index, plan.query, scope.seqs, byRarity, options)
+        ? rankNarrow(store, index, plan.matcher, scope.seqs, byRarity, options)
         : rankWide(store, index, plan.filter, scope.dilution, byRarity, options);
     const unknown = located.filter(({ bytes }) => bytes === 0);
     const most = mostBm25(index, [...scoring, ...unknown]);
@@ -118,7 +117,7 @@ function rankWide(
 function rankNarrow(
   store: Store,
   index: WordSearch,
-  query: string,
+  matcher: () => QueryMatcher,
   among: readonly number[],
   byRarity: readonly Located[],
   { limit, columnWeights }: TextSearchOptions,
@@ -129,7 +128,7 @@ function rankNarrow(
     return { rows, scoring: byRarity, note: 'scope gave the candidates' };
   }
   const most = mostBm25(index, byRarity);
-  return { rows: rankByTexts(store, query, among, { limit, most }), scoring: byRarity, note: 'scope was read' };
+  return { rows: rankByTexts(store, matcher(), among, { limit, most }), scoring: byRarity, note: 'scope was read' };
 }
 
 function scoresOf(
@@ -168,11 +167,10 @@ function bestPassing(
 /** @param most the BM25 of a memory that has every word */
 function rankByTexts(
   store: Store,
-  query: string,
+  matcher: QueryMatcher,
   seqs: readonly number[],
   { limit, most }: { readonly limit: number; readonly most: number },
 ): TextRank[] {
-  const matcher = createQueryMatcher(query, (wanted) => raritiesOf(store, wanted));
   return [...readOwnTexts(store, seqs, TEXT_CHARACTERS)]
     .map(([seq, { content, labels }]) => ({ seq, bm25: matcher.coverageOf(`${content}\n${labels}`) * most }))
     .filter(({ bm25 }) => bm25 > 0)

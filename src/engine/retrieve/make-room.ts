@@ -1,5 +1,5 @@
 import type { Store } from '../store/open-store.ts';
-import { countSuperseded, listPassingOf, type VectorRank } from '../store/search.ts';
+import { listPassingOf, listSuperseded, type VectorRank } from '../store/search.ts';
 import type { DenseResult } from './dense.ts';
 import type { LexicalHit, LexicalResult } from './lexical.ts';
 import type { QueryPlan } from './plan.ts';
@@ -20,18 +20,13 @@ const CROWDED = 0.5;
  */
 export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: Lists): QueryPlan | undefined {
   if (plan.filter === plan.liveFilter) return undefined;
-  const isCrowded = [lexical.hits, ...dense.map(({ hits }) => hits)].some(
-    (hits: readonly { readonly seq: number }[]) =>
-      countSuperseded(
-        store,
-        hits.map(({ seq }) => seq),
-      ) >
-      CROWDED * hits.length,
-  );
-  if (!isCrowded) return undefined;
+  const found: (readonly { readonly seq: number }[])[] = [lexical.hits, ...dense.map(({ hits }) => hits)];
+  const lists = found.map((hits) => hits.map(({ seq }) => seq));
+  const superseded = new Set(listSuperseded(store, [...new Set(lists.flat())]));
+  if (!lists.some((seqs) => seqs.filter((seq) => superseded.has(seq)).length > CROWDED * seqs.length)) return undefined;
   const { liveFilter: filter, scope } = plan;
   if (scope.kind === 'wide') return { ...plan, filter };
-  return { ...plan, filter, scope: { kind: 'narrow', seqs: listPassingOf(store, filter, scope.seqs) } };
+  return { ...plan, filter, scope: { ...scope, seqs: listPassingOf(store, filter, scope.seqs) } };
 }
 
 /** Both searches' hits, each once, best first; ties by ascending number. */

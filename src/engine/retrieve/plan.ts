@@ -6,7 +6,8 @@ import { findUsers, isNarrowing, listPassing } from '../store/search.ts';
 import { identifiersAsWritten, queryTerms } from '../text/index-text.ts';
 import { normalise } from '../text/words.ts';
 import type { MemoryFilter, MemoryQuery, MemoryStatus, Sector } from '../types.ts';
-import { memoryCount } from './term-frequencies.ts';
+import { memoryCount, raritiesOf } from './term-frequencies.ts';
+import { createQueryMatcher, type QueryMatcher } from './text-match.ts';
 
 /** One thing to look for in the text: a word, an identifier or a phrase. */
 export interface Term {
@@ -21,7 +22,12 @@ export interface Term {
  * exact, but for words too common to be scored. In a `wide` one, rare words and the vector index find the candidates.
  */
 export type Scope =
-  | { readonly kind: 'narrow'; readonly seqs: readonly number[] }
+  | {
+      readonly kind: 'narrow';
+      readonly seqs: readonly number[];
+      /** Whose all of them are; undefined where they may be several users'. */
+      readonly userNo: number | undefined;
+    }
   | {
       readonly kind: 'wide';
       /** The one user asked about; undefined for several, for all, or for one who has everything. */
@@ -43,6 +49,8 @@ export interface QueryPlan {
   readonly memories: number;
   /** Sectors that are searched by vectors one by one; null for all at once. */
   readonly denseSectors: readonly Sector[] | null;
+  /** The query as texts are compared with it, its words weighed by the snapshot that it was planned on; made when first asked for. */
+  matcher(): QueryMatcher;
 }
 
 /**
@@ -58,7 +66,18 @@ export function planQuery(store: Store, query: MemoryQuery, now: number): QueryP
   const memories = memoryCount(store);
   const scope = scopeOf(store, query.filter, filter, memories);
   const denseSectors = query.denseSectors === 'candidate' ? candidateSectors(query.query) : null;
-  return { query: query.query, terms: termsOf(query.query), filter, liveFilter, scope, memories, denseSectors };
+  let known: QueryMatcher | undefined;
+  const matcher = () => (known ??= createQueryMatcher(query.query, (words) => raritiesOf(store, words)));
+  return {
+    query: query.query,
+    terms: termsOf(query.query),
+    filter,
+    liveFilter,
+    scope,
+    memories,
+    denseSectors,
+    matcher,
+  };
 }
 
 const DEEP: readonly MemoryStatus[] = ['active', 'superseded', 'contradicted', 'archived'];
@@ -110,14 +129,15 @@ function termsOf(query: string): Term[] {
 
 function scopeOf(store: Store, filter: MemoryFilter, compiled: CompiledFilter, memories: number): Scope {
   const users = filter.userIds === undefined ? undefined : findUsers(store, filter.userIds);
+  const only = users?.length === 1 ? users[0] : undefined;
   const counted = users === undefined ? memories : users.reduce((sum, user) => sum + user.memories, 0);
   const narrow = Math.min(NARROW_SCOPE, Math.max(NARROW_LEAST, Math.floor(NARROW_SHARE * memories)));
   // Listing is worth its price where it may end early: a small user, or a filter that may leave little.
   if (counted <= narrow || isNarrowing(filter)) {
     const seqs = listPassing(store, compiled, narrow + 1);
-    if (seqs.length <= narrow) return { kind: 'narrow', seqs };
+    if (seqs.length <= narrow) return { kind: 'narrow', seqs, userNo: only?.userNo };
   }
   // A user who has everything needs no filter, which costs the index a fifth.
-  const userNo = users?.length === 1 && counted < memories ? users[0]?.userNo : undefined;
+  const userNo = counted < memories ? only?.userNo : undefined;
   return { kind: 'wide', userNo, dilution: Math.max(1, memories / Math.max(1, counted)) };
 }

@@ -3,8 +3,8 @@ import type { Store } from '../store/open-store.ts';
 import { readOpenings, type Opening } from '../store/search.ts';
 import { isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
-import { raritiesOf } from './term-frequencies.ts';
-import { createQueryMatcher, type TextMatch } from './text-match.ts';
+import type { QueryPlan } from './plan.ts';
+import type { QueryMatcher, TextMatch } from './text-match.ts';
 
 /** What the reranker measures, each 0..1; what does not apply to a query or a text stands at what changes nothing. */
 export interface RerankFeatures extends TextMatch {
@@ -51,9 +51,13 @@ const RECENCY_LAMBDA = 0.05;
  * @param candidates best first
  * @returns best first; those that were looked at with their features
  */
-export function rerank(store: Store, candidates: readonly Candidate[], query: string): Candidate[] {
+export function rerank(
+  store: Store,
+  candidates: readonly Candidate[],
+  { query, matcher }: Pick<QueryPlan, 'query' | 'matcher'>,
+): Candidate[] {
   const first = candidates.slice(0, RERANKED_MOST);
-  const features = measure(store, first, query);
+  const features = measure(store, first, query, matcher());
   return [
     ...first.map((candidate, place) => moved(candidate, features[place]!)),
     ...candidates.slice(first.length),
@@ -70,7 +74,7 @@ interface Measured {
   readonly factor: number;
 }
 
-function measure(store: Store, candidates: readonly Candidate[], query: string): Measured[] {
+function measure(store: Store, candidates: readonly Candidate[], query: string, matcher: QueryMatcher): Measured[] {
   const characters = Math.min(CHARACTERS_MOST, Math.floor(ALL_CHARACTERS_MOST / Math.max(1, candidates.length)));
   const openings = readOpenings(
     store,
@@ -78,7 +82,6 @@ function measure(store: Store, candidates: readonly Candidate[], query: string):
     characters,
   );
   const texts = candidates.map(({ row }) => partsOf(openings.get(row.seq) ?? EMPTY));
-  const matcher = createQueryMatcher(query, (wanted) => raritiesOf(store, wanted));
   const speakers = speakersOf(texts, query);
   const asksWhen = ASKS_WHEN.test(query);
   const newest = ASKS_LATEST.test(query) ? Math.max(...candidates.map(({ row }) => row.eventTime)) : null;

@@ -302,7 +302,7 @@ function rankCandidates(finding: Finding): RankedCandidates {
     return { value, out: value.resolved.length };
   });
   const reranked = trace.run('rerank', resolved.length, () => {
-    const inOrder = query.rerank === 'none' ? resolved : rerank(store, resolved, query.query);
+    const inOrder = query.rerank === 'none' ? resolved : rerank(store, resolved, plan);
     const value = applySessionPrior(inOrder, query.sessionPrior);
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });

@@ -62,15 +62,16 @@ export function listPassingOf(store: Store, filter: CompiledFilter, seqs: readon
     .all(JSON.stringify(seqs), ...filter.parameters) as number[];
 }
 
-export function countSuperseded(store: Store, seqs: readonly number[]): number {
-  if (seqs.length === 0) return 0;
-  const row = store
+/** Which of these memories are superseded. */
+export function listSuperseded(store: Store, seqs: readonly number[]): number[] {
+  if (seqs.length === 0) return [];
+  return store
     .prepare(
-      `SELECT count(*) AS n FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+      `SELECT d.seq FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
        WHERE d.status = 'superseded'`,
     )
-    .get(JSON.stringify(seqs)) as { n: number };
-  return row.n;
+    .pluck()
+    .all(JSON.stringify(seqs)) as number[];
 }
 
 /** True if the filter asks for more than users and what is hidden by default. */
@@ -144,9 +145,20 @@ export interface VectorRanks {
   readonly compared: readonly VectorRank[];
 }
 
-/** Exact cosine of these memories' best windows. They must have passed a filter. */
-export function rankVectorsOf(store: Store, scan: VectorScan, seqs: readonly number[]): VectorRanks {
-  const compared = compareWindows(store, scan, `v.memory = wanted.value AND v.sector = ''`, seqs);
+/**
+ * Exact cosine of these memories' best windows. They must have passed a filter.
+ * @param vectorNos their vectors', where these are known, among which may be others'
+ */
+export function rankVectorsOf(
+  store: Store,
+  scan: VectorScan,
+  seqs: readonly number[],
+  vectorNos?: readonly number[],
+): VectorRanks {
+  const compared =
+    vectorNos === undefined
+      ? compareWindows(store, scan, `v.memory = wanted.value AND v.sector = ''`, seqs)
+      : amongOnly(seqs, compareWindows(store, scan, 'v.vector_no = wanted.value', vectorNos));
   if (compared.length <= scan.limit) return { nearest: compared.toSorted(byNearness), compared };
   // To put all in order takes as long as to compare a fifth of them.
   const least = Float64Array.from(compared, ({ similarity }) => similarity)
@@ -154,6 +166,11 @@ export function rankVectorsOf(store: Store, scan: VectorScan, seqs: readonly num
     .at(-scan.limit)!;
   const near = compared.filter(({ similarity }) => similarity >= least);
   return { nearest: near.sort(byNearness).slice(0, scan.limit), compared };
+}
+
+function amongOnly(seqs: readonly number[], ranks: readonly VectorRank[]): readonly VectorRank[] {
+  const wanted = new Set(seqs);
+  return ranks.filter(({ seq }) => wanted.has(seq));
 }
 
 /** The same for what an index found, by vector number: the nearest memories that pass the filter. */

@@ -93,7 +93,16 @@ export function identifierToken(whole: string): string {
 
 /** Takes a query apart into lists that are safe to search for, whatever was typed: at most `MAX_QUERY_TERMS` terms. */
 export function queryTerms(query: string): QueryTerms {
-  const bounded = query.slice(0, MAX_QUERY_LENGTH);
+  if (query === lastQuery?.query) return lastQuery.terms;
+  const terms = takeApart(query.slice(0, MAX_QUERY_LENGTH));
+  if (query.length <= MAX_QUERY_LENGTH) lastQuery = { query, terms };
+  return terms;
+}
+
+/** The stages of a query ask one after the other. */
+let lastQuery: { readonly query: string; readonly terms: QueryTerms } | undefined;
+
+function takeApart(bounded: string): QueryTerms {
   const phrases: string[][] = [];
   const rest = bounded.replace(QUOTED, (quoted) => {
     const phrase = phraseWords(quoted.slice(1, -1));

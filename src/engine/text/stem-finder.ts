@@ -22,7 +22,7 @@ export function createStemFinder(wanted: Iterable<string>): StemFinder {
     const stem = stemOf(word);
     if (byStem.has(stem)) continue;
     byStem.set(stem, distinct.push(word) - 1);
-    beginnings[beginningOf(word)] = 1;
+    noteBeginnings(beginnings, stem);
   }
   const known = new Map<string, number>();
   const placeOf = (word: string) => {
@@ -45,22 +45,31 @@ export function createStemFinder(wanted: Iterable<string>): StemFinder {
   };
 }
 
-/** What `words` gives, but only those that begin as one of the query's do: of the others no string is made. */
+/**
+ * What `words` gives, but only those that begin as one of the query's do: of the others no string is made. Read as bytes, which takes half the
+ * time that `charCodeAt` does.
+ */
 function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: string, position: number) => void): void {
-  for (let at = 0, position = 0; at < text.length; position += 1) {
+  const bytes = text.length <= asciiBytes.length ? asciiBytes : Buffer.allocUnsafe(text.length);
+  const length = bytes.write(text, 'latin1');
+  for (let at = 0, position = 0; at < length; position += 1) {
     let first = 0;
-    while (at < text.length && (first = SMALL_LETTER[text.charCodeAt(at)]!) === 0) at += 1;
+    while (at < length && (first = LETTER[bytes[at]!]!) === 0) at += 1;
     if (first === 0) return;
     const start = at++;
-    const second = at < text.length ? SMALL_LETTER[text.charCodeAt(at)]! : 0;
-    while (at < text.length && SMALL_LETTER[text.charCodeAt(at)] !== 0) at += 1;
-    if (beginnings[beginningBy(first, second)] === 1) visit(text.slice(start, at).toLowerCase(), position);
+    const second = at < length ? LETTER[bytes[at]!]! : 0;
+    const third = second > 0 && at + 1 < length ? LETTER[bytes[at + 1]!]! : 0;
+    while (at < length && LETTER[bytes[at]!] !== 0) at += 1;
+    if (beginnings[beginningBy(first, second, third)] === 1) visit(text.slice(start, at).toLowerCase(), position);
   }
 }
 
-/** Of each ASCII letter the small one, of a digit itself, 0 of all that separates words. */
-const SMALL_LETTER = Uint8Array.from({ length: 128 }, (_, code) => {
-  const letter = String.fromCharCode(code).toLowerCase();
+/** Of one text at a time: nothing that is told of a word reads another text. */
+const asciiBytes = Buffer.alloc(16_384);
+
+/** Of each ASCII letter the small one, of a digit itself, 0 of all that separates words. Porter makes an `i` of many a `y`: they count as one. */
+const LETTER = Uint8Array.from({ length: 128 }, (_, code) => {
+  const letter = String.fromCharCode(code).toLowerCase().replace('y', 'i');
   return /[a-z\d]/.test(letter) ? letter.charCodeAt(0) : 0;
 });
 
@@ -86,13 +95,28 @@ const STEMMED_MOST = 64;
 const stems = new Map<string, string>();
 const STEMS_KEPT = 50_000;
 
-const BEGINNINGS = 1024;
+const BEGINNINGS = 2 ** 13;
+const LETTERS = [...new Set(LETTER)];
 
-/** A hash of the first two letters, which stemming never changes: nine words of ten begin otherwise and need no look. */
+/** A hash of the first three letters: few words of a text begin like one of the query's, and the others need no look. */
 function beginningOf(word: string): number {
-  return beginningBy(word.charCodeAt(0), word.length > 1 ? word.charCodeAt(1) : 0);
+  const letter = (place: number) => (place < word.length ? letterOf(word.charCodeAt(place)) : 0);
+  return beginningBy(letter(0), letter(1), letter(2));
 }
 
-function beginningBy(first: number, second: number): number {
-  return (first * 31 + second) % BEGINNINGS;
+/** Words of a stem of three letters or more begin with these; those of a shorter one with it: `be` is the stem of `being`. */
+function noteBeginnings(beginnings: Uint8Array, stem: string): void {
+  beginnings[beginningOf(stem)] = 1;
+  if (stem.length > 2 || !isAscii(stem)) return;
+  const first = letterOf(stem.charCodeAt(0));
+  const seconds = stem.length > 1 ? [letterOf(stem.charCodeAt(1))] : LETTERS;
+  for (const second of seconds) for (const third of LETTERS) beginnings[beginningBy(first, second, third)] = 1;
+}
+
+function letterOf(code: number): number {
+  return code < LETTER.length ? LETTER[code]! : code;
+}
+
+function beginningBy(first: number, second: number, third: number): number {
+  return ((first * 31 + second) * 31 + third) % BEGINNINGS;
 }

@@ -3,6 +3,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
+import { planQuery, type QueryPlan } from '../../../src/engine/retrieve/plan.ts';
 import { rerank, type RerankFeatures } from '../../../src/engine/retrieve/rerank.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
 import { readRankingRows } from '../../../src/engine/store/search.ts';
@@ -22,6 +23,10 @@ function openFile(): Store {
 }
 
 /** The memories in the order given, all with the same raw score but for a trace that keeps the order, reranked for a query. */
+function planOf(store: Store, query: string): QueryPlan {
+  return planQuery(store, { query, k: 10, filter: {} }, NOW);
+}
+
 async function rank(
   query: string,
   memories: readonly (string | SeedMemory)[],
@@ -37,7 +42,7 @@ async function rank(
       store,
       seeded.map(({ seq }) => seq),
     ).map((candidate) => ({ ...candidate, ...found })),
-    query,
+    planOf(store, query),
   );
   store.close();
   return reranked.map(({ row, rerank: features, adjustments }) => ({
@@ -229,7 +234,7 @@ describe('its bounds', () => {
         ),
         async (memories, query) => {
           const seqs = (await seedMemories(store, memories, NOW)).map(({ seq }) => seq);
-          const reranked = rerank(store, candidatesOf(store, seqs), query);
+          const reranked = rerank(store, candidatesOf(store, seqs), planOf(store, query));
           expect(reranked.map(({ row }) => row.seq).toSorted((a, b) => a - b)).toEqual(seqs);
           for (const { rerank: features, rawScore } of reranked) {
             for (const value of Object.values(features ?? {})) {
@@ -255,7 +260,7 @@ describe('its bounds', () => {
       ({ seq }) => seq,
     );
     const [first, second] = candidatesOf(store, seqs) as [Candidate, Candidate];
-    const reranked = rerank(store, [{ ...first, rawScore: 0.9 }, second], 'ferry repair');
+    const reranked = rerank(store, [{ ...first, rawScore: 0.9 }, second], planOf(store, 'ferry repair'));
     store.close();
     expect(reranked[0]!.row.seq).toBe(seqs[0]);
   });
@@ -264,7 +269,7 @@ describe('its bounds', () => {
     const store = openFile();
     const memories = Array.from({ length: 45 }, (_, number) => ({ content: `ferry ${number}` }));
     const seqs = (await seedMemories(store, memories, NOW)).map(({ seq }) => seq);
-    const reranked = rerank(store, candidatesOf(store, seqs), 'ferry');
+    const reranked = rerank(store, candidatesOf(store, seqs), planOf(store, 'ferry'));
     store.close();
     expect(reranked.filter(({ rerank: features }) => features === null).map(({ row }) => row.seq)).toEqual(
       seqs.slice(24),

@@ -58,6 +58,39 @@ test('words are found in whatever form and case they stand, by one of their stem
   ]);
 });
 
+test('every word that has the stem of one that is wanted is found, however short the stem is', () => {
+  const beginnings = ['', 'b', 'be', 'do', 'o', 'oy', 'joy', 'tie', 'at', 'ib', 'hop', 'rel', 'happ', 'sky', '7', 'a1'];
+  const endings = [
+    '',
+    's',
+    'es',
+    'ies',
+    'y',
+    'ys',
+    'ed',
+    'ing',
+    'yed',
+    'ying',
+    'ating',
+    'ized',
+    'bly',
+    'ational',
+    'ency',
+    'e',
+  ];
+  const all = beginnings
+    .flatMap((beginning) => endings.map((ending) => beginning + ending))
+    .filter((word) => word !== '');
+  for (const wanted of all) {
+    const finder = createStemFinder([wanted]);
+    const found = all.filter((word) => finder.placeOf(word) === 0);
+    expect(found).toEqual(all.filter((word) => stemOf(word) === stemOf(wanted)));
+    const visited: number[] = [];
+    finder.eachIn(all.join(' '), (_, position) => visited.push(position));
+    expect(visited.map((position) => all[position])).toEqual(found);
+  }
+});
+
 test('to know the stem of a word does not keep the text that it was read from', () => {
   setFlagsFromString('--expose-gc');
   const collect = runInNewContext('gc') as () => void;

@@ -61,15 +61,21 @@ export function openBitIndex(
 
     searchAll(searches) {
       const questions = searches.map((search) => questionOf(search, dimensions));
-      // What a transaction wrote may still be taken back, and the index would not notice.
-      assert(!store.isWriting, 'a search of the vector index inside a write');
-      return store.read(() => {
-        while (takeOver() === 'more');
-        return known!.matrix.nearest(questions);
-      });
+      return onSnapshot((matrix) => matrix.nearest(questions));
     },
+
+    vectorsOf: (userNo, most) => onSnapshot((matrix) => matrix.listOf(userNo, most)),
   };
   return index;
+
+  function onSnapshot<T>(work: (matrix: CodeMatrix) => T): T {
+    // What a transaction wrote may still be taken back, and the index would not notice.
+    assert(!store.isWriting, 'a search of the vector index inside a write');
+    return store.read(() => {
+      while (takeOver() === 'more');
+      return work(known!.matrix);
+    });
+  }
 
   async function loadInSlices(): Promise<void> {
     while (store.db.open && store.read(takeOver) === 'more') await nextTurn();

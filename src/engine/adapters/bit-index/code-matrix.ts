@@ -51,6 +51,8 @@ export interface CodeMatrix {
   remove(vectorNo: number): void;
   /** Numbers of the `k` nearest vectors for each question, nearest first. */
   nearest(questions: readonly Question[]): number[][];
+  /** Numbers of a user's vectors that are ranked, ascending; undefined where they may be more than `most`. */
+  listOf(userNo: number, most: number): number[] | undefined;
 }
 
 /**
@@ -216,6 +218,11 @@ export function createCodeMatrix(dimensions: number): CodeMatrix {
       waiting = waiting.slice(searches.length);
     }
     return questions.map((question) => found.get(question)!);
+  }
+
+  function listOf(userNo: number, most: number): number[] | undefined {
+    if (rows.countOf({ userNo }) > most) return undefined;
+    return Array.from(rows.listOf({ userNo, purpose: 'rank', upTo: Infinity }), rows.vectorNo);
   }
 
   function candidatesWanted({ purpose, k }: Question): number {
@@ -437,14 +444,16 @@ export function createCodeMatrix(dimensions: number): CodeMatrix {
       },
 
       /** Rows that a question is about, in ascending order. */
-      listOf({ userNo, upTo, purpose }: Question): Uint32Array {
+      listOf({ userNo, upTo, purpose }: Pick<Question, 'userNo' | 'upTo' | 'purpose'>): Uint32Array {
         const user = userNo === undefined ? undefined : users.get(userNo);
         if (userNo !== undefined && user === undefined) return new Uint32Array();
         const list = new Uint32Array(user?.count ?? size);
         const words = new Uint32Array(memory.buffer);
+        const isCutOff = upTo < highestMemory;
         let place = list.length;
         for (let row = user?.last ?? size - 1; row >= 0; row = user === undefined ? row - 1 : previous[row]!) {
-          if ((words[addressOf(row).label / 4]! & FLAGS[purpose]) === 0 && memories[row]! <= upTo) list[--place] = row;
+          if (isCutOff && memories[row]! > upTo) continue;
+          if ((words[addressOf(row).label / 4]! & FLAGS[purpose]) === 0) list[--place] = row;
         }
         return list.subarray(place);
       },
@@ -476,6 +485,7 @@ export function createCodeMatrix(dimensions: number): CodeMatrix {
     append,
     remove,
     nearest,
+    listOf,
   };
 }
 

@@ -1,6 +1,6 @@
 import { TEXT_COLUMNS } from '../../types.ts';
 import type { Store } from '../open-store.ts';
-import { type Doclist, type Location, readDoclists, readTombstones, type Segment } from './segments.ts';
+import { countRows, type Doclist, type Location, readDoclists, readTombstones, type Segment } from './segments.ts';
 
 /** Where a token stands in a segment, before its rows are read. */
 export interface Occurrence extends Location {
@@ -98,15 +98,7 @@ export function countPostings(store: Store, occurrence: Occurrence, postings: Po
     return postings.count;
   }
   let count = 0;
-  for (const { bytes } of readDoclists(store, occurrence.segment, occurrence.parts)) {
-    for (let at = 0; at < bytes.length; count += 1) {
-      while (bytes[at++]! > 127);
-      let byte: number;
-      let size = 0;
-      while ((byte = bytes[at++]!) > 127) size = size * 128 + byte - 128;
-      at += (size * 128 + byte) >>> 1;
-    }
-  }
+  for (const { bytes } of readDoclists(store, occurrence.segment, occurrence.parts)) count += countRows(bytes);
   return count;
 }
 

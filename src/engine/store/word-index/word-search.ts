@@ -119,21 +119,29 @@ function searchNow(store: Store, known: Known): WordSearch {
   const totals = readTotals(store);
   const found: Known['found'] = new Map();
   known.found = found;
-  const locateIn = (segment: Segment, token: string) => {
-    const tokens = here.get(segment.key)!;
-    let one = tokens.get(token);
-    // What stood on the first page of a segment that is being merged may have gone, with all or some of its rows, or moved on the page.
-    const mayHaveMoved = segment.isMerging && one != null && one.location.parts[0]!.page <= segment.firstPage;
-    if (one === undefined || mayHaveMoved) {
+  /** Where a token stands in each of the segments that have it. */
+  const locateToken = (token: string): KnownOccurrence[] => {
+    const isKnown = (segment: Segment) => {
+      const one = here.get(segment.key)!.get(token);
+      // What stood on the first page of a segment that is being merged may have gone, with all or some of its rows, or moved on the page.
+      const mayHaveMoved = segment.isMerging && one != null && one.location.parts[0]!.page <= segment.firstPage;
+      return one !== undefined && !mayHaveMoved;
+    };
+    const unknown = segments.filter((segment) => !isKnown(segment));
+    const kept = copyOf(token);
+    for (const [place, location] of (unknown.length === 0 ? [] : locate(store, unknown, token)).entries()) {
+      const tokens = here.get(unknown[place]!.key)!;
       if (tokens.size >= TOKENS_KEPT) tokens.clear();
-      const location = locate(store, segment, token);
-      tokens.set(copyOf(token), (one = location === undefined ? null : { location, rows: undefined }));
+      tokens.set(kept, location === undefined ? null : { location, rows: location.rows });
     }
-    return one ?? undefined;
+    return segments.flatMap((segment) => {
+      const known = here.get(segment.key)!.get(token);
+      return known == null ? [] : { ...known.location, segment, known };
+    });
   };
   const find = (text: string) => {
     let located = found.get(text);
-    if (located === undefined) found.set(text, (located = locateText(segments, text, locateIn)));
+    if (located === undefined) found.set(text, (located = locateText(text, locateToken)));
     return located;
   };
   const read = ({ tokens }: Found, weights: readonly number[], among?: Contenders) => {
@@ -210,18 +218,11 @@ interface Found {
   frequency: number | undefined;
 }
 
-function locateText(
-  segments: readonly Segment[],
-  text: string,
-  locateIn: (segment: Segment, token: string) => KnownToken | undefined,
-): Found {
+function locateText(text: string, locateToken: (token: string) => readonly KnownOccurrence[]): Found {
   const tokens: (readonly KnownOccurrence[])[] = [];
   let bytesMost = 0;
   for (const token of tokensOf(text)) {
-    const occurrences = segments.flatMap((segment) => {
-      const known = locateIn(segment, token);
-      return known === undefined ? [] : { ...known.location, segment, known };
-    });
+    const occurrences = locateToken(token);
     if (occurrences.length === 0) return { tokens: [], bytesMost: 0, frequency: 0 };
     tokens.push(occurrences);
     bytesMost += occurrences.reduce((sum, one) => sum + one.bytesMost, 0);
