@@ -1,6 +1,5 @@
-import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import { type Step, stepsFrom } from '../store/search.ts';
+import { type Allowed, type Step, stepsFrom } from '../store/search.ts';
 import type { Arrival } from './candidate.ts';
 
 /** A memory with how strongly the query woke it, 0..1: 1 for the best direct hit. */
@@ -9,8 +8,7 @@ export interface Activated {
   readonly activation: number;
 }
 
-export interface ExpandOptions {
-  readonly filter: CompiledFilter;
+export interface ExpandOptions extends Allowed {
   /** 0..4 */
   readonly maxHops: number;
   /** 0..1 */
@@ -35,7 +33,7 @@ export function expand(store: Store, hits: readonly Activated[], options: Expand
   const spreading = startSpreading(hits);
   for (let hop = 1; hop <= options.maxHops && spreading.front.length > 0; hop += 1) {
     const origins = spreading.front.map(({ seq }) => seq);
-    spread(spreading, stepsFrom(store, origins, options.filter, STEPS_PER_ORIGIN), options.decayPerHop);
+    spread(spreading, stepsFrom(store, origins, options, STEPS_PER_ORIGIN), options.decayPerHop);
   }
   return spreading.arrivals;
 }

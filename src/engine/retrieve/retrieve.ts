@@ -271,7 +271,8 @@ function rankCandidates(finding: Finding): RankedCandidates {
     const best = fused[0]?.score ?? 1;
     const activated = fused.map(({ seq, score }) => ({ seq, activation: score / best }));
     const { maxHops, decayPerHop } = query;
-    const value = expand(store, activated, { filter: plan.filter, maxHops, decayPerHop });
+    const passing = plan.scope.kind === 'narrow' ? new Set(plan.scope.seqs) : undefined;
+    const value = expand(store, activated, { filter: plan.filter, passing, maxHops, decayPerHop });
     return { value, out: value.size };
   });
   if (query.entityGraph) {

@@ -229,7 +229,7 @@ export function listContradictions(store: Store, seqs: readonly number[], saidBy
   return store
     .prepare(
       `SELECT e.src AS a, e.dst AS b, e.automatic
-       FROM json_each(?) AS c CROSS JOIN edges e ON e.dst = c.value AND e.type = 'contradicts'
+       FROM json_each(?) AS c CROSS JOIN edges e INDEXED BY edges_contradicting ON e.dst = c.value AND e.type = 'contradicts'
        WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ? LIMIT ${CONTRADICTIONS_MOST}`,
     )
     .all(numbers, numbers, saidBy) as Contradiction[];

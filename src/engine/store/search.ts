@@ -284,15 +284,22 @@ const LINKS_READ = 2_000;
 /** So many links of all origins together are read as they come, and chosen from here: a third of the time where there are no hubs. */
 const FEW_LINKS = 400;
 
+/** Where links may lead. */
+export interface Allowed {
+  readonly filter: CompiledFilter;
+  /** All memories that pass it, where they are known. */
+  readonly passing?: ReadonlySet<number> | undefined;
+}
+
 /**
  * The strongest links of each origin to memories that pass the filter. `contradicts` is no way to walk: what disagrees with
  * a hit does not become one for it.
  */
-export function stepsFrom(store: Store, origins: readonly number[], filter: CompiledFilter, perOrigin: number): Step[] {
+export function stepsFrom(store: Store, origins: readonly number[], allowed: Allowed, perOrigin: number): Step[] {
   const links = listLinksOf(store, origins, FEW_LINKS + 1);
   return links.length > FEW_LINKS
-    ? strongestSteps(store, origins, filter, perOrigin)
-    : chooseSteps(store, links, filter, perOrigin);
+    ? strongestSteps(store, origins, allowed.filter, perOrigin)
+    : chooseSteps(store, links, allowed, perOrigin);
 }
 
 /** At most `limit` links of these memories, in both directions. */
@@ -310,10 +317,14 @@ function listLinksOf(store: Store, origins: readonly number[], limit: number): S
     .all(numbers, numbers, limit) as Step[];
 }
 
-function chooseSteps(store: Store, links: readonly Step[], filter: CompiledFilter, perOrigin: number): Step[] {
+function chooseSteps(
+  store: Store,
+  links: readonly Step[],
+  { filter, passing = passingOf(store, filter, links) }: Allowed,
+  perOrigin: number,
+): Step[] {
   const steps = links.filter(({ type }) => type !== 'contradicts');
   if (steps.length === 0) return [];
-  const passing = new Set(listPassingOf(store, filter, [...new Set(steps.map(({ reached }) => reached))]));
   const inOrder = steps
     .filter(({ reached }) => passing.has(reached))
     .sort((a, b) => a.origin - b.origin || b.weight - a.weight || a.reached - b.reached || (a.type < b.type ? -1 : 1));
@@ -322,6 +333,10 @@ function chooseSteps(store: Store, links: readonly Step[], filter: CompiledFilte
     if (!first.has(origin)) first.set(origin, place);
     return place - first.get(origin)! < perOrigin;
   });
+}
+
+function passingOf(store: Store, filter: CompiledFilter, links: readonly Step[]): ReadonlySet<number> {
+  return new Set(listPassingOf(store, filter, [...new Set(links.map(({ reached }) => reached))]));
 }
 
 /** The same where some have many: no more links are read than are wanted, whatever the hub has. */
@@ -426,12 +441,12 @@ export interface OwnText {
 export function readOwnTexts(store: Store, seqs: readonly number[], characters: number): Map<number, OwnText> {
   const rows = store
     .prepare(
-      `SELECT seq, substr(content, 1, ?) AS content,
+      `SELECT seq, iif(octet_length(content) <= ?, content, substr(content, 1, ?)) AS content,
          title || iif(gist = '', '', char(10) || gist) || iif(entities = '[]', '', char(10) || entities)
            || iif(tags = '[]', '', char(10) || tags) AS labels
        FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
     )
-    .all(characters, JSON.stringify(seqs)) as (OwnText & { seq: number })[];
+    .all(characters, characters, JSON.stringify(seqs)) as (OwnText & { seq: number })[];
   return new Map(rows.map((row) => [row.seq, row]));
 }
 

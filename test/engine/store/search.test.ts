@@ -8,6 +8,7 @@ import {
   rankVectors,
   rankVectorsOf,
   snapshotVersion,
+  listPassing,
   stepsFrom,
 } from '../../../src/engine/store/search.ts';
 import { cosine, decodeVector, encodeVector } from '../../../src/engine/store/vector-encoding.ts';
@@ -65,10 +66,12 @@ test('links are the same in the same order whether an origin has few or many', a
   });
   for (const filter of [everything, compileFilter({ userIds: ['u1', 'u3'] }, NOW)]) {
     for (const perOrigin of [1, 3, 50]) {
-      const few = stepsFrom(own, [other, origin], filter, perOrigin);
+      const few = stepsFrom(own, [other, origin], { filter }, perOrigin);
       expect(few.length).toBeGreaterThan(0);
+      const passing = new Set(listPassing(own, filter, 10_000));
+      expect(stepsFrom(own, [other, origin], { filter, passing }, perOrigin)).toEqual(few);
       // With the hub there are too many links to read all of them.
-      const many = stepsFrom(own, [other, hub, origin], filter, perOrigin);
+      const many = stepsFrom(own, [other, hub, origin], { filter }, perOrigin);
       expect(many.filter((step) => step.origin !== hub)).toEqual(few);
     }
   }
@@ -93,7 +96,7 @@ test('the strongest link of a hub is followed, and that of another origin, howev
     putStatedEdge(own, { src: hub, dst: far, type: 'supports' }, 0.1, NOW);
     putStatedEdge(own, { src: far, dst: other, type: 'supports' }, 0.1 + 0.2, NOW);
   });
-  const steps = stepsFrom(own, [hub, other], everything, 2);
+  const steps = stepsFrom(own, [hub, other], { filter: everything }, 2);
   expect(steps).toEqual([
     { origin: hub, reached: last, type: 'derived_from', weight: 1_499 / 1_500 },
     { origin: hub, reached: children.at(-2), type: 'derived_from', weight: 1_498 / 1_500 },
@@ -101,11 +104,10 @@ test('the strongest link of a hub is followed, and that of another origin, howev
     { origin: other, reached: far, type: 'supports', weight: 0.1 + 0.2 },
   ]);
   // Those outside the filter take no place.
-  expect(stepsFrom(own, [hub], compileFilter({ userIds: ['ben'] }, NOW), 2).map(({ reached }) => reached)).toEqual([
-    far,
-  ]);
+  const bens = compileFilter({ userIds: ['ben'] }, NOW);
+  expect(stepsFrom(own, [hub], { filter: bens }, 2).map(({ reached }) => reached)).toEqual([far]);
   const weakest = compileFilter({ sessionIds: ['child 0'] }, NOW);
-  expect(stepsFrom(own, [hub], weakest, 2).map(({ reached }) => reached)).toEqual([children[0]]);
+  expect(stepsFrom(own, [hub], { filter: weakest }, 2).map(({ reached }) => reached)).toEqual([children[0]]);
   own.close();
 });
 
