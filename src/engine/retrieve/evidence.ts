@@ -1,5 +1,5 @@
 import type { Store } from '../store/open-store.ts';
-import { matchingText, OWN_COLUMNS, type OwnText, readOwnTexts } from '../store/search.ts';
+import { labelsOf, matchingText, OWN_COLUMNS, type OwnText, type TextReader } from '../store/search.ts';
 import { resolveName } from '../entities/extract.ts';
 import { informativeness, otherSpelling } from '../text/english-words.ts';
 import { identifiersOf, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';
@@ -46,14 +46,18 @@ const LONG_TERMS_MOST = 12;
 export function evidenceOf(
   store: Store,
   candidates: readonly Candidate[],
-  { query, cosineBase, scope }: { readonly query: string; readonly cosineBase: number; readonly scope: number },
+  {
+    query,
+    cosineBase,
+    scope,
+    texts: readTexts,
+  }: { readonly query: string; readonly cosineBase: number; readonly scope: number; readonly texts: TextReader },
 ): Evidence {
   const witnesses = candidates.slice(0, WITNESSES);
   const heldBy = new Map<number, number>();
   const strange = new Set<number>();
   if (witnesses.length === 0) return { strength: 0, wordsStrength: 0, voiced: 1, held: 0, heldBy, strange };
-  const texts = readOwnTexts(
-    store,
+  const texts = readTexts(
     witnesses.map(({ row, foundAs }) => foundAs ?? row.seq),
     CHARACTERS_MOST,
   );
@@ -167,8 +171,9 @@ export function createEvidenceMeter(
   const nearness = (cosine: number | null) =>
     cosine === null ? 0 : Math.max(0, (cosine - cosineBase) / (1 - cosineBase));
   return {
-    measure({ content, labels }, cosine, { saidByAnother = false, beyond } = {}) {
-      const text = labels === '' ? content : `${content} ${labels}`;
+    measure(own, cosine, { saidByAnother = false, beyond } = {}) {
+      const labels = labelsOf(own);
+      const text = labels === '' ? own.content : `${own.content} ${labels}`;
       const found = new Set(beyond);
       const note = (word: string) => {
         const place = placeOf(word);

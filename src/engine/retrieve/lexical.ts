@@ -1,12 +1,11 @@
 import { EngineError } from '../errors.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import { firstPassing, readOwnTexts } from '../store/search.ts';
+import { firstPassing, labelsOf } from '../store/search.ts';
 import { rarityOf, type Scores, type TextRank } from '../store/word-index/scores.ts';
 import { openWordSearch, type WordSearch } from '../store/word-index/word-search.ts';
 import { type RetrievalOptions, TEXT_COLUMNS, type TextColumn } from '../types.ts';
 import type { QueryPlan, Term } from './plan.ts';
-import type { QueryMatcher } from './text-match.ts';
 
 export interface LexicalHit {
   readonly seq: number;
@@ -70,7 +69,7 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
     const { scope } = plan;
     const { rows, scoring, note } =
       scope.kind === 'narrow'
-        ? rankNarrow(store, index, plan.matcher, scope.seqs, byRarity, options)
+        ? rankNarrow(index, plan, scope.seqs, byRarity, options)
         : rankWide(store, index, plan.filter, scope.dilution, byRarity, options);
     const unknown = located.filter(({ bytes }) => bytes === 0);
     const most = mostBm25(index, [...scoring, ...unknown]);
@@ -115,9 +114,8 @@ function rankWide(
 
 /** All of a small scope is scored by all words. Where these are so common that their index is more than the few texts, the texts are read. */
 function rankNarrow(
-  store: Store,
   index: WordSearch,
-  matcher: () => QueryMatcher,
+  plan: QueryPlan,
   among: readonly number[],
   byRarity: readonly Located[],
   { limit, columnWeights }: TextSearchOptions,
@@ -128,7 +126,7 @@ function rankNarrow(
     return { rows, scoring: byRarity, note: 'scope gave the candidates' };
   }
   const most = mostBm25(index, byRarity);
-  return { rows: rankByTexts(store, matcher(), among, { limit, most }), scoring: byRarity, note: 'scope was read' };
+  return { rows: rankByTexts(plan, among, { limit, most }), scoring: byRarity, note: 'scope was read' };
 }
 
 function scoresOf(
@@ -166,13 +164,13 @@ function bestPassing(
 
 /** @param most the BM25 of a memory that has every word */
 function rankByTexts(
-  store: Store,
-  matcher: QueryMatcher,
+  plan: QueryPlan,
   seqs: readonly number[],
   { limit, most }: { readonly limit: number; readonly most: number },
 ): TextRank[] {
-  return [...readOwnTexts(store, seqs, TEXT_CHARACTERS)]
-    .map(([seq, { content, labels }]) => ({ seq, bm25: matcher.coverageOf(`${content}\n${labels}`) * most }))
+  const matcher = plan.matcher();
+  return [...plan.texts(seqs, TEXT_CHARACTERS)]
+    .map(([seq, text]) => ({ seq, bm25: matcher.coverageOf(`${text.content}\n${labelsOf(text)}`) * most }))
     .filter(({ bm25 }) => bm25 > 0)
     .sort((a, b) => b.bm25 - a.bm25 || a.seq - b.seq)
     .slice(0, limit);

@@ -2,7 +2,7 @@ import { classify } from '../sectors/classify.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import { compileFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import { findUsers, isNarrowing, listPassing } from '../store/search.ts';
+import { createTextReader, findUsers, isNarrowing, listPassing, type TextReader } from '../store/search.ts';
 import { identifiersAsWritten, queryTerms } from '../text/index-text.ts';
 import { normalise } from '../text/words.ts';
 import type { MemoryFilter, MemoryQuery, MemoryStatus, Sector } from '../types.ts';
@@ -51,6 +51,8 @@ export interface QueryPlan {
   readonly denseSectors: readonly Sector[] | null;
   /** The query as texts are compared with it, its words weighed by the snapshot that it was planned on; made when first asked for. */
   matcher(): QueryMatcher;
+  /** Of the same snapshot. */
+  readonly texts: TextReader;
 }
 
 /**
@@ -68,16 +70,9 @@ export function planQuery(store: Store, query: MemoryQuery, now: number): QueryP
   const denseSectors = query.denseSectors === 'candidate' ? candidateSectors(query.query) : null;
   let known: QueryMatcher | undefined;
   const matcher = () => (known ??= createQueryMatcher(query.query, (words) => raritiesOf(store, words)));
-  return {
-    query: query.query,
-    terms: termsOf(query.query),
-    filter,
-    liveFilter,
-    scope,
-    memories,
-    denseSectors,
-    matcher,
-  };
+  const texts = createTextReader(store);
+  const terms = termsOf(query.query);
+  return { query: query.query, terms, filter, liveFilter, scope, memories, denseSectors, matcher, texts };
 }
 
 const DEEP: readonly MemoryStatus[] = ['active', 'superseded', 'contradicted', 'archived'];

@@ -1,10 +1,9 @@
 import { DAY_MS } from '../dynamics.ts';
-import type { Store } from '../store/open-store.ts';
-import { readOpenings, type Opening } from '../store/search.ts';
+import type { OwnText } from '../store/search.ts';
 import { isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';
-import type { QueryMatcher, TextMatch } from './text-match.ts';
+import type { TextMatch } from './text-match.ts';
 
 /** What the reranker measures, each 0..1; what does not apply to a query or a text stands at what changes nothing. */
 export interface RerankFeatures extends TextMatch {
@@ -52,12 +51,11 @@ const RECENCY_LAMBDA = 0.05;
  * @returns best first; those that were looked at with their features
  */
 export function rerank(
-  store: Store,
   candidates: readonly Candidate[],
-  { query, matcher }: Pick<QueryPlan, 'query' | 'matcher'>,
+  plan: Pick<QueryPlan, 'query' | 'matcher' | 'texts'>,
 ): Candidate[] {
   const first = candidates.slice(0, RERANKED_MOST);
-  const features = measure(store, first, query, matcher());
+  const features = measure(first, plan);
   return [
     ...first.map((candidate, place) => moved(candidate, features[place]!)),
     ...candidates.slice(first.length),
@@ -74,14 +72,17 @@ interface Measured {
   readonly factor: number;
 }
 
-function measure(store: Store, candidates: readonly Candidate[], query: string, matcher: QueryMatcher): Measured[] {
+function measure(
+  candidates: readonly Candidate[],
+  { query, matcher: matcherOf, texts: read }: Pick<QueryPlan, 'query' | 'matcher' | 'texts'>,
+): Measured[] {
   const characters = Math.min(CHARACTERS_MOST, Math.floor(ALL_CHARACTERS_MOST / Math.max(1, candidates.length)));
-  const openings = readOpenings(
-    store,
+  const found = read(
     candidates.map(({ row }) => row.seq),
     characters,
   );
-  const texts = candidates.map(({ row }) => partsOf(openings.get(row.seq) ?? EMPTY));
+  const texts = candidates.map(({ row }) => partsOf(found.get(row.seq) ?? EMPTY));
+  const matcher = matcherOf();
   const speakers = speakersOf(texts, query);
   const asksWhen = ASKS_WHEN.test(query);
   const newest = ASKS_LATEST.test(query) ? Math.max(...candidates.map(({ row }) => row.eventTime)) : null;
@@ -129,11 +130,11 @@ interface TextParts {
   readonly said: string;
 }
 
-const EMPTY: Opening = { content: '', title: '', entities: '[]', tags: '[]' };
+const EMPTY: OwnText = { content: '', title: '', gist: '', entities: '[]', tags: '[]' };
 /** A line of a chat as it is commonly written down. */
 const HEAD = /^([^\n:：]{1,40})[:：](?=\s|\P{ASCII})/u;
 
-function partsOf({ content, title, entities, tags }: Opening): TextParts {
+function partsOf({ content, title, entities, tags }: OwnText): TextParts {
   const head = HEAD.exec(content);
   return {
     content,

@@ -303,7 +303,7 @@ function rankCandidates(finding: Finding): RankedCandidates {
     return { value, out: value.resolved.length };
   });
   const reranked = trace.run('rerank', resolved.length, () => {
-    const inOrder = query.rerank === 'none' ? resolved : rerank(store, resolved, plan);
+    const inOrder = query.rerank === 'none' ? resolved : rerank(resolved, plan);
     const value = applySessionPrior(inOrder, query.sessionPrior);
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });
@@ -312,7 +312,7 @@ function rankCandidates(finding: Finding): RankedCandidates {
     // Where there are several models, each memory's cosine was set off against the base of its own already.
     const cosineBase = vectors.length > 1 ? 0 : calibrations.vectors.cosineBase;
     const scope = scopeSize(plan);
-    const evidence = evidenceOf(store, reranked, { query: query.query, cosineBase, scope });
+    const evidence = evidenceOf(store, reranked, { query: query.query, cosineBase, scope, texts: plan.texts });
     const sure = confidenceOf(evidence, calibrations, scope);
     const value = calibrate(reranked, { confidence: sure, evidence, scope, scoring });
     const note = `confidence ${sure.toFixed(3)}`;

@@ -411,43 +411,53 @@ export function readRankingRows(store: Store, seqs: readonly number[]): RankingR
     .all(JSON.stringify(seqs)) as RankingRow[];
 }
 
-/** How a memory begins and what it is filed under; lists as JSON. */
-export interface Opening {
+/** What a memory itself says, as the word index has it without its neighbours; lists as JSON. */
+export interface OwnText {
   readonly content: string;
   readonly title: string;
+  readonly gist: string;
   readonly entities: string;
   readonly tags: string;
 }
 
-/** The first `characters` of these memories' texts, by number. */
-export function readOpenings(store: Store, seqs: readonly number[], characters: number): Map<number, Opening> {
-  const rows = store
-    .prepare(
-      `SELECT seq, substr(content, 1, ?) AS content, title, entities, tags
-       FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
-    )
-    .all(characters, JSON.stringify(seqs)) as (Opening & { seq: number })[];
-  return new Map(rows.map((row) => [row.seq, row]));
-}
-
-/** What a memory itself says, as the word index has it without its neighbours. */
-export interface OwnText {
-  readonly content: string;
-  /** Title, gist, entities and tags; '' where none was given. */
-  readonly labels: string;
-}
-
 /** The first `characters` of these memories' texts with all their labels, by number. */
 export function readOwnTexts(store: Store, seqs: readonly number[], characters: number): Map<number, OwnText> {
+  if (seqs.length === 0) return new Map();
   const rows = store
     .prepare(
-      `SELECT seq, iif(octet_length(content) <= ?, content, substr(content, 1, ?)) AS content,
-         title || iif(gist = '', '', char(10) || gist) || iif(entities = '[]', '', char(10) || entities)
-           || iif(tags = '[]', '', char(10) || tags) AS labels
+      `SELECT seq, iif(octet_length(content) <= ?, content, substr(content, 1, ?)) AS content, title, gist, entities, tags
        FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
     )
     .all(characters, characters, JSON.stringify(seqs)) as (OwnText & { seq: number })[];
   return new Map(rows.map((row) => [row.seq, row]));
+}
+
+/** Title, gist, entities and tags, a line each; '' where none was given. */
+export function labelsOf({ title, gist, entities, tags }: OwnText): string {
+  if (title === '' && gist === '' && entities === '[]' && tags === '[]') return '';
+  return [title, gist, entities === '[]' ? '' : entities, tags === '[]' ? '' : tags]
+    .filter((label) => label !== '')
+    .join('\n');
+}
+
+/** `readOwnTexts` of one snapshot: what was read whole is not read again. */
+export type TextReader = (seqs: readonly number[], characters: number) => ReadonlyMap<number, OwnText>;
+
+export function createTextReader(store: Store): TextReader {
+  const whole = new Map<number, OwnText>();
+  return (seqs, characters) => {
+    const texts = readOwnTexts(
+      store,
+      seqs.filter((seq) => (whole.get(seq)?.content.length ?? Infinity) > characters),
+      characters,
+    );
+    for (const seq of seqs) {
+      const text = texts.get(seq);
+      if (text === undefined && whole.has(seq)) texts.set(seq, whole.get(seq)!);
+      else if (text !== undefined && text.content.length < characters) whole.set(seq, text);
+    }
+    return texts;
+  };
 }
 
 export interface SampledMemory {

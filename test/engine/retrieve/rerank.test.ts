@@ -37,7 +37,6 @@ async function rank(
   const seeded = await seedMemories(store, seeds, NOW);
   const contents = new Map(seeded.map(({ seq }, place) => [seq, seeds[place]!.content]));
   const reranked = rerank(
-    store,
     candidatesOf(
       store,
       seeded.map(({ seq }) => seq),
@@ -234,7 +233,7 @@ describe('its bounds', () => {
         ),
         async (memories, query) => {
           const seqs = (await seedMemories(store, memories, NOW)).map(({ seq }) => seq);
-          const reranked = rerank(store, candidatesOf(store, seqs), planOf(store, query));
+          const reranked = rerank(candidatesOf(store, seqs), planOf(store, query));
           expect(reranked.map(({ row }) => row.seq).toSorted((a, b) => a - b)).toEqual(seqs);
           for (const { rerank: features, rawScore } of reranked) {
             for (const value of Object.values(features ?? {})) {
@@ -260,7 +259,7 @@ describe('its bounds', () => {
       ({ seq }) => seq,
     );
     const [first, second] = candidatesOf(store, seqs) as [Candidate, Candidate];
-    const reranked = rerank(store, [{ ...first, rawScore: 0.9 }, second], planOf(store, 'ferry repair'));
+    const reranked = rerank([{ ...first, rawScore: 0.9 }, second], planOf(store, 'ferry repair'));
     store.close();
     expect(reranked[0]!.row.seq).toBe(seqs[0]);
   });
@@ -269,7 +268,7 @@ describe('its bounds', () => {
     const store = openFile();
     const memories = Array.from({ length: 45 }, (_, number) => ({ content: `ferry ${number}` }));
     const seqs = (await seedMemories(store, memories, NOW)).map(({ seq }) => seq);
-    const reranked = rerank(store, candidatesOf(store, seqs), planOf(store, 'ferry'));
+    const reranked = rerank(candidatesOf(store, seqs), planOf(store, 'ferry'));
     store.close();
     expect(reranked.filter(({ rerank: features }) => features === null).map(({ row }) => row.seq)).toEqual(
       seqs.slice(24),
