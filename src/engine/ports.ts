@@ -139,8 +139,8 @@ export interface VectorIndex {
   /** The same for several at once, which is faster than one by one. */
   searchAll(searches: readonly IndexSearch[]): readonly (readonly number[])[];
   /**
-   * Numbers of all vectors of a user that are ranked, ascending; undefined where they may be more than `most`. The file would have to look each
-   * memory's up.
+   * Numbers of the vectors of a user that it knows and that are ranked, ascending; undefined where they may be more than `most`. The file would have
+   * to look each memory's up.
    */
   vectorsOf(userNo: number, most: number): readonly number[] | undefined;
   /** Forgets what it derived from the vectors, to be told of all of them again. */

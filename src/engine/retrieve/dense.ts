@@ -93,8 +93,9 @@ function searchScope(store: Store, { plan, query, index, limit }: VectorSearch):
   };
   if (plan.scope.kind === 'narrow') {
     const { seqs, userNo } = plan.scope;
-    const vectorNos = userNo === undefined ? undefined : index?.vectorsOf(userNo, LISTED_EACH * seqs.length);
-    return compareAll(seqs, 'exact scan', vectorNos);
+    const vectorNos = userNo === undefined ? [] : (index?.vectorsOf(userNo, LISTED_EACH * seqs.length) ?? []);
+    // Where they are fewer than memories, these have none yet, or the index is to be made again.
+    return compareAll(seqs, 'exact scan', vectorNos.length < seqs.length ? undefined : vectorNos);
   }
   if (index === null) return compareAll(listPassing(store, plan.filter, SCAN_MOST), 'exact scan, no index');
   const { userNo } = plan.scope;

@@ -425,10 +425,10 @@ export function readOwnTexts(store: Store, seqs: readonly number[], characters: 
   if (seqs.length === 0) return new Map();
   const rows = store
     .prepare(
-      `SELECT seq, iif(octet_length(content) <= ?, content, substr(content, 1, ?)) AS content, title, gist, entities, tags
+      `SELECT seq, substr(content, 1, ?) AS content, title, gist, entities, tags
        FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
     )
-    .all(characters, characters, JSON.stringify(seqs)) as (OwnText & { seq: number })[];
+    .all(characters, JSON.stringify(seqs)) as (OwnText & { seq: number })[];
   return new Map(rows.map((row) => [row.seq, row]));
 }
 

@@ -2,7 +2,7 @@ import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
 import { openBitIndex } from '../../../src/engine/adapters/bit-index/bit-index.ts';
-import { searchVectors } from '../../../src/engine/retrieve/dense.ts';
+import { type DenseResult, searchVectors } from '../../../src/engine/retrieve/dense.ts';
 import { NARROW_SCOPE, planQuery } from '../../../src/engine/retrieve/plan.ts';
 import { modelNumber } from '../../../src/engine/store/embeddings.ts';
 import { openStore } from '../../../src/engine/store/open-store.ts';
@@ -90,6 +90,43 @@ test('a long memory stands where its best window does, not where its mean does',
   );
   expect(Math.abs(hits[0]!.similarity - exact)).toBeLessThan(0.01);
 });
+
+test.each(['int5', 'float32'] as const)(
+  'what a user has of a larger file is compared alike by the numbers of its vectors and memory by memory: %s',
+  async (encoding) => {
+    const embedder = { ...createHashedEmbedder({ dimensions: 256 }), encoding };
+    const store = openStore(path.join(tempFolder(), 'users.sqlite'), { role: 'worker', create: true });
+    const modelNo = store.write(() => modelNumber(store, embedder, NOW));
+    const index = openBitIndex(store, { modelNo, dimensions: 256, encoding });
+    const memories = Array.from({ length: 300 }, (_, number): SeedMemory => ({
+      content: `${['lantern', 'harbour', 'bread'][number % 3]!} ${number} by the wall`,
+      userId: `u${number % 5}`,
+      tags: number % 2 === 0 ? ['even'] : [],
+    }));
+    await seedMemories(store, memories, NOW, { embedder, index });
+    const text = 'bread by the harbour';
+    const vector = { ...embedder, embedding: embedder.embedOne(text, 'query'), modelNo };
+    const expectAlike = (filter: MemoryQuery['filter'], count: number) => {
+      const plan = planQuery(store, { query: text, k: LIMIT, filter }, NOW);
+      const [byNumber, byMemory] = [index, null].map((one) =>
+        searchVectors(store, { plan, query: vector, index: one, limit: LIMIT }),
+      ) as [DenseResult, DenseResult];
+      expect(plan.scope).toMatchObject({ kind: 'narrow' });
+      expect(byNumber.hits).toEqual(byMemory.hits);
+      const inOrder = ({ compared }: DenseResult) => compared!.toSorted((a, b) => a.seq - b.seq);
+      expect(inOrder(byNumber)).toEqual(inOrder(byMemory));
+      expect(byNumber.compared).toHaveLength(count);
+    };
+    expectAlike({ userIds: ['u1'] }, 60);
+    expectAlike({ userIds: ['u1'], tags: ['even'] }, 30);
+    expectAlike({ userIds: ['u1', 'nobody'] }, 60);
+    expectAlike({ userIds: ['u1', 'u2'] }, 120);
+    // As in the middle of making the index anew.
+    store.write(() => index.clear());
+    expectAlike({ userIds: ['u1'] }, 60);
+    store.close();
+  },
+);
 
 test('the filter comes before the limit', async () => {
   const near = Array.from({ length: 30 }, (_, number): SeedMemory => ({

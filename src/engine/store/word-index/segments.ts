@@ -16,7 +16,10 @@ export interface Segment {
   readonly tombstonePages: number;
   /** Its tokens go over to another segment, in their order: from time to time its first pages are removed, and the next is cut. */
   readonly isMerging: boolean;
-  /** The same as long as what is left of the segment is: numbers of segments are given again, to what is merged of others. */
+  /**
+   * The same as long as the segment has the same rows: numbers of segments are given again, to what is merged of others. What is deleted of one
+   * that is being merged is counted where it goes to.
+   */
   readonly key: string;
 }
 
@@ -49,26 +52,31 @@ export function readSegments(store: Store): Segment[] {
 export function readLevels(store: Store): Segment[][] {
   const version = store.prepare(`SELECT v FROM memory_text_config WHERE k = 'version'`).pluck().get();
   const block = readBlock(store, STRUCTURE_ID);
-  if (version !== FORMAT || block === undefined || block.readUInt32BE(4) !== STRUCTURE_V2)
+  if (version !== FORMAT || block === undefined || block.length < 8 || block.readUInt32BE(4) !== STRUCTURE_V2)
     throw new EngineError('internal', `the word index has a format that this version does not read`);
   const read = varints(block, 8);
   const levels = read();
   read(); // segments in all
   read(); // pages ever written
-  return Array.from({ length: levels }, () => {
-    const segments: Segment[] = [];
+  const all = Array.from({ length: levels }, () => {
     const merging = read(); // the oldest so many
-    const count = read();
-    for (let place = 0; place < count; place += 1) {
+    return Array.from({ length: read() }, (_, place): Segment & { readonly tombstones: number } => {
       const [id, firstPage, lastPage] = [read(), read(), read()];
       const commits = [read(), read()];
       const tombstonePages = read();
       const [tombstones, rows] = [read(), read()];
       const key = [id, lastPage, ...commits, tombstones, rows].join('.');
-      // One that is being merged into another has no first page when all of it is there.
-      if (firstPage > 0) segments.push({ id, firstPage, lastPage, tombstonePages, isMerging: place < merging, key });
-    }
-    return segments;
+      return { id, firstPage, lastPage, tombstonePages, isMerging: place < merging, key, tombstones };
+    });
+  });
+  return all.map((segments, level) => {
+    // The last of the next level is what they are merged into.
+    const into = all[level + 1]?.at(-1);
+    // One of them has no first page when all of it is there.
+    const here = segments.filter(({ firstPage }) => firstPage > 0);
+    return here.map((segment) =>
+      segment.isMerging ? { ...segment, key: `${segment.key} ${into?.id}.${into?.tombstones}` } : segment,
+    );
   });
 }
 
@@ -176,9 +184,12 @@ function readLeaves(store: Store, segment: Segment, first: number, last: number)
     )
     .raw()
     .get(pageId(segment, first), pageId(segment, last)) as [Buffer | null, string];
-  if (bytes === null) throw damaged();
   const starts = [0];
-  for (const length of JSON.parse(lengths) as number[]) starts.push(starts.at(-1)! + length);
+  for (const length of JSON.parse(lengths) as number[]) {
+    if (length < LEAF_HEADER) throw damaged();
+    starts.push(starts.at(-1)! + length);
+  }
+  if (bytes === null || starts.length !== last - first + 2) throw damaged();
   return { bytes, starts };
 }
 
@@ -328,7 +339,7 @@ function readOpeningLeaves(
   let at = 0;
   for (const [place, id] of (JSON.parse(ids) as number[]).entries()) {
     const size = sizes[place]!;
-    if (bytes === null || size === null) throw damaged();
+    if (bytes === null || size === null || size < LEAF_HEADER) throw damaged();
     const segment = Math.floor(id / SEGMENT_STEP);
     const leaf = { page: id % SEGMENT_STEP, bytes: bytes.subarray(at, (at += size)) };
     const leaves = found.get(segment);
@@ -355,7 +366,7 @@ function pageId({ id }: Segment, page: number): number {
 
 function readLeaf(store: Store, segment: Segment, page: number): Buffer {
   const leaf = readBlock(store, pageId(segment, page));
-  if (leaf === undefined) throw damaged();
+  if (leaf === undefined || leaf.length < LEAF_HEADER) throw damaged();
   return leaf;
 }
 

@@ -47,7 +47,7 @@ interface Known {
 }
 
 /**
- * What was looked up in a segment, which never changes. It goes with its segment: while others write, each commit brings a segment that soon
+ * What was looked up in a segment, which never changes, but for what is deleted of it. It goes with its segment: while others write, each commit brings a segment that soon
  * is merged into another, and what was known of those would fill any cache that knows no segments.
  */
 type KnownSegment = Map<string, KnownToken | null>;

@@ -295,6 +295,34 @@ test('an index that was made anew is counted anew', () => {
   }
 });
 
+test('what is deleted of segments while they are merged is known to who asked before', () => {
+  const each = 400;
+  for (let commit = 0; commit < 4; commit += 1) {
+    writer.write(() => {
+      for (let seq = commit * each + 1; seq <= (commit + 1) * each; seq += 1)
+        put(row(seq, { content: `zebra yak only${seq} of${seq % 50}` }));
+    });
+  }
+  writer.write(() => void mergeText(writer, { start: true, pages: 4 }));
+  const askAll = (store: Store) =>
+    store.read(() => {
+      const words = openWordSearch(store);
+      const best = words.score(['of7', 'zebra'], WEIGHTS, 1).best(5);
+      return { best, frequencies: ['zebra', 'of7', 'only5'].map(words.frequencyOf) };
+    });
+  expect(reader.read(() => readSegments(reader)).filter(({ isMerging }) => isMerging)).not.toEqual([]);
+  expect(askAll(reader).frequencies).toEqual([4 * each, (4 * each) / 50, 1]);
+  for (const upTo of [each / 2, each]) {
+    writer.write(() => {
+      for (let seq = 1; seq <= upTo; seq += 1) remove(seq);
+    });
+    const fresh = openStore(reader.path, { role: 'reader' });
+    expect(askAll(reader)).toEqual(askAll(fresh));
+    expect(askAll(reader).frequencies).toEqual([4 * each - upTo, (4 * each - upTo) / 50, 0]);
+    fresh.close();
+  }
+});
+
 test('no search inside a write, which FTS5 may hold back', () => {
   expect(() => writer.write(() => openWordSearch(writer))).toThrow('on a snapshot');
   expect(() => openWordSearch(reader)).toThrow('on a snapshot');
