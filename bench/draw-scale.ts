@@ -30,6 +30,7 @@ const PLOTS: readonly Plot[] = [
       },
       { figure: 'query_of_common_words_p95_ms', label: 'common words only', unit: 'ms' },
       { figure: 'query_of_a_small_user_p95_ms', label: 'a small user', unit: 'ms', goals: { 1_000_000: '≤ 3' } },
+      { figure: 'query_of_a_small_user_with_new_words_p95_ms', label: 'a small user, new words', unit: 'ms' },
       { figure: 'query_http_p95_ms', label: 'over HTTP, reinforced', unit: 'ms' },
       { figure: 'floor_fts5_and_vec0_p95_ms', label: 'floor: FTS5 + vec0', unit: 'ms' },
     ],
