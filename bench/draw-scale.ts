@@ -124,7 +124,8 @@ function shown(value: number): string {
 const WIDTH = 460;
 const HEIGHT = 300;
 const INNER = { left: 56, right: 30, top: 34, bottom: 92 };
-const COLOURS = ['#1f6f8b', '#d1603d', '#5b8c5a', '#8d6a9f', '#9a9a9a'];
+const COLOURS = ['#1f6f8b', '#d1603d', '#5b8c5a', '#8d6a9f', '#c29a2e'];
+const FLOOR_COLOUR = '#9a9a9a';
 
 function draw(lines: Lines): string {
   const plots = PLOTS.map(
@@ -156,7 +157,9 @@ function drawPlot({ title, rows }: Plot, lines: Lines): string {
     (size) =>
       `<text x="${x(size).toFixed(1)}" y="${HEIGHT - INNER.bottom + 16}" text-anchor="middle" fill="#555">${size.toLocaleString('en')}</text>`,
   );
-  const drawn = rows.map((row, at) => drawRow(row, lines, COLOURS[at]!, at, { x, y }));
+  const drawn = rows.map((row, at) =>
+    drawRow(row, lines, row.figure.startsWith('floor') ? FLOOR_COLOUR : COLOURS[at]!, at, { x, y }),
+  );
   return `<text x="${INNER.left}" y="20" font-size="13" font-weight="600" fill="#222">${title}${rows.some(({ goals }) => goals) ? ', dashes: goal' : ''}</text>${grid.join('')}${marks.join('')}${drawn.join('')}`;
 }
 
