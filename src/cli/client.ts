@@ -70,6 +70,8 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
       const [response] = (await once(request, 'response')) as [http.IncomingMessage];
       return await readAnswer(response);
     } catch (error) {
+      // A server may end a connection that was kept open just as the next request goes out on it, as after an upload that it refused.
+      if (method === 'GET' && request.reusedSocket && !(error instanceof CliError)) return ask(method, path, body);
       throw unreachable(place, error);
     }
   }

@@ -25,6 +25,8 @@ const HITS = 2;
 const READY_POLL_MS = 25;
 const READY_WITHIN_MS = 60_000;
 const NOTE_WITHIN_MS = 20_000;
+const REMOVALS_MOST = 10;
+const REMOVED_FOR_MS = 100;
 
 /**
  * `cairn demo`: remembers documents in a store of its own, which is gone afterwards, asks questions about them and shows the reasons
@@ -57,9 +59,17 @@ export async function demo(
 /** Removed however the process ends, short of a kill. */
 function makeThrowawayFolder(): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-demo-'));
-  process.on('exit', () => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 3 }));
+  const remove = () => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  process.on('exit', remove);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => process.exit(128 + os.constants.signals[signal]));
+    process.on(signal, () => {
+      // Threads of the service still run, and one that opens the store just then makes the folder again.
+      for (let tries = 0; tries < REMOVALS_MOST && fs.existsSync(folder); tries += 1) {
+        remove();
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, REMOVED_FOR_MS);
+      }
+      process.exit(128 + os.constants.signals[signal]);
+    });
   }
   return folder;
 }
