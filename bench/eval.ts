@@ -1,9 +1,9 @@
 /**
  * Measures retrieval on public sets, through the real engine, beside raw FTS5 in the same run:
  *
- *     npm run eval -- PATH [--only NAME] [--profile P] [--rows PATTERN] [--size N] [--dynamics] [--json | --markdown]
+ *     npm run eval -- PATH [--only NAME] [--profile P] [--rows PATTERN] [--variant V] [--size N] [--dynamics] [--json | --markdown]
  *
- * PATH holds the folders that `datasets.ts` reads. docs/evaluation.md says what the rows and columns mean. But for the times,
+ * PATH holds the folders that `datasets.ts` reads. One more set, that of nine languages, is the project's own. docs/evaluation.md says what the rows and columns mean. But for the times,
  * the same data gives the same numbers.
  */
 import { parseArgs } from 'node:util';
@@ -13,11 +13,14 @@ import { DAY_MS } from '../src/engine/dynamics.ts';
 import { DEFAULT_OPTIONS } from '../src/engine/retrieve/options.ts';
 import type { Store } from '../src/engine/store/open-store.ts';
 import { PROFILES, type Profile, type RetrievalOptions } from '../src/engine/types.ts';
-import { type EvaluationQuestion, type EvaluationSet, loadEvaluationSets } from './datasets.ts';
+import { type EvaluationQuestion, type EvaluationSet, type EvaluationUser, loadEvaluationSets } from './datasets.ts';
 import { type AskOptions, type Asked, type EvaluatedStore, openEvaluatedStore, padUsers } from './evaluated-store.ts';
 import { averagePrecisionAt, discountedGainAt, mean, precision, recallAt, reciprocalRank } from './metrics.ts';
 import { createRandom } from '../src/engine/random.ts';
 import { percentile } from './report.ts';
+import { otherUsersQuestions, questionsOf, VARIANTS } from './variants.ts';
+import { LANGUAGE_SETS } from '../test/quality/languages/all.ts';
+import { evaluationSetOf } from '../test/quality/languages/language-set.ts';
 
 /** The time of every add and question: after the events of the public sets. */
 const NOW = Date.UTC(2025, 0, 1);
@@ -35,6 +38,7 @@ async function main(): Promise<void> {
       profile: { type: 'string', default: DEFAULT_OPTIONS.profile },
       rows: { type: 'string', default: '' },
       size: { type: 'string', default: '0' },
+      variant: { type: 'string', default: 'clean' },
       dynamics: { type: 'boolean', default: false },
       json: { type: 'boolean', default: false },
       markdown: { type: 'boolean', default: false },
@@ -42,18 +46,23 @@ async function main(): Promise<void> {
   });
   const [directory] = positionals;
   const profile = PROFILES.find((name) => name === values.profile);
-  if (directory === undefined || profile === undefined) {
+  const variant = VARIANTS.find((name) => name === values.variant);
+  if (directory === undefined || profile === undefined || variant === undefined) {
     process.exitCode = 2;
     return console.error(
-      `usage: npm run eval -- PATH [--only NAME] [--profile ${PROFILES.join('|')}] [--rows PATTERN] [--size N] [--dynamics] [--json | --markdown]`,
+      `usage: npm run eval -- PATH [--only NAME] [--profile ${PROFILES.join('|')}] [--rows PATTERN] [--variant ${VARIANTS.join('|')}] [--size N] [--dynamics] [--json | --markdown]`,
     );
   }
-  const sets = loadEvaluationSets(directory);
+  const sets = [...loadEvaluationSets(directory), evaluationSetOf(LANGUAGE_SETS)];
   const rows = rowsOf(profile).filter(({ name }) => new RegExp(values.rows, 'i').test(name));
   for (const set of sets.filter(({ name }) => values.only === undefined || name === values.only)) {
-    const strangers = sets.filter((other) => other !== set).flatMap(({ questions }) => questions);
+    const others = sets.filter((other) => other !== set);
+    const strangers = others.flatMap(({ questions }) => questions);
     const measured = await evaluate(set, rows, {
       foreign: foreignQuestions(set, strangers),
+      others: otherUsersQuestions(set, FOREIGN_QUESTIONS),
+      varied: (questions) =>
+        questionsOf({ ...set, questions }, variant, others.flatMap(({ users }) => users).flatMap(contentsOf)),
       size: Number(values.size),
       dynamics: values.dynamics,
     });
@@ -135,6 +144,7 @@ interface Answers {
   readonly answerable: readonly Answer[];
   readonly unanswerable: readonly Answer[];
   readonly foreign: readonly Answer[];
+  readonly others: readonly Answer[];
 }
 
 interface Column {
@@ -212,6 +222,7 @@ const COLUMNS: readonly Column[] = [
   { group: 'k = 10, default floors', name: 'rightly empty', digits: 3, value: emptyShare('unanswerable') },
   { group: 'k = 10, default floors', name: 'hits foreign', digits: 2, value: hitsOf('foreign') },
   { group: 'k = 10, default floors', name: 'foreign empty', digits: 3, value: emptyShare('foreign') },
+  { group: 'k = 10, default floors', name: 'other user empty', digits: 3, value: emptyShare('others') },
   { group: 'ms', name: 'p50', digits: 2, value: (answers) => percentile(times(answers), 0.5) },
   { group: 'ms', name: 'p95', digits: 2, value: (answers) => percentile(times(answers), 0.95) },
 ];
@@ -226,6 +237,10 @@ interface Measured {
 
 interface EvaluateOptions {
   readonly foreign: readonly Asked[];
+  /** Questions of a user put to another one of the set. */
+  readonly others: readonly Asked[];
+  /** The set's questions as the variant asks them. */
+  readonly varied: (questions: readonly EvaluationQuestion[]) => readonly EvaluationQuestion[];
   readonly size: number;
   readonly dynamics: boolean;
 }
@@ -233,7 +248,7 @@ interface EvaluateOptions {
 async function evaluate(
   set: EvaluationSet,
   rows: readonly Row[],
-  { foreign, size, dynamics }: EvaluateOptions,
+  { foreign, others, varied, size, dynamics }: EvaluateOptions,
 ): Promise<Measured> {
   const users = padUsers(set.users, size, createRandom(7));
   const total = users.reduce((sum, { memories }) => sum + memories.length, 0);
@@ -248,12 +263,15 @@ async function evaluate(
   );
   storing.stop();
 
+  const questions = varied(store.questions);
+  const withoutAnswer = (asked: readonly Asked[]) => asked.map((one) => ({ ...one, relevant: new Set<string>() }));
   const groups = {
-    answerable: store.questions.filter(({ relevant }) => relevant.size > 0),
-    unanswerable: store.questions.filter(({ relevant }) => relevant.size === 0),
-    foreign: foreign.map((question) => ({ ...question, relevant: new Set<string>() })),
+    answerable: questions.filter(({ relevant }) => relevant.size > 0),
+    unanswerable: questions.filter(({ relevant }) => relevant.size === 0),
+    foreign: withoutAnswer(foreign),
+    others: withoutAnswer(others),
   };
-  const perRow = groups.answerable.length + groups.unanswerable.length + foreign.length;
+  const perRow = questions.length + foreign.length + others.length;
   const asking = startProgress(`${set.name}: asking`, rows.length * perRow);
   const measured: { name: string; answers: Answers }[] = [];
   for (const [place, { name, options }] of rows.entries()) {
@@ -267,6 +285,7 @@ async function evaluate(
         answerable: await answerAll(groups.answerable),
         unanswerable: await answerAll(groups.unanswerable),
         foreign: await answerAll(groups.foreign),
+        others: await answerAll(groups.others),
       },
     });
   }
@@ -274,7 +293,12 @@ async function evaluate(
   const { answerable, unanswerable } = groups;
   return {
     memories: store.memories,
-    questions: { answerable: answerable.length, unanswerable: unanswerable.length, foreign: foreign.length },
+    questions: {
+      answerable: answerable.length,
+      unanswerable: unanswerable.length,
+      foreign: foreign.length,
+      others: others.length,
+    },
     rows: measured,
   };
 }
@@ -322,6 +346,10 @@ function foreignQuestions({ users }: EvaluationSet, strangers: readonly Evaluati
     userId: users[place % users.length]!.userId,
     query: strangers[Math.floor(place * step)]!.query,
   }));
+}
+
+function contentsOf({ memories }: EvaluationUser): string[] {
+  return memories.map(({ content }) => content);
 }
 
 /** Salience and last use at random within a year, which must not bury what fits. */

@@ -18,6 +18,7 @@ import type {
   NewMemory,
   Provenance,
   ProviderUsage,
+  FloorReport,
   QueryResult,
   ReembedStatus,
   RetrievalOptions,
@@ -207,7 +208,7 @@ function storedFields(memory: Memory) {
 
 /** @param tokenSatisfied undefined where no token was sent */
 export function queryReply({ query, format }: MemoryQuery, result: QueryResult, tokenSatisfied?: boolean) {
-  const { hits, episodes, rendered, trace } = result;
+  const { hits, episodes, rendered, floor, trace } = result;
   return {
     query,
     ...(rendered === undefined
@@ -215,9 +216,14 @@ export function queryReply({ query, format }: MemoryQuery, result: QueryResult, 
       : { format, text: rendered.text, tokens: rendered.tokens, ids: hits.map(({ memory }) => memory.id) }),
     degraded: result.degraded,
     recall_id: result.recallId,
+    ...(floor === undefined ? {} : { floor: floorItem(floor) }),
     ...(tokenSatisfied === undefined ? {} : { token_satisfied: tokenSatisfied }),
     ...(trace === undefined ? {} : { trace }),
   };
+}
+
+function floorItem({ minScore, acted, reason, below, bestBelow }: FloorReport) {
+  return { min_score: minScore, acted, ...(reason === undefined ? {} : { reason }), below, best_below: bestBelow };
 }
 
 /** A hit and what stands around it leave out `gist` and `entities`, which cost more to read off a text than the search that found it. */

@@ -10,6 +10,12 @@ export type MatchItem = ReturnType<typeof matchItem>;
 export interface QueryReply {
   readonly matches: readonly MatchItem[];
   readonly degraded: boolean;
+  readonly floor?: {
+    readonly min_score: number;
+    readonly acted: boolean;
+    readonly below: number;
+    readonly best_below: number | null;
+  };
 }
 
 const INDENT = '    ';
@@ -24,6 +30,15 @@ export function describeHits(matches: readonly MatchItem[], query: string, now =
     ...describeHit(match, { rank: place + 1, query, now }),
     ...(match.explain === undefined ? [] : describeReasons(match, matches)),
   ]);
+}
+
+/** What the floor left out, and how to see it all the same; nothing where it left out nothing. */
+export function describeFloor({ floor, matches }: QueryReply): string[] {
+  if (floor === undefined || !floor.acted || floor.best_below === null) return [];
+  const memories = floor.below === 1 ? 'memory scored' : 'memories scored';
+  const best = `the best ${floor.best_below.toFixed(2)}`;
+  const line = `${floor.below} ${memories} under ${floor.min_score}, ${best}: ask with --min-score 0 to see them.`;
+  return matches.length === 0 ? [line] : ['', line];
 }
 
 function describeHit(match: MatchItem, { rank, query, now }: { rank: number; query: string; now: number }): string[] {

@@ -385,10 +385,26 @@ export interface QueryResult {
   /** True if vectors should have taken part and could not: the answer rests on words alone. */
   readonly degraded: boolean;
   readonly recallId: string;
+  /** What the floor did to this answer; absent where it took nothing away and was free to. */
+  readonly floor?: FloorReport;
   readonly episodes?: readonly Episode[];
   /** The hits as text, where the query asks for one; `tokens` as estimated. */
   readonly rendered?: { readonly text: string; readonly tokens: number };
   readonly trace?: readonly StageTrace[];
+}
+
+/** What the floor under the scores did to one answer. */
+export interface FloorReport {
+  /** The least score that was asked for, by the request or else by the defaults, 0..1. */
+  readonly minScore: number;
+  /** Whether memories under it were left out. */
+  readonly acted: boolean;
+  /** Why a default floor did not act: nothing tells which of several sentences asks, so that scores say too little. */
+  readonly reason?: 'asking_sentence_unknown';
+  /** How many candidates had a lower score. */
+  readonly below: number;
+  /** The best of their scores; null where there were none. */
+  readonly bestBelow: number | null;
 }
 
 /** Where on its way through the stages a memory stands or fell out. */

@@ -31,6 +31,20 @@ async function ask(fields: object, key?: string) {
   return reply.body;
 }
 
+test('an answer that the floor cut says how much it cut, and the best of it', async () => {
+  const content = 'The greenhouse heater is set to twelve degrees at night';
+  const { body } = await api.request('POST', '/memory/add', { body: { content, user_id: 'floor' } });
+  const asked = { query: 'Who repaired the greenhouse door, the roof, the pump and the gate?', user_id: 'floor' };
+  const all = await ask({ ...asked, token: body.token });
+  expect(all.matches).toHaveLength(1);
+  expect(all).not.toHaveProperty('floor');
+  const cut = await ask({ ...asked, min_score: 1 });
+  expect(cut).toMatchObject({
+    matches: [],
+    floor: { min_score: 1, acted: true, below: 1, best_below: all.matches[0]?.score },
+  });
+});
+
 describe('a conversation', () => {
   const turns = ['Where is the key to the boathouse?', 'Below the third flower pot', 'Which one is the third?'];
   let ids: string[];

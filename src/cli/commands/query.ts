@@ -1,7 +1,7 @@
 import type { Format, Profile } from '../../engine/types.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
-import { describeHits, type QueryReply } from '../show-hits.ts';
-import { print, yellow } from '../terminal.ts';
+import { describeFloor, describeHits, type QueryReply } from '../show-hits.ts';
+import { dim, print, yellow } from '../terminal.ts';
 
 /** What is asked, apart from how the answer is shown. */
 export interface AskOptions extends ConnectionOptions {
@@ -34,6 +34,7 @@ export async function query(words: readonly string[], options: QueryCommandOptio
   if (reply.degraded)
     print(yellow('The embedding provider did not answer in time: these hits rest on words alone.'), '');
   print(...(reply.matches.length === 0 ? ['No memory matches.'] : describeHits(reply.matches, text)));
+  print(...describeFloor(reply).map(dim));
 }
 
 export function queryBody(query: string, options: AskOptions): object {

@@ -1,32 +1,20 @@
 import type { OpenTenant } from '../open-tenant.ts';
 import type { Clock } from '../ports.ts';
-import { type Calibration, DEFAULT_CALIBRATIONS } from '../retrieve/calibrate.ts';
-import { createEvidenceMeter } from '../retrieve/evidence.ts';
-import { searchText } from '../retrieve/lexical.ts';
-import { planQuery } from '../retrieve/plan.ts';
-import {
-  clearCalibrations,
-  deleteCalibration,
-  findCalibration,
-  lastNumbers,
-  putCalibration,
-  WORDS_ALONE,
-} from '../store/calibrations.ts';
+import type { FittedSpace } from '../retrieve/calibrate.ts';
+import { clearCalibrations, deleteCalibration, lastNumbers, putCalibration } from '../store/calibrations.ts';
 import { createRandom } from '../random.ts';
 import { distinctModels } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
-import { countMemories, readOwnTexts, sampleMemories, type SampledMemory } from '../store/search.ts';
+import { countMemories, sampleMemories, type SampledMemory } from '../store/search.ts';
 import { deleteInfo, findInfo, putInfo } from '../store/store-info.ts';
 import { countEmbedded, findWholeVector, type VectorSpace } from '../store/vectors.ts';
-import { queryTerms } from '../text/index-text.ts';
-import { STOP_WORDS } from '../text/words.ts';
 
 export interface CalibrateContext {
   readonly open: () => OpenTenant;
   readonly clock: Clock;
 }
 
-/** Fewer say too little about chance. */
+/** Fewer say too little about how near unrelated texts lie. */
 const MEMORIES_LEAST = 50;
 const DAY_MS = 86_400_000;
 
@@ -44,7 +32,7 @@ interface LastFit {
 }
 
 /**
- * Fits what raw scores mean in this file, where there is enough of it and enough has changed: at 50 memories, when they or those that
+ * Fits how near unrelated texts of this file lie in each vector space, where there is enough of it and enough has changed: at 50 memories, when they or those that
  * have vectors have doubled, and daily while anything changes. Some 100 ms of reading, one small write. What was fitted goes when too
  * little of the data is left.
  * @returns whether it was due
@@ -66,18 +54,23 @@ export function calibrateScores({ open, clock }: CalibrateContext): boolean {
 /** Fits for spaces, whichever are live, and leaves it to the caller to write that down inside a write. Little data is not fitted. */
 export function prepareFit(store: Store, spaces: readonly VectorSpace[], now: number): () => void {
   if (store.read(() => countMemories(store)) < MEMORIES_LEAST) return () => {};
-  const { words, vectors, last, counts } = store.read(() => {
+  const { bases, last, counts } = store.read(() => {
     const embedded = spaces.map((space) => countEmbedded(store, space));
-    return { ...fit(store, spaces, now), last: describe(store, spaces, embedded, now), counts: embedded };
+    return { bases: fit(store, spaces), last: describe(store, spaces, embedded, now), counts: embedded };
   });
   return () => {
-    const put = (modelNo: number, calibration: Calibration, memories: number) =>
-      putCalibration(store, modelNo, { fittedAt: now, memories, parameters: JSON.stringify(calibration) });
-    put(WORDS_ALONE, words, last.memories);
     for (const [place, { modelNo }] of spaces.entries()) {
-      const calibration = vectors[place];
-      if (calibration === undefined) deleteCalibration(store, modelNo);
-      else put(modelNo, calibration, counts[place]!);
+      const cosineBase = bases[place];
+      if (cosineBase === undefined) {
+        deleteCalibration(store, modelNo);
+        continue;
+      }
+      const fitted: FittedSpace = { cosineBase };
+      putCalibration(store, modelNo, {
+        fittedAt: now,
+        memories: counts[place]!,
+        parameters: JSON.stringify(fitted),
+      });
     }
     putInfo(store, LAST_FIT, JSON.stringify(last));
   };
@@ -93,7 +86,7 @@ function forget(store: Store): void {
 
 function isDue(store: Store, spaces: readonly VectorSpace[], now: number): boolean {
   const found = findInfo(store, LAST_FIT);
-  if (found === undefined || findCalibration(store, WORDS_ALONE) === undefined) return true;
+  if (found === undefined) return true;
   const last = JSON.parse(found) as LastFit;
   const memories = countMemories(store);
   if (memories >= 2 * last.memories || String(last.modelNos) !== String(numbersOf(spaces))) return true;
@@ -127,97 +120,24 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
 
-/** Memories to take words and vectors from, and queries to make of them. */
+/** Memories whose vectors are compared, and characters read of each. */
 const SAMPLED = 200;
-const QUERIES = 40;
-const WORDS_LEAST = 3;
-const WORDS_MOST = 8;
-const CHARACTERS = 1_000;
-/** Hits that are looked at, besides those the words came from. */
-const LOOKED_AT = 20;
-/** The same draw for the same file, so that fitting twice gives the same scores. */
+const CHARACTERS = 1;
+/** Seeds the draw, so that fitting the same file twice gives the same scores. */
 const SEED = 20;
-
-/**
- * The evidence that 95 of 100 unrelated questions stay under, as a share of what half of our queries reach. Ours know every word of
- * the file, while of a real question to the wrong memories half the words are unknown. Measured with questions to other users and about
- * other matters on LoCoMo, Cranfield and MemDaily: .73, .71 and .45, the last a file of sentences from templates.
- */
-const CHANCE_SHARE = 0.73;
-/** However a file is, chance is believed to differ from the default by this share at most: further up lie real answers. */
-const CHANCE_MARGIN = { words: 0.15, vectors: 0.08 };
-/** The mean cosine that is none: what the offline embedder gives to texts that share nothing but the language. */
+/** The mean cosine that counts as none: what the offline embedder gives to texts that share nothing but the language. */
 const COSINE_FREE = 0.1;
 
 /** Fewer pairs of vectors say too little about how near unrelated texts lie. */
 const PAIRS_LEAST = 20;
 
-interface Fitted {
-  readonly words: Calibration;
-  /** Of each space; undefined where too few vectors could be compared. */
-  readonly vectors: readonly (Calibration | undefined)[];
-}
-
 /**
- * What chance alone finds: words of different memories, put together as no one said them, are looked for in all others of the same
- * user. Queries have no vectors here, since these may cost money; words say how much this file gives to chance, and pairs of stored
- * vectors of different sessions say how near unrelated texts lie in this space.
+ * The base of each space; undefined where too few vectors could be compared. No query is embedded for it, since that may cost money:
+ * pairs of stored vectors of different sessions say how near unrelated texts lie.
  */
-function fit(store: Store, spaces: readonly VectorSpace[], now: number): Fitted {
-  const random = createRandom(SEED);
-  const sample = sampleMemories(store, { count: SAMPLED, characters: CHARACTERS, random });
-  const strengths = Array.from({ length: QUERIES }, () => chanceStrength(store, sample, random, now))
-    .filter((strength) => strength !== undefined)
-    .sort((a, b) => a - b);
-  const { words, vectors } = DEFAULT_CALIBRATIONS;
-  const median = strengths[Math.floor(strengths.length / 2)] ?? words.chance / CHANCE_SHARE;
-  const chanceOf = (calibration: Calibration, margin: number) =>
-    calibration.chance * clamp((CHANCE_SHARE * median) / words.chance, 1 - margin, 1 + margin);
-  return {
-    words: { ...words, chance: chanceOf(words, CHANCE_MARGIN.words) },
-    vectors: spaces.map((space) => {
-      const base = cosineBase(store, space, sample);
-      return base === undefined
-        ? undefined
-        : { ...vectors, chance: chanceOf(vectors, CHANCE_MARGIN.vectors), cosineBase: base };
-    }),
-  };
-}
-
-/** undefined where the words do not make a query. */
-function chanceStrength(
-  store: Store,
-  sample: readonly SampledMemory[],
-  random: () => number,
-  now: number,
-): number | undefined {
-  const first = pick(sample, random);
-  const others = sample.filter(({ userNo }) => userNo === first?.userNo);
-  const size = WORDS_LEAST + Math.floor(random() * (WORDS_MOST + 1 - WORDS_LEAST));
-  const sources = new Set<number>();
-  const words = new Set<string>();
-  for (let draw = 0; draw < 3 * size && words.size < size; draw += 1) {
-    const source = pick(others, random);
-    if (source === undefined || sources.has(source.seq)) continue;
-    const word = pick(
-      queryTerms(source.content).words.filter((candidate) => !STOP_WORDS.has(candidate)),
-      random,
-    );
-    if (word === undefined) continue;
-    sources.add(source.seq);
-    words.add(word);
-  }
-  if (first === undefined || words.size < 2) return undefined;
-  const query = [...words].join(' ');
-  const limit = LOOKED_AT + sources.size;
-  const plan = planQuery(store, { query, k: limit, filter: { userIds: [first.userId] } }, now);
-  const seqs = searchText(store, plan, { wanted: limit, limit })
-    .hits.map(({ seq }) => seq)
-    .filter((seq) => !sources.has(seq))
-    .slice(0, LOOKED_AT);
-  const meter = createEvidenceMeter(store, query, 0);
-  const texts = [...readOwnTexts(store, seqs, CHARACTERS).values()];
-  return texts.reduce((best, text) => Math.max(best, meter.measure(text, null).strength), 0);
+function fit(store: Store, spaces: readonly VectorSpace[]): (number | undefined)[] {
+  const sample = sampleMemories(store, { count: SAMPLED, characters: CHARACTERS, random: createRandom(SEED) });
+  return spaces.map((space) => cosineBase(store, space, sample));
 }
 
 /**
@@ -248,10 +168,6 @@ function cosine(a: Float32Array, b: Float32Array): number {
     lengthB += b[i]! ** 2;
   }
   return dot / (Math.sqrt(lengthA * lengthB) || 1);
-}
-
-function pick<T>(list: readonly T[], random: () => number): T | undefined {
-  return list[Math.floor(random() * list.length)];
 }
 
 function clamp(value: number, least: number, most: number): number {

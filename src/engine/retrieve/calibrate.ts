@@ -1,69 +1,62 @@
-import { findCalibration, WORDS_ALONE } from '../store/calibrations.ts';
+import { findCalibration } from '../store/calibrations.ts';
 import type { Store } from '../store/open-store.ts';
 import type { Candidate } from './candidate.ts';
-import type { Evidence } from './evidence.ts';
+import type { Evidence, QueryEvidence } from './evidence.ts';
 import { comparability, enoughHeld } from './lenience.ts';
 import { rawScoreOf, type Scoring } from './score.ts';
 
-/** How evidence becomes a confidence that can be compared between queries, in one vector space or by words alone. */
-export interface Calibration {
-  /** The evidence that one unrelated query of twenty finds by chance. */
+/** How evidence becomes a confidence that can be compared between queries. */
+interface Calibration {
+  /** The evidence that unrelated queries find by chance among `FEW` memories. */
   readonly chance: number;
-  /** The evidence for a query that a memory answers word for word; above `chance`. */
+  /** The evidence for a query that a memory answers word for word; above `chance` in any scope. */
   readonly full: number;
   /** How much less is believed what the one asked about did not say himself, as an exponent. */
   readonly voice: number;
-  /** The cosine that texts have which share nothing, 0 ≤ … < 1. */
-  readonly cosineBase: number;
 }
 
-/** The confidence at `chance`, which is why the least score that returns anything by default stands here. */
+/** The confidence at chance, which is why the least score that returns anything by default stands here. */
 export const CHANCE_SCORE = 0.3;
 
 /**
- * What applies until a file has been fitted. Measured on LoCoMo, Cranfield and MemDaily, a file each: of 2,363 questions that belong to
- * other data, other matters or another user's chats, 2 % find anything at a floor of `CHANCE_SCORE` (3 % by words alone), at most .0065
- * of the recall@10 of those that belong goes with them, and LoCoMo's unanswerable questions get a quarter fewer hits. Not counted are
- * MemDaily's questions to its other users, whose notes come from the same templates: 61 % of them find something.
+ * What chance finds where memories are compared by their vectors as well, and by words alone. Chosen so that at most one answer in a
+ * hundred is lost; docs/evaluation.md has the figures of each set and language.
  */
-export const DEFAULT_CALIBRATIONS = {
-  words: { chance: 0.32, full: 0.85, voice: 0.75, cosineBase: 0 },
-  vectors: { chance: 0.56, full: 1.5, voice: 1.2, cosineBase: 0 },
-} as const satisfies Calibrations;
+export const CALIBRATIONS = {
+  words: { chance: 0.24, full: 1, voice: 0.6 },
+  vectors: { chance: 0.28, full: 1.2, voice: 0.6 },
+} as const satisfies Readonly<Record<string, Calibration>>;
 
-/** What applies to a query: by words alone, and in its vector space. */
-export interface Calibrations {
-  readonly words: Calibration;
-  readonly vectors: Calibration;
+/** Memories among which chance is as `Calibration.chance` says. Among more of them, some text holds more of a query by chance. */
+const FEW = 60;
+/** What chance gains with each tenfold of memories, up to `MANY` of them. */
+const CHANCE_RISE = 0.16;
+const MANY = 10_000;
+/** What is left of chance in languages whose words change in ways that are only guessed: answers hold fewer of the question's words. */
+const GUESSED_FORMS = 0.7;
+
+/** What is known of a question before any memory is read. */
+export interface Asked {
+  /** How many memories are asked. */
+  readonly scope: number;
+  /** As `knowsWordForms` has it. */
+  readonly knowsForms: boolean;
 }
 
-interface Known {
-  readonly parameters: string;
-  readonly calibration: Calibration;
+function chanceAmong({ scope, knowsForms }: Asked, few: number): number {
+  const chance = few + CHANCE_RISE * Math.log10(Math.min(MANY, Math.max(FEW, scope)) / FEW);
+  return knowsForms ? chance : GUESSED_FORMS * chance;
 }
 
-const knownByStore = new WeakMap<Store, Map<number, Known>>();
-
-/** Those of the file, else the default ones; parsed once for each that was fitted. */
-export function readCalibrations(store: Store, modelNo: number | null): Calibrations {
-  const { words, vectors } = DEFAULT_CALIBRATIONS;
-  return {
-    words: readCalibration(store, WORDS_ALONE) ?? words,
-    vectors: (modelNo === null ? undefined : readCalibration(store, modelNo)) ?? vectors,
-  };
+/** The cosine that texts of this file have in a vector space which share nothing, 0 ≤ … < 1; 0 until the file was fitted. */
+export function readCosineBase(store: Store, modelNo: number | null): number {
+  const row = modelNo === null ? undefined : findCalibration(store, modelNo);
+  return row === undefined ? 0 : (JSON.parse(row.parameters) as FittedSpace).cosineBase;
 }
 
-function readCalibration(store: Store, modelNo: number): Calibration | undefined {
-  const row = findCalibration(store, modelNo);
-  if (row === undefined) return undefined;
-  const known = knownByStore.get(store) ?? new Map<number, Known>();
-  knownByStore.set(store, known);
-  const found = known.get(modelNo);
-  // Not by the time: two may have been fitted at the same one.
-  if (found?.parameters === row.parameters) return found.calibration;
-  const calibration = JSON.parse(row.parameters) as Calibration;
-  known.set(modelNo, { parameters: row.parameters, calibration });
-  return calibration;
+/** What is fitted of a vector space, as the file keeps it. */
+export interface FittedSpace {
+  readonly cosineBase: number;
 }
 
 /** Below 1, since most answers are found by a part of the question's words; measured together with the calibrations. */
@@ -71,19 +64,18 @@ const RISE = 0.7;
 
 /**
  * How sure it is, 0..1, that the query is about these memories at all: `CHANCE_SCORE` at chance, 1 at full evidence, said by the right
- * one. Memories that have no vector yet speak by their words.
- * @param scope how many memories are asked
+ * one. Of a message of several sentences the one counts that is answered best. Memories that have no vector yet speak by their words.
  */
-export function confidenceOf(
-  { strength, wordsStrength, voiced, held }: Pick<Evidence, 'strength' | 'wordsStrength' | 'voiced' | 'held'>,
-  calibrations: Calibrations,
-  scope: number,
-): number {
-  const { words, vectors } = calibrations;
+export function confidenceOf({ evidence }: Pick<QueryEvidence, 'evidence'>, asked: Asked): number {
+  return Math.max(0, ...evidence.map((one) => surenessOf(one, asked)));
+}
+
+function surenessOf({ strength, wordsStrength, voiced, held }: Evidence, asked: Asked): number {
+  const { words, vectors } = CALIBRATIONS;
   return Math.max(
-    heldSureness(held, scope),
-    sureness(strength, vectors) * voiced ** vectors.voice,
-    sureness(wordsStrength, words) * voiced ** words.voice,
+    heldSureness(held, asked.scope),
+    sureness(strength, vectors, asked) * voiced ** vectors.voice,
+    sureness(wordsStrength, words, asked) * voiced ** words.voice,
   );
 }
 
@@ -99,7 +91,8 @@ function heldSureness(held: number, scope: number): number {
   return enough === 1 ? HELD_SCORE : JUST_ENOUGH + ((HELD_SCORE - JUST_ENOUGH) * (held - enough)) / (1 - enough);
 }
 
-function sureness(strength: number, { chance, full }: Calibration): number {
+function sureness(strength: number, { chance: few, full }: Calibration, asked: Asked): number {
+  const chance = chanceAmong(asked, few);
   if (strength <= chance) return (CHANCE_SCORE * strength) / chance;
   return CHANCE_SCORE + (1 - CHANCE_SCORE) * Math.min(1, (strength - chance) / (full - chance)) ** RISE;
 }
@@ -127,7 +120,7 @@ export function calibrate(
     scoring,
   }: {
     readonly confidence: number;
-    readonly evidence: Pick<Evidence, 'heldBy' | 'strange'>;
+    readonly evidence: Pick<QueryEvidence, 'heldBy' | 'strange'>;
     readonly scope: number;
     readonly scoring: Scoring;
   },

@@ -1,5 +1,6 @@
 import type { Candidate } from './candidate.ts';
-import type { Outcome } from '../types.ts';
+import { askingSentences } from '../text/asking-sentences.ts';
+import type { FloorReport, MemoryQuery, Outcome } from '../types.ts';
 
 export interface Floors {
   /** On the calibrated score. */
@@ -40,6 +41,32 @@ export function applyFloors(
     return false;
   });
   return { kept, cut };
+}
+
+/**
+ * Whether the floor has ground to stand on. What the caller asks for himself always acts; a default one needs to know which sentence of a
+ * message asks, since what stands around a question lowers every score.
+ * @param request as it came, without defaults
+ */
+export function hasGround(request: Pick<MemoryQuery, 'query' | 'minScore'>): boolean {
+  return request.minScore !== undefined || askingSentences(request.query).areKnown;
+}
+
+/** What is said of it in the answer; undefined where there was no floor, or every candidate was over one that acted. */
+export function reportFloor(
+  candidates: readonly Candidate[],
+  { minScore, acted }: Pick<FloorReport, 'minScore' | 'acted'>,
+): FloorReport | undefined {
+  if (minScore === 0) return undefined;
+  const scores = candidates.map(({ score }) => score).filter((score) => score < minScore);
+  if (acted && scores.length === 0) return undefined;
+  return {
+    minScore,
+    acted,
+    ...(acted ? {} : { reason: 'asking_sentence_unknown' }),
+    below: scores.length,
+    bestBelow: scores.length === 0 ? null : Math.max(...scores),
+  };
 }
 
 function isStronglyReached({ fused, arrival }: Candidate): boolean {

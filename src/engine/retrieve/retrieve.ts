@@ -3,15 +3,16 @@ import type { Store } from '../store/open-store.ts';
 import { readMemoriesAsOf, readStatusesAsOf } from '../store/revisions.ts';
 import { readRankingRows, type RankingRow } from '../store/search.ts';
 import { loadWords } from '../store/word-index/word-search.ts';
+import { knowsWordForms } from '../text/query-language.ts';
 import type { Tracing } from '../tracing.ts';
-import type { Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
-import { calibrate, confidenceOf, readCalibrations } from './calibrate.ts';
+import type { FloorReport, Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
+import { calibrate, confidenceOf, readCosineBase } from './calibrate.ts';
 import { byNumber, byRawScore, type Arrival, type Candidate, type Findings } from './candidate.ts';
 import { type DenseResult, joinModels, type QueryVector, searchVectors, similaritiesOf } from './dense.ts';
 import { augment, coverageByRelation } from './entity-graph.ts';
 import { evidenceOf } from './evidence.ts';
 import { expand } from './expand.ts';
-import { applyFloors, type Floored } from './floor.ts';
+import { applyFloors, type Floored, hasGround, reportFloor } from './floor.ts';
 import { type Fused, fuseByRank } from './fuse.ts';
 import { type LexicalResult, searchText } from './lexical.ts';
 import { type Lists, mergeLists, planForRoom } from './make-room.ts';
@@ -87,6 +88,8 @@ export interface Recall {
   readonly replaced: ReadonlyMap<number, number | null>;
   readonly confidence: number;
   readonly floored: Floored;
+  /** undefined where the floor took nothing away and was free to. */
+  readonly floor: FloorReport | undefined;
   readonly packing: Packing;
   readonly degraded: boolean;
   readonly now: number;
@@ -117,6 +120,7 @@ function answerOf(context: RetrieveContext, query: MemoryQuery, recall: Recall):
     ...present(context.store, recall, readerOf(context, query, recall.now)),
     degraded: recall.degraded,
     recallId: context.newId(),
+    ...(recall.floor === undefined ? {} : { floor: recall.floor }),
     ...(query.explain ? { trace: recall.trace } : {}),
   };
 }
@@ -148,7 +152,7 @@ async function recallAnd<T>(
     loadWords(context.store),
   ]);
   const now = context.clock.now();
-  const finding = { context, query, vectors, vectorWeight, trace, now };
+  const finding = { context, query, vectors, vectorWeight, trace, now, floorActs: hasGround(request) };
   if (query.rerank !== 'llm' || languageModel === null) {
     // Asked for only now: what was open before the wait may have been closed meanwhile.
     return context.store.read(() => {
@@ -240,6 +244,8 @@ interface Finding {
   readonly vectorWeight: number;
   readonly trace: Trace;
   readonly now: number;
+  /** Whether memories under the least score are left out. */
+  readonly floorActs: boolean;
 }
 
 type RankedCandidates = Pick<
@@ -308,12 +314,11 @@ function rankCandidates(finding: Finding): RankedCandidates {
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });
   const { candidates, confidence } = trace.run('calibrate', reranked.length, () => {
-    const calibrations = readCalibrations(store, vectors[0]?.modelNo ?? null);
     // Where there are several models, each memory's cosine was set off against the base of its own already.
-    const cosineBase = vectors.length > 1 ? 0 : calibrations.vectors.cosineBase;
+    const cosineBase = vectors.length > 1 ? 0 : readCosineBase(store, vectors[0]?.modelNo ?? null);
     const scope = scopeSize(plan);
-    const evidence = evidenceOf(store, reranked, { query: query.query, cosineBase, scope, texts: plan.texts });
-    const sure = confidenceOf(evidence, calibrations, scope);
+    const evidence = evidenceOf(store, reranked, { query: query.query, cosineBase, texts: plan.texts });
+    const sure = confidenceOf(evidence, { scope, knowsForms: knowsWordForms(query.query) });
     const value = calibrate(reranked, { confidence: sure, evidence, scope, scoring });
     const note = `confidence ${sure.toFixed(3)}`;
     return { value: { candidates: value, confidence: sure }, out: value.length, note };
@@ -402,9 +407,7 @@ function cosinesOf(
   },
 ): ReadonlyMap<number, number> {
   const bases = new Map<number | undefined, number>(
-    vectors.length < 2
-      ? []
-      : vectors.map(({ modelNo }) => [modelNo, readCalibrations(store, modelNo).vectors.cosineBase]),
+    vectors.length < 2 ? [] : vectors.map(({ modelNo }) => [modelNo, readCosineBase(store, modelNo)]),
   );
   const beyondBase = (similarity: number, modelNo: number | undefined) => {
     const base = bases.get(modelNo);
@@ -436,7 +439,7 @@ function readRowsOfThen(store: Store, seqs: readonly number[], { asOf }: Complet
 }
 
 function finish(
-  { context, query, vectors, trace, now }: Finding,
+  { context, query, vectors, trace, now, floorActs }: Finding,
   ranked: RankedCandidates,
   candidates: readonly Candidate[],
   degraded: boolean,
@@ -444,17 +447,18 @@ function finish(
   const { store } = context;
   const floored = trace.run('floor', candidates.length, () => {
     const value = applyFloors(candidates, {
-      minScore: query.minScore,
+      minScore: floorActs ? query.minScore : 0,
       relativeFloor: query.relativeFloor,
       confidence: ranked.confidence,
     });
-    return { value, out: value.kept.length };
+    return { value, out: value.kept.length, ...(floorActs ? {} : { note: 'min_score does not act' }) };
   });
+  const floor = reportFloor(candidates, { minScore: query.minScore, acted: floorActs });
   const packing = trace.run('pack', floored.kept.length, () => {
     const value = pack(store, floored.kept, query, readerOf(context, query, now));
     return { value, out: value.packed.length };
   });
-  return { ...ranked, candidates, query, vectors, floored, packing, degraded, now, trace: trace.stages };
+  return { ...ranked, candidates, query, vectors, floored, floor, packing, degraded, now, trace: trace.stages };
 }
 
 interface StageOutcome<T> {

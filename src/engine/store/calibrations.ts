@@ -1,11 +1,9 @@
 import type { Store } from './open-store.ts';
 
-/** What raw fits mean in this file, one row a vector space; number 0 stands for words alone. */
-export const WORDS_ALONE = 0;
-
+/** What was fitted of one vector space of this file. */
 export interface CalibrationRow {
   readonly fittedAt: number;
-  /** How many it was fitted on: of a vector space, those that had vectors. */
+  /** How many memories had vectors in the space when it was fitted. */
   readonly memories: number;
   /** JSON. */
   readonly parameters: string;
@@ -31,7 +29,7 @@ export function deleteCalibration(store: Store, modelNo: number): void {
   store.prepare('DELETE FROM calibrations WHERE model_no = ?').run(modelNo);
 }
 
-/** Those of every space. @returns how many there were */
+/** Deletes what was fitted of every space. @returns how many spaces there were */
 export function clearCalibrations(store: Store): number {
   return store.prepare('DELETE FROM calibrations').run().changes;
 }

@@ -1,3 +1,4 @@
+import { askingSentences } from './asking-sentences.ts';
 import {
   charactersAndPairs,
   CJK_RUN,
@@ -111,7 +112,9 @@ function takeApart(bounded: string): QueryTerms {
   });
   const identifiers = [...identifiersAsWritten(bounded).keys()].slice(0, MAX_QUERY_TERMS - phrases.length);
   const room = MAX_QUERY_TERMS - phrases.length - identifiers.length;
-  const words = distinct([...tokens(rest).flatMap(searchWords), ...camelParts(rest)]);
+  // Of a long message the sentences that ask come first, so that the limit cuts what stands around them.
+  const asked = askingSentences(rest).sentences.join('\n');
+  const words = distinct([...tokens(`${asked}\n${rest}`).flatMap(searchWords), ...camelParts(rest)]);
   const content = words.filter((word) => !STOP_WORDS.has(word));
   const nothingElse = content.length + phrases.length + identifiers.length === 0;
   return { phrases, words: (nothingElse ? words : content).slice(0, room), identifiers };
@@ -125,7 +128,7 @@ export function ftsString(token: string): string {
 /** A run of a script without spaces is searched by its pairs, which are rarer than its characters. */
 function searchWords(token: string): string[] {
   if (isEmoji(token)) return [];
-  const run = isCjk(token) ? token : SPACELESS_START.test(token) ? withoutMarks(token) : '';
+  const run = isCjk(token) ? token : isSpaceless(token) ? withoutMarks(token) : '';
   if (run === '') return [token];
   const found = charactersAndPairs(run);
   return found.length <= 1 ? found : found.filter((_, index) => index % 2 === 1);
@@ -133,12 +136,31 @@ function searchWords(token: string): string[] {
 
 function phraseWords(text: string): string[] {
   return tokens(text)
-    .flatMap((token) => {
-      if (isEmoji(token)) return [];
-      if (isCjk(token)) return charactersAndPairs(token);
-      return SPACELESS_START.test(token) ? charactersAndPairs(withoutMarks(token)) : [token];
-    })
+    .flatMap((token) => (isEmoji(token) ? [] : piecesOf(token)))
     .slice(0, MAX_PHRASE_WORDS);
+}
+
+/**
+ * The words of a text in order as the index holds them, before stemming: runs of scripts without spaces give their characters and pairs,
+ * without vowel marks, so that a word of `queryTerms` can be found in a text of any language.
+ */
+export function searchableWords(text: string): string[] {
+  const found: string[] = [];
+  for (const token of tokens(text)) {
+    if (isEmoji(token)) found.push(plainEmoji(token));
+    else found.push(...piecesOf(token));
+  }
+  return found;
+}
+
+function piecesOf(token: string): string[] {
+  if (isCjk(token)) return charactersAndPairs(token);
+  return isSpaceless(token) ? charactersAndPairs(withoutMarks(token)) : [token];
+}
+
+/** True if the text begins with a letter of a script that writes no spaces and is no CJK: Thai, Lao, Khmer, Burmese. */
+export function isSpaceless(text: string): boolean {
+  return text.charCodeAt(0) >= 0x0e00 && SPACELESS_START.test(text);
 }
 
 /** How the query writes the identifiers that `queryTerms` gives as tokens; of several ways the first. */

@@ -1,5 +1,7 @@
 import { stemmer } from 'stemmer';
-import { isAscii, words } from './words.ts';
+import { searchableWords } from './index-text.ts';
+import { createWordForms, type WordForms } from './word-forms.ts';
+import { isAscii } from './words.ts';
 
 /** Says of the words of a text which of a query's words they are, by their stems. */
 export interface StemFinder {
@@ -7,13 +9,16 @@ export interface StemFinder {
   readonly words: readonly string[];
   /** The place of the word in `words`, or `NOWHERE`. */
   placeOf(word: string): number;
-  /** Tells of each word of a text that is one of these where in `words` it stands, and the how manieth of the text it is, from 0. */
-  eachIn(text: string, visit: (place: number, position: number) => void): void;
+  /**
+   * Calls `visit` for each word of a text that is one of the query's words, with its place in `words` and its position in the text,
+   * counted from 0; calls `visitForm` for each that is only like one, as another form of it may be.
+   */
+  eachIn(text: string, visit: (place: number, position: number) => void, visitForm?: (place: number) => void): void;
 }
 
 export const NOWHERE = -1;
 
-/** @param wanted normalised words, as `words` gives them */
+/** @param wanted normalised words, as `queryTerms` gives them */
 export function createStemFinder(wanted: Iterable<string>): StemFinder {
   const byStem = new Map<string, number>();
   const distinct: string[] = [];
@@ -25,6 +30,7 @@ export function createStemFinder(wanted: Iterable<string>): StemFinder {
     noteBeginnings(beginnings, stem);
   }
   const known = new Map<string, number>();
+  let forms: WordForms | undefined;
   const placeOf = (word: string) => {
     if (beginnings[beginningOf(word)] === 0) return NOWHERE;
     let place = known.get(word);
@@ -34,12 +40,14 @@ export function createStemFinder(wanted: Iterable<string>): StemFinder {
   return {
     words: distinct,
     placeOf,
-    eachIn(text, visit) {
-      if (isAscii(text)) eachAsciiWord(text, beginnings, (word, position) => visitFound(placeOf(word), position));
-      else for (const [position, word] of words(text).entries()) visitFound(placeOf(word), position);
+    eachIn(text, visit, visitForm) {
+      if (isAscii(text)) eachAsciiWord(text, beginnings, visitFound);
+      else for (const [position, word] of searchableWords(text).entries()) visitFound(word, position);
 
-      function visitFound(place: number, position: number): void {
+      function visitFound(word: string, position: number): void {
+        const place = placeOf(word);
         if (place !== NOWHERE) visit(place, position);
+        else if (visitForm !== undefined) (forms ??= createWordForms(distinct)).placesOf(word).forEach(visitForm);
       }
     },
   };

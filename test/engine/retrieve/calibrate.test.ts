@@ -1,6 +1,6 @@
 import { beforeAll, afterAll, describe, expect, test } from 'vitest';
 import { calibrateScores } from '../../../src/engine/ingest/calibrate-scores.ts';
-import { confidenceOf, DEFAULT_CALIBRATIONS, CHANCE_SCORE } from '../../../src/engine/retrieve/calibrate.ts';
+import { confidenceOf, CALIBRATIONS, CHANCE_SCORE } from '../../../src/engine/retrieve/calibrate.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { type MemoryQuery, PROFILES } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
@@ -82,6 +82,18 @@ describe.each([
     ['one known word, a common one, among unknown ones', 'zyzzyva last florbnax'],
   ])('%s find nothing', async (_kind, query) => {
     expect((await ask(fixture.tenant, query, ana)).hits).toEqual([]);
+  });
+
+  test('does not act where nothing tells which sentence asks, and says so', async () => {
+    const query = 'The lamp is out. Change the bulb.';
+    expect((await ask(fixture.tenant, query, ana)).floor).toMatchObject({
+      minScore: 0.3,
+      acted: false,
+      reason: 'asking_sentence_unknown',
+    });
+    const { hits, floor } = await ask(fixture.tenant, query, { ...ana, minScore: 0.9 });
+    expect(hits).toEqual([]);
+    expect(floor?.acted ?? true).toBe(true);
   });
 
   test('a floor of 0 gives everything that was found', async () => {
@@ -216,11 +228,12 @@ describe('whose memories speak', () => {
 
 describe('confidence', () => {
   const MANY = 10_000;
+  const FEW = 60;
   const of = (strength: number, wordsStrength = 0, voiced = 1) =>
-    confidenceOf({ strength, wordsStrength, voiced, held: 0 }, DEFAULT_CALIBRATIONS, MANY);
+    confidenceOf({ evidence: [{ strength, wordsStrength, voiced, held: 0 }] }, { scope: FEW, knowsForms: true });
   const ofHeld = (held: number, scope: number) =>
-    confidenceOf({ strength: 0, wordsStrength: 0, voiced: 1, held }, DEFAULT_CALIBRATIONS, scope);
-  const { words, vectors } = DEFAULT_CALIBRATIONS;
+    confidenceOf({ evidence: [{ strength: 0, wordsStrength: 0, voiced: 1, held }] }, { scope, knowsForms: true });
+  const { words, vectors } = CALIBRATIONS;
 
   test('is 0 without evidence, the chance score at chance, 1 at full evidence and beyond', () => {
     expect(of(0)).toBe(0);
@@ -248,8 +261,25 @@ describe('confidence', () => {
     for (const scope of [1, 10, 50, 120]) expect(ofHeld(0.9, scope)).toBeLessThan(ofHeld(1, scope));
   });
 
+  test('takes more where more memories are asked, and less in languages whose forms are guessed', () => {
+    const among = (scope: number, knowsForms: boolean) =>
+      confidenceOf({ evidence: [{ strength: 0.5, wordsStrength: 0, voiced: 1, held: 0 }] }, { scope, knowsForms });
+    expect(among(60, true)).toBeGreaterThan(CHANCE_SCORE);
+    expect(among(MANY, true)).toBeLessThan(CHANCE_SCORE);
+    expect(among(100 * MANY, true)).toBe(among(MANY, true));
+    expect(among(MANY, false)).toBeGreaterThan(CHANCE_SCORE);
+  });
+
+  test('of several sentences the best one counts', () => {
+    const one = { strength: 1, wordsStrength: 0, voiced: 1, held: 0 };
+    const none = { ...one, strength: 0 };
+    const asked = { scope: FEW, knowsForms: true };
+    expect(confidenceOf({ evidence: [none, one, none] }, asked)).toBe(confidenceOf({ evidence: [one] }, asked));
+    expect(confidenceOf({ evidence: [] }, asked)).toBe(0);
+  });
+
   test('falls with what only others say', () => {
-    expect(of(1, 0, 0.5)).toBeLessThan(of(1) / 2);
+    expect(of(1, 0, 0.5)).toBeLessThan(0.7 * of(1));
     expect(of(1, 0, 0)).toBe(0);
   });
 });

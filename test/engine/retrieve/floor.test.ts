@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
-import { applyFloors } from '../../../src/engine/retrieve/floor.ts';
+import { applyFloors, hasGround, reportFloor } from '../../../src/engine/retrieve/floor.ts';
 
 const candidate = (seq: number, rawScore: number, score: number) => ({ row: { seq }, rawScore, score }) as Candidate;
 const LIST = [candidate(1, 0.8, 0.6), candidate(2, 0.4, 0.3), candidate(3, 0.2, 0.15)];
@@ -48,4 +48,29 @@ test('what a strong link brought stays where the query is sure enough, as it can
   expect(seqsOf([reached(0.45)], 0.5)).toEqual([99]);
   expect(seqsOf([reached(0.45)], 0.2)).toEqual([]);
   expect(seqsOf([reached(0.1)], 0.5)).toEqual([]);
+});
+
+test('the report counts what is under the floor and names the best of it', () => {
+  expect(reportFloor(LIST, { minScore: 0.35, acted: true })).toEqual({
+    minScore: 0.35,
+    acted: true,
+    below: 2,
+    bestBelow: 0.3,
+  });
+  expect(reportFloor(LIST, { minScore: 0.1, acted: true })).toBeUndefined();
+  expect(reportFloor([], { minScore: 0.3, acted: true })).toBeUndefined();
+  expect(reportFloor(LIST, { minScore: 0.1, acted: false })).toEqual({
+    minScore: 0.1,
+    acted: false,
+    reason: 'asking_sentence_unknown',
+    below: 0,
+    bestBelow: null,
+  });
+});
+
+test('a default floor has no ground where nothing tells which sentence asks; one that was asked for always has', () => {
+  expect(hasGround({ query: 'The gate is closed. Find the key.' })).toBe(false);
+  expect(hasGround({ query: 'The gate is closed. Find the key.', minScore: 0.3 })).toBe(true);
+  expect(hasGround({ query: 'The gate is closed. Where is the key?' })).toBe(true);
+  expect(hasGround({ query: 'Find the key.' })).toBe(true);
 });

@@ -1,0 +1,47 @@
+import { describe, expect, test } from 'vitest';
+import { askingSentences } from '../../../src/engine/text/asking-sentences.ts';
+
+describe('the sentences of a message that ask', () => {
+  test('a message of one sentence is left whole', () => {
+    for (const message of ['When does the train leave?', 'train to Vienna', 'What is v1.2.3 about?', '', '???'])
+      expect(askingSentences(message), message).toEqual({ sentences: [], areKnown: true });
+  });
+
+  test('are those that end in a question mark, also before a closing quote', () => {
+    expect(askingSentences('It rains. When does it stop? I have no coat.').sentences).toEqual(['When does it stop?']);
+    expect(askingSentences('She said: “Where is it?” Nobody knew.').sentences).toEqual(['She said: “Where is it?”']);
+    expect(askingSentences('今天很累。我的生日是哪天？明天再说。').sentences).toEqual(['我的生日是哪天？']);
+    expect(askingSentences('وصلت اليوم. متى يبدأ الاجتماع؟ شكرا.').sentences).toEqual(['متى يبدأ الاجتماع؟']);
+  });
+
+  test('are those with a question word where none has a mark', () => {
+    expect(askingSentences('It rains. When does it stop. I have no coat.').sentences).toEqual(['When does it stop.']);
+    expect(askingSentences('手机很好。我的手机怎么样。').sentences).toEqual(['我的手机怎么样。']);
+    expect(askingSentences('Der Zug war spät. Wann fährt der nächste. Danke.').sentences).toEqual([
+      'Wann fährt der nächste.',
+    ]);
+  });
+
+  test('are not known where neither a mark nor a word tells', () => {
+    expect(askingSentences('The gate is closed. Find the key.')).toEqual({
+      sentences: ['The gate is closed.', 'Find the key.'],
+      areKnown: false,
+    });
+  });
+
+  test('a line end inside a paragraph ends no sentence, an empty line does', () => {
+    expect(
+      askingSentences('what similarity laws must be obeyed\nwhen constructing models\nof heated aircraft'),
+    ).toEqual({
+      sentences: [],
+      areKnown: true,
+    });
+    expect(askingSentences('The key is lost\n\nwhere is the spare key').sentences).toEqual(['where is the spare key']);
+  });
+
+  test('are at most four, the last ones; long messages are left whole', () => {
+    const questions = Array.from({ length: 6 }, (_, place) => `Where is number ${place}?`);
+    expect(askingSentences(questions.join(' ')).sentences).toEqual(questions.slice(2));
+    expect(askingSentences('Where is it? '.repeat(400)).sentences).toEqual([]);
+  });
+});
