@@ -6,7 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { readConfig } from '../src/engine/config.ts';
 import { createMetrics, observeStages, type Metrics } from '../src/engine/metrics.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
-import { openTenant } from '../src/engine/open-tenant.ts';
+import { openTenant } from '../src/engine/tenant-file/open-tenant.ts';
 import { putWaypoint } from '../src/engine/store/edges.ts';
 import { insertJob } from '../src/engine/store/jobs.ts';
 import { seedMemories } from '../test/support/seed-store.ts';

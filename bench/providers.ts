@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readConfig } from '../src/engine/config.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
-import { openLimitedEmbedder } from '../src/engine/open-providers.ts';
+import { openLimitedEmbedder } from '../src/engine/providers/open-providers.ts';
 import { systemClock, type Embedder } from '../src/engine/ports.ts';
 import { startFakeProvider } from '../test/support/fake-provider.ts';
 import { createTexts, startProcess } from './load.ts';

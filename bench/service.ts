@@ -4,7 +4,7 @@ import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { readConfig } from '../src/engine/config.ts';
 import { openEngine } from '../src/engine/open-engine.ts';
-import { openTenant } from '../src/engine/open-tenant.ts';
+import { openTenant } from '../src/engine/tenant-file/open-tenant.ts';
 import { ftsString, queryTerms } from '../src/engine/text/index-text.ts';
 import {
   askQuestions,

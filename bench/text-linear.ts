@@ -4,7 +4,7 @@
  */
 import { classify } from '../src/engine/sectors/classify.ts';
 import { contentHash } from '../src/engine/text/content-hash.ts';
-import { entitiesOf } from '../src/engine/text/entities.ts';
+import { entitiesOf } from '../src/engine/entities/named-things.ts';
 import { gistOf } from '../src/engine/text/gist.ts';
 import { identifiersOf, identifierToken, indexableText, queryTerms } from '../src/engine/text/index-text.ts';
 import { sentences } from '../src/engine/text/sentences.ts';

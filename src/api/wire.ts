@@ -1,5 +1,5 @@
 import type { AddReply, DocumentReply } from '../engine/engine.ts';
-import { shownEntities, shownGist } from '../engine/text/skim.ts';
+import { shownEntities, shownGist } from '../engine/entities/skim.ts';
 import type {
   AddOutcome,
   DeleteReceipt,

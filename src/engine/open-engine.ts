@@ -15,12 +15,12 @@ import { createTenantFinder, ledgerOverWriter, queuePrefix } from './dispatch/le
 import { createLookout } from './dispatch/lookout.ts';
 import type { Engine, Tenant } from './engine.ts';
 import { EngineError } from './errors.ts';
-import type { EmbeddingGatherer } from './ingest/embedding-gatherer.ts';
-import { scheduleNames } from './ingest/maintain.ts';
+import type { EmbeddingGatherer } from './providers/embedding-gatherer.ts';
+import { scheduleNames } from './upkeep/maintain.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { openLimitedEmbedder, openLimitedLanguageModel } from './open-providers.ts';
-import { isSameSpace, openTenant, type OpenTenant, type SpaceIdentity } from './open-tenant.ts';
-import type { EmbeddingSource } from './ingest/step-context.ts';
+import { openLimitedEmbedder, openLimitedLanguageModel } from './providers/open-providers.ts';
+import { isSameSpace, openTenant, type OpenTenant, type SpaceIdentity } from './tenant-file/open-tenant.ts';
+import type { EmbeddingSource } from './steps/step-context.ts';
 import {
   silentLogger,
   systemClock,
@@ -32,13 +32,13 @@ import {
   type Logger,
   type PageFetcher,
 } from './ports.ts';
-import { createQueryEmbedder } from './retrieve/query-embedder.ts';
+import { createQueryEmbedder } from './providers/query-embedder.ts';
 import { createRecallBuffer } from './recall-buffer.ts';
 import type { EmbedLogEntry } from './store/embeddings.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
 import { countLacking } from './store/reembed.ts';
-import { createTenantPool, type TenantPool } from './store/tenant-pool.ts';
-import { createTenant, type Questioner } from './tenant.ts';
+import { createTenantPool, type TenantPool } from './tenant-file/tenant-pool.ts';
+import { createTenant, type Questioner } from './tenant/tenant.ts';
 import { estimateTokens } from './text/tokens.ts';
 import type { Tracing } from './tracing.ts';
 import { SECTORS, type Sector } from './types.ts';

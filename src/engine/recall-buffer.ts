@@ -1,7 +1,7 @@
 import { serialiseError } from './errors.ts';
-import type { RecallEffects } from './ingest/reinforce.ts';
+import type { RecallEffects } from './commands/reinforce.ts';
 import type { Logger } from './ports.ts';
-import type { RecallBuffer } from './tenant.ts';
+import type { RecallBuffer } from './tenant/tenant.ts';
 import type { Writer } from './writer/writer.ts';
 
 const FLUSH_MS = 200;

@@ -64,7 +64,7 @@ export interface Memory {
   readonly sessionId: string;
   readonly content: string;
   readonly title: string;
-  /** As stated, '' where nobody did: `shownGist` (text/skim.ts) reads one off the text. */
+  /** As stated, '' where nobody did: `shownGist` (entities/skim.ts) reads one off the text. */
   readonly gist: string;
   /** As stated, none where nobody did: `shownEntities`. */
   readonly entities: readonly string[];

@@ -10,10 +10,10 @@ import {
   recoverJobs,
   runDueSchedules,
   type MaintenanceContext,
-} from '../engine/ingest/maintain.ts';
-import { createProviderHealth } from '../engine/ingest/retry.ts';
-import { runNamedQuestions } from '../engine/ingest/reason.ts';
-import { runNamed } from '../engine/ingest/run-batch.ts';
+} from '../engine/upkeep/maintain.ts';
+import { createProviderHealth } from '../engine/providers/retry.ts';
+import { runNamedQuestions } from '../engine/batches/reason.ts';
+import { runNamed } from '../engine/batches/run-batch.ts';
 import type { QueuedStep, StepPayload } from '../engine/jobs.ts';
 import type { Metrics } from '../engine/metrics.ts';
 import { openParts } from '../engine/open-engine.ts';

@@ -2,24 +2,24 @@ import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promis
 import { v7 as uuidv7 } from 'uuid';
 import type { Config } from '../engine/config.ts';
 import { serialiseError } from '../engine/errors.ts';
-import type { EmbeddingGatherer } from '../engine/ingest/embedding-gatherer.ts';
-import type { StepContext } from '../engine/ingest/step-context.ts';
+import type { EmbeddingGatherer } from '../engine/providers/embedding-gatherer.ts';
+import type { StepContext } from '../engine/steps/step-context.ts';
 import {
   checkpoint,
   cleanAfterErase,
   recoverJobs,
   runDueSchedules,
   type MaintenanceContext,
-} from '../engine/ingest/maintain.ts';
-import { createProviderHealth } from '../engine/ingest/retry.ts';
-import { runBatch, type BatchContext } from '../engine/ingest/run-batch.ts';
+} from '../engine/upkeep/maintain.ts';
+import { createProviderHealth } from '../engine/providers/retry.ts';
+import { runBatch, type BatchContext } from '../engine/batches/run-batch.ts';
 import type { QueuedStep } from '../engine/jobs.ts';
 import type { Metrics } from '../engine/metrics.ts';
-import { runNextQuestions } from '../engine/ingest/reason.ts';
-import { runNextDocument } from '../engine/ingest/run-document.ts';
+import { runNextQuestions } from '../engine/batches/reason.ts';
+import { runNextDocument } from '../engine/batches/run-document.ts';
 import type { Clock, DocumentParser, Embedder, LanguageModel, Logger, PageFetcher } from '../engine/ports.ts';
 import { hasDueJob, hasDueJobAt, hasDueSuspect, renewLeases } from '../engine/store/jobs.ts';
-import type { TenantPool } from '../engine/store/tenant-pool.ts';
+import type { TenantPool } from '../engine/tenant-file/tenant-pool.ts';
 import type { Tracing } from '../engine/tracing.ts';
 import { createGate } from './gate.ts';
 import { readersOf } from './readers.ts';

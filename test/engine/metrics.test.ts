@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { createMetrics, observeStages, type Metrics } from '../../src/engine/metrics.ts';
-import { checkpoint, runDueSchedules } from '../../src/engine/ingest/maintain.ts';
+import { checkpoint, runDueSchedules } from '../../src/engine/upkeep/maintain.ts';
 import { busyTotals, openStore, retryWhileBusy } from '../../src/engine/store/open-store.ts';
 import { createMetricsJoiner } from '../../src/workers/background-work.ts';
 import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';

@@ -1,7 +1,7 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { DAY_MS } from '../../src/engine/dynamics.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
-import { openTenant } from '../../src/engine/open-tenant.ts';
+import { openTenant } from '../../src/engine/tenant-file/open-tenant.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
 import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
 import { createExecutor } from '../../src/workers/executor.ts';

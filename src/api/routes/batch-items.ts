@@ -1,6 +1,6 @@
 import type { Request } from 'express';
 import { EngineError } from '../../engine/errors.ts';
-import { decodeToken, encodeToken } from '../../engine/ingest/token.ts';
+import { decodeToken, encodeToken } from '../../engine/commands/token.ts';
 import type { NewMemory } from '../../engine/types.ts';
 import { detailOf, toEngineError } from '../http-errors.ts';
 import { newMemorySchema, parse } from '../schemas.ts';

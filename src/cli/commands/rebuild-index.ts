@@ -2,7 +2,7 @@ import { requireUnused } from '../../engine/admin/check-database.ts';
 import { rebuildEntities } from '../../engine/admin/rebuild-entities.ts';
 import { rebuildText } from '../../engine/admin/rebuild-text.ts';
 import { rebuildVectorIndex } from '../../engine/admin/rebuild-vector-index.ts';
-import { openTenant, REBUILDING } from '../../engine/open-tenant.ts';
+import { openTenant, REBUILDING } from '../../engine/tenant-file/open-tenant.ts';
 import { deleteInfo, putInfo } from '../../engine/store/store-info.ts';
 import type { VectorIndex } from '../../engine/ports.ts';
 import { countByState } from '../../engine/store/memories.ts';

@@ -1,5 +1,5 @@
 import type { EntityMode } from '../entities/modes.ts';
-import { entitiesFromPatterns } from '../ingest/extract-entities.ts';
+import { entitiesFromPatterns } from '../steps/extract-entities.ts';
 import { clearEntities, putEntities } from '../store/entities.ts';
 import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';

@@ -3,7 +3,7 @@ import { serialiseError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { QUEUED_STEPS, type QueuedStep, type StepPayload } from '../jobs.ts';
 import { countRecovery, type Metrics } from '../metrics.ts';
-import { messageAttributes } from '../ingest/traced-batch.ts';
+import { messageAttributes } from '../batches/traced-batch.ts';
 import type { JobDispatcher, Logger } from '../ports.ts';
 import type { Handout, LedgerSight, TooFew, WantedHandout } from '../store/dispatch.ts';
 import type { Recovery } from '../store/jobs.ts';

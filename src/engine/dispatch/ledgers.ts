@@ -13,7 +13,7 @@ import {
 } from '../store/dispatch.ts';
 import { recoverLeases, type Recovery } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
-import type { TenantPool } from '../store/tenant-pool.ts';
+import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { DispatchLedger } from './dispatcher.ts';
 import type { Lookout } from './lookout.ts';

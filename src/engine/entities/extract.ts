@@ -1,4 +1,4 @@
-import { namedThings, type NamedThing } from '../text/entities.ts';
+import { namedThings, type NamedThing } from './named-things.ts';
 import { findIdentifiers } from '../text/index-text.ts';
 import { isCjk, STOP_WORDS } from '../text/words.ts';
 import { CLASS_NOUNS, GIVEN_NAMES, ORGANISATION_ENDINGS, VAGUE_WORDS } from './lexicon.ts';

@@ -3,7 +3,7 @@ import { readProvenance } from '../store/documents.ts';
 import { contentBytes } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
-import { shownGist } from '../text/skim.ts';
+import { shownGist } from '../entities/skim.ts';
 import type { Episode, Hit, Memory } from '../types.ts';
 import type { Packed } from './pack.ts';
 import type { Recall } from './retrieve.ts';

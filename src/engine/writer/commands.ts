@@ -1,17 +1,17 @@
-import { addMemories } from '../ingest/accept.ts';
-import { addDocument, cancelDocument, replaceDocument } from '../ingest/accept-document.ts';
-import { deleteDocument, deleteExpired, deleteMatching, deleteMemory, eraseAbandoned } from '../ingest/erase.ts';
-import { patchMemory } from '../ingest/patch.ts';
-import { cancelReembed, pauseReembed, startReembed } from '../ingest/reembed.ts';
-import { requestReflection } from '../ingest/reflect.ts';
-import { applyRecalls, reinforceMemory } from '../ingest/reinforce.ts';
-import { cancelJob, discardJob } from '../ingest/end-job.ts';
-import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../ingest/relate.ts';
+import { addDocument, cancelDocument, replaceDocument } from '../commands/accept-document.ts';
+import { addMemories } from '../commands/accept.ts';
+import { cancelJob, discardJob } from '../commands/end-job.ts';
+import { deleteDocument, deleteExpired, deleteMatching, deleteMemory, eraseAbandoned } from '../commands/erase.ts';
+import { patchMemory } from '../commands/patch.ts';
+import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.ts';
+import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
+import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../commands/relate.ts';
+import { requestReflection } from '../commands/request-reflection.ts';
+import type { WriteContext } from '../commands/write-context.ts';
 import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
 import { recoverLeases, retryJob } from '../store/jobs.ts';
 import { ensureStoreId } from '../store/store-info.ts';
-import type { WriteContext } from './write-context.ts';
 
 /** Everything that is written on behalf of a client. A command is synchronous and all or nothing. */
 export const WRITE_COMMANDS = {

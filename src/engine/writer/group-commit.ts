@@ -1,6 +1,6 @@
 import { storageError, type Store } from '../store/open-store.ts';
 import { WRITE_COMMANDS, type WriteCommandName } from './commands.ts';
-import type { WriteContext } from './write-context.ts';
+import type { WriteContext } from '../commands/write-context.ts';
 
 export interface WriteRequest {
   readonly name: WriteCommandName;

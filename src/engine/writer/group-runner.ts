@@ -3,9 +3,9 @@ import type { Config } from '../config.ts';
 import { serialiseError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { busyTotals } from '../store/open-store.ts';
-import type { TenantPool } from '../store/tenant-pool.ts';
+import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import { commitGroup } from './group-commit.ts';
-import type { WriteContext } from './write-context.ts';
+import type { WriteContext } from '../commands/write-context.ts';
 import { failGroup, type GroupReply, type WriteGroup } from './writer.ts';
 
 /** Commits groups on the connections of one thread. */

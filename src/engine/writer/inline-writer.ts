@@ -1,7 +1,7 @@
 import type { Config } from '../config.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock } from '../ports.ts';
-import type { TenantPool } from '../store/tenant-pool.ts';
+import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import type { Tracing } from '../tracing.ts';
 import { createGroupRunner } from './group-runner.ts';
 import { createGroupingWriter } from './grouping-writer.ts';

@@ -2,7 +2,7 @@ import { Worker } from 'node:worker_threads';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
-import type { SpaceIdentity } from '../open-tenant.ts';
+import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { BusyTotals } from '../store/open-store.ts';
 import type { Tracing } from '../tracing.ts';
 import { createGroupingWriter } from './grouping-writer.ts';

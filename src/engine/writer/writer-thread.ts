@@ -1,9 +1,9 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../errors.ts';
-import { openTenant } from '../open-tenant.ts';
+import { openTenant } from '../tenant-file/open-tenant.ts';
 import { systemClock } from '../ports.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
-import { createTenantPool } from '../store/tenant-pool.ts';
+import { createTenantPool } from '../tenant-file/tenant-pool.ts';
 import { createGroupRunner } from './group-runner.ts';
 import type { WriterMessage, WriterThreadData } from './thread-writer.ts';
 

@@ -4,7 +4,7 @@ import { createEmbedder } from '../../../src/engine/adapters/create-embedder.ts'
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
 import { readConfig } from '../../../src/engine/config.ts';
 import type { EngineError } from '../../../src/engine/errors.ts';
-import { createEmbeddingGatherer } from '../../../src/engine/ingest/embedding-gatherer.ts';
+import { createEmbeddingGatherer } from '../../../src/engine/providers/embedding-gatherer.ts';
 import type { Embedder, ProviderReply } from '../../../src/engine/ports.ts';
 import { describeEmbedder } from '../../conformance/embedder.ts';
 import {

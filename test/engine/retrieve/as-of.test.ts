@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import { decayMemories } from '../../../src/engine/ingest/maintain.ts';
-import { shownGist } from '../../../src/engine/text/skim.ts';
+import { decayMemories } from '../../../src/engine/upkeep/maintain.ts';
+import { shownGist } from '../../../src/engine/entities/skim.ts';
 import type { AsOf, Hit, MemoryQuery } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 

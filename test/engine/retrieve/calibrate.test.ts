@@ -1,5 +1,5 @@
 import { beforeAll, afterAll, describe, expect, test } from 'vitest';
-import { calibrateScores } from '../../../src/engine/ingest/calibrate-scores.ts';
+import { calibrateScores } from '../../../src/engine/upkeep/calibrate-scores.ts';
 import { confidenceOf, CALIBRATIONS, CHANCE_SCORE } from '../../../src/engine/retrieve/calibrate.ts';
 import type { Tenant } from '../../../src/engine/engine.ts';
 import { type MemoryQuery, PROFILES } from '../../../src/engine/types.ts';

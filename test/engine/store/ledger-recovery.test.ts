@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.ts';
-import type { TenantPool } from '../../../src/engine/store/tenant-pool.ts';
+import type { TenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
 import { startRunner } from '../../../src/workers/runner.ts';
 import { newMemory, openTestEngine } from '../../support/engine-fixture.ts';
 

@@ -1,11 +1,11 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { EngineError, isEngineError, type ErrorCode } from '../../../src/engine/errors.ts';
-import { encodeMemories } from '../../../src/engine/ingest/encode.ts';
-import { linkMemories } from '../../../src/engine/ingest/link.ts';
-import { recoverJobs, runDueSchedules } from '../../../src/engine/ingest/maintain.ts';
-import { backoffMs, retryOf } from '../../../src/engine/ingest/retry.ts';
-import { runBatch } from '../../../src/engine/ingest/run-batch.ts';
+import { encodeMemories } from '../../../src/engine/steps/encode.ts';
+import { linkMemories } from '../../../src/engine/steps/link.ts';
+import { recoverJobs, runDueSchedules } from '../../../src/engine/upkeep/maintain.ts';
+import { backoffMs, retryOf } from '../../../src/engine/providers/retry.ts';
+import { runBatch } from '../../../src/engine/batches/run-batch.ts';
 import type { Embedder } from '../../../src/engine/ports.ts';
 import {
   claimJobs,

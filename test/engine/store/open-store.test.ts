@@ -6,7 +6,7 @@ import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
-import { openTenant } from '../../../src/engine/open-tenant.ts';
+import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { openStore, type OpenStoreOptions } from '../../../src/engine/store/open-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { rebuildVectorIndex } from '../../../src/engine/admin/rebuild-vector-index.ts';
-import { openTenant } from '../../../src/engine/open-tenant.ts';
+import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { readCodes, type VectorCode } from '../../../src/engine/store/vector-codes.ts';
 import { decodeVector, encodeVector, signBits } from '../../../src/engine/store/vector-encoding.ts';
 import { roleOf, type VectorSpace } from '../../../src/engine/store/vectors.ts';

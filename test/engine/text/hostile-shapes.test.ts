@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { classify } from '../../../src/engine/sectors/classify.ts';
 import { contentHash } from '../../../src/engine/text/content-hash.ts';
-import { entitiesOf } from '../../../src/engine/text/entities.ts';
+import { entitiesOf } from '../../../src/engine/entities/named-things.ts';
 import { gistOf, MAX_GIST_LENGTH } from '../../../src/engine/text/gist.ts';
 import { identifiersOf, indexableText, queryTerms } from '../../../src/engine/text/index-text.ts';
 import { sentences } from '../../../src/engine/text/sentences.ts';

@@ -1,0 +1,116 @@
+import { DocumentError, type DocumentErrorCode } from '../documents/document-error.ts';
+import { removeUpload } from '../documents/uploads.ts';
+import { serialiseError } from '../errors.ts';
+import { backoffMs, retryCharged, retryOf, type Retry } from '../providers/retry.ts';
+import { ingestDocument } from '../steps/ingest-document.ts';
+import { failDocument, findDocumentRow, releaseUpload } from '../store/documents.ts';
+import { claimDocument, claimThese, CRASH_BUDGET, failJob, releaseJob, type DocumentClaim } from '../store/jobs.ts';
+import { eraseAbandonedDocuments } from '../upkeep/maintain.ts';
+import type { BatchContext } from './run-batch.ts';
+import { tracedBatch } from './traced-batch.ts';
+
+/**
+ * Claims one document and reads it. The caller runs nothing else meanwhile where it is a suspect (`alone`).
+ * @param onClaimed told before the reading begins: another reader may look for the next one
+ * @returns whether there was one
+ */
+export async function runNextDocument(
+  context: BatchContext,
+  { alone, onClaimed }: { readonly alone: boolean; readonly onClaimed: () => void },
+  signal?: AbortSignal,
+): Promise<boolean> {
+  const { open, owner, config, clock } = context;
+  const { store } = open();
+  const claim = store.write(() =>
+    claimDocument(store, { alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
+  );
+  if (claim === undefined) return false;
+  onClaimed();
+  await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
+  return true;
+}
+
+/** Reads the documents that a queue named, as far as the ledger owes it. @returns how many */
+export async function runNamedDocuments(
+  context: BatchContext,
+  { seqs, alone }: { readonly seqs: readonly number[]; readonly alone: boolean },
+  signal?: AbortSignal,
+): Promise<number> {
+  const { open, owner, config, clock } = context;
+  const { store } = open();
+  const claims = store.write(() =>
+    claimThese(store, { step: 'ingest', seqs, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
+  ) as unknown as DocumentClaim[];
+  for (const claim of claims) {
+    await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
+  }
+  return claims.length;
+}
+
+async function runDocument(context: BatchContext, claim: DocumentClaim, signal?: AbortSignal): Promise<void> {
+  const { metrics, logger } = context;
+  const observe = metrics.steps.startTimer({ step: 'ingest' });
+  try {
+    const outcome = await ingestDocument(context, claim, signal);
+    observe({ outcome: 'ok' });
+    const format = outcome.kind === 'shown' ? (outcome.format ?? 'none') : 'none';
+    metrics.documents.inc({ format, outcome: outcome.kind });
+    if (outcome.kind === 'shown') metrics.documentPages.inc(outcome.pages ?? 1);
+    logger.debug({ jobId: claim.id, outcome: outcome.kind }, 'document_read');
+    // What it replaced, and what earlier attempts left.
+    await eraseAbandonedDocuments(context);
+  } catch (error) {
+    observe({ outcome: 'failed' });
+    context.tracing?.active()?.fail(error instanceof DocumentError ? error.code : serialiseError(error).code);
+    settleFailure(context, claim, error, signal);
+  }
+}
+
+function settleFailure(
+  { open, clock, config, metrics, logger }: BatchContext,
+  claim: DocumentClaim,
+  error: unknown,
+  signal: AbortSignal | undefined,
+): void {
+  const { store } = open();
+  const now = clock.now();
+  const { code, message } = error instanceof DocumentError ? error : serialiseError(error);
+  const retry = signal?.aborted
+    ? { kind: 'wait' as const, ms: 0 }
+    : retryOfDocument(error, claim, config.OM_JOB_ATTEMPTS);
+  const { state, upload } = store.write(() => {
+    if (retry.kind === 'wait') {
+      releaseJob(store, claim, now + retry.ms, now);
+      return { state: 'queued', upload: '' };
+    }
+    const retryAt = retry.kind === 'retry' ? now + backoffMs(claim.attempts) : null;
+    const ended = failJob(store, claim, { code, message, retryAt }, now);
+    if (ended !== 'dead') return { state: ended ?? 'lost', upload: '' };
+    const next = findDocumentRow(store, claim.document)?.next_no ?? null;
+    failDocument(store, claim.document, { code, message, now });
+    return { state: ended, upload: next === null || mayPass(error) ? '' : releaseUpload(store, next) };
+  });
+  removeUpload(store.path, upload);
+  if (retry.kind !== 'wait') {
+    metrics.documentFailures.inc({ code });
+    metrics.failedAttempts.inc({ step: 'ingest', code });
+  }
+  if (state === 'dead') {
+    metrics.finishedJobs.inc({ state: 'dead' });
+    metrics.documents.inc({ format: 'none', outcome: 'failed' });
+  }
+  logger[state === 'queued' ? 'debug' : 'warn']({ jobId: claim.id, step: 'ingest', code, state }, 'document_failed');
+}
+
+/** Failures that another try may not meet, with how often they may happen. */
+const MAY_PASS: Partial<Record<DocumentErrorCode, number>> = { parser_crashed: CRASH_BUDGET, fetch_failed: Infinity };
+
+/** What is wrong with a file is wrong the next time too, so nobody needs it again. */
+function mayPass(error: unknown): boolean {
+  return !(error instanceof DocumentError) || error.code in MAY_PASS;
+}
+
+function retryOfDocument(error: unknown, { attempts }: DocumentClaim, attemptsMax: number): Retry {
+  if (!(error instanceof DocumentError)) return retryOf(error, { attempts, attemptsMax });
+  return retryCharged({ attempts, attemptsMax: Math.min(attemptsMax, MAY_PASS[error.code] ?? 0) });
+}

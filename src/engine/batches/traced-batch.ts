@@ -1,0 +1,30 @@
+import type { StepContext } from '../steps/step-context.ts';
+import { tracesOf, traced } from '../tracing.ts';
+
+/**
+ * What is done with jobs that were claimed together, as a span of the traces that they go back to. Where a queue carried them that is the
+ * processing of its message, by OpenTelemetry's conventions.
+ */
+export function tracedBatch<T>(
+  { tracing, config }: Pick<StepContext, 'tracing' | 'config'>,
+  step: string,
+  claims: readonly { readonly trace: string | null }[],
+  work: () => Promise<T>,
+): Promise<T> {
+  if (!tracing) return work();
+  const isQueued = config.REDIS_URL !== undefined;
+  const attributes = isQueued ? messageAttributes('process', step, claims.length) : { 'cairn.jobs': claims.length };
+  const kind = isQueued ? 'consumer' : 'internal';
+  return traced(tracing, `process ${step}`, { kind, attributes, continues: tracesOf(claims) }, work);
+}
+
+/** @param rows of the ledger, that one message carries */
+export function messageAttributes(operation: 'send' | 'process', queue: string, rows: number) {
+  return {
+    'messaging.system': 'bullmq',
+    'messaging.operation.name': operation,
+    'messaging.operation.type': operation,
+    'messaging.destination.name': queue,
+    'cairn.jobs': rows,
+  } as const;
+}

@@ -1,0 +1,186 @@
+import { EngineError } from '../errors.ts';
+import { setSalience } from '../store/dynamics.ts';
+import { deleteConcludedRelations, deleteWaypoint, listSuperseded } from '../store/edges.ts';
+import { eraseEntities } from '../store/entities.ts';
+import {
+  getMemoryRow,
+  keptHash,
+  readMemoryRows,
+  toMemory,
+  type MemoryColumns,
+  type MemoryRow,
+} from '../store/memories.ts';
+import { listReflectionsOn } from '../store/reflections.ts';
+import { replaceMemory } from '../store/revisions.ts';
+import { placeOf, reindexText, successorsOf } from '../store/text.ts';
+import { contentHash } from '../text/content-hash.ts';
+import {
+  METADATA_BYTES_MOST,
+  type Json,
+  type Memory,
+  type MemoryPatch,
+  type MemoryStatus,
+  type Metadata,
+} from '../types.ts';
+import { eraseVectors } from './erase.ts';
+import { oweStep } from './owe-step.ts';
+import { settleStatus, startOf } from './settle-status.ts';
+import type { WriteContext } from './write-context.ts';
+
+/**
+ * Merges a patch into a memory, keeps what it replaced, bumps the version. A changed text loses its vectors and names at once and is
+ * encoded and linked again; then so are the memories whose waypoint leads here. A patch that changes nothing writes nothing.
+ */
+export function patchMemory(
+  context: WriteContext,
+  {
+    id,
+    patch,
+    ifVersion,
+  }: { readonly id: string; readonly patch: MemoryPatch; readonly ifVersion?: number | undefined },
+): Memory {
+  const { store, now } = context;
+  const before = getMemoryRow(store, id, now);
+  if (ifVersion !== undefined && ifVersion !== before.version) {
+    throw new EngineError('conflict', `the memory is at version ${before.version}, not ${ifVersion}: read it again`);
+  }
+  const columns = changedColumns(before, patch);
+  const newStatus = patch.status !== undefined && patch.status !== before.status ? patch.status : undefined;
+  if (Object.keys(columns).length === 0 && newStatus === undefined) return toMemory(before, now);
+  if (newStatus !== undefined && before.status !== 'active' && before.status !== 'archived') {
+    throw new EngineError('conflict', `a ${before.status} memory cannot become ${newStatus}`);
+  }
+
+  refuseBadPatch({ ...before, ...columns });
+  if (before.generation_no !== null) refuseChangeOfDocument(columns);
+
+  changeMemory(context, before, { columns, status: newStatus });
+  return toMemory(readMemoryRows(store, [before.seq])[0] as MemoryRow, now);
+}
+
+/** Writes what changes about a memory, with everything that follows from it; nothing where nothing changes. */
+export function changeMemory(
+  context: WriteContext,
+  before: MemoryRow,
+  { columns, status }: { readonly columns: MemoryColumns; readonly status: MemoryStatus | undefined },
+): void {
+  const { store, now } = context;
+  replaceMemory(store, before, { columns, status, now });
+  const start = startOf({ ...before, ...columns });
+  if (start !== startOf(before)) {
+    for (const older of listSuperseded(store, before.seq)) settleStatus(context, older, { endsAt: start });
+  }
+  if (typeof columns.importance === 'number') setSalience(store, before.seq, columns.importance, now);
+  rewriteWords(context, before, columns);
+  // Title and content are embedded together.
+  const meaningChanged = columns.content !== undefined || columns.title !== undefined;
+  if (meaningChanged) {
+    eraseVectors(context, before.seq);
+    deleteWaypoint(store, before.seq);
+    deleteConcludedRelations(store, before.seq);
+    archiveReflectionsOn(context, before.seq);
+  }
+  const namesChanged = meaningChanged || columns.entities !== undefined;
+  const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
+  if (namesChanged) eraseEntities(store, [before.seq]);
+  if (namesChanged || forcedSector) oweStep(context, before.seq, 'encode');
+}
+
+/** They rest on what nobody says any more. Somebody who knows better can make them active again. */
+function archiveReflectionsOn({ store, now }: WriteContext, source: number): void {
+  for (const row of readMemoryRows(store, listReflectionsOn(store, [source]))) {
+    if (row.status === 'active') replaceMemory(store, row, { columns: {}, status: 'archived', now });
+  }
+}
+
+/** A part of a document says what the document says, and goes when it goes. */
+function refuseChangeOfDocument(columns: MemoryColumns): void {
+  const fixed = (['content', 'title', 'expires_at'] as const).find((name) => columns[name] !== undefined);
+  if (fixed === undefined) return;
+  throw new EngineError(
+    'conflict',
+    `${fixed}: this memory is a part of a document; hand the document in again to change it`,
+  );
+}
+
+/** What the patch and the stored fields say together, which the request alone does not show. */
+function refuseBadPatch({
+  metadata,
+  valid_from,
+  valid_to,
+}: Pick<MemoryRow, 'metadata' | 'valid_from' | 'valid_to'>): void {
+  const bytes = Buffer.byteLength(metadata);
+  if (bytes > METADATA_BYTES_MOST) {
+    throw new EngineError(
+      'invalid',
+      `metadata: would be ${bytes} bytes after the merge, at most ${METADATA_BYTES_MOST}`,
+    );
+  }
+  if (valid_from !== null && valid_to !== null && valid_from >= valid_to) {
+    throw new EngineError('invalid', `valid_to: must be later than valid_from, which is ${valid_from}`);
+  }
+}
+
+/** The columns whose value really differs. A gist and entities stated about the old text go with it. */
+function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
+  const given: Record<string, unknown> = {
+    content: patch.content,
+    title: patch.title,
+    gist: patch.gist ?? (patch.content === undefined ? undefined : ''),
+    entities: json(patch.entities ?? (patch.content === undefined ? undefined : [])),
+    type: patch.type,
+    tags: json(patch.tags),
+    files: json(patch.files),
+    metadata: patch.metadata && JSON.stringify(mergeMetadata(JSON.parse(before.metadata) as Metadata, patch.metadata)),
+    event_time: patch.eventTime,
+    valid_from: patch.validFrom,
+    valid_to: patch.validTo,
+    expires_at: patch.expiresAt && Math.max(1, patch.expiresAt),
+    importance: patch.importance,
+    confidence: patch.confidence,
+  };
+  const changed = Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => value !== undefined && value !== before[name as keyof MemoryRow]),
+  );
+  if (changed.content === undefined && patch.content !== undefined) {
+    // The same text again: what was said about it stands.
+    if (patch.gist === undefined) delete changed.gist;
+    if (patch.entities === undefined) delete changed.entities;
+  }
+  if (changed.content !== undefined) changed.content_hash = keptHash(contentHash(changed.content as string));
+  if (changed.event_time !== undefined) changed.event_time_given = 1;
+  return changed;
+}
+
+function json(value: unknown): string | undefined {
+  return value === undefined ? undefined : JSON.stringify(value);
+}
+
+/** One level deep: a key is replaced whole, null removes it. `__proto__` is a key like any other. */
+export function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
+  const merged = new Map<string, Json>(Object.entries(before));
+  for (const [key, value] of Object.entries(patch)) {
+    if (value === null) merged.delete(key);
+    else merged.set(key, value);
+  }
+  return Object.fromEntries(merged);
+}
+
+/** The memory's own words, and its place in the context of those around it, before and after. */
+function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: MemoryColumns): void {
+  const wordsChanged = ['content', 'title', 'gist', 'entities', 'tags'].some((name) => name in columns);
+  const placeChanged = columns.event_time !== undefined;
+  if (!wordsChanged && !placeChanged) return;
+  const touched = new Set([before.seq]);
+  if (columns.content !== undefined || placeChanged) {
+    for (const seq of successorsOf(store, placeOf(before))) touched.add(seq);
+  }
+  if (columns.event_time !== undefined) {
+    for (const seq of successorsOf(store, { ...placeOf(before), eventTime: columns.event_time })) touched.add(seq);
+  }
+  reindexText(store, [...touched]);
+}
+
+function sectorOf(metadata: string): unknown {
+  return (JSON.parse(metadata) as { sector?: unknown }).sector;
+}

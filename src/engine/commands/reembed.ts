@@ -1,0 +1,101 @@
+import { EngineError } from '../errors.ts';
+import { retryJob } from '../store/jobs.ts';
+import { areSameModels, type SectorModelNumbers } from '../store/live-model.ts';
+import type { Store } from '../store/open-store.ts';
+import {
+  countUpTo,
+  deleteReembed,
+  deleteRefusals,
+  findDirector,
+  findReembed,
+  insertDirector,
+  isUnderWay,
+  listRefusedAdds,
+  putReembed,
+  putTending,
+  withdrawDirector,
+  withdrawMemories,
+  type ReembedRecord,
+} from '../store/reembed.ts';
+import type { WriteContext } from './write-context.ts';
+
+/**
+ * Begins to change the model, or goes on with what was paused or failed; a change to another model that has not gone live is given up for it.
+ * Memories that were refused are tried again, but for what goes on after a pause. Where the configured model is live already, gaps in its
+ * vectors are filled and what other models left behind is dropped.
+ * @throws EngineError `conflict` while another model has gone live and its change is not finished
+ */
+export function startReembed(
+  { store, now, newId }: Pick<WriteContext, 'store' | 'now' | 'newId'>,
+  {
+    target,
+    withoutRefused = false,
+  }: {
+    readonly target: SectorModelNumbers;
+    /** It goes live however many memories it refuses. Where it has failed over that, those are not tried again. */
+    readonly withoutRefused?: boolean;
+  },
+): void {
+  const earlier = findReembed(store);
+  const isSame = earlier !== undefined && areSameModels(earlier.target, target);
+  if (earlier !== undefined && !isSame) {
+    if (earlier.phase !== 'embed') {
+      throw new EngineError('conflict', 'the change of the model before this one is not finished: let it go on first');
+    }
+    cancelReembed({ store });
+  } else if (isUnderWay(store)) {
+    if (!withoutRefused || earlier?.phase !== 'embed') return;
+    takeBack(store, earlier); // Else whoever directs it would write down what it knew before.
+  }
+  const known = findReembed(store);
+  const hasFailed = known?.phase === 'embed' && findDirector(store)?.state === 'dead';
+  const isBeginning = known === undefined || (hasFailed && !withoutRefused);
+  if (isBeginning) {
+    deleteRefusals(store);
+    for (const id of listRefusedAdds(store)) retryJob(store, id, now);
+  }
+  const record = isBeginning
+    ? ({ target, phase: 'embed', cursor: 0, owed: 0, pass: 1, wentLiveAt: null } as const)
+    : known;
+  putReembed(store, {
+    ...record,
+    ...(withoutRefused ? { withoutRefused } : {}),
+    since: { at: now, done: countUpTo(store, record.cursor) },
+  });
+  withdrawDirector(store);
+  insertDirector(store, { id: newId(), now });
+  putTending(store, { target, at: now });
+}
+
+/** Stops where it is; `startReembed` goes on from there. @throws EngineError `conflict` where none is under way */
+export function pauseReembed({ store }: Pick<WriteContext, 'store'>): void {
+  const record = findReembed(store);
+  if (record === undefined || !isUnderWay(store)) throw new EngineError('conflict', 'no re-embedding is under way');
+  takeBack(store, record);
+}
+
+/**
+ * Gives up a change that has not gone live. What was embedded stays, so that a later start passes over it; what was refused is forgotten.
+ */
+export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
+  const record = findReembed(store);
+  if (record === undefined) throw new EngineError('conflict', 'no re-embedding is under way');
+  if (record.phase !== 'embed') {
+    throw new EngineError('conflict', 'the new model is live already: change the settings back and re-embed instead');
+  }
+  takeBack(store, record);
+  deleteRefusals(store);
+  deleteReembed(store);
+}
+
+function takeBack(store: Store, record: ReembedRecord): void {
+  withdrawDirector(store);
+  takeBackMemories(store, record);
+}
+
+export function takeBackMemories(store: Store, record: ReembedRecord): void {
+  const first = withdrawMemories(store);
+  if (record.phase === 'embed' && first !== undefined) {
+    putReembed(store, { ...record, cursor: Math.min(record.cursor, first - 1) });
+  }
+}

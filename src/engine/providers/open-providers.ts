@@ -1,0 +1,194 @@
+import { createHash } from 'node:crypto';
+import type { Config } from '../config.ts';
+import { costOf } from '../control/prices.ts';
+import { openProviderBudget, type ProviderBudget } from '../control/provider-budget.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Clock, Embedder, LanguageModel } from '../ports.ts';
+import type { Tracing } from '../tracing.ts';
+import type { EmbedLogEntry, Sector } from '../types.ts';
+import type { ProviderCall } from './call-provider.ts';
+import { createEmbeddingGatherer, type EmbeddingGatherer } from './embedding-gatherer.ts';
+import { createLimitedLanguageModel, type LanguageModelCall } from './limited-language-model.ts';
+
+export interface ProviderOptions {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly metrics: Metrics;
+  readonly tracing?: Tracing | null | undefined;
+  /** Told of every call of a provider, for the log of calls. */
+  readonly onCall: (entry: EmbedLogEntry) => void;
+}
+
+/** An embedder or a language model with its limits, counted and logged. Whoever opened it closes it. */
+export interface LimitedEmbedder {
+  readonly gatherer: EmbeddingGatherer;
+  close(): void;
+}
+
+export interface EmbedderUse {
+  /** For one of several models at work: providers count each by itself, and the failures of one say nothing of another. */
+  readonly ownLimits: boolean;
+  /** Whose texts it embeds; null for all of them. */
+  readonly sectors: readonly Sector[] | null;
+}
+
+/** @param standIns servers of the same model, each with limits of its own, for when the embedder's own fails */
+export function openLimitedEmbedder(
+  embedder: Embedder,
+  standIns: readonly Embedder[],
+  { ownLimits, sectors }: EmbedderUse,
+  options: ProviderOptions,
+): LimitedEmbedder {
+  const { config } = options;
+  // An embedder that computes has nobody to be polite to.
+  const budgets = embedder.cacheable
+    ? [embedder, ...standIns].map((_, place) => openEmbeddingBudget(place, ownLimits ? embedder : null, options))
+    : [];
+  const [budget, ...others] = budgets;
+  if (budget !== undefined) {
+    const uses = sectors === null ? [{}] : sectors.map((sector) => ({ sector }));
+    for (const use of uses)
+      options.metrics.watchBreaker({ service: 'embedding', ...use }, () => budget.isBreakerOpen());
+  }
+  const maxBatchTexts = Math.min(config.OM_EMBED_BATCH_TEXTS, embedder.maxBatchTexts);
+  const gatherer = createEmbeddingGatherer(embedder, {
+    maxBatchTexts,
+    maxBatchTokens: Math.min(
+      config.OM_EMBED_BATCH_TOKENS,
+      embedder.maxBatchTokens,
+      // A call that needs most of a minute's tokens would wait for a minute without any.
+      config.OM_EMBED_TPM === 0 ? Infinity : Math.ceil(config.OM_EMBED_TPM / 4),
+    ),
+    lingerMs: config.OM_EMBED_LINGER_MS,
+    concurrency: config.OM_EMBED_CONCURRENCY,
+    budget,
+    fallbacks: standIns.map((standIn, place) => ({ embedder: standIn, budget: others[place] })),
+    tracing: options.tracing,
+    onCall: (call) => recordEmbedding(embedder, maxBatchTexts, call, options),
+  });
+  return { gatherer, close: () => budgets.forEach((one) => one.close()) };
+}
+
+export interface OpenLanguageModel {
+  readonly languageModel: LanguageModel;
+  close(): void;
+}
+
+export function openLimitedLanguageModel(model: LanguageModel, options: ProviderOptions): OpenLanguageModel {
+  const { config, clock, metrics } = options;
+  const budget = openProviderBudget({
+    file: budgetFile(config.paths.llmBudget, [config.OM_LLM_BASE_URL, config.OM_LLM_API_KEY]),
+    role: 'language model',
+    requestsPerMinute: config.OM_LLM_RPM,
+    tokensPerMinute: config.OM_LLM_TPM,
+    clock,
+    onHeldBack: countHeldBack('language_model', metrics),
+  });
+  metrics.watchBreaker({ service: 'language_model' }, () => budget.isBreakerOpen());
+  const languageModel = createLimitedLanguageModel(model, {
+    budget,
+    tracing: options.tracing,
+    onCall: (call) => recordAnswer(model, call, options),
+  });
+  return { languageModel, close: () => budget.close() };
+}
+
+/**
+ * @param place 0 for the provider's own server, 1.. for those that stand in
+ * @param model null for the limits of whatever else is asked there
+ */
+function openEmbeddingBudget(
+  place: number,
+  model: Embedder | null,
+  { config, clock, metrics }: ProviderOptions,
+): ProviderBudget {
+  return openProviderBudget({
+    file: budgetFile(config.paths.budget, [...accountOf(config, place), model?.model]),
+    requestsPerMinute: config.OM_EMBED_RPM,
+    tokensPerMinute: config.OM_EMBED_TPM,
+    gapMs: config.OM_EMBED_DELAY_MS,
+    clock,
+    onHeldBack: countHeldBack('embedding', metrics),
+  });
+}
+
+/** Whom the limits of a server are counted for. What one provider asked for says nothing of another, or of another key. */
+function accountOf(config: Config, place: number): readonly (string | undefined)[] {
+  if (place > 0) {
+    const { baseUrl, apiKey } = config.fallbacks[place - 1]!;
+    return ['openai', baseUrl, apiKey];
+  }
+  switch (config.OM_EMBEDDINGS) {
+    case 'openai':
+      return ['openai', config.OM_OPENAI_BASE_URL, config.OPENAI_API_KEY];
+    case 'gemini':
+      return ['gemini', config.OM_GEMINI_BASE_URL, config.GEMINI_API_KEY];
+    case 'ollama':
+      return ['ollama', config.OLLAMA_URL];
+    case 'bedrock': {
+      const { OM_BEDROCK_BASE_URL, AWS_REGION, AWS_BEARER_TOKEN_BEDROCK, AWS_ACCESS_KEY_ID } = config;
+      return ['bedrock', OM_BEDROCK_BASE_URL ?? AWS_REGION, AWS_BEARER_TOKEN_BEDROCK ?? AWS_ACCESS_KEY_ID];
+    }
+    case 'synthetic':
+    case 'local':
+    case 'none':
+      return [config.OM_EMBEDDINGS];
+  }
+}
+
+/** Named by a digest so short that no key can be told from it. */
+function budgetFile(file: string, of: readonly (string | undefined)[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(of)).digest('hex').slice(0, 8);
+  return file.replace(/\.sqlite$/, `-${digest}.sqlite`);
+}
+
+function countHeldBack(service: string, metrics: Metrics) {
+  return (reason: string, ms: number) => {
+    metrics.providerHeldBack.inc({ service, reason });
+    metrics.providerWaits.inc({ service, reason }, ms / 1000);
+  };
+}
+
+function recordEmbedding(
+  { provider, model }: Embedder,
+  maxBatchTexts: number,
+  { purpose, texts, tokens, ms, outcome, error, server }: ProviderCall,
+  options: ProviderOptions,
+): void {
+  const { metrics } = options;
+  metrics.embeddingCalls.inc({ provider, purpose, outcome });
+  metrics.embeddingCallDurations.observe({ purpose }, ms / 1000);
+  if (purpose === 'document') metrics.embeddingBatchFill.observe(texts / maxBatchTexts);
+  if (outcome === 'ok') metrics.embeddedTexts.inc({ provider, source: 'provider' }, texts);
+  record({ provider, model, server, purpose, texts, tokens, outputTokens: 0, ms, outcome, error }, options);
+}
+
+function recordAnswer({ provider, model }: LanguageModel, call: LanguageModelCall, options: ProviderOptions): void {
+  const { metrics } = options;
+  const { purpose, inputTokens: tokens, outputTokens, ms, outcome, error } = call;
+  metrics.languageModelCalls.inc({ outcome });
+  metrics.languageModelCallDurations.observe(ms / 1000);
+  if (outcome === 'ok') {
+    metrics.languageModelTokens.inc({ direction: 'input' }, tokens);
+    metrics.languageModelTokens.inc({ direction: 'output' }, outputTokens);
+  }
+  record({ provider, model, server: 0, purpose, texts: 1, tokens, outputTokens, ms, outcome, error }, options);
+}
+
+function record(
+  {
+    outcome,
+    error,
+    ...call
+  }: Omit<EmbedLogEntry, 'at' | 'costUsd' | 'error'> & Pick<ProviderCall, 'outcome' | 'error'>,
+  { config, clock, metrics, onCall }: ProviderOptions,
+): void {
+  const isDone = outcome === 'ok';
+  // What failed is not billed.
+  const costUsd = isDone ? costOf(config.prices, call) : 0;
+  if (isDone) {
+    metrics.providerTokens.inc({ purpose: call.purpose }, call.tokens + call.outputTokens);
+    metrics.providerCost.inc({ purpose: call.purpose }, costUsd);
+  }
+  onCall({ ...call, at: clock.now(), costUsd, error: isDone ? null : { code: outcome, message: error ?? '' } });
+}

@@ -1,0 +1,16 @@
+import type { Metrics } from '../metrics.ts';
+import type { Clock } from '../ports.ts';
+import type { Claim } from '../store/jobs.ts';
+
+/** Says how long memories have taken since they were accepted, or changed, to what their jobs have reached now. */
+export function observeReady(
+  { metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock },
+  stage: 'encoded' | 'linked',
+  claims: readonly Claim[],
+): void {
+  const now = clock.now();
+  for (const { createdAt, isBulk } of claims) {
+    const priority = isBulk === 1 ? 'bulk' : 'interactive';
+    metrics.readyAfter.observe({ stage, priority }, Math.max(0, now - createdAt) / 1000);
+  }
+}

@@ -1,0 +1,97 @@
+import { oweStep } from '../commands/owe-step.ts';
+import { sectorsFromBits } from '../dynamics.ts';
+import { EngineError } from '../errors.ts';
+import { commitInSlices } from '../steps/commit-in-slices.ts';
+import {
+  allOrOneByOne,
+  countCached,
+  cutWindows,
+  embedBy,
+  textOf,
+  writeVectors,
+  type EmbeddedIn,
+} from '../steps/encode.ts';
+import { linkModel } from '../steps/link.ts';
+import type { StepContext, StepFailure } from '../steps/step-context.ts';
+import { holdsLease, releaseJob, type Claim } from '../store/jobs.ts';
+import { areSameModels, distinctModels, numbersOf } from '../store/live-model.ts';
+import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { findReembed, removeReembedJob } from '../store/reembed.ts';
+import { findWholeVector } from '../store/vectors.ts';
+import { NOT_MINE_MS } from './reembed.ts';
+
+/**
+ * Embeds memories by the configured models of their sectors, beside what they have: they keep their sectors, names, links and live
+ * vectors. One that got its vectors meanwhile, from an encode, is left as it is. Where a configured model is live, it was a gap that is filled.
+ */
+export async function reembedMemories(
+  context: StepContext,
+  claims: readonly Claim[],
+  signal?: AbortSignal,
+): Promise<readonly StepFailure[]> {
+  const { store, configuredModels } = context.open();
+  if (claims.length === 0) return [];
+  const target = findReembed(store)?.target;
+  if (target === undefined || configuredModels === null || !areSameModels(target, numbersOf(configuredModels))) {
+    return handBack(context, claims);
+  }
+  const seqs = claims.map(({ memory }) => memory);
+  const rows = new Map(readMemoryRows(store, seqs).map((row) => [row.seq, row]));
+  const drafts = claims.flatMap((claim) => {
+    const row = rows.get(claim.memory);
+    return row === undefined ? [] : [{ claim, row }];
+  });
+  const results = await Promise.allSettled(drafts.map(({ row }) => embedRow(context, row, signal)));
+  const failures: StepFailure[] = [];
+  const embedded = drafts.flatMap(({ claim, row }, place) => {
+    const result = results[place] as PromiseSettledResult<readonly EmbeddedIn[]>;
+    if (result.status === 'fulfilled') return [{ claim, row, embedded: result.value }];
+    failures.push({ claimSeq: claim.seq, error: result.reason });
+    return [];
+  });
+  await commitInSlices(
+    () => context.open().store,
+    embedded,
+    (current, { claim, row, embedded: made }) => {
+      if (!holdsLease(current, claim)) return;
+      for (const one of made) {
+        const isNew = findWholeVector(current, one.space, row.seq) === undefined;
+        if (isNew) addVectors(context, current, row, one);
+      }
+      removeReembedJob(current, claim);
+    },
+  );
+  return failures;
+}
+
+/** A worker with other settings makes other vectors than those that are owed. */
+function handBack({ open, clock }: StepContext, claims: readonly Claim[]): [] {
+  const { store } = open();
+  const now = clock.now();
+  store.write(() => {
+    for (const claim of claims) releaseJob(store, claim, now + NOT_MINE_MS, now);
+  });
+  return [];
+}
+
+async function embedRow(context: StepContext, row: MemoryRow, signal?: AbortSignal): Promise<readonly EmbeddedIn[]> {
+  const { store, configuredModels } = context.open();
+  if (configuredModels === null) throw new EngineError('unavailable', 'this worker has no embedder');
+  const wanted = distinctModels(configuredModels, sectorsFromBits(row.sectors, row.primary_sector));
+  const missing = wanted.filter((model) => findWholeVector(store, model, row.seq) === undefined);
+  const windows = cutWindows(textOf(row));
+  const embedded = await allOrOneByOne(
+    context,
+    missing.map((model) => () => embedBy(context, model, windows, signal)),
+  );
+  for (const { texts } of embedded) countCached(context, texts);
+  return embedded;
+}
+
+function addVectors(context: StepContext, store: Store, row: MemoryRow, embedded: EmbeddedIn): void {
+  writeVectors(context, { memory: row.seq, userNo: row.user_no, ...embedded });
+  const { liveModels } = context.open();
+  if (liveModels === null || linkModel({ store, liveModels }, row.seq).modelNo !== embedded.space.modelNo) return;
+  oweStep({ store, now: context.clock.now(), newId: context.newId }, row.seq, 'link');
+}

@@ -1,0 +1,102 @@
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { createManualClock, newMemory, openTestEngine, START } from '../../support/engine-fixture.ts';
+import { readConfig } from '../../../src/engine/config.ts';
+import type { Tenant } from '../../../src/engine/engine.ts';
+import { openEngine } from '../../../src/engine/open-engine.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const invalid = { code: 'invalid' };
+
+test('a token tells when the writes behind it are finished', async () => {
+  await using fixture = await openTestEngine();
+  const { tenant } = fixture;
+  const first = await tenant.addMemories(['a', 'b'].map((content) => newMemory({ content })));
+  expect(await tenant.waitFor(first.token!, 0)).toBe(false);
+  await fixture.runBatch(1);
+  expect(await tenant.waitFor(first.token!, 0), 'one of two').toBe(false);
+  const waiting = tenant.waitFor(first.token!, 60_000);
+  await fixture.drain();
+  expect(await waiting).toBe(true);
+  const second = await tenant.addMemories([newMemory({ content: 'c' })]);
+  await tenant.cancelJob((second.outcomes[0] as { jobId: string }).jobId);
+  expect(await tenant.waitFor(second.token!, 0), 'what failed for good is no longer waited for').toBe(true);
+  const stop = AbortSignal.abort();
+  const third = await tenant.addMemories([newMemory({ content: 'd' })]);
+  expect(await tenant.waitFor(third.token!, 60_000, stop)).toBe(false);
+});
+
+test.each(['', 'x', 'zzzzzzzz.1.2', '.1.1', '00000000.1.1', '00000000.1.0'])(
+  'the token %j is refused',
+  async (token) => {
+    await using fixture = await openTestEngine();
+    await expect(fixture.tenant.waitFor(token, 0)).rejects.toMatchObject(invalid);
+  },
+);
+
+test('tenants share nothing: ids, tokens, duplicates and files, even with one file open at a time', async () => {
+  const config = readConfig({
+    OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'),
+    OM_EMBEDDINGS: 'none',
+    OM_OPEN_TENANTS: '1',
+  });
+  const engine = await openEngine({ config, clock: createManualClock(), writer: 'inline' });
+  engine.control.createTenant('other');
+  const tenants: Tenant[] = [engine.tenant('default'), engine.tenant('other')];
+  const tokens: string[] = [];
+  const ids: string[] = [];
+  for (let round = 0; round < 3; round += 1) {
+    for (const tenant of tenants) {
+      const { outcomes, token } = await tenant.addMemories([
+        newMemory({ content: `quokka ${round}`, externalId: `x${round}` }),
+      ]);
+      ids.push((outcomes[0] as { id: string }).id);
+      tokens.push(token!);
+    }
+  }
+  for (const [n, tenant] of tenants.entries()) {
+    expect(tenant.stats()).toMatchObject({ memories: 3, jobs: { queued: 3 } });
+    expect((await tenant.query({ query: 'quokka', k: 10, filter: {} })).hits).toHaveLength(3);
+    expect(() => tenant.getMemory(ids[1 - n]!)).toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
+    await expect(tenant.waitFor(tokens[1 - n]!, 0)).rejects.toMatchObject(invalid);
+  }
+  expect(() => engine.tenant('nobody')).toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
+  await engine.close();
+});
+
+test('lists are newest first, in pages, and know their filters', async () => {
+  await using fixture = await openTestEngine();
+  for (let n = 0; n < 5; n += 1) {
+    await fixture.add({
+      content: `note ${n}`,
+      userId: n % 2 === 0 ? 'even' : 'odd',
+      tags: [`t${n}`],
+      eventTime: START + n,
+    });
+  }
+  const list = (filter: Parameters<Tenant['listMemories']>[0], limit = 10, offset = 0) =>
+    fixture.tenant.listMemories(filter, { limit, offset }).map(({ content }) => content.slice(-1));
+  expect(list({})).toEqual(['4', '3', '2', '1', '0']);
+  expect(list({}, 2, 1)).toEqual(['3', '2']);
+  expect(list({ userIds: ['odd'] })).toEqual(['3', '1']);
+  expect(list({ tags: ['t2'] })).toEqual(['2']);
+  expect(list({ eventFrom: START + 1, eventTo: START + 3 })).toEqual(['2', '1']);
+});
+
+test('statistics count what is there', async () => {
+  await using fixture = await openTestEngine();
+  await fixture.add({ content: 'The wallaby hops across the road.' });
+  await fixture.add({ content: 'The wallaby hops across the long road.' });
+  await fixture.drain();
+  const { jobId } = await fixture.add({ content: 'A third.' });
+  await fixture.tenant.cancelJob(jobId);
+  await fixture.add({ content: 'A fourth.' });
+  expect(fixture.tenant.stats()).toMatchObject({
+    memories: 4,
+    byState: { ready: 2, failed: 1, queued: 1 },
+    vectors: 2,
+    waypoints: 1,
+    jobs: { done: 2, cancelled: 1, queued: 1 },
+    databaseBytes: expect.any(Number) as number,
+  });
+});
