@@ -6,6 +6,7 @@ import ts from 'typescript';
 import { describe, expect, test } from 'vitest';
 
 const ROOT = path.resolve(import.meta.dirname, '..');
+const ARCHITECTURE = path.join(ROOT, 'ARCHITECTURE.md');
 
 interface Module {
   /** From the repository's root, with forward slashes. */
@@ -89,6 +90,115 @@ test('imports of every kind are seen', () => {
   expect(readModule('src/x.ts', "import { env } from 'node:process'").readsEnvironment).toBe(true);
   expect(engine.length).toBeGreaterThan(10);
 });
+
+describe('rooms', () => {
+  // Goes with the migrations that it serves, which write the word index as it was made then.
+  const current = modules.filter(({ file }) => file !== 'src/engine/store/migration-functions.ts');
+
+  test('no file imports itself by way of others, types included', () => {
+    const imports = new Map(current.map(({ file, imports }) => [file, new Set(imports)]));
+    expect(findCircle(imports)).toEqual([]);
+  });
+
+  test('no folder imports itself by way of others, and ARCHITECTURE.md draws which imports which', async () => {
+    const rooms = roomsOf(current);
+    expect(findCircle(rooms)).toEqual([]);
+    const text = fs.readFileSync(ARCHITECTURE, 'utf8');
+    const drawn = text.replace(/(?<=<!-- rooms -->\s+```text\n).*?(?=```)/s, drawRooms(rooms));
+    expect(drawn).toContain(drawRooms(rooms));
+    await expect(drawn).toMatchFileSnapshot(ARCHITECTURE); // `npx vitest run test/architecture.test.ts -u` draws it.
+  });
+
+  test('circles are found, and rooms are drawn from the top', () => {
+    const graph = (edges: Record<string, string[]>) =>
+      new Map(Object.entries(edges).map(([from, to]) => [from, new Set(to)]));
+    expect(findCircle(graph({ a: ['b', 'c'], b: ['d'], c: ['d'], d: [] }))).toEqual([]);
+    expect(findCircle(graph({ a: ['b'], b: ['c', 'd'], c: [], d: ['b'] }))).toEqual(['b', 'd', 'b']);
+    const module = (file: string, ...imports: string[]): Module => ({
+      ...{ file, imports, loads: [], readsEnvironment: false, namedSources: [] },
+    });
+    const rooms = roomsOf([
+      module('src/engine/types.ts'),
+      module('src/engine/store/jobs.ts', 'src/engine/types.ts', 'src/engine/store/open.ts', 'node:fs'),
+      module('src/api/routes/add.ts', 'src/engine/store/jobs.ts', 'src/api/app.ts'),
+      module('src/main.ts', 'src/api/app.ts'),
+    ]);
+    expect(drawRooms(rooms)).toBe(`src/main.ts           src/api
+src/api               store
+store                 –
+
+below all             types.ts
+`);
+  });
+});
+
+type Imports = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** The way from the first file or room of a circle back to it; empty where there is none. */
+function findCircle(imports: Imports): string[] {
+  const cleared = new Set<string>();
+  const walk = (at: string, way: readonly string[]): string[] => {
+    if (way.includes(at)) return [...way.slice(way.indexOf(at)), at];
+    if (cleared.has(at)) return [];
+    for (const next of imports.get(at) ?? []) {
+      const circle = walk(next, [...way, at]);
+      if (circle.length > 0) return circle;
+    }
+    cleared.add(at);
+    return [];
+  };
+  for (const start of imports.keys()) {
+    const circle = walk(start, []);
+    if (circle.length > 0) return circle;
+  }
+  return [];
+}
+
+/** What each room imports. A room is a folder; src/api, src/cli and src/workers are one each, and a file of src or src/engine is its own. */
+function roomsOf(among: readonly Module[]): Imports {
+  const rooms = new Map<string, Set<string>>();
+  for (const { file, imports } of among) {
+    const room = roomOf(file);
+    const others = rooms.get(room) ?? new Set<string>();
+    rooms.set(room, others);
+    for (const name of imports) if (name.startsWith('src/') && roomOf(name) !== room) others.add(roomOf(name));
+  }
+  return rooms;
+}
+
+function roomOf(file: string): string {
+  const [thin] = /^src\/(api|cli|workers)(?=\/)/.exec(file) ?? [];
+  const folder = path.posix.dirname(file);
+  const room = thin ?? (folder === 'src' || folder === 'src/engine' ? file : folder);
+  return room.replace(/^src\/engine\//, '');
+}
+
+/**
+ * A line for each room with what it imports, each above all that it imports. What everybody may import is named once, below: the files
+ * of src/engine that import nothing but one another.
+ */
+function drawRooms(rooms: Imports): string {
+  const isBelowAll = (room: string): boolean => /^\w[\w-]*\.ts$/.test(room) && importsOf(room).every(isBelowAll);
+  const importsOf = (room: string) => [...(rooms.get(room) ?? [])];
+  const height = (room: string): number => Math.max(0, ...importsOf(room).map((other) => height(other) + 1));
+  const inOrder = (names: Iterable<string>) => [...names].sort((a, b) => height(b) - height(a) || (a < b ? -1 : 1));
+  const line = (room: string, names: readonly string[]) =>
+    wrap(names.length === 0 ? '–' : names.join(', '), 98)
+      .map((part, at) => `${(at === 0 ? room : '').padEnd(21)} ${part}\n`)
+      .join('');
+  const drawn = inOrder(rooms.keys()).filter((room) => !isBelowAll(room));
+  const lines = drawn.map((room) =>
+    line(
+      room,
+      inOrder(importsOf(room)).filter((name) => !isBelowAll(name)),
+    ),
+  );
+  return `${lines.join('')}\n${line('below all', [...rooms.keys()].filter(isBelowAll).sort())}`;
+}
+
+function wrap(text: string, width: number): string[] {
+  return text.match(new RegExp(`.{1,${width}}(?= |$)`, 'g'))!.map((part) => part.trim());
+}
 
 describe('layers', () => {
   test('the engine imports neither the API, the workers nor the command line', () => {

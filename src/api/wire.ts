@@ -1,4 +1,4 @@
-import type { AddReply, DocumentReply } from '../engine/engine.ts';
+import type { AddReply, DocumentReply } from '../engine/types.ts';
 import { shownEntities, shownGist } from '../engine/entities/skim.ts';
 import type {
   AddOutcome,

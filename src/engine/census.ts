@@ -2,10 +2,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { ControlDatabase } from './control/control-database.ts';
-import { stampOf } from './dispatch/lookout.ts';
 import { serialiseError } from './errors.ts';
 import type { Clock, Logger } from './ports.ts';
 import { countFile, emptyTally, LEDGER_STATES, type FileCensus, type LedgerState } from './store/census.ts';
+import { stampOf } from './store/file-on-disk.ts';
 import { openForLook } from './store/open-store.ts';
 import { JOB_STEPS, MEMORY_STATES, SECTORS, type JobStep, type MemoryState, type Sector } from './types.ts';
 

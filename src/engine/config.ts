@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { z } from 'zod';
 import { builtInMode, ENTITY_MODES, parseEntityMode, type EntityMode } from './entities/modes.ts';
-import { parsePrices, type Prices } from './control/prices.ts';
 import { EngineError } from './errors.ts';
+import { parsePrices, type Prices } from './prices.ts';
 import { SECTORS, type Sector } from './types.ts';
 
 /**

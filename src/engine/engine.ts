@@ -4,13 +4,16 @@ import type { Metrics } from './metrics.ts';
 import type { Clock, Embedder, Logger, QueueState } from './ports.ts';
 import type { Tracing } from './tracing.ts';
 import type {
-  AddOutcome,
+  AddOptions,
+  AddReply,
+  NewLink,
+  TimelineOptions,
+  DocumentReply,
   DeleteReceipt,
   Document,
   DocumentChunk,
   EmbeddingState,
   DocumentFilter,
-  EdgeType,
   EmbedLogEntry,
   EntityDetails,
   EntitySummary,
@@ -60,28 +63,6 @@ export interface Engine {
   close(): Promise<void>;
 }
 
-export interface AddOptions {
-  readonly idempotency?: IdempotencyClaim | undefined;
-  /** Bulk adds wait behind interactive ones. */
-  readonly bulk?: boolean | undefined;
-}
-
-/** One use of an Idempotency-Key. `bodyHash` is SHA-256 of the request body's bytes. */
-export interface IdempotencyClaim {
-  readonly key: string;
-  readonly route: string;
-  readonly bodyHash: Uint8Array;
-}
-
-export interface AddReply {
-  /** One outcome per item, in order. */
-  readonly outcomes: readonly AddOutcome[];
-  /** Hand it to a query to make it wait for this write; null when no job was made. */
-  readonly token: string | null;
-  /** True if an Idempotency-Key was known and nothing was written this time. */
-  readonly replayed: boolean;
-}
-
 export interface ProviderCallFilter {
   /** Only calls that failed, or only those that completed. */
   readonly state?: 'failed' | 'completed' | undefined;
@@ -92,32 +73,6 @@ export interface JobFilter {
   readonly kind?: JobKind | undefined;
   readonly limit: number;
   readonly offset: number;
-}
-
-/** `weight` 0..1; the type's own default where absent. */
-export interface NewLink {
-  readonly src: string;
-  readonly dst: string;
-  readonly type: EdgeType;
-  readonly weight?: number | undefined;
-}
-
-export interface TimelineOptions {
-  /** 0..100 each */
-  readonly before: number;
-  readonly after: number;
-  readonly sameSession: boolean;
-}
-
-/** What became of a document that was handed in. */
-export interface DocumentReply {
-  readonly document: Document;
-  /** `unchanged`: the same file as before, nothing new to do. */
-  readonly outcome: 'accepted' | 'replaced' | 'unchanged';
-  /** Also of an unchanged document that is still being read. */
-  readonly jobId: string | null;
-  /** Hand it to a query to make it wait; null where there is nothing to wait for. */
-  readonly token: string | null;
 }
 
 /** A file on its way to the disk. */

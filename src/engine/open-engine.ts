@@ -1,11 +1,11 @@
 import path from 'node:path';
+import { createIndexMemory } from './adapters/bit-index/index-memory.ts';
 import { openStepQueues } from './adapters/bullmq-queues.ts';
 import { createEmbedder } from './adapters/create-embedder.ts';
-import { recreateEmbedder } from './adapters/recreate-embedder.ts';
 import { createLanguageModel } from './adapters/create-language-model.ts';
 import { createPageFetcher } from './adapters/page-fetcher.ts';
-import { createIndexMemory } from './adapters/bit-index/index-memory.ts';
 import { createParserPool } from './adapters/parser-pool.ts';
+import { recreateEmbedder } from './adapters/recreate-embedder.ts';
 import { createCensusTaker } from './census.ts';
 import { type Config, type NamedModel, withModel } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
@@ -15,12 +15,7 @@ import { createTenantFinder, ledgerOverWriter, queuePrefix } from './dispatch/le
 import { createLookout } from './dispatch/lookout.ts';
 import type { Engine, Tenant } from './engine.ts';
 import { EngineError } from './errors.ts';
-import type { EmbeddingGatherer } from './providers/embedding-gatherer.ts';
-import { scheduleNames } from './upkeep/maintain.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
-import { openLimitedEmbedder, openLimitedLanguageModel } from './providers/open-providers.ts';
-import { isSameSpace, openTenant, type OpenTenant, type SpaceIdentity } from './tenant-file/open-tenant.ts';
-import type { EmbeddingSource } from './steps/step-context.ts';
 import {
   silentLogger,
   systemClock,
@@ -32,16 +27,22 @@ import {
   type Logger,
   type PageFetcher,
 } from './ports.ts';
+import type { EmbeddingGatherer } from './providers/embedding-gatherer.ts';
+import { openLimitedEmbedder, openLimitedLanguageModel } from './providers/open-providers.ts';
 import { createQueryEmbedder } from './providers/query-embedder.ts';
-import { createRecallBuffer } from './recall-buffer.ts';
+import type { EmbeddingSource } from './steps/step-context.ts';
 import type { EmbedLogEntry } from './store/embeddings.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
 import { countLacking } from './store/reembed.ts';
+import { isSameSpace, openTenant, type OpenTenant, type SpaceIdentity } from './tenant-file/open-tenant.ts';
 import { createTenantPool, type TenantPool } from './tenant-file/tenant-pool.ts';
-import { createTenant, type Questioner } from './tenant/tenant.ts';
+import { createRecallBuffer } from './tenant/recall-buffer.ts';
+import type { Questioner } from './tenant/tenant-options.ts';
+import { createTenant } from './tenant/tenant.ts';
 import { estimateTokens } from './text/tokens.ts';
 import type { Tracing } from './tracing.ts';
 import { SECTORS, type Sector } from './types.ts';
+import { scheduleNames } from './upkeep/maintain.ts';
 import { createInlineWriter } from './writer/inline-writer.ts';
 import { createThreadWriter } from './writer/thread-writer.ts';
 import type { Writer } from './writer/writer.ts';

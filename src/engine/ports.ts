@@ -1,6 +1,4 @@
-import type { Chunk } from './documents/chunk-text.ts';
-import type { ParsedDocument } from './documents/parsed-document.ts';
-import type { CallPurpose, DocumentFormat, JobStep } from './types.ts';
+import type { CallPurpose, DocumentFormat, JobStep, DocumentWarning } from './types.ts';
 
 /** The time in Unix milliseconds. Tests move it by hand. */
 export interface Clock {
@@ -229,4 +227,40 @@ export interface PageFetcher {
     signal?: AbortSignal,
   ): Promise<FetchedFile | 'unchanged'>;
   close(): Promise<void>;
+}
+
+/** What a format's parser makes of a file, before it is cut into chunks. */
+export interface ParsedDocument {
+  /** Markdown, its structure kept: headings, lists, tables, code. Well-formed Unicode without NUL; lines end in \n. */
+  readonly text: string;
+  /** Where each page, slide or sheet begins in `text` (UTF-16 units), ascending; empty where the format has none. */
+  readonly pages: readonly PageStart[];
+  /** '' where the file names none. */
+  readonly title: string;
+  readonly authors: readonly string[];
+  /** BCP 47, such as en or pt-BR, as the file says; null where it does not. */
+  readonly language: string | null;
+  /** Unix ms */
+  readonly publishedAt: number | null;
+  readonly modifiedAt: number | null;
+  /** What was left out, and why. */
+  readonly warnings: readonly DocumentWarning[];
+}
+
+export interface PageStart {
+  /** From 1. */
+  readonly page: number;
+  readonly start: number;
+}
+
+/** A piece of a document's text: `text.slice(startOffset, endOffset)`. Offsets are UTF-16 units. */
+export interface Chunk {
+  readonly startOffset: number;
+  readonly endOffset: number;
+  /** The headings above its first own character, outermost first. */
+  readonly headingPath: readonly string[];
+  /** null where the format has no pages. */
+  readonly pageFrom: number | null;
+  readonly pageTo: number | null;
+  readonly tokens: number;
 }

@@ -80,3 +80,14 @@ export function tracesOf(rows: readonly { readonly trace: string | null }[]): st
   const traces = rows.map(({ trace }) => trace).filter((trace) => trace !== null);
   return traces.length < 2 ? traces : [...new Set(traces)];
 }
+
+/** @param rows of the ledger, that one message carries */
+export function messageAttributes(operation: 'send' | 'process', queue: string, rows: number) {
+  return {
+    'messaging.system': 'bullmq',
+    'messaging.operation.name': operation,
+    'messaging.operation.type': operation,
+    'messaging.destination.name': queue,
+    'cairn.jobs': rows,
+  } as const;
+}

@@ -794,3 +794,51 @@ export interface ReembedStatus {
   /** Why it failed. */
   readonly error: string | null;
 }
+
+export interface AddOptions {
+  readonly idempotency?: IdempotencyClaim | undefined;
+  /** Bulk adds wait behind interactive ones. */
+  readonly bulk?: boolean | undefined;
+}
+
+/** One use of an Idempotency-Key. `bodyHash` is SHA-256 of the request body's bytes. */
+export interface IdempotencyClaim {
+  readonly key: string;
+  readonly route: string;
+  readonly bodyHash: Uint8Array;
+}
+
+export interface AddReply {
+  /** One outcome per item, in order. */
+  readonly outcomes: readonly AddOutcome[];
+  /** Hand it to a query to make it wait for this write; null when no job was made. */
+  readonly token: string | null;
+  /** True if an Idempotency-Key was known and nothing was written this time. */
+  readonly replayed: boolean;
+}
+
+/** `weight` 0..1; the type's own default where absent. */
+export interface NewLink {
+  readonly src: string;
+  readonly dst: string;
+  readonly type: EdgeType;
+  readonly weight?: number | undefined;
+}
+
+export interface TimelineOptions {
+  /** 0..100 each */
+  readonly before: number;
+  readonly after: number;
+  readonly sameSession: boolean;
+}
+
+/** What became of a document that was handed in. */
+export interface DocumentReply {
+  readonly document: Document;
+  /** `unchanged`: the same file as before, nothing new to do. */
+  readonly outcome: 'accepted' | 'replaced' | 'unchanged';
+  /** Also of an unchanged document that is still being read. */
+  readonly jobId: string | null;
+  /** Hand it to a query to make it wait; null where there is nothing to wait for. */
+  readonly token: string | null;
+}

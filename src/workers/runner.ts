@@ -12,7 +12,8 @@ import {
   type MaintenanceContext,
 } from '../engine/upkeep/maintain.ts';
 import { createProviderHealth } from '../engine/providers/retry.ts';
-import { runBatch, type BatchContext } from '../engine/batches/run-batch.ts';
+import { runBatch } from '../engine/batches/run-batch.ts';
+import type { BatchContext } from '../engine/batches/batch-context.ts';
 import type { QueuedStep } from '../engine/jobs.ts';
 import type { Metrics } from '../engine/metrics.ts';
 import { runNextQuestions } from '../engine/batches/reason.ts';

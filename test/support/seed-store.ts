@@ -4,7 +4,7 @@ import type { Embedder, VectorIndex } from '../../src/engine/ports.ts';
 import { modelNumber } from '../../src/engine/store/embeddings.ts';
 import { ensureUser, insertMemory } from '../../src/engine/store/memories.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
-import { contextOf, putText } from '../../src/engine/store/text.ts';
+import { contextOf, putText } from '../../src/engine/store/word-index/text.ts';
 import { insertVector } from '../../src/engine/store/vectors.ts';
 import { contentHash } from '../../src/engine/text/content-hash.ts';
 import type { EdgeType, MemoryStatus, NewMemory, Sector } from '../../src/engine/types.ts';

@@ -15,8 +15,8 @@ import tls from 'node:tls';
 import v8 from 'node:v8';
 import { Worker } from 'node:worker_threads';
 import { DocumentError } from '../../src/engine/documents/document-error.ts';
-import { encodeHead, REPLY_FD } from '../../src/engine/documents/parser-frames.ts';
-import { serveParser } from '../../src/engine/documents/serve-parser.ts';
+import { encodeHead, REPLY_FD } from '../../src/engine/documents/parser/parser-frames.ts';
+import { serveParser } from '../../src/engine/documents/parser/serve-parser.ts';
 
 type Deed = (argument: never, onPage: (done: number, pages: number) => void) => unknown;
 

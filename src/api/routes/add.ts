@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Request } from 'express';
-import type { IdempotencyClaim } from '../../engine/engine.ts';
+import type { IdempotencyClaim } from '../../engine/types.ts';
 import { EngineError } from '../../engine/errors.ts';
 import type { NewMemory } from '../../engine/types.ts';
 import { isErrorCode } from '../http-errors.ts';

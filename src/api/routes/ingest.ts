@@ -1,4 +1,4 @@
-import type { DocumentReply } from '../../engine/engine.ts';
+import type { DocumentReply } from '../../engine/types.ts';
 import { EngineError } from '../../engine/errors.ts';
 import { acceptFile, hasUrl, limitsOf, readDocument, toPage } from '../read-document.ts';
 import { readJson } from '../read-body.ts';

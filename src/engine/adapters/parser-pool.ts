@@ -30,7 +30,7 @@ export function createParserPool({
   timeoutMs,
   heapMb,
   idleMs = IDLE_MS,
-  entry = new URL(`../documents/parser-child${import.meta.filename.slice(-3)}`, import.meta.url),
+  entry = new URL(`../documents/parser/parser-child${import.meta.filename.slice(-3)}`, import.meta.url),
   onStart,
   onExit,
 }: ParserPoolOptions): DocumentParser {

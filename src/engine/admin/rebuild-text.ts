@@ -1,5 +1,5 @@
 import type { Store } from '../store/open-store.ts';
-import { clearText, reindexText } from '../store/text.ts';
+import { clearText, reindexText } from '../store/word-index/text.ts';
 
 const SLICE = 200;
 

@@ -13,14 +13,8 @@ import {
   type HeldJob,
   type Question,
 } from '../store/jobs.ts';
-import {
-  settleFailures,
-  type Batch,
-  type BatchContext,
-  type BatchResult,
-  type Failed,
-  type NamedJobs,
-} from './run-batch.ts';
+import type { BatchContext } from './batch-context.ts';
+import { settleFailures, type Batch, type BatchResult, type Failed, type NamedJobs } from './run-batch.ts';
 import { tracedBatch } from './traced-batch.ts';
 
 /** Questions under way at once. */

@@ -2,7 +2,6 @@ import { settleDocumentsOf } from '../commands/settle-document.ts';
 import { EngineError, isEngineError, serialiseError } from '../errors.ts';
 import type { QueuedStep } from '../jobs.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Logger } from '../ports.ts';
 import { PROBE_TEXT } from '../providers/call-provider.ts';
 import type { EmbeddingGatherer } from '../providers/embedding-gatherer.ts';
 import {
@@ -16,7 +15,7 @@ import {
 } from '../providers/retry.ts';
 import { encodeMemories, type EncodeResult } from '../steps/encode.ts';
 import { linkMemories } from '../steps/link.ts';
-import { liveSources, sourceOfModel, type StepContext } from '../steps/step-context.ts';
+import { liveSources, sourceOfModel } from '../steps/step-context.ts';
 import { setState } from '../store/dynamics.ts';
 import {
   bulkDueUntil,
@@ -38,18 +37,12 @@ import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import { traced } from '../tracing.ts';
 import { reembedMemories } from '../upkeep/reembed-memories.ts';
 import { directReembed } from '../upkeep/reembed.ts';
+import type { BatchContext } from './batch-context.ts';
 import { runNamedDocuments } from './run-document.ts';
 import { tracedBatch } from './traced-batch.ts';
 
 /** Jobs that wait for one of several models ask again after so long at most: a time further ahead could not be told from a clock that was set back. */
 const DEFERRED_MOST_MS = 60_000;
-
-export interface BatchContext extends StepContext {
-  readonly owner: string;
-  readonly logger: Logger;
-  /** What the worker's batches learn of the provider; without it each batch is judged by itself. */
-  readonly provider?: ProviderHealth;
-}
 
 export interface BatchResult {
   /** Jobs that were claimed. */

@@ -6,7 +6,7 @@ import { ingestDocument } from '../steps/ingest-document.ts';
 import { failDocument, findDocumentRow, releaseUpload } from '../store/documents.ts';
 import { claimDocument, claimThese, CRASH_BUDGET, failJob, releaseJob, type DocumentClaim } from '../store/jobs.ts';
 import { eraseAbandonedDocuments } from '../upkeep/maintain.ts';
-import type { BatchContext } from './run-batch.ts';
+import type { BatchContext } from './batch-context.ts';
 import { tracedBatch } from './traced-batch.ts';
 
 /**

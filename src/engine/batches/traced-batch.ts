@@ -1,5 +1,5 @@
 import type { StepContext } from '../steps/step-context.ts';
-import { tracesOf, traced } from '../tracing.ts';
+import { messageAttributes, tracesOf, traced } from '../tracing.ts';
 
 /**
  * What is done with jobs that were claimed together, as a span of the traces that they go back to. Where a queue carried them that is the
@@ -16,15 +16,4 @@ export function tracedBatch<T>(
   const attributes = isQueued ? messageAttributes('process', step, claims.length) : { 'cairn.jobs': claims.length };
   const kind = isQueued ? 'consumer' : 'internal';
   return traced(tracing, `process ${step}`, { kind, attributes, continues: tracesOf(claims) }, work);
-}
-
-/** @param rows of the ledger, that one message carries */
-export function messageAttributes(operation: 'send' | 'process', queue: string, rows: number) {
-  return {
-    'messaging.system': 'bullmq',
-    'messaging.operation.name': operation,
-    'messaging.operation.type': operation,
-    'messaging.destination.name': queue,
-    'cairn.jobs': rows,
-  } as const;
 }

@@ -1,4 +1,3 @@
-import type { DocumentReply } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import {
   dropNextGeneration,
@@ -15,7 +14,7 @@ import {
 import { cancelDocumentJobs, findOpenDocumentJob, insertJob } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import { ensureStoreId } from '../store/store-info.ts';
-import type { Document, NewDocument } from '../types.ts';
+import type { DocumentReply, Document, NewDocument } from '../types.ts';
 import { refuseOverBacklog } from './accept.ts';
 import { encodeToken } from './token.ts';
 import type { WriteContext } from './write-context.ts';

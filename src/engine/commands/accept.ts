@@ -1,5 +1,4 @@
 import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits } from '../dynamics.ts';
-import type { AddOptions, AddReply } from '../engine.ts';
 import { assert, EngineError, isEngineError } from '../errors.ts';
 import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
 import { findStoredReply, putStoredReply, REPLY_MEMORIES_MOST } from '../store/idempotency.ts';
@@ -15,9 +14,9 @@ import {
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
-import { contextOf, putText, reindexText, successorsOf } from '../store/text.ts';
+import { contextOf, putText, reindexText, successorsOf } from '../store/word-index/text.ts';
 import { contentHash } from '../text/content-hash.ts';
-import type { AddOutcome, NewMemory } from '../types.ts';
+import type { AddOptions, AddReply, AddOutcome, NewMemory } from '../types.ts';
 import { encodeToken } from './token.ts';
 import type { WriteContext } from './write-context.ts';
 

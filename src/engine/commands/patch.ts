@@ -12,7 +12,7 @@ import {
 } from '../store/memories.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { replaceMemory } from '../store/revisions.ts';
-import { placeOf, reindexText, successorsOf } from '../store/text.ts';
+import { placeOf, reindexText, successorsOf } from '../store/word-index/text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import {
   METADATA_BYTES_MOST,

@@ -1,4 +1,3 @@
-import type { NewLink } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import { chainOf, joinChains, splitChain } from '../store/chains.ts';
 import {
@@ -11,7 +10,7 @@ import {
   putWinner,
 } from '../store/edges.ts';
 import { getMemoryRow, readMemoryRows, toMemory, type MemoryRow } from '../store/memories.ts';
-import type { EdgeType, Link, Memory } from '../types.ts';
+import type { NewLink, EdgeType, Link, Memory } from '../types.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 

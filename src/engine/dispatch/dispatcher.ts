@@ -3,11 +3,10 @@ import { serialiseError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { QUEUED_STEPS, type QueuedStep, type StepPayload } from '../jobs.ts';
 import { countRecovery, type Metrics } from '../metrics.ts';
-import { messageAttributes } from '../batches/traced-batch.ts';
 import type { JobDispatcher, Logger } from '../ports.ts';
 import type { Handout, LedgerSight, TooFew, WantedHandout } from '../store/dispatch.ts';
 import type { Recovery } from '../store/jobs.ts';
-import type { Span, Tracing } from '../tracing.ts';
+import { messageAttributes, type Span, type Tracing } from '../tracing.ts';
 
 /** The queues as a dispatcher sees them. Every call may fail or be slow, and is bounded in time by whoever implements it. */
 export interface StepQueues {

@@ -1,9 +1,9 @@
-import fs from 'node:fs';
 import { setImmediate as breathe } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { isEngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { sightLedger, type LedgerSight } from '../store/dispatch.ts';
+import { stampOf } from '../store/file-on-disk.ts';
 import { openForLook, type Store } from '../store/open-store.ts';
 
 /**
@@ -45,8 +45,6 @@ interface Seen {
 
 /** Files opened in one look, of about a millisecond each. */
 export const OPENINGS_MOST = 16;
-/** Longer than the tick of any file system's clock. */
-const SETTLED_MS = 1_000;
 /** Times of files read before others get a turn on this thread: a third of a millisecond. */
 const STAMPS_AT_ONCE = 64;
 
@@ -125,22 +123,6 @@ export function createLookout({ openMost, leaseMs, clock, open = openForLook }: 
 }
 
 const NOTHING: LedgerSight = { steps: [], hasLapsed: false, isUnfinished: false };
-
-/** Changes with every commit to the file, whoever makes it. */
-export function stampOf(path: string): { stamp: string; isSettled: boolean } {
-  const file = fs.statSync(path, { throwIfNoEntry: false });
-  if (file === undefined) return { stamp: '', isSettled: true };
-  const log = fs.statSync(`${path}-wal`, { throwIfNoEntry: false });
-  const logSize = log?.size ?? 0;
-  // A look makes an empty log where there was none, which is no change.
-  const loggedAt = logSize === 0 ? 0 : log!.mtimeMs;
-  const changedAt = Math.max(file.mtimeMs, loggedAt);
-  return {
-    stamp: [file.ino, file.mtimeMs, loggedAt, logSize].join(),
-    // By the clock of the files themselves; a time ahead of it was written before the clock was set back.
-    isSettled: Math.abs(Date.now() - changedAt) > SETTLED_MS,
-  };
-}
 
 function inodeOf(stamp: string): string | undefined {
   return stamp.split(',')[0];

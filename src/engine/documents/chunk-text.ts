@@ -1,25 +1,14 @@
 import { assert } from '../errors.ts';
+import type { Chunk, PageStart } from '../ports.ts';
 import { sentences } from '../text/sentences.ts';
 import { forEachRun } from '../text/tokens.ts';
 import { BLOCK, GROUP, LINE, SECTION, TIED, boundariesOf, type Boundaries } from './boundaries.ts';
 import { spanCounterOf } from './count-spans.ts';
 import type { TokenCounter } from './count-tokens.ts';
 import { headingText } from './outline.ts';
-import type { PageStart, TextKind } from './parsed-document.ts';
+import type { TextKind } from './parsed-document.ts';
 
 export { outlineOf } from './outline.ts';
-
-/** A piece of a document's text: `text.slice(startOffset, endOffset)`. Offsets are UTF-16 units. */
-export interface Chunk {
-  readonly startOffset: number;
-  readonly endOffset: number;
-  /** The headings above its first own character, outermost first. */
-  readonly headingPath: readonly string[];
-  /** null where the format has no pages. */
-  readonly pageFrom: number | null;
-  readonly pageTo: number | null;
-  readonly tokens: number;
-}
 
 export interface ChunkOptions {
   /** Most tokens in a chunk, what it repeats included; at least 64. */

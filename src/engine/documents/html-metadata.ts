@@ -1,6 +1,6 @@
-import type { ParsedDocument } from './parsed-document.ts';
-import { PARSE_LIMITS } from './parsed-document.ts';
+import type { ParsedDocument } from '../ports.ts';
 import type { HtmlDocument } from './html-tree.ts';
+import { PARSE_LIMITS } from './parsed-document.ts';
 
 export type DocumentMetadata = Pick<ParsedDocument, 'title' | 'authors' | 'language' | 'publishedAt' | 'modifiedAt'>;
 

@@ -1,28 +1,5 @@
-import type { DocumentFormat, DocumentWarning } from '../types.ts';
-
-/** What a format's parser makes of a file, before it is cut into chunks. */
-export interface ParsedDocument {
-  /** Markdown, its structure kept: headings, lists, tables, code. Well-formed Unicode without NUL; lines end in \n. */
-  readonly text: string;
-  /** Where each page, slide or sheet begins in `text` (UTF-16 units), ascending; empty where the format has none. */
-  readonly pages: readonly PageStart[];
-  /** '' where the file names none. */
-  readonly title: string;
-  readonly authors: readonly string[];
-  /** BCP 47, such as en or pt-BR, as the file says; null where it does not. */
-  readonly language: string | null;
-  /** Unix ms */
-  readonly publishedAt: number | null;
-  readonly modifiedAt: number | null;
-  /** What was left out, and why. */
-  readonly warnings: readonly DocumentWarning[];
-}
-
-export interface PageStart {
-  /** From 1. */
-  readonly page: number;
-  readonly start: number;
-}
+import type { ParsedDocument } from '../ports.ts';
+import type { DocumentFormat } from '../types.ts';
 
 export interface ParseOptions {
   /** As the caller or the server that it was fetched from declared it; null to detect it. */

@@ -1,8 +1,8 @@
-import { namedThings, type NamedThing } from './named-things.ts';
 import { findIdentifiers } from '../text/index-text.ts';
 import { isCjk, STOP_WORDS } from '../text/words.ts';
 import { CLASS_NOUNS, GIVEN_NAMES, ORGANISATION_ENDINGS, VAGUE_WORDS } from './lexicon.ts';
 import { builtInMode, foldName, OTHER, typeInMode, type EntityMode } from './modes.ts';
+import { namedThings, type NamedThing } from './named-things.ts';
 import {
   addName,
   compileNames,
@@ -13,7 +13,7 @@ import {
   type NameTree,
   type Token,
 } from './names.ts';
-import { compilePatterns, relationsAmong, type Patterns } from './relations.ts';
+import { type Relation, compilePatterns, relationsAmong, type Patterns } from './relations.ts';
 
 /** What a memory says about names: what it mentions, and what it states about two of them. */
 export interface EntityGraph {
@@ -28,14 +28,6 @@ export interface Entity {
   readonly name: string;
   /** As it is written. */
   readonly label: string;
-  /** One of the mode's. */
-  readonly type: string;
-}
-
-export interface Relation {
-  /** Names of entities. */
-  readonly from: string;
-  readonly to: string;
   /** One of the mode's. */
   readonly type: string;
 }

@@ -2,7 +2,6 @@ import { STOP_WORDS } from '../text/words.ts';
 import { CLASS_NOUNS } from './lexicon.ts';
 import type { EntityMode } from './modes.ts';
 import { wordSet } from './names.ts';
-import type { Relation } from './extract.ts';
 
 /** An entity where it stands in a text. */
 interface Place {
@@ -142,3 +141,11 @@ const SKIPPED: ReadonlySet<string> = new Set([
   ...Object.values(CLASS_NOUNS).flatMap((nouns) => nouns.split(' ')),
   ...wordSet('app application server client api layer team code flow endpoint page tool website system token tokens'),
 ]);
+
+export interface Relation {
+  /** Names of entities. */
+  readonly from: string;
+  readonly to: string;
+  /** One of the mode's. */
+  readonly type: string;
+}

@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto';
 import type { Config } from '../config.ts';
-import { costOf } from '../control/prices.ts';
 import { openProviderBudget, type ProviderBudget } from '../control/provider-budget.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock, Embedder, LanguageModel } from '../ports.ts';
+import { costOf } from '../prices.ts';
 import type { Tracing } from '../tracing.ts';
 import type { EmbedLogEntry, Sector } from '../types.ts';
 import type { ProviderCall } from './call-provider.ts';

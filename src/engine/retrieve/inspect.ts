@@ -1,11 +1,13 @@
 import { listChangeTimes, meetsConditions } from '../store/inspection.ts';
 import { getMemoryRow, toMemory } from '../store/memories.ts';
 import { readMemoriesAsOf } from '../store/revisions.ts';
-import { matchingText, OWN_COLUMNS, readRankingRows } from '../store/search.ts';
+import { readRankingRows } from '../store/search.ts';
+import { matchingText, OWN_COLUMNS } from '../store/word-index/match-text.ts';
 import type { Memory, MemoryExplanation, Outcome, TextColumn } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import { similaritiesOf } from './dense.ts';
-import type { Recall, RetrieveContext } from './retrieve.ts';
+import type { Recall } from './recall.ts';
+import type { RetrieveContext } from './retrieve.ts';
 
 /** What one run of the stages did with a memory. */
 export interface Seen extends Standing {

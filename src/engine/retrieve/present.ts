@@ -1,10 +1,11 @@
 import type { Store } from '../store/open-store.ts';
-import { matchingText, readRankingRows } from '../store/search.ts';
+import { readRankingRows } from '../store/search.ts';
+import { matchingText } from '../store/word-index/match-text.ts';
 import type { Hit, HitExplanation, Memory, QueryResult } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';
 import { render } from './prompt.ts';
-import type { Recall } from './retrieve.ts';
+import type { Recall } from './recall.ts';
 import { surroundingsOf } from './surroundings.ts';
 
 /**

@@ -2,7 +2,8 @@ import { estimateTokens } from '../text/tokens.ts';
 import { type AsOf, type Json, type Memory, type MemoryFilter, type MemoryQuery, QUERY_LIMITS } from '../types.ts';
 import { inspect, type Seen } from './inspect.ts';
 import type { CompleteQuery } from './options.ts';
-import { type QuerySpace, type Recall, recallMemories, type RetrieveContext } from './retrieve.ts';
+import type { Recall } from './recall.ts';
+import { type QuerySpace, recallMemories, type RetrieveContext } from './retrieve.ts';
 
 export interface Remedies {
   readonly remedies: readonly string[];

@@ -5,22 +5,23 @@ import { readRankingRows, type RankingRow } from '../store/search.ts';
 import { loadWords } from '../store/word-index/word-search.ts';
 import { knowsWordForms } from '../text/query-language.ts';
 import type { Tracing } from '../tracing.ts';
-import type { FloorReport, Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
+import type { Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
 import { calibrate, confidenceOf, readCosineBase } from './calibrate.ts';
-import { byNumber, byRawScore, type Arrival, type Candidate, type Findings } from './candidate.ts';
+import { byNumber, byRawScore, type Candidate, type Findings } from './candidate.ts';
 import { type DenseResult, joinModels, type QueryVector, searchVectors, similaritiesOf } from './dense.ts';
 import { augment, coverageByRelation } from './entity-graph.ts';
 import { evidenceOf } from './evidence.ts';
 import { expand } from './expand.ts';
-import { applyFloors, type Floored, hasGround, reportFloor } from './floor.ts';
-import { type Fused, fuseByRank } from './fuse.ts';
+import { applyFloors, hasGround, reportFloor } from './floor.ts';
+import { fuseByRank } from './fuse.ts';
 import { type LexicalResult, searchText } from './lexical.ts';
 import { type Lists, mergeLists, planForRoom } from './make-room.ts';
 import { completeQuery, type CompleteQuery, requireReranker } from './options.ts';
-import { pack, type Packing } from './pack.ts';
+import { pack } from './pack.ts';
 import { describePlan, planQuery, type QueryPlan, scopeSize } from './plan.ts';
 import { present } from './present.ts';
 import { applySessionPrior } from './prior.ts';
+import type { Recall } from './recall.ts';
 import { ASKED_MOST, rerankByModel } from './rerank-by-model.ts';
 import { rerank } from './rerank.ts';
 import { resolve } from './resolve.ts';
@@ -70,31 +71,6 @@ const LEXICAL_SPARE = 20;
 const DENSE_LEAST = 20;
 /** Where nothing says how vectors weigh against words, there are none. */
 const WORDS_ONLY = 0;
-
-/** Everything that a query found on its way: what the hits are made of, and what explains them. */
-export interface Recall {
-  readonly query: CompleteQuery;
-  readonly plan: QueryPlan;
-  /** The query's, one a model; none where words alone decided. */
-  readonly vectors: readonly QueryVector[];
-  readonly lexical: LexicalResult;
-  readonly dense: DenseResult;
-  readonly fused: readonly Fused[];
-  readonly arrivals: ReadonlyMap<number, Arrival>;
-  readonly scoring: Scoring;
-  /** All that were scored, best first, with their calibrated scores. */
-  readonly candidates: readonly Candidate[];
-  /** Superseded memories that gave their place to the live end of their chain, by number. */
-  readonly replaced: ReadonlyMap<number, number | null>;
-  readonly confidence: number;
-  readonly floored: Floored;
-  /** undefined where the floor took nothing away and was free to. */
-  readonly floor: FloorReport | undefined;
-  readonly packing: Packing;
-  readonly degraded: boolean;
-  readonly now: number;
-  readonly trace: readonly StageTrace[];
-}
 
 /**
  * Answers a query: plan, search by words and by vectors, fuse the two by rank, follow links, score, resolve, rerank, floor, pack. Only

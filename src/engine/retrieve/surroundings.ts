@@ -1,12 +1,12 @@
+import { shownGist } from '../entities/skim.ts';
 import { originsOf, sourcesOf } from '../store/derivations.ts';
 import { readProvenance } from '../store/documents.ts';
 import { contentBytes } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
-import { shownGist } from '../entities/skim.ts';
 import type { Episode, Hit, Memory } from '../types.ts';
 import type { Packed } from './pack.ts';
-import type { Recall } from './retrieve.ts';
+import type { Recall } from './recall.ts';
 
 /** On each side of a hit. */
 const NEIGHBOURS = 2;

@@ -1,6 +1,6 @@
-import { countMemories, countMemoriesAfter, lastMemory, snapshotVersion } from '../store/search.ts';
 import type { Store } from '../store/open-store.ts';
-import { textRewrites } from '../store/text.ts';
+import { countMemories, countMemoriesAfter, lastMemory, snapshotVersion } from '../store/search.ts';
+import { textRewrites } from '../store/word-index/text.ts';
 import { openWordSearch } from '../store/word-index/word-search.ts';
 
 /** In how many memories of the file each word or phrase stands, in their order. */

@@ -1,6 +1,6 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { AddReply, IdempotencyClaim } from '../engine.ts';
 import { EngineError } from '../errors.ts';
+import type { AddReply, IdempotencyClaim } from '../types.ts';
 import type { Store } from './open-store.ts';
 
 /**

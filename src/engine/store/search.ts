@@ -1,11 +1,9 @@
 import { assert } from '../errors.ts';
-import { ftsString } from '../text/index-text.ts';
-import { type EdgeType, type MemoryFilter, type MemoryStatus, TEXT_COLUMNS, type TextColumn } from '../types.ts';
+import type { EdgeType, MemoryFilter, MemoryStatus } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import { othersVersion, type Store } from './open-store.ts';
 import { compareInt5, encodedLength, encodeVector } from './vector-encoding.ts';
 import type { VectorSpace } from './vectors.ts';
-import { markOf, markTokens } from './word-index/tokens.ts';
 
 /**
  * The statements of retrieval. What finds by words (`word-index/`) or by vectors knows no filter but the user: `firstPassing` asks the filter
@@ -99,28 +97,6 @@ function readVersion(store: Store): string {
   const version = othersVersion(store);
   const { changes } = store.prepare('SELECT total_changes() AS changes').get() as { changes: number };
   return `${version}.${changes}`;
-}
-
-/** What a memory itself says. */
-export const OWN_COLUMNS = TEXT_COLUMNS.filter((column) => column !== 'context');
-
-/**
- * Which of these memories have a word or phrase.
- * @param columns where; in all by default
- */
-export function matchingText(
-  store: Store,
-  text: string,
-  seqs: readonly number[],
-  columns: readonly TextColumn[] = TEXT_COLUMNS,
-): number[] {
-  const select = store
-    .prepare('SELECT rowid FROM memory_text WHERE memory_text MATCH ? AND rowid IN (SELECT value FROM json_each(?))')
-    .pluck();
-  const where = columns.length === TEXT_COLUMNS.length ? '' : `{${columns.join(' ')}} : `;
-  return [...Map.groupBy(seqs, markOf)].flatMap(
-    ([mark, some]) => select.all(where + ftsString(markTokens(text, mark)), JSON.stringify(some)) as number[],
-  );
 }
 
 export interface VectorRank {

@@ -1,5 +1,4 @@
-import type { TimelineOptions } from '../engine.ts';
-import type { Timeline } from '../types.ts';
+import type { TimelineOptions, Timeline } from '../types.ts';
 import { chunksAround } from './documents.ts';
 import { compileFilter, type CompiledFilter } from './filter.ts';
 import { getMemoryRow, type MemoryRow, readMemories, toMemory } from './memories.ts';

@@ -1,6 +1,6 @@
 import { addReceipts, EMPTY_RECEIPT } from '../commands/erase.ts';
 import { createUploadFile, removeUpload, requireRoomToTakeIn } from '../documents/uploads.ts';
-import type { DocumentReply, Tenant } from '../engine.ts';
+import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import {
   getDocument,
@@ -12,8 +12,8 @@ import {
   waitingBytes,
   type DocumentRow,
 } from '../store/documents.ts';
-import type { DeleteReceipt, NewDocument } from '../types.ts';
-import type { TenantOptions } from './tenant.ts';
+import type { DocumentReply, DeleteReceipt, NewDocument } from '../types.ts';
+import type { TenantOptions } from './tenant-options.ts';
 
 type DocumentMethods = Pick<
   Tenant,

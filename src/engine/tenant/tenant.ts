@@ -2,20 +2,16 @@ import { setTimeout as pause } from 'node:timers/promises';
 import fs from 'node:fs';
 import { v7 as uuidv7 } from 'uuid';
 import { addReceipts, EMPTY_RECEIPT } from '../commands/erase.ts';
-import type { RecallEffects } from '../commands/reinforce.ts';
 import { decodeToken } from '../commands/token.ts';
 import type { Config } from '../config.ts';
-import type { ControlDatabase } from '../control/control-database.ts';
 import { removeUpload } from '../documents/uploads.ts';
 import type { Tenant } from '../engine.ts';
 import { resolveName } from '../entities/extract.ts';
 import { foldName } from '../entities/modes.ts';
 import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { observeStages, type Metrics } from '../metrics.ts';
-import type { Clock, Embedder, JobDispatcher, LanguageModel, Logger, VectorIndex } from '../ports.ts';
-import type { QueryEmbedder } from '../providers/query-embedder.ts';
-import { putRetrievalDefaults, readRetrievalDefaults } from '../retrieval-defaults.ts';
+import { observeStages } from '../metrics.ts';
+import type { Embedder, VectorIndex } from '../ports.ts';
 import { explainMemory } from '../retrieve/explain-memory.ts';
 import { completeQuery, requireReranker } from '../retrieve/options.ts';
 import { type QuerySpace, retrieve, type RetrieveContext } from '../retrieve/retrieve.ts';
@@ -23,6 +19,7 @@ import { listMatchingDocuments, readProvenance } from '../store/documents.ts';
 import { countWaypoints, listLinks } from '../store/edges.ts';
 import { countEmbedLogs, listEmbedLogs } from '../store/embeddings.ts';
 import { findEntity, listEntities } from '../store/entities.ts';
+import { walBytes } from '../store/file-on-disk.ts';
 import { compileFilter } from '../store/filter.ts';
 import {
   countActive,
@@ -51,43 +48,11 @@ import { findUserNo, listReflections } from '../store/reflections.ts';
 import { listRevisions } from '../store/revisions.ts';
 import { readTimeline } from '../store/timeline.ts';
 import { countVectors } from '../store/vectors.ts';
-import type { OpenTenant, SpaceIdentity } from '../tenant-file/open-tenant.ts';
-import type { Tracing } from '../tracing.ts';
 import type { MemoryQuery, Provenance, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
-import { walBytes } from '../upkeep/maintain.ts';
-import type { Writer } from '../writer/writer.ts';
+import { putRetrievalDefaults, readRetrievalDefaults } from './retrieval-defaults.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
+import type { TenantOptions } from './tenant-options.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
-
-export interface TenantOptions {
-  readonly id: string;
-  readonly path: string;
-  readonly config: Config;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly tracing: Tracing | null;
-  /** What turns questions into vectors of a model; null where the settings do not say how. */
-  readonly questionerOf: (model: SpaceIdentity) => Questioner | null;
-  readonly languageModel: LanguageModel | null;
-  readonly control: ControlDatabase;
-  /** The reader's connection; asked for at each use, as the pool may have closed it. */
-  readonly open: () => OpenTenant;
-  readonly writer: Writer;
-  readonly dispatcher: JobDispatcher;
-  readonly recalls: RecallBuffer;
-}
-
-/** An embedder, and its way to embed questions. */
-export interface Questioner {
-  readonly embedder: Embedder;
-  readonly embedQuery: QueryEmbedder;
-}
-
-/** Collects what recalls owe, so that reading never waits for a write. */
-export interface RecallBuffer {
-  add(path: string, effects: RecallEffects): void;
-}
 
 const DELETE_SLICE = 100;
 const POLL_MIN_MS = 4;

@@ -1,4 +1,3 @@
-import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { deleteExpired, eraseAbandoned, ERASE_PENDING } from '../commands/erase.ts';
@@ -16,6 +15,7 @@ import { hasAbandoned, listUploads } from '../store/documents.ts';
 import { reanchorLambda, refreshSalience, sliceEnd } from '../store/dynamics.ts';
 import { pruneWaypoints } from '../store/edges.ts';
 import { purgeCachedEmbeddings, purgeEmbedLogs } from '../store/embeddings.ts';
+import { walBytes } from '../store/file-on-disk.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
 import { hasLapsedLease, purgeJobs, recoverLeases } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
@@ -29,7 +29,7 @@ import {
   type Schedule,
 } from '../store/schedules.ts';
 import { findInfo } from '../store/store-info.ts';
-import { mergeText } from '../store/text.ts';
+import { mergeText } from '../store/word-index/text.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { calibrateScores } from './calibrate-scores.ts';
@@ -328,10 +328,6 @@ function moveLog({ open, metrics }: MaintenanceContext, mode: 'PASSIVE' | 'TRUNC
   const isComplete = !isBusy && result.log === result.checkpointed;
   metrics.checkpoints.inc({ outcome: isBusy ? 'busy' : isComplete ? 'complete' : 'partial' });
   return isComplete;
-}
-
-export function walBytes(file: string): number {
-  return fs.statSync(`${file}-wal`, { throwIfNoEntry: false })?.size ?? 0;
 }
 
 /**

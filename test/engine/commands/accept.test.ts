@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
-import type { IdempotencyClaim } from '../../../src/engine/engine.ts';
+import type { IdempotencyClaim } from '../../../src/engine/types.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { setStatus } from '../../../src/engine/store/dynamics.ts';
 import { keptHash } from '../../../src/engine/store/memories.ts';

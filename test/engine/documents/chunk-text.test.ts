@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { chunkText, outlineOf, type Chunk, type ChunkOptions } from '../../../src/engine/documents/chunk-text.ts';
+import { chunkText, outlineOf, type ChunkOptions } from '../../../src/engine/documents/chunk-text.ts';
+import type { Chunk } from '../../../src/engine/ports.ts';
 import { loadTokenCounter, type TokenCounter } from '../../../src/engine/documents/count-tokens.ts';
 import { HOSTILE_SHAPES } from '../text/hostile-shapes.ts';
 import { HOSTILE_MARKDOWN } from './hostile-markdown.ts';

@@ -1,6 +1,6 @@
 import path from 'node:path';
 import { beforeAll, describe, expect, test } from 'vitest';
-import type { TimelineOptions } from '../../../src/engine/engine.ts';
+import type { TimelineOptions } from '../../../src/engine/types.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
 import { neighboursOf, readTimeline } from '../../../src/engine/store/timeline.ts';

@@ -1,5 +1,6 @@
 import { DocumentError } from '../document-error.ts';
-import { PARSE_LIMITS, type ParsedDocument } from '../parsed-document.ts';
+import { PARSE_LIMITS } from '../parsed-document.ts';
+import type { ParsedDocument } from '../../ports.ts';
 
 /** A document of which nothing but its text is known. */
 export function bareDocument(text: string, known: Partial<Omit<ParsedDocument, 'text'>> = {}): ParsedDocument {

@@ -6,7 +6,8 @@ import { cleanNames, languageOf, line, parseTime, type DocumentMetadata } from '
 import { treeToMarkdown } from '../html-to-markdown.ts';
 import { parseHtml } from '../html-tree.ts';
 import { dropUnseen } from '../html-visible.ts';
-import { PARSE_LIMITS, type FormatParser, type PageStart } from '../parsed-document.ts';
+import { PARSE_LIMITS, type FormatParser } from '../parsed-document.ts';
+import type { PageStart } from '../../ports.ts';
 import { childNamed, childrenNamed, descendantsNamed, textOf, type XmlElement } from '../xml.ts';
 import { openZip, type ZipArchive } from '../zip.ts';
 import { readPart } from './office-archive.ts';

@@ -1,5 +1,5 @@
 import { DocumentError } from '../document-error.ts';
-import type { ParsedDocument } from '../parsed-document.ts';
+import type { ParsedDocument } from '../../ports.ts';
 import { childNamed, textOf } from '../xml.ts';
 import type { ZipArchive } from '../zip.ts';
 import { instantOf } from './bare-document.ts';

@@ -1,4 +1,5 @@
-import { PARSE_LIMITS, type ParsedDocument } from '../parsed-document.ts';
+import { PARSE_LIMITS } from '../parsed-document.ts';
+import type { ParsedDocument } from '../../ports.ts';
 
 type Metadata = Pick<ParsedDocument, 'title' | 'authors' | 'language' | 'publishedAt' | 'modifiedAt'>;
 

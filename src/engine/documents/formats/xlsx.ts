@@ -1,6 +1,7 @@
 import type { DocumentWarning } from '../../types.ts';
 import { DocumentError } from '../document-error.ts';
-import { type FormatParser, type PageStart, PARSE_LIMITS } from '../parsed-document.ts';
+import { type FormatParser, PARSE_LIMITS } from '../parsed-document.ts';
+import type { PageStart } from '../../ports.ts';
 import { childNamed, childrenNamed, textOf, type XmlElement } from '../xml.ts';
 import type { ZipArchive } from '../zip.ts';
 import { bareDocument, tooMuchText } from './bare-document.ts';

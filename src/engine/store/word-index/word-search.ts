@@ -3,7 +3,6 @@ import { assert } from '../../errors.ts';
 import { copyOf } from '../../text/stem-finder.ts';
 import type { Store } from '../open-store.ts';
 import { snapshotVersion } from '../search.ts';
-import { textRewrites } from '../text.ts';
 import {
   type Contenders,
   countPostings,
@@ -16,6 +15,7 @@ import {
 import { openRowLengths, type RowLengths } from './row-lengths.ts';
 import { createScores, mostAdded, type Scores } from './scores.ts';
 import { locate, type Location, readSegments, readTotals, type Segment, type Totals } from './segments.ts';
+import { textRewrites } from './text.ts';
 import { tokensOf } from './tokens.ts';
 
 /** The word index at one snapshot. */

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test, vi } from 'vitest';
 import { DocumentError } from '../../../../src/engine/documents/document-error.ts';
 import { readPdf } from '../../../../src/engine/documents/formats/pdf.ts';
-import type { ParsedDocument } from '../../../../src/engine/documents/parsed-document.ts';
+import type { ParsedDocument } from '../../../../src/engine/ports.ts';
 import { drawLines, makePdf, type PdfPageSource, type PdfSource } from '../../../support/make-pdf.ts';
 
 const OPTIONS = { charset: null, extension: 'pdf' };

@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createRandom } from '../../../../src/engine/random.ts';
 import { openStore, type Store } from '../../../../src/engine/store/open-store.ts';
-import { matchingText, OWN_COLUMNS } from '../../../../src/engine/store/search.ts';
+import { matchingText, OWN_COLUMNS } from '../../../../src/engine/store/word-index/match-text.ts';
 import {
   clearText,
   deleteText,
@@ -11,7 +11,7 @@ import {
   putText,
   type TextRow,
   textRewrites,
-} from '../../../../src/engine/store/text.ts';
+} from '../../../../src/engine/store/word-index/text.ts';
 import { readSegments } from '../../../../src/engine/store/word-index/segments.ts';
 import { PARTITION_ROWS, TOKENIZER, tokensOf } from '../../../../src/engine/store/word-index/tokens.ts';
 import { loadWords, openWordSearch } from '../../../../src/engine/store/word-index/word-search.ts';

@@ -1,7 +1,7 @@
 import { z } from 'zod';
-import { DOCUMENT_FORMATS } from '../types.ts';
-import { DOCUMENT_ERROR_CODES } from './document-error.ts';
-import { PARSE_LIMITS } from './parsed-document.ts';
+import { DOCUMENT_FORMATS } from '../../types.ts';
+import { DOCUMENT_ERROR_CODES } from '../document-error.ts';
+import { PARSE_LIMITS } from '../parsed-document.ts';
 
 const count = z.int().nonnegative();
 const offset = count.max(PARSE_LIMITS.textCharacters);

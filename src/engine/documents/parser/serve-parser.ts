@@ -1,7 +1,7 @@
 import v8 from 'node:v8';
-import type { ParseRequest } from '../ports.ts';
+import type { ParseRequest } from '../../ports.ts';
+import { DocumentError, type DocumentErrorCode } from '../document-error.ts';
 import { closeDoors } from './close-doors.ts';
-import { DocumentError, type DocumentErrorCode } from './document-error.ts';
 import { MB, type ReadDocument, readFrame, REPLY_FD, type RequestHead, writeFrame } from './parser-frames.ts';
 import type { Reply } from './parser-replies.ts';
 import { startWatchdog } from './watchdog.ts';

@@ -1,9 +1,9 @@
-import { identifiersOf } from '../text/index-text.ts';
-import { openChangeLog } from './change-log.ts';
-import { readMemoryRows, type MemoryRow } from './memories.ts';
-import type { Store } from './open-store.ts';
-import { readLevels, readSegments, type Segment } from './word-index/segments.ts';
-import { indexedText, markOf } from './word-index/tokens.ts';
+import { identifiersOf } from '../../text/index-text.ts';
+import { openChangeLog } from '../change-log.ts';
+import { readMemoryRows, type MemoryRow } from '../memories.ts';
+import type { Store } from '../open-store.ts';
+import { readLevels, readSegments, type Segment } from './segments.ts';
+import { indexedText, markOf } from './tokens.ts';
 
 /** The full-text rows. They are written from code: CJK is segmented and identifiers are split before FTS5 sees them. */
 

@@ -2,15 +2,15 @@ import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
 import { expect, onTestFinished, test } from 'vitest';
-import { rebuildText } from '../../../src/engine/admin/rebuild-text.ts';
-import { createRandom } from '../../../src/engine/random.ts';
-import { openStore } from '../../../src/engine/store/open-store.ts';
-import { CONTEXT_MEMORIES, deleteText, putText } from '../../../src/engine/store/text.ts';
-import { readLevels } from '../../../src/engine/store/word-index/segments.ts';
-import { PARTITION_ROWS } from '../../../src/engine/store/word-index/tokens.ts';
-import { idsWithWord, openTestEngine, START } from '../../support/engine-fixture.ts';
-import { makeOlderFile } from '../../support/older-file.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
+import { rebuildText } from '../../../../src/engine/admin/rebuild-text.ts';
+import { createRandom } from '../../../../src/engine/random.ts';
+import { openStore } from '../../../../src/engine/store/open-store.ts';
+import { CONTEXT_MEMORIES, deleteText, putText } from '../../../../src/engine/store/word-index/text.ts';
+import { readLevels } from '../../../../src/engine/store/word-index/segments.ts';
+import { PARTITION_ROWS } from '../../../../src/engine/store/word-index/tokens.ts';
+import { idsWithWord, openTestEngine, START } from '../../../support/engine-fixture.ts';
+import { makeOlderFile } from '../../../support/older-file.ts';
+import { tempFolder } from '../../../support/temp-folder.ts';
 
 type Change =
   | { readonly kind: 'add'; readonly session: string; readonly minute: number }

@@ -1,8 +1,8 @@
-import { serialiseError } from './errors.ts';
-import type { RecallEffects } from './commands/reinforce.ts';
-import type { Logger } from './ports.ts';
-import type { RecallBuffer } from './tenant/tenant.ts';
-import type { Writer } from './writer/writer.ts';
+import type { RecallEffects } from '../commands/reinforce.ts';
+import { serialiseError } from '../errors.ts';
+import type { Logger } from '../ports.ts';
+import type { Writer } from '../writer/writer.ts';
+import type { RecallBuffer } from './tenant-options.ts';
 
 const FLUSH_MS = 200;
 const BATCH = 64;

@@ -2,8 +2,13 @@ import fc from 'fast-check';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { createFrameDecoder, encodeHead, readFrame, writeFrame } from '../../../src/engine/documents/parser-frames.ts';
-import { tempFolder } from '../../support/temp-folder.ts';
+import {
+  createFrameDecoder,
+  encodeHead,
+  readFrame,
+  writeFrame,
+} from '../../../../src/engine/documents/parser/parser-frames.ts';
+import { tempFolder } from '../../../support/temp-folder.ts';
 
 const frame = fc.record({ head: fc.json().map((json) => JSON.parse(json) as unknown), body: fc.uint8Array() });
 

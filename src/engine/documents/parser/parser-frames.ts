@@ -1,7 +1,6 @@
 import fs from 'node:fs';
-import type { ParseRequest, ParseResult } from '../ports.ts';
-import type { Chunk } from './chunk-text.ts';
-import { PARSE_LIMITS } from './parsed-document.ts';
+import type { ParseRequest, ParseResult, Chunk } from '../../ports.ts';
+import { PARSE_LIMITS } from '../parsed-document.ts';
 
 /*
  * What the processes that read documents and their parent say to each other: frames of a head (JSON) and a body (bytes), each

@@ -1,12 +1,12 @@
 import { buffer } from 'node:stream/consumers';
 import { expect, test } from 'vitest';
 import yazl from 'yazl';
-import { parseDocument } from '../../../src/engine/documents/parse-document.ts';
-import { PARSE_LIMITS } from '../../../src/engine/documents/parsed-document.ts';
-import type { ReadDocument } from '../../../src/engine/documents/parser-frames.ts';
-import { replySchema } from '../../../src/engine/documents/parser-replies.ts';
-import type { ParseRequest } from '../../../src/engine/ports.ts';
-import { requestOf } from '../../support/ask-parser.ts';
+import { parseDocument } from '../../../../src/engine/documents/parser/parse-document.ts';
+import { PARSE_LIMITS } from '../../../../src/engine/documents/parsed-document.ts';
+import type { ReadDocument } from '../../../../src/engine/documents/parser/parser-frames.ts';
+import { replySchema } from '../../../../src/engine/documents/parser/parser-replies.ts';
+import type { ParseRequest } from '../../../../src/engine/ports.ts';
+import { requestOf } from '../../../support/ask-parser.ts';
 
 function parse(content: string | Uint8Array, request: Partial<ParseRequest> = {}): Promise<ReadDocument> {
   return parseDocument(requestOf(content, request), () => {});

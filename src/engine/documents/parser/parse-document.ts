@@ -1,29 +1,29 @@
-import type { ParseRequest } from '../ports.ts';
-import type { DocumentFormat } from '../types.ts';
-import { type Chunk, chunkText, outlineOf } from './chunk-text.ts';
-import { loadTokenCounter } from './count-tokens.ts';
-import { canonicalLanguage, detectLanguage } from './detect-language.ts';
-import { DocumentError } from './document-error.ts';
-import { type FormatParser, PARSE_LIMITS, type ParsedDocument, textKindOf } from './parsed-document.ts';
+import type { ParseRequest, Chunk, ParsedDocument } from '../../ports.ts';
+import type { DocumentFormat } from '../../types.ts';
+import { chunkText, outlineOf } from '../chunk-text.ts';
+import { loadTokenCounter } from '../count-tokens.ts';
+import { canonicalLanguage, detectLanguage } from '../detect-language.ts';
+import { DocumentError } from '../document-error.ts';
+import { type FormatParser, PARSE_LIMITS, textKindOf } from '../parsed-document.ts';
+import { sniffFormat, sniffZip, SNIFFED_BYTES } from '../sniff.ts';
+import { openZip } from '../zip.ts';
 import type { ReadDocument } from './parser-frames.ts';
-import { sniffFormat, sniffZip, SNIFFED_BYTES } from './sniff.ts';
-import { openZip } from './zip.ts';
 
 /** Each loads its library, and only its own. */
 const PARSERS: Record<DocumentFormat, () => Promise<FormatParser>> = {
-  pdf: async () => (await import('./formats/pdf.ts')).readPdf,
-  docx: async () => (await import('./formats/docx.ts')).readDocx,
-  pptx: async () => (await import('./formats/pptx.ts')).readPptx,
-  xlsx: async () => (await import('./formats/xlsx.ts')).readXlsx,
-  epub: async () => (await import('./formats/epub.ts')).readEpub,
-  html: async () => (await import('./formats/html.ts')).readHtml,
-  markdown: async () => (await import('./formats/text.ts')).readMarkdown,
-  text: async () => (await import('./formats/text.ts')).readText,
-  csv: async () => (await import('./formats/csv.ts')).readCsv,
-  json: async () => (await import('./formats/json.ts')).readJson,
-  ndjson: async () => (await import('./formats/json.ts')).readNdjson,
-  email: async () => (await import('./formats/email.ts')).readEmail,
-  code: async () => (await import('./formats/code.ts')).readCode,
+  pdf: async () => (await import('../formats/pdf.ts')).readPdf,
+  docx: async () => (await import('../formats/docx.ts')).readDocx,
+  pptx: async () => (await import('../formats/pptx.ts')).readPptx,
+  xlsx: async () => (await import('../formats/xlsx.ts')).readXlsx,
+  epub: async () => (await import('../formats/epub.ts')).readEpub,
+  html: async () => (await import('../formats/html.ts')).readHtml,
+  markdown: async () => (await import('../formats/text.ts')).readMarkdown,
+  text: async () => (await import('../formats/text.ts')).readText,
+  csv: async () => (await import('../formats/csv.ts')).readCsv,
+  json: async () => (await import('../formats/json.ts')).readJson,
+  ndjson: async () => (await import('../formats/json.ts')).readNdjson,
+  email: async () => (await import('../formats/email.ts')).readEmail,
+  code: async () => (await import('../formats/code.ts')).readCode,
 };
 
 const AUTHORS_MOST = 100;

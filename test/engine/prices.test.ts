@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { costOf, parsePrices } from '../../../src/engine/control/prices.ts';
+import { costOf, parsePrices } from '../../src/engine/prices.ts';
 
 const MILLION = 1_000_000;
 const cost = (spelled: string, model: string, tokens = MILLION, outputTokens = 0) =>

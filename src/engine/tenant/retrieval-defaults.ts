@@ -1,5 +1,5 @@
-import type { ControlDatabase } from './control/control-database.ts';
-import type { RetrievalOptions } from './types.ts';
+import type { ControlDatabase } from '../control/control-database.ts';
+import type { RetrievalOptions } from '../types.ts';
 
 /** A tenant's own defaults for its queries, kept in the control database. */
 const SETTING = 'retrieval';

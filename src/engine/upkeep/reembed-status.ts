@@ -1,0 +1,92 @@
+import { createRandom } from '../random.ts';
+import { areSameModels, type SectorModelNumbers, type SectorModels } from '../store/live-model.ts';
+import type { Store } from '../store/open-store.ts';
+import {
+  countGivenUp,
+  countLacking,
+  countReembedJobs,
+  countUpTo,
+  findDirector,
+  findReembed,
+  type ReembedRecord,
+} from '../store/reembed.ts';
+import { sampleMemories } from '../store/search.ts';
+import { estimateTokens } from '../text/tokens.ts';
+import type { EmbeddingState, ReembedStatus } from '../types.ts';
+
+/** Memories that an estimate reads, and how much of each. */
+const SAMPLED = 200;
+const CHARACTERS = 20_000;
+const UNFINISHED: ReadonlySet<string> = new Set(['queued', 'active', 'failed']);
+
+/** How far a change of the embedding model is, or whether one is needed. */
+export function describeReembed(
+  store: Store,
+  {
+    live,
+    configured,
+    configuredModels,
+    target,
+    now,
+  }: EmbeddingState & {
+    readonly configuredModels: SectorModels | null;
+    readonly target: SectorModelNumbers | null;
+    readonly now: number;
+  },
+): ReembedStatus {
+  const record = findReembed(store);
+  if (record === undefined) return describeRest(store, { live, configured, configuredModels });
+  const director = findDirector(store);
+  const state = stateOf(director?.state);
+  const { done, total, failed } = progressOf(store, record);
+  const elapsedMs = now - record.since.at;
+  const rate = state === 'running' && elapsedMs > 0 ? Math.max(0, done - record.since.done) / elapsedMs : 0;
+  const embeds = record.phase === 'embed' && target !== null && areSameModels(record.target, target);
+  return {
+    ...{ state, phase: record.phase, live, configured, done, total, failed },
+    ratePerSecond: rate > 0 ? rate * 1_000 : null,
+    remainingMs: rate > 0 && record.phase !== 'drop' ? Math.round((total - done) / rate) : null,
+    estimate: embeds ? estimate(store, total - done - failed) : null,
+    error: state === 'failed' ? (director?.error ?? null) : null,
+  };
+}
+
+/** While nothing is under way: whether every memory has what queries and links would use. */
+function describeRest(
+  store: Store,
+  {
+    live,
+    configured,
+    configuredModels,
+  }: Pick<EmbeddingState, 'live' | 'configured'> & { readonly configuredModels: SectorModels | null },
+): ReembedStatus {
+  const total = countUpTo(store);
+  const { lacking, owed } = configuredModels === null ? { lacking: 0, owed: 0 } : countLacking(store, configuredModels);
+  const isOther = configured !== null && JSON.stringify(live) !== JSON.stringify(configured);
+  const isNeeded = isOther || owed > 0;
+  return {
+    ...{ state: isNeeded ? 'needed' : 'current', phase: null, live, configured },
+    ...{ done: total - lacking, total, failed: countGivenUp(store).givenUp },
+    ...{ ratePerSecond: null, remainingMs: null, error: null },
+    estimate: isNeeded ? estimate(store, owed) : null,
+  };
+}
+
+function stateOf(director: string | undefined): ReembedStatus['state'] {
+  if (director === 'dead') return 'failed';
+  return director !== undefined && UNFINISHED.has(director) ? 'running' : 'paused';
+}
+
+function progressOf(store: Store, record: ReembedRecord) {
+  const total = countUpTo(store);
+  const failed = countGivenUp(store).givenUp;
+  const passed = record.phase === 'drop' || record.pass > 1 ? total : countUpTo(store, record.cursor);
+  const undone = record.phase === 'embed' ? countReembedJobs(store) + failed : 0;
+  return { done: Math.max(0, passed - undone), total, failed };
+}
+
+function estimate(store: Store, memories: number): { memories: number; tokens: number } {
+  const sample = sampleMemories(store, { count: SAMPLED, characters: CHARACTERS, random: createRandom(1) });
+  const tokens = sample.reduce((sum, { content }) => sum + estimateTokens(content), 0);
+  return { memories, tokens: sample.length === 0 ? 0 : Math.round((memories * tokens) / sample.length) };
+}
