@@ -1,6 +1,8 @@
 import { defineConfig } from 'eslint/config';
 import tseslint from 'typescript-eslint';
 
+const NO_SQL_HERE = 'SQL stands in src/engine/store, in the file of its table, or in src/engine/control.';
+
 export default defineConfig(
   { ignores: ['dist/', 'node_modules/', 'coverage/', 'data/'] },
   {
@@ -23,4 +25,25 @@ export default defineConfig(
     },
   },
   { files: ['src/cli/**', 'bench/**', 'test/**'], rules: { 'no-console': 'off' } },
+  {
+    // SQL stands in the store file of its table, or in the control database's. A backup copies files as SQLite does.
+    files: ['src/**'],
+    ignores: ['src/engine/store/**', 'src/engine/control/**', 'src/engine/admin/backup.ts'],
+    rules: {
+      'no-restricted-imports': [
+        'error',
+        { paths: ['better-sqlite3', 'sqlite-vec'].map((name) => ({ name, message: NO_SQL_HERE })) },
+      ],
+      'no-restricted-syntax': [
+        'error',
+        ...[
+          // Embedders have a `prepare` without arguments, and what regular expressions execute is never a literal.
+          'CallExpression[callee.property.name="prepare"][arguments.length>0]',
+          'CallExpression[callee.name="prepare"]:matches([arguments.0.type="TemplateLiteral"], [arguments.0.type="Literal"])',
+          'CallExpression[callee.property.name="pragma"]',
+          'CallExpression[callee.property.name="exec"]:matches([arguments.0.type="TemplateLiteral"], [arguments.0.type="Literal"])',
+        ].map((selector) => ({ selector, message: NO_SQL_HERE })),
+      ],
+    },
+  },
 );

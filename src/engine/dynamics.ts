@@ -1,5 +1,5 @@
-import { SECTORS, type Sector } from './types.ts';
 import { SECTOR_PROFILES } from './sectors/profiles.ts';
+import { SECTORS, type Sector } from './types.ts';
 
 /**
  * How memories fade and are strengthened, as pure functions of an anchor (value, time). Nothing here compounds: reading a value
@@ -18,11 +18,6 @@ export const PRUNE_BELOW_WEIGHT = 0.05;
 export function decayed(anchor: { value: number; at: number }, lambdaPerDay: number, now: number): number {
   const days = Math.max(0, now - anchor.at) / DAY_MS;
   return Math.min(1, Math.max(0, anchor.value * Math.exp(-lambdaPerDay * days)));
-}
-
-/** The same as `decayed`, for statements over many rows. `:now` is bound by the caller. */
-export function decayedSql(value: string, at: string, lambda: string | number): string {
-  return `min(1.0, max(0.0, ${value} * exp(-${lambda} * max(0, :now - ${at}) / ${DAY_MS}.0)))`;
 }
 
 /** 0.4 and 0.1 for each additional sector; a stated importance overrides it. */

@@ -1,4 +1,4 @@
-import { requireUnused } from '../../engine/admin/check-database.ts';
+import { requireUnused } from '../../engine/store/check-database.ts';
 import { rebuildEntities } from '../../engine/admin/rebuild-entities.ts';
 import { rebuildText } from '../../engine/admin/rebuild-text.ts';
 import { rebuildVectorIndex } from '../../engine/admin/rebuild-vector-index.ts';

@@ -6,7 +6,7 @@ import { EngineError } from '../errors.ts';
 import { listUnreadUploads } from '../store/documents.ts';
 import { BUSY_TIMEOUT_MS, openForLook, openStore, storageError } from '../store/open-store.ts';
 import { createPrivateFile } from '../store/private-file.ts';
-import { checkDatabase, requireUnused, type DatabaseSummary } from './check-database.ts';
+import { checkDatabase, requireUnused, type DatabaseSummary } from '../store/check-database.ts';
 
 /** Told after each step of a copy how many bytes are done, of how many. */
 export type CopyProgress = (done: number, total: number) => void;

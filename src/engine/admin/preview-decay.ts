@@ -1,4 +1,5 @@
 import { decayed, decayLambdaOf } from '../dynamics.ts';
+import { iterateActive } from '../store/dynamics.ts';
 import { readMemories } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { SECTORS, type Memory, type Sector } from '../types.ts';
@@ -38,7 +39,7 @@ export function previewDecay(
   let falls: { seq: number; before: number; after: number }[] = [];
   let archived = 0;
   const preview = () => {
-    for (const row of activeRows(store)) {
+    for (const row of iterateActive(store)) {
       const before = decayed({ value: row.salience, at: row.salience_at }, row.decay_lambda, now);
       const after = decayed({ value: before, at: now }, decayLambdaOf(row.primary_sector, lambda), at);
       const spread = spreads.get(row.primary_sector)!;
@@ -69,23 +70,6 @@ export function previewDecay(
     falls: falls.map(({ seq, before, after }) => ({ memory: memories.get(seq)!, before, after })),
     archived,
   };
-}
-
-interface DynamicsRow {
-  readonly seq: number;
-  readonly primary_sector: Sector;
-  readonly salience: number;
-  readonly salience_at: number;
-  readonly decay_lambda: number;
-}
-
-function activeRows(store: Store): IterableIterator<DynamicsRow> {
-  return store
-    .prepare(
-      `SELECT seq, primary_sector, salience, salience_at, decay_lambda FROM memory_dynamics
-       WHERE status = 'active' ORDER BY seq`,
-    )
-    .iterate() as IterableIterator<DynamicsRow>;
 }
 
 function newSpread() {

@@ -1,3 +1,4 @@
+import { listSeqsAfter } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { clearText, reindexText } from '../store/word-index/text.ts';
 
@@ -24,6 +25,5 @@ export function rebuildText(store: Store, onProgress: (done: number) => void = (
 
 /** The next memories to work on, in order of number. */
 export function seqsAfter(store: Store, after: number): number[] {
-  const rows = store.prepare('SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?').all(after, SLICE);
-  return (rows as { seq: number }[]).map(({ seq }) => seq);
+  return listSeqsAfter(store, after, SLICE);
 }

@@ -1,7 +1,7 @@
 import type { VectorIndex } from '../ports.ts';
 import { getVectorSpace } from '../store/embeddings.ts';
 import type { Store } from '../store/open-store.ts';
-import { readVectorsAfter } from '../store/vectors.ts';
+import { lastVectorNo, readVectorsAfter } from '../store/vectors.ts';
 
 const SLICE = 500;
 
@@ -14,7 +14,7 @@ export function rebuildVectorIndex(store: Store, index: VectorIndex, modelNo: nu
   const space = getVectorSpace(store, modelNo);
   const last = store.write(() => {
     index.clear();
-    return (store.prepare('SELECT max(vector_no) AS last FROM vectors').get() as { last: number | null }).last ?? 0;
+    return lastVectorNo(store);
   });
   let count = 0;
   for (let after = 0; after < last;) {

@@ -4,7 +4,7 @@ import { judgeRelations, type Relation } from '../reasoning/judge-relations.ts';
 import { putConcludedEdge, type EdgeKey } from '../store/edges.ts';
 import { compileFilter } from '../store/filter.ts';
 import { finishJob, hasLaterCheck, holdsLease, insertJob, type Claim, type Question } from '../store/jobs.ts';
-import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
+import { findOwner, readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { isReflection } from '../store/reflections.ts';
 import { listPassingOf } from '../store/search.ts';
@@ -108,7 +108,7 @@ function nearestOf(
   const threshold = liveSources(context).get(model.modelNo)?.embedder.waypointThreshold ?? Infinity;
   const space = spaceOf(model);
   const own = findWholeVector(store, space, memory);
-  const userNo = store.prepare('SELECT user_no FROM memories WHERE seq = ?').pluck().get(memory) as number | undefined;
+  const userNo = findOwner(store, memory);
   const index = indexes.get(model.modelNo);
   if (own === undefined || userNo === undefined || index === undefined) return [];
   const found = index.search({ embedding: own.embedding, userNo, purpose: 'link', k: CANDIDATES });

@@ -9,6 +9,8 @@ import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { FetchedFile, ParseResult } from '../ports.ts';
 import {
+  countChunks,
+  deleteChunks,
   dropNextGeneration,
   findDocumentRow,
   getGenerationRow,
@@ -114,7 +116,7 @@ async function eraseBrokenOff(context: StepContext, claim: DocumentClaim, { gene
       const { config, newId, clock } = context;
       const write = { store, indexes, config, newId, now: clock.now(), backlog: { atMost: 0 } };
       if (seqs.length > 0) eraseMemories(write, seqs);
-      else store.prepare('DELETE FROM chunks WHERE generation_no = ?').run(generation.generation_no);
+      else deleteChunks(store, generation.generation_no);
       return seqs.length;
     });
     if (left === 0) return;
@@ -418,13 +420,6 @@ function receiptOf(
   kept: ReadonlyMap<number, number>,
 ): DocumentReceipt {
   const chunksKept = [...kept.keys()].filter((index) => index !== ROOT_INDEX).length;
-  const before =
-    live === null
-      ? 0
-      : (
-          store
-            .prepare(`SELECT count(*) AS n FROM chunks WHERE generation_no = ? AND chunk_index > ${ROOT_INDEX}`)
-            .get(live) as { n: number }
-        ).n;
+  const before = live === null ? 0 : countChunks(store, live);
   return { stored: parts.length - 1 - chunksKept, kept: chunksKept, removed: before - chunksKept };
 }

@@ -1,7 +1,7 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { VectorIndex } from '../ports.ts';
-import { setState } from '../store/dynamics.ts';
+import { findPrimarySector, isReady, listPrimarySectors, setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
 import { finishJob, holdsLease, type Claim } from '../store/jobs.ts';
 import { distinctModels, modelOfSector, type SectorModels, type StoredModel } from '../store/live-model.ts';
@@ -123,8 +123,7 @@ function liveModelsOf({ liveModels }: Pick<OpenTenant, 'liveModels'>): SectorMod
 }
 
 function primarySectorOf(store: Store, memory: number): Sector {
-  const found = store.prepare('SELECT primary_sector FROM memory_dynamics WHERE seq = ?').pluck().get(memory);
-  return (found as Sector | undefined) ?? 'semantic';
+  return findPrimarySector(store, memory) ?? 'semantic';
 }
 
 type Searched = Pick<OpenTenant, 'store' | 'indexes' | 'liveModels'>;
@@ -221,10 +220,9 @@ function neighbour(own: MemoryVector, other: MemoryVector): Neighbour {
 /** Asked once about each memory, as those of a batch are near each other and come up again and again. */
 function rememberLinked(store: Store): (memory: number) => boolean {
   const known = new Map<number, boolean>();
-  const isReady = store.prepare(`SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`);
   return (memory) => {
     let isLinked = known.get(memory);
-    if (isLinked === undefined) known.set(memory, (isLinked = isReady.get(memory) !== undefined));
+    if (isLinked === undefined) known.set(memory, (isLinked = isReady(store, memory)));
     return isLinked;
   };
 }
@@ -235,12 +233,9 @@ function drawWaypoint(
   { memory: dst, similarity }: Neighbour,
   { now, models }: { readonly now: number; readonly models: SectorModels },
 ): void {
-  const sectors = store
-    .prepare('SELECT seq, primary_sector FROM memory_dynamics WHERE seq IN (?, ?)')
-    .all(src, dst) as { seq: number; primary_sector: Sector }[];
-  if (sectors.length < 2) return; // The neighbour was deleted since it was found.
+  const [one, other] = listPrimarySectors(store, src, dst);
+  if (one === undefined || other === undefined) return; // The neighbour was deleted since it was found.
   putWaypoint(store, { src, dst, similarity }, now);
-  const [one, other] = sectors.map(({ primary_sector: sector }) => sector) as [Sector, Sector];
   if (one === other) return;
   // What leaves the other side is measured by its own model, and similarities of two models are not compared.
   if (modelOfSector(models, one).modelNo !== modelOfSector(models, other).modelNo) return;

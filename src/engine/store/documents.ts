@@ -536,6 +536,19 @@ export function documentsOfMemories(store: Store, seqs: readonly number[]): numb
   return rows.map(({ no }) => no);
 }
 
+/** How many chunks a generation has, its root not among them. */
+export function countChunks(store: Store, generationNo: number): number {
+  const row = store
+    .prepare(`SELECT count(*) AS n FROM chunks WHERE generation_no = ? AND chunk_index > ${ROOT_INDEX}`)
+    .get(generationNo) as { n: number };
+  return row.n;
+}
+
+/** Deletes the places of a generation's memories, not the memories. */
+export function deleteChunks(store: Store, generationNo: number): void {
+  store.prepare('DELETE FROM chunks WHERE generation_no = ?').run(generationNo);
+}
+
 /** The memories of a generation, those that it kept among them, in the order of the text. */
 export function listParts(store: Store, generationNo: number): number[] {
   const rows = store

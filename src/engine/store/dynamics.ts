@@ -1,10 +1,4 @@
-import {
-  decayedSql,
-  RECALL_SALIENCE_BOOST,
-  REINFORCE_STRENGTH_BOOST,
-  sectorBits,
-  STRENGTH_LAMBDA,
-} from '../dynamics.ts';
+import { DAY_MS, RECALL_SALIENCE_BOOST, REINFORCE_STRENGTH_BOOST, sectorBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import type { MemoryState, MemoryStatus, Sector } from '../types.ts';
 import type { Store } from './open-store.ts';
 
@@ -94,6 +88,44 @@ export function putSectors(
     .run(values);
 }
 
+/** The primary sector of a memory; undefined for one that is gone. */
+export function findPrimarySector(store: Store, seq: number): Sector | undefined {
+  return store.prepare('SELECT primary_sector FROM memory_dynamics WHERE seq = ?').pluck().get(seq) as
+    Sector | undefined;
+}
+
+/** The primary sectors of two memories in the order of their numbers; without those of memories that are gone. */
+export function listPrimarySectors(store: Store, one: number, other: number): Sector[] {
+  return store
+    .prepare('SELECT primary_sector FROM memory_dynamics WHERE seq IN (?, ?)')
+    .pluck()
+    .all(one, other) as Sector[];
+}
+
+/** Whether a memory is there and encoded and linked. */
+export function isReady(store: Store, seq: number): boolean {
+  return store.prepare(`SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`).get(seq) !== undefined;
+}
+
+/** What decays of an active memory. */
+export interface ActiveDynamics {
+  readonly seq: number;
+  readonly primary_sector: Sector;
+  readonly salience: number;
+  readonly salience_at: number;
+  readonly decay_lambda: number;
+}
+
+/** All active memories in the order of their numbers, one at a time. */
+export function iterateActive(store: Store): IterableIterator<ActiveDynamics> {
+  return store
+    .prepare(
+      `SELECT seq, primary_sector, salience, salience_at, decay_lambda FROM memory_dynamics
+       WHERE status = 'active' ORDER BY seq`,
+    )
+    .iterate() as IterableIterator<ActiveDynamics>;
+}
+
 export function setState(store: Store, seq: number, state: MemoryState): void {
   store.prepare('UPDATE memory_dynamics SET state = ? WHERE seq = ?').run(state, seq);
 }
@@ -172,4 +204,9 @@ export function sliceEnd(store: Store, afterSeq: number, limit: number): number 
     .prepare('SELECT max(seq) AS last FROM (SELECT seq FROM memory_dynamics WHERE seq > ? ORDER BY seq LIMIT ?)')
     .get(afterSeq, limit) as { last: number | null };
   return row.last ?? undefined;
+}
+
+/** The same as `decayed`, for statements over many rows. `:now` is bound by the caller. */
+function decayedSql(value: string, at: string, lambda: string | number): string {
+  return `min(1.0, max(0.0, ${value} * exp(-${lambda} * max(0, :now - ${at}) / ${DAY_MS}.0)))`;
 }

@@ -166,6 +166,17 @@ export function getSeq(store: Store, id: string): number {
   return row.seq;
 }
 
+/** The number of the user whose memory it is; undefined for one that is gone. */
+export function findOwner(store: Store, seq: number): number | undefined {
+  return store.prepare('SELECT user_no FROM memories WHERE seq = ?').pluck().get(seq) as number | undefined;
+}
+
+/** At most `limit` numbers of memories behind one, ascending. */
+export function listSeqsAfter(store: Store, after: number, limit: number): number[] {
+  const rows = store.prepare('SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?').all(after, limit);
+  return (rows as { seq: number }[]).map(({ seq }) => seq);
+}
+
 /** Numbers by id; unknown ids are left out. */
 export function findSeqs(store: Store, ids: readonly string[]): Map<string, number> {
   const rows = store

@@ -287,6 +287,11 @@ export function othersVersion(store: Store): number {
   return row.version;
 }
 
+/** How many rows this connection has changed since it was opened. */
+export function totalChanges(store: Store): number {
+  return (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
+}
+
 /** What waiting for others has cost this thread since it began. */
 export interface BusyTotals {
   /** Attempts beyond the first. */

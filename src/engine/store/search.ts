@@ -1,7 +1,7 @@
 import { assert } from '../errors.ts';
 import type { EdgeType, MemoryFilter, MemoryStatus } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
-import { othersVersion, type Store } from './open-store.ts';
+import { othersVersion, totalChanges, type Store } from './open-store.ts';
 import { compareInt5, encodedLength, encodeVector } from './vector-encoding.ts';
 import type { VectorSpace } from './vectors.ts';
 
@@ -95,8 +95,7 @@ export function snapshotVersion(store: Store): string {
 
 function readVersion(store: Store): string {
   const version = othersVersion(store);
-  const { changes } = store.prepare('SELECT total_changes() AS changes').get() as { changes: number };
-  return `${version}.${changes}`;
+  return `${version}.${totalChanges(store)}`;
 }
 
 export interface VectorRank {

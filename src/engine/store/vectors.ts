@@ -155,6 +155,16 @@ export function readVectorsAfter(
   }));
 }
 
+/** A number is never given again, so a vector that is there is the one that had it before. */
+export function hasVector(store: Store, vectorNo: number): boolean {
+  return store.prepare('SELECT 1 FROM vectors WHERE vector_no = ?').get(vectorNo) !== undefined;
+}
+
+/** The highest number of a vector that is stored; 0 without any. */
+export function lastVectorNo(store: Store): number {
+  return (store.prepare('SELECT max(vector_no) AS last FROM vectors').get() as { last: number | null }).last ?? 0;
+}
+
 export function countVectors(store: Store): number {
   return (store.prepare('SELECT count(*) AS n FROM vectors').get() as { n: number }).n;
 }

@@ -13,7 +13,7 @@ import {
   type StoredModel,
 } from '../store/live-model.ts';
 import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from '../store/open-store.ts';
-import { ensureStoreId, findInfo } from '../store/store-info.ts';
+import { ensureStoreId, findInfo, hasStoreId } from '../store/store-info.ts';
 import type { VectorSpace } from '../store/vectors.ts';
 
 /** Set while the indexes are made again: what a query found meanwhile would be a part passed off as the whole. */
@@ -91,7 +91,7 @@ function prepare(path: string, identities: Identities, now: number): void {
 type Identities = readonly SpaceIdentity[] | null;
 
 function isPrepared(store: Store, identities: Identities): boolean {
-  const named = store.prepare(`SELECT 1 FROM store_info WHERE key = 'store_id'`).get() !== undefined;
+  const named = hasStoreId(store);
   if (hasOldIndexes(store)) return false;
   if (!named || identities === null) return named;
   return findLiveModels(store) !== undefined && findConfigured(store, identities) !== null;

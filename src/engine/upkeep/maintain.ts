@@ -18,7 +18,6 @@ import { purgeCachedEmbeddings, purgeEmbedLogs } from '../store/embeddings.ts';
 import { walBytes } from '../store/file-on-disk.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
 import { hasLapsedLease, purgeJobs, recoverLeases } from '../store/jobs.ts';
-import type { Store } from '../store/open-store.ts';
 import { archiveFaded } from '../store/revisions.ts';
 import {
   claimSchedule,
@@ -28,8 +27,9 @@ import {
   renewSchedule,
   type Schedule,
 } from '../store/schedules.ts';
-import { findInfo } from '../store/store-info.ts';
+import { deleteInfoIf, findInfo } from '../store/store-info.ts';
 import { mergeText } from '../store/word-index/text.ts';
+import { checkpointLog, unmovedLogBytes } from '../store/write-ahead-log.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { calibrateScores } from './calibrate-scores.ts';
@@ -306,23 +306,10 @@ export function checkpoint(context: MaintenanceContext): void {
   else if (bytes >= CHECKPOINT_WAL_BYTES && unmovedLogBytes(store) >= CHECKPOINT_WAL_BYTES) moveLog(context, 'PASSIVE');
 }
 
-/**
- * How much of the log has yet to be moved, asked of SQLite. Its file tells nothing of it: it is written from its beginning again, and never
- * shorter. Nor may anybody open the file of its index (`-shm`) to look: closing it would give up all locks that this process holds there.
- */
-function unmovedLogBytes({ db }: Store): number {
-  const [log] = db.pragma('wal_checkpoint(NOOP)') as { log: number; checkpointed: number }[];
-  return Math.max(0, log!.log - log!.checkpointed) * (db.pragma('page_size', { simple: true }) as number);
-}
-
 /** @returns whether all of the log is in the database now, and empty where it was to be */
 function moveLog({ open, metrics }: MaintenanceContext, mode: 'PASSIVE' | 'TRUNCATE'): boolean {
   const startedAt = performance.now();
-  const [result] = open().store.db.pragma(`wal_checkpoint(${mode})`) as {
-    busy: number;
-    log: number;
-    checkpointed: number;
-  }[];
+  const result = checkpointLog(open().store, mode);
   metrics.checkpointDurations.observe((performance.now() - startedAt) / 1000);
   const isBusy = result?.busy !== 0;
   const isComplete = !isBusy && result.log === result.checkpointed;
@@ -346,7 +333,7 @@ export async function cleanAfterErase(context: MaintenanceContext): Promise<bool
   if (!moveLog(context, 'TRUNCATE')) return false; // A reader is still on an old snapshot: the next round tries again.
   store.write(() => {
     // Only if nothing was erased meanwhile.
-    store.prepare('DELETE FROM store_info WHERE key = ? AND value = ?').run(ERASE_PENDING, mark);
+    deleteInfoIf(store, ERASE_PENDING, mark);
   });
   return true;
 }

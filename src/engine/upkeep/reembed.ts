@@ -36,7 +36,7 @@ import {
   yieldDirector,
   type ReembedRecord,
 } from '../store/reembed.ts';
-import { deleteVector } from '../store/vectors.ts';
+import { deleteVector, hasVector } from '../store/vectors.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { prepareFit } from './calibrate-scores.ts';
 
@@ -315,8 +315,7 @@ function isCurrent(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, { memory, m
 
 /** A vector's number is never given again, so one that is there is the one that was measured. */
 function areThere(store: Store, { vectorNos }: Neighbour): boolean {
-  const statement = store.prepare('SELECT 1 FROM vectors WHERE vector_no = ?');
-  return vectorNos.every((vectorNo) => statement.get(vectorNo) !== undefined);
+  return vectorNos.every((vectorNo) => hasVector(store, vectorNo));
 }
 
 /** Not before queries that began in the old space have ended. */

@@ -1,6 +1,7 @@
-import { storageError, type Store } from '../store/open-store.ts';
-import { WRITE_COMMANDS, type WriteCommandName } from './commands.ts';
 import type { WriteContext } from '../commands/write-context.ts';
+import { storageError, totalChanges } from '../store/open-store.ts';
+import { inSavepoint } from '../store/savepoint.ts';
+import { WRITE_COMMANDS, type WriteCommandName } from './commands.ts';
 
 export interface WriteRequest {
   readonly name: WriteCommandName;
@@ -39,36 +40,27 @@ export function commitGroup(context: WriteContext, requests: readonly WriteReque
 class HalfWritten extends Error {}
 
 function attempt(context: WriteContext, request: WriteRequest): WriteResult {
-  const before = countChanges(context.store);
+  const before = totalChanges(context.store);
   try {
     return { ok: true, value: run(context, request) };
   } catch (error) {
     // A full disk may have ended the transaction itself.
     if (!context.store.db.inTransaction) throw error;
-    if (countChanges(context.store) !== before) throw new HalfWritten('', { cause: storageError(error) });
+    if (totalChanges(context.store) !== before) throw new HalfWritten('', { cause: storageError(error) });
     return { ok: false, error: storageError(error) };
   }
 }
 
 function runInSavepoint(context: WriteContext, request: WriteRequest): WriteResult {
-  const { db, prepare } = context.store;
   const { atMost } = context.backlog;
-  prepare('SAVEPOINT request').run();
-  try {
-    const value = run(context, request);
-    prepare('RELEASE request').run();
-    return { ok: true, value };
-  } catch (error) {
-    if (!db.inTransaction) throw error;
-    prepare('ROLLBACK TO request').run();
-    prepare('RELEASE request').run();
-    context.backlog.atMost = Math.min(atMost, context.backlog.atMost);
-    return { ok: false, error: storageError(error) };
-  }
-}
-
-function countChanges(store: Store): number {
-  return (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
+  return inSavepoint<WriteResult>(
+    context.store,
+    () => ({ ok: true, value: run(context, request) }),
+    (error) => {
+      context.backlog.atMost = Math.min(atMost, context.backlog.atMost);
+      return { ok: false, error: storageError(error) };
+    },
+  );
 }
 
 function run(context: WriteContext, { name, input, trace }: WriteRequest): unknown {

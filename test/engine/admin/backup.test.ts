@@ -3,7 +3,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { backupDatabase, restoreDatabase } from '../../../src/engine/admin/backup.ts';
-import { checkDatabase, requireUnused } from '../../../src/engine/admin/check-database.ts';
+import { checkDatabase, requireUnused } from '../../../src/engine/store/check-database.ts';
 import { readConfig } from '../../../src/engine/config.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';

@@ -1,7 +1,7 @@
 import { identifiersOf } from '../../text/index-text.ts';
 import { openChangeLog } from '../change-log.ts';
 import { readMemoryRows, type MemoryRow } from '../memories.ts';
-import type { Store } from '../open-store.ts';
+import { totalChanges, type Store } from '../open-store.ts';
 import { readLevels, readSegments, type Segment } from './segments.ts';
 import { indexedText, markOf } from './tokens.ts';
 
@@ -121,11 +121,10 @@ export function placeOf(row: MemoryRow): SessionPlace {
  * @returns true while there is more to merge
  */
 export function mergeText(store: Store, { start, pages }: { start: boolean; pages: number }): boolean {
-  const changes = () => (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
-  const before = changes();
+  const before = totalChanges(store);
   store.prepare(`INSERT INTO memory_text (memory_text, rank) VALUES ('merge', ?)`).run(start ? -pages : pages);
   // The command itself counts as one change; a merge that did work shows at least one more.
-  return changes() - before >= 2;
+  return totalChanges(store) - before >= 2;
 }
 
 /** Fewer pages are not merged at once, since each step leaves a page half empty. */

@@ -3,7 +3,7 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
-import { isBusy, sqliteCode, storageError } from '../store/open-store.ts';
+import { isBusy, sqliteCode, storageError } from './open-store.ts';
 
 const SQLITE_HEADER = Buffer.from('SQLite format 3\0');
 
