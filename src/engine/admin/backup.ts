@@ -122,12 +122,11 @@ async function copyDatabase({
   leaveLogMode(to);
 }
 
-/** The files that documents of a database have yet to be read from. One of before there were documents has none. */
+/** The files that documents of a database have yet to be read from. */
 function listUnread(file: string): string[] {
   const store = openForLook(file);
   try {
-    const hasDocuments = store?.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'document_generations'`).get();
-    return store === undefined || hasDocuments === undefined ? [] : listUnreadUploads(store);
+    return store === undefined ? [] : listUnreadUploads(store);
   } finally {
     store?.close();
   }

@@ -78,33 +78,9 @@ export function putLiveModels(store: Store, numbers: SectorModelNumbers): void {
   putInfo(store, LIVE_MODEL, JSON.stringify(numbers));
 }
 
-/**
- * Says which models are live where the file does not say yet: the one that made most of its vectors, or `configured` in a file without
- * any. Call inside a write.
- */
+/** Makes `configured` the live models of a file that has none yet. Call inside a write. */
 export function ensureLiveModels(store: Store, configured: SectorModels<{ readonly modelNo: number }>): void {
-  if (findLiveModel(store) !== undefined) return;
-  const most = store
-    .prepare('SELECT model_no FROM vectors GROUP BY model_no ORDER BY count(*) DESC, model_no = ? DESC LIMIT 1')
-    .get(configured[0].modelNo) as { model_no: number } | undefined;
-  putLiveModels(store, most?.model_no ?? numbersOf(configured));
-}
-
-/** Indexes of versions before `vector_codes`. */
-function listOldIndexes(store: Store): string[] {
-  return store
-    .prepare(`SELECT name FROM sqlite_schema WHERE type = 'table' AND sql LIKE 'CREATE VIRTUAL TABLE%USING vec0%'`)
-    .pluck()
-    .all() as string[];
-}
-
-export function hasOldIndexes(store: Store): boolean {
-  return listOldIndexes(store).length > 0;
-}
-
-/** Call inside a write. */
-export function dropOldIndexes(store: Store): void {
-  for (const table of listOldIndexes(store)) store.db.exec(`DROP TABLE "${table}"`);
+  if (findLiveModel(store) === undefined) putLiveModels(store, numbersOf(configured));
 }
 
 /** A step of dropping a model: where to go on, or that it is gone. */

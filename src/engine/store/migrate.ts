@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
-import { addMigrationFunctions } from './migration-functions.ts';
 
 const MIGRATION_WAIT_MS = 30 * 60_000;
 const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
@@ -24,10 +23,7 @@ export function migrate(db: Database.Database, file: string, folder = TENANT_MIG
   }
   const patience = db.pragma('busy_timeout', { simple: true }) as number;
   // A step that rewrites a large table takes longer than anybody waits for a commit; who starts at the same time waits for its end.
-  if (current() < steps.length) {
-    db.pragma(`busy_timeout = ${MIGRATION_WAIT_MS}`);
-    addMigrationFunctions(db);
-  }
+  if (current() < steps.length) db.pragma(`busy_timeout = ${MIGRATION_WAIT_MS}`);
   while (current() < steps.length) {
     db.transaction(() => {
       const version = current(); // Read again under the lock: another process may have been faster.

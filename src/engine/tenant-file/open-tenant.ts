@@ -4,10 +4,8 @@ import { EngineError } from '../errors.ts';
 import type { Embedder, VectorIndex } from '../ports.ts';
 import { findModelNumber, listModels, modelNumber } from '../store/embeddings.ts';
 import {
-  dropOldIndexes,
   ensureLiveModels,
   findLiveModels,
-  hasOldIndexes,
   sectorModels,
   type SectorModels,
   type StoredModel,
@@ -92,7 +90,6 @@ type Identities = readonly SpaceIdentity[] | null;
 
 function isPrepared(store: Store, identities: Identities): boolean {
   const named = hasStoreId(store);
-  if (hasOldIndexes(store)) return false;
   if (!named || identities === null) return named;
   return findLiveModels(store) !== undefined && findConfigured(store, identities) !== null;
 }
@@ -101,7 +98,6 @@ function ensurePrepared(store: Store, identities: Identities, now: number): void
   if (isPrepared(store, identities)) return;
   store.write(() => {
     ensureStoreId(store);
-    dropOldIndexes(store);
     if (identities === null) return;
     const models = identities.map((identity) => ({ ...identity, modelNo: modelNumber(store, identity, now) }));
     ensureLiveModels(store, sectorModels(models));

@@ -193,14 +193,6 @@ describe('documents that wait to be read', () => {
       { state: 'failed', error: { code: 'upload_missing' } },
     ]);
   });
-
-  test('a file of before there were documents is backed up', async () => {
-    await makeFile(file, ['one']);
-    const db = new Database(file);
-    db.exec('DROP TABLE chunks; DROP TABLE document_generations; DROP TABLE documents');
-    db.close();
-    expect(await backupDatabase({ from: file, to: inFolder('copy') })).toMatchObject({ memories: 1, unread: 0 });
-  });
 });
 
 test('a check counts memories and changes nothing', async () => {

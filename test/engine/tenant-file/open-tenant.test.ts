@@ -2,7 +2,6 @@ import { putLiveModels } from '../../../src/engine/store/live-model.ts';
 import { modelNumber } from '../../../src/engine/store/embeddings.ts';
 import path from 'node:path';
 import { expect, test } from 'vitest';
-import { insertVector } from '../../../src/engine/store/vectors.ts';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { openTenant, REBUILDING } from '../../../src/engine/tenant-file/open-tenant.ts';
@@ -27,32 +26,6 @@ test('each model that ever made vectors keeps its index, and none is taken for a
   expect(second.tenant.configured).toMatchObject({ modelNo: 2, dimensions: 512 });
   // Which one answers is said by the file, not by who opens it.
   expect(second.tenant.space).toMatchObject({ modelNo: 1, dimensions: 256 });
-});
-
-test('a file from before there was a live model takes the one that made most of its vectors', () => {
-  const file = path.join(tempFolder(), 'older.sqlite');
-  const first = openTenant(file, { ...options, role: 'worker' });
-  first.store.write(() => {
-    const memory = (seq: number) =>
-      first.store.db.exec(
-        `INSERT INTO memories (seq, id, user_no, event_time, event_time_given, created_at, updated_at, content_hash, content)
-         VALUES (${seq}, 'm${seq}', 0, 1, 0, 1, 1, x'00', 'a note')`,
-      );
-    memory(1);
-    memory(2);
-    const { space } = first;
-    const embedding = Float32Array.from({ length: 256 }, () => 1);
-    for (const memory of [1, 2]) {
-      const vector = { memory, userNo: 0, windowNo: 0, role: 'whole', embedding, textHash: null } as const;
-      insertVector(first.store, space!, vector);
-    }
-    first.store.db.exec(`DELETE FROM store_info WHERE key = 'live_model'`);
-  });
-  first.close();
-  using second = disposable(
-    openTenant(file, { identity: createHashedEmbedder({ dimensions: 512 }), now: 2, role: 'worker' }),
-  );
-  expect(second.tenant.live).toMatchObject({ modelNo: 1, dimensions: 256 });
 });
 
 test('a file whose rebuild was broken off is served to nobody but the rebuild', () => {

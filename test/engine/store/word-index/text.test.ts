@@ -1,15 +1,11 @@
-import fs from 'node:fs';
 import path from 'node:path';
 import fc from 'fast-check';
-import { expect, onTestFinished, test } from 'vitest';
-import { rebuildText } from '../../../../src/engine/admin/rebuild-text.ts';
+import { expect, test } from 'vitest';
 import { createRandom } from '../../../../src/engine/random.ts';
 import { openStore } from '../../../../src/engine/store/open-store.ts';
 import { CONTEXT_MEMORIES, deleteText, putText } from '../../../../src/engine/store/word-index/text.ts';
 import { readLevels } from '../../../../src/engine/store/word-index/segments.ts';
-import { PARTITION_ROWS } from '../../../../src/engine/store/word-index/tokens.ts';
 import { idsWithWord, openTestEngine, START } from '../../../support/engine-fixture.ts';
-import { makeOlderFile } from '../../../support/older-file.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 
 type Change =
@@ -85,48 +81,6 @@ test('whatever is added, changed, moved or deleted, a memory has the words of th
     { numRuns: 15 },
   );
 });
-
-test.each(['0011', '0013'])(
-  'the words of a file from before %s are those that are written today, and the old ones are gone',
-  (version) => {
-    const { db: old, file } = makeOlderFile(version);
-    old.exec(`INSERT INTO users (user_no, user_id) VALUES (1, 'ann')`);
-    const insertMemory = old.prepare(
-      `INSERT INTO memories (seq, id, user_no, session_id, event_time, event_time_given, created_at, updated_at, content_hash,
-       title, gist, entities, tags, content) VALUES (?, ?, ?, ?, ?, 0, 1, 1, x'00', ?, ?, ?, ?, ?)`,
-    );
-    const insertDynamics = old.prepare(
-      'INSERT INTO memory_dynamics (seq, salience, salience_at, salience_now, decay_lambda, strength_at, last_seen_at, generation_no) VALUES (?, 1, 1, 1, 1, 1, 1, ?)',
-    );
-    for (let at = 1; at <= 60; at += 1) {
-      const seq = at <= 50 ? at : at * PARTITION_ROWS;
-      insertMemory.run(
-        ...[seq, crypto.randomUUID(), seq % 2, seq % 5 === 0 ? '' : `session ${seq % 3}`, 1_000 - (seq % 7)],
-        ...[seq % 4 === 0 ? `Title ${seq}` : '', seq % 6 === 0 ? 'the gist' : ''],
-        ...[seq % 3 === 0 ? '["Ann Lee","东京"]' : '[]', seq % 2 === 0 ? '["trip","红酒"]' : '[]'],
-        // Longer than a context, and cut within a character of two code units.
-        seq % 9 === 0
-          ? `${'😀 long '.repeat(130)}end${seq}`
-          : `note number ${seq} on parseHTTPRequest 我的生日 ${seq}x`,
-      );
-      insertDynamics.run(seq, seq % 8 === 0 ? 1 : null);
-    }
-    old.exec(`INSERT INTO memory_text (rowid, content) VALUES (1, 'zyxwvut')`);
-    old.close();
-    expect(fs.readFileSync(file).includes('zyxwvut')).toBe(true);
-
-    const store = openStore(file, { role: 'worker' });
-    onTestFinished(() => store.close());
-    store.db.exec(`CREATE VIRTUAL TABLE temp.places USING fts5vocab (main, memory_text, instance)`);
-    const places = () => store.db.prepare('SELECT * FROM places ORDER BY term, doc, col, offset').raw().all();
-    const migrated = places();
-    expect(migrated.length).toBeGreaterThan(1_000);
-    rebuildText(store);
-    expect(places()).toEqual(migrated);
-    store.db.pragma('wal_checkpoint(TRUNCATE)');
-    expect(fs.readFileSync(file).includes('zyxwvut')).toBe(false);
-  },
-);
 
 test('each commit merges as much of the word index as it wrote, so that none has to make up for many', () => {
   const store = openStore(path.join(tempFolder(), 'merges.sqlite'), { role: 'worker', create: true });
