@@ -284,7 +284,7 @@ export function findDuplicate(
   const twins = store
     .prepare(
       `${TWIN} FROM memories m INDEXED BY memories_by_hash JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE substr(m.content_hash, 1, 8) = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
+       WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
          AND (m.event_time_given = 0 OR m.event_time = ?)
          AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
          AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
