@@ -6,6 +6,7 @@ import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
 import { migrate } from './migrate.ts';
 import { createPrivateFile } from './private-file.ts';
+import { requireTenantFile } from './tenant-file.ts';
 
 /**
  * One open tenant file. The files beside this one each hold one table's statements and take a `Store`; nothing else
@@ -70,7 +71,7 @@ const STATEMENTS_MOST = 500;
 /**
  * Opens a tenant's file and brings its schema up to date.
  * @throws EngineError `not_found` without `create`; `invalid` for a path that cannot be a database's; `unprocessable` for a file
- *         that is no database, or is from a newer version of Cairn (left unchanged)
+ *         that is no database, no tenant's, from before 0.1.0 or from a newer version of Cairn (left unchanged)
  */
 export function openStore(file: string, options: OpenStoreOptions): Store {
   try {
@@ -136,6 +137,7 @@ function prepareFile(file: string): void {
   const db = new Database(file);
   try {
     db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    retryWhileBusy(() => requireTenantFile(db, file));
     retryWhileBusy(() => db.pragma('journal_mode = WAL'));
     // Tables that are written anew leave pages full of words behind, which no later erasure would reach.
     db.pragma('secure_delete = ON');

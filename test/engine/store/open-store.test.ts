@@ -47,6 +47,41 @@ describe.each(ROLES)('a %s', (role) => {
     expect(fs.readFileSync(file).equals(before)).toBe(true);
   });
 
+  test.each([1, 14])(
+    'refuses a file of version %i from before 0.1.0, says what to do and leaves it unchanged',
+    (version) => {
+      const file = newFile();
+      openAs('worker')(file);
+      // What the last of the fourteen migrations made has today's tables, another number and no application id.
+      const db = new Database(file);
+      db.exec(`PRAGMA application_id = 0; PRAGMA user_version = ${version}; PRAGMA journal_mode = DELETE`);
+      db.close();
+      const before = fs.readFileSync(file);
+      expect(() => openAs(role)(file)).toThrow(
+        expect.objectContaining({
+          code: 'unprocessable',
+          message: expect.stringMatching(/^cairn\.sqlite is from before Cairn 0\.1\.0.*`cairn import /) as string,
+        }) as Error,
+      );
+      expect(fs.readFileSync(file).equals(before)).toBe(true);
+    },
+  );
+
+  test.each([0, 1, 99])("refuses another program's database of version %i and leaves it unchanged", (version) => {
+    const file = newFile();
+    const db = new Database(file);
+    db.exec(`CREATE TABLE recipes (name TEXT); PRAGMA user_version = ${version}`);
+    db.close();
+    const before = fs.readFileSync(file);
+    expect(() => openAs(role)(file)).toThrow(
+      expect.objectContaining({
+        code: 'unprocessable',
+        message: expect.stringContaining('not one that holds memories') as string,
+      }) as Error,
+    );
+    expect(fs.readFileSync(file).equals(before)).toBe(true);
+  });
+
   test.each([
     ['text', 'This is a text file, and a rather long one, so that it could be a header. '.repeat(10)],
     ['a damaged header', `${'SQLite format 3\0'.slice(0, 10)}${'x'.repeat(5_000)}`],

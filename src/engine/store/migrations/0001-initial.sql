@@ -1,6 +1,9 @@
 -- A tenant's whole world. No table names a tenant: the file is the tenant.
 -- Times are Unix milliseconds. `seq` is a row's small number inside the file; `id` is what clients see.
 
+-- "Carn": this line of migrations made the file (store/tenant-file.ts).
+PRAGMA application_id = 0x4361726e;
+
 CREATE TABLE store_info (
   key   TEXT PRIMARY KEY,
   value TEXT NOT NULL
