@@ -2,26 +2,20 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { z } from 'zod';
-import { ROUTES } from '../src/api/app.ts';
-import { HTTP_STATUS } from '../src/api/http-errors.ts';
+import { ROUTES } from '../src/api/routes.ts';
+import { documentBatchSchema, ingestSchema, ingestUrlSchema } from '../src/api/schemas/documents.ts';
+import { LIMITS } from '../src/api/schemas/limits.ts';
+import { contradictSchema, linkSchema, supersedeSchema, unlinkSchema } from '../src/api/schemas/links.ts';
 import {
   batchSchema,
-  contradictSchema,
   deleteSchema,
-  documentBatchSchema,
-  ingestSchema,
-  ingestUrlSchema,
-  LIMITS,
-  linkSchema,
   newMemorySchema,
   patchSchema,
-  querySchema,
   reflectSchema,
   reinforceSchema,
-  retrievalSchema,
-  supersedeSchema,
-  unlinkSchema,
-} from '../src/api/schemas.ts';
+} from '../src/api/schemas/memories.ts';
+import { HTTP_STATUS } from '../src/api/schemas/problem.ts';
+import { querySchema, retrievalSchema } from '../src/api/schemas/query.ts';
 import { settingsSchema } from '../src/engine/config.ts';
 import { createMetrics } from '../src/engine/metrics.ts';
 

@@ -9,40 +9,7 @@ import { parseQueryString } from './query-string.ts';
 import { QUEUE_BOARD_PATH, serveQueueBoard } from './queue-board.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext, Route } from './route.ts';
-import { addRoutes } from './routes/add.ts';
-import { documentRoutes } from './routes/documents.ts';
-import { embeddingRoutes } from './routes/embeddings.ts';
-import { explainRoutes } from './routes/explain.ts';
-import { entityRoutes } from './routes/entities.ts';
-import { ingestRoutes } from './routes/ingest.ts';
-import { jobRoutes } from './routes/jobs.ts';
-import { linkRoutes } from './routes/links.ts';
-import { memoryRoutes } from './routes/memories.ts';
-import { queryRoutes } from './routes/query.ts';
-import { reflectRoutes } from './routes/reflect.ts';
-import { reembedRoutes } from './routes/reembed.ts';
-import { serviceRoutes } from './routes/service.ts';
-import { settingsRoutes } from './routes/settings.ts';
-import { timelineRoutes } from './routes/timeline.ts';
-
-/** Every path that is answered; anything else is a 404. */
-export const ROUTES: readonly Route[] = [
-  ...addRoutes,
-  ...ingestRoutes,
-  ...queryRoutes,
-  ...explainRoutes,
-  ...linkRoutes,
-  ...reflectRoutes,
-  ...memoryRoutes,
-  ...documentRoutes,
-  ...entityRoutes,
-  ...timelineRoutes,
-  ...jobRoutes,
-  ...embeddingRoutes,
-  ...settingsRoutes,
-  ...reembedRoutes,
-  ...serviceRoutes,
-];
+import { ROUTES } from './routes.ts';
 
 /**
  * The HTTP API as an Express app; `listen` in server.ts serves it. A request passes from top to bottom: recorded, refused

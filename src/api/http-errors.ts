@@ -4,33 +4,7 @@ import type { ErrorCode } from '../engine/errors.ts';
 import { EngineError } from '../engine/errors.ts';
 import type { Logger } from '../engine/ports.ts';
 import { localsOf, sendJson } from './reply.ts';
-
-/** A new error code does not compile without a status. */
-export const HTTP_STATUS = {
-  invalid: 400,
-  unauthenticated: 401,
-  forbidden: 403,
-  not_found: 404,
-  conflict: 409,
-  too_large: 413,
-  unsupported: 415,
-  unprocessable: 422,
-  rate_limited: 429,
-  internal: 500,
-  unavailable: 503,
-  storage_full: 507,
-} as const satisfies Record<ErrorCode, number>;
-
-/** The one shape of every error reply: RFC 9457, plus `code` to branch on, a line a problem, and the id to find the log. */
-export interface Problem {
-  readonly type: 'about:blank';
-  readonly title: string;
-  readonly status: number;
-  readonly detail: string;
-  readonly code: ErrorCode;
-  readonly errors?: readonly string[];
-  readonly request_id: string;
-}
+import { HTTP_STATUS, type Problem } from './schemas/problem.ts';
 
 export function problemOf(error: EngineError, requestId: string): Problem {
   const status = HTTP_STATUS[error.code];

@@ -10,13 +10,13 @@ import {
   formSchema,
   ingestSchema,
   ingestUrlSchema,
-  LIMITS,
-  parse,
   type DocumentFields,
   type IngestBody,
   type IngestUrlBody,
-} from './schemas.ts';
-import { toNewDocument } from './wire.ts';
+} from './schemas/documents.ts';
+import { LIMITS } from './schemas/limits.ts';
+import { parse } from './schemas/parse.ts';
+import { toNewDocument } from './wire/documents.ts';
 
 /** Takes over a document that was read; its file is the engine's from here on. */
 export type Accept<Result> = (document: NewDocument) => Promise<Result>;

@@ -1,6 +1,6 @@
 import type { Response } from 'express';
 import type { TenantCall } from './route.ts';
-import { LIMITS } from './schemas.ts';
+import { LIMITS } from './schemas/limits.ts';
 
 /** How long a query waits for the writes behind its token (ms); after that it answers from what is there. */
 export const TOKEN_WAIT_MS = 2_000;

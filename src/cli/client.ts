@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import type { Problem } from '../api/http-errors.ts';
+import type { Problem } from '../api/schemas/problem.ts';
 import { linesOf } from '../api/lines.ts';
 import { CliError } from './cli-error.ts';
 

@@ -4,10 +4,10 @@ import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
-import type { documentItem, documentOutcomeItem } from '../api/wire.ts';
+import type { DocumentItem, DocumentOutcomeItem } from '../api/schemas/document-replies.ts';
 import { RefusalError, type Client } from './client.ts';
 
-export type DocumentItem = ReturnType<typeof documentItem>;
+export type { DocumentItem };
 
 /** What is said of every document of one run. */
 export interface DocumentWords {
@@ -135,7 +135,7 @@ function inVain(error: RefusalError): RefusalError {
   return new RefusalError(`${error.message}; asked for ${PATIENCE_MS / 60_000} minutes in vain`, error);
 }
 
-type OutcomeItem = ReturnType<typeof documentOutcomeItem>;
+type OutcomeItem = DocumentOutcomeItem;
 
 function accepted({ document_id, outcome }: OutcomeItem): SentDocument {
   return { id: document_id, outcome };

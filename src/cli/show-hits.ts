@@ -1,11 +1,11 @@
-import type { matchItem, memoryItem } from '../api/wire.ts';
+import type { MemoryItem } from '../api/schemas/memory-replies.ts';
+import type { MatchItem } from '../api/schemas/query-replies.ts';
 import type { HitExplanation } from '../engine/types.ts';
 import { showExcerpt, wordsOf } from './excerpt.ts';
 import { age, bold, cut, cyan, dim, green, table, widthOfTerminal } from './terminal.ts';
 
 /** A memory and a hit as the server sends them. */
-export type MemoryItem = ReturnType<typeof memoryItem>;
-export type MatchItem = ReturnType<typeof matchItem>;
+export type { MatchItem, MemoryItem };
 
 export interface QueryReply {
   readonly matches: readonly MatchItem[];

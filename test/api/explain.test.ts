@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import type { explanationItem } from '../../src/api/wire.ts';
+import type { ExplanationItem } from '../../src/api/schemas/query-replies.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-type Explanation = ReturnType<typeof explanationItem>;
+type Explanation = ExplanationItem;
 interface Body {
   readonly query: string;
   readonly [field: string]: unknown;

@@ -1,6 +1,7 @@
 import http from 'node:http';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { createApp, ROUTES } from '../../src/api/app.ts';
+import { createApp } from '../../src/api/app.ts';
+import { ROUTES } from '../../src/api/routes.ts';
 import { listen } from '../../src/api/server.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';

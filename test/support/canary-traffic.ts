@@ -1,6 +1,6 @@
 import net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
-import { ROUTES } from '../../src/api/app.ts';
+import { ROUTES } from '../../src/api/routes.ts';
 import { canary } from './canaries.ts';
 import { packXlsx, packZip } from './make-office.ts';
 import { makePdf } from './make-pdf.ts';

@@ -1,5 +1,5 @@
 import { expect, onTestFinished, vi } from 'vitest';
-import { ROUTES } from '../../src/api/app.ts';
+import { ROUTES } from '../../src/api/routes.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
 import { systemClock } from '../../src/engine/ports.ts';

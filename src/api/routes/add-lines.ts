@@ -9,7 +9,7 @@ import { authenticate } from '../middleware/authenticate.ts';
 import { JSON_BYTES, parseJson } from '../read-body.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
-import { outcomeItem } from '../wire.ts';
+import { outcomeItem } from '../wire/memories.ts';
 import { isItemError, itemError, orItemError, parseItem, spanningToken, wantsLines } from './batch-items.ts';
 
 /** Lines stored in one transaction: enough to share its fsync, few enough to let interactive adds in between. */
@@ -20,9 +20,10 @@ const JSON_REPLY_LINES = 100_000;
 const IDLE_MS = 60_000;
 
 /**
- * `POST /memory/add/batch` with one item a line, for as long as the client sends. The next group is read only when the one
- * before is on disk and its results are on their way, so a fast sender is slowed down rather than buffered. A failure of the
- * storage, or the loss of the key, ends the stream: the summary then has an `error`, and every line that has a result is stored.
+ * `POST /memory/add/batch` with one item a line, for as long as the client sends. The next group is read only when the
+ * one before is on disk and its results are on their way, so a fast sender is slowed down rather than buffered. A
+ * failure of the storage, or the loss of the key, ends the stream: the summary then has an `error`, and every line that
+ * has a result is stored.
  */
 export async function addLines(call: TenantCall): Promise<void> {
   const { api, tenant, request, response } = call;

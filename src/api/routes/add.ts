@@ -1,81 +1,202 @@
 import { createHash } from 'node:crypto';
-import type { Request } from 'express';
-import type { IdempotencyClaim } from '../../engine/types.ts';
+import type { Request, Response } from 'express';
+import { z } from 'zod';
+import type { AddReply, IdempotencyClaim } from '../../engine/types.ts';
 import { EngineError } from '../../engine/errors.ts';
 import type { NewMemory } from '../../engine/types.ts';
 import { isErrorCode } from '../http-errors.ts';
 import type { JsonBody } from '../read-body.ts';
 import { mediaTypeOf, readJson } from '../read-body.ts';
-import { localsOf, sendJson } from '../reply.ts';
-import type { Route, TenantCall } from '../route.ts';
+import { localsOf } from '../reply.ts';
+import { route, type Route } from '../route.ts';
+import { idempotencyKeySchema } from '../schemas/headers.ts';
+import { batchSchema, newMemorySchema } from '../schemas/memories.ts';
 import {
-  addQuerySchema,
-  batchQuerySchema,
-  batchSchema,
-  idempotencyKeySchema,
-  newMemorySchema,
-  parse,
-} from '../schemas.ts';
-import { acceptedItem, duplicateItem, finishedItem, outcomeItem, toNewMemory } from '../wire.ts';
+  acceptedMemory,
+  batchReply,
+  batchReplyLine,
+  duplicateMemory,
+  finishedMemory,
+} from '../schemas/memory-replies.ts';
+import { parse } from '../schemas/parse.ts';
+import { noQueryOnBatch, waitQuery } from '../schemas/values.ts';
 import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
+import { acceptedItem, duplicateItem, finishedItem, outcomeItem, toNewMemory } from '../wire/memories.ts';
 import { addLines } from './add-lines.ts';
 import { isItemError, parseItem, wantsLines } from './batch-items.ts';
 
+const REPLY_LINES = {
+  type: 'application/x-ndjson',
+  schema: batchReplyLine,
+  example: {
+    line: 1,
+    id: '01a1fe30-e2c8-70e1-be9e-3f553ff37290',
+    state: 'queued',
+    job_id: '01a1fe30-e2c8-70e1-be9e-4242feb2d3c7',
+  },
+};
+const BATCH_EXAMPLE = {
+  results: [
+    { id: '01a1fe30-e2be-771b-bce7-9104d9f6a9e5', state: 'queued', job_id: '01a1fe30-e2be-771b-bce7-975c2c73a63c' },
+    {
+      id: '01a1fe30-e2be-771b-bce7-9104d9f6a9e5',
+      primary_sector: 'semantic',
+      sectors: ['semantic'],
+      deduplicated: true,
+      state: 'queued',
+    },
+  ],
+  accepted: 2,
+  rejected: 0,
+  token: '1fbb38ac.3.3',
+};
+
 export const addRoutes: readonly Route[] = [
-  { method: 'post', path: '/memory/add', access: 'write', handle: addOne },
-  { method: 'post', path: '/memory/add/batch', access: 'write', handle: addBatch },
+  route({
+    method: 'post',
+    path: '/memory/add',
+    name: 'addMemory',
+    access: 'write',
+    summary: 'Stores one memory',
+    description:
+      'A 202 says that the memory, its words and its job are on disk, and that queries find it by its words. ' +
+      'Sectors, vector and waypoint follow in the background; `wait` answers when they are there.\n\n' +
+      'An exact duplicate is not stored again: the memory that exists is reinforced and named.',
+    query: waitQuery,
+    headers: ['idempotency-key', 'prefer'],
+    body: {
+      json: newMemorySchema,
+      example: {
+        content: 'Deploys to staging happen every Tuesday after the stand-up.',
+        user_id: 'ana',
+        tags: ['deploy'],
+        metadata: { team: 'platform', build: 41 },
+      },
+    },
+    replies: {
+      202: {
+        description: 'Stored; the rest follows.',
+        json: acceptedMemory,
+        headers: ['location', 'idempotent-replayed'],
+      },
+      200: {
+        description: 'Stored and finished in time, or a duplicate of a memory that is there.',
+        json: z.union([finishedMemory, duplicateMemory]),
+        headers: ['location', 'idempotent-replayed'],
+      },
+    },
+    errors: {
+      conflict: 'The `external_id` has another text, or the memory that the key made was deleted.',
+      too_large: 'The content is over 256 KiB: hand it in as a document.',
+      unprocessable: 'The idempotency key came with another body.',
+    },
+    async handle(call) {
+      const { tenant, request, response, send } = call;
+      const waitMs = waitMsOf(call, call.query.wait);
+      const body = await readJson(request);
+      const item = toNewMemory(parse(newMemorySchema, body.value));
+      const reply = await tenant.addMemories([item], { idempotency: claimOf(request, '/memory/add', body) });
+      markReplay(response, reply);
+      const outcome = reply.outcomes[0]!;
+      if (outcome.kind === 'rejected') {
+        const { code, message } = outcome.error;
+        throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
+      }
+      if (outcome.kind === 'duplicate') return send(200, duplicateItem(outcome));
+      localsOf(response).jobId = outcome.jobId;
+      response.setHeader('location', `/jobs/${outcome.jobId}`);
+      if (waitMs > 0 && reply.token !== null && (await waitForWrites(call, reply.token, waitMs))) {
+        const memory = tenant.getMemory(outcome.id);
+        const error = memory.state === 'failed' ? tenant.getJob(outcome.jobId).error : null;
+        return send(200, { ...finishedItem(memory), ...(error === null ? {} : { error }) });
+      }
+      send(202, acceptedItem(outcome, reply));
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/memory/add/batch',
+    name: 'addMemories',
+    access: 'write',
+    summary: 'Stores many memories',
+    description:
+      'Their jobs stand behind those of single adds. A wrong item spares the others; a body that is no list of ' +
+      'items is refused whole. It does not wait: use the token.\n\n' +
+      'As JSON, all good items are stored in one transaction. As NDJSON the body is one item a line, any number of ' +
+      'them, stored as they arrive; with `accept: application/x-ndjson` each result is sent while you are still ' +
+      'sending, so read them as you send. An `Idempotency-Key` is for JSON alone: give each line an `external_id`. ' +
+      'The last line of the reply is the summary; where it has an `error`, the upload ended early and each line ' +
+      'that has a result with an `id` is stored.',
+    query: noQueryOnBatch,
+    headers: ['idempotency-key'],
+    body: {
+      json: batchSchema,
+      example: {
+        items: [
+          { content: 'Ben prefers tabs to spaces.', user_id: 'ben' },
+          { content: 'Ben prefers tabs to spaces.', user_id: 'ben' },
+        ],
+      },
+      media: [
+        {
+          type: 'application/x-ndjson',
+          schema: newMemorySchema,
+          example: { content: 'Ben prefers tabs to spaces.', user_id: 'ben' },
+        },
+      ],
+    },
+    replies: {
+      202: {
+        description: 'What became of each item. An upload as NDJSON always has this status.',
+        json: batchReply,
+        example: BATCH_EXAMPLE,
+        media: [REPLY_LINES],
+        headers: ['idempotent-replayed'],
+      },
+      200: {
+        description: 'No job was made: all items were duplicates, or were refused.',
+        json: batchReply,
+        example: { ...BATCH_EXAMPLE, results: [BATCH_EXAMPLE.results[1]], accepted: 1, token: null },
+        media: [REPLY_LINES],
+        headers: ['idempotent-replayed'],
+      },
+    },
+    errors: {
+      conflict: 'A memory that the idempotency key made was deleted.',
+      unprocessable: 'The idempotency key came with another body.',
+    },
+    handle: async (call) => {
+      const { tenant, request, response, send } = call;
+      if (mediaTypeOf(request) === 'application/x-ndjson') return addLines(call);
+      const body = await readJson(request);
+      const items = parse(batchSchema, body.value).items.map(parseItem);
+      const good = items.filter((item): item is NewMemory => !isItemError(item));
+      const idempotency = claimOf(request, '/memory/add/batch', body);
+      const reply = await tenant.addMemories(good, { bulk: true, idempotency });
+      markReplay(response, reply);
+      const outcomes = reply.outcomes.values();
+      const results = items.map((item) => (isItemError(item) ? item : outcomeItem(outcomes.next().value!)));
+      const accepted = results.filter((result) => !isItemError(result)).length;
+      const counts = { accepted, rejected: results.length - accepted, token: reply.token };
+      const status = reply.token === null ? 200 : 202;
+      if (!wantsLines(request)) return send(status, { results, ...counts });
+      response.statusCode = status;
+      response.setHeader('content-type', 'application/x-ndjson; charset=utf-8');
+      response.end([...results, counts].map((line) => `${JSON.stringify(line)}\n`).join(''));
+    },
+  }),
 ];
 
-async function addOne(call: TenantCall): Promise<void> {
-  const { tenant, request, response } = call;
-  const waitMs = waitMsOf(call, parse(addQuerySchema, request.query).wait);
-  const body = await readJson(request);
-  const item = toNewMemory(parse(newMemorySchema, body.value));
-  const reply = await tenant.addMemories([item], { idempotency: claimOf(request, '/memory/add', body) });
-  if (reply.replayed) response.setHeader('idempotent-replayed', 'true');
-  const outcome = reply.outcomes[0]!;
-  if (outcome.kind === 'rejected') {
-    const { code, message } = outcome.error;
-    throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
-  }
-  if (outcome.kind === 'duplicate') return sendJson(response, 200, duplicateItem(outcome));
-  localsOf(response).jobId = outcome.jobId;
-  response.setHeader('location', `/jobs/${outcome.jobId}`);
-  if (waitMs > 0 && reply.token !== null && (await waitForWrites(call, reply.token, waitMs))) {
-    const memory = tenant.getMemory(outcome.id);
-    const error = memory.state === 'failed' ? tenant.getJob(outcome.jobId).error : null;
-    return sendJson(response, 200, { ...finishedItem(memory), ...(error === null ? {} : { error }) });
-  }
-  sendJson(response, 202, acceptedItem(outcome, reply));
-}
-
-/** A list as JSON, or a stream as NDJSON. A wrong item spares the rest; a body that is no list of items is refused whole. */
-async function addBatch(call: TenantCall): Promise<void> {
-  const { tenant, request, response } = call;
-  parse(batchQuerySchema, request.query);
-  if (mediaTypeOf(request) === 'application/x-ndjson') return addLines(call);
-  const body = await readJson(request);
-  const items = parse(batchSchema, body.value).items.map(parseItem);
-  const good = items.filter((item): item is NewMemory => !isItemError(item));
-  const idempotency = claimOf(request, '/memory/add/batch', body);
-  const reply = await tenant.addMemories(good, { bulk: true, idempotency });
-  if (reply.replayed) response.setHeader('idempotent-replayed', 'true');
-  const outcomes = reply.outcomes.values();
-  const results = items.map((item) => (isItemError(item) ? item : outcomeItem(outcomes.next().value!)));
-  const accepted = results.filter((result) => !isItemError(result)).length;
-  const counts = { accepted, rejected: results.length - accepted, token: reply.token };
-  if (!wantsLines(request)) return sendJson(response, reply.token === null ? 200 : 202, { results, ...counts });
-  response.statusCode = reply.token === null ? 200 : 202;
-  response.setHeader('content-type', 'application/x-ndjson; charset=utf-8');
-  response.end([...results, counts].map((line) => `${JSON.stringify(line)}\n`).join(''));
-}
-
-function claimOf(request: Request, route: string, body: JsonBody): IdempotencyClaim | undefined {
+function claimOf(request: Request, path: string, body: JsonBody): IdempotencyClaim | undefined {
   const header = request.headers['idempotency-key'];
   if (header === undefined) return undefined;
   return {
     key: parse(idempotencyKeySchema, header),
-    route,
+    route: path,
     bodyHash: createHash('sha256').update(body.bytes).digest(),
   };
+}
+
+function markReplay(response: Response, { replayed }: AddReply): void {
+  if (replayed) response.setHeader('idempotent-replayed', 'true');
 }

@@ -3,13 +3,14 @@ import { EngineError } from '../../engine/errors.ts';
 import { decodeToken, encodeToken } from '../../engine/commands/token.ts';
 import type { NewMemory } from '../../engine/types.ts';
 import { detailOf, toEngineError } from '../http-errors.ts';
-import { newMemorySchema, parse } from '../schemas.ts';
-import { toNewMemory } from '../wire.ts';
+import { newMemorySchema } from '../schemas/memories.ts';
+import type { itemError as itemErrorSchema } from '../schemas/memory-replies.ts';
+import { parse } from '../schemas/parse.ts';
+import type { Wire } from '../schemas/values.ts';
+import { toNewMemory } from '../wire/memories.ts';
 
 /** What stands in a batch's reply for an item that was refused. */
-export interface ItemError {
-  readonly error: { readonly code: string; readonly message: string };
-}
+export type ItemError = Wire<typeof itemErrorSchema>;
 
 export function isItemError(item: object): item is ItemError {
   return 'error' in item;

@@ -1,64 +1,243 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
+import { z } from 'zod';
+import type { Tenant } from '../../engine/engine.ts';
 import { EngineError } from '../../engine/errors.ts';
 import type { Document, DocumentState } from '../../engine/types.ts';
 import { streamState } from '../event-stream.ts';
 import { readReplacement } from '../read-document.ts';
-import { sendJson } from '../reply.ts';
-import type { Route, TenantCall } from '../route.ts';
-import { documentPageSchema, documentsSchema, ownerSchema, parse, replaceQuerySchema } from '../schemas.ts';
+import { route, type Route } from '../route.ts';
+import {
+  acceptedDocument,
+  chunkPage,
+  documentPage,
+  documentSchema,
+  ingestedDocument,
+} from '../schemas/document-replies.ts';
+import { documentPageQuery, documentsQuery, replaceQuery, replacementSchema } from '../schemas/documents.ts';
+import { deletedReply } from '../schemas/memory-replies.ts';
+import { ownerQuery } from '../schemas/values.ts';
 import { waitMsOf } from '../wait-for-writes.ts';
-import { chunkItem, documentItem, receiptItem } from '../wire.ts';
-import { sendDocument } from './ingest.ts';
+import { chunkItem, documentItem } from '../wire/documents.ts';
+import { receiptItem } from '../wire/memories.ts';
+import { ACCEPTED_EXAMPLE, FILE_ERRORS, sendDocument, UPLOAD } from './ingest.ts';
+
+const DOCUMENT_ID = { description: 'Id of the document.', example: ACCEPTED_EXAMPLE.document_id } as const;
+const NO_DOCUMENT = 'No document of this user has this id, or it has expired.';
+const ENDED: ReadonlySet<DocumentState> = new Set(['ready', 'empty', 'failed', 'cancelled']);
+const POLL_MS = 500;
 
 /** Documents as things; what takes them in stands in ingest.ts. */
 export const documentRoutes: readonly Route[] = [
-  { method: 'get', path: '/documents', access: 'read', handle: list },
-  { method: 'get', path: '/documents/:id', access: 'read', handle: get },
-  { method: 'get', path: '/documents/:id/content', access: 'read', handle: content },
-  { method: 'get', path: '/documents/:id/chunks', access: 'read', handle: chunks },
-  { method: 'get', path: '/documents/:id/events', access: 'read', handle: events },
-  { method: 'put', path: '/documents/:id', access: 'write', handle: replace },
-  { method: 'post', path: '/documents/:id/cancel', access: 'write', handle: cancel },
-  { method: 'delete', path: '/documents/:id', access: 'write', handle: remove },
+  route({
+    method: 'get',
+    path: '/documents',
+    name: 'listDocuments',
+    access: 'read',
+    summary: 'Lists documents, the newest first',
+    query: documentsQuery,
+    replies: { 200: { description: 'A page of documents.', json: documentPage } },
+    handle({ tenant, query: { l, u, user_id, session_id, state, external_id, ids, sha256 }, send }) {
+      const filter = {
+        userIds: user_id === undefined ? undefined : [user_id],
+        sessionIds: session_id === undefined ? undefined : [session_id],
+        states: state === undefined ? undefined : [state],
+        externalIds: external_id === undefined ? undefined : [external_id],
+        ids,
+        sha256,
+      };
+      const { items, total } = tenant.listDocuments(filter, { limit: l, offset: u });
+      send(200, { items: items.map(documentItem), total });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/documents/:id',
+    name: 'getDocument',
+    access: 'read',
+    summary: 'Shows one document',
+    params: { id: DOCUMENT_ID },
+    query: ownerQuery,
+    replies: { 200: { description: 'The document.', json: documentSchema } },
+    errors: { not_found: NO_DOCUMENT },
+    handle({ tenant, params, query, send }) {
+      send(200, documentItem(getOwned(tenant, params.id, query.user_id)));
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/documents/:id/content',
+    name: 'getDocumentContent',
+    access: 'read',
+    summary: 'Sends the extracted text of a document',
+    description:
+      'In full, as it comes. Where the document is replaced or deleted meanwhile, the connection breaks off before ' +
+      'the end that HTTP gives a whole reply: read it again.',
+    params: { id: DOCUMENT_ID },
+    query: ownerQuery,
+    replies: {
+      200: {
+        description: 'The text.',
+        media: [
+          {
+            type: 'text/markdown',
+            schema: z.string(),
+            example: '# Rollback\n\nRun the rollback job with the previous build number.\n',
+          },
+        ],
+      },
+    },
+    errors: { not_found: NO_DOCUMENT, conflict: 'The document has no text, or none yet.' },
+    async handle({ tenant, params, query, response }) {
+      const { id } = getOwned(tenant, params.id, query.user_id);
+      // In pieces, each read when the one before is on its way: a text may be 20 million characters long.
+      const pieces = tenant.documentContent(id)[Symbol.iterator]();
+      // Before the status is sent, as this is where a document without content is found out.
+      let piece = pieces.next();
+      response.writeHead(200, { 'content-type': 'text/markdown; charset=utf-8' });
+      for (; !piece.done && !response.destroyed; piece = pieces.next()) {
+        if (!response.write(piece.value)) await roomIn(response);
+      }
+      response.end();
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/documents/:id/chunks',
+    name: 'listChunks',
+    access: 'read',
+    summary: 'Lists the chunks of a document, in the order of the text',
+    description: 'Each is a memory. Chunks overlap by up to `OM_CHUNK_OVERLAP_TOKENS` tokens.',
+    params: { id: DOCUMENT_ID },
+    query: documentPageQuery,
+    replies: {
+      200: {
+        description: 'A page of chunks.',
+        json: chunkPage,
+        example: {
+          id: DOCUMENT_ID.example,
+          items: [
+            {
+              ...{ memory_id: '01a1ff55-5a1a-713e-8abe-ac9f3766d934', chunk: 0, start_offset: 0, end_offset: 64 },
+              ...{ page_from: null, page_to: null, heading_path: ['Rollback'], tokens: 14 },
+            },
+          ],
+          total: 1,
+        },
+      },
+    },
+    errors: { not_found: NO_DOCUMENT },
+    handle({ tenant, params, query: { l, u, user_id }, send }) {
+      const { id, chunks, shownAt } = getOwned(tenant, params.id, user_id);
+      const items = tenant.listDocumentChunks(id, { limit: l, offset: u });
+      send(200, { id, items: items.map(chunkItem), total: shownAt === null ? 0 : chunks });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/documents/:id/events',
+    name: 'watchDocument',
+    access: 'read',
+    summary: 'Streams a document as it changes',
+    description:
+      'Server-sent events: `state` with the document at once and at each change, `gone` if it is deleted. The ' +
+      'stream ends with the state `ready`, `empty`, `failed` or `cancelled`. The document is looked at twice a ' +
+      'second.',
+    params: { id: DOCUMENT_ID },
+    query: ownerQuery,
+    replies: {
+      200: {
+        description: 'The events.',
+        media: [
+          {
+            type: 'text/event-stream',
+            schema: z.string(),
+            events: { state: documentSchema, gone: z.strictObject({}) },
+            example: 'event: state\ndata: {"id":"01a1ff55-50c1-7421-a45c-cf733ddd36c3","state":"ready"}\n\n',
+          },
+        ],
+      },
+    },
+    errors: { not_found: NO_DOCUMENT },
+    handle(call) {
+      const { tenant, params, query } = call;
+      // Once: a document never changes its user, so that the streams of all who may see it can share what is read.
+      const { id } = getOwned(tenant, params.id, query.user_id);
+      const read = () => {
+        const document = tenant.getDocument(id);
+        return { item: documentItem(document), hasEnded: ENDED.has(document.state) };
+      };
+      streamState(call, { key: `document ${tenant.id} ${id}`, pollMs: POLL_MS, read });
+    },
+  }),
+  route({
+    method: 'put',
+    path: '/documents/:id',
+    name: 'replaceDocument',
+    access: 'write',
+    summary: 'Reads a document anew',
+    description:
+      'Also where nothing has changed, as after another `OM_CHUNK_TOKENS`. A form, or JSON with `data`, `text` or ' +
+      '`url`. `session_id` and `external_id` stay as they are where they are left out; its user cannot be changed.',
+    params: { id: DOCUMENT_ID },
+    query: replaceQuery,
+    headers: ['prefer'],
+    body: {
+      json: replacementSchema,
+      example: { text: '# Rollback\n\nRun the rollback job.', content_type: 'md', user_id: 'ana' },
+      media: [UPLOAD],
+    },
+    replies: {
+      202: {
+        description: 'It is being read.',
+        json: acceptedDocument,
+        example: { ...ACCEPTED_EXAMPLE, outcome: 'replaced' },
+        headers: ['location'],
+      },
+      200: { description: 'It was read in time.', json: ingestedDocument, headers: ['location'] },
+    },
+    errors: { ...FILE_ERRORS, not_found: NO_DOCUMENT, conflict: 'Another document has this `external_id`.' },
+    async handle(call) {
+      const { tenant, params, query } = call;
+      const waitMs = waitMsOf(call, query.wait);
+      const replaced = getOwned(tenant, params.id, query.user_id);
+      const reply = await readReplacement(call, replaced, (document) => tenant.replaceDocument(replaced.id, document));
+      await sendDocument(call, reply, waitMs);
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/documents/:id/cancel',
+    name: 'cancelDocument',
+    access: 'write',
+    summary: 'Ends the reading of a document',
+    description: 'The document is `cancelled` then, or `ready` where an earlier reading of it is still found.',
+    params: { id: DOCUMENT_ID },
+    query: ownerQuery,
+    replies: { 200: { description: 'The document as it is now.', json: documentSchema } },
+    errors: { not_found: NO_DOCUMENT, conflict: 'It is not being read.' },
+    async handle({ tenant, params, query, send }) {
+      const { id } = getOwned(tenant, params.id, query.user_id);
+      send(200, documentItem(await tenant.cancelDocument(id)));
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/documents/:id',
+    name: 'deleteDocument',
+    access: 'write',
+    summary: 'Hides a document at once and erases it with all its memories',
+    params: { id: DOCUMENT_ID },
+    query: ownerQuery,
+    replies: { 200: { description: 'What was removed.', json: deletedReply } },
+    errors: { not_found: NO_DOCUMENT },
+    async handle({ tenant, params, query, send }) {
+      const { id } = getOwned(tenant, params.id, query.user_id);
+      const receipt = await tenant.deleteDocument(id);
+      send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
+    },
+  }),
 ];
-
-const ENDED: ReadonlySet<DocumentState> = new Set(['ready', 'empty', 'failed', 'cancelled']);
-
-function list({ tenant, request, response }: TenantCall): void {
-  const { l, u, user_id, session_id, state, external_id, ids, sha256 } = parse(documentsSchema, request.query);
-  const filter = {
-    userIds: user_id === undefined ? undefined : [user_id],
-    sessionIds: session_id === undefined ? undefined : [session_id],
-    states: state === undefined ? undefined : [state],
-    externalIds: external_id === undefined ? undefined : [external_id],
-    ids,
-    sha256,
-  };
-  const { items, total } = tenant.listDocuments(filter, { limit: l, offset: u });
-  sendJson(response, 200, { items: items.map(documentItem), total });
-}
-
-function get(call: TenantCall): void {
-  sendJson(call.response, 200, documentItem(getOwned(call, userOf(call))));
-}
-
-/**
- * In pieces, each read when the one before is on its way: an extracted text may be 20 million characters long. Where it is replaced or
- * deleted meanwhile the connection breaks off without the end that HTTP gives a whole reply.
- */
-async function content(call: TenantCall): Promise<void> {
-  const { tenant, response } = call;
-  const { id } = getOwned(call, userOf(call));
-  const pieces = tenant.documentContent(id)[Symbol.iterator]();
-  // Before the status is sent, as this is where a document without content is found out.
-  let piece = pieces.next();
-  response.writeHead(200, { 'content-type': 'text/markdown; charset=utf-8' });
-  for (; !piece.done && !response.destroyed; piece = pieces.next()) {
-    if (!response.write(piece.value)) await roomIn(response);
-  }
-  response.end();
-}
 
 async function roomIn(response: Response): Promise<void> {
   const settled = new AbortController();
@@ -68,52 +247,9 @@ async function roomIn(response: Response): Promise<void> {
   );
 }
 
-function chunks(call: TenantCall): void {
-  const { l, u, user_id } = parse(documentPageSchema, call.request.query);
-  const { id, chunks: found, shownAt } = getOwned(call, user_id);
-  const items = call.tenant.listDocumentChunks(id, { limit: l, offset: u });
-  sendJson(call.response, 200, { id, items: items.map(chunkItem), total: shownAt === null ? 0 : found });
-}
-
-const POLL_MS = 500;
-
-function events(call: TenantCall): void {
-  const { tenant } = call;
-  // Once: a document never changes its user, so that the streams of all who may see it can share what is read.
-  const { id } = getOwned(call, userOf(call));
-  const read = () => {
-    const document = tenant.getDocument(id);
-    return { item: documentItem(document), hasEnded: ENDED.has(document.state) };
-  };
-  streamState(call, { key: `document ${tenant.id} ${id}`, pollMs: POLL_MS, read });
-}
-
-async function replace(call: TenantCall): Promise<void> {
-  const { wait, user_id } = parse(replaceQuerySchema, call.request.query);
-  const waitMs = waitMsOf(call, wait);
-  const replaced = getOwned(call, user_id);
-  const reply = await readReplacement(call, replaced, (document) => call.tenant.replaceDocument(replaced.id, document));
-  await sendDocument(call, reply, waitMs);
-}
-
-async function cancel(call: TenantCall): Promise<void> {
-  const { id } = getOwned(call, userOf(call));
-  sendJson(call.response, 200, documentItem(await call.tenant.cancelDocument(id)));
-}
-
-async function remove(call: TenantCall): Promise<void> {
-  const { id } = getOwned(call, userOf(call));
-  const receipt = await call.tenant.deleteDocument(id);
-  sendJson(call.response, 200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
-}
-
-function userOf({ request }: TenantCall): string | undefined {
-  return parse(ownerSchema, request.query).user_id;
-}
-
 /** Another user's document is as absent as none. @throws EngineError `not_found` */
-function getOwned({ tenant, request }: TenantCall, userId: string | undefined): Document {
-  const document = tenant.getDocument(request.params['id'] as string);
+function getOwned(tenant: Tenant, id: string, userId: string | undefined): Document {
+  const document = tenant.getDocument(id);
   if (userId !== undefined && userId !== document.userId)
     throw new EngineError('not_found', 'no document with this id');
   return document;

@@ -1,59 +1,119 @@
+import { z } from 'zod';
 import type { JobState } from '../../engine/types.ts';
 import { streamState } from '../event-stream.ts';
-import { sendJson } from '../reply.ts';
-import type { Route, TenantCall } from '../route.ts';
-import { jobsSchema, parse } from '../schemas.ts';
-import { backlogItem, jobItem } from '../wire.ts';
+import { route, type Route } from '../route.ts';
+import { discardedReply, jobPage, jobSchema, jobsQuery } from '../schemas/jobs.ts';
+import { backlogItem, jobItem } from '../wire/jobs.ts';
 
+const JOB_ID = { description: 'Id of the job.', example: '01a1fe30-e25d-71cf-b719-06918c2a54a4' } as const;
+const NO_JOB = 'No job has this id.';
 const ENDED: ReadonlySet<JobState> = new Set(['done', 'dead', 'cancelled']);
-
-/** `GET /jobs?state=dead` is the list of dead letters. */
-export const jobRoutes: readonly Route[] = [
-  { method: 'get', path: '/jobs', access: 'read', handle: list },
-  { method: 'get', path: '/jobs/:id', access: 'read', handle: get },
-  { method: 'get', path: '/jobs/:id/events', access: 'read', handle: events },
-  { method: 'post', path: '/jobs/:id/retry', access: 'admin', handle: retry },
-  { method: 'post', path: '/jobs/:id/cancel', access: 'admin', handle: cancel },
-  { method: 'delete', path: '/jobs/:id', access: 'admin', handle: discard },
-];
-
-function list({ api, tenant, request, response }: TenantCall): void {
-  const { state, kind, l, u } = parse(jobsSchema, request.query);
-  const { items, total, counts, backlog } = tenant.listJobs({ state, kind, limit: l, offset: u });
-  const now = api.engine.clock.now();
-  sendJson(response, 200, {
-    items: items.map(jobItem),
-    total,
-    counts,
-    backlog: backlog.map((step) => backlogItem(step, now)),
-  });
-}
-
-function get({ tenant, request, response }: TenantCall): void {
-  sendJson(response, 200, jobItem(tenant.getJob(request.params['id'] as string)));
-}
-
 const POLL_MS = 100;
 
-function events(call: TenantCall): void {
-  const id = call.request.params['id'] as string;
-  const { tenant } = call;
-  const read = () => {
-    const job = tenant.getJob(id);
-    return { item: jobItem(job), hasEnded: ENDED.has(job.state) };
-  };
-  streamState(call, { key: `job ${tenant.id} ${id}`, pollMs: POLL_MS, read });
-}
-
-async function retry({ tenant, request, response }: TenantCall): Promise<void> {
-  sendJson(response, 200, jobItem(await tenant.retryJob(request.params['id'] as string)));
-}
-
-async function cancel({ tenant, request, response }: TenantCall): Promise<void> {
-  sendJson(response, 200, jobItem(await tenant.cancelJob(request.params['id'] as string)));
-}
-
-async function discard({ tenant, request, response }: TenantCall): Promise<void> {
-  await tenant.discardJob(request.params['id'] as string);
-  sendJson(response, 200, { ok: true });
-}
+export const jobRoutes: readonly Route[] = [
+  route({
+    method: 'get',
+    path: '/jobs',
+    name: 'listJobs',
+    access: 'read',
+    summary: 'Lists the jobs of the ledger, the newest first',
+    description: '`?state=dead` is the list of dead letters.',
+    query: jobsQuery,
+    replies: { 200: { description: 'A page of jobs, with the whole ledger in numbers.', json: jobPage } },
+    handle({ api, tenant, query: { state, kind, l, u }, send }) {
+      const { items, total, counts, backlog } = tenant.listJobs({ state, kind, limit: l, offset: u });
+      const now = api.engine.clock.now();
+      send(200, { items: items.map(jobItem), total, counts, backlog: backlog.map((step) => backlogItem(step, now)) });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/jobs/:id',
+    name: 'getJob',
+    access: 'read',
+    summary: 'Shows one job',
+    params: { id: JOB_ID },
+    replies: { 200: { description: 'The job.', json: jobSchema } },
+    errors: { not_found: NO_JOB },
+    handle({ tenant, params, send }) {
+      send(200, jobItem(tenant.getJob(params.id)));
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/jobs/:id/events',
+    name: 'watchJob',
+    access: 'read',
+    summary: 'Streams a job as it changes',
+    description:
+      'Server-sent events: `state` with the job at once and at each change, `gone` if it is removed. The stream ' +
+      'ends when the job has ended, or when the server stops. A comment keeps it open every 15 s.',
+    params: { id: JOB_ID },
+    replies: {
+      200: {
+        description: 'The events.',
+        media: [
+          {
+            type: 'text/event-stream',
+            schema: z.string(),
+            events: { state: jobSchema, gone: z.strictObject({}) },
+            example: 'event: state\ndata: {"id":"01a1fe30-e25d-71cf-b719-06918c2a54a4","state":"done"}\n\n',
+          },
+        ],
+      },
+    },
+    errors: { not_found: NO_JOB },
+    handle(call) {
+      const { tenant, params } = call;
+      const read = () => {
+        const job = tenant.getJob(params.id);
+        return { item: jobItem(job), hasEnded: ENDED.has(job.state) };
+      };
+      streamState(call, { key: `job ${tenant.id} ${params.id}`, pollMs: POLL_MS, read });
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/jobs/:id/retry',
+    name: 'retryJob',
+    access: 'admin',
+    summary: 'Starts a dead, failed or cancelled job again, with a clean count',
+    params: { id: JOB_ID },
+    replies: { 200: { description: 'The job as it is now.', json: jobSchema } },
+    errors: {
+      not_found: NO_JOB,
+      conflict: 'The job is in another state, its memory was deleted, or its memory has a newer job.',
+    },
+    async handle({ tenant, params, send }) {
+      send(200, jobItem(await tenant.retryJob(params.id)));
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/jobs/:id/cancel',
+    name: 'cancelJob',
+    access: 'admin',
+    summary: 'Ends a queued, active or failed job',
+    description: 'Its memory stays, `failed` if it has no vector yet, and queries find it by its words.',
+    params: { id: JOB_ID },
+    replies: { 200: { description: 'The job as it is now.', json: jobSchema } },
+    errors: { not_found: NO_JOB, conflict: 'The job has ended.' },
+    async handle({ tenant, params, send }) {
+      send(200, jobItem(await tenant.cancelJob(params.id)));
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/jobs/:id',
+    name: 'discardJob',
+    access: 'admin',
+    summary: 'Takes a dead or cancelled job off the list',
+    params: { id: JOB_ID },
+    replies: { 200: { description: 'It is gone.', json: discardedReply } },
+    errors: { not_found: NO_JOB, conflict: 'The job is in another state.' },
+    async handle({ tenant, params, send }) {
+      await tenant.discardJob(params.id);
+      send(200, { ok: true });
+    },
+  }),
+];

@@ -1,61 +1,184 @@
-import { assert, EngineError, isEngineError } from '../../engine/errors.ts';
 import type { Tenant } from '../../engine/engine.ts';
-import { hasBody, readJson } from '../read-body.ts';
-import { sendJson } from '../reply.ts';
-import type { Route, TenantCall } from '../route.ts';
-import { contradictSchema, linkSchema, parse, supersedeSchema, unlinkSchema } from '../schemas.ts';
-import { linkItem } from '../wire.ts';
+import { assert, EngineError, isEngineError } from '../../engine/errors.ts';
+import { route, type Route } from '../route.ts';
+import {
+  contradictedReply,
+  contradictSchema,
+  linkedReply,
+  linkList,
+  linkSchema,
+  supersededReply,
+  supersedeSchema,
+  unlinkedReply,
+  unlinkSchema,
+} from '../schemas/links.ts';
+import { ownerQuery } from '../schemas/values.ts';
+import { linkItem } from '../wire/memories.ts';
+import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
+
+const [OLDER, NEWER, OTHER] = [
+  '01a1feb9-11f2-7362-8b9d-88949a451b09',
+  '01a1feb9-1288-7569-a1c4-6c51b0283513',
+  '01a1feb9-12a2-739f-b975-8bbd3418f342',
+] as const;
+const [STATED_AT, SUPERSEDED_AT] = [1795274904257, 1795274904199];
+const NO_MEMORY = 'A field names no memory, or one of another user than `user_id`.';
 
 /** They stand before `/memory/:id`, which would take `link` for an id. */
 export const linkRoutes: readonly Route[] = [
-  { method: 'post', path: '/memory/link', access: 'write', handle: link },
-  { method: 'delete', path: '/memory/link', access: 'write', handle: unlink },
-  { method: 'post', path: '/memory/supersede', access: 'write', handle: supersede },
-  { method: 'post', path: '/memory/contradict', access: 'write', handle: contradict },
+  route({
+    method: 'post',
+    path: '/memory/link',
+    name: 'linkMemories',
+    access: 'write',
+    summary: 'States a link between two memories, or changes its weight',
+    description:
+      'Weights by default: `waypoint` 0.6, `mentions` 0.5, `supports` 0.7, `depends_on` 0.7, `same_as` 0.3, ' +
+      '`derived_from` 0.8. Queries follow links both ways (`max_hops`), to memories that pass their filters. A ' +
+      '`waypoint` that Cairn drew between the two becomes a stated one.',
+    body: { json: linkSchema, example: { src: OTHER, dst: OLDER, type: 'supports', weight: 0.9 } },
+    replies: {
+      200: {
+        description: 'The link as it stands.',
+        json: linkedReply,
+        example: {
+          ...{ ok: true, src: OTHER, dst: OLDER, type: 'supports', similarity: null, automatic: false, weight: 0.9 },
+          ...{ created_at: STATED_AT, updated_at: STATED_AT },
+        },
+      },
+    },
+    errors: { not_found: NO_MEMORY },
+    async handle({ tenant, readBody, send }) {
+      const { user_id, src, dst, type, weight } = await readBody();
+      requireOwned(tenant, user_id, { src, dst });
+      const { id, direction, ...stated } = linkItem(
+        await tenant.linkMemories({ src, dst, type, weight: weight ?? undefined }),
+      );
+      assert(id === dst && direction === 'out', 'a link that was stated leads from src to dst');
+      send(200, { ok: true, src, dst, ...stated });
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/memory/link',
+    name: 'unlinkMemories',
+    access: 'write',
+    summary: 'Removes a link, stated or automatic',
+    description:
+      'What the link did to a memory is undone: one that was superseded or contradicted has its earlier status ' +
+      'again, unless another link still says otherwise, and the validity that the supersession ended, unless a ' +
+      'PATCH has set another end since.',
+    body: { json: unlinkSchema, orQuery: 'link', example: { src: OTHER, dst: OLDER, type: 'supports' } },
+    replies: {
+      200: {
+        description: 'The link is gone.',
+        json: unlinkedReply,
+        example: { ok: true, src: OTHER, dst: OLDER, type: 'supports' },
+      },
+    },
+    errors: { not_found: `${NO_MEMORY} Or there is no such link.` },
+    async handle({ tenant, readBody, send }) {
+      const { user_id, src, dst, type } = await readBody();
+      requireOwned(tenant, user_id, { src, dst });
+      await tenant.unlinkMemories({ src, dst, type });
+      send(200, { ok: true, src, dst, type });
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/memory/supersede',
+    name: 'supersedeMemory',
+    access: 'write',
+    summary: 'Says that a memory gives way to a newer one',
+    description:
+      "The old memory's `status` becomes `superseded`, and its `valid_to` the new one's `valid_from`, else its " +
+      '`event_time`, unless its validity ends sooner anyway or would end before its `valid_from`. The history keeps ' +
+      'what that replaced. Queries that find the old words return the new memory, over chains of any ' +
+      'length.\n\n' +
+      'Saying it again changes nothing. A PATCH that moves the start of the new memory moves the end of the old ' +
+      'one. When the new memory is deleted or expires, its own successor takes its place; without one the old ' +
+      'memory stands again.',
+    body: { json: supersedeSchema, example: { old_id: OLDER, new_id: NEWER } },
+    replies: {
+      200: {
+        description: 'The old memory as it stands now.',
+        json: supersededReply,
+        example: {
+          ...{ ok: true, old_id: OLDER, new_id: NEWER, status: 'superseded', valid_to: SUPERSEDED_AT, version: 2 },
+        },
+      },
+    },
+    errors: {
+      conflict: 'The old memory has another successor, or the new one leads back to it.',
+      not_found: NO_MEMORY,
+    },
+    async handle({ tenant, readBody, send }) {
+      const { user_id, old_id, new_id } = await readBody();
+      requireOwned(tenant, user_id, { old_id, new_id });
+      const old = await tenant.supersedeMemory({ oldId: old_id, newId: new_id });
+      send(200, { ok: true, old_id, new_id, status: old.status, valid_to: old.validTo, version: old.version });
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/memory/contradict',
+    name: 'contradictMemories',
+    access: 'write',
+    summary: 'Says that two memories contradict each other',
+    description:
+      'While nobody says which is right, a query that finds both lowers the weaker. Said again with a winner it is ' +
+      'decided, or decided anew; said again without one it stays as it is. When the winner is deleted, the other ' +
+      'stands again. No query follows this link.',
+    body: { json: contradictSchema, example: { a: NEWER, b: OTHER, winner: NEWER } },
+    replies: {
+      200: {
+        description: 'The contradiction as it stands.',
+        json: contradictedReply,
+        example: { ok: true, a: NEWER, b: OTHER, weight: 0.8, created_at: STATED_AT, updated_at: STATED_AT },
+      },
+    },
+    errors: { not_found: NO_MEMORY },
+    async handle({ tenant, readBody, send }) {
+      const { user_id, a, b, winner } = await readBody();
+      requireOwned(tenant, user_id, { a, b });
+      const stated = linkItem(await tenant.contradictMemories({ a, b, winner: winner ?? undefined }));
+      const { weight, created_at, updated_at } = stated;
+      send(200, { ok: true, a, b, weight, created_at, updated_at });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/memory/:id/links',
+    name: 'listLinks',
+    access: 'read',
+    summary: 'Lists links of all types from and to a memory, the heaviest first',
+    description:
+      'At most 1,000. A waypoint that Cairn drew leads to the nearest memory of the same user: `similarity` is what ' +
+      'was measured, `weight` starts there and grows with recall.',
+    params: { id: MEMORY_ID },
+    query: ownerQuery,
+    replies: {
+      200: {
+        description: 'Its links.',
+        json: linkList,
+        example: {
+          id: OTHER,
+          items: [
+            {
+              ...{ id: OLDER, type: 'waypoint', direction: 'out', similarity: 0.86, weight: 0.86, automatic: true },
+              ...{ created_at: STATED_AT, updated_at: STATED_AT },
+            },
+          ],
+        },
+      },
+    },
+    errors: { not_found: 'No memory of this user has this id.' },
+    handle({ tenant, params, query, send }) {
+      const { id } = getOwnedMemory(tenant, params.id, query.user_id);
+      send(200, { id, items: tenant.listLinks(id).map(linkItem) });
+    },
+  }),
 ];
-
-async function link({ tenant, request, response }: TenantCall): Promise<void> {
-  const { user_id, src, dst, type, weight } = parse(linkSchema, (await readJson(request)).value);
-  requireOwned(tenant, user_id, { src, dst });
-  const { id, direction, ...stated } = linkItem(
-    await tenant.linkMemories({ src, dst, type, weight: weight ?? undefined }),
-  );
-  assert(id === dst && direction === 'out', 'a link that was stated leads from src to dst');
-  sendJson(response, 200, { ok: true, src, dst, ...stated });
-}
-
-/** The link stands in the query string or in a body, never half in each. */
-async function unlink({ tenant, request, response }: TenantCall): Promise<void> {
-  const inBody = hasBody(request);
-  if (inBody && Object.keys(request.query).length > 0)
-    throw new EngineError('invalid', 'give the link in the query string or in the body, not in both');
-  const { user_id, src, dst, type } = parse(unlinkSchema, inBody ? (await readJson(request)).value : request.query);
-  requireOwned(tenant, user_id, { src, dst });
-  await tenant.unlinkMemories({ src, dst, type });
-  sendJson(response, 200, { ok: true, src, dst, type });
-}
-
-async function supersede({ tenant, request, response }: TenantCall): Promise<void> {
-  const { user_id, old_id, new_id } = parse(supersedeSchema, (await readJson(request)).value);
-  requireOwned(tenant, user_id, { old_id, new_id });
-  const old = await tenant.supersedeMemory({ oldId: old_id, newId: new_id });
-  sendJson(response, 200, {
-    ok: true,
-    old_id,
-    new_id,
-    status: old.status,
-    valid_to: old.validTo,
-    version: old.version,
-  });
-}
-
-async function contradict({ tenant, request, response }: TenantCall): Promise<void> {
-  const { user_id, a, b, winner } = parse(contradictSchema, (await readJson(request)).value);
-  requireOwned(tenant, user_id, { a, b });
-  const stated = linkItem(await tenant.contradictMemories({ a, b, winner: winner ?? undefined }));
-  const { weight, created_at, updated_at } = stated;
-  sendJson(response, 200, { ok: true, a, b, weight, created_at, updated_at });
-}
 
 /**
  * Another user's memory is as absent as none; without a user, whoever has the key sees all.

@@ -1,125 +1,190 @@
 import type { Response } from 'express';
 import { EngineError } from '../../engine/errors.ts';
 import type { Memory } from '../../engine/types.ts';
-import { hasBody, readJson } from '../read-body.ts';
-import { sendJson } from '../reply.ts';
-import type { Route, TenantCall } from '../route.ts';
+import { route, type Route } from '../route.ts';
+import { deleteSchema, listQuery, patchSchema, reinforceSchema, timelineQuery } from '../schemas/memories.ts';
 import {
-  deleteSchema,
-  listSchema,
-  ownerSchema,
-  pageSchema,
-  parse,
-  patchSchema,
-  reinforceSchema,
-  userIdSchema,
-} from '../schemas.ts';
-import { linkItem, memoryItem, receiptItem, revisionItem, toPatch } from '../wire.ts';
+  deletedReply,
+  historyReply,
+  memoryPage,
+  memorySchema,
+  patchedMemory,
+  reinforcedReply,
+  timelineReply,
+} from '../schemas/memory-replies.ts';
+import { ownerQuery } from '../schemas/values.ts';
+import { memoryItem, receiptItem, revisionItem, timelineItem, toPatch } from '../wire/memories.ts';
+import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
 
 const DEFAULT_BOOST = 0.1;
+const NO_MEMORY = 'No memory of this user has this id, or it has expired.';
 
 /**
- * `/memory/all` stands before `/memory/:id`, which would take it for an id. To delete by filter asks for the same role as to
- * delete one by one: it saves requests, it permits nothing more.
+ * `/memory/all` stands before `/memory/:id`, which would take it for an id. To delete by filter asks for the same role
+ * as to delete one by one: it saves requests, it permits nothing more.
  */
 export const memoryRoutes: readonly Route[] = [
-  { method: 'get', path: '/memory/all', access: 'read', handle: list },
-  { method: 'post', path: '/memory/reinforce', access: 'write', handle: reinforce },
-  { method: 'get', path: '/memory/:id', access: 'read', handle: get },
-  { method: 'patch', path: '/memory/:id', access: 'write', handle: patch },
-  { method: 'delete', path: '/memory/:id', access: 'write', handle: remove },
-  { method: 'delete', path: '/memory', access: 'write', handle: removeMatching },
-  { method: 'get', path: '/memory/:id/history', access: 'read', handle: history },
-  { method: 'get', path: '/memory/:id/links', access: 'read', handle: links },
-  { method: 'get', path: '/users/:id/memories', access: 'read', handle: listOfUser },
-  { method: 'delete', path: '/users/:id/memories', access: 'write', handle: removeOfUser },
+  route({
+    method: 'get',
+    path: '/memory/all',
+    name: 'listMemories',
+    access: 'read',
+    summary: 'Lists memories that are active, valid and not expired, the newest first',
+    query: listQuery,
+    replies: { 200: { description: 'A page of memories.', json: memoryPage } },
+    handle({ tenant, query: { l, u, sector, user_id }, send }) {
+      const filter = { sectors: sector && [sector], userIds: user_id === undefined ? undefined : [user_id] };
+      send(200, { items: tenant.listMemories(filter, { limit: l, offset: u }).map(memoryItem) });
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/memory/reinforce',
+    name: 'reinforceMemory',
+    access: 'write',
+    summary: "Raises a memory's salience, and its strength by 0.1",
+    description: 'Each rises to at most 1.',
+    body: { json: reinforceSchema, example: { id: MEMORY_ID.example } },
+    replies: {
+      200: {
+        description: 'What the two are now.',
+        json: reinforcedReply,
+        example: { ok: true, id: MEMORY_ID.example, salience: 0.5, strength: 1 },
+      },
+    },
+    errors: { not_found: 'No memory has this id.' },
+    async handle({ tenant, readBody, send }) {
+      const { id, boost } = await readBody();
+      const memory = await tenant.reinforceMemory(id, Math.min(1, boost ?? DEFAULT_BOOST));
+      send(200, { ok: true, id: memory.id, salience: memory.salience, strength: memory.strength });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/memory/:id',
+    name: 'getMemory',
+    access: 'read',
+    summary: 'Shows one memory, whatever its status',
+    params: { id: MEMORY_ID },
+    query: ownerQuery,
+    replies: { 200: { description: 'The memory.', json: memorySchema, headers: ['etag'] } },
+    errors: { not_found: NO_MEMORY },
+    handle({ tenant, params, query, response, send }) {
+      const memory = getOwnedMemory(tenant, params.id, query.user_id);
+      setVersionTag(response, memory);
+      send(200, memoryItem(memory));
+    },
+  }),
+  route({
+    method: 'patch',
+    path: '/memory/:id',
+    name: 'patchMemory',
+    access: 'write',
+    summary: 'Changes what is named of a memory, and leaves the rest',
+    description: 'At least one change must be named. A change that changes nothing keeps the version.',
+    params: { id: MEMORY_ID },
+    query: ownerQuery,
+    headers: ['if-match'],
+    body: { json: patchSchema, example: { tags: ['deploy', 'staging'], metadata: { build: 42, team: null } } },
+    replies: { 200: { description: 'The memory as it is now.', json: patchedMemory, headers: ['etag'] } },
+    errors: {
+      not_found: NO_MEMORY,
+      conflict: 'The memory is at another version than `If-Match`, or another memory has the same text.',
+      too_large: 'The content is over 256 KiB.',
+    },
+    async handle({ tenant, params, query, request, response, readBody, send }) {
+      const ifVersion = expectedVersion(request.headers['if-match']);
+      const body = await readBody();
+      const { id } = getOwnedMemory(tenant, params.id, query.user_id, body.user_id);
+      const memory = await tenant.patchMemory(id, toPatch(body), { ifVersion });
+      setVersionTag(response, memory);
+      send(200, { ...memoryItem(memory), updated: true });
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/memory/:id',
+    name: 'deleteMemory',
+    access: 'write',
+    summary: 'Erases a memory with all that was made from it',
+    description: 'At once and for good, reflections on it included. A second delete is a 404.',
+    params: { id: MEMORY_ID },
+    query: ownerQuery,
+    replies: { 200: { description: 'What was removed.', json: deletedReply } },
+    errors: { not_found: NO_MEMORY },
+    async handle({ tenant, params, query, send }) {
+      const receipt = await tenant.deleteMemory(getOwnedMemory(tenant, params.id, query.user_id).id);
+      send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/memory',
+    name: 'deleteMemories',
+    access: 'write',
+    summary: 'Erases all memories that match a filter, archived and expired ones too',
+    description:
+      'What is named must all hold; naming nothing is a 400. Documents go as a whole: those that match by what they ' +
+      'say themselves, also where they are not read yet, and those of which a root or chunk matches. It works in ' +
+      'slices of 100: if it fails midway, what was erased stays erased, and it can be asked for again.',
+    body: { json: deleteSchema, orQuery: 'filter', example: { user_id: 'ana', tags: ['deploy', 'staging'] } },
+    replies: { 200: { description: 'What was removed.', json: deletedReply } },
+    async handle({ tenant, readBody, send }) {
+      const { user_id, session_id, tags } = await readBody();
+      const receipt = await tenant.deleteMemories({
+        userIds: user_id === undefined ? undefined : [user_id],
+        sessionIds: session_id === undefined ? undefined : [session_id],
+        tags,
+      });
+      send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/memory/:id/history',
+    name: 'getHistory',
+    access: 'read',
+    summary: 'Shows what changes of a memory replaced, the newest first',
+    description: 'A change is a PATCH, a supersession, a decided contradiction, or archiving by decay.',
+    params: { id: MEMORY_ID },
+    query: ownerQuery,
+    replies: {
+      200: {
+        description: 'Its revisions.',
+        json: historyReply,
+        example: {
+          id: MEMORY_ID.example,
+          items: [{ version: 1, replaced_at: 1795265979133, replaced: { tags: ['deploy'], metadata: { build: 41 } } }],
+        },
+      },
+    },
+    errors: { not_found: NO_MEMORY },
+    handle({ tenant, params, query, send }) {
+      const { id } = getOwnedMemory(tenant, params.id, query.user_id);
+      send(200, { id, items: tenant.listRevisions(id).map(revisionItem) });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/memory/:id/timeline',
+    name: 'getTimeline',
+    access: 'read',
+    summary: 'Shows what stood before and after a memory in time',
+    description:
+      'By `event_time`. Only memories that are active, valid and not expired are shown; the anchor may be archived ' +
+      'or superseded. Where more than 200 others lie between, a side may have fewer than there are.',
+    params: { id: MEMORY_ID },
+    query: timelineQuery,
+    replies: { 200: { description: 'The memory between its neighbours.', json: timelineReply } },
+    errors: { not_found: NO_MEMORY },
+    handle({ tenant, params, query: { before, after, session, user_id }, send }) {
+      const around = tenant.timeline(params.id, { before, after, sameSession: session });
+      if (user_id !== undefined && user_id !== around.anchor.userId)
+        throw new EngineError('not_found', 'no memory with this id');
+      send(200, timelineItem(around));
+    },
+  }),
 ];
-
-function list({ tenant, request, response }: TenantCall): void {
-  const { l, u, sector, user_id } = parse(listSchema, request.query);
-  const filter = { sectors: sector && [sector], userIds: user_id === undefined ? undefined : [user_id] };
-  sendJson(response, 200, { items: tenant.listMemories(filter, { limit: l, offset: u }).map(memoryItem) });
-}
-
-async function reinforce({ tenant, request, response }: TenantCall): Promise<void> {
-  const { id, boost } = parse(reinforceSchema, (await readJson(request)).value);
-  const memory = await tenant.reinforceMemory(id, Math.min(1, boost ?? DEFAULT_BOOST));
-  sendJson(response, 200, { ok: true, id: memory.id, salience: memory.salience, strength: memory.strength });
-}
-
-function get(call: TenantCall): void {
-  const memory = getOwned(call);
-  setVersionTag(call.response, memory);
-  sendJson(call.response, 200, memoryItem(memory));
-}
-
-async function patch(call: TenantCall): Promise<void> {
-  const { tenant, request, response } = call;
-  const ifVersion = expectedVersion(request.headers['if-match']);
-  const body = parse(patchSchema, (await readJson(request)).value);
-  const { id } = getOwned(call, body.user_id);
-  const memory = await tenant.patchMemory(id, toPatch(body), { ifVersion });
-  setVersionTag(response, memory);
-  sendJson(response, 200, { ...memoryItem(memory), updated: true });
-}
-
-async function remove(call: TenantCall): Promise<void> {
-  const receipt = await call.tenant.deleteMemory(getOwned(call).id);
-  sendJson(call.response, 200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
-}
-
-/** The filter stands in the query string or in a body, never half in each. */
-async function removeMatching({ tenant, request, response }: TenantCall): Promise<void> {
-  const inQuery = Object.keys(request.query).length > 0;
-  const inBody = hasBody(request);
-  if (inQuery && inBody)
-    throw new EngineError('invalid', 'give the filter in the query string or in the body, not in both');
-  const { user_id, session_id, tags } = parse(deleteSchema, inBody ? (await readJson(request)).value : request.query);
-  const receipt = await tenant.deleteMemories({
-    userIds: user_id === undefined ? undefined : [user_id],
-    sessionIds: session_id === undefined ? undefined : [session_id],
-    tags,
-  });
-  sendJson(response, 200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
-}
-
-function history(call: TenantCall): void {
-  const { id } = getOwned(call);
-  sendJson(call.response, 200, { id, items: call.tenant.listRevisions(id).map(revisionItem) });
-}
-
-function links(call: TenantCall): void {
-  const { id } = getOwned(call);
-  sendJson(call.response, 200, { id, items: call.tenant.listLinks(id).map(linkItem) });
-}
-
-function listOfUser(call: TenantCall): void {
-  const userId = parse(userIdSchema, idOf(call));
-  const { l, u } = parse(pageSchema, call.request.query);
-  const items = call.tenant.listMemories({ userIds: [userId] }, { limit: l, offset: u });
-  sendJson(call.response, 200, { user_id: userId, items: items.map(memoryItem) });
-}
-
-async function removeOfUser(call: TenantCall): Promise<void> {
-  const receipt = await call.tenant.deleteMemories({ userIds: [parse(userIdSchema, idOf(call))] });
-  sendJson(call.response, 200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
-}
-
-function idOf({ request }: TenantCall): string {
-  return request.params['id'] as string;
-}
-
-/**
- * The memory, if it belongs to the user that the query string names, and to the one of the body: another user's is as absent as none.
- * @throws EngineError `not_found`; `invalid` for another query parameter
- */
-function getOwned(call: TenantCall, userInBody?: string | null): Memory {
-  const { user_id: userInQuery } = parse(ownerSchema, call.request.query);
-  const memory = call.tenant.getMemory(idOf(call));
-  if ([userInQuery, userInBody].some((userId) => userId != null && userId !== memory.userId))
-    throw new EngineError('not_found', 'no memory with this id');
-  return memory;
-}
 
 function setVersionTag(response: Response, memory: Memory): void {
   response.setHeader('etag', `"${memory.version}"`);

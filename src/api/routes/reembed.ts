@@ -1,33 +1,69 @@
-import type { ReembedStatus } from '../../engine/types.ts';
-import { hasBody, readJson } from '../read-body.ts';
-import { sendJson } from '../reply.ts';
-import type { Route, TenantCall } from '../route.ts';
-import { noQuerySchema, parse, reembedSchema } from '../schemas.ts';
-import { reembedItem } from '../wire.ts';
+import { route, type Route } from '../route.ts';
+import { reembedSchema, reembedStatus } from '../schemas/providers.ts';
+import { noQuery } from '../schemas/values.ts';
+import { reembedItem } from '../wire/providers.ts';
+
+const STATUS = { description: 'How far it is.', json: reembedStatus } as const;
 
 /** A change of the embedding model. It is the tenant's of the key. */
 export const reembedRoutes: readonly Route[] = [
-  { method: 'get', path: '/admin/reembed', access: 'admin', handle: answer(200, (tenant) => tenant.reembedStatus()) },
-  { method: 'post', path: '/admin/reembed', access: 'admin', handle: start },
-  {
-    ...{ method: 'post', path: '/admin/reembed/pause', access: 'admin' },
-    handle: answer(200, (tenant) => tenant.pauseReembed()),
-  },
-  {
-    ...{ method: 'delete', path: '/admin/reembed', access: 'admin' },
-    handle: answer(200, (tenant) => tenant.cancelReembed()),
-  },
+  route({
+    method: 'get',
+    path: '/admin/reembed',
+    name: 'getReembedStatus',
+    access: 'admin',
+    summary: 'Shows how far a change of the embedding model is, or what it would take',
+    query: noQuery,
+    replies: { 200: STATUS },
+    handle({ tenant, send }) {
+      send(200, reembedItem(tenant.reembedStatus()));
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/admin/reembed',
+    name: 'startReembed',
+    access: 'admin',
+    summary: 'Begins a change of the embedding model, or goes on with one',
+    description:
+      'A repeat changes nothing. A change to another model that has not gone live is given up for it. Where the ' +
+      'configured model is live, memories without vectors get them, and what other models left behind goes. Unless ' +
+      '`without_refused` is set, a model that refuses more than one memory in a hundred, or a single one, ends the ' +
+      'change as `failed`, and the old model stays live.',
+    query: noQuery,
+    body: { json: reembedSchema, optional: true, example: { without_refused: true } },
+    replies: { 202: STATUS },
+    errors: { conflict: 'Another model has gone live and its change is not finished.' },
+    async handle({ tenant, readBody, send }) {
+      const { without_refused } = await readBody();
+      send(202, reembedItem(await tenant.startReembed({ withoutRefused: without_refused ?? false })));
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/admin/reembed/pause',
+    name: 'pauseReembed',
+    access: 'admin',
+    summary: 'Stops a change of the embedding model; what was embedded stays',
+    query: noQuery,
+    replies: { 200: STATUS },
+    errors: { conflict: 'No change is under way.' },
+    async handle({ tenant, send }) {
+      send(200, reembedItem(await tenant.pauseReembed()));
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/admin/reembed',
+    name: 'cancelReembed',
+    access: 'admin',
+    summary: 'Gives up a change of the embedding model; the old model stays live',
+    description: 'What was embedded is kept for a later start.',
+    query: noQuery,
+    replies: { 200: STATUS },
+    errors: { conflict: 'No change is under way, or the new model is live already.' },
+    async handle({ tenant, send }) {
+      send(200, reembedItem(await tenant.cancelReembed()));
+    },
+  }),
 ];
-
-async function start({ tenant, request, response }: TenantCall): Promise<void> {
-  parse(noQuerySchema, request.query);
-  const { without_refused } = parse(reembedSchema, hasBody(request) ? (await readJson(request)).value : {});
-  sendJson(response, 202, reembedItem(await tenant.startReembed({ withoutRefused: without_refused ?? false })));
-}
-
-function answer(status: number, act: (tenant: TenantCall['tenant']) => ReembedStatus | Promise<ReembedStatus>) {
-  return async ({ tenant, request, response }: TenantCall): Promise<void> => {
-    parse(noQuerySchema, request.query);
-    sendJson(response, status, reembedItem(await act(tenant)));
-  };
-}

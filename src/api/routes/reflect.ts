@@ -1,34 +1,54 @@
-import { readJson } from '../read-body.ts';
-import { sendJson } from '../reply.ts';
-import type { Route, TenantCall } from '../route.ts';
-import { addQuerySchema, parse, reflectSchema } from '../schemas.ts';
+import { route, type Route } from '../route.ts';
+import { reflectSchema } from '../schemas/memories.ts';
+import { reflectionQueued, reflectionReply } from '../schemas/memory-replies.ts';
+import { waitQuery } from '../schemas/values.ts';
 import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
-import { memoryItem } from '../wire.ts';
-
-/** It stands before `/memory/:id`, which would take `reflect` for an id. */
-export const reflectRoutes: readonly Route[] = [
-  { method: 'post', path: '/memory/reflect', access: 'write', handle: reflect },
-];
+import { memoryItem } from '../wire/memories.ts';
 
 /** One job writes a few; those of others may have come since. */
 const LOOKED_AT = 20;
 
-async function reflect(call: TenantCall): Promise<void> {
-  const { tenant, request, response } = call;
-  const waitMs = waitMsOf(call, parse(addQuerySchema, request.query).wait);
-  const { user_id, session_id } = parse(reflectSchema, (await readJson(request)).value);
-  const userId = user_id ?? '';
-  const { jobId, token } = await tenant.reflect({ userId, sessionId: session_id ?? null });
-  response.setHeader('location', `/jobs/${jobId}`);
-  if (waitMs === 0 || !(await waitForWrites(call, token, waitMs))) {
-    return sendJson(response, 202, { job_id: jobId, state: 'queued', token });
-  }
-  const { state, error } = tenant.getJob(jobId);
-  const reflections = tenant
-    .listReflections(userId, LOOKED_AT)
-    .filter(({ metadata }) => metadata['reflection_job'] === jobId);
-  sendJson(response, 200, {
-    ...{ job_id: jobId, state, reflections: reflections.map(memoryItem) },
-    ...(error === null ? {} : { error }),
-  });
-}
+/** It stands before `/memory/:id`, which would take `reflect` for an id. */
+export const reflectRoutes: readonly Route[] = [
+  route({
+    method: 'post',
+    path: '/memory/reflect',
+    name: 'reflect',
+    access: 'write',
+    summary: 'Lets the language model write down what follows from the latest memories',
+    description:
+      'Needs `OM_LLM_MODEL`, else it is a 400. Asked again while it is owed, it answers with the same job. `wait` ' +
+      'answers when the job has ended, with what was written.',
+    query: waitQuery,
+    headers: ['prefer'],
+    body: { json: reflectSchema, example: { user_id: 'ana' } },
+    replies: {
+      202: {
+        description: 'It is owed; the token makes a query wait for it.',
+        json: reflectionQueued,
+        headers: ['location'],
+      },
+      200: { description: 'The job has ended.', json: reflectionReply, headers: ['location'] },
+    },
+    errors: { not_found: 'The user has no memories.' },
+    async handle(call) {
+      const { tenant, response, send } = call;
+      const waitMs = waitMsOf(call, call.query.wait);
+      const { user_id, session_id } = await call.readBody();
+      const userId = user_id ?? '';
+      const { jobId, token } = await tenant.reflect({ userId, sessionId: session_id ?? null });
+      response.setHeader('location', `/jobs/${jobId}`);
+      if (waitMs === 0 || !(await waitForWrites(call, token, waitMs))) {
+        return send(202, { job_id: jobId, state: 'queued', token });
+      }
+      const { state, error } = tenant.getJob(jobId);
+      const reflections = tenant
+        .listReflections(userId, LOOKED_AT)
+        .filter(({ metadata }) => metadata['reflection_job'] === jobId);
+      send(200, {
+        ...{ job_id: jobId, state, reflections: reflections.map(memoryItem) },
+        ...(error === null ? {} : { error }),
+      });
+    },
+  }),
+];

@@ -1,50 +1,170 @@
+import { z } from 'zod';
 import { DEFAULT_TENANT } from '../../engine/control/open-control-database.ts';
 import type { Engine } from '../../engine/engine.ts';
 import { sectorPatterns } from '../../engine/sectors/classify.ts';
 import { SECTOR_PROFILES } from '../../engine/sectors/profiles.ts';
 import { decayLambdaOf } from '../../engine/dynamics.ts';
-import { SECTORS } from '../../engine/types.ts';
-import { sendJson } from '../reply.ts';
-import type { Call, Route, TenantCall } from '../route.ts';
+import { SECTORS, type Sector } from '../../engine/types.ts';
+import { openRoute, route, type Route } from '../route.ts';
+import { healthReply, readyReply, sectorsReply, statsReply } from '../schemas/service.ts';
+
+const eachSector = <Value>(valueOf: (sector: Sector) => Value) =>
+  Object.fromEntries(SECTORS.map((sector) => [sector, valueOf(sector)])) as Record<Sector, Value>;
+
+const MODEL = { provider: 'synthetic', model: 'hashed-v1', dimensions: 768 };
+const SECTORS_EXAMPLE = {
+  sectors: SECTORS,
+  configs: eachSector((sector) => ({
+    model: MODEL.model,
+    decay_lambda: SECTOR_PROFILES[sector].decayLambda,
+    weight: SECTOR_PROFILES[sector].weight,
+    patterns: [{ pattern: 'in <year>', weight: 1 }],
+  })),
+  stats: [{ sector: 'procedural', count: 1, avg_salience: 0.5 }],
+};
 
 /** What operators and their tools ask. Metrics speak of all tenants, so `OM_PUBLIC_READS` does not open them. */
 export const serviceRoutes: readonly Route[] = [
-  { method: 'get', path: '/health', access: 'anyone', handle: health },
-  { method: 'get', path: '/ready', access: 'anyone', handle: ready },
-  { method: 'get', path: '/metrics', access: 'key', handle: metrics },
-  { method: 'get', path: '/sectors', access: 'read', handle: sectors },
-  { method: 'get', path: '/stats', access: 'read', handle: stats },
+  openRoute({
+    method: 'get',
+    path: '/health',
+    name: 'getHealth',
+    summary: 'Says that the process answers, its version and its embedder',
+    replies: { 200: { description: 'It answers.', json: healthReply } },
+    handle({ api, send }) {
+      const { embedder } = api.engine;
+      send(200, {
+        ok: true,
+        version: api.version,
+        embedding: {
+          provider: embedder?.provider ?? 'none',
+          model: embedder?.model ?? null,
+          dimensions: embedder?.dimensions ?? null,
+          configured: embedder !== null,
+          ...modelsOf(api.engine),
+        },
+      });
+    },
+  }),
+  openRoute({
+    method: 'get',
+    path: '/ready',
+    name: 'getReadiness',
+    summary: 'Says whether to send requests here',
+    replies: {
+      200: { description: 'Send them.', json: readyReply },
+      503: {
+        description: "The server stops, or the default tenant's file cannot be read. Not a problem document.",
+        json: readyReply,
+        example: {
+          ...{ ready: false, reasons: ['draining'], jobs: { waiting: 0, active: 0, oldest_age_ms: null } },
+          ...{ queues: { mode: 'redis', redis: 'up' }, embedding: {} },
+        },
+      },
+    },
+    handle({ api, send }) {
+      const { ready, reasons } = api.ready();
+      const ledger = readLedger(api.engine);
+      const isReady = ready && ledger !== undefined;
+      send(isReady ? 200 : 503, {
+        ready: isReady,
+        reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
+        ...(ledger === undefined ? {} : { jobs: ledger }),
+        queues: queuesOf(api.engine),
+        embedding: modelsOf(api.engine),
+      });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/metrics',
+    name: 'getMetrics',
+    access: 'key',
+    summary: "Sends the metrics in Prometheus's text format",
+    description:
+      'For all tenants together. `OM_METRICS_HOST` serves them elsewhere without a key, and worker processes serve ' +
+      'their own, at `OM_WORKER_METRICS_PORT`.',
+    replies: {
+      200: {
+        description: 'The metrics.',
+        media: [
+          {
+            type: 'text/plain',
+            schema: z.string(),
+            example:
+              '# TYPE cairn_http_requests_total counter\ncairn_http_requests_total{route="/health",method="GET"} 2\n',
+          },
+        ],
+      },
+    },
+    async handle({ api, response }) {
+      const text = await api.metricsText();
+      response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
+      response.end(text);
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/sectors',
+    name: 'listSectors',
+    access: 'read',
+    summary: 'Shows the five sectors, how each decays and is recognised, and how many memories it has',
+    description: "`decay_lambda` is the sector's own, unless `OM_DECAY_LAMBDA` replaces it.",
+    replies: { 200: { description: 'The sectors.', json: sectorsReply, example: SECTORS_EXAMPLE } },
+    handle({ api, tenant, send }) {
+      const model = api.engine.embedder?.model ?? null;
+      const patterns = sectorPatterns();
+      const configOf = (sector: Sector) => ({
+        model,
+        decay_lambda: decayLambdaOf(sector, api.engine.config.OM_DECAY_LAMBDA),
+        weight: SECTOR_PROFILES[sector].weight,
+        patterns: patterns[sector],
+      });
+      const stats = tenant
+        .sectorStats()
+        .map(({ sector, count, averageSalience }) => ({ sector, count, avg_salience: averageSalience }));
+      send(200, { sectors: SECTORS, configs: eachSector(configOf), stats });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/stats',
+    name: 'getStats',
+    access: 'read',
+    summary: 'Shows what a tenant holds, archived memories included',
+    replies: {
+      200: {
+        description: 'The counts.',
+        json: statsReply,
+        example: {
+          ...{ memories: 2, by_state: { queued: 0, ready: 2, failed: 0 }, vectors: 2, waypoints: 0 },
+          jobs: { queued: 0, active: 0, failed: 0, done: 2, dead: 0, cancelled: 0 },
+          ...{ database_bytes: 4096, wal_bytes: 646872 },
+          embedding: { live: MODEL, configured: MODEL, degraded: null },
+        },
+      },
+    },
+    handle({ tenant, send }) {
+      const { memories, byState, vectors, waypoints, jobs, databaseBytes, walBytes } = tenant.stats();
+      const { live, configured, degraded } = tenant.embedding();
+      send(200, {
+        memories,
+        by_state: byState,
+        vectors,
+        waypoints,
+        jobs,
+        database_bytes: databaseBytes,
+        wal_bytes: walBytes,
+        embedding: { live, configured, degraded },
+      });
+    },
+  }),
 ];
 
-function health({ api, response }: Call): void {
-  const { embedder } = api.engine;
-  sendJson(response, 200, {
-    ok: true,
-    version: api.version,
-    embedding: {
-      provider: embedder?.provider ?? 'none',
-      model: embedder?.model ?? null,
-      dimensions: embedder?.dimensions ?? null,
-      configured: embedder !== null,
-      ...modelsOf(api.engine),
-    },
-  });
-}
-
-function ready({ api, response }: Call): void {
-  const { ready, reasons } = api.ready();
-  const ledger = readLedger(api.engine);
-  const isReady = ready && ledger !== undefined;
-  sendJson(response, isReady ? 200 : 503, {
-    ready: isReady,
-    reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
-    ...(ledger === undefined ? {} : { jobs: ledger }),
-    queues: queuesOf(api.engine),
-    embedding: modelsOf(api.engine),
-  });
-}
-
-/** Which model answers the default tenant's queries while the configured one is another. Words alone answer, so nobody is unready. */
+/**
+ * Which model answers the default tenant's queries while the configured one is another. Words alone answer, so nobody
+ * is unready.
+ */
 function modelsOf(engine: Engine) {
   try {
     const { live, degraded } = engine.tenant(DEFAULT_TENANT).embedding();
@@ -57,12 +177,14 @@ function modelsOf(engine: Engine) {
 /** A Redis that is down makes nobody unready: adds are accepted and wait in the ledger. */
 function queuesOf(engine: Engine) {
   const state = engine.queueState();
-  return state.mode === 'embedded' ? { mode: 'embedded' } : { mode: 'redis', redis: state.isUp ? 'up' : 'down' };
+  return state.mode === 'embedded'
+    ? ({ mode: 'embedded' } as const)
+    : ({ mode: 'redis', redis: state.isUp ? 'up' : 'down' } as const);
 }
 
 /**
- * undefined if the ledger of the default tenant cannot be read: that is what this route is asked for. Anyone may ask, so only what
- * waits is counted and not the finished jobs, of which there may be millions.
+ * undefined if the ledger of the default tenant cannot be read: that is what this route is asked for. Anyone may ask,
+ * so only what waits is counted and not the finished jobs, of which there may be millions.
  */
 function readLedger(engine: Engine) {
   try {
@@ -77,41 +199,4 @@ function readLedger(engine: Engine) {
     engine.logger.warn({ message: error instanceof Error ? error.message : String(error) }, 'ledger_unreadable');
     return undefined;
   }
-}
-
-async function metrics({ api, response }: Call): Promise<void> {
-  const text = await api.metricsText();
-  response.setHeader('content-type', 'text/plain; version=0.0.4; charset=utf-8');
-  response.end(text);
-}
-
-function sectors({ api, tenant, response }: TenantCall): void {
-  const model = api.engine.embedder?.model ?? null;
-  const patterns = sectorPatterns();
-  const configs = SECTORS.map((sector) => {
-    const decay = decayLambdaOf(sector, api.engine.config.OM_DECAY_LAMBDA);
-    return [
-      sector,
-      { model, decay_lambda: decay, weight: SECTOR_PROFILES[sector].weight, patterns: patterns[sector] },
-    ] as const;
-  });
-  const stats = tenant
-    .sectorStats()
-    .map(({ sector, count, averageSalience }) => ({ sector, count, avg_salience: averageSalience }));
-  sendJson(response, 200, { sectors: SECTORS, configs: Object.fromEntries(configs), stats });
-}
-
-function stats({ tenant, response }: TenantCall): void {
-  const { memories, byState, vectors, waypoints, jobs, databaseBytes, walBytes } = tenant.stats();
-  const { live, configured, degraded } = tenant.embedding();
-  sendJson(response, 200, {
-    memories,
-    by_state: byState,
-    vectors,
-    waypoints,
-    jobs,
-    database_bytes: databaseBytes,
-    wal_bytes: walBytes,
-    embedding: { live, configured, degraded },
-  });
 }

@@ -1,5 +1,5 @@
 import { text } from 'node:stream/consumers';
-import type { acceptedItem, duplicateItem, finishedItem } from '../../api/wire.ts';
+import type { AcceptedItem, DuplicateItem, FinishedItem } from '../../api/schemas/memory-replies.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { print } from '../terminal.ts';
@@ -13,10 +13,7 @@ export interface AddCommandOptions extends ConnectionOptions {
   readonly wait?: boolean;
 }
 
-type AddReply =
-  | ReturnType<typeof acceptedItem>
-  | ReturnType<typeof duplicateItem>
-  | (ReturnType<typeof finishedItem> & { error?: { message: string } });
+type AddReply = AcceptedItem | DuplicateItem | FinishedItem;
 
 const WAIT_MS = 60_000;
 

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { linkItem } from '../../api/wire.ts';
+import type { LinkItem } from '../../api/schemas/memory-replies.ts';
 import { readConfig } from '../../engine/config.ts';
 import { startService } from '../../main.ts';
 import { CliError } from '../cli-error.ts';
@@ -123,7 +123,7 @@ async function showWaypoint(client: Client, matches: readonly MatchItem[]): Prom
   print('', cyan('▸ A note is added. Its waypoint: the link to the memory most like it'), '');
   const body = { content: noteOf(best.content), title: 'A note', session_id: 'notes' };
   const { id } = await client.post<{ id: string }>(`/memory/add?wait=${NOTE_WITHIN_MS}`, body);
-  const { items } = await client.get<{ items: ReturnType<typeof linkItem>[] }>(`/memory/${id}/links`);
+  const { items } = await client.get<{ items: LinkItem[] }>(`/memory/${id}/links`);
   const link = items.find(({ type, direction }) => type === 'waypoint' && direction === 'out');
   if (link === undefined) return print('No memory is alike enough for one.');
   const facts = `similarity ${(link.similarity ?? 0).toFixed(2)}, weight ${link.weight.toFixed(2)}; each recall over it adds 0.05`;

@@ -1,16 +1,14 @@
-import type { providerCallItem, providerUsageItem } from '../../api/wire.ts';
+import type { ProviderCallItem, ProviderUsageItem } from '../../api/schemas/providers.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { age, count, cut, dim, print, red, table, widthOfTerminal } from '../terminal.ts';
 
-type UsageItem = ReturnType<typeof providerUsageItem>;
-
 interface UsageReply {
-  readonly items: readonly UsageItem[];
-  readonly totals: Omit<UsageItem, 'day' | 'provider' | 'model' | 'purpose'>;
+  readonly items: readonly ProviderUsageItem[];
+  readonly totals: Omit<ProviderUsageItem, 'day' | 'provider' | 'model' | 'purpose'>;
 }
 
 interface CallsReply {
-  readonly items: readonly ReturnType<typeof providerCallItem>[];
+  readonly items: readonly ProviderCallItem[];
   readonly total: number;
 }
 

@@ -1,4 +1,4 @@
-import type { explanationItem } from '../../api/wire.ts';
+import type { ExplanationItem } from '../../api/schemas/query-replies.ts';
 import type { HitExplanation, Outcome } from '../../engine/types.ts';
 import { connect } from '../client.ts';
 import { bold, counted, cut, cyan, dim, green, print, table, widthOfTerminal, yellow } from '../terminal.ts';
@@ -8,7 +8,7 @@ export interface ExplainCommandOptions extends AskOptions {
   readonly json?: boolean;
 }
 
-type Explanation = ReturnType<typeof explanationItem>;
+type Explanation = ExplanationItem;
 
 const SAID: Readonly<Record<Outcome, string>> = {
   returned: 'It comes back',

@@ -1,11 +1,8 @@
-import type { backlogItem, jobItem } from '../../api/wire.ts';
+import type { BacklogItem, JobItem } from '../../api/schemas/jobs.ts';
 import type { JobCounts, JobState } from '../../engine/types.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, RefusalError, type Client, type ConnectionOptions } from '../client.ts';
 import { age, count, counted, cut, dim, print, red, span, table, widthOfTerminal } from '../terminal.ts';
-
-type JobItem = ReturnType<typeof jobItem>;
-type BacklogItem = ReturnType<typeof backlogItem>;
 
 export interface JobsReply {
   readonly items: readonly JobItem[];

@@ -1,9 +1,9 @@
-import type { reembedItem } from '../../api/wire.ts';
+import type { ReembedItem } from '../../api/schemas/providers.ts';
 import type { EmbeddingModel } from '../../engine/types.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { count, counted, print, red } from '../terminal.ts';
 
-type ReembedReply = ReturnType<typeof reembedItem>;
+type ReembedReply = ReembedItem;
 
 export interface ReembedOptions extends ConnectionOptions {
   readonly status?: boolean;

@@ -1,4 +1,4 @@
-import type { memoryItem } from '../../api/wire.ts';
+import type { MemoryItem } from '../../api/schemas/memory-replies.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { counted, dim, print } from '../terminal.ts';
@@ -12,7 +12,7 @@ export interface ReflectCommandOptions extends ConnectionOptions {
 interface ReflectReply {
   readonly job_id: string;
   readonly state: string;
-  readonly reflections?: readonly ReturnType<typeof memoryItem>[];
+  readonly reflections?: readonly MemoryItem[];
   readonly error?: { readonly code: string; readonly message: string };
 }
 

@@ -1,4 +1,4 @@
-import type { timelineItem } from '../../api/wire.ts';
+import type { TimelineItem } from '../../api/schemas/memory-replies.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { describeMoment } from '../show-hits.ts';
 import { print } from '../terminal.ts';
@@ -17,7 +17,7 @@ export async function timeline(id: string, options: TimelineCommandOptions): Pro
     after: String(options.after),
     session: String(options.session ?? false),
   });
-  const around = await connect(options).get<ReturnType<typeof timelineItem>>(
+  const around = await connect(options).get<TimelineItem>(
     `/memory/${encodeURIComponent(id)}/timeline?${parameters.toString()}`,
   );
   if (options.json) return print(JSON.stringify(around, null, 2));

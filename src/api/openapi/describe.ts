@@ -1,0 +1,235 @@
+import type { z } from 'zod';
+import type { ErrorCode } from '../../engine/errors.ts';
+import type { Body, Media, Reply, Route } from '../route.ts';
+import type { RouteGroup } from '../routes.ts';
+import { REPLY_HEADERS, REQUEST_HEADERS, type ReplyHeader, type RequestHeader } from '../schemas/headers.ts';
+import { HTTP_STATUS, problemSchema } from '../schemas/problem.ts';
+import type {
+  Content,
+  HeaderObject,
+  OpenApiDocument,
+  Operation,
+  Parameter,
+  Reference,
+  ResponseObject,
+} from './document.ts';
+import { COMMON_ERRORS, errorsOf, exampleProblem } from './errors.ts';
+import { exampleOf } from './example.ts';
+import { translateSchemas, type JsonSchema } from './json-schemas.ts';
+
+const ABOUT =
+  'Memory for AI agents: what is written is kept word for word, understood in the background, and found by words, ' +
+  'vectors and links, with the reason for every hit.\n\n' +
+  'Errors are `application/problem+json` (RFC 9457): branch on `code`. Unknown fields and parameters are refused where ' +
+  'a route reads any; replies may gain fields. Characters are UTF-16 code units.';
+
+const JSON_TYPE = 'application/json';
+const PROBLEM_TYPE = 'application/problem+json';
+/** Headers that every request may carry, and every reply carries. */
+const EVERY_REQUEST: readonly RequestHeader[] = ['x-request-id', 'traceparent'];
+
+/** Describes routes as an OpenAPI 3.1 document. Nothing in it depends on settings or data. */
+export function describeApi(groups: readonly RouteGroup[], version: string): OpenApiDocument {
+  const routes = groups.flatMap((group) => group.routes);
+  const shown = translateAll(routes);
+  const paths: Record<string, Record<string, Operation>> = {};
+  for (const { name, routes } of groups) {
+    for (const route of routes) (paths[openPath(route.path)] ??= {})[route.method] = describeRoute(route, name, shown);
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Cairn',
+      version,
+      summary: 'Self-hosted memory for AI agents',
+      description: ABOUT,
+      license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+    },
+    servers: [{ url: '/', description: 'The server that this was read from.' }],
+    tags: groups.map(({ name, description }) => ({ name, description })),
+    paths,
+    components: {
+      schemas: shown.components,
+      responses: describeCommonErrors(shown),
+      parameters: Object.fromEntries(headerNames.map((name) => [name, headerParameter(name, shown)])),
+      headers: Object.fromEntries(replyHeaderNames.map((name) => [name, replyHeader(name, shown)])),
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer', description: 'A key, as `Authorization: Bearer KEY`.' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'A key, as `x-api-key: KEY`.' },
+      },
+    },
+  };
+}
+
+const headerNames = Object.keys(REQUEST_HEADERS) as RequestHeader[];
+const replyHeaderNames = Object.keys(REPLY_HEADERS) as ReplyHeader[];
+
+/** Express writes `:id` where OpenAPI writes `{id}`. */
+function openPath(path: string): string {
+  return path.replaceAll(/:(\w+)/g, '{$1}');
+}
+
+// ── Schemas ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Schemas of all routes as OpenAPI shows them. */
+interface Shown {
+  readonly components: Readonly<Record<string, JsonSchema>>;
+  of(schema: z.ZodType): JsonSchema;
+}
+
+/** All at once, so that what several routes have in common stands once in the components. */
+function translateAll(routes: readonly Route[]): Shown {
+  const sent = new Set<z.ZodType>();
+  const answered = new Set<z.ZodType>([problemSchema]);
+  const addMedia = (media: readonly Media[] | undefined, set: Set<z.ZodType>) => {
+    for (const { schema } of media ?? []) set.add(schema);
+  };
+  for (const { query, body, replies } of routes) {
+    for (const schema of [query, body?.json]) if (schema !== undefined) sent.add(schema);
+    addMedia(body?.media, sent);
+    for (const { json, media } of Object.values(replies)) {
+      if (json !== undefined) answered.add(json);
+      addMedia(media, answered);
+    }
+  }
+  for (const { schema } of Object.values(REQUEST_HEADERS)) sent.add(schema);
+  for (const { schema } of Object.values(REPLY_HEADERS)) answered.add(schema);
+
+  const found = new Map<z.ZodType, JsonSchema>();
+  const components: Record<string, JsonSchema> = {};
+  for (const [schemas, io] of [
+    [[...sent], 'input'],
+    [[...answered], 'output'],
+  ] as const) {
+    const translated = translateSchemas(Object.fromEntries(schemas.entries()), io);
+    for (const [at, schema] of schemas.entries()) found.set(schema, translated.schemas[at]!);
+    for (const [id, schema] of Object.entries(translated.components)) {
+      if (id in components)
+        throw new Error(`the schema ${id} is sent and answered: give each of the two an id of its own`);
+      components[id] = schema;
+    }
+  }
+  const sorted = Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1));
+  return { components: Object.fromEntries(sorted), of: (schema) => found.get(schema)! };
+}
+
+// ── Operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function describeRoute(route: Route, tag: string, shown: Shown): Operation {
+  const { name, summary, description, body } = route;
+  return {
+    operationId: name,
+    tags: [tag],
+    summary,
+    ...(description === undefined ? {} : { description }),
+    security: securityOf(route),
+    parameters: describeParameters(route, shown),
+    ...(body === undefined ? {} : { requestBody: describeBody(body, shown) }),
+    responses: {
+      ...Object.fromEntries(
+        Object.entries(route.replies).map(([status, reply]) => [status, describeReply(reply, shown)]),
+      ),
+      ...describeErrors(route, shown),
+    },
+  };
+}
+
+function securityOf({ access }: Route): Operation['security'] {
+  if (access === 'anyone') return [];
+  const roles = access === 'key' ? [] : [access];
+  return [{ bearer: roles }, { apiKey: roles }];
+}
+
+function describeParameters(route: Route, shown: Shown): (Parameter | Reference)[] {
+  const { params = {}, query, body, headers = [] } = route;
+  const inPath = Object.entries(params).map(([name, { description, example }]): Parameter => {
+    return { name, in: 'path', required: true, description, schema: { type: 'string' }, example };
+  });
+  const orQuery = body?.orQuery === undefined ? [] : queryParameters(body.json, shown, body.example as object);
+  const inQuery = query === undefined ? orQuery : queryParameters(query, shown);
+  const inHeaders = [...headers, ...EVERY_REQUEST].map((name) => ({ $ref: `#/components/parameters/${name}` }));
+  return [...inPath, ...inQuery, ...inHeaders];
+}
+
+/** @param examples by the names of parameters; the other parameters have those of their schemas */
+function queryParameters(query: z.ZodType, shown: Shown, examples: object = {}): Parameter[] {
+  return Object.entries(shown.of(query).properties ?? {}).map(([name, property]) => {
+    const { description, ...schema } = property as JsonSchema;
+    const example = (examples as Record<string, unknown>)[name] ?? exampleOf(schema, shown.components);
+    return { name, in: 'query', ...(description === undefined ? {} : { description }), schema, example };
+  });
+}
+
+function headerParameter(name: RequestHeader, shown: Shown): Parameter {
+  const { description, schema, example } = REQUEST_HEADERS[name];
+  return { name, in: 'header', description, schema: shown.of(schema), example };
+}
+
+function describeBody({ json, example, optional, orQuery, media }: Body, shown: Shown) {
+  return {
+    required: optional !== true && orQuery === undefined,
+    content: { [JSON_TYPE]: { schema: shown.of(json), example }, ...describeMedia(media, shown) },
+  };
+}
+
+// ── Replies ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+function describeReply({ description, json, example, headers = [], media }: Reply, shown: Shown): ResponseObject {
+  const inJson = json && shown.of(json);
+  return {
+    description,
+    headers: describeHeaders(['x-request-id', ...headers]),
+    content: {
+      ...(inJson === undefined
+        ? {}
+        : { [JSON_TYPE]: { schema: inJson, example: example ?? exampleOf(inJson, shown.components) } }),
+      ...describeMedia(media, shown),
+    },
+  };
+}
+
+function describeMedia(media: readonly Media[] = [], shown: Shown): Content {
+  return Object.fromEntries(media.map(({ type, schema, example }) => [type, { schema: shown.of(schema), example }]));
+}
+
+function describeHeaders(names: readonly ReplyHeader[]): Readonly<Record<string, Reference>> {
+  return Object.fromEntries(names.map((name) => [name, { $ref: `#/components/headers/${name}` }]));
+}
+
+function replyHeader(name: ReplyHeader, shown: Shown): HeaderObject {
+  const { description, schema, example } = REPLY_HEADERS[name];
+  return { description, schema: shown.of(schema), example };
+}
+
+/** Errors about which a route says nothing of its own are described once, in the components. */
+function describeErrors(route: Route, shown: Shown): Record<string, ResponseObject | Reference> {
+  const errors = [...errorsOf(route)].filter(([code]) => !(HTTP_STATUS[code] in route.replies));
+  return Object.fromEntries(
+    errors.map(([code, description]) => [
+      HTTP_STATUS[code],
+      description === undefined ? { $ref: `#/components/responses/${code}` } : describeError(code, description, shown),
+    ]),
+  );
+}
+
+function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
+  const common = Object.entries(COMMON_ERRORS).filter(([code]) => !RARE.has(code as ErrorCode));
+  return Object.fromEntries(
+    common.map(([code, { description }]) => [code, describeError(code as ErrorCode, description, shown)]),
+  );
+}
+
+/** Errors that each route which answers them describes itself. */
+const RARE: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable', 'rate_limited']);
+
+function describeError(code: ErrorCode, description: string, shown: Shown): ResponseObject {
+  return {
+    description,
+    headers: describeHeaders([
+      'x-request-id',
+      ...(code === 'unauthenticated' ? (['www-authenticate'] as const) : []),
+      ...(code === 'unavailable' ? (['retry-after'] as const) : []),
+    ]),
+    content: { [PROBLEM_TYPE]: { schema: shown.of(problemSchema), example: exampleProblem(code) } },
+  };
+}

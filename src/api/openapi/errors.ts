@@ -1,0 +1,82 @@
+import { STATUS_CODES } from 'node:http';
+import type { ErrorCode } from '../../engine/errors.ts';
+import type { Route } from '../route.ts';
+import { HTTP_STATUS, type Problem } from '../schemas/problem.ts';
+
+/** What each error means where a route says nothing else about it, and what may then be read in `detail`. */
+export const COMMON_ERRORS = {
+  invalid: {
+    description: 'A field, parameter or header is wrong, the body is malformed JSON, or it did not arrive within 25 s.',
+    detail: 'content: expected a string',
+  },
+  unauthenticated: {
+    description: 'No key, two keys, or one that is unknown or revoked.',
+    detail: 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`',
+  },
+  forbidden: {
+    description: "The key's role is too small, or a stranger calls while no key is configured.",
+    detail: 'this needs a key with the role write; yours has read',
+  },
+  not_found: { description: 'There is no such thing.', detail: 'no memory with this id' },
+  conflict: { description: 'What is there is in another state.', detail: 'a job that is done cannot be retried' },
+  too_large: {
+    description: 'The body is over its limit.',
+    detail: 'the body is over 1048576 bytes; send less at once',
+  },
+  unsupported: {
+    description: 'The body has another media type, charset or content encoding.',
+    detail: 'expected a body of type application/json, found text/plain',
+  },
+  unprocessable: {
+    description: 'The idempotency key came with another body.',
+    detail: 'this Idempotency-Key came with another body before',
+  },
+  rate_limited: { description: 'A provider asked for a pause.', detail: 'the embedding provider asked for a pause' },
+  internal: {
+    description: 'A bug, or a damaged file. The reason is in the log alone, under the id of the request.',
+    detail: 'something went wrong here; the log has more under this request id',
+  },
+  unavailable: {
+    description: 'The backlog or the uploads folder is full, the file is locked, or the server stops.',
+    detail: 'the backlog is full',
+  },
+  storage_full: {
+    description: 'The disk is full.',
+    detail: 'the disk that holds the uploads is full',
+  },
+} as const satisfies Record<ErrorCode, { readonly description: string; readonly detail: string }>;
+
+/** Errors that a route may answer by the kind of route it is, whatever it says itself. */
+function impliedErrors({ access, method, body }: Route): readonly ErrorCode[] {
+  return [
+    'invalid',
+    ...(access === 'anyone' ? [] : (['unauthenticated'] as const)),
+    'forbidden',
+    ...(body === undefined ? [] : (['too_large', 'unsupported'] as const)),
+    'internal',
+    ...(access === 'anyone' ? [] : (['unavailable'] as const)),
+    ...(method === 'get' ? [] : (['storage_full'] as const)),
+  ];
+}
+
+/** Every error that a route may answer; undefined for one about which it says nothing of its own. */
+export function errorsOf(route: Route): ReadonlyMap<ErrorCode, string | undefined> {
+  const own = route.errors ?? {};
+  const codes = new Set([...impliedErrors(route), ...(Object.keys(own) as ErrorCode[])]);
+  const byStatus = [...codes].sort((a, b) => HTTP_STATUS[a] - HTTP_STATUS[b]);
+  return new Map(byStatus.map((code) => [code, own[code]]));
+}
+
+export function exampleProblem(code: ErrorCode): Problem {
+  const status = HTTP_STATUS[code];
+  const { detail } = COMMON_ERRORS[code];
+  return {
+    type: 'about:blank',
+    title: STATUS_CODES[status] ?? 'Error',
+    status,
+    detail,
+    code,
+    ...(code === 'invalid' ? { errors: [detail] } : {}),
+    request_id: '8f11fde4-6a5d-4a47-b67e-466a1fcaff60',
+  };
+}

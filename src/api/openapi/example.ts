@@ -1,0 +1,33 @@
+import type { JsonSchema } from './json-schemas.ts';
+
+/**
+ * An example of a value that a schema describes: its own example where it has one, else made of those of its parts.
+ * Optional fields without an example of their own are left out.
+ * @param components what its references point to
+ */
+export function exampleOf(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): unknown {
+  const partOf = (part: unknown) => exampleOf(part as JsonSchema, components);
+  if (schema.examples !== undefined) return schema.examples[0];
+  if (schema.$ref !== undefined) return partOf(components[schema.$ref.slice(schema.$ref.lastIndexOf('/') + 1)]);
+  if (schema.const !== undefined) return schema.const;
+  if (schema.default !== undefined) return schema.default;
+  if (schema.enum !== undefined) return schema.enum[0];
+  const choice = schema.anyOf ?? schema.oneOf;
+  if (choice !== undefined) return partOf(choice[0]);
+  const type = Array.isArray(schema.type) ? (schema.type as string[])[0] : schema.type;
+  switch (type) {
+    case 'object': {
+      const { required = [], properties = {} } = schema;
+      return Object.fromEntries(required.map((name) => [name, partOf(properties[name])]));
+    }
+    case 'array':
+      return [partOf(schema.items)];
+    case 'boolean':
+      return false;
+    case 'integer':
+    case 'number':
+      return schema.minimum ?? 0;
+    default:
+      return 'text';
+  }
+}

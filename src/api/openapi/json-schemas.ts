@@ -1,0 +1,47 @@
+import { z } from 'zod';
+import { SHOWN_AS } from '../schemas/values.ts';
+
+/** A schema as OpenAPI 3.1 writes it, which is JSON Schema 2020-12. */
+export type JsonSchema = z.core.JSONSchema.BaseSchema;
+
+export interface TranslatedSchemas {
+  /** By the names under which the schemas were handed in. */
+  readonly schemas: Readonly<Record<string, JsonSchema>>;
+  /** Schemas with an `id`, which the others refer to. */
+  readonly components: Readonly<Record<string, JsonSchema>>;
+}
+
+/**
+ * Translates zod schemas into JSON Schemas that share one set of components.
+ * @param io `input` for what is sent to the API, `output` for what it answers: a field that is added to a reply one day
+ *   must break no client, so replies are shown as open to other fields, though tests check them as closed
+ */
+export function translateSchemas(
+  named: Readonly<Record<string, z.ZodType>>,
+  io: 'input' | 'output',
+): TranslatedSchemas {
+  const root = z.toJSONSchema(z.object(named), {
+    io,
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => adjust(zodSchema, jsonSchema, io),
+  });
+  const text = JSON.stringify(root).replaceAll('"#/$defs/', '"#/components/schemas/');
+  const { properties = {}, $defs = {} } = JSON.parse(text) as JsonSchema;
+  for (const component of Object.values($defs)) delete component.id;
+  return { schemas: properties as Record<string, JsonSchema>, components: $defs };
+}
+
+function adjust(zodSchema: z.core.$ZodType, json: JsonSchema, io: 'input' | 'output'): void {
+  const shown = SHOWN_AS.get(zodSchema as z.ZodType);
+  if (shown !== undefined) {
+    const { description = shown.description, id } = json;
+    for (const key of Object.keys(json)) delete json[key];
+    Object.assign(json, shown, description === undefined ? {} : { description }, id === undefined ? {} : { id });
+  }
+  if (io === 'output' && json.additionalProperties === false) delete json.additionalProperties;
+  // A format says it better than the pattern that zod checks it with.
+  if (json.format !== undefined) delete json.pattern;
+  if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
+  if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;
+  if (json.description === '') delete json.description;
+}

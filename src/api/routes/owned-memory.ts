@@ -1,0 +1,18 @@
+import type { Tenant } from '../../engine/engine.ts';
+import { EngineError } from '../../engine/errors.ts';
+import type { Memory } from '../../engine/types.ts';
+
+/** The `:id` of paths that speak of one memory. */
+export const MEMORY_ID = { description: 'Id of the memory.', example: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72' } as const;
+
+/**
+ * The memory, if it belongs to each of the users that the request names: another user's is as absent as none.
+ * @param users undefined and null name nobody
+ * @throws EngineError `not_found`
+ */
+export function getOwnedMemory(tenant: Tenant, id: string, ...users: readonly (string | null | undefined)[]): Memory {
+  const memory = tenant.getMemory(id);
+  if (users.some((userId) => userId != null && userId !== memory.userId))
+    throw new EngineError('not_found', 'no memory with this id');
+  return memory;
+}

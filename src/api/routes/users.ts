@@ -1,0 +1,42 @@
+import { route, type Route } from '../route.ts';
+import { userIdSchema } from '../schemas/memories.ts';
+import { deletedReply, userMemoryPage } from '../schemas/memory-replies.ts';
+import { parse } from '../schemas/parse.ts';
+import { pageQuery } from '../schemas/values.ts';
+import { memoryItem, receiptItem } from '../wire/memories.ts';
+
+const USER_ID = { description: 'The user, as `user_id` names it.', example: 'ben' } as const;
+
+/** All that one user has. */
+export const userRoutes: readonly Route[] = [
+  route({
+    method: 'get',
+    path: '/users/:id/memories',
+    name: 'listMemoriesOfUser',
+    access: 'read',
+    summary: "Lists one user's memories, the newest first",
+    description: 'A user that nobody knows has an empty list.',
+    params: { id: USER_ID },
+    query: pageQuery,
+    replies: { 200: { description: 'A page of memories.', json: userMemoryPage } },
+    handle({ tenant, params, query: { l, u }, send }) {
+      const userId = parse(userIdSchema, params.id);
+      const items = tenant.listMemories({ userIds: [userId] }, { limit: l, offset: u });
+      send(200, { user_id: userId, items: items.map(memoryItem) });
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/users/:id/memories',
+    name: 'deleteMemoriesOfUser',
+    access: 'write',
+    summary: 'Erases all memories and documents of one user',
+    description: '`deleted` is 0 for a user that nobody knows.',
+    params: { id: USER_ID },
+    replies: { 200: { description: 'What was removed.', json: deletedReply } },
+    async handle({ tenant, params, send }) {
+      const receipt = await tenant.deleteMemories({ userIds: [parse(userIdSchema, params.id)] });
+      send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
+    },
+  }),
+];

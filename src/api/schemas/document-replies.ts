@@ -1,0 +1,221 @@
+import { z } from 'zod';
+import { DOCUMENT_FORMATS, DOCUMENT_STATES } from '../../engine/types.ts';
+import { count, failure, itemError, timestamp, token, uuid } from './memory-replies.ts';
+import { anyObject, type Wire } from './values.ts';
+
+/** What replies say about documents. */
+
+const warning = z
+  .strictObject({
+    code: z.enum([
+      'page_unreadable',
+      'hidden_text_dropped',
+      'hidden_text_found',
+      'base64_text',
+      'attachment_ignored',
+      'external_reference_ignored',
+      'script_ignored',
+      'undecodable_bytes',
+      'part_unreadable',
+    ]),
+    message: z.string(),
+    page: z.int().exactOptional(),
+  })
+  .meta({ id: 'DocumentWarning' });
+
+const progress = z
+  .strictObject({
+    pages_done: count,
+    chunks: count,
+    embedded: count,
+    linked: count,
+    failed: count.describe('Chunks whose job gave up: queries find them by their words.'),
+    stages: z.record(z.string(), z.number()).describe('Milliseconds of each stage that ended.'),
+  })
+  .describe('Pages that were read; chunks of the whole, and how far they are.');
+
+const fields = {
+  id: uuid,
+  user_id: z.string(),
+  session_id: z.string(),
+  external_id: z.string().nullable(),
+  state: z
+    .enum(DOCUMENT_STATES)
+    .describe('`processing` until every chunk is embedded and linked; `empty` where no text was in it.'),
+  error: failure.nullable().describe('Why it failed, or why it is empty.'),
+  source: z.enum(['upload', 'url']),
+  url: z.string().nullable(),
+  file_name: z.string().nullable(),
+  format: z.enum(DOCUMENT_FORMATS).nullable(),
+  bytes: count.nullable(),
+  sha256: z.string().nullable().describe("SHA-256 of the file's bytes, in hexadecimal."),
+  title: z.string().describe("The given one, else the file's own."),
+  authors: z.array(z.string()).describe("The file's own, like its language and times below."),
+  language: z.string().nullable(),
+  published_at: timestamp.nullable(),
+  modified_at: timestamp.nullable(),
+  type: z.string().nullable(),
+  tags: z.array(z.string()),
+  metadata: anyObject,
+  event_time: timestamp.nullable(),
+  expires_at: timestamp.nullable(),
+  root_memory_id: uuid.nullable().describe('The memory that stands for the whole; null until the document is shown.'),
+  chunks: count,
+  pages: count.nullable(),
+  characters: count,
+  tokens: count.describe('Tokens of the whole text.'),
+  progress,
+  receipt: z
+    .strictObject({ stored: count, kept: count, removed: count })
+    .nullable()
+    .describe('How many chunks are new, were there before, and are gone; null until the document is shown.'),
+  warnings: z.array(warning).describe('What was left out, or is kept but worth a look. Never holds content.'),
+  job_id: uuid.nullable().describe('The job that reads it, while the ledger knows it.'),
+  created_at: timestamp,
+  updated_at: timestamp,
+  shown_at: timestamp.nullable().describe('When its words could first be found.'),
+  ready_at: timestamp.nullable(),
+};
+
+const EXAMPLE = {
+  id: '01a1ff55-50c1-7421-a45c-cf733ddd36c3',
+  user_id: 'ana',
+  session_id: '',
+  external_id: 'wiki-12',
+  state: 'ready',
+  error: null,
+  source: 'upload',
+  url: null,
+  file_name: null,
+  format: 'markdown',
+  bytes: 64,
+  sha256: 'c03273aa821fc076557f1f63e4d505e8f4972b3ef6641307edcff5e6a32b13be',
+  title: 'Rollback',
+  authors: [],
+  language: null,
+  published_at: null,
+  modified_at: null,
+  type: null,
+  tags: [],
+  metadata: {},
+  event_time: null,
+  expires_at: null,
+  root_memory_id: '01a1ff55-5a16-778f-b779-62323601c987',
+  chunks: 1,
+  pages: null,
+  characters: 64,
+  tokens: 14,
+  progress: { pages_done: 0, chunks: 1, embedded: 1, linked: 1, failed: 0, stages: { queued: 38, parse: 2337 } },
+  receipt: { stored: 1, kept: 0, removed: 0 },
+  warnings: [],
+  job_id: '01a1ff55-50c2-73f1-b4c5-17553b17bb0d',
+  created_at: 1795285143745,
+  updated_at: 1795285146220,
+  shown_at: 1795285146139,
+  ready_at: 1795285146220,
+};
+
+export const documentSchema = z.strictObject(fields).meta({ id: 'Document', examples: [EXAMPLE] });
+export type DocumentItem = Wire<typeof documentSchema>;
+
+const outcome = z
+  .enum(['accepted', 'replaced', 'unchanged'])
+  .describe('`replaced`: a known document is read again; `unchanged`: nothing is to be done.');
+const jobId = uuid.nullable().describe('null where nothing is to be done.');
+
+/** What a batch says of a document. */
+export const documentOutcome = z.strictObject({
+  document_id: uuid,
+  job_id: jobId,
+  state: z.enum(DOCUMENT_STATES),
+  outcome,
+});
+export type DocumentOutcomeItem = Wire<typeof documentOutcome>;
+
+/** The whole answer where nobody waits for the document. */
+export const acceptedDocument = documentOutcome.extend({ token }).meta({ id: 'AcceptedDocument' });
+
+/** The document with what OpenMemory's clients look for beside it: the count of its chunks, their tokens. */
+export const ingestedDocument = z
+  .strictObject({
+    ...fields,
+    document_id: uuid,
+    job_id: jobId,
+    outcome,
+    token,
+    child_count: count,
+    total_tokens: count,
+    strategy: z.enum(['single', 'root-child']),
+    extraction: z.strictObject({
+      content_type: z.enum(DOCUMENT_FORMATS).nullable(),
+      char_count: count,
+      estimated_tokens: count,
+      extraction_method: z.enum(DOCUMENT_FORMATS).nullable(),
+    }),
+  })
+  .meta({
+    id: 'IngestedDocument',
+    description: "The document, with the fields that OpenMemory's clients look for.",
+    examples: [
+      {
+        ...EXAMPLE,
+        document_id: EXAMPLE.id,
+        outcome: 'accepted',
+        token: 'ece1a89d.1.1',
+        child_count: 1,
+        total_tokens: 14,
+        strategy: 'single',
+        extraction: {
+          content_type: 'markdown',
+          char_count: 64,
+          estimated_tokens: 14,
+          extraction_method: 'markdown',
+        },
+      },
+    ],
+  });
+export type IngestedItem = Wire<typeof ingestedDocument>;
+
+export const documentBatchReply = z.strictObject({
+  results: z.array(z.union([documentOutcome, itemError])).describe('In the order of the items.'),
+  accepted: count,
+  rejected: count,
+  token,
+});
+
+export const documentPage = z.strictObject({ items: z.array(documentSchema), total: count });
+
+// ── Where a chunk stands in its document ─────────────────────────────────────────────────────────────────────────────
+
+/** A chunk's place in the extracted text of its document. */
+const placeFields = {
+  chunk: count.nullable().describe('Counted from 0; null for the root memory, which stands for the whole.'),
+  start_offset: count.nullable().describe('In the extracted text, in UTF-16 units.'),
+  end_offset: count.nullable(),
+  page_from: z.int().nullable().describe('Its first page, slide or sheet; null where the format has none.'),
+  page_to: z.int().nullable(),
+  heading_path: z.array(z.string()).describe('The headings above it, outermost first.'),
+};
+
+export const provenance = z
+  .strictObject({
+    document_id: uuid,
+    title: z.string(),
+    file_name: z.string().nullable(),
+    url: z.string().nullable(),
+    format: z.enum(DOCUMENT_FORMATS).nullable(),
+    sha256: z.string().nullable(),
+    ...placeFields,
+    chunks: count.describe('Chunks of the whole document.'),
+    ingested_at: timestamp.describe('When its words could first be found.'),
+  })
+  .meta({ id: 'Provenance', description: 'Where a match stands in its document.' });
+export type ProvenanceItem = Wire<typeof provenance>;
+
+const chunk = z.strictObject({ memory_id: uuid, ...placeFields, tokens: count });
+export type ChunkItem = Wire<typeof chunk>;
+export const chunkPage = z.strictObject({
+  id: uuid,
+  items: z.array(chunk).describe('In the order of the text.'),
+  total: count,
+});

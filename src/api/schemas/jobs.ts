@@ -1,0 +1,89 @@
+import { z } from 'zod';
+import { JOB_KINDS, JOB_STATES, JOB_STEPS } from '../../engine/types.ts';
+import { count, failure, timestamp, uuid } from './memory-replies.ts';
+import { expected, page, type Wire } from './values.ts';
+
+/** Jobs of the ledger, as an operator sees them. */
+
+const STATE_NAMES = JOB_STATES.join(', ');
+const KIND_NAMES = JOB_KINDS.join(', ');
+export const jobsQuery = z.strictObject({
+  ...page,
+  state: z
+    .enum(JOB_STATES, expected(`one of ${STATE_NAMES}`))
+    .optional()
+    .describe('Only jobs in this state; `dead` lists the dead letters.'),
+  kind: z
+    .enum(JOB_KINDS, expected(`one of ${KIND_NAMES}`))
+    .optional()
+    .describe('Only jobs of this kind.'),
+});
+
+export const jobSchema = z
+  .strictObject({
+    id: uuid,
+    kind: z.enum(JOB_KINDS),
+    memory_id: uuid.nullable().describe('null once the memory was deleted, and for the job of a document.'),
+    document_id: uuid.nullable().describe('The document that it reads, or that its memory belongs to.'),
+    step: z.enum(JOB_STEPS).describe('What is to be done next.'),
+    state: z.enum(JOB_STATES).describe('`failed` waits for its next attempt at `run_at`; `dead` has given up.'),
+    priority: z.int().describe('0 for what somebody waits for, more for what comes in bulk.'),
+    attempts: count.describe('Failures of the step it is at.'),
+    crashes: count,
+    run_at: timestamp,
+    error: failure.nullable(),
+    created_at: timestamp,
+    updated_at: timestamp,
+    finished_at: timestamp.nullable(),
+    timeline: z.array(z.strictObject({ event: z.string(), at: timestamp })),
+  })
+  .meta({
+    id: 'Job',
+    examples: [
+      {
+        id: '01a1fe30-e25d-71cf-b719-06918c2a54a4',
+        kind: 'memory',
+        memory_id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72',
+        document_id: null,
+        step: 'done',
+        state: 'done',
+        priority: 0,
+        attempts: 0,
+        crashes: 0,
+        run_at: 1795265978965,
+        error: null,
+        created_at: 1795265978965,
+        updated_at: 1795265979006,
+        finished_at: 1795265979006,
+        timeline: [
+          { event: 'queued', at: 1795265978965 },
+          { event: 'encoded', at: 1795265978999 },
+          { event: 'linked', at: 1795265979006 },
+          { event: 'done', at: 1795265979006 },
+        ],
+      },
+    ],
+  });
+export type JobItem = Wire<typeof jobSchema>;
+
+export const jobCounts = z
+  .strictObject({ queued: count, active: count, failed: count, done: count, dead: count, cancelled: count })
+  .meta({ id: 'JobCounts', examples: [{ queued: 0, active: 0, failed: 0, done: 4, dead: 0, cancelled: 0 }] });
+
+const backlog = z.strictObject({
+  step: z.enum(JOB_STEPS),
+  queued: count,
+  active: count,
+  failed: count,
+  oldest_age_ms: count,
+});
+export type BacklogItem = Wire<typeof backlog>;
+
+export const jobPage = z.strictObject({
+  items: z.array(jobSchema),
+  total: count.describe('Jobs of that state and kind.'),
+  counts: jobCounts.describe('Jobs of the tenant by state.'),
+  backlog: z.array(backlog).describe('Steps that still owe something, and how old the oldest job of each is.'),
+});
+
+export const discardedReply = z.strictObject({ ok: z.literal(true) });

@@ -1,0 +1,44 @@
+import { z } from 'zod';
+import { EngineError } from '../../engine/errors.ts';
+
+/** A refusal tells of this many wrong fields at most … */
+const MAX_DETAILS = 20;
+/** … and its one-line summary of this many. */
+const MAX_SUMMARY = 3;
+
+/**
+ * Parses a value that came from outside; what it returns is trusted afterwards.
+ * @throws EngineError `invalid`, or `too_large` for content over its limit, with a line for each wrong field. No line
+ *         quotes a value: it may be someone's memory.
+ */
+export function parse<Output>(schema: z.ZodType<Output>, value: unknown): Output {
+  const parsed = schema.safeParse(value);
+  if (parsed.success) return parsed.data;
+  const { issues } = parsed.error;
+  const details = issues.slice(0, MAX_DETAILS).map((issue) => describeIssue(issue, schema));
+  const tooLarge = issues.some((issue) => issue.code === 'custom' && issue.params?.['code'] === 'too_large');
+  throw new EngineError(tooLarge ? 'too_large' : 'invalid', details.slice(0, MAX_SUMMARY).join('; '), { details });
+}
+
+function describeIssue(issue: z.core.$ZodIssue, schema: z.ZodType): string {
+  const path = issue.path.map((part) => (typeof part === 'number' ? `[${part}]` : `.${String(part)}`)).join('');
+  const at = path === '' ? '' : `${path.replace(/^\./, '').slice(0, 100)}: `;
+  if (issue.code !== 'unrecognized_keys') return at + issue.message;
+  const unknown = issue.keys.slice(0, 5).map((key) => JSON.stringify(key.slice(0, 64)));
+  const allowed = fieldsAt(schema, issue.path);
+  return `${at}unknown field ${unknown.join(', ')}${allowed === undefined ? '' : `; allowed: ${allowed.join(', ')}`}`;
+}
+
+/** The names that an object schema knows, `path` being a path of object fields inside it. */
+function fieldsAt(schema: unknown, path: readonly PropertyKey[]): string[] | undefined {
+  let current = schema;
+  for (const part of ['', ...path]) {
+    if (part !== '')
+      current = current instanceof z.ZodObject ? (current.shape as Record<PropertyKey, unknown>)[part] : undefined;
+    while (current instanceof z.ZodOptional || current instanceof z.ZodNullable || current instanceof z.ZodDefault) {
+      current = current.unwrap();
+    }
+    if (current instanceof z.ZodPipe) current = current.in;
+  }
+  return current instanceof z.ZodObject ? Object.keys(current.shape) : undefined;
+}

@@ -1,0 +1,110 @@
+import { z } from 'zod';
+import { SECTORS } from '../../engine/types.ts';
+import { jobCounts } from './jobs.ts';
+import { count, unit } from './memory-replies.ts';
+import { embeddingModel } from './providers.ts';
+import { eachSector } from './values.ts';
+
+/** What operators and their tools ask of the service itself. */
+
+/** Left out as a whole where the default tenant's file cannot be read; `ready` says so then. */
+const modelState = {
+  live: embeddingModel
+    .nullable()
+    .exactOptional()
+    .describe("The model whose vectors answer the default tenant's queries."),
+  degraded: z.boolean().exactOptional().describe('Queries find words only, although there are vectors.'),
+  reason: z.string().exactOptional().describe('Why it is degraded.'),
+};
+
+export const healthReply = z
+  .strictObject({
+    ok: z.literal(true),
+    version: z.string(),
+    embedding: z.strictObject({
+      provider: z.string().describe('`none` where the settings ask for no embeddings.'),
+      model: z.string().nullable(),
+      dimensions: z.int().nullable(),
+      configured: z.boolean(),
+      ...modelState,
+    }),
+  })
+  .meta({
+    examples: [
+      {
+        ok: true,
+        version: '0.1.0',
+        embedding: {
+          provider: 'synthetic',
+          model: 'hashed-v1',
+          dimensions: 768,
+          configured: true,
+          live: { provider: 'synthetic', model: 'hashed-v1', dimensions: 768 },
+          degraded: false,
+        },
+      },
+    ],
+  });
+
+const readiness = {
+  ready: z.boolean(),
+  reasons: z.array(z.string()).describe('Why not, in a few words each.'),
+  jobs: z
+    .strictObject({
+      waiting: count.describe('Jobs that wait for a worker or another attempt.'),
+      active: count,
+      oldest_age_ms: count.nullable().describe('Age of the oldest unfinished job.'),
+    })
+    .exactOptional()
+    .describe("The default tenant's; left out where its file cannot be read."),
+  queues: z.union([
+    z.strictObject({ mode: z.literal('embedded') }),
+    z.strictObject({
+      mode: z.literal('redis'),
+      redis: z.enum(['up', 'down']).describe('`down` changes nothing about readiness: adds are accepted without it.'),
+    }),
+  ]),
+  embedding: z.strictObject(modelState),
+};
+export const readyReply = z.strictObject(readiness).meta({
+  id: 'Readiness',
+  examples: [
+    {
+      ready: true,
+      reasons: [],
+      jobs: { waiting: 0, active: 0, oldest_age_ms: null },
+      queues: { mode: 'embedded' },
+      embedding: { live: { provider: 'synthetic', model: 'hashed-v1', dimensions: 768 }, degraded: false },
+    },
+  ],
+});
+
+export const sectorsReply = z.strictObject({
+  sectors: z.array(z.enum(SECTORS)),
+  configs: eachSector(
+    z.strictObject({
+      model: z.string().nullable(),
+      decay_lambda: z.number().describe('By how much salience decays a day.'),
+      weight: z.number().describe('What the classifier multiplies evidence with.'),
+      patterns: z.array(z.strictObject({ pattern: z.string(), weight: z.number() })),
+    }),
+  ),
+  stats: z
+    .array(z.strictObject({ sector: z.enum(SECTORS), count, avg_salience: unit }))
+    .describe('Stored memories by their primary sector, archived ones included.'),
+});
+
+export const statsReply = z.strictObject({
+  memories: count,
+  by_state: z.strictObject({ queued: count, ready: count, failed: count }),
+  vectors: count,
+  waypoints: count,
+  jobs: jobCounts,
+  database_bytes: count.describe('The file.'),
+  wal_bytes: count.describe('The log beside it, which is moved into the file now and then.'),
+  embedding: z.strictObject({
+    live: embeddingModel.nullable(),
+    configured: embeddingModel.nullable(),
+    degraded: z.string().nullable().describe('Why answers rest on words alone; null where they do not.'),
+  }),
+});

@@ -1,0 +1,29 @@
+import type { Job, StepBacklog } from '../../engine/types.ts';
+import type { BacklogItem, JobItem } from '../schemas/jobs.ts';
+
+/** Jobs under the names of the wire. */
+
+export function jobItem(job: Job): JobItem {
+  return {
+    id: job.id,
+    kind: job.kind,
+    memory_id: job.memoryId,
+    document_id: job.documentId,
+    step: job.step,
+    state: job.state,
+    priority: job.priority,
+    attempts: job.attempts,
+    crashes: job.crashes,
+    run_at: job.runAt,
+    error: job.error,
+    created_at: job.createdAt,
+    updated_at: job.updatedAt,
+    finished_at: job.finishedAt,
+    timeline: job.timeline,
+  };
+}
+
+/** @param now the time to count ages from, in Unix milliseconds */
+export function backlogItem({ step, queued, active, failed, oldestAt }: StepBacklog, now: number): BacklogItem {
+  return { step, queued, active, failed, oldest_age_ms: Math.max(0, now - oldestAt) };
+}

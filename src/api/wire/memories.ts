@@ -1,0 +1,181 @@
+import type { AddReply } from '../../engine/types.ts';
+import { shownEntities, shownGist } from '../../engine/entities/skim.ts';
+import type {
+  AddOutcome,
+  DeleteReceipt,
+  Link,
+  Memory,
+  MemoryPatch,
+  NewMemory,
+  Revision,
+  Timeline,
+} from '../../engine/types.ts';
+import type { NewMemoryBody, PatchBody } from '../schemas/memories.ts';
+import type {
+  AcceptedItem,
+  BatchOutcome,
+  DuplicateItem,
+  FinishedItem,
+  LinkItem,
+  MemoryItem,
+  ReceiptItem,
+  RevisionItem,
+  StoredMemory,
+  TimelineItem,
+} from '../schemas/memory-replies.ts';
+
+/**
+ * Memories in both directions between the engine's names and those of the wire: snake_case, times in Unix milliseconds.
+ */
+
+export function toNewMemory(body: NewMemoryBody): NewMemory {
+  return {
+    content: body.content,
+    userId: body.user_id ?? '',
+    sessionId: body.session_id ?? '',
+    tags: body.tags ?? [],
+    files: body.files ?? [],
+    metadata: body.metadata ?? {},
+    type: body.type ?? null,
+    title: body.title ?? '',
+    gist: body.gist ?? '',
+    entities: body.entities ?? null,
+    eventTime: body.event_time ?? null,
+    validFrom: body.valid_from ?? null,
+    validTo: body.valid_to ?? null,
+    expiresAt: body.expires_at ?? null,
+    importance: body.importance ?? null,
+    confidence: body.confidence ?? 1,
+    externalId: body.external_id ?? null,
+  };
+}
+
+export function toPatch(body: PatchBody): MemoryPatch {
+  return {
+    content: body.content,
+    title: body.title,
+    gist: body.gist,
+    entities: body.entities,
+    type: body.type,
+    tags: body.tags,
+    files: body.files,
+    metadata: body.metadata,
+    eventTime: body.event_time,
+    validFrom: body.valid_from,
+    validTo: body.valid_to,
+    expiresAt: body.expires_at,
+    importance: body.importance,
+    confidence: body.confidence,
+    status: body.status,
+  };
+}
+
+/** A memory as it is shown for itself, with what is read off its text where nobody stated it. */
+export function memoryItem(memory: Memory): MemoryItem {
+  return { ...storedMemoryItem(memory), gist: shownGist(memory), entities: shownEntities(memory) };
+}
+
+/**
+ * A memory as it stands beside a hit: to read gist and entities off the text costs more than the search that found it.
+ */
+export function storedMemoryItem(memory: Memory): StoredMemory {
+  return {
+    id: memory.id,
+    user_id: memory.userId,
+    session_id: memory.sessionId,
+    content: memory.content,
+    title: memory.title,
+    type: memory.type,
+    tags: memory.tags,
+    files: memory.files,
+    metadata: memory.metadata,
+    primary_sector: memory.primarySector,
+    sectors: memory.sectors,
+    state: memory.state,
+    status: memory.status,
+    salience: memory.salience,
+    strength: memory.strength,
+    decay_lambda: memory.decayLambda,
+    confidence: memory.confidence,
+    importance: memory.importance,
+    access_count: memory.accessCount,
+    last_seen_at: memory.lastSeenAt,
+    created_at: memory.createdAt,
+    updated_at: memory.updatedAt,
+    event_time: memory.eventTime,
+    valid_from: memory.validFrom,
+    valid_to: memory.validTo,
+    expires_at: memory.expiresAt,
+    external_id: memory.externalId,
+    version: memory.version,
+  };
+}
+
+export function timelineItem({ before, anchor, after }: Timeline): TimelineItem {
+  return { before: before.map(memoryItem), anchor: memoryItem(anchor), after: after.map(memoryItem) };
+}
+
+/** What a batch's reply says of one item. */
+export function outcomeItem(outcome: AddOutcome): BatchOutcome {
+  switch (outcome.kind) {
+    case 'accepted':
+      return { id: outcome.id, state: 'queued', job_id: outcome.jobId };
+    case 'duplicate':
+      return duplicateItem(outcome);
+    case 'rejected':
+      return { error: outcome.error };
+  }
+}
+
+export function duplicateItem(outcome: Extract<AddOutcome, { kind: 'duplicate' }>): DuplicateItem {
+  const { id, primarySector, sectors, state } = outcome;
+  return { id, primary_sector: primarySector, sectors, deduplicated: true, state };
+}
+
+export function acceptedItem(outcome: Extract<AddOutcome, { kind: 'accepted' }>, reply: AddReply): AcceptedItem {
+  return { id: outcome.id, job_id: outcome.jobId, state: 'queued', token: reply.token };
+}
+
+export function finishedItem(memory: Memory): FinishedItem {
+  const { id, primarySector, sectors, state } = memory;
+  return { id, primary_sector: primarySector, sectors, chunks: 1, state };
+}
+
+export function linkItem(link: Link): LinkItem {
+  return {
+    id: link.id,
+    type: link.type,
+    direction: link.direction,
+    similarity: link.similarity,
+    weight: link.weight,
+    automatic: link.automatic,
+    created_at: link.createdAt,
+    updated_at: link.updatedAt,
+  };
+}
+
+/** The replaced fields by their names on the wire. */
+export function revisionItem(revision: Revision): RevisionItem {
+  const replaced = Object.fromEntries(
+    Object.entries(revision.replaced).map(([field, value]) => [snakeCase(field), value]),
+  );
+  return { version: revision.version, replaced_at: revision.replacedAt, replaced };
+}
+
+function snakeCase(name: string): string {
+  return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
+}
+
+/** What a delete removed, as counts of rows. */
+export function receiptItem(receipt: DeleteReceipt): ReceiptItem {
+  return {
+    memories: receipt.memories,
+    documents: receipt.documents,
+    vectors: receipt.vectors,
+    edges: receipt.edges,
+    revisions: receipt.revisions,
+    jobs: receipt.jobs,
+    cached_embeddings: receipt.cachedEmbeddings,
+    stored_replies: receipt.storedReplies,
+  };
+}

@@ -1,0 +1,181 @@
+import type {
+  Episode,
+  FloorReport,
+  Hit,
+  MemoryExplanation,
+  MemoryQuery,
+  QueryResult,
+  RetrievalOptions,
+} from '../../engine/types.ts';
+import type { EpisodeItem, ExplanationItem, FloorItem, MatchItem, QueryReplyBody } from '../schemas/query-replies.ts';
+import type { QueryBody, RetrievalBody, RetrievalItem } from '../schemas/query.ts';
+import { provenanceItem } from './documents.ts';
+import { storedMemoryItem } from './memories.ts';
+
+/** Queries and their answers, in both directions between the engine's names and those of the wire. */
+
+const DEFAULT_K = 8;
+
+export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
+  return {
+    profile: body.profile ?? undefined,
+    weights: body.weights ?? undefined,
+    columnWeights: body.column_weights ?? undefined,
+    vectorWeight: body.vector_weight ?? undefined,
+    kSparse: body.k_sparse ?? undefined,
+    kDense: body.k_dense ?? undefined,
+    denseSectors: body.dense_sectors ?? undefined,
+    sessionPrior: body.session_prior ?? undefined,
+    maxHops: body.max_hops ?? undefined,
+    decayPerHop: body.decay_per_hop ?? undefined,
+    entityGraph: body.entity_graph ?? undefined,
+    rerank: body.rerank ?? undefined,
+    minScore: body.min_score ?? undefined,
+    relativeFloor: body.relative_floor ?? undefined,
+    perDocument: body.per_document ?? undefined,
+  };
+}
+
+/** What was set and nothing else, so that it can be sent back as it is. */
+export function retrievalItem(options: RetrievalOptions): RetrievalItem {
+  return {
+    profile: options.profile,
+    weights: options.weights,
+    column_weights: options.columnWeights,
+    vector_weight: options.vectorWeight,
+    k_sparse: options.kSparse,
+    k_dense: options.kDense,
+    dense_sectors: options.denseSectors,
+    session_prior: options.sessionPrior,
+    max_hops: options.maxHops,
+    decay_per_hop: options.decayPerHop,
+    entity_graph: options.entityGraph,
+    rerank: options.rerank,
+    min_score: options.minScore,
+    relative_floor: options.relativeFloor,
+    per_document: options.perDocument,
+  };
+}
+
+/** A user named in two places must satisfy both. */
+export function toQuery(body: QueryBody): MemoryQuery {
+  const filters = body.filters ?? {};
+  const options = toRetrievalOptions(body);
+  const asOf = typeof body.as_of === 'number' ? { valid: body.as_of } : body.as_of;
+  return {
+    ...options,
+    query: body.query,
+    k: body.k ?? DEFAULT_K,
+    filter: {
+      userIds: intersection([only(body.user_id), only(filters.user_id), filters.users]),
+      sessionIds: filters.sessions,
+      sectors: intersection([only(filters.sector), filters.sectors]),
+      types: filters.types,
+      tags: filters.tags,
+      statuses: filters.statuses,
+      externalIds: filters.external_ids,
+      documentIds: filters.documents,
+      eventFrom: filters.event_time?.from,
+      eventTo: filters.event_time?.to,
+      createdFrom: largest([filters.created_at?.from, filters.startTime, body.startTime]),
+      createdTo: smallest([filters.created_at?.to, inclusive(filters.endTime), inclusive(body.endTime)]),
+      metadata: filters.metadata,
+    },
+    minScore: options.minScore ?? filters.min_score ?? undefined,
+    tokenBudget: body.token_budget ?? undefined,
+    deepRecall: body.deep_recall ?? undefined,
+    asOf: asOf ?? undefined,
+    topK: body.top_k ?? undefined,
+    format: body.format ?? undefined,
+    includeEpisodes: body.include_episodes ?? undefined,
+    expand: body.expand ?? undefined,
+    reinforce: body.reinforce ?? undefined,
+    explain: body.explain ?? undefined,
+  };
+}
+
+const only = <Value>(value: Value | null | undefined): readonly Value[] | undefined =>
+  value == null ? undefined : [value];
+const given = (times: readonly (number | null | undefined)[]) => times.filter((time) => time != null);
+const largest = (times: readonly (number | null | undefined)[]) =>
+  given(times).length === 0 ? undefined : Math.max(...given(times));
+const smallest = (times: readonly (number | null | undefined)[]) =>
+  given(times).length === 0 ? undefined : Math.min(...given(times));
+/** OpenMemory's end belongs to the range, ours is half-open. */
+const inclusive = (time: number | null | undefined) => (time == null ? undefined : time + 1);
+
+function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): readonly Value[] | undefined {
+  return lists.reduce(
+    (common, list) => (common && list ? common.filter((value) => list.includes(value)) : (common ?? list)),
+    undefined,
+  );
+}
+
+/** @param tokenSatisfied undefined where no token was sent */
+export function queryItem(
+  { query, format }: MemoryQuery,
+  result: QueryResult,
+  tokenSatisfied?: boolean,
+): QueryReplyBody {
+  const { hits, episodes, rendered, floor, trace } = result;
+  return {
+    query,
+    ...(rendered === undefined || format === undefined || format === 'json'
+      ? { matches: hits.map(matchItem), ...(episodes === undefined ? {} : { episodes: episodes.map(episodeItem) }) }
+      : { format, text: rendered.text, tokens: rendered.tokens, ids: hits.map(({ memory }) => memory.id) }),
+    degraded: result.degraded,
+    recall_id: result.recallId,
+    ...(floor === undefined ? {} : { floor: floorItem(floor) }),
+    ...(tokenSatisfied === undefined ? {} : { token_satisfied: tokenSatisfied }),
+    ...(trace === undefined ? {} : { trace }),
+  };
+}
+
+function floorItem({ minScore, acted, reason, below, bestBelow }: FloorReport): FloorItem {
+  return { min_score: minScore, acted, ...(reason === undefined ? {} : { reason }), below, best_below: bestBelow };
+}
+
+function matchItem(hit: Hit): MatchItem {
+  const { supersedes, neighbours, sources, document, explain } = hit;
+  return {
+    ...storedMemoryItem(hit.memory),
+    score: hit.score,
+    raw_score: hit.rawScore,
+    path: hit.path,
+    ...(supersedes === undefined ? {} : { supersedes }),
+    ...(neighbours === undefined
+      ? {}
+      : {
+          neighbours: {
+            before: neighbours.before.map(storedMemoryItem),
+            after: neighbours.after.map(storedMemoryItem),
+          },
+        }),
+    ...(sources === undefined ? {} : { sources: sources.map(storedMemoryItem) }),
+    ...(document === undefined ? {} : { document: provenanceItem(document) }),
+    ...(explain === undefined ? {} : { explain }),
+  };
+}
+
+function episodeItem({ kind, id, userId, title, memory, memoryIds }: Episode): EpisodeItem {
+  return { kind, id, user_id: userId, title, memory: memory && storedMemoryItem(memory), memory_ids: memoryIds };
+}
+
+export function explanationItem(explanation: MemoryExplanation): ExplanationItem {
+  const { terms } = explanation;
+  return {
+    memory_id: explanation.memoryId,
+    outcome: explanation.outcome,
+    rank: explanation.rank,
+    score: explanation.score,
+    raw_score: explanation.rawScore,
+    failed_filters: explanation.failedFilters,
+    superseded_by: explanation.supersededBy,
+    terms: { matched: terms.matched, in_context: terms.inContext, missed: terms.missed },
+    cosine: explanation.cosine,
+    explain: explanation.explain,
+    remedies: explanation.remedies,
+    changes: explanation.changes,
+    trace: explanation.trace,
+  };
+}
