@@ -152,6 +152,13 @@ export interface KeyRoute extends AnyRoute {
 }
 export type Route = OpenRoute | KeyRoute;
 
+/** Routes about one subject, which the description of the API shows together. */
+export interface RouteGroup {
+  readonly name: string;
+  readonly description: string;
+  readonly routes: readonly Route[];
+}
+
 /**
  * A route that asks for a key. Its query string is parsed before the handler is called, its body when the handler reads
  * it.

@@ -1,5 +1,6 @@
-import type { Route } from './route.ts';
+import type { Route, RouteGroup } from './route.ts';
 import { addRoutes } from './routes/add.ts';
+import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
 import { ingestRoutes } from './routes/ingest.ts';
@@ -13,13 +14,6 @@ import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
 import { settingsRoutes } from './routes/settings.ts';
 import { userRoutes } from './routes/users.ts';
-
-/** Routes about one subject, which the description of the API shows together. */
-export interface RouteGroup {
-  readonly name: string;
-  readonly description: string;
-  readonly routes: readonly Route[];
-}
 
 /**
  * Every path that is answered, by subject; anything else is a 404. A path is looked for from top to bottom, so one with
@@ -48,7 +42,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Embedding model', description: 'A change from one embedding model to another.', routes: reembedRoutes },
   { name: 'Providers', description: 'Calls of embedding providers and language models.', routes: providerRoutes },
-  { name: 'Service', description: 'The service itself.', routes: serviceRoutes },
+  {
+    name: 'Service',
+    description: 'The service itself.',
+    routes: [...serviceRoutes, ...descriptionRoutes(() => ROUTE_GROUPS)],
+  },
 ];
 
 export const ROUTES: readonly Route[] = ROUTE_GROUPS.flatMap(({ routes }) => routes);

@@ -11,7 +11,7 @@ import { tempFolder } from '../support/temp-folder.ts';
 const SETTINGS = { OM_EMBEDDINGS: 'none' };
 const RANK = { read: 0, write: 1, admin: 2 } as const;
 const routes = ROUTES.map((route) => ({ ...route, name: `${route.method.toUpperCase()} ${route.path}` }));
-const pathOf = (path: string) => path.replace(':id', 'absent');
+const pathOf = (path: string) => path.replace(':id', 'absent').replace(':file', 'start.js');
 
 /** A request with exactly these header lines, duplicates too, which `fetch` would join. */
 function rawGet(

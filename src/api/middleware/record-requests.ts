@@ -57,7 +57,8 @@ function kindOf(method: string, route: string): string | undefined {
   if (route.startsWith('/memory/add')) return 'add';
   if (route === '/memory/query') return 'query';
   if (route.startsWith('/memory/ingest') || route.startsWith('/documents')) return 'documents';
-  if (['/health', '/ready', '/metrics', 'unmatched'].includes(route)) return undefined;
+  if (['/health', '/ready', '/metrics', '/openapi.json', 'unmatched'].includes(route)) return undefined;
+  if (route.startsWith('/docs')) return undefined;
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 

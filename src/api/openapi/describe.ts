@@ -1,7 +1,6 @@
 import type { z } from 'zod';
 import type { ErrorCode } from '../../engine/errors.ts';
-import type { Body, Media, Reply, Route } from '../route.ts';
-import type { RouteGroup } from '../routes.ts';
+import type { Body, Media, Reply, Route, RouteGroup } from '../route.ts';
 import { REPLY_HEADERS, REQUEST_HEADERS, type ReplyHeader, type RequestHeader } from '../schemas/headers.ts';
 import { HTTP_STATUS, problemSchema } from '../schemas/problem.ts';
 import type {
@@ -20,8 +19,8 @@ import { translateSchemas, type JsonSchema } from './json-schemas.ts';
 const ABOUT =
   'Memory for AI agents: what is written is kept word for word, understood in the background, and found by words, ' +
   'vectors and links, with the reason for every hit.\n\n' +
-  'Errors are `application/problem+json` (RFC 9457): branch on `code`. Unknown fields and parameters are refused where ' +
-  'a route reads any; replies may gain fields. Characters are UTF-16 code units.';
+  'Errors are `application/problem+json` (RFC 9457): branch on `code`. Unknown fields and parameters are refused ' +
+  'where a route reads any; replies may gain fields. Characters are UTF-16 code units.';
 
 const JSON_TYPE = 'application/json';
 const PROBLEM_TYPE = 'application/problem+json';
@@ -156,13 +155,22 @@ function queryParameters(query: z.ZodType, shown: Shown, examples: object = {}):
   return Object.entries(shown.of(query).properties ?? {}).map(([name, property]) => {
     const { description, ...schema } = property as JsonSchema;
     const example = (examples as Record<string, unknown>)[name] ?? exampleOf(schema, shown.components);
-    return { name, in: 'query', ...(description === undefined ? {} : { description }), schema, example };
+    const about = description === undefined ? {} : { description };
+    return { name, in: 'query', ...about, schema: withExample(schema, example) };
   });
+}
+
+/**
+ * Within its schema: the page would fill in an example of a parameter itself, and send an idempotency key that nobody
+ * meant.
+ */
+function withExample(schema: JsonSchema, example: unknown): JsonSchema {
+  return { ...schema, examples: [example] };
 }
 
 function headerParameter(name: RequestHeader, shown: Shown): Parameter {
   const { description, schema, example } = REQUEST_HEADERS[name];
-  return { name, in: 'header', description, schema: shown.of(schema), example };
+  return { name, in: 'header', description, schema: withExample(shown.of(schema), example) };
 }
 
 function describeBody({ json, example, optional, orQuery, media }: Body, shown: Shown) {

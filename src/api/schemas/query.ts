@@ -86,8 +86,8 @@ const filtersSchema = z
         .optional()
         .describe(
           '`{key: value}` or `{key: {operator: value}}`, at most 32 conditions. Operators are `$eq`, `$ne`, `$gt`, ' +
-            '`$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a ' +
-            'name on the top level, and a dot in it is a dot. Type and value must agree. null stands for a missing key too.',
+            '`$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a name ' +
+            'on the top level, and a dot in it is a dot. Type and value must agree. null stands for a missing key too.',
         ),
       sector: sector.nullish().describe("OpenMemory's name for one sector."),
       user_id: id.nullish().describe("OpenMemory's name for one user."),

@@ -156,7 +156,10 @@ export const ownerQuery = z.strictObject({ user_id: ownerFilter });
 export const waitQuery = z.strictObject({
   wait: digits(0, LIMITS.waitMs)
     .optional()
-    .describe('Answer when the work is finished, or after this many milliseconds. Goes before `Prefer: wait`.'),
+    .meta({
+      description: 'Answer when the work is finished, or after this many milliseconds. Goes before `Prefer: wait`.',
+      examples: [5_000],
+    }),
 });
 
 /** For routes that take a body and nothing else. */

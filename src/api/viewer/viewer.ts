@@ -1,0 +1,81 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { EngineError } from '../../engine/errors.ts';
+
+/**
+ * Swagger UI, bundled, as the page that shows the description of the API. Its files are copied into the compiled package
+ * (`npm run build`), so that nobody who installs Cairn installs `swagger-ui-dist`: 12 MB, with a dependency that reports
+ * installations to its maker.
+ */
+
+const VIEWER = 'swagger-ui-dist';
+const FILES: Readonly<Record<string, { readonly type: string; readonly isOurs?: true }>> = {
+  'swagger-ui-bundle.js': { type: 'text/javascript' },
+  'swagger-ui.css': { type: 'text/css' },
+  'start.js': { type: 'text/javascript', isOurs: true },
+};
+
+/** Scripts, styles and requests come from and go to this server alone. `data:` is for the icons in the viewer's styles. */
+export const PAGE_HEADERS = {
+  'content-security-policy': [
+    "default-src 'none'",
+    "script-src 'self'",
+    "style-src 'self'",
+    'img-src data:',
+    "connect-src 'self'",
+    "base-uri 'none'",
+    "form-action 'none'",
+    "frame-ancestors 'none'",
+  ].join('; '),
+  'x-frame-options': 'DENY',
+  'referrer-policy': 'no-referrer',
+  'cross-origin-opener-policy': 'same-origin',
+  'cross-origin-resource-policy': 'same-origin',
+} as const;
+
+/** The page, whose addresses are relative, so that a proxy may serve it below a path of its own. */
+export function viewerPage({ hasTrailingSlash }: { readonly hasTrailingSlash: boolean }): string {
+  const root = hasTrailingSlash ? '../' : './';
+  return `<!doctype html>
+<html lang="en">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>Cairn API</title>
+    <link rel="icon" href="data:,">
+    <link rel="stylesheet" href="${root}docs/swagger-ui.css">
+    <script src="${root}docs/swagger-ui-bundle.js" defer></script>
+    <script src="${root}docs/start.js" defer></script>
+  </head>
+  <body>
+    <div id="api" data-description="${root}openapi.json"></div>
+    <noscript>The description is at <a href="${root}openapi.json">openapi.json</a>.</noscript>
+  </body>
+</html>
+`;
+}
+
+/**
+ * Finds a file of the page by its name; undefined for any other name.
+ * @throws EngineError `not_found` where the viewer is not installed
+ */
+export function findViewerFile(name: string): { readonly path: string; readonly type: string } | undefined {
+  const file = Object.hasOwn(FILES, name) ? FILES[name] : undefined;
+  if (file === undefined) return undefined;
+  const beside = path.join(import.meta.dirname, name);
+  return { type: file.type, path: file.isOurs || fs.existsSync(beside) ? beside : installedFile(name) };
+}
+
+/** Where the service runs from its sources, the viewer is a development dependency. */
+function installedFile(name: string): string {
+  try {
+    return fileURLToPath(import.meta.resolve(`${VIEWER}/${name}`));
+  } catch (error) {
+    throw new EngineError(
+      'not_found',
+      'the page comes with a built package, or with `npm ci`; /openapi.json is always there',
+      { cause: error },
+    );
+  }
+}
