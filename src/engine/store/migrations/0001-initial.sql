@@ -97,7 +97,7 @@ CREATE TABLE memory_revisions (
   PRIMARY KEY (memory, version)
 ) STRICT;
 
--- Words. Contentless: the text stands once, in `memories`; rows are written and replaced from code (store/text.ts),
+-- Words. Contentless: the text stands once, in `memories`; rows are written and replaced from code (store/word-index/text.ts),
 -- since CJK is segmented and identifiers are split there. `contentless_delete` makes DELETE and REPLACE safe without
 -- the old text. `!` belongs to a word: it marks the words of each partition of 131,072 rows
 -- (store/word-index/tokens.ts), so that no step of merging copies all postings of a common word at once.
@@ -109,7 +109,7 @@ CREATE VIRTUAL TABLE memory_text USING fts5 (
   identifiers,                                        -- whole and split identifiers, marked so that nothing stems them
   content = '', contentless_delete = 1, tokenize = "porter unicode61 remove_diacritics 2 tokenchars '!'"
 );
--- Whoever writes to the word index merges it, in even steps (store/text.ts): FTS5's own steps make every fifth commit
+-- Whoever writes to the word index merges it, in even steps (store/word-index/text.ts): FTS5's own steps make every fifth commit
 -- three times as long.
 INSERT INTO memory_text (memory_text, rank) VALUES ('automerge', 0);
 
