@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import type { Problem } from '../api/schemas/problem.ts';
 import { linesOf } from '../api/lines.ts';
 import { CliError } from './cli-error.ts';
+import { encodeForm, type FileForm } from './file-form.ts';
 
 /** How to reach a server; what is left out comes from the environment. */
 export interface ConnectionOptions {
@@ -19,14 +20,17 @@ export interface Client {
   get<Reply>(path: string): Promise<Reply>;
   post<Reply>(path: string, body?: object): Promise<Reply>;
   delete<Reply>(path: string): Promise<Reply>;
-  /** Sends a form; a file in it is read from the disk as it is sent. */
-  postForm<Reply>(path: string, form: FormData): Promise<Reply>;
+  /** Sends a form whose file is read from the disk as it is sent. */
+  postForm<Reply>(path: string, form: FileForm): Promise<Reply>;
   /** Sends a body of NDJSON and hands over each line of the reply as it arrives, while the rest is still being sent. */
   exchangeLines(path: string, body: AsyncIterable<Uint8Array | string>): AsyncGenerator<unknown>;
 }
 
 /** The server was not reached, or the connection ended too soon: what became of the request is not known. */
 export class ConnectionError extends CliError {}
+
+/** The connection stood, and ended before the whole answer was there. */
+class BrokenConnectionError extends ConnectionError {}
 
 /** The server answered that it will not. */
 export class RefusalError extends CliError {
@@ -55,60 +59,59 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
   // Not `fetch`: it promises a reply only once the whole body is sent, and refuses a list of ports.
   const { request: start } = base.protocol === 'https:' ? https : http;
 
-  function open(method: string, path: string, headers: Record<string, string> = {}): http.ClientRequest {
+  /** @param isNew for a connection of its own; by default one may serve that was kept open after another request */
+  function open({ method, path, headers }: Outgoing, { isNew = false } = {}): http.ClientRequest {
     const authorization = secret ? { authorization: `Bearer ${secret}` } : {};
-    const request = start(new URL(path.slice(1), base), { method, headers: { ...authorization, ...headers } });
+    const request = start(new URL(path.slice(1), base), {
+      method,
+      headers: { ...authorization, ...headers },
+      ...(isNew ? { agent: false } : {}),
+    });
+    // What breaks once the response began is told to its reader, and is no error that nobody expected.
+    request.on('error', () => {});
     return request.setTimeout(TIMEOUT_MS, () =>
       request.destroy(new ConnectionError(`${place} has been silent for ${TIMEOUT_MS / 1000} s`)),
     );
   }
 
-  async function ask(method: string, path: string, body?: object): Promise<Answer> {
-    const request = open(method, path, body === undefined ? {} : { 'content-type': 'application/json' });
+  async function ask(outgoing: Outgoing, { isNew = false } = {}): Promise<Answer> {
+    const request = open(outgoing, { isNew });
+    const explain = startSending(place, request, outgoing.body?.() ?? []);
+    let response: http.IncomingMessage | undefined;
     try {
-      request.end(body === undefined ? undefined : JSON.stringify(body));
-      const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+      [response] = (await once(request, 'response')) as [http.IncomingMessage];
       return await readAnswer(response);
     } catch (error) {
-      // A server may end a connection that was kept open just as the next request goes out on it, as after an upload that it refused.
-      if (method === 'GET' && request.reusedSocket && !(error instanceof CliError)) return ask(method, path, body);
-      throw unreachable(place, error);
+      const reason = explain(error);
+      // A server may end a kept connection just as a request goes out on it. Any may be repeated: what came twice, the server recognises.
+      const isStale = response === undefined && request.reusedSocket && reason instanceof BrokenConnectionError;
+      if (isStale) return ask(outgoing, { isNew: true });
+      throw reason;
+    } finally {
+      // A refusal may come before all is sent; otherwise the connection serves the next request.
+      if (!request.writableFinished) request.destroy();
     }
   }
 
-  async function expectReply<Reply>(asked: Promise<Answer>): Promise<Reply> {
-    const answer = await asked;
+  async function expectReply<Reply>(outgoing: Outgoing): Promise<Reply> {
+    const answer = await ask(outgoing);
     if (answer.status >= 300) throw refused(place, answer);
     return parseReply(place, answer.reply) as Reply;
   }
 
   return {
-    get: (path) => expectReply(ask('GET', path)),
-    post: (path, body) => expectReply(ask('POST', path, body)),
-    delete: (path) => expectReply(ask('DELETE', path)),
-
-    async postForm<Reply>(path: string, form: FormData): Promise<Reply> {
-      const { headers, body } = new Response(form);
-      const request = open('POST', path, { 'content-type': headers.get('content-type')! });
-      const responded = once(request, 'response') as Promise<[http.IncomingMessage]>;
-      const explain = startSending(place, request, Readable.fromWeb(body!));
-      try {
-        const [response] = await responded;
-        return await expectReply<Reply>(readAnswer(response));
-      } catch (error) {
-        throw explain(error);
-      } finally {
-        // A refusal may come before all is sent; otherwise the connection serves the next request.
-        if (!request.writableFinished) request.destroy();
-      }
-    },
+    get: (path) => expectReply({ method: 'GET', path }),
+    post: (path, body) => expectReply({ method: 'POST', path, ...(body === undefined ? {} : encodeJson(body)) }),
+    delete: (path) => expectReply({ method: 'DELETE', path }),
+    postForm: async (path, form) => expectReply({ method: 'POST', path, ...encodeForm(form) }),
 
     async *exchangeLines(path, body) {
-      const request = open('POST', path, { 'content-type': 'application/x-ndjson', accept: 'application/x-ndjson' });
-      const responded = once(request, 'response') as Promise<[http.IncomingMessage]>;
+      const headers = { 'content-type': 'application/x-ndjson', accept: 'application/x-ndjson' };
+      // The body can be read only once, so the request must not meet a kept connection that has ended.
+      const request = open({ method: 'POST', path, headers }, { isNew: true });
       const explain = startSending(place, request, body);
       try {
-        const [response] = await responded;
+        const [response] = (await once(request, 'response')) as [http.IncomingMessage];
         if (response.statusCode! >= 300) throw refused(place, await readAnswer(response));
         for await (const lines of linesOf(response, { maxBytes: LINE_BYTES })) {
           for (const line of lines) yield parseReply(place, line.bytes?.toString() ?? '');
@@ -120,6 +123,22 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
       }
     },
   };
+}
+
+/** A request that can be sent more than once. */
+interface Outgoing {
+  readonly method: string;
+  readonly path: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: () => Body;
+}
+
+type Body = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>;
+
+function encodeJson(value: object): Pick<Outgoing, 'headers' | 'body'> {
+  const json = JSON.stringify(value);
+  const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(json)) };
+  return { headers, body: () => [json] };
 }
 
 interface Answer {
@@ -137,28 +156,17 @@ async function readAnswer(response: http.IncomingMessage): Promise<Answer> {
   };
 }
 
-/** @returns what tells the reason of a failure: if sending failed, how the reply ends says more, a refusal or that the connection broke */
-function startSending(place: string, request: http.ClientRequest, body: AsyncIterable<Uint8Array | string>) {
-  let unreadable: unknown;
-  pipeline(
-    remembering(body, (error) => (unreadable = error)),
-    request,
-  ).catch(() => {});
-  return (error: unknown) => (unreadable instanceof Error ? unreadable : unreachable(place, error));
-}
-
-/** Passes a body on and keeps the error that ended it, which the request would report as its own. */
-function remembering(body: AsyncIterable<Uint8Array | string>, onError: (error: unknown) => void): Readable {
-  return Readable.from(
-    (async function* () {
-      try {
-        yield* body;
-      } catch (error) {
-        onError(error);
-        throw error;
-      }
-    })(),
-  );
+/** @returns what tells the reason of a failure: the error of the body if that failed first, and otherwise what became of the connection */
+function startSending(place: string, request: http.ClientRequest, body: Body) {
+  let isOver = false;
+  let unreadable: Error | undefined;
+  // Heard before the pipeline hears it, which then ends the body with an error that is not the body's own.
+  for (const event of ['error', 'close']) request.once(event, () => (isOver = true));
+  const source = Readable.from(body).once('error', (error) => {
+    if (!isOver) unreadable = error;
+  });
+  pipeline(source, request).catch(() => {});
+  return (error: unknown): Error => unreadable ?? unreachable(place, error);
 }
 
 function parseUrl(url: string): URL {
@@ -198,7 +206,7 @@ function unreachable(place: string, error: unknown): CliError {
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
     return new ConnectionError(`no such host: ${place}; check --url or CAIRN_URL`, { cause: error });
   }
-  return new ConnectionError(
+  return new BrokenConnectionError(
     `the connection to ${place} broke off${code === undefined ? '' : ` (${code})`}: does the server still run?`,
     {
       cause: error,

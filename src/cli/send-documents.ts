@@ -6,6 +6,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { isDeepStrictEqual } from 'node:util';
 import type { DocumentItem, DocumentOutcomeItem } from '../api/schemas/document-replies.ts';
 import { RefusalError, type Client } from './client.ts';
+import type { FileForm } from './file-form.ts';
 
 export type { DocumentItem };
 
@@ -69,7 +70,7 @@ async function sendFile(
 ): Promise<SentDocument> {
   const known = await findKnown(client, hashed, words);
   if (known !== undefined) return { id: known.id, outcome: 'known' };
-  const send = async () => client.postForm<OutcomeItem>('/memory/ingest', await formOf(hashed.file, words));
+  const send = () => client.postForm<OutcomeItem>('/memory/ingest', formOf(hashed.file, words));
   return accepted(await patiently(send, onWait, () => mayMakeRoom(client)));
 }
 
@@ -179,15 +180,15 @@ async function stillHolds({ external_id, bytes, sha256 }: DocumentItem): Promise
   return stats.size === bytes && (await hashFile(external_id)) === sha256;
 }
 
-/** Made anew for each attempt; nothing of the file is in memory, and one that changes while it is sent is an error. */
-async function formOf(file: string, { user, session, tags, metadata }: DocumentWords): Promise<FormData> {
-  const form = new FormData();
-  form.append('user_id', user);
-  form.append('session_id', session);
-  form.append('external_id', externalIdOf(file));
-  form.append('tags', JSON.stringify(tags));
-  form.append('metadata', JSON.stringify(metadata));
-  // A header has no way to hold control characters.
-  form.append('file', await fs.openAsBlob(file), path.basename(file).replaceAll(/\p{Cc}/gu, ' '));
-  return form;
+function formOf(file: string, { user, session, tags, metadata }: DocumentWords): FileForm {
+  return {
+    fields: {
+      user_id: user,
+      session_id: session,
+      external_id: externalIdOf(file),
+      tags: JSON.stringify(tags),
+      metadata: JSON.stringify(metadata),
+    },
+    file,
+  };
 }

@@ -1,19 +1,22 @@
 import { once } from 'node:events';
+import fs from 'node:fs';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
+import path from 'node:path';
+import { buffer } from 'node:stream/consumers';
 import { expect, onTestFinished, test } from 'vitest';
-import { connect, ConnectionError } from '../../src/cli/client.ts';
+import { connect, ConnectionError, RefusalError, type Client } from '../../src/cli/client.ts';
+import { ChangedFileError } from '../../src/cli/file-form.ts';
+import { tempFolder } from '../support/temp-folder.ts';
 
-/** Answers the first request of each connection and ends the connection at the next. */
-async function startForgetfulServer(): Promise<{ readonly url: string; readonly seen: string[] }> {
+/** Hands each request to `answer`, and notes its method. */
+async function startServer(
+  answer: http.RequestListener,
+): Promise<{ readonly client: Client; readonly seen: string[] }> {
   const seen: string[] = [];
-  const answered = new WeakSet<object>();
   const server = http.createServer((request, response) => {
     seen.push(request.method!);
-    if (answered.has(request.socket)) return void request.socket.destroy();
-    answered.add(request.socket);
-    response.setHeader('content-type', 'application/json');
-    response.end('{"ok":true}');
+    answer(request, response);
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
@@ -21,15 +24,105 @@ async function startForgetfulServer(): Promise<{ readonly url: string; readonly 
     server.closeAllConnections();
     server.close();
   });
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, seen };
+  return { client: connect({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` }, {}), seen };
 }
 
-test('what a kept connection does not answer is asked again on a new one, if it is a question', async () => {
-  const { url, seen } = await startForgetfulServer();
-  const client = connect({ url }, {});
-  expect(await client.get('/a')).toEqual({ ok: true });
-  expect(await client.get('/b')).toEqual({ ok: true });
-  expect(seen).toEqual(['GET', 'GET', 'GET']);
-  await expect(client.post('/c', {})).rejects.toThrow(ConnectionError);
-  expect(seen).toEqual(['GET', 'GET', 'GET', 'POST']);
+function fileWith(content: string | Buffer, name = 'a.txt'): string {
+  const file = path.join(tempFolder(), name);
+  fs.writeFileSync(file, content);
+  return file;
+}
+
+/** Answers the first request of each connection and ends the connection at the next. */
+function forget(): http.RequestListener {
+  const answered = new WeakSet<object>();
+  return (request, response) => {
+    if (answered.has(request.socket)) return void request.socket.destroy();
+    answered.add(request.socket);
+    request.resume().on('end', () => response.end('{"ok":true}'));
+  };
+}
+
+test.for<[name: string, method: string, ask: (client: Client) => Promise<unknown>]>([
+  ['a question', 'GET', (client) => client.get('/a')],
+  ['an order', 'POST', (client) => client.post('/a')],
+  ['an order with a body', 'POST', (client) => client.post('/a', { words: 'of mine' })],
+  ['a deletion', 'DELETE', (client) => client.delete('/a')],
+  ['a file', 'POST', (client) => client.postForm('/a', { fields: {}, file: fileWith('Words.') })],
+  ['a large file', 'POST', (client) => client.postForm('/a', { fields: {}, file: fileWith(Buffer.alloc(5_000_000)) })],
+])('%s that a kept connection does not answer is sent again on a new one', async ([, method, ask]) => {
+  const { client, seen } = await startServer(forget());
+  expect(await client.get('/first')).toEqual({ ok: true });
+  expect(await ask(client)).toEqual({ ok: true });
+  expect(seen).toEqual(['GET', method, method]);
+});
+
+test('what a new connection does not answer is not sent again', async () => {
+  const { client, seen } = await startServer((request) => request.socket.destroy());
+  await expect(client.get('/a')).rejects.toThrow(ConnectionError);
+  await expect(client.post('/a', {})).rejects.toThrow(ConnectionError);
+  expect(seen).toEqual(['GET', 'POST']);
+});
+
+test('an answer that breaks off is not asked for again, and ends no more than its request', async () => {
+  let requests = 0;
+  const { client, seen } = await startServer((request, response) => {
+    if (++requests === 1) return void response.end('{}');
+    response.writeHead(200, { 'content-length': '100' }).write('{', () => request.socket.resetAndDestroy());
+  });
+  await client.get('/first');
+  await expect(client.get('/a')).rejects.toThrow(ConnectionError);
+  expect(seen).toEqual(['GET', 'GET']);
+});
+
+test('a file that is refused while it is sent is told, and what is sent after it arrives', async () => {
+  const { client } = await startServer((request, response) => {
+    if (request.method === 'GET') return void response.end('{"ok":true}');
+    // Answered in the middle, and read on, as Cairn does: so that the next piece of the file is just being read.
+    request.once('data', () => response.writeHead(413).end('{"code":"too_large","detail":"it is too large"}')).resume();
+  });
+  const file = fileWith(Buffer.alloc(20_000_000));
+  for (let upload = 0; upload < 10; upload++) {
+    const refusal: unknown = await client
+      .postForm('/memory/ingest', { fields: {}, file })
+      .catch((error: unknown) => error);
+    expect(refusal).toMatchObject({ status: 413, code: 'too_large', message: 'it is too large' });
+    expect(refusal).toBeInstanceOf(RefusalError);
+    expect(await client.get('/documents')).toEqual({ ok: true });
+  }
+});
+
+test('a form arrives as it was given, with its length', async () => {
+  let received: { readonly length: string | undefined; readonly form: FormData; readonly bytes: number } | undefined;
+  const read = async (request: http.IncomingMessage) => {
+    const body = await buffer(request);
+    const headers = { 'content-type': request.headers['content-type']! };
+    const form = await new Response(body, { headers }).formData();
+    received = { length: request.headers['content-length'], form, bytes: body.length };
+  };
+  const { client } = await startServer((request, response) => {
+    void read(request).finally(() => response.end('{}'));
+  });
+  const content = Buffer.from(Array.from({ length: 100_000 }, (_, n) => n % 256));
+  const file = fileWith(content, 'Ünïcode "quoted" \n name.bin');
+  await client.postForm('/a', { fields: { user_id: 'Zoë', metadata: '{"a":"\\n\\""}' }, file });
+  const { length, form, bytes } = received!;
+  expect(length).toBe(String(bytes));
+  expect([...form.keys()]).toEqual(['user_id', 'metadata', 'file']);
+  expect([form.get('user_id'), form.get('metadata')]).toEqual(['Zoë', '{"a":"\\n\\""}']);
+  const sent = form.get('file') as File;
+  expect(sent.name).toBe('Ünïcode "quoted"   name.bin');
+  expect(Buffer.from(await sent.arrayBuffer()).equals(content)).toBe(true);
+});
+
+test.for<[what: string, change: (file: string) => void]>([
+  ['grows', (file) => fs.appendFileSync(file, 'more')],
+  ['shrinks', (file) => fs.truncateSync(file, 3_000_000)],
+  ['is written again', (file) => fs.utimesSync(file, 0, 0)],
+])('a file that %s while it is sent is an error of the file', async ([, change]) => {
+  const file = fileWith(Buffer.alloc(5_000_000));
+  const { client } = await startServer((request) => {
+    request.once('data', () => change(file)).resume();
+  });
+  await expect(client.postForm('/a', { fields: {}, file })).rejects.toThrow(ChangedFileError);
 });

@@ -2,6 +2,7 @@ import pLimit from 'p-limit';
 import { awaitDocuments } from '../await-documents.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, ConnectionError, RefusalError, type Client, type ConnectionOptions } from '../client.ts';
+import { ChangedFileError } from '../file-form.ts';
 import { findFiles } from '../find-files.ts';
 import { startProgress } from '../progress.ts';
 import {
@@ -111,16 +112,15 @@ async function sendAll(client: Client, sources: readonly Source[], words: Docume
 }
 
 /** A server that is gone, or a key that is wrong, fails all the others alike. */
-function isOfOne({ kind }: Source, error: unknown): error is RefusalError | NodeJS.ErrnoException {
+function isOfOne({ kind }: Source, error: unknown): error is RefusalError | ChangedFileError | NodeJS.ErrnoException {
   if (error instanceof RefusalError) return error.status !== 401 && (error.status !== 403 || kind === 'page');
-  return error instanceof Error && (('syscall' in error && 'code' in error) || error.name === 'NotReadableError');
+  return error instanceof ChangedFileError || (error instanceof Error && 'syscall' in error && 'code' in error);
 }
 
-function describeFailure({ name }: Source, error: RefusalError | NodeJS.ErrnoException): Failure {
+function describeFailure({ name }: Source, error: RefusalError | ChangedFileError | NodeJS.ErrnoException): Failure {
   if (error instanceof RefusalError) return { name, code: error.code, message: error.message };
-  const reason =
-    error.name === 'NotReadableError' ? 'it changed while it was sent' : `it cannot be read (${error.code})`;
-  return { name, code: 'unreadable', message: reason };
+  const message = error instanceof ChangedFileError ? error.message : `it cannot be read (${error.code})`;
+  return { name, code: 'unreadable', message };
 }
 
 /** Counts in bytes, where they say how far it is, or else in documents. */
