@@ -5,9 +5,9 @@ export default defineConfig({
     globalSetup: ['test/support/redis-setup.ts'],
     include: ['test/**/*.test.ts'],
     exclude: ['test/faults/**'],
-    // Real files, threads and child processes: a bound on hanging, not a measure of speed.
-    testTimeout: 60_000,
-    hookTimeout: 60_000,
+    // Real files, threads and child processes: a bound on hanging, not a measure of speed. On a busy machine a test takes ten times its time.
+    testTimeout: 240_000,
+    hookTimeout: 240_000,
     maxWorkers: 2,
   },
 });

@@ -45,7 +45,8 @@ const HELD_SHARE_MOST = 2 / 3;
 const DOCUMENTS_MOST = 200;
 /** Far more than a child tells of its own accord in the longest time it may take. */
 const PROGRESS_REPLIES_MOST = 10_000;
-const START_TIMEOUT_MS = 30_000;
+/** Bounds a child that hangs before it can read (ms). A start takes 0.4 s of CPU, of which a busy machine gives it a twentieth of a core. */
+const START_TIMEOUT_MS = 120_000;
 
 /** Why the parent ended a child. */
 type Sentence = 'time' | 'output' | 'reply' | 'abort' | 'stop';
