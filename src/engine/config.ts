@@ -218,7 +218,9 @@ export const settingsSchema = z.object({
     'Documents of a tenant that arrive or wait to be read may take so much disk (MB); beyond it more get 503.',
   ),
   OM_PARSERS: integer(2, 1, 32).describe('Child processes of a worker that read documents.'),
-  OM_PARSE_TIMEOUT_MS: integer(30_000, 1000, 600_000).describe('Total time to read one document (ms).'),
+  OM_PARSE_TIMEOUT_MS: integer(30_000, 1000, 600_000).describe(
+    'Time to read one document (ms); waiting for a processor does not count.',
+  ),
   OM_PARSE_HEAP_MB: integer(512, 128, 8192).describe('Heap of a process that reads documents (MB).'),
   OM_URL_INGEST: flag(true).describe('Whether documents are fetched from URLs; only public addresses ever are.'),
   OM_URL_TIMEOUT_MS: integer(15_000, 100, 300_000).describe('Total time to fetch a page, redirects included (ms).'),

@@ -85,6 +85,10 @@ const DEEDS: Record<string, Deed> = {
     for (;;);
   },
   sleep: () => new Promise(() => setInterval(() => {}, 1000)),
+  compute: (ms: number) => {
+    for (const before = process.cpuUsage(); process.cpuUsage(before).user < ms * 1000;);
+    return 'computed';
+  },
   'loop after a page': (_: never, onPage) => {
     const until = performance.now() + 400;
     while (performance.now() < until);

@@ -47,6 +47,8 @@ const DOCUMENTS_MOST = 200;
 const PROGRESS_REPLIES_MOST = 10_000;
 /** Bounds a child that hangs before it can read (ms). A start takes 0.4 s of CPU, of which a busy machine gives it a twentieth of a core. */
 const START_TIMEOUT_MS = 120_000;
+/** A document may wait for a processor this many times as long as it may be read. */
+const UNSCHEDULED_MOST = 60;
 
 /** Why the parent ended a child. */
 type Sentence = 'time' | 'output' | 'reply' | 'abort' | 'stop';
@@ -153,8 +155,14 @@ export function startParserProcess({ entry, timeoutMs, heapMb }: ParserProcessOp
     const killIfUnanswered = () => {
       if (!current.isAnswered) kill('time');
     };
-    // An answer may lie in the pipe already, where this process was busy itself: one more look.
-    const timer = setTimeout(() => setImmediate(killIfUnanswered), timeoutMs);
+    const dueAt = performance.now() + timeoutMs - unscheduledMs(child);
+    const expire = () => {
+      const leftMs = dueAt + Math.min(unscheduledMs(child), UNSCHEDULED_MOST * timeoutMs) - performance.now();
+      // An answer may lie in the pipe already, where this process was busy itself: one more look.
+      if (leftMs < 1) setImmediate(killIfUnanswered);
+      else timer = setTimeout(expire, leftMs);
+    };
+    let timer = setTimeout(expire, timeoutMs);
     requests.write(encodeHead(head, bytes.length));
     requests.write(bytes);
     try {
@@ -225,6 +233,18 @@ function giveWay({ pid }: ChildProcess): void {
     if (pid !== undefined) os.setPriority(pid, 14);
   } catch {
     // It has ended, or the system has no such thing.
+  }
+}
+
+/**
+ * How long a child has been ready to run and had no processor (ms): on a busy machine far longer than it ran, since it stands behind all
+ * else. That says nothing about its document. 0 where the system does not tell; Linux does.
+ */
+function unscheduledMs({ pid }: ChildProcess): number {
+  try {
+    return Number(fs.readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
+  } catch {
+    return 0;
   }
 }
 
