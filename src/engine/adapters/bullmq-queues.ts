@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import type { Queue } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { StepQueues } from '../dispatch/dispatcher.ts';
+import type { StepQueues } from '../dispatch/dispatch-ports.ts';
 import { EngineError } from '../errors.ts';
 import { QUEUE_NAMES, type QueueName } from '../jobs.ts';
 import type { Logger } from '../ports.ts';

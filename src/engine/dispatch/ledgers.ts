@@ -15,18 +15,18 @@ import { recoverLeases, type Recovery } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import type { Writer } from '../writer/writer.ts';
-import type { DispatchLedger } from './dispatcher.ts';
+import type { DispatchLedger } from './dispatch-ports.ts';
 import type { Lookout } from './lookout.ts';
 
 interface LedgerOptions {
   readonly control: ControlDatabase;
   readonly lookout: Lookout;
   readonly clock: Clock;
-  /** Whether vectors are computed on this machine. */
+  /** True if vectors are computed on this machine: see `Config.embedsHere`. */
   readonly embedsHere: boolean;
 }
 
-/** How a process writes to a tenant's ledger. */
+/** The writes of a dispatcher to a tenant's ledger, whichever way a process writes. */
 interface LedgerWriter {
   take(path: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
   giveBack(path: string, seqs: readonly number[]): Promise<void>;
@@ -34,7 +34,7 @@ interface LedgerWriter {
   recover(path: string): Promise<Recovery>;
 }
 
-/** In a process that serves the API: marks through the writer. */
+/** Makes the ledger of a dispatcher in a process that serves the API, which marks rows through the writer. */
 export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { readonly writer: Writer }): DispatchLedger {
   return createLedger(options, {
     take: async (path, handout) => (await writer.write(path, 'takeHandout', handout)) ?? undefined,
@@ -44,7 +44,7 @@ export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { reado
   });
 }
 
-/** In a worker process: marks on connections of its own. */
+/** Makes the ledger of a dispatcher in a worker process, which marks rows on connections of its own. */
 export function ledgerOverStores({
   pool,
   leaseMs,
@@ -64,7 +64,7 @@ export function ledgerOverStores({
   });
 }
 
-/** Looks before it writes: what is not there takes no lock. */
+/** Looks before each write, since rows that are not there need no write lock. */
 function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
   const pathOf = (tenant: string) => control.findTenantPath(tenant);
   const listPaths = () =>
@@ -113,7 +113,7 @@ function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, wr
   };
 }
 
-/** The tenant of a file, for hints that name files. */
+/** Makes what finds the tenant of a file, for hints that name files. */
 export function createTenantFinder(control: ControlDatabase): (path: string) => string | undefined {
   const known = new Map<string, string>();
   return (path) => {

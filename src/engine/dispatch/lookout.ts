@@ -7,14 +7,14 @@ import { stampOf } from '../store/file-on-disk.ts';
 import { openForLook, type Store } from '../store/open-store.ts';
 
 /**
- * Sees which files have work, for a dispatcher that shares its event loop with requests. A file that has not changed since nothing was
- * left in it is not opened: the times of a file and of its log say so. The connections are its own, so that looking at all tenants in
- * turn closes none that queries use.
+ * Sees which files have work, for a dispatcher that shares its event loop with requests. A file that has not changed
+ * since nothing was left in it is not opened: the times of a file and of its log say so. A lookout has connections of
+ * its own, so that looking at all tenants in turn closes none that queries use.
  */
 export interface Lookout {
-  /** Looks at the files that may have work, at most `OPENINGS_MOST` that are not open. */
+  /** Looks at the files that may have work, and opens at most `OPENINGS_MOST` of them. */
   look(paths: readonly string[]): Promise<Look>;
-  /** Those that had rows to end when they were seen last, the rest of a look included. */
+  /** Lists the files that had rows to end when they were seen last, after all files that changed were looked at. */
   listUnfinished(paths: readonly string[]): Promise<string[]>;
   /** Reads over a connection for looks. @returns undefined where there is no ledger */
   read<T>(path: string, work: (store: Store) => T): T | undefined;
@@ -35,7 +35,7 @@ export interface LookoutOptions {
   readonly open?: typeof openForLook;
 }
 
-/** What was seen of a file last. */
+/** The last sight of a file. */
 interface Seen {
   readonly stamp: string;
   /** False if it may change once more within the resolution of its times. */
@@ -43,29 +43,25 @@ interface Seen {
   readonly isUnfinished: boolean;
 }
 
-/** Files opened in one look, of about a millisecond each. */
+/** Most files opened in one look, of about a millisecond each. */
 export const OPENINGS_MOST = 16;
-/** Times of files read before others get a turn on this thread: a third of a millisecond. */
+/** Files whose times are read before others get a turn on this thread: a third of a millisecond. */
 const STAMPS_AT_ONCE = 64;
 
 export function createLookout({ openMost, leaseMs, clock, open = openForLook }: LookoutOptions): Lookout {
   const stores = new LRUCache<string, Store>({ max: openMost, dispose: (store) => store.close() });
-  const seen = new Map<string, Seen>();
-  /** Where the last look ran out of openings, so that the next begins there. */
-  let turn: string | undefined;
-
   const storeOf = (path: string): Store | undefined => {
-    let store = stores.get(path);
-    if (store === undefined) {
-      store = open(path);
-      if (store !== undefined) stores.set(path, store);
-    }
+    const store = stores.get(path) ?? open(path);
+    if (store !== undefined && !stores.has(path)) stores.set(path, store);
     return store;
   };
+  const seen = new Map<string, Seen>();
   const forget = (path: string) => {
     seen.delete(path);
     stores.delete(path);
   };
+  /** Where the last look ran out of openings, so that the next begins there. */
+  let turn: string | undefined;
   const sightOf = (path: string): LedgerSight => {
     const store = storeOf(path);
     return store === undefined ? NOTHING : sightLedger(store, { now: clock.now(), leaseMs });

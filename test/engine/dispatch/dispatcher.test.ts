@@ -7,12 +7,9 @@ import { describe, expect, inject, onTestFinished, test, vi } from 'vitest';
 import { noteMaintained, openStepQueues } from '../../../src/engine/adapters/bullmq-queues.ts';
 import { readConfig, type Config } from '../../../src/engine/config.ts';
 import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
-import {
-  createDispatcher,
-  INTERACTIVE_WINDOW_JOBS,
-  WINDOW_JOBS,
-  type DispatchLedger,
-} from '../../../src/engine/dispatch/dispatcher.ts';
+import type { DispatchLedger } from '../../../src/engine/dispatch/dispatch-ports.ts';
+import { createDispatcher } from '../../../src/engine/dispatch/dispatcher.ts';
+import { INTERACTIVE_WINDOW_JOBS, WINDOW_JOBS } from '../../../src/engine/dispatch/lanes.ts';
 import { createTenantFinder, ledgerOverStores, ledgerOverWriter } from '../../../src/engine/dispatch/ledgers.ts';
 import { createLookout } from '../../../src/engine/dispatch/lookout.ts';
 import type { Engine } from '../../../src/engine/engine.ts';

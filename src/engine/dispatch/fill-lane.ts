@@ -1,0 +1,83 @@
+import { serialiseError } from '../errors.ts';
+import { failpoint } from '../failpoint.ts';
+import type { QueuedStep } from '../jobs.ts';
+import type { Handout } from '../store/dispatch.ts';
+import { messageAttributes, type Span, type Tracing } from '../tracing.ts';
+import type { DispatchParts } from './dispatch-parts.ts';
+import type { QueuedJob } from './dispatch-ports.ts';
+import { ahead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
+
+/**
+ * From this many waiting jobs on no worker is idle, and rows that came just after a handout can gather for the next.
+ */
+const GATHER_FROM_JOBS = 2;
+/** Longest time rows gather (ms). A tenant that was not served for longer is served with what it has. */
+const GATHER_MS = 100;
+/** Most jobs handed to a queue in one call, and most bulk jobs before interactive ones get a turn again. */
+const ADD_MOST = 8;
+
+/**
+ * Hands out a job of each tenant in turn while the lane's queue has room. A ledger is asked only for what can be handed
+ * out.
+ */
+export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left> {
+  const { ledger, queues, guard, signal } = options;
+  const { step, bulk, tenants, servedAt } = lane;
+  if (tenants.size === 0) return 'nothing';
+  const waiting = await queues.waiting(step);
+  const room = Math.min(ADD_MOST, roomFor(lane, waiting));
+  const now = performance.now();
+  for (const [tenant, at] of servedAt) if (now - at > GATHER_MS) servedAt.delete(tenant);
+  const jobs: QueuedJob[] = [];
+  let gathers = false;
+  for (const tenant of tenantsInTurn(lane)) {
+    if (jobs.length >= room || signal.aborted) break;
+    const partial = !servedAt.has(tenant) || ahead(lane, waiting) < GATHER_FROM_JOBS;
+    const handout = await guard.attempt(tenant, () => ledger.take(tenant, { step, bulk, partial }));
+    if (handout === undefined) {
+      tenants.delete(tenant);
+    } else if (handout === 'too_few') {
+      gathers = true;
+    } else {
+      lane.servedLast = tenant;
+      servedAt.set(tenant, now);
+      jobs.push(jobOf(tenant, handout));
+    }
+  }
+  await addJobs(step, jobs, options);
+  if (jobs.length > 0) return 'more';
+  return gathers || tenants.size > 0 ? 'waiting' : 'nothing';
+}
+
+function jobOf(tenant: string, { name, bulk, alone, seqs, traces }: Handout): QueuedJob {
+  return { name, bulk, payload: { tenant, seqs: [...seqs], alone }, traces };
+}
+
+async function addJobs(step: QueuedStep, jobs: readonly QueuedJob[], options: DispatchParts): Promise<void> {
+  const { ledger, queues, guard, metrics, tracing, hint } = options;
+  if (jobs.length === 0) return;
+  const spans = tracing ? startSending(tracing, step, jobs) : [];
+  try {
+    await queues.add(step, jobs);
+    metrics.dispatchedJobs.inc({ step }, jobs.length);
+    for (const { payload } of jobs) metrics.dispatchedRows.inc({ step }, payload.seqs.length);
+    await failpoint('after-dispatch');
+  } catch (error) {
+    for (const span of spans) span.fail(serialiseError(error).code);
+    for (const { payload } of jobs) {
+      await guard.attempt(payload.tenant, () => ledger.giveBack(payload.tenant, payload.seqs));
+      hint(payload.tenant);
+    }
+    throw error;
+  } finally {
+    for (const span of spans) span.end();
+  }
+}
+
+/** Starts a span for each job, by OpenTelemetry's conventions for messages. */
+function startSending(tracing: Tracing, step: QueuedStep, jobs: readonly QueuedJob[]): Span[] {
+  return jobs.flatMap(({ payload, traces }) => {
+    const attributes = messageAttributes('send', step, payload.seqs.length);
+    return tracing.start(`send ${step}`, { kind: 'producer', attributes, continues: traces }) ?? [];
+  });
+}

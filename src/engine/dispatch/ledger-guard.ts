@@ -1,0 +1,33 @@
+import { serialiseError } from '../errors.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Logger } from '../ports.ts';
+
+/** Sets ledgers aside that cannot be used, so that one tenant's holds up no other's. */
+export interface LedgerGuard {
+  /** @returns undefined if the tenant's ledger cannot be used; the next look asks again */
+  attempt<T>(tenant: string, work: () => Promise<T>): Promise<T | undefined>;
+  setAside(tenant: string, error: unknown): void;
+}
+
+export function createLedgerGuard({ metrics, logger }: { metrics: Metrics; logger: Logger }): LedgerGuard {
+  /** Tenants whose ledger failed when it was asked for last, so that each failure is said once. */
+  const unusable = new Set<string>();
+  const setAside = (tenant: string, error: unknown) => {
+    metrics.dispatchFailures.inc();
+    if (!unusable.has(tenant)) logger.warn({ code: serialiseError(error).code }, 'ledger_unusable');
+    unusable.add(tenant);
+  };
+  return {
+    setAside,
+    async attempt(tenant, work) {
+      try {
+        const result = await work();
+        unusable.delete(tenant);
+        return result;
+      } catch (error) {
+        setAside(tenant, error);
+        return undefined;
+      }
+    },
+  };
+}

@@ -1,0 +1,74 @@
+import { countRecovery } from '../metrics.ts';
+import type { DispatchParts } from './dispatch-parts.ts';
+
+/** Finds what nobody hinted at: retries that fell due, marks and leases that lapsed, queues that forgot. */
+export interface LedgerWatch {
+  /** Looks if it is time to. @returns whether the queues are this dispatcher's to fill until the next look */
+  lookIfDue(): Promise<boolean>;
+  /** Time until the next look (ms). */
+  dueInMs(): number;
+  /** Makes the next look due at once. */
+  lookSoon(): void;
+}
+
+/** Time between two looks (ms). */
+const LOOK_EVERY_MS = 500;
+/** Time between two looks while files that changed are left to look at (ms). */
+const LOOK_ON_MS = 100;
+
+export function createLedgerWatch(parts: DispatchParts): LedgerWatch {
+  const { ledger, queues, guard, lanes, metrics, logger, leads, hint } = parts;
+  let lookAt = 0;
+  let fills = false;
+  let areMaintained = true;
+
+  return {
+    async lookIfDue() {
+      if (performance.now() >= lookAt) await look();
+      return fills;
+    },
+    dueInMs: () => Math.max(0, lookAt - performance.now()),
+    lookSoon: () => void (lookAt = 0),
+  };
+
+  async function look(): Promise<void> {
+    fills = leads || !(await queues.haveLeader());
+    lookAt = performance.now() + LOOK_EVERY_MS;
+    if (!fills) return;
+    if (leads) await queues.lead();
+    if (await queues.haveForgotten()) await handOutAgain();
+    await warnIfNobodyMaintains();
+    const { sights, failures, isComplete } = await ledger.look();
+    for (const { tenant, error } of failures) guard.setAside(tenant, error);
+    for (const { tenant, steps, hasLapsed } of sights) {
+      for (const lane of lanes) if (steps.includes(lane.step)) lane.tenants.add(tenant);
+      if (hasLapsed) await guard.attempt(tenant, () => recover(tenant));
+    }
+    lookAt = performance.now() + (isComplete ? LOOK_EVERY_MS : LOOK_ON_MS);
+  }
+
+  async function handOutAgain(): Promise<void> {
+    let rows = 0;
+    for (const tenant of await ledger.listUnfinished()) {
+      rows += (await guard.attempt(tenant, () => ledger.forget(tenant))) ?? 0;
+      hint(tenant);
+    }
+    metrics.queueRefills.inc();
+    metrics.refilledRows.inc(rows);
+    if (rows > 0) logger.warn({ rows }, 'queues_refilled');
+  }
+
+  async function recover(tenant: string): Promise<void> {
+    const { requeued, dead } = await ledger.recover(tenant);
+    if (requeued + dead === 0) return;
+    countRecovery(metrics, { requeued, dead });
+    logger.warn({ requeued, dead }, 'jobs_recovered');
+    hint(tenant);
+  }
+
+  async function warnIfNobodyMaintains(): Promise<void> {
+    const were = areMaintained;
+    areMaintained = await queues.areMaintained();
+    if (were && !areMaintained) logger.warn({ queue: 'maintain' }, 'queue_without_worker');
+  }
+}
