@@ -303,7 +303,7 @@ export interface Config extends Readonly<Settings> {
     readonly budget: string;
     readonly llmBudget: string;
   };
-  /** Whether encoding takes this machine's cores only: nobody else is asked for vectors. */
+  /** True if vectors are computed on this machine or not at all, so that encoding takes its cores and waits for no provider. */
   readonly embedsHere: boolean;
   /** What a million tokens of a model cost. */
   readonly prices: Prices;
@@ -363,6 +363,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   });
 }
 
+/** Values of `OM_EMBEDDINGS` with which no provider is asked for vectors. */
 const EMBEDDED_HERE: ReadonlySet<Settings['OM_EMBEDDINGS']> = new Set(['synthetic', 'local', 'none']);
 
 const sectorSetting = (sector: Sector) => `OM_EMBED_MODEL_${sector.toUpperCase() as Uppercase<Sector>}` as const;

@@ -3,9 +3,9 @@ import type { JobDispatcher } from '../engine/ports.ts';
 
 /** The work that a process does beside serving requests, as the process sees it. */
 export interface BackgroundWork {
-  /** Whom the engine tells about new work; undefined to let it tell the queues itself. */
+  /** Hears of new work from the engine; undefined to let the engine tell the queues itself. */
   readonly dispatcher: JobDispatcher | undefined;
-  /** The metrics of the thread that works, as prom-client's registries exchange them. */
+  /** Reads the metrics of the thread that works, as prom-client's registries exchange them. */
   metricsJson(): Promise<object>;
   /** Finishes or hands back what is under way. */
   drain(): Promise<void>;
@@ -13,9 +13,10 @@ export interface BackgroundWork {
   readonly died: Promise<Error>;
 }
 
+/** Longest wait for the metrics of the thread that works (ms). */
 const METRICS_TIMEOUT_MS = 2_000;
 
-/** A process's metrics in Prometheus' text format. */
+/** The metrics of a process in Prometheus' text format. */
 export interface JoinedMetrics {
   readonly text: string;
   /** False while the thread that works does not answer. */
@@ -23,8 +24,8 @@ export interface JoinedMetrics {
 }
 
 /**
- * A process's own metrics and those of the thread that works. Of one that does not answer in time it says what that said last: counters
- * that fell and rose again would look like so many events at once.
+ * Joins a process's own metrics with those of the thread that works. While the thread does not answer in time, its last
+ * answer stands in: counters that fell and rose again would look like as many events at once.
  */
 export function createMetricsJoiner(own: Registry, ask: () => Promise<object>): () => Promise<JoinedMetrics> {
   let last: object = [];
@@ -35,10 +36,11 @@ export function createMetricsJoiner(own: Registry, ask: () => Promise<object>): 
   };
 }
 
+/** Joins a process's own metrics with others that prom-client exchanged. */
 export async function joinMetrics(own: Registry, theirs: object): Promise<string> {
   const ours = (await own.getMetricsAsJSON()).map((metric) => ({
     ...metric,
-    // Said to mean nothing where processes are joined, as the start of a process; here it is one.
+    // prom-client leaves these out where it joins processes, as the start of a process; here there is one process.
     aggregator: metric.aggregator === 'omit' ? ('first' as const) : metric.aggregator,
   }));
   return AggregatorRegistry.aggregate([ours, theirs]).metrics();

@@ -1,209 +1,174 @@
-import fs from 'node:fs';
-import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
-import type { Config } from '../engine/config.ts';
-import { openControlDatabase } from '../engine/control/open-control-database.ts';
+import { runNamedQuestions, runNextQuestions } from '../engine/batches/reason.ts';
+import type { BatchContext } from '../engine/batches/batch-context.ts';
+import { runBatch, runNamed, type BatchResult } from '../engine/batches/run-batch.ts';
+import { runNextDocument } from '../engine/batches/run-document.ts';
 import { EngineError, serialiseError } from '../engine/errors.ts';
-import {
-  checkpoint,
-  cleanAfterErase,
-  recoverJobs,
-  runDueSchedules,
-  type MaintenanceContext,
-} from '../engine/upkeep/maintain.ts';
-import { createProviderHealth } from '../engine/providers/retry.ts';
-import { runNamedQuestions } from '../engine/batches/reason.ts';
-import { runNamed } from '../engine/batches/run-batch.ts';
-import type { QueuedStep, StepPayload } from '../engine/jobs.ts';
-import type { Metrics } from '../engine/metrics.ts';
-import { openParts } from '../engine/open-engine.ts';
-import { systemClock, type Logger } from '../engine/ports.ts';
+import type { Logger } from '../engine/ports.ts';
+import type { StepContext } from '../engine/steps/step-context.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../engine/store/embeddings.ts';
-import { postponeSuspects, renewLeases } from '../engine/store/jobs.ts';
-import type { Tracing } from '../engine/tracing.ts';
+import { hasDueSuspect, postponeSuspects } from '../engine/store/jobs.ts';
+import type { TenantPool } from '../engine/tenant-file/tenant-pool.ts';
 import { createGate } from './gate.ts';
+import { DUE_STEPS, type DueWork, type NamedWork, type RunWork } from './job-source.ts';
+import { createProviderPauses } from './provider-pauses.ts';
 import { createRuns } from './runs.ts';
+import { startSweeps, type Sweeps } from './sweeps.ts';
 
-/** Does what the queues ask for, with files and an embedder of its own. The ledger says how much of it is still owed. */
+/**
+ * Does the work that a source hands out, on files and providers of its own. CPU-bound steps run right here, which is
+ * why an executor belongs on a thread of its own.
+ */
 export interface Executor {
-  /** @returns how many of the jobs were still owed @throws EngineError `unavailable` while it stops: nothing was claimed */
-  runStep(step: QueuedStep, payload: StepPayload): Promise<number>;
-  /** Looks after the file of every tenant, and runs the schedules that are due there. */
-  maintain(): Promise<void>;
-  /** Finishes or hands back what is under way, closes the files. */
+  readonly run: RunWork;
+  /** Takes jobs back in all files; called before any work, as with `everyOwner` it takes back whatever is claimed. */
+  readonly recover: Sweeps['recover'];
+  /**
+   * Finishes or hands back what is under way and closes the files. Work that comes later is refused with `unavailable`.
+   */
   drain(): Promise<void>;
 }
 
-export interface ExecutorOptions {
-  readonly config: Config;
+export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId'> {
   readonly logger: Logger;
-  readonly metrics: Metrics;
-  readonly tracing?: Tracing | null | undefined;
-  /** Links what it has encoded instead of handing it back for the link's own queue. */
-  readonly linksAtOnce?: boolean | undefined;
-  /** After how long a step is given up (ms). */
+  readonly pool: TenantPool;
+  /** Lists the file of every tenant that has one; asked at each tick. */
+  readonly listPaths: () => readonly string[];
+  /**
+   * Takes the calls to providers since the last time it was asked, which are written to the file that was worked on.
+   */
+  readonly takeCalls?: (() => readonly EmbedLogEntry[]) | undefined;
+  /** Time after which a run that has not ended is given up (ms). */
   readonly runMostMs?: number | undefined;
 }
 
-/** Leases are renewed and lapsed ones taken back so often. */
-const SWEEP_MS = 1_000;
-/** A suspect asks again after so long at most: a time further ahead could not be told from a clock that was set back. */
+/**
+ * A postponed suspect is due again within this time: one further ahead could not be told from a clock that was set
+ * back.
+ */
 const POSTPONED_MOST_MS = 60_000;
+/** Jobs claimed at once where nothing is embedded. */
+const UNEMBEDDED_BATCH = 64;
+/** Most jobs claimed at once, however many texts the provider takes: one tenant's batch holds up the next tenant's. */
+const BATCH_MOST = 256;
 
 export function createExecutor(options: ExecutorOptions): Executor {
-  const { config, logger, metrics, tracing = null, linksAtOnce = false } = options;
-  const clock = systemClock;
-  const control = openControlDatabase(config, clock);
-  const calls: EmbedLogEntry[] = [];
-  const { embedder, gatherer, sourceOf, pool, languageModel, budget, documentParser, pageFetcher } = openParts({
-    config,
-    clock,
-    metrics,
-    tracing,
-    role: 'worker',
-    onCall: (entry) => void calls.push(entry),
-  });
+  const { logger, pool } = options;
   const stop = new AbortController();
+  const { signal } = stop;
   const gate = createGate();
-  const provider = createProviderHealth();
-  const languageModelHealth = createProviderHealth();
   const runs = createRuns({ logger, mostMs: options.runMostMs });
-  const blockedUntil = { embedding: 0, languageModel: 0 };
-  const maintenanceOf = (path: string): MaintenanceContext => ({
-    config,
-    clock,
-    metrics,
-    logger,
-    signal: stop.signal,
-    open: () => pool.get(path),
-  });
-  const sweeping = sweep();
-  const maintaining = new Set<Promise<void>>();
+  const providers = createProviderPauses(signal);
+  const sweeps = startSweeps({ ...options, signal, ownersOf: runs.ownersOf });
 
   return {
-    async runStep(step, payload) {
-      const path = control.findTenantPath(payload.tenant);
-      if (path === undefined) return 0; // The tenant was erased, and its ledger with it.
-      await providerIsReady(step);
-      const work = () => runOwned(path, step, payload);
-      if (!payload.alone) return gate.together(work);
-      const waitMs = gate.msUntilAlone();
-      return waitMs === 0 ? gate.alone(work) : postpone(path, payload, waitMs);
-    },
-    async maintain() {
-      const round = maintainAll();
-      maintaining.add(round);
-      await round.finally(() => maintaining.delete(round));
+    recover: sweeps.recover,
+    async run(work, onClaimed = () => {}) {
+      if (work.kind === 'tick') {
+        await sweeps.tick();
+        return 0;
+      }
+      try {
+        return await admit(work, onClaimed);
+      } catch (error) {
+        if (!signal.aborted) logger.error({ step: work.step, error: serialiseError(error) }, 'work_failed');
+        throw error;
+      }
     },
     async drain() {
       stop.abort();
-      // Whoever comes last finds everybody gone.
+      // The gate lets in one after the other: when the last to come is alone, the others have left.
       await gate.alone(async () => {});
-      await Promise.allSettled([sweeping, ...maintaining]);
-      await Promise.all([documentParser?.close(), pageFetcher?.close()]);
+      await sweeps.ended();
       pool.close();
-      budget?.close();
-      control.close();
-      await tracing?.close();
     },
   };
 
-  async function runOwned(path: string, step: QueuedStep, { seqs, alone }: StepPayload): Promise<number> {
-    if (stop.signal.aborted) throw new EngineError('unavailable', 'the worker is stopping');
-    const context = {
-      ...{ config, clock, embedder, gatherer, sourceOf, languageModel, documentParser, pageFetcher },
-      ...{ metrics, tracing, logger, provider, newId: uuidv7 },
-      open: () => pool.get(path),
-    };
+  /**
+   * While the provider is down or asks for patience nothing is claimed; the first work afterwards probes it. Suspects
+   * run alone.
+   */
+  async function admit(work: DueWork | NamedWork, onClaimed: () => void): Promise<number> {
+    await providers.untilReady(work.step);
+    refuseWhileStopping();
+    const waitMs = gate.msUntilAlone();
+    const alone = work.kind === 'named' ? work.alone : waitMs === 0 && hasSuspects(options, work);
+    if (work.kind === 'named' && alone && waitMs > 0) return postpone(options, work, waitMs);
+    return gate[alone ? 'alone' : 'together'](() => claimAndRun(work, { alone, onClaimed }));
+  }
+
+  function refuseWhileStopping(): void {
+    if (signal.aborted) throw new EngineError('unavailable', 'the worker is stopping');
+  }
+
+  async function claimAndRun(work: DueWork | NamedWork, how: HowToRun): Promise<number> {
+    refuseWhileStopping();
+    const { path, step } = work;
+    const provider = providers.healthOf(step);
     try {
       const { claimed, providerPauseMs } = await runs.run(path, (owner) =>
-        step === 'reason'
-          ? runNamedQuestions({ ...context, owner, provider: languageModelHealth }, { seqs, alone }, stop.signal)
-          : runNamed({ ...context, owner }, { step, seqs, alone, linksAtOnce }, stop.signal),
+        runWork({ ...options, open: () => pool.get(path), newId: uuidv7, owner, provider }, work, { ...how, signal }),
       );
-      if (providerPauseMs !== null) blockedUntil[providerOf(step)] = performance.now() + providerPauseMs;
+      if (providerPauseMs !== null) providers.pause(step, providerPauseMs);
       return claimed;
     } finally {
-      logCalls(path);
-    }
-  }
-
-  /** Rather than keep the job waiting here, where it would take a place from others. */
-  function postpone(path: string, { seqs }: StepPayload, ms: number): number {
-    const { store } = pool.get(path);
-    store.write(() => postponeSuspects(store, seqs, clock.now() + Math.min(POSTPONED_MOST_MS, ms)));
-    return 0;
-  }
-
-  /** While the provider is down or asks for patience nothing is claimed; the first to come afterwards probes it. */
-  async function providerIsReady(step: QueuedStep): Promise<void> {
-    if (step !== 'encode' && step !== 'reason') return;
-    for (;;) {
-      const ms = blockedUntil[providerOf(step)] - performance.now();
-      if (ms <= 0 || stop.signal.aborted) return;
-      await pause(ms, undefined, { signal: stop.signal }).catch(() => {});
-    }
-  }
-
-  function logCalls(path: string): void {
-    const entries = calls.splice(0);
-    if (entries.length === 0) return;
-    const { store } = pool.get(path);
-    store.write(() => {
-      for (const entry of entries) appendEmbedLog(store, entry);
-    });
-  }
-
-  /** What a stop leaves is still due at the next call, in whichever process. */
-  async function maintainAll(): Promise<void> {
-    for (const { id } of control.listTenants()) {
-      const path = control.findTenantPath(id);
-      if (stop.signal.aborted) return;
-      // A tenant that was never used has no file, and gets none by being looked after.
-      if (path === undefined || !fs.existsSync(path)) continue;
-      // Opening files holds this thread up, and with many tenants nobody would hear of it for too long.
-      await breathe();
-      const context = maintenanceOf(path);
-      await guarded('checkpoint_failed', () => checkpoint(context));
-      await guarded('maintain_failed', async () => {
-        recoverJobs(context, { everyOwner: false });
-        await runDueSchedules(context);
-      });
-    }
-  }
-
-  async function sweep(): Promise<void> {
-    while (!stop.signal.aborted) {
-      await pause(SWEEP_MS, undefined, { signal: stop.signal }).catch(() => {});
-      for (const path of pool.openPaths()) {
-        const context = maintenanceOf(path);
-        await guarded('checkpoint_failed', () => checkpoint(context));
-        await guarded('sweep_failed', async () => {
-          const { store } = context.open();
-          const owners = runs.ownersOf(path);
-          if (owners.length > 0) {
-            store.write(() => {
-              for (const owner of owners) renewLeases(store, owner, clock.now() + config.OM_LEASE_MS);
-            });
-          }
-          if (stop.signal.aborted) return;
-          recoverJobs(context, { everyOwner: false });
-          await cleanAfterErase(context);
-        });
-      }
-    }
-  }
-
-  async function guarded(event: string, work: () => unknown): Promise<void> {
-    try {
-      await work();
-    } catch (error) {
-      if (!stop.signal.aborted) logger.error({ error: serialiseError(error) }, event);
+      logCalls(options, path);
     }
   }
 }
 
-/** Whom a step waits for while it is down. */
-function providerOf(step: QueuedStep): 'embedding' | 'languageModel' {
-  return step === 'reason' ? 'languageModel' : 'embedding';
+type Files = Pick<ExecutorOptions, 'pool' | 'clock'>;
+
+function hasSuspects({ pool, clock }: Files, { path, step }: DueWork): boolean {
+  const { store } = pool.get(path);
+  return DUE_STEPS[step].some((covered) => hasDueSuspect(store, covered, clock.now()));
+}
+
+/** Makes suspects due later, rather than keep their work waiting here, where it would take a place from others. */
+function postpone({ pool, clock }: Files, { path, seqs }: NamedWork, ms: number): number {
+  const { store } = pool.get(path);
+  store.write(() => postponeSuspects(store, seqs, clock.now() + Math.min(POSTPONED_MOST_MS, ms)));
+  return 0;
+}
+
+function logCalls({ pool, takeCalls }: Pick<ExecutorOptions, 'pool' | 'takeCalls'>, path: string): void {
+  const calls = takeCalls?.() ?? [];
+  if (calls.length === 0) return;
+  const { store } = pool.get(path);
+  store.write(() => {
+    for (const call of calls) appendEmbedLog(store, call);
+  });
+}
+
+interface HowToRun {
+  readonly alone: boolean;
+  readonly onClaimed: () => void;
+}
+
+/** Claims the jobs of a piece of work and takes them through their step. */
+async function runWork(
+  context: BatchContext,
+  work: DueWork | NamedWork,
+  { alone, onClaimed, signal }: HowToRun & { readonly signal: AbortSignal },
+): Promise<BatchResult> {
+  if (work.kind === 'named') {
+    const { step, ...jobs } = work;
+    return step === 'reason' ? runNamedQuestions(context, jobs, signal) : runNamed(context, { step, ...jobs }, signal);
+  }
+  switch (work.step) {
+    case 'encode':
+      return runBatch(context, batchSizeOf(context), signal, { suspects: alone });
+    case 'reason':
+      return runNextQuestions(context, { alone }, signal);
+    case 'ingest': {
+      const wasOne = await runNextDocument(context, { alone, onClaimed }, signal);
+      return { claimed: Number(wasOne), providerPauseMs: null };
+    }
+  }
+}
+
+/** As many jobs as keep an embedder busy: one call, or as many calls as a provider takes at once. */
+function batchSizeOf({ embedder, config }: BatchContext): number {
+  if (embedder === null) return UNEMBEDDED_BATCH;
+  return Math.min(BATCH_MOST, embedder.maxBatchTexts * (embedder.cacheable ? config.OM_EMBED_CONCURRENCY : 1));
 }

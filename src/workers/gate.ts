@@ -4,18 +4,18 @@ export interface Gate {
   /** Waits until everybody inside has left, and keeps everybody else out. */
   alone<T>(work: () => Promise<T>): Promise<T>;
   /**
-   * How long (ms) nobody should ask to be alone, so that the others lose a sixth of their time at most, however many ask and however
-   * slow they are; 0 if somebody may.
+   * Time in which nobody should ask to be alone (ms), so that the others lose a sixth of their time at most, however
+   * many ask and however slow they are; 0 if somebody may ask now.
    */
   msUntilAlone(): number;
 }
 
-/** After somebody was alone the others come first for so many times as long as they were kept out. */
+/** After somebody was alone the others come first, for this many times as long as they were kept out. */
 const OTHERS_TIMES = 5;
-/** While somebody is alone it is not known how long that takes. */
+/** Wait before asking again while somebody is alone (ms), as it is not known how long that takes. */
 const ASK_AGAIN_MS = 1_000;
 
-/** @param now in ms, never set back */
+/** @param now a clock in ms that is never set back */
 export function createGate(now: () => number = () => performance.now()): Gate {
   let inside = 0;
   let isClosed = false;

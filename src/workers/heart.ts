@@ -2,38 +2,43 @@ import type { Worker } from 'node:worker_threads';
 import type { Config } from '../engine/config.ts';
 
 /**
- * Whether a thread comes back to its event loop: it counts beats in shared memory, and whoever started it looks whether they go on. A
- * text on which some step never ends would otherwise take its worker for good, since the thread that spins is also the one that renews
- * leases and takes them back.
+ * The heart of a thread tells whether it comes back to its event loop: the thread counts beats in shared memory, and
+ * whoever started it looks whether they go on. A text on which some step never ends would otherwise take its worker for
+ * good, since the thread that spins is also the one that renews leases and takes them back.
  */
 export type Heart = Int32Array<SharedArrayBuffer>;
 
 const BEAT_MS = 200;
-/** How often it is looked at before it counts as still. */
+/** Looks without a beat after which a heart counts as still. */
 const LOOKS = 10;
-/** Steps keep a thread for milliseconds at a time. However short the leases are, a busy machine is no reason to end it. */
+/**
+ * Shortest silence that counts as a hang (ms), however short the leases are: a busy machine is no reason to end a
+ * thread.
+ */
 const STILL_LEAST_MS = 10_000;
+/** Longest wait for a hung thread to end before the process is killed (ms). */
 const TERMINATE_MOST_MS = 5_000;
 
 export function createHeart(): Heart {
   return new Int32Array(new SharedArrayBuffer(Int32Array.BYTES_PER_ELEMENT));
 }
 
-/** In the thread that is watched. */
+/** Lets the heart beat, called in the thread that is watched. */
 export function startBeating(heart: Heart): void {
-  // At once too: the first text that it gets may be the one.
+  // At once too: the first text that the thread gets may be the one on which it hangs.
   Atomics.add(heart, 0, 1);
   setInterval(() => Atomics.add(heart, 0, 1), BEAT_MS).unref();
 }
 
+/** Silence after which a thread counts as hung (ms): twice a lease. */
 export function stillMostMs({ OM_LEASE_MS }: Config): number {
   return Math.max(2 * OM_LEASE_MS, STILL_LEAST_MS);
 }
 
 /**
- * Tells once that a heart which beat before stands still. Counted in looks of this thread, so that a process which was stopped, or
- * whose own thread was busy, does not take that for the other's silence.
- * @returns ends the watch
+ * Tells once that a heart which beat before stands still. Silence is counted in looks of this thread, so that a process
+ * which was stopped, or whose own thread was busy, does not take its own silence for the other's.
+ * @returns what ends the watch
  */
 export function watchHeart(heart: Heart, mostMs: number, onStill: () => void): () => void {
   let seen = 0;
@@ -50,8 +55,8 @@ export function watchHeart(heart: Heart, mostMs: number, onStill: () => void): (
 }
 
 /**
- * Ends a thread whose heart stands still. One that hangs outside of JavaScript does not hear of it and would hold up the end of the
- * process too, which is then killed: the ledger knows what it was at.
+ * Ends a thread whose heart stands still. A thread that hangs outside of JavaScript does not hear of it and would hold
+ * up the end of the process too, which is then killed: the ledger knows what it was at.
  */
 export async function endHungThread(thread: Worker): Promise<void> {
   const timer = setTimeout(() => process.kill(process.pid, 'SIGKILL'), TERMINATE_MOST_MS);

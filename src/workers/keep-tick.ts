@@ -10,10 +10,13 @@ import {
 import { serialiseError } from '../engine/errors.ts';
 import { TICK } from '../engine/jobs.ts';
 
-/** How often it looks whether the job scheduler is still there. */
+/** Time between two looks whether the job scheduler is still there (ms). */
 const LOOK_MS = 5_000;
 
-/** Keeps the job scheduler whose jobs are ticks in Redis, which forgets it with all else. Every worker that takes ticks does so. */
+/**
+ * Keeps the job scheduler whose jobs are ticks in Redis, which forgets it with all else. Every worker that takes ticks
+ * does so.
+ */
 export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions): Promise<{ close(): void }> {
   const redis = await connectRedis(bullmq, { blocking: false });
   let queue: Queue | undefined;
@@ -43,8 +46,9 @@ export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions):
 }
 
 /**
- * Corrects the job scheduler unless it is as it should be. One whose next tick is a period late has lost it (a worker died over it, or Redis
- * had no room for it), and one whose next tick is further ahead than a period was made before the clock was set back.
+ * Corrects the job scheduler unless it is as it should be. A scheduler whose next tick is a period late has lost the
+ * tick (a worker died over it, or Redis had no room for it), and one whose next tick is further ahead than a period was
+ * made before the clock was set back.
  */
 export async function putTickBack(queue: Queue, now: number): Promise<void> {
   const schedulers = await queue.getJobSchedulers();
@@ -52,7 +56,8 @@ export async function putTickBack(queue: Queue, now: number): Promise<void> {
   for (const { key } of schedulers) if (key !== TICK.id) await queue.removeJobScheduler(key);
   const aheadMs = (tick?.next ?? Infinity) - now;
   if (tick?.every === TICK.everyMs && Math.abs(aheadMs) <= TICK.everyMs) return;
-  // It would keep the time that it has. A tick that only waits for a worker does, so that ticks never pile up.
+  // An update alone keeps the time of the next tick, as it should where a tick only waits for a worker: ticks never
+  // pile up.
   if (aheadMs > TICK.everyMs) await queue.removeJobScheduler(TICK.id);
   await queue.upsertJobScheduler(TICK.id, { every: TICK.everyMs }, { name: TICK.id, opts: { ...JOB_OPTIONS } });
 }

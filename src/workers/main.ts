@@ -17,8 +17,8 @@ export interface WorkerProcessOptions {
 }
 
 /**
- * `npm run worker`: does the background work of a data folder beside an API process on the same machine. With `REDIS_URL` any number of
- * them share the queues; without it one polls the ledgers.
+ * `npm run worker`: does the background work of a data folder beside an API process on the same machine. With
+ * `REDIS_URL` any number of them share the queues; without it one polls the ledgers.
  */
 export async function runWorkerProcess(
   environment: NodeJS.ProcessEnv,

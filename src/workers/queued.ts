@@ -1,13 +1,26 @@
 import type { BackgroundWork } from './background-work.ts';
-import { startQueueWorker, type QueueWorkerOptions } from './queue-worker.ts';
+import { openQueueSource, type QueueSourceOptions } from './queue-source.ts';
+import { startThreadedRuntime } from './threaded-runtime.ts';
 
-/** A worker of the queues: a process of its own, or inside the one that serves the API (`npm start` with `REDIS_URL`). */
-export async function startQueuedWork(options: QueueWorkerOptions): Promise<BackgroundWork> {
-  const { executor, drain } = await startQueueWorker(options);
+/**
+ * Starts a worker of the queues: a process of its own, or inside the one that serves the API (`npm start` with
+ * `REDIS_URL`). The queues are spoken to on this thread, so that a long step on the other never keeps it from renewing
+ * BullMQ's locks.
+ */
+export async function startQueuedWork(options: QueueSourceOptions): Promise<BackgroundWork> {
+  const { config, logger } = options;
+  const source = await openQueueSource(options);
+  const runtime = startThreadedRuntime({ config, logger, ledgers: null });
+  source.start(runtime.run);
   return {
     dispatcher: undefined,
-    metricsJson: () => executor.metricsJson(),
-    died: executor.died,
-    drain,
+    metricsJson: runtime.metricsJson,
+    died: runtime.died,
+    async drain() {
+      await source.pause();
+      await runtime.drain();
+      await source.close();
+      logger.info({}, 'worker_drained');
+    },
   };
 }

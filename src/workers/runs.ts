@@ -2,19 +2,25 @@ import { randomBytes } from 'node:crypto';
 import { EngineError } from '../engine/errors.ts';
 import type { Logger } from '../engine/ports.ts';
 
-/** Runs under way, each under a name of its own: jobs of one that ended without a word fall due like a dead worker's. */
+/**
+ * Runs under way, each under a name of its own: the jobs of a run that ended without a word fall due like a dead
+ * worker's.
+ */
 export interface Runs {
   /**
-   * @param work bears the name that its leases bear
-   * @throws EngineError `unavailable` if it is still at it after `mostMs`: its leases are not renewed any more, and its jobs are taken
-   *   back as if it had died
+   * @param work gets the name that its leases are to bear
+   * @throws EngineError `unavailable` if the work has not ended after `mostMs`: its leases are not renewed any more,
+   *   and its jobs are taken back as if its worker had died
    */
   run<T>(path: string, work: (owner: string) => Promise<T>): Promise<T>;
-  /** Of the runs that work on this file, whose leases are to be renewed. */
+  /** Lists the names of the runs that work on a file, whose leases are to be renewed. */
   ownersOf(path: string): readonly string[];
 }
 
-/** Patience with a provider that allows a few calls a minute included. Whatever takes longer waits for what never comes. */
+/**
+ * Longest a run may take (ms), patience with a provider that allows a few calls a minute included. A longer one waits
+ * for what never comes.
+ */
 const RUN_MOST_MS = 3_600_000;
 
 export function createRuns({ logger, mostMs = RUN_MOST_MS }: { logger: Logger; mostMs?: number | undefined }): Runs {

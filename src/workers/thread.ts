@@ -1,55 +1,64 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createTracing } from '../engine/adapters/create-tracing.ts';
 import type { Config } from '../engine/config.ts';
-import { assert } from '../engine/errors.ts';
-import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
+import { assert, serialiseError, type SerialisedError } from '../engine/errors.ts';
 import { createMetrics } from '../engine/metrics.ts';
+import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
 import { createLogger } from '../process.ts';
 import { giveWayToRequests } from './give-way.ts';
 import { startBeating, type Heart } from './heart.ts';
-import { startWorker } from './worker.ts';
+import type { Work } from './job-source.ts';
+import { openRuntime, type ReadsLedgers } from './runtime.ts';
 
-/** A worker without queues, on a thread of its own: beside the API, or in a worker process. */
-export interface WorkerThreadData {
+/**
+ * Data for the thread of a worker's runtime, so that CPU-bound steps keep no process from serving requests or renewing
+ * its locks.
+ */
+export interface ThreadData {
   readonly config: Config;
   readonly heart: Heart;
-  /** True where this is the only worker of the data folder. */
-  readonly alone: boolean;
+  readonly ledgers: ReadsLedgers | null;
 }
 
-export type ToWorkerThread =
+/** What the thread is asked to do. Each task is answered once; `wake` tells of new work and has nothing to answer. */
+export type ThreadTask =
+  | { readonly kind: 'run'; readonly work: Work }
   | { readonly kind: 'wake'; readonly path: string }
-  | { readonly kind: 'metrics'; readonly id: number }
+  | { readonly kind: 'metrics' }
   | { readonly kind: 'drain' };
-export type FromWorkerThread =
-  { readonly kind: 'metrics'; readonly id: number; readonly metrics: object } | { readonly kind: 'drained' };
+export type ThreadRequest = { readonly id: number; readonly task: ThreadTask };
+export type ThreadReply =
+  | { readonly id: number; readonly ok: true; readonly value: unknown }
+  | { readonly id: number; readonly ok: false; readonly error: SerialisedError };
 
 giveWayToRequests();
 releaseMemoryAfterStart();
-const { config, heart, alone } = workerData as WorkerThreadData;
+const { config, heart, ledgers } = workerData as ThreadData;
 const port = parentPort;
 assert(port !== null, 'the worker thread has a parent');
 
 const metrics = createMetrics();
 const logger = createLogger(config, 'worker');
 const tracing = await createTracing(config, logger);
-const worker = startWorker({ config, metrics, tracing, logger, alone });
+const runtime = openRuntime({ config, metrics, tracing, logger, ledgers });
 startBeating(heart);
 
-port.on('message', (message: ToWorkerThread) => {
-  switch (message.kind) {
-    case 'wake':
-      worker.wake(message.path);
-      return;
-    case 'metrics':
-      void metrics.registry
-        .getMetricsAsJSON()
-        .then((json) =>
-          port.postMessage({ kind: 'metrics', id: message.id, metrics: json } satisfies FromWorkerThread),
-        );
-      return;
-    case 'drain':
-      void worker.drain().then(() => port.postMessage({ kind: 'drained' } satisfies FromWorkerThread));
-      return;
-  }
+port.on('message', ({ id, task }: ThreadRequest) => {
+  perform(task).then(
+    (value) => port.postMessage({ id, ok: true, value } satisfies ThreadReply),
+    (error: unknown) => port.postMessage({ id, ok: false, error: serialiseError(error) } satisfies ThreadReply),
+  );
 });
+
+async function perform(task: ThreadTask): Promise<unknown> {
+  switch (task.kind) {
+    case 'run':
+      return runtime.run(task.work);
+    case 'wake':
+      return runtime.wake(task.path);
+    case 'metrics':
+      return metrics.registry.getMetricsAsJSON();
+    case 'drain':
+      return runtime.drain();
+  }
+}

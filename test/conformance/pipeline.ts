@@ -8,7 +8,7 @@ import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
 import { openStore, type Store } from '../../src/engine/store/open-store.ts';
-import { createExecutor, type Executor } from '../../src/workers/executor.ts';
+import { openRuntime } from '../../src/workers/runtime.ts';
 import {
   checkAdds,
   chooseSeed,
@@ -87,15 +87,15 @@ export function describePipeline(name: string, start: (options: PipelineOptions)
       const history = path.join(tempFolder(), 'history.jsonl');
       const client = createAddClient({ history, seed, concurrency: 16, service: async () => pipeline.api });
       await client.add(256);
-      const other = openExecutor(pipeline.folder);
+      const runElsewhere = startOtherWorker(pipeline.folder);
       const everything = payloadsOf(pipeline.folder);
       const working = pipeline.work();
       for (let round = 0; round < 4; round++) {
         for (const step of QUEUED_STEPS) {
           await Promise.all(
             everything.flatMap((payload) => [
-              other.runStep(step, payload),
-              other.runStep(step, payload),
+              runElsewhere(step, payload),
+              runElsewhere(step, payload),
               pipeline.hint(step, payload),
             ]),
           );
@@ -108,7 +108,7 @@ export function describePipeline(name: string, start: (options: PipelineOptions)
       for (const step of QUEUED_STEPS) {
         for (const payload of everything) {
           await pipeline.hint(step, payload);
-          expect(await other.runStep(step, payload)).toBe(0);
+          expect(await runElsewhere(step, payload)).toBe(0);
         }
       }
       // Whatever the hints set off is over when what is added after them is done.
@@ -357,11 +357,13 @@ async function cancel(api: ServiceProcess, job: string): Promise<void> {
   expect((await api.request('POST', `/jobs/${job}/cancel`)).status).toBe(200);
 }
 
-/** One more worker, inside the test, that does as it is told. */
-function openExecutor(folder: string): Executor {
-  const executor = createExecutor({ config: configOf(folder), logger: silentLogger, metrics: createMetrics() });
-  onTestFinished(() => executor.drain());
-  return executor;
+/** Starts one more worker, inside the test, that does as it is told. @returns what tells it, for the default tenant */
+function startOtherWorker(folder: string): (step: QueuedStep, payload: StepPayload) => Promise<number> {
+  const config = configOf(folder);
+  const runtime = openRuntime({ config, logger: silentLogger, metrics: createMetrics(), ledgers: null });
+  onTestFinished(() => runtime.drain());
+  const { defaultTenant: file } = config.paths;
+  return (step, { seqs, alone }) => runtime.run({ kind: 'named', path: file, step, seqs, alone, linksAtOnce: false });
 }
 
 /** All jobs of the default tenant, as a dispatcher would name them. */

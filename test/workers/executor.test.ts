@@ -4,7 +4,7 @@ import { createMetrics } from '../../src/engine/metrics.ts';
 import { openTenant } from '../../src/engine/tenant-file/open-tenant.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
 import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
-import { createExecutor } from '../../src/workers/executor.ts';
+import { openRuntime } from '../../src/workers/runtime.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startFakeProvider } from '../support/fake-provider.ts';
 import { seedMemories } from '../support/seed-store.ts';
@@ -18,9 +18,10 @@ test('suspects that come while others are alone do not wait where they take a pl
   for (const content of ['one', 'another']) await fixture.add({ content });
   fixture.store.db.exec('UPDATE jobs SET suspect = 1, dispatched_until = run_at + 15000');
   const { config } = fixture.batch;
-  const executor = createExecutor({ config, logger: silentLogger, metrics: createMetrics(), linksAtOnce: true });
-  onTestFinished(() => executor.drain());
-  const run = (seq: number) => executor.runStep('encode', { tenant: 'default', seqs: [seq], alone: true });
+  const runtime = openRuntime({ config, logger: silentLogger, metrics: createMetrics(), ledgers: null });
+  onTestFinished(() => runtime.drain());
+  const named = { kind: 'named', path: fixture.file, step: 'encode', alone: true, linksAtOnce: true } as const;
+  const run = (seq: number) => runtime.run({ ...named, seqs: [seq] });
 
   const asked = provider.nextCall();
   const release = provider.hold();
@@ -57,15 +58,15 @@ test('what a stop breaks off in one tenant or leaves in the next is done by whoe
       return last;
     });
   const { config } = fixture.batch;
-  const start = () => createExecutor({ config, logger: silentLogger, metrics: createMetrics() });
+  const start = () => openRuntime({ config, logger: silentLogger, metrics: createMetrics(), ledgers: null });
 
   const stopping = start();
-  const maintaining = stopping.maintain();
-  await Promise.all([stopping.drain(), maintaining]);
+  const ticking = stopping.run({ kind: 'tick' });
+  await Promise.all([stopping.drain(), ticking]);
   expect(lastDecays()).toEqual([1, 1]);
 
   const next = start();
   onTestFinished(() => next.drain());
-  await next.maintain();
+  await next.run({ kind: 'tick' });
   for (const last of lastDecays()) expect(last).toBeGreaterThanOrEqual(now);
 });

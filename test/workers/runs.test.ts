@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import { startRunner } from '../../src/workers/runner.ts';
 import { newMemory, openTestEngine } from '../support/engine-fixture.ts';
+import { startLedgerWorker } from '../support/ledger-worker.ts';
 
 test('a step that never ends its await is given up: its jobs are taken back, and the others go on', async () => {
   const neverEnding = new Set<string>(['b']);
@@ -19,13 +19,11 @@ test('a step that never ends its await is given up: its jobs are taken back, and
   const { token } = await fixture.tenant.addMemories(['a', 'b', 'c'].map((content) => newMemory({ content })));
   const events: string[] = [];
   const logger = { ...fixture.batch.logger, error: (_: object, event: string) => void events.push(event) };
-  const runner = startRunner({
+  const worker = startLedgerWorker({
     ...fixture.batch,
     logger,
     pool: { get: fixture.batch.open, evict() {}, openPaths: () => [fixture.file], close() {} },
     listPaths: () => [fixture.file],
-    alone: true,
-    afterBatch: () => {},
     runMostMs: 50,
   });
   await stuck.promise;
@@ -35,5 +33,5 @@ test('a step that never ends its await is given up: its jobs are taken back, and
   fixture.clock.advance(5_000);
   expect(await fixture.tenant.waitFor(token!, 20_000)).toBe(true);
   expect(fixture.tenant.countJobs()).toMatchObject({ done: 3, dead: 0 });
-  await runner.drain();
+  await worker.drain();
 });

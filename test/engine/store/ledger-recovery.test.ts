@@ -1,8 +1,8 @@
 import { expect, test } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.ts';
 import type { TenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
-import { startRunner } from '../../../src/workers/runner.ts';
 import { newMemory, openTestEngine } from '../../support/engine-fixture.ts';
+import { startLedgerWorker } from '../../support/ledger-worker.ts';
 
 test('jobs of a batch whose end could not be written are taken up again, although their worker lives on', async () => {
   let failures = 0;
@@ -23,17 +23,11 @@ test('jobs of a batch whose end could not be written are taken up again, althoug
     openPaths: () => [fixture.file],
     close() {},
   };
-  const runner = startRunner({
-    ...fixture.batch,
-    pool,
-    listPaths: () => [fixture.file],
-    alone: true,
-    afterBatch: () => {},
-  });
+  const worker = startLedgerWorker({ ...fixture.batch, pool, listPaths: () => [fixture.file] });
   await failedTwice.promise;
   expect(await fixture.tenant.waitFor(token!, 0)).toBe(false);
   fixture.clock.advance(5_000);
   expect(await fixture.tenant.waitFor(token!, 20_000)).toBe(true);
   expect(fixture.tenant.countJobs()).toMatchObject({ done: 2 });
-  await runner.drain();
+  await worker.drain();
 });

@@ -1,0 +1,136 @@
+import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises';
+import { serialiseError } from '../engine/errors.ts';
+import { TICK } from '../engine/jobs.ts';
+import type { Clock, Logger } from '../engine/ports.ts';
+import { hasDueJob, hasDueJobAt } from '../engine/store/jobs.ts';
+import type { TenantPool } from '../engine/tenant-file/tenant-pool.ts';
+import type { DueStep, JobSource, RunWork } from './job-source.ts';
+
+/** Finds work in the ledgers themselves, for a worker without queues. Tenants with work take turns, a batch each. */
+export interface LedgerSource extends JobSource {
+  /** Tells of new work in a file. A hint that is lost costs a second or, where the file is not open, a tick. */
+  wake(path: string): void;
+}
+
+export interface LedgerSourceOptions {
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly pool: TenantPool;
+  /** Lists the file of every tenant that has one. */
+  readonly listPaths: () => readonly string[];
+  /** How many documents are read at once. */
+  readonly readers: number;
+}
+
+/** Time between two looks at the open files, for hints that were lost and retries that fell due. */
+const LOOK_MS = 1_000;
+
+export function createLedgerSource({ clock, logger, pool, listPaths, readers }: LedgerSourceOptions): LedgerSource {
+  const stop = new AbortController();
+  const { signal } = stop;
+  const hints = { ingest: createHints(), encode: createHints(), reason: createHints() };
+  // One batch of memories at a time, as its steps compute. Documents are read by children, and a language model takes
+  // seconds to answer.
+  const slots = { ingest: readers, encode: 1, reason: 1 };
+  let loops: Promise<void>[] = [];
+
+  return {
+    start(run) {
+      const serving = (Object.keys(slots) as DueStep[]).flatMap((step) =>
+        Array.from({ length: slots[step] }, () => serve(step, run)),
+      );
+      const ticking = repeat(TICK.everyMs, signal, async () => {
+        await run({ kind: 'tick' });
+        await lookAt(listPaths);
+      });
+      const looking = repeat(LOOK_MS, signal, () => lookAt(pool.openPaths));
+      loops = [...serving, lookAt(listPaths), looking, ticking];
+    },
+    wake: (path) => guarded(() => hint(path)),
+    pause: async () => stop.abort(),
+    close: async () => void (await Promise.all(loops)),
+  };
+
+  async function serve(step: DueStep, run: RunWork): Promise<void> {
+    for (;;) {
+      const path = await hints[step].next(signal);
+      if (path === undefined) return;
+      // What went wrong was logged. The next look finds what is still due.
+      const claimed = await run({ kind: 'due', path, step }, () => hints[step].hint(path)).catch(() => 0);
+      if (claimed > 0) guarded(() => hint(path));
+    }
+  }
+
+  async function lookAt(list: () => readonly string[]): Promise<void> {
+    for (const path of guarded(list) ?? []) {
+      // Opening files holds this thread up, and with many tenants nothing else would get a turn.
+      await breathe();
+      guarded(() => {
+        if (hasDueJob(pool.get(path).store, clock.now())) hint(path);
+      });
+    }
+  }
+
+  /** Memories are looked for by the batch that claims them, documents and questions here. */
+  function hint(path: string): void {
+    hints.encode.hint(path);
+    const { store } = pool.get(path);
+    for (const step of ['ingest', 'reason'] as const) {
+      if (hasDueJobAt(store, step, clock.now())) hints[step].hint(path);
+    }
+  }
+
+  /** A file that cannot be read holds up no other, and none is opened once the source has paused. */
+  function guarded<T>(work: () => T): T | undefined {
+    if (signal.aborted) return undefined;
+    try {
+      return work();
+    } catch (error) {
+      logger.error({ error: serialiseError(error) }, 'look_failed');
+      return undefined;
+    }
+  }
+}
+
+/**
+ * Repeats the work until `signal` aborts. The first time comes after a look's time, so that after a start no schedule
+ * waits for a whole tick.
+ */
+async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
+  for (let waitMs = LOOK_MS; ; waitMs = everyMs) {
+    await pause(waitMs, undefined, { signal }).catch(() => {});
+    if (signal.aborted) return;
+    await work();
+  }
+}
+
+/** Files that may have work of a kind: each is handed to one taker at a time, and again while it may have more. */
+function createHints() {
+  const hinted = new Set<string>();
+  const waiting = new Set<() => void>();
+  return {
+    hint(path: string): void {
+      hinted.add(path);
+      for (const wake of waiting) wake();
+    },
+    /** Hands out files in the order of their hints. @returns undefined once `signal` aborts */
+    async next(signal: AbortSignal): Promise<string | undefined> {
+      while (!signal.aborted) {
+        for (const path of hinted) {
+          hinted.delete(path);
+          return path;
+        }
+        await new Promise<void>((resolve) => {
+          const wake = () => {
+            waiting.delete(wake);
+            signal.removeEventListener('abort', wake);
+            resolve();
+          };
+          waiting.add(wake);
+          signal.addEventListener('abort', wake);
+        });
+      }
+      return undefined;
+    },
+  };
+}

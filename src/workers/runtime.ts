@@ -1,0 +1,73 @@
+import fs from 'node:fs';
+import type { Config } from '../engine/config.ts';
+import { openControlDatabase } from '../engine/control/open-control-database.ts';
+import type { Metrics } from '../engine/metrics.ts';
+import { openParts } from '../engine/open-engine.ts';
+import { systemClock, type Logger } from '../engine/ports.ts';
+import type { EmbedLogEntry } from '../engine/store/embeddings.ts';
+import type { Tracing } from '../engine/tracing.ts';
+import { createExecutor } from './executor.ts';
+import type { RunWork } from './job-source.ts';
+import { createLedgerSource } from './ledger-source.ts';
+import { readersOf } from './readers.ts';
+
+/**
+ * An executor that opened its own files and providers, with a ledger source that feeds it where there are no queues.
+ */
+export interface Runtime {
+  readonly run: RunWork;
+  /** Tells the ledger source of new work in a file. */
+  wake(path: string): void;
+  /** Takes no more work, finishes or hands back what is under way, and closes everything. */
+  drain(): Promise<void>;
+}
+
+/** How a runtime reads the ledgers itself. */
+export interface ReadsLedgers {
+  /**
+   * True where this is the only worker of the data folder: whatever is claimed when it starts was claimed by the dead.
+   */
+  readonly alone: boolean;
+}
+
+export interface RuntimeOptions {
+  readonly config: Config;
+  readonly logger: Logger;
+  readonly metrics: Metrics;
+  /** What traces its work, which is closed with the runtime. */
+  readonly tracing?: Tracing | null | undefined;
+  /** null where work comes from outside, through `run`. */
+  readonly ledgers: ReadsLedgers | null;
+}
+
+export function openRuntime({ config, logger, metrics, tracing = null, ledgers }: RuntimeOptions): Runtime {
+  const clock = systemClock;
+  const control = openControlDatabase(config, clock);
+  const calls: EmbedLogEntry[] = [];
+  const onCall = (entry: EmbedLogEntry) => void calls.push(entry);
+  const { budget, ...parts } = openParts({ config, clock, metrics, tracing, role: 'worker', onCall });
+  // A tenant that was never used has no file, and gets none by being looked at.
+  const listPaths = () =>
+    control
+      .listTenants()
+      .flatMap(({ id }) => control.findTenantPath(id) ?? [])
+      .filter((file) => fs.existsSync(file));
+  const common = { config, clock, logger, listPaths };
+  const executor = createExecutor({ ...common, ...parts, metrics, tracing, takeCalls: () => calls.splice(0) });
+  const source = ledgers && createLedgerSource({ ...common, pool: parts.pool, readers: readersOf(config) });
+  const started = ledgers && executor.recover({ everyOwner: ledgers.alone }).then(() => source?.start(executor.run));
+  return {
+    run: executor.run,
+    wake: (path) => source?.wake(path),
+    async drain() {
+      await source?.pause();
+      await executor.drain();
+      await started;
+      await source?.close();
+      await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
+      budget.close();
+      control.close();
+      await tracing?.close();
+    },
+  };
+}

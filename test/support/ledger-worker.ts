@@ -1,0 +1,20 @@
+import { createExecutor, type ExecutorOptions } from '../../src/workers/executor.ts';
+import { createLedgerSource } from '../../src/workers/ledger-source.ts';
+
+/**
+ * Starts an executor that is fed from the ledgers, on this thread and with the given parts, as the only worker of their
+ * folder.
+ */
+export function startLedgerWorker(options: ExecutorOptions): { drain(): Promise<void> } {
+  const executor = createExecutor(options);
+  const source = createLedgerSource({ ...options, readers: 1 });
+  const started = executor.recover({ everyOwner: true }).then(() => source.start(executor.run));
+  return {
+    async drain() {
+      await source.pause();
+      await executor.drain();
+      await started;
+      await source.close();
+    },
+  };
+}
