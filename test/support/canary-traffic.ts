@@ -1,6 +1,7 @@
 import net from 'node:net';
 import { setTimeout as pause } from 'node:timers/promises';
 import { ROUTES } from '../../src/api/routes.ts';
+import { problemOfReply } from './check-reply.ts';
 import { canary } from './canaries.ts';
 import { packXlsx, packZip } from './make-office.ts';
 import { makePdf } from './make-pdf.ts';
@@ -81,6 +82,10 @@ export function createCanaryCaller(url: string): CanaryCaller {
       headers: JSON.stringify([...response.headers]),
     };
     heard.push(reply);
+    const { status, text } = reply;
+    const contentType = response.headers.get('content-type') ?? '';
+    const problem = problemOfReply({ method, target: route, status, contentType, text });
+    if (problem !== undefined) throw new Error(problem);
     return reply;
   }
 

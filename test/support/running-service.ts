@@ -6,6 +6,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll } from 'vitest';
 import { settingsSchema } from '../../src/engine/config.ts';
 import type { JobState } from '../../src/engine/types.ts';
+import { problemOfReply } from './check-reply.ts';
 
 const ENTRY = path.resolve(import.meta.dirname, '../../bin/cairn.cjs');
 const POLL_MS = 50;
@@ -159,8 +160,10 @@ export function spawnService({
         ...(content === undefined ? {} : { body: JSON.stringify(content) }),
       });
       const text = await response.text();
-      const isJson = response.headers.get('content-type')?.includes('json') ?? false;
-      const body = (isJson ? JSON.parse(text) : {}) as ServiceReplyBody;
+      const contentType = response.headers.get('content-type') ?? '';
+      const problem = problemOfReply({ method, target: route, status: response.status, contentType, text });
+      if (problem !== undefined) throw new Error(problem);
+      const body = (contentType.includes('json') ? JSON.parse(text) : {}) as ServiceReplyBody;
       return { status: response.status, headers: response.headers, text, body };
     },
     async logged(event) {

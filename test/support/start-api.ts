@@ -7,6 +7,7 @@ import { openEngine } from '../../src/engine/open-engine.ts';
 import { silentLogger, type Logger } from '../../src/engine/ports.ts';
 import { joinMetrics } from '../../src/workers/background-work.ts';
 import { startEmbeddedWorker } from '../../src/workers/embedded.ts';
+import { watchReplies } from './check-reply.ts';
 
 export interface Reply {
   readonly status: number;
@@ -75,7 +76,10 @@ export interface StartApiOptions {
 
 export const ADMIN_KEY = 'test-admin-key';
 
-/** The real engine behind the real server on a free port, as `main.ts` starts them; with workers where a test needs finished memories. */
+/**
+ * The real engine behind the real server on a free port, as `main.ts` starts them; with workers where a test needs finished
+ * memories. Every reply that it sends, to whichever client, must be as its route describes it: else `request` throws, or `stop`.
+ */
 export async function startApi({ folder, settings = {}, workers = false, logger }: StartApiOptions): Promise<TestApi> {
   const config = readConfig({
     OM_DB_PATH: `${folder}/cairn.sqlite`,
@@ -100,12 +104,14 @@ export async function startApi({ folder, settings = {}, workers = false, logger 
     version: '0.0.0-test',
     stop: stop.signal,
   });
-  const { url, port, closed } = await listen(app, engine, stop.signal);
+  const watch = watchReplies(app);
+  const { url, port, closed } = await listen(watch.app, engine, stop.signal);
   const stopAll = async () => {
     stop.abort();
     await closed;
     await worker?.drain();
     await engine.close();
+    if (watch.problems.size > 0) throw new Error([...watch.problems.values()].join('\n'));
   };
   const request = async (method: string, path: string, options: RequestOptions = {}): Promise<Reply> => {
     const { body, headers = {}, key = config.OM_API_KEY ?? null } = options;
@@ -122,6 +128,7 @@ export async function startApi({ folder, settings = {}, workers = false, logger 
         : { body: isText ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body) }),
     });
     const text = await response.text();
+    await watch.requireDescribed(response.headers.get('x-request-id'));
     return { status: response.status, headers: response.headers, text, body: parseReply(text) };
   };
   return {

@@ -1,0 +1,155 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Express } from 'express';
+import { z } from 'zod';
+import { errorsOf } from '../../src/api/openapi/errors.ts';
+import type { Media, Route } from '../../src/api/route.ts';
+import { ROUTES } from '../../src/api/routes.ts';
+import { HTTP_STATUS, problemSchema } from '../../src/api/schemas/problem.ts';
+
+/** A reply as it went over the wire. */
+export interface SentReply {
+  readonly method: string;
+  /** Path and query string. */
+  readonly target: string;
+  readonly status: number;
+  readonly contentType: string;
+  readonly text: string;
+}
+
+/** bull-board answers below this path; its replies are its own. */
+const QUEUE_BOARD = '/admin/queues';
+
+/**
+ * Says how a reply differs from what its route describes: status, media type, error code, or any field that is missing, wrong or
+ * not described. undefined where it does not differ.
+ */
+export function problemOfReply(reply: SentReply): string | undefined {
+  const { method, target, status } = reply;
+  if (method === 'OPTIONS' || target.startsWith(QUEUE_BOARD)) return undefined;
+  const problem = differenceOf(reply, routeOf(method, target));
+  return problem && `${method} ${target} answered ${status}: ${problem}`;
+}
+
+/** The first route whose pattern the path fits, as Express finds it. */
+export function routeOf(method: string, target: string): Route | undefined {
+  const wanted = method === 'HEAD' ? 'get' : method.toLowerCase();
+  const path = target.split('?')[0]!.replace(/(?<=.)\/$/, '');
+  return ROUTES.find((route) => {
+    const pattern = route.path.replaceAll(/:\w+/g, '[^/]+').replaceAll('.', '\\.');
+    return route.method === wanted && new RegExp(`^${pattern}$`, 'i').test(path);
+  });
+}
+
+function differenceOf({ method, status, contentType, text }: SentReply, route: Route | undefined): string | undefined {
+  const [mediaType] = contentType.split(';');
+  const described = route?.replies[status];
+  const isHead = method === 'HEAD';
+  if (mediaType === 'application/problem+json') return isHead ? undefined : differenceOfProblem(text, status, route);
+  if (route === undefined) return 'no route is described, and it is no problem document';
+  if (described === undefined) return 'the status is not described';
+  if (isHead) return undefined;
+  if (mediaType === 'application/json' && described.json !== undefined) return differenceOfJson(text, described.json);
+  const media = described.media?.find(({ type }) => type === mediaType);
+  return media === undefined ? `the media type ${mediaType} is not described` : differenceOfMedia(text, media);
+}
+
+function differenceOfProblem(text: string, status: number, route: Route | undefined): string | undefined {
+  const wrong = differenceOfJson(text, problemSchema);
+  if (wrong !== undefined) return wrong;
+  const problem = problemSchema.parse(JSON.parse(text));
+  if (problem.status !== status || HTTP_STATUS[problem.code] !== status)
+    return `its status is ${problem.status}, its code ${problem.code}`;
+  // Without a route: an unknown path, a stranger without a key, or a query string that cannot be read.
+  const described = route === undefined ? ['not_found', 'forbidden', 'invalid'] : [...errorsOf(route).keys()];
+  return described.includes(problem.code) ? undefined : `the error ${problem.code} is not described`;
+}
+
+function differenceOfMedia(text: string, { type, schema, events }: Media): string | undefined {
+  if (type === 'application/x-ndjson') return firstOf(text.split('\n').filter(Boolean), schema);
+  if (events === undefined) return undefined;
+  const blocks = text.split('\n\n').filter((block) => block !== '' && !block.startsWith(':'));
+  for (const block of blocks) {
+    const [, name = '', data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+    const wrong =
+      events[name] === undefined ? `the event ${name} is not described` : differenceOfJson(data, events[name]);
+    if (wrong !== undefined) return wrong;
+  }
+  return undefined;
+}
+
+function firstOf(lines: readonly string[], schema: z.ZodType): string | undefined {
+  return lines.map((line) => differenceOfJson(line, schema)).find((wrong) => wrong !== undefined);
+}
+
+function differenceOfJson(text: string, schema: z.ZodType): string | undefined {
+  const { error } = schema.safeParse(JSON.parse(text));
+  return error && z.prettifyError(error);
+}
+
+/** Watches every reply that a server in this process sends, whoever asked for it. */
+export interface ReplyWatch {
+  readonly app: Express;
+  /** @throws Error where the reply to this request differs from its description */
+  requireDescribed(requestId: string | null): Promise<void>;
+  /** What is wrong with replies that nobody asked about with `requireDescribed`. */
+  readonly problems: ReadonlyMap<string, string>;
+}
+
+export function watchReplies(app: Express): ReplyWatch {
+  const problems = new Map<string, string>();
+  const underWay = new Map<string, Promise<void>>();
+  const listen = (request: IncomingMessage, response: ServerResponse): void => {
+    const chunks = keepChunks(response);
+    const { promise: closed, resolve } = Promise.withResolvers<void>();
+    response.once('close', () => {
+      const requestId = String(response.getHeader('x-request-id'));
+      // One that broke off was not meant to be whole.
+      const problem = response.writableFinished ? problemOfReply(replyOf(request, response, chunks)) : undefined;
+      if (problem !== undefined) problems.set(requestId, problem);
+      underWay.delete(requestId);
+      resolve();
+    });
+    app(request as never, response as never);
+    underWay.set(String(response.getHeader('x-request-id')), closed);
+  };
+  return {
+    app: listen as unknown as Express,
+    problems,
+    async requireDescribed(requestId) {
+      if (requestId === null) return;
+      await underWay.get(requestId);
+      const problem = problems.get(requestId);
+      problems.delete(requestId);
+      if (problem !== undefined) throw new Error(problem);
+    },
+  };
+}
+
+/** What is written to a response, as it is written. */
+function keepChunks(response: ServerResponse): Buffer[] {
+  const chunks: Buffer[] = [];
+  const keep = (chunk: unknown) => {
+    if (typeof chunk === 'string') chunks.push(Buffer.from(chunk));
+    else if (chunk instanceof Uint8Array) chunks.push(Buffer.from(chunk));
+  };
+  const { write, end } = response;
+  response.write = function (this: ServerResponse, ...all: unknown[]) {
+    keep(all[0]);
+    return (write as (...all: unknown[]) => boolean).apply(this, all);
+  } as typeof response.write;
+  response.end = function (this: ServerResponse, ...all: unknown[]) {
+    keep(all[0]);
+    return (end as (...all: unknown[]) => ServerResponse).apply(this, all);
+  } as typeof response.end;
+  return chunks;
+}
+
+function replyOf(request: IncomingMessage, response: ServerResponse, chunks: readonly Buffer[]): SentReply {
+  return {
+    method: request.method ?? '',
+    target: request.url ?? '',
+    status: response.statusCode,
+    contentType: String(response.getHeader('content-type') ?? ''),
+    text: Buffer.concat(chunks).toString('utf8'),
+  };
+}
