@@ -124,12 +124,14 @@ const outcome = z
 const jobId = uuid.nullable().describe('null where nothing is to be done.');
 
 /** What a batch says of a document. */
-export const documentOutcome = z.strictObject({
-  document_id: uuid,
-  job_id: jobId,
-  state: z.enum(DOCUMENT_STATES),
-  outcome,
-});
+export const documentOutcome = z
+  .strictObject({
+    document_id: uuid,
+    job_id: jobId,
+    state: z.enum(DOCUMENT_STATES),
+    outcome,
+  })
+  .meta({ id: 'DocumentOutcome' });
 export type DocumentOutcomeItem = Wire<typeof documentOutcome>;
 
 /** The whole answer where nobody waits for the document. */

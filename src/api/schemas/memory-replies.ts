@@ -161,7 +161,10 @@ export const finishedMemory = z
   .meta({ id: 'FinishedMemory' });
 export type FinishedItem = Wire<typeof finishedMemory>;
 
-const acceptedOutcome = z.strictObject({ id: uuid, state: z.literal('queued'), job_id: uuid });
+const acceptedOutcome = z
+  .strictObject({ id: uuid, state: z.literal('queued'), job_id: uuid })
+  .meta({ id: 'AcceptedItem' });
+/** What became of one item of a batch. */
 export const batchOutcome = z.union([acceptedOutcome, duplicateMemory, itemError]);
 export type BatchOutcome = Wire<typeof batchOutcome>;
 
@@ -171,7 +174,11 @@ const summary = {
   token,
 };
 const line = { line: z.int().min(1).describe('Its line of the upload, counted from 1.') };
-const lineOutcome = z.union([acceptedOutcome.extend(line), duplicateMemory.extend(line), itemError.extend(line)]);
+const lineOutcome = z.union([
+  acceptedOutcome.extend(line).meta({ id: 'AcceptedLine' }),
+  duplicateMemory.extend(line).meta({ id: 'DuplicateLine' }),
+  itemError.extend(line).meta({ id: 'RejectedLine' }),
+]);
 const endedEarly = itemError.shape.error
   .exactOptional()
   .describe('Why the upload ended early; what has a result is stored.');
@@ -185,7 +192,11 @@ export const batchReply = z
   })
   .meta({ id: 'BatchReply' });
 /** One line of a batch's reply as NDJSON: a result an item, and the summary at the end. */
-export const batchReplyLine = z.union([batchOutcome, lineOutcome, z.strictObject({ ...summary, error: endedEarly })]);
+export const batchReplyLine = z.union([
+  batchOutcome,
+  lineOutcome,
+  z.strictObject({ ...summary, error: endedEarly }).meta({ id: 'BatchSummary' }),
+]);
 
 export const deleteReceipt = z
   .strictObject({

@@ -167,23 +167,22 @@ export type RetrievalItem = Wire<typeof retrievalReply>;
 
 // ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const asOf = z
-  .union(
-    [
-      time,
-      z
-        .strictObject({
-          valid: time.optional().describe('Memories that had happened and held then.'),
-          recorded: time.optional().describe('Memories that had been stored by then, as they stood then.'),
-        })
-        .refine(
-          ({ valid, recorded }) => valid !== undefined || recorded !== undefined,
-          'names neither valid nor recorded',
-        ),
-    ],
-    expected('a time, or an object {valid, recorded} of times'),
-  )
-  .describe('A moment to look back to; a bare time is `valid`.');
+const asOf = z.union(
+  [
+    time,
+    z
+      .strictObject({
+        valid: time.optional().describe('Memories that had happened and held then.'),
+        recorded: time.optional().describe('Memories that had been stored by then, as they stood then.'),
+      })
+      .refine(
+        ({ valid, recorded }) => valid !== undefined || recorded !== undefined,
+        'names neither valid nor recorded',
+      )
+      .meta({ id: 'AsOf' }),
+  ],
+  expected('a time, or an object {valid, recorded} of times'),
+);
 
 export const querySchema = z
   .strictObject(
@@ -206,7 +205,7 @@ export const querySchema = z
       deep_recall: flag
         .nullish()
         .describe('Superseded, contradicted and archived memories take part, for 0.5, 0.3 and 0.5 of their score.'),
-      as_of: asOf.nullish(),
+      as_of: asOf.nullish().describe('A moment to look back to; a bare time is `valid`.'),
       top_k: z
         .strictObject(
           {

@@ -1,0 +1,26 @@
+const WIDTH = 118;
+
+/** JSON in few lines: what fits stands on one, what does not is broken by field or entry. */
+export function compactJson(value: unknown, indent = ''): string {
+  const flat = JSON.stringify(value);
+  if (flat === undefined || indent.length + flat.length <= WIDTH || typeof value !== 'object' || value === null)
+    return flat;
+  const inner = `${indent} `;
+  const [open, close] = Array.isArray(value) ? '[]' : '{}';
+  const parts = Array.isArray(value)
+    ? value.map((entry) => compactJson(entry, inner))
+    : Object.entries(value).map(([name, entry]) => `${JSON.stringify(name)}:${compactJson(entry, inner)}`);
+  return `${open}${filled(parts, inner)}${close}`;
+}
+
+/** As many parts a line as fit. */
+function filled(parts: readonly string[], indent: string): string {
+  const lines: string[] = [];
+  for (const part of parts) {
+    const last = lines.at(-1);
+    const isShort = !part.includes('\n') && last !== undefined && !last.includes('\n');
+    if (isShort && indent.length + last.length + 1 + part.length <= WIDTH) lines[lines.length - 1] = `${last},${part}`;
+    else lines.push(part);
+  }
+  return lines.join(`,\n${indent}`);
+}
