@@ -1,13 +1,19 @@
 import { startApi } from './api/start.ts';
-import { createTracing } from './engine/adapters/create-tracing.ts';
-import { readConfig, type Config } from './engine/config.ts';
-import { openEngine } from './engine/open-engine.ts';
-import { createMetrics, type Metrics } from './engine/metrics.ts';
-import { silentLogger, type Logger } from './engine/ports.ts';
-import { releaseMemoryAfterStart } from './engine/release-memory.ts';
-import type { Tracing } from './engine/tracing.ts';
-import { VERSION } from './engine/version.ts';
-import { acquireInstanceLock, shareInstanceLock } from './engine/store/instance-lock.ts';
+import { createTracing } from './engine/adapters/index.ts';
+import {
+  acquireInstanceLock,
+  type Config,
+  createMetrics,
+  type Logger,
+  type Metrics,
+  openEngine,
+  readConfig,
+  releaseMemoryAfterStart,
+  shareInstanceLock,
+  silentLogger,
+  type Tracing,
+  VERSION,
+} from './engine/index.ts';
 import { serveMetrics } from './metrics-server.ts';
 import { createLogger, endOnSignals } from './process.ts';
 import { createMetricsJoiner, type BackgroundWork } from './workers/background-work.ts';
@@ -30,12 +36,12 @@ export async function startService(config: Config, logger: Logger = silentLogger
     for (const part of started.splice(0).reverse()) await part.stop();
   };
   try {
-    const metrics = createMetrics();
+    const metrics = await createMetrics();
     metrics.watchProcess(VERSION);
     const tracing = await createTracing(config, logger);
     if (tracing !== null) started.push({ stop: () => tracing.close() });
     // Without Redis, what is leased when it starts belonged to the dead, since nobody else may work here.
-    const lock = (config.REDIS_URL === undefined ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
+    const lock = await (config.REDIS_URL === undefined ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
     started.push({ stop: () => lock.release() });
     const worker = await startWork(config, { logger, metrics, tracing });
     started.push({ stop: () => worker.drain() });

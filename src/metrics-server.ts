@@ -1,11 +1,15 @@
 import { once } from 'node:events';
 import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { isLoopback, type Config } from './engine/config.ts';
-import { isFromHere, readCredential } from './engine/control/credential.ts';
-import { openControlDatabase } from './engine/control/open-control-database.ts';
-import { EngineError } from './engine/errors.ts';
-import { systemClock } from './engine/ports.ts';
+import {
+  type Config,
+  EngineError,
+  isFromHere,
+  isLoopback,
+  openControlDatabase,
+  readCredential,
+  systemClock,
+} from './engine/index.ts';
 
 export interface MetricsServer {
   readonly url: string;
@@ -36,7 +40,8 @@ export async function serveMetrics({
 }: MetricsServerOptions): Promise<MetricsServer | undefined> {
   const port = config[portSetting];
   if (port === 0) return undefined;
-  const guard = config.OM_METRICS_HOST === undefined ? guardByKey(config) : guardByAddress(config.OM_METRICS_HOST);
+  const guard =
+    config.OM_METRICS_HOST === undefined ? await guardByKey(config) : guardByAddress(config.OM_METRICS_HOST);
   const host = config.OM_METRICS_HOST ?? config.OM_HOST;
   const answer = async (request: IncomingMessage): Promise<{ status: number; text: string }> => {
     const status = guard.refusal(request) ?? statusOf(request);
@@ -93,8 +98,8 @@ function guardByAddress(host: string): Guard {
   };
 }
 
-function guardByKey(config: Config): Guard {
-  const control = openControlDatabase(config, systemClock);
+async function guardByKey(config: Config): Promise<Guard> {
+  const control = await openControlDatabase(config, systemClock);
   if (control.isOpen() && !isLoopback(config.OM_HOST)) {
     control.close();
     throw new EngineError(

@@ -1,5 +1,5 @@
 import { pino, type DestinationStream, type Logger } from 'pino';
-import type { Config } from './engine/config.ts';
+import type { Config } from './engine/index.ts';
 
 /** What every long-running process of Cairn does the same way: its log, its version, its end. */
 

@@ -202,6 +202,30 @@ describe('layers', () => {
     expect(violations(engine, (name) => name.startsWith('src/') && !name.startsWith('src/engine/'))).toEqual([]);
   });
 
+  test('everybody else imports the engine by its front door, and by the doors made for them', () => {
+    const doors: Record<string, RegExp> = {
+      'src/workers': /^src\/engine\/((adapters\/)?index|for-workers|for-queues)\.ts$/,
+      'src/cli': /^src\/engine\/((adapters\/)?index|for-admin)\.ts$/,
+    };
+    const frontDoor = /^src\/engine\/(adapters\/)?index\.ts$/;
+    const outside = modules.filter(({ file }) => !file.startsWith('src/engine/'));
+    const mayImport = (name: string, file: string) => (doors[roomOf(file)] ?? frontDoor).test(name);
+    const passing = (name: string) => name.startsWith('src/engine/');
+    expect(violations(outside, (name, { file }) => passing(name) && !mayImport(name, file))).toEqual([]);
+    expect(violations(outside, passing).length).toBeGreaterThan(50);
+    const isDoor = (name: string) => /^src\/engine\/((adapters\/)?index|for-\w+)\.ts$/.test(name);
+    expect(violations(engine, isDoor)).toEqual([]);
+  });
+
+  test('the front door loads nothing that an importer may not need: neither SQLite, nor metrics, nor an adapter', () => {
+    const byFile = new Map(modules.map((module) => [module.file, module]));
+    const loaded = new Set(['src/engine/index.ts']);
+    for (const file of loaded) for (const name of byFile.get(file)?.loads ?? []) loaded.add(name);
+    const packages = [...loaded].filter((name) => !name.startsWith('src/') && !name.startsWith('node:'));
+    expect(packages).toEqual(['zod']);
+    expect([...loaded].filter((name) => name.startsWith('src/engine/adapters/'))).toEqual([]);
+  });
+
   test('the API and the workers never import each other', () => {
     const inFolder = (folder: string) => modules.filter(({ file }) => file.startsWith(folder));
     expect(violations(inFolder('src/api/'), (name) => name.startsWith('src/workers/'))).toEqual([]);

@@ -1,6 +1,6 @@
 import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
-import { EngineError } from '../engine/errors.ts';
+import { EngineError } from '../engine/index.ts';
 import { answerErrors } from './http-errors.ts';
 import { authenticate, refuseStrangersWhileOpen } from './middleware/authenticate.ts';
 import { recordRequests } from './middleware/record-requests.ts';

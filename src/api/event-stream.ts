@@ -1,4 +1,4 @@
-import { EngineError, isEngineError } from '../engine/errors.ts';
+import { EngineError, isEngineError } from '../engine/index.ts';
 import type { TenantCall } from './route.ts';
 
 /** Proxies close a connection on which nothing moves. */

@@ -1,8 +1,6 @@
 import { STATUS_CODES } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
-import type { ErrorCode } from '../engine/errors.ts';
-import { EngineError } from '../engine/errors.ts';
-import type { Logger } from '../engine/ports.ts';
+import { EngineError, type ErrorCode, type Logger } from '../engine/index.ts';
 import { localsOf, sendJson } from './reply.ts';
 import { HTTP_STATUS, type Problem } from './schemas/problem.ts';
 

@@ -1,4 +1,4 @@
-import type { Json } from '../engine/types.ts';
+import type { Json } from '../engine/index.ts';
 
 /**
  * What is wrong with a piece of JSON, undefined if nothing. Walks with a stack of its own: the text of a body can nest

@@ -1,10 +1,12 @@
-import { createTracing } from '../engine/adapters/create-tracing.ts';
-import { readConfig } from '../engine/config.ts';
-import { createMetrics } from '../engine/metrics.ts';
-import { openEngine } from '../engine/open-engine.ts';
-import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
-import { shareInstanceLock } from '../engine/store/instance-lock.ts';
-import { VERSION } from '../engine/version.ts';
+import { createTracing } from '../engine/adapters/index.ts';
+import {
+  createMetrics,
+  openEngine,
+  readConfig,
+  releaseMemoryAfterStart,
+  shareInstanceLock,
+  VERSION,
+} from '../engine/index.ts';
 import { serveMetrics } from '../metrics-server.ts';
 import { createLogger, endOnSignals } from '../process.ts';
 import { startApi } from './start.ts';
@@ -14,8 +16,8 @@ export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
   const logger = createLogger(config);
   const tracing = await createTracing(config, logger);
-  const lock = shareInstanceLock(config.paths.lock);
-  const metrics = createMetrics();
+  const lock = await shareInstanceLock(config.paths.lock);
+  const metrics = await createMetrics();
   metrics.watchProcess(VERSION);
   const engine = await openEngine({ config, logger, metrics, tracing, writer: 'thread' });
   const metricsText = () => metrics.registry.metrics();

@@ -1,4 +1,4 @@
-import { EngineError } from '../engine/errors.ts';
+import { EngineError } from '../engine/index.ts';
 
 const MAX_PARAMETERS = 64;
 

@@ -1,10 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
-import { openQueuesToShow } from '../engine/adapters/bullmq-queues.ts';
-import { DEFAULT_TENANT } from '../engine/control/open-control-database.ts';
-import type { Engine } from '../engine/engine.ts';
-import { EngineError } from '../engine/errors.ts';
+import { openQueuesToShow } from '../engine/adapters/index.ts';
+import { DEFAULT_TENANT, type Engine, EngineError, readCredential } from '../engine/index.ts';
 import { admit } from './middleware/authenticate.ts';
-import { readCredential } from '../engine/control/credential.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext } from './route.ts';
 

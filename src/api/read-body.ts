@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
-import { EngineError } from '../engine/errors.ts';
+import { EngineError } from '../engine/index.ts';
 
 /** A JSON body may hold so many bytes. */
 export const JSON_BYTES = 1024 * 1024;

@@ -1,8 +1,15 @@
-import { DocumentError } from '../engine/documents/document-error.ts';
-import { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from '../engine/documents/media-types.ts';
-import { sniffFormat } from '../engine/documents/sniff.ts';
-import { EngineError } from '../engine/errors.ts';
-import type { Document, DocumentFormat, NewDocument, UploadedFile } from '../engine/types.ts';
+import {
+  type Document,
+  DocumentError,
+  type DocumentFormat,
+  EngineError,
+  FORMAT_NAMES,
+  formatOfExtension,
+  formatOfMediaType,
+  type NewDocument,
+  sniffFormat,
+  type UploadedFile,
+} from '../engine/index.ts';
 import { mediaTypeOf } from './read-body.ts';
 import { receiveForm, receiveJson, storeBytes, type StoredUpload } from './receive-upload.ts';
 import type { TenantCall } from './route.ts';

@@ -6,9 +6,7 @@ import path from 'node:path';
 import { finished } from 'node:stream/promises';
 import busboy, { type BusboyEvents, type FieldInfo, type FileInfo } from 'busboy';
 import pLimit from 'p-limit';
-import { SNIFFED_BYTES } from '../engine/documents/sniff.ts';
-import type { Tenant, Upload } from '../engine/engine.ts';
-import { EngineError } from '../engine/errors.ts';
+import { EngineError, SNIFFED_BYTES, type Tenant, type Upload } from '../engine/index.ts';
 import { JSON_BYTES, parseJson, readJson, requireJson } from './read-body.ts';
 
 /**

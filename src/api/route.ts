@@ -1,9 +1,6 @@
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
-import type { Principal, Role } from '../engine/control/control-database.ts';
-import type { Engine, Tenant } from '../engine/engine.ts';
-import type { ErrorCode } from '../engine/errors.ts';
-import { EngineError } from '../engine/errors.ts';
+import { type Engine, EngineError, type ErrorCode, type Principal, type Role, type Tenant } from '../engine/index.ts';
 import { hasBody, readJson } from './read-body.ts';
 import { sendJson } from './reply.ts';
 import type { ReplyHeader, RequestHeader } from './schemas/headers.ts';

@@ -2,9 +2,7 @@ import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import type { Express } from 'express';
-import { isLoopback } from '../engine/config.ts';
-import type { Engine } from '../engine/engine.ts';
-import { EngineError } from '../engine/errors.ts';
+import { type Engine, EngineError, isLoopback } from '../engine/index.ts';
 
 export interface RunningServer {
   readonly server: Server;

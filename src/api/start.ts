@@ -1,5 +1,4 @@
-import type { Engine } from '../engine/engine.ts';
-import { VERSION } from '../engine/version.ts';
+import { type Engine, VERSION } from '../engine/index.ts';
 import { createApp } from './app.ts';
 import { listen } from './server.ts';
 

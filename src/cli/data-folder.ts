@@ -1,9 +1,13 @@
 import fs from 'node:fs';
-import { readConfig, type Config } from '../engine/config.ts';
-import type { ControlDatabase } from '../engine/control/control-database.ts';
-import { DEFAULT_TENANT, openControlDatabase } from '../engine/control/open-control-database.ts';
-import { systemClock } from '../engine/ports.ts';
-import { acquireInstanceLock } from '../engine/store/instance-lock.ts';
+import {
+  acquireInstanceLock,
+  type Config,
+  type ControlDatabase,
+  DEFAULT_TENANT,
+  openControlDatabase,
+  readConfig,
+  systemClock,
+} from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
 /** The files that the settings of the environment name. */
@@ -19,7 +23,7 @@ export interface DataFolder {
 /** Opens the control database for as long as `work` takes. */
 export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promise<T>): Promise<T> {
   const config = readConfig(process.env);
-  const control = openControlDatabase(config, systemClock);
+  const control = await openControlDatabase(config, systemClock);
   const pathOf = (tenantId = DEFAULT_TENANT) => {
     const path = control.findTenantPath(tenantId);
     if (path === undefined)
@@ -41,7 +45,7 @@ export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promis
 
 /** The same, as the only Cairn process on these files. @throws EngineError `conflict` while a server runs */
 export async function withExclusiveDataFolder<T>(work: (folder: DataFolder) => T | Promise<T>): Promise<T> {
-  const lock = acquireInstanceLock(readConfig(process.env).paths.lock);
+  const lock = await acquireInstanceLock(readConfig(process.env).paths.lock);
   try {
     return await withDataFolder(work);
   } finally {

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { formatOfExtension } from '../engine/documents/media-types.ts';
+import { formatOfExtension } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
 export interface FoundFile {

@@ -1,8 +1,5 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { DAY_MS } from '../engine/dynamics.ts';
-import { QUEUE_NAMES, type QueueName } from '../engine/jobs.ts';
-import { FORMATS, JOB_STATES, PROFILES } from '../engine/types.ts';
-import { VERSION } from '../engine/version.ts';
+import { DAY_MS, FORMATS, JOB_STATES, PROFILES, QUEUE_NAMES, type QueueName, VERSION } from '../engine/index.ts';
 import { reportError } from './report-error.ts';
 
 /** The command line. Each command's code is loaded when it is called, so that help comes at once. */

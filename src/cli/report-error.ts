@@ -1,5 +1,5 @@
 import { styleText } from 'node:util';
-import { EngineError } from '../engine/errors.ts';
+import { EngineError } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
 /**

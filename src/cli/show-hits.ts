@@ -1,6 +1,6 @@
 import type { MemoryItem } from '../api/schemas/memory-replies.ts';
 import type { MatchItem } from '../api/schemas/query-replies.ts';
-import type { HitExplanation } from '../engine/types.ts';
+import type { HitExplanation } from '../engine/index.ts';
 import { showExcerpt, wordsOf } from './excerpt.ts';
 import { age, bold, cut, cyan, dim, green, table, widthOfTerminal } from './terminal.ts';
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { readConfig } from '../engine/config.ts';
+import { readConfig } from '../engine/index.ts';
 import { startService } from '../main.ts';
 
 /**

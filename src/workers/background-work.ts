@@ -1,5 +1,5 @@
 import { AggregatorRegistry, type Registry } from 'prom-client';
-import type { JobDispatcher } from '../engine/ports.ts';
+import type { JobDispatcher } from '../engine/index.ts';
 
 /** The work that a process does beside serving requests, as the process sees it. */
 export interface BackgroundWork {

@@ -1,5 +1,4 @@
-import type { Config } from '../engine/config.ts';
-import type { Logger } from '../engine/ports.ts';
+import type { Config, Logger } from '../engine/index.ts';
 import type { BackgroundWork } from './background-work.ts';
 import { startThreadedRuntime } from './threaded-runtime.ts';
 

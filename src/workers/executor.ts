@@ -1,14 +1,19 @@
 import { v7 as uuidv7 } from 'uuid';
-import { runNamedQuestions, runNextQuestions } from '../engine/batches/reason.ts';
-import type { BatchContext } from '../engine/batches/batch-context.ts';
-import { runBatch, runNamed, type BatchResult } from '../engine/batches/run-batch.ts';
-import { runNextDocument } from '../engine/batches/run-document.ts';
-import { EngineError, serialiseError } from '../engine/errors.ts';
-import type { Logger } from '../engine/ports.ts';
-import type { StepContext } from '../engine/steps/step-context.ts';
-import { appendEmbedLog, type EmbedLogEntry } from '../engine/store/embeddings.ts';
-import { hasDueSuspect, postponeSuspects } from '../engine/store/jobs.ts';
-import type { TenantPool } from '../engine/tenant-file/tenant-pool.ts';
+import {
+  type BatchContext,
+  type BatchResult,
+  type StepContext,
+  type TenantPool,
+  appendEmbedLog,
+  hasDueSuspect,
+  postponeSuspects,
+  runBatch,
+  runNamed,
+  runNamedQuestions,
+  runNextDocument,
+  runNextQuestions,
+} from '../engine/for-workers.ts';
+import { type EmbedLogEntry, EngineError, type Logger, serialiseError } from '../engine/index.ts';
 import { createGate } from './gate.ts';
 import { DUE_STEPS, type DueWork, type NamedWork, type RunWork } from './job-source.ts';
 import { createProviderPauses } from './provider-pauses.ts';

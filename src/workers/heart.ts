@@ -1,5 +1,5 @@
 import type { Worker } from 'node:worker_threads';
-import type { Config } from '../engine/config.ts';
+import type { Config } from '../engine/index.ts';
 
 /**
  * The heart of a thread tells whether it comes back to its event loop: the thread counts beats in shared memory, and

@@ -1,4 +1,4 @@
-import type { QueuedStep } from '../engine/jobs.ts';
+import type { QueuedStep } from '../engine/index.ts';
 
 /**
  * Where a worker's work comes from. A source only says where to look: the ledger decides what is owed, and the executor

@@ -1,14 +1,13 @@
 import type { Queue } from 'bullmq';
 import {
+  type BullmqOptions,
+  JOB_OPTIONS,
   bounded,
   connectRedis,
-  JOB_OPTIONS,
   noteMaintained,
   openQueue,
-  type BullmqOptions,
-} from '../engine/adapters/bullmq-queues.ts';
-import { serialiseError } from '../engine/errors.ts';
-import { TICK } from '../engine/jobs.ts';
+} from '../engine/adapters/index.ts';
+import { TICK, serialiseError } from '../engine/index.ts';
 
 /** Time between two looks whether the job scheduler is still there (ms). */
 const LOOK_MS = 5_000;

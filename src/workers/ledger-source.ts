@@ -1,9 +1,6 @@
 import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises';
-import { serialiseError } from '../engine/errors.ts';
-import { TICK } from '../engine/jobs.ts';
-import type { Clock, Logger } from '../engine/ports.ts';
-import { hasDueJob, hasDueJobAt } from '../engine/store/jobs.ts';
-import type { TenantPool } from '../engine/tenant-file/tenant-pool.ts';
+import { type TenantPool, hasDueJob, hasDueJobAt } from '../engine/for-workers.ts';
+import { type Clock, type Logger, TICK, serialiseError } from '../engine/index.ts';
 import type { DueStep, JobSource, RunWork } from './job-source.ts';
 
 /** Finds work in the ledgers themselves, for a worker without queues. Tenants with work take turns, a batch each. */

@@ -1,9 +1,5 @@
-import { createTracing } from '../engine/adapters/create-tracing.ts';
-import { readConfig } from '../engine/config.ts';
-import type { QueueName } from '../engine/jobs.ts';
-import { createMetrics } from '../engine/metrics.ts';
-import { VERSION } from '../engine/version.ts';
-import { shareInstanceLock } from '../engine/store/instance-lock.ts';
+import { createTracing } from '../engine/adapters/index.ts';
+import { type QueueName, VERSION, createMetrics, readConfig, shareInstanceLock } from '../engine/index.ts';
 import { serveMetrics } from '../metrics-server.ts';
 import { createLogger, endOnSignals } from '../process.ts';
 import { createMetricsJoiner } from './background-work.ts';
@@ -28,8 +24,8 @@ export async function runWorkerProcess(
   const config = readConfig(environment);
   const logger = createLogger(config);
   const tracing = await createTracing(config, logger);
-  const lock = shareInstanceLock(config.paths.lock);
-  const metrics = createMetrics();
+  const lock = await shareInstanceLock(config.paths.lock);
+  const metrics = await createMetrics();
   metrics.watchProcess(VERSION);
   const work =
     config.REDIS_URL === undefined

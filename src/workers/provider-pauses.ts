@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import type { QueuedStep } from '../engine/jobs.ts';
-import { createProviderHealth, type ProviderHealth } from '../engine/providers/retry.ts';
+import { type ProviderHealth, createProviderHealth } from '../engine/for-workers.ts';
+import type { QueuedStep } from '../engine/index.ts';
 
 /**
  * What one worker knows of the providers: the embedding provider, and the language model that the step `reason` asks.

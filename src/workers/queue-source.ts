@@ -1,21 +1,33 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import type { Job, Worker } from 'bullmq';
-import { connectRedis, openStepQueues, type BullmqOptions } from '../engine/adapters/bullmq-queues.ts';
-import type { Config } from '../engine/config.ts';
-import type { ControlDatabase } from '../engine/control/control-database.ts';
-import { openControlDatabase } from '../engine/control/open-control-database.ts';
-import type { DispatchLedger } from '../engine/dispatch/dispatch-ports.ts';
-import { createDispatcher } from '../engine/dispatch/dispatcher.ts';
-import { createTenantFinder, ledgerOverStores, queuePrefix } from '../engine/dispatch/ledgers.ts';
-import { createLookout } from '../engine/dispatch/lookout.ts';
-import { EngineError, serialiseError } from '../engine/errors.ts';
-import { failpoint } from '../engine/failpoint.ts';
-import { QUEUE_NAMES, stepPayloadSchema, type QueueName } from '../engine/jobs.ts';
-import type { Metrics } from '../engine/metrics.ts';
-import { systemClock, type JobDispatcher, type Logger } from '../engine/ports.ts';
-import { openTenant } from '../engine/tenant-file/open-tenant.ts';
-import { createTenantPool, type TenantPool } from '../engine/tenant-file/tenant-pool.ts';
-import type { Tracing } from '../engine/tracing.ts';
+import { type BullmqOptions, connectRedis, openStepQueues } from '../engine/adapters/index.ts';
+import {
+  type DispatchLedger,
+  createDispatcher,
+  createLookout,
+  createTenantFinder,
+  createTenantPool,
+  failpoint,
+  ledgerOverStores,
+  openControlDatabase,
+  openTenant,
+  queuePrefix,
+} from '../engine/for-queues.ts';
+import type { TenantPool } from '../engine/for-workers.ts';
+import {
+  type Config,
+  type ControlDatabase,
+  EngineError,
+  type JobDispatcher,
+  type Logger,
+  type Metrics,
+  QUEUE_NAMES,
+  type QueueName,
+  type Tracing,
+  serialiseError,
+  stepPayloadSchema,
+  systemClock,
+} from '../engine/index.ts';
 import type { JobSource, RunWork } from './job-source.ts';
 import { keepTick } from './keep-tick.ts';
 import { readersOf } from './readers.ts';

@@ -1,4 +1,4 @@
-import type { Config } from '../engine/config.ts';
+import type { Config } from '../engine/index.ts';
 
 /**
  * Counts the documents that a worker has in hand: one more than it has parsers, so that no parser idles while a

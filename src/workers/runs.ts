@@ -1,6 +1,5 @@
 import { randomBytes } from 'node:crypto';
-import { EngineError } from '../engine/errors.ts';
-import type { Logger } from '../engine/ports.ts';
+import { EngineError, type Logger } from '../engine/index.ts';
 
 /**
  * Runs under way, each under a name of its own: the jobs of a run that ended without a word fall due like a dead

@@ -1,11 +1,13 @@
 import fs from 'node:fs';
-import type { Config } from '../engine/config.ts';
-import { openControlDatabase } from '../engine/control/open-control-database.ts';
-import type { Metrics } from '../engine/metrics.ts';
-import { openParts } from '../engine/open-engine.ts';
-import { systemClock, type Logger } from '../engine/ports.ts';
-import type { EmbedLogEntry } from '../engine/store/embeddings.ts';
-import type { Tracing } from '../engine/tracing.ts';
+import { openControlDatabase, openParts } from '../engine/for-workers.ts';
+import {
+  type Config,
+  type EmbedLogEntry,
+  type Logger,
+  type Metrics,
+  type Tracing,
+  systemClock,
+} from '../engine/index.ts';
 import { createExecutor } from './executor.ts';
 import type { RunWork } from './job-source.ts';
 import { createLedgerSource } from './ledger-source.ts';

@@ -1,14 +1,14 @@
 import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises';
-import { serialiseError } from '../engine/errors.ts';
-import { renewLeases } from '../engine/store/jobs.ts';
-import type { TenantPool } from '../engine/tenant-file/tenant-pool.ts';
 import {
+  type MaintenanceContext,
+  type TenantPool,
   checkpoint,
   cleanAfterErase,
   recoverJobs,
+  renewLeases,
   runDueSchedules,
-  type MaintenanceContext,
-} from '../engine/upkeep/maintain.ts';
+} from '../engine/for-workers.ts';
+import { serialiseError } from '../engine/index.ts';
 
 /**
  * The care for tenants' files that no job asks for: once a second for each file that is open, and at each tick for all

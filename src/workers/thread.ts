@@ -1,9 +1,13 @@
 import { parentPort, workerData } from 'node:worker_threads';
-import { createTracing } from '../engine/adapters/create-tracing.ts';
-import type { Config } from '../engine/config.ts';
-import { assert, serialiseError, type SerialisedError } from '../engine/errors.ts';
-import { createMetrics } from '../engine/metrics.ts';
-import { releaseMemoryAfterStart } from '../engine/release-memory.ts';
+import { createTracing } from '../engine/adapters/index.ts';
+import {
+  type Config,
+  type SerialisedError,
+  assert,
+  createMetrics,
+  releaseMemoryAfterStart,
+  serialiseError,
+} from '../engine/index.ts';
 import { createLogger } from '../process.ts';
 import { giveWayToRequests } from './give-way.ts';
 import { startBeating, type Heart } from './heart.ts';
@@ -37,7 +41,7 @@ const { config, heart, ledgers } = workerData as ThreadData;
 const port = parentPort;
 assert(port !== null, 'the worker thread has a parent');
 
-const metrics = createMetrics();
+const metrics = await createMetrics();
 const logger = createLogger(config, 'worker');
 const tracing = await createTracing(config, logger);
 const runtime = openRuntime({ config, metrics, tracing, logger, ledgers });

@@ -1,7 +1,5 @@
 import { Worker } from 'node:worker_threads';
-import type { Config } from '../engine/config.ts';
-import { EngineError, reviveError } from '../engine/errors.ts';
-import type { Logger } from '../engine/ports.ts';
+import { type Config, EngineError, type Logger, reviveError } from '../engine/index.ts';
 import { createHeart, endHungThread, stillMostMs, watchHeart } from './heart.ts';
 import type { ReadsLedgers, Runtime } from './runtime.ts';
 import type { ThreadData, ThreadReply, ThreadRequest, ThreadTask } from './thread.ts';

@@ -1,9 +1,13 @@
 import type { Request, Response } from 'express';
-import type { Principal, Role } from '../../engine/control/control-database.ts';
-import { isFromHere, readCredential } from '../../engine/control/credential.ts';
-import { DEFAULT_TENANT } from '../../engine/control/open-control-database.ts';
-import type { Engine } from '../../engine/engine.ts';
-import { EngineError } from '../../engine/errors.ts';
+import {
+  DEFAULT_TENANT,
+  type Engine,
+  EngineError,
+  isFromHere,
+  type Principal,
+  readCredential,
+  type Role,
+} from '../../engine/index.ts';
 import type { Access } from '../route.ts';
 
 const RANK: Readonly<Record<Role, number>> = { read: 0, write: 1, admin: 2 };

@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { NextFunction, Request, Response } from 'express';
-import type { Metrics } from '../../engine/metrics.ts';
-import type { Logger } from '../../engine/ports.ts';
+import type { Logger, Metrics } from '../../engine/index.ts';
 import { localsOf } from '../reply.ts';
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;

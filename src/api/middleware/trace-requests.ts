@@ -1,5 +1,5 @@
 import type { Request, RequestHandler, Response } from 'express';
-import type { Tracing } from '../../engine/tracing.ts';
+import type { Tracing } from '../../engine/index.ts';
 import { localsOf } from '../reply.ts';
 import type { Route } from '../route.ts';
 

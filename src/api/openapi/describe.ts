@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import type { ErrorCode } from '../../engine/errors.ts';
+import type { ErrorCode } from '../../engine/index.ts';
 import type { Body, Media, Reply, Route, RouteGroup } from '../route.ts';
 import { REPLY_HEADERS, REQUEST_HEADERS, type ReplyHeader, type RequestHeader } from '../schemas/headers.ts';
 import { HTTP_STATUS, problemSchema } from '../schemas/problem.ts';

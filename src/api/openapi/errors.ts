@@ -1,5 +1,5 @@
 import { STATUS_CODES } from 'node:http';
-import type { ErrorCode } from '../../engine/errors.ts';
+import type { ErrorCode } from '../../engine/index.ts';
 import type { Route } from '../route.ts';
 import { HTTP_STATUS, type Problem } from '../schemas/problem.ts';
 

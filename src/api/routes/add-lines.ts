@@ -1,7 +1,6 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
-import { EngineError } from '../../engine/errors.ts';
-import type { NewMemory } from '../../engine/types.ts';
+import { EngineError, type NewMemory } from '../../engine/index.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import type { Line } from '../lines.ts';
 import { linesOf } from '../lines.ts';

@@ -1,9 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Request, Response } from 'express';
 import { z } from 'zod';
-import type { AddReply, IdempotencyClaim } from '../../engine/types.ts';
-import { EngineError } from '../../engine/errors.ts';
-import type { NewMemory } from '../../engine/types.ts';
+import { type AddReply, EngineError, type IdempotencyClaim, type NewMemory } from '../../engine/index.ts';
 import { isErrorCode } from '../http-errors.ts';
 import type { JsonBody } from '../read-body.ts';
 import { mediaTypeOf, readJson } from '../read-body.ts';

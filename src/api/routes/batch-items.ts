@@ -1,7 +1,5 @@
 import type { Request } from 'express';
-import { EngineError } from '../../engine/errors.ts';
-import { decodeToken, encodeToken } from '../../engine/commands/token.ts';
-import type { NewMemory } from '../../engine/types.ts';
+import { decodeToken, encodeToken, EngineError, type NewMemory } from '../../engine/index.ts';
 import { detailOf, toEngineError } from '../http-errors.ts';
 import { newMemorySchema } from '../schemas/memories.ts';
 import type { itemError as itemErrorSchema } from '../schemas/memory-replies.ts';

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { z } from 'zod';
-import { EngineError } from '../../engine/errors.ts';
+import { EngineError } from '../../engine/index.ts';
 import { describeApi } from '../openapi/describe.ts';
 import { openRoute, type Route, type RouteGroup } from '../route.ts';
 import { anyObject } from '../schemas/values.ts';

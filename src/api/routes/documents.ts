@@ -1,9 +1,7 @@
 import { once } from 'node:events';
 import type { Response } from 'express';
 import { z } from 'zod';
-import type { Tenant } from '../../engine/engine.ts';
-import { EngineError } from '../../engine/errors.ts';
-import type { Document, DocumentState } from '../../engine/types.ts';
+import { type Document, type DocumentState, EngineError, type Tenant } from '../../engine/index.ts';
 import { streamState } from '../event-stream.ts';
 import { readReplacement } from '../read-document.ts';
 import { route, type Route } from '../route.ts';

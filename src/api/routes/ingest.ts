@@ -1,5 +1,4 @@
-import type { DocumentReply } from '../../engine/types.ts';
-import { EngineError } from '../../engine/errors.ts';
+import { type DocumentReply, EngineError } from '../../engine/index.ts';
 import { acceptFile, hasUrl, limitsOf, readDocument, toPage } from '../read-document.ts';
 import { receiveJson } from '../receive-upload.ts';
 import { localsOf, sendJson } from '../reply.ts';

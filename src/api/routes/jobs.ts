@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { JobState } from '../../engine/types.ts';
+import type { JobState } from '../../engine/index.ts';
 import { streamState } from '../event-stream.ts';
 import { route, type Route } from '../route.ts';
 import { discardedReply, jobPage, jobSchema, jobsQuery } from '../schemas/jobs.ts';

@@ -1,5 +1,4 @@
-import type { Tenant } from '../../engine/engine.ts';
-import { assert, EngineError, isEngineError } from '../../engine/errors.ts';
+import { assert, EngineError, isEngineError, type Tenant } from '../../engine/index.ts';
 import { route, type Route } from '../route.ts';
 import {
   contradictedReply,

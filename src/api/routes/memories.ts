@@ -1,6 +1,5 @@
 import type { Response } from 'express';
-import { EngineError } from '../../engine/errors.ts';
-import type { Memory } from '../../engine/types.ts';
+import { EngineError, type Memory } from '../../engine/index.ts';
 import { route, type Route } from '../route.ts';
 import { deleteSchema, listQuery, patchSchema, reinforceSchema, timelineQuery } from '../schemas/memories.ts';
 import {

@@ -1,6 +1,4 @@
-import type { Tenant } from '../../engine/engine.ts';
-import { EngineError } from '../../engine/errors.ts';
-import type { Memory } from '../../engine/types.ts';
+import { EngineError, type Memory, type Tenant } from '../../engine/index.ts';
 
 /** The `:id` of paths that speak of one memory. */
 export const MEMORY_ID = { description: 'Id of the memory.', example: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72' } as const;

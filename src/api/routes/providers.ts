@@ -1,5 +1,4 @@
-import { DAY_MS } from '../../engine/dynamics.ts';
-import type { ProviderUsage } from '../../engine/types.ts';
+import { DAY_MS, type ProviderUsage } from '../../engine/index.ts';
 import { route, type Route } from '../route.ts';
 import { providerCallPage, providerCallsQuery, providerUsageQuery, providerUsageReply } from '../schemas/providers.ts';
 import { providerCallItem, providerUsageItem } from '../wire/providers.ts';

@@ -1,10 +1,13 @@
 import { z } from 'zod';
-import { DEFAULT_TENANT } from '../../engine/control/open-control-database.ts';
-import type { Engine } from '../../engine/engine.ts';
-import { sectorPatterns } from '../../engine/sectors/classify.ts';
-import { SECTOR_PROFILES } from '../../engine/sectors/profiles.ts';
-import { decayLambdaOf } from '../../engine/dynamics.ts';
-import { SECTORS, type Sector } from '../../engine/types.ts';
+import {
+  decayLambdaOf,
+  DEFAULT_TENANT,
+  type Engine,
+  type Sector,
+  SECTOR_PROFILES,
+  sectorPatterns,
+  SECTORS,
+} from '../../engine/index.ts';
 import { openRoute, route, type Route } from '../route.ts';
 import { healthReply, readyReply, sectorsReply, statsReply } from '../schemas/service.ts';
 

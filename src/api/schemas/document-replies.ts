@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DOCUMENT_FORMATS, DOCUMENT_STATES } from '../../engine/types.ts';
+import { DOCUMENT_FORMATS, DOCUMENT_STATES } from '../../engine/index.ts';
 import { count, failure, itemError, timestamp, token, uuid } from './memory-replies.ts';
 import { anyObject, type Wire } from './values.ts';
 

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Metadata } from '../../engine/types.ts';
-import { DOCUMENT_STATES } from '../../engine/types.ts';
+import { DOCUMENT_STATES, type Metadata } from '../../engine/index.ts';
 import { LIMITS } from './limits.ts';
 import {
   BODY_EXPECTED,

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { JOB_KINDS, JOB_STATES, JOB_STEPS } from '../../engine/types.ts';
+import { JOB_KINDS, JOB_STATES, JOB_STEPS } from '../../engine/index.ts';
 import { count, failure, timestamp, uuid } from './memory-replies.ts';
 import { expected, page, type Wire } from './values.ts';
 

@@ -1,4 +1,4 @@
-import { METADATA_BYTES_MOST, METADATA_CONDITIONS_MOST, QUERY_LIMITS } from '../../engine/types.ts';
+import { METADATA_BYTES_MOST, METADATA_CONDITIONS_MOST, QUERY_LIMITS } from '../../engine/index.ts';
 
 /**
  * Bounds of what a request may hold. Characters are UTF-16 code units, as JavaScript, JSON and most clients count them.

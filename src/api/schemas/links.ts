@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EDGE_TYPES, MEMORY_STATUSES } from '../../engine/types.ts';
+import { EDGE_TYPES, MEMORY_STATUSES } from '../../engine/index.ts';
 import { link, timestamp, unit, uuid } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, expected, fraction, givenId, id } from './values.ts';
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EDGE_TYPES, MEMORY_STATES, MEMORY_STATUSES, SECTORS } from '../../engine/types.ts';
+import { EDGE_TYPES, MEMORY_STATES, MEMORY_STATUSES, SECTORS } from '../../engine/index.ts';
 import { anyObject, SHOWN_AS, type Wire } from './values.ts';
 
 /** What replies say about memories. Each schema is strict, so that a test finds a field that nobody described. */

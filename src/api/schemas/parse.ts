@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EngineError } from '../../engine/errors.ts';
+import { EngineError } from '../../engine/index.ts';
 
 /** A refusal tells of this many wrong fields at most … */
 const MAX_DETAILS = 20;

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { ErrorCode } from '../../engine/errors.ts';
+import type { ErrorCode } from '../../engine/index.ts';
 import type { Wire } from './values.ts';
 
 /** HTTP status of each error code. A new code does not compile without one. */

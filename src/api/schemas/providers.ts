@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { CALL_PURPOSES, REEMBED_PHASES } from '../../engine/types.ts';
+import { CALL_PURPOSES, REEMBED_PHASES } from '../../engine/index.ts';
 import { LIMITS } from './limits.ts';
 import { count, failure, timestamp } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, digits, eachSector, flag, page, type Wire } from './values.ts';

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { EDGE_TYPES, FORMATS, OUTCOMES, PROFILES, WEIGHT_NAMES } from '../../engine/types.ts';
+import { EDGE_TYPES, FORMATS, OUTCOMES, PROFILES, WEIGHT_NAMES } from '../../engine/index.ts';
 import { provenance } from './document-replies.ts';
 import { count, storedExample, storedFields, storedMemory, unit, uuid } from './memory-replies.ts';
 import { anyObject, type Wire } from './values.ts';

@@ -1,15 +1,16 @@
 import { z } from 'zod';
-import type { Json, Metadata } from '../../engine/types.ts';
 import {
   EXPANSIONS,
   FORMATS,
+  type Json,
   MEMORY_STATUSES,
+  type Metadata,
   PROFILES,
   RERANKERS,
   SECTORS,
   TEXT_COLUMNS,
   WEIGHT_NAMES,
-} from '../../engine/types.ts';
+} from '../../engine/index.ts';
 import { LIMITS } from './limits.ts';
 import {
   BODY_EXPECTED,

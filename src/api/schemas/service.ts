@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { SECTORS } from '../../engine/types.ts';
+import { SECTORS } from '../../engine/index.ts';
 import { jobCounts } from './jobs.ts';
 import { count, unit } from './memory-replies.ts';
 import { embeddingModel } from './providers.ts';

@@ -1,6 +1,5 @@
 import { z } from 'zod';
-import type { Json, Metadata, Sector } from '../../engine/types.ts';
-import { SECTORS } from '../../engine/types.ts';
+import { type Json, type Metadata, type Sector, SECTORS } from '../../engine/index.ts';
 import { jsonProblem } from '../json-problem.ts';
 import { LIMITS, TIME_MAX, TIME_MIN } from './limits.ts';
 

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { EngineError } from '../../engine/errors.ts';
+import { EngineError } from '../../engine/index.ts';
 
 /**
  * Swagger UI, bundled, as the page that shows the description of the API. Its files are copied into the compiled package

@@ -1,5 +1,4 @@
-import type { DocumentReply } from '../../engine/types.ts';
-import type { Document, DocumentChunk, NewDocument, Provenance } from '../../engine/types.ts';
+import type { Document, DocumentChunk, DocumentReply, NewDocument, Provenance } from '../../engine/index.ts';
 import type {
   ChunkItem,
   DocumentItem,

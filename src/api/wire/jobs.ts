@@ -1,4 +1,4 @@
-import type { Job, StepBacklog } from '../../engine/types.ts';
+import type { Job, StepBacklog } from '../../engine/index.ts';
 import type { BacklogItem, JobItem } from '../schemas/jobs.ts';
 
 /** Jobs under the names of the wire. */

@@ -1,15 +1,16 @@
-import type { AddReply } from '../../engine/types.ts';
-import { shownEntities, shownGist } from '../../engine/entities/skim.ts';
-import type {
-  AddOutcome,
-  DeleteReceipt,
-  Link,
-  Memory,
-  MemoryPatch,
-  NewMemory,
-  Revision,
-  Timeline,
-} from '../../engine/types.ts';
+import {
+  type AddOutcome,
+  type AddReply,
+  type DeleteReceipt,
+  type Link,
+  type Memory,
+  type MemoryPatch,
+  type NewMemory,
+  type Revision,
+  shownEntities,
+  shownGist,
+  type Timeline,
+} from '../../engine/index.ts';
 import type { NewMemoryBody, PatchBody } from '../schemas/memories.ts';
 import type {
   AcceptedItem,

@@ -1,4 +1,4 @@
-import type { EmbedLogEntry, ProviderUsage, ReembedStatus } from '../../engine/types.ts';
+import type { EmbedLogEntry, ProviderUsage, ReembedStatus } from '../../engine/index.ts';
 import type { ProviderCallItem, ProviderUsageItem, ReembedItem } from '../schemas/providers.ts';
 
 /** Calls of providers and a change of the embedding model, under the names of the wire. */

@@ -6,7 +6,7 @@ import type {
   MemoryQuery,
   QueryResult,
   RetrievalOptions,
-} from '../../engine/types.ts';
+} from '../../engine/index.ts';
 import type { EpisodeItem, ExplanationItem, FloorItem, MatchItem, QueryReplyBody } from '../schemas/query-replies.ts';
 import type { QueryBody, RetrievalBody, RetrievalItem } from '../schemas/query.ts';
 import { provenanceItem } from './documents.ts';

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { backupDatabase } from '../../engine/admin/backup.ts';
+import { backupDatabase } from '../../engine/for-admin.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
 import { bytes, counted, print } from '../terminal.ts';

@@ -1,6 +1,5 @@
-import { previewDecay, type SalienceSpread } from '../../engine/admin/preview-decay.ts';
-import { DAY_MS } from '../../engine/dynamics.ts';
-import { openStore } from '../../engine/store/open-store.ts';
+import { openStore, previewDecay, type SalienceSpread } from '../../engine/for-admin.ts';
+import { DAY_MS } from '../../engine/index.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { bold, count, counted, cut, cyan, dim, print, sparkline, table, widthOfTerminal } from '../terminal.ts';
 

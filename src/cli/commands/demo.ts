@@ -3,7 +3,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { LinkItem } from '../../api/schemas/memory-replies.ts';
-import { readConfig } from '../../engine/config.ts';
+import { readConfig } from '../../engine/index.ts';
 import { startService } from '../../main.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, type Client } from '../client.ts';

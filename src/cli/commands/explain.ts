@@ -1,5 +1,5 @@
 import type { ExplanationItem } from '../../api/schemas/query-replies.ts';
-import type { HitExplanation, Outcome } from '../../engine/types.ts';
+import type { HitExplanation, Outcome } from '../../engine/index.ts';
 import { connect } from '../client.ts';
 import { bold, counted, cut, cyan, dim, green, print, table, widthOfTerminal, yellow } from '../terminal.ts';
 import { type AskOptions, queryBody } from './query.ts';

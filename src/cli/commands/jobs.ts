@@ -1,5 +1,5 @@
 import type { BacklogItem, JobItem } from '../../api/schemas/jobs.ts';
-import type { JobCounts, JobState } from '../../engine/types.ts';
+import type { JobCounts, JobState } from '../../engine/index.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, RefusalError, type Client, type ConnectionOptions } from '../client.ts';
 import { age, count, counted, cut, dim, print, red, span, table, widthOfTerminal } from '../terminal.ts';

@@ -1,5 +1,4 @@
-import type { Role } from '../../engine/control/control-database.ts';
-import { DEFAULT_TENANT } from '../../engine/control/open-control-database.ts';
+import { DEFAULT_TENANT, type Role } from '../../engine/index.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { bold, cut, dim, print, table } from '../terminal.ts';
 

@@ -1,4 +1,4 @@
-import type { Format, Profile } from '../../engine/types.ts';
+import type { Format, Profile } from '../../engine/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { describeFloor, describeHits, type QueryReply } from '../show-hits.ts';
 import { dim, print, yellow } from '../terminal.ts';

@@ -1,12 +1,16 @@
-import { requireUnused } from '../../engine/store/check-database.ts';
-import { rebuildEntities } from '../../engine/admin/rebuild-entities.ts';
-import { rebuildText } from '../../engine/admin/rebuild-text.ts';
-import { rebuildVectorIndex } from '../../engine/admin/rebuild-vector-index.ts';
-import { openTenant, REBUILDING } from '../../engine/tenant-file/open-tenant.ts';
-import { deleteInfo, putInfo } from '../../engine/store/store-info.ts';
-import type { VectorIndex } from '../../engine/ports.ts';
-import { countByState } from '../../engine/store/memories.ts';
-import { countVectors } from '../../engine/store/vectors.ts';
+import type { VectorIndex } from '../../engine/adapters/index.ts';
+import {
+  countByState,
+  countVectors,
+  deleteInfo,
+  openTenant,
+  putInfo,
+  rebuildEntities,
+  REBUILDING,
+  rebuildText,
+  rebuildVectorIndex,
+  requireUnused,
+} from '../../engine/for-admin.ts';
 import { withExclusiveDataFolder } from '../data-folder.ts';
 import { startProgress, type Progress } from '../progress.ts';
 import { counted, print } from '../terminal.ts';

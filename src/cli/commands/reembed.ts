@@ -1,5 +1,5 @@
 import type { ReembedItem } from '../../api/schemas/providers.ts';
-import type { EmbeddingModel } from '../../engine/types.ts';
+import type { EmbeddingModel } from '../../engine/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { count, counted, print, red } from '../terminal.ts';
 

@@ -1,5 +1,5 @@
 import path from 'node:path';
-import { restoreDatabase } from '../../engine/admin/backup.ts';
+import { restoreDatabase } from '../../engine/for-admin.ts';
 import { CliError } from '../cli-error.ts';
 import { withExclusiveDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';

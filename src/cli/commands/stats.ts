@@ -1,4 +1,4 @@
-import type { EmbeddingState, SectorStats } from '../../engine/types.ts';
+import type { EmbeddingState, SectorStats } from '../../engine/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { bold, bytes, count, counted, dim, print, table } from '../terminal.ts';
 import type { JobsReply } from './jobs.ts';

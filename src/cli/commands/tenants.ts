@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { requireUnused } from '../../engine/store/check-database.ts';
+import { requireUnused } from '../../engine/for-admin.ts';
 import { CliError } from '../cli-error.ts';
 import { withDataFolder, withExclusiveDataFolder } from '../data-folder.ts';
 import { bytes, dim, print, table } from '../terminal.ts';

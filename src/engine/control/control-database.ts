@@ -1,5 +1,8 @@
 /** Tenants, hashed keys and per-tenant settings: the one file that all tenants share. */
 
+/** The id of the tenant that every data folder has. */
+export const DEFAULT_TENANT = 'default';
+
 export type Role = 'read' | 'write' | 'admin';
 
 export interface TenantRecord {

@@ -9,10 +9,16 @@ import type { Clock } from '../ports.ts';
 import { migrate } from '../store/migrate.ts';
 import { BUSY_TIMEOUT_MS, pathError, retryWhileBusy, sqliteCode, storageError } from '../store/open-store.ts';
 import { createPrivateFile } from '../store/private-file.ts';
-import type { ControlDatabase, KeyRecord, Principal, Role, TenantRecord } from './control-database.ts';
+import {
+  DEFAULT_TENANT,
+  type ControlDatabase,
+  type KeyRecord,
+  type Principal,
+  type Role,
+  type TenantRecord,
+} from './control-database.ts';
 
 /** The tenant that always exists: its file is `OM_DB_PATH`, its first key `OM_API_KEY`. */
-export const DEFAULT_TENANT = 'default';
 
 /** A change by another process is noticed this long after the last look at the generation counter, at the latest (ms). */
 export const GENERATION_LOOK_MS = 250;

@@ -1,5 +1,4 @@
-import { DEFAULT_TENANT } from '../control/open-control-database.ts';
-import type { ControlDatabase } from '../control/control-database.ts';
+import { DEFAULT_TENANT, type ControlDatabase } from '../control/control-database.ts';
 import type { Clock } from '../ports.ts';
 import {
   forgetHandouts,

@@ -1,0 +1,22 @@
+/**
+ * The door to what reaches the world outside: `cairn-memory/adapters`. It has the makers of embedders and language models and the ports
+ * that they implement, tracing, and the queues in Redis. The package of a provider, of OpenTelemetry or of BullMQ is loaded by the
+ * function that needs it.
+ */
+
+export { createEmbedder } from './create-embedder.ts';
+export { createLanguageModel } from './create-language-model.ts';
+export { createTracing } from './create-tracing.ts';
+export { bounded, connectRedis, noteMaintained, openQueue, openQueuesToShow, openStepQueues } from './bullmq-queues.ts';
+export { JOB_OPTIONS, type BullmqOptions } from './bullmq-queues.ts';
+export type {
+  Clock,
+  DocumentParser,
+  Embedder,
+  EmbedOptions,
+  JobDispatcher,
+  LanguageModel,
+  Logger,
+  PageFetcher,
+  VectorIndex,
+} from '../ports.ts';

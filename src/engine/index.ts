@@ -1,0 +1,79 @@
+import type { Metrics } from './metrics.ts';
+import type { OpenEngineOptions } from './open-engine.ts';
+import type { Config } from './config.ts';
+import type { ControlDatabase } from './control/control-database.ts';
+import type { Engine } from './engine.ts';
+import type { Clock } from './ports.ts';
+import type { InstanceLock } from './store/instance-lock.ts';
+
+/**
+ * The front door of the engine, and of the package `cairn-memory`. The API, the workers, the command line and other programs import the
+ * engine here. What takes memory and time to load (SQLite, the metrics' package, everything behind an engine) is loaded by the function
+ * that needs it, so that importing this module costs little.
+ */
+
+export * from './types.ts';
+export { assert, EngineError, isEngineError, reviveError, serialiseError } from './errors.ts';
+export type { EngineErrorOptions, ErrorCode, SerialisedError } from './errors.ts';
+export type { Engine, JobFilter, ProviderCallFilter, Tenant, Upload } from './engine.ts';
+export type { OpenEngineOptions } from './open-engine.ts';
+export { isLoopback, readConfig, type Config } from './config.ts';
+export { VERSION } from './version.ts';
+
+// ── Tenants and keys ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+export { DEFAULT_TENANT } from './control/control-database.ts';
+export type { ControlDatabase, KeyRecord, Principal, Role, TenantRecord } from './control/control-database.ts';
+export { isFromHere, readCredential } from './control/credential.ts';
+
+// ── What a server says of memories and documents ─────────────────────────────────────────────────────────────────────
+
+export { decodeToken, encodeToken } from './commands/token.ts';
+export { DocumentError } from './documents/document-error.ts';
+export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/media-types.ts';
+export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
+export { DAY_MS, decayLambdaOf } from './dynamics.ts';
+export { shownEntities, shownGist } from './entities/skim.ts';
+export { sectorPatterns } from './sectors/classify.ts';
+export { SECTOR_PROFILES } from './sectors/profiles.ts';
+
+// ── What runs beside an engine ───────────────────────────────────────────────────────────────────────────────────────
+
+export { QUEUE_NAMES, stepPayloadSchema, TICK } from './jobs.ts';
+export type { QueuedStep, QueueName, StepPayload } from './jobs.ts';
+export { silentLogger, systemClock } from './ports.ts';
+export type { Clock, JobDispatcher, Logger, QueueState } from './ports.ts';
+export type { Attributes, Span, SpanOptions, Tracing } from './tracing.ts';
+export { releaseMemoryAfterStart } from './release-memory.ts';
+export type { InstanceLock, Metrics };
+
+/** Opens the files of a data folder and answers with the engine that reads and writes them. Whoever opens an engine closes it. */
+export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
+  return (await import('./open-engine.ts')).openEngine(options);
+}
+
+/** Opens the control database of a data folder, and makes it where there is none. Whoever opens one closes it. */
+export async function openControlDatabase(config: Config, clock: Clock): Promise<ControlDatabase> {
+  return (await import('./control/open-control-database.ts')).openControlDatabase(config, clock);
+}
+
+/** Makes the metrics that an engine or its workers count in, with a registry of their own. */
+export async function createMetrics(): Promise<Metrics> {
+  return (await import('./metrics.ts')).createMetrics();
+}
+
+/**
+ * Takes the lock file of a data folder for this process alone.
+ * @throws EngineError `conflict` while another process, or another lock of this one, holds or shares it
+ */
+export async function acquireInstanceLock(file: string): Promise<InstanceLock> {
+  return (await import('./store/instance-lock.ts')).acquireInstanceLock(file);
+}
+
+/**
+ * Shares the lock file of a data folder with any number of other processes, and keeps out those that want the folder alone.
+ * @throws EngineError `conflict` while another process, or a lock of this one, holds it alone
+ */
+export async function shareInstanceLock(file: string): Promise<InstanceLock> {
+  return (await import('./store/instance-lock.ts')).shareInstanceLock(file);
+}
