@@ -18,6 +18,7 @@ export type { EngineErrorOptions, ErrorCode, SerialisedError } from './errors.ts
 export type { Engine, JobFilter, ProviderCallFilter, Tenant, Upload } from './engine.ts';
 export type { OpenEngineOptions } from './open-engine.ts';
 export { isLoopback, readConfig, type Config } from './config.ts';
+export { newMemory } from './new-memory.ts';
 export { VERSION } from './version.ts';
 
 // ── Tenants and keys ─────────────────────────────────────────────────────────────────────────────────────────────────
