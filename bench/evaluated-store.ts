@@ -59,7 +59,7 @@ export async function openEvaluatedStore(
   const metrics = createMetrics();
   const engine = await openEngine({ config, clock, metrics, writer: 'inline' });
   const parts = openParts({ config, clock, metrics, role: 'worker', onCall: () => {} });
-  const tenant = engine.tenant('default');
+  const tenant = await engine.tenant('default');
   const plainText = createPlainText();
 
   const said = set.users.flatMap(({ userId, memories }) => memories.map((memory) => ({ userId, memory })));

@@ -73,7 +73,7 @@ async function measureQueries(): Promise<number> {
   const unwatched = await openEngine({ config, metrics: silenced(createMetrics()), writer: 'inline' });
   const nextQuestion = createQuestions();
   const cpuMs = async (engine: typeof watched, questions: readonly string[]): Promise<number> => {
-    const tenant = engine.tenant('default');
+    const tenant = await engine.tenant('default');
     const before = process.cpuUsage();
     for (const query of questions)
       await tenant.query({ query, k: 10, filter: { userIds: ['bench'] }, reinforce: false });

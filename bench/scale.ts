@@ -155,7 +155,7 @@ async function openWork(settings: Settings) {
   const metrics = createMetrics();
   const engine = await openEngine({ config, metrics, writer: 'inline' });
   const parts = openParts({ config, clock: systemClock, metrics, role: 'worker', onCall: () => {} });
-  const tenant = engine.tenant('default');
+  const tenant = await engine.tenant('default');
   const context = {
     open: () => parts.pool.get(settings.OM_DB_PATH),
     config,

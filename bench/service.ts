@@ -61,7 +61,7 @@ try {
 /** The engine without HTTP, in turn with the floor: the same words as one FTS5 query, and the ten nearest of the vector index. */
 async function measureQueriesInProcess(): Promise<void> {
   const engine = await openEngine({ config: readConfig(settings), writer: 'inline' });
-  const tenant = engine.tenant('default');
+  const tenant = await engine.tenant('default');
   const { store, index, close } = openTenant(settings.OM_DB_PATH, {
     role: 'reader',
     identity: engine.embedder,

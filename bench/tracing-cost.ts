@@ -91,7 +91,9 @@ async function measureRequests(): Promise<void> {
     engines.set(name, engine);
     const texts = createTexts(MEMORIES);
     for (let at = 0; at < MEMORIES; at += 1_000)
-      await engine.tenant('default').addMemories(texts.slice(at, at + 1_000).map((content) => newMemory({ content })));
+      await (
+        await engine.tenant('default')
+      ).addMemories(texts.slice(at, at + 1_000).map((content) => newMemory({ content })));
   }
   const nextQuestion = createQuestions();
   const adds: Record<string, number[]> = { off: [], unsampled: [], sampled: [] };
@@ -102,7 +104,7 @@ async function measureRequests(): Promise<void> {
     const turn = (round + 3) % 3;
     const order = [...ways.slice(turn), ...ways.slice(0, turn)];
     for (const [name, tracing, traceparent] of order) {
-      const tenant = engines.get(name)!.tenant('default');
+      const tenant = await engines.get(name)!.tenant('default');
       const asRequest = <T>(work: () => Promise<T>): Promise<T> => {
         if (tracing === null) return work();
         const span = tracing.startRequest('bench', { traceparent, attributes: {} });

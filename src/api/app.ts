@@ -35,11 +35,11 @@ export function createApp(api: ApiContext): Express {
 
 /** Express hands what a handler rejects with to `answerErrors`. */
 function serve(route: Route, api: ApiContext): RequestHandler {
-  const handle = (request: Request, response: Response) => {
+  const handle = async (request: Request, response: Response) => {
     localsOf(response).route = route.path;
     if (route.access === 'anyone') return route.handle({ api, request, response });
     const principal = authenticate(request, api.engine, route.access);
-    return route.handle({ api, request, response, principal, tenant: api.engine.tenant(principal.tenantId) });
+    return route.handle({ api, request, response, principal, tenant: await api.engine.tenant(principal.tenantId) });
   };
   const { tracing } = api.engine;
   return tracing !== null && isTraced(route) ? traceRequests(tracing, route, handle) : handle;

@@ -20,7 +20,7 @@ export interface WatchOptions {
   readonly key: string;
   readonly pollMs: number;
   /** Throws `not_found` once it is gone. */
-  readonly read: () => Watched;
+  readonly read: () => Promise<Watched>;
 }
 
 /** A thing that is watched: read again and again for all of its streams at once. */
@@ -39,8 +39,9 @@ const watches = new Map<string, Watch>();
  * the server stops. It is asked for again and again, since any process may have worked on it.
  * @throws what the first `read` throws; EngineError `unavailable` with too many streams
  */
-export function streamState({ api, response }: TenantCall, options: WatchOptions): void {
-  const first = options.read();
+export async function streamState({ api, response }: TenantCall, options: WatchOptions): Promise<void> {
+  const first = await options.read();
+  if (response.destroyed) return; // Its client left meanwhile, and nobody would be told of that again.
   if (openStreams >= MAX_STREAMS)
     throw new EngineError('unavailable', `${MAX_STREAMS} event streams are open`, { retryAfterMs: 5_000 });
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
@@ -85,18 +86,23 @@ function listen(options: WatchOptions, listener: Listener): () => void {
 
 function startWatch({ key, pollMs, read }: WatchOptions): Watch {
   const listeners = new Set<Listener>();
-  const timer = setInterval(() => {
-    const watched = orGone(read);
+  let isReading = false;
+  const tell = async () => {
+    if (isReading) return; // A read that takes longer than the time between two is not asked for twice.
+    isReading = true;
+    const watched = await orGone(read);
+    isReading = false;
     for (const listener of listeners) listener(watched);
-  }, pollMs);
+  };
+  const timer = setInterval(() => void tell(), pollMs);
   const watch = { listeners, timer };
   watches.set(key, watch);
   return watch;
 }
 
-function orGone(read: () => Watched): Watched | 'gone' | 'lost' {
+async function orGone(read: () => Promise<Watched>): Promise<Watched | 'gone' | 'lost'> {
   try {
-    return read();
+    return await read();
   } catch (error) {
     return isEngineError(error, 'not_found') ? 'gone' : 'lost';
   }

@@ -184,7 +184,7 @@ async function spool(
 ): Promise<Upload> {
   const limits = { fileBytes, bodyBytes: jsonBytesOf(fileBytes) };
   refuseAnnounced(request, limits);
-  const upload = tenant.createUpload(mostOf(request, limits));
+  const upload = await tenant.createUpload(mostOf(request, limits));
   const file = createWriteStream(upload.path);
   const written = finished(request.pipe(file));
   const { promise: failed, reject: refuse } = Promise.withResolvers<never>();
@@ -270,7 +270,7 @@ async function storeUpload(
   source: Iterable<Buffer> | AsyncIterable<Buffer>,
   mostBytes: number,
 ): Promise<StoredUpload> {
-  const upload = tenant.createUpload(mostBytes);
+  const upload = await tenant.createUpload(mostBytes);
   try {
     const hash = createHash('sha256');
     const start = Buffer.alloc(SNIFFED_BYTES);

@@ -55,7 +55,7 @@ export interface Engine {
   /** The Redis of the queues, and what their names begin with there; null without one. */
   readonly queuesAt: { readonly redisUrl: string; readonly prefix: string } | null;
   /** Opens the tenant's file if need be. Throws `not_found`. */
-  tenant(tenantId: string): Tenant;
+  tenant(tenantId: string): Promise<Tenant>;
   queueState(): QueueState;
   /** Loads what asks the providers, so that the first query does not wait for it. What cannot be loaded fails when it is needed. */
   prepare(): Promise<void>;
@@ -84,7 +84,7 @@ export interface Upload {
   discard(): void;
 }
 
-/** One tenant's memories. Reads are synchronous and see the latest commit; writes resolve once they are on disk. */
+/** One tenant's memories. Reads resolve with what the latest commit left; writes resolve once they are on disk. */
 export interface Tenant {
   readonly id: string;
 
@@ -104,13 +104,13 @@ export interface Tenant {
   /** Adds `boost` (0..1) to salience and 0.1 to strength, each at most 1, and moves their anchors. Throws `not_found`. */
   reinforceMemory(id: string, boost: number): Promise<Memory>;
 
-  getMemory(id: string): Memory;
+  getMemory(id: string): Promise<Memory>;
   /** Newest first. */
-  listMemories(filter: MemoryFilter, page: { readonly limit: number; readonly offset: number }): Memory[];
+  listMemories(filter: MemoryFilter, page: { readonly limit: number; readonly offset: number }): Promise<Memory[]>;
   /** Newest first. Throws `not_found`. */
-  listRevisions(id: string): Revision[];
+  listRevisions(id: string): Promise<Revision[]>;
   /** Strongest first. Throws `not_found`. */
-  listLinks(id: string): Link[];
+  listLinks(id: string): Promise<Link[]>;
   /**
    * States a link, or changes the weight of one that is there. Throws `not_found`; `invalid` for a memory linked to itself or a type that
    * another call makes (`supersedes`, `contradicts`).
@@ -133,30 +133,30 @@ export interface Tenant {
     readonly winner?: string | undefined;
   }): Promise<Link>;
   /** What stood around a memory in time, for its user, or only in its session. Throws `not_found`. */
-  timeline(id: string, around: TimelineOptions): Timeline;
+  timeline(id: string, around: TimelineOptions): Promise<Timeline>;
   query(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult>;
   /** Why a memory did or did not come back for a query. Reinforces nothing. Throws `not_found` for the memory. */
   explain(query: MemoryQuery, memoryId: string, signal?: AbortSignal): Promise<MemoryExplanation>;
   /** What queries of this tenant take where they say nothing themselves. */
-  retrievalDefaults(): RetrievalOptions;
+  retrievalDefaults(): Promise<RetrievalOptions>;
   /** Throws `invalid` for a reranker that this server has not got. */
-  putRetrievalDefaults(options: RetrievalOptions): void;
-  sectorStats(): SectorStats[];
+  putRetrievalDefaults(options: RetrievalOptions): Promise<void>;
+  sectorStats(): Promise<SectorStats[]>;
   /** Names that memories mention and that begin with `prefix`; '' lists all. Most mentioned first, ties by name. */
   listEntities(
     filter: { readonly prefix: string; readonly userId: string | undefined },
     page: { readonly limit: number; readonly offset: number },
-  ): EntitySummary[];
+  ): Promise<EntitySummary[]>;
   /** Whatever its spelling, if a memory that can be found mentions it. @throws EngineError `not_found` */
-  getEntity(name: string, userId: string | undefined): EntityDetails;
-  stats(): TenantStats;
+  getEntity(name: string, userId: string | undefined): Promise<EntityDetails>;
+  stats(): Promise<TenantStats>;
   /** Calls of providers that are still kept (`OM_JOB_RETENTION_HOURS`), newest first. Calls for several tenants stand with one of them. */
   listProviderCalls(
     filter: ProviderCallFilter,
     page: { readonly limit: number; readonly offset: number },
-  ): { readonly items: EmbedLogEntry[]; readonly total: number };
+  ): Promise<{ readonly items: EmbedLogEntry[]; readonly total: number }>;
   /** What was asked of providers from a time on, by day, newest first. */
-  listProviderUsage(since: number): ProviderUsage[];
+  listProviderUsage(since: number): Promise<ProviderUsage[]>;
 
   /**
    * A place for a file that is about to arrive, beside the tenant's own. Whoever asked writes the file there, makes sure that it is on
@@ -165,7 +165,7 @@ export interface Tenant {
    * @throws EngineError `unavailable` with `retryAfterMs` while there is no room for it beside the files that arrive or wait to be read
    *   (`OM_UPLOADS_MAX_MB`); `storage_full` where it would take what the disk needs for everything else
    */
-  createUpload(bytes: number): Upload;
+  createUpload(bytes: number): Promise<Upload>;
   /**
    * Puts a document into the ledger. The same file again of the same user, or an external id or URL that is known, finds the document
    * that is there: it is read again if anything changed. Owns the upload from here on, whatever the outcome.
@@ -175,28 +175,28 @@ export interface Tenant {
   /** Reads a document anew from another file or page; queries find the old one until the new one is complete. Throws `not_found`. */
   replaceDocument(id: string, document: NewDocument): Promise<DocumentReply>;
   /** Throws `not_found`. */
-  getDocument(id: string): Document;
+  getDocument(id: string): Promise<Document>;
   /** Newest first. */
   listDocuments(
     filter: DocumentFilter,
     page: { readonly limit: number; readonly offset: number },
-  ): { readonly items: Document[]; readonly total: number };
+  ): Promise<{ readonly items: Document[]; readonly total: number }>;
   /** The extracted Markdown in pieces that follow each other. Throws `not_found`; `conflict` while there is none. */
-  documentContent(id: string): Iterable<string>;
+  documentContent(id: string): Promise<AsyncIterable<string>>;
   /** In the order of the text. Throws `not_found`. */
-  listDocumentChunks(id: string, page: { readonly limit: number; readonly offset: number }): DocumentChunk[];
+  listDocumentChunks(id: string, page: { readonly limit: number; readonly offset: number }): Promise<DocumentChunk[]>;
   /** Hides a document at once and erases it with all its chunks. Throws `not_found`. */
   deleteDocument(id: string): Promise<DeleteReceipt>;
   /** Ends the reading of a document; what was found of it before stays. Throws `not_found`; `conflict` where none is under way. */
   cancelDocument(id: string): Promise<Document>;
 
   /** Which model answers queries, and which one the settings ask for. */
-  embedding(): EmbeddingState;
+  embedding(): Promise<EmbeddingState>;
   /**
    * How far a change of the model is, or what it would take. Counts memories, which takes some 50 ms for a million while one is under way; else
    * it looks which of them lack vectors, which takes 0.3 s.
    */
-  reembedStatus(): ReembedStatus;
+  reembedStatus(): Promise<ReembedStatus>;
   /**
    * Begins to embed all memories by the configured model, or goes on with what was paused or failed; where that model is live, fills gaps. A
    * change to another model is given up for it. A model that refuses more than one memory in a hundred (or a single one) fails and does not go
@@ -219,18 +219,18 @@ export interface Tenant {
     readonly sessionId: string | null;
   }): Promise<{ readonly jobId: string; readonly token: string }>;
   /** What was concluded from a user's memories, newest first; the job that wrote it stands in its metadata as `reflection_job`. */
-  listReflections(userId: string, limit: number): Memory[];
+  listReflections(userId: string, limit: number): Promise<Memory[]>;
 
-  getJob(id: string): Job;
+  getJob(id: string): Promise<Job>;
   /** Newest first, with what the ledger holds as a whole. */
-  listJobs(filter: JobFilter): JobSummary & { readonly items: Job[]; readonly total: number };
-  countJobs(): JobCounts;
+  listJobs(filter: JobFilter): Promise<JobSummary & { readonly items: Job[]; readonly total: number }>;
+  countJobs(): Promise<JobCounts>;
   /** Jobs that wait for a worker or for another attempt. Costs nothing for those that ended, unlike `countJobs`. */
-  countWaitingJobs(): number;
+  countWaitingJobs(): Promise<number>;
   /** Jobs that a worker holds, or held when it died and that nobody has taken back yet. */
-  countActiveJobs(): number;
+  countActiveJobs(): Promise<number>;
   /** When the oldest unfinished job was made; null when none waits. */
-  oldestWaitingJobAt(): number | null;
+  oldestWaitingJobAt(): Promise<number | null>;
   /** A dead, failed or cancelled job goes back to its step with a clean count. Throws `not_found`, `conflict`. */
   retryJob(id: string): Promise<Job>;
   /** An unfinished job ends as cancelled; its memory stays, found by words only. Throws `not_found`, `conflict`. */

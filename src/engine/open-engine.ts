@@ -262,7 +262,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     queuesAt,
     queueState: () => dispatcher.state?.() ?? { mode: 'embedded' },
     prepare: async () => void (await Promise.allSettled([embedder?.prepare?.(), languageModel?.prepare?.()])),
-    tenant(id) {
+    async tenant(id) {
       const path = control.findTenantPath(id);
       if (path === undefined) {
         tenants.delete(id);

@@ -209,9 +209,9 @@ describe('a document that waits', () => {
     const id = await add();
     const streams = await Promise.all(Array.from({ length: 20 }, () => openEvents(api, `/documents/${id}/events`)));
     for (const { next } of streams) expect(await next()).toMatchObject({ data: { state: 'queued' } });
-    const looks = vi.spyOn(api.engine.tenant('default'), 'getDocument');
+    const looks = vi.spyOn(await api.engine.tenant('default'), 'getDocument');
     onTestFinished(() => looks.mockRestore());
-    await api.engine.tenant('default').cancelDocument(id);
+    await (await api.engine.tenant('default')).cancelDocument(id);
     for (const { next } of streams) {
       expect(await next()).toMatchObject({ event: 'state', data: { state: 'cancelled' } });
       expect(await next()).toBeUndefined();
@@ -280,10 +280,9 @@ describe('a document that was read', () => {
   });
 
   test('breaks the connection off where it is replaced while its text is sent', async () => {
-    const cutOff = vi.spyOn(api.engine.tenant('default'), 'documentContent').mockImplementation(function* () {
-      yield '# A town';
-      throw new EngineError('conflict', 'the document was replaced');
-    });
+    const cutOff = vi
+      .spyOn(await api.engine.tenant('default'), 'documentContent')
+      .mockImplementation(async () => cutShort());
     onTestFinished(() => cutOff.mockRestore());
     await expect(api.request('GET', `/documents/${id}/content`)).rejects.toThrow();
   });
@@ -358,3 +357,9 @@ describe('a document that was read', () => {
     expect([content.includes('museum'), content.includes('market')]).toEqual([true, false]);
   });
 });
+
+/** A text whose document is replaced after its first piece. */
+async function* cutShort(): AsyncIterable<string> {
+  yield '# A town';
+  throw new EngineError('conflict', 'the document was replaced');
+}

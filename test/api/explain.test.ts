@@ -194,7 +194,7 @@ describe('remedies are true', () => {
   });
 
   test('per_document and top_k: enough of its document or kind came back', async () => {
-    const tenant = api.engine.tenant('default');
+    const tenant = await api.engine.tenant('default');
     const [root, ...parts] = await rememberAll([
       { content: 'Handbook of the greenhouse.', user_id: 'parts' },
       { content: 'Greenhouse tomatoes: water them daily.', user_id: 'parts' },
@@ -214,7 +214,7 @@ describe('remedies are true', () => {
   });
 
   test('deep_recall: it was superseded, and the live end is named', async () => {
-    const tenant = api.engine.tenant('default');
+    const tenant = await api.engine.tenant('default');
     const [oldId, newId] = await rememberAll([
       { content: 'Mina lives in Porto.', user_id: 'moved' },
       { content: 'Mina lives in Bergen now.', user_id: 'moved' },

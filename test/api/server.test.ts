@@ -35,7 +35,7 @@ describe('a stop', () => {
     const folder = tempFolder();
     const api = await startApi({ folder, settings });
     const waiting = api.request('POST', '/memory/add?wait=60000', { body: { content: 'waited for in vain' } });
-    while (api.engine.tenant('default').countJobs().queued === 0) await new Promise(setImmediate);
+    while ((await (await api.engine.tenant('default')).countJobs()).queued === 0) await new Promise(setImmediate);
     await api.stop();
     expect((await waiting).status).toBe(202);
   });

@@ -322,7 +322,7 @@ describe('a client that stops sending', () => {
     ['application/json', (request, tenant) => receiveJson(request, { tenant, fileBytes: MB }, () => Promise.resolve())],
   ])('%s is given up, and so is one that never ends', async (type, receive) => {
     const before = listUploads();
-    const tenant = api.engine.tenant('default');
+    const tenant = await api.engine.tenant('default');
     const silent = upload(type);
     const refused = expect(receive(silent, tenant)).rejects.toMatchObject({ code: 'invalid', message: /for 30 s/ });
     silent.write(start);

@@ -49,7 +49,7 @@ describe('add', () => {
       '--wait',
     ]);
     expect({ code, stdout }).toEqual({ code: 0, stdout: expect.stringMatching(/ {2}ready, \w+/) as string });
-    const memory = api.engine.tenant('default').getMemory(UUID.exec(stdout)![0]);
+    const memory = await (await api.engine.tenant('default')).getMemory(UUID.exec(stdout)![0]);
     expect(memory).toMatchObject({
       content: 'The ferry leaves at nine',
       userId: 'ann',
@@ -64,7 +64,9 @@ describe('add', () => {
     expect((await cairn(['add', '-'], 'two\nlines\n')).stdout).toMatch(/ {2}stored\n$/);
     const again = await cairn(['add', '-'], 'two\nlines');
     expect(again.stdout).toMatch(/ {2}known already/);
-    expect(api.engine.tenant('default').getMemory(UUID.exec(again.stdout)![0]).content).toBe('two\nlines');
+    expect((await (await api.engine.tenant('default')).getMemory(UUID.exec(again.stdout)![0])).content).toBe(
+      'two\nlines',
+    );
   });
 
   test('an empty text and metadata that is no object are refused', async () => {
@@ -149,9 +151,9 @@ describe('import', () => {
       stderr: expect.stringMatching(/Importing 100% · [\d.]+ kB · 300 items · [\d,]+\/s\n$/) as string,
     });
     expect((await cairn(['import', file])).stdout).toMatch(/^0 accepted, 300 known already, 0 rejected/);
-    expect(api.engine.tenant('default').listMemories({ userIds: ['import'] }, { limit: 1000, offset: 0 })).toHaveLength(
-      300,
-    );
+    expect(
+      await (await api.engine.tenant('default')).listMemories({ userIds: ['import'] }, { limit: 1000, offset: 0 }),
+    ).toHaveLength(300);
   });
 
   test('a byte order mark is no part of the first line', async () => {
@@ -214,7 +216,7 @@ describe('stats and jobs', () => {
     expect(stdout).toMatch(/^memories +[\d,]+/m);
     expect(stdout).toMatch(/^jobs .*done/m);
     expect(stdout).toMatch(/^embedder .*768 dimensions$/m);
-    for (const { sector, count } of api.engine.tenant('default').sectorStats()) {
+    for (const { sector, count } of await (await api.engine.tenant('default')).sectorStats()) {
       expect(stdout).toMatch(new RegExp(`^${sector} +${count.toLocaleString('en-US')} `, 'm'));
     }
   });
@@ -228,13 +230,13 @@ describe('stats and jobs', () => {
     const there = (args: string[]) => runCairn(args, { settings: { CAIRN_URL: own.url, OM_API_KEY: ADMIN_KEY } });
 
     const { job_id: id, token } = await own.add({ content: 'poison for the model' });
-    await own.engine.tenant('default').waitFor(token, 30_000);
+    await (await own.engine.tenant('default')).waitFor(token, 30_000);
     expect((await there(['jobs'])).stdout).toMatch(/^1 dead letter: cairn jobs --state dead /m);
     const dead = await there(['jobs', '--state', 'dead']);
     expect(dead.stdout).toMatch(new RegExp(`^dead 1\\n\\njob .*\\n${id}  dead  .*\\n  invalid: `));
 
     expect((await there(['jobs', 'retry', id])).stdout).toBe(`${id}  queued again at encode\n`);
-    await own.engine.tenant('default').waitFor(token, 30_000);
+    await (await own.engine.tenant('default')).waitFor(token, 30_000);
     expect((await there(['jobs', 'discard', id])).stdout).toBe(`${id}  discarded\n`);
     expect((await there(['jobs'])).stdout).toBe('No jobs.\n');
     const gone = await there(['jobs', 'retry', id]);
@@ -247,18 +249,18 @@ describe('stats and jobs', () => {
     provider.setMode('refuse_text', { marker: 'poison' });
     const settings = { OM_EMBEDDINGS: 'openai', OM_OPENAI_BASE_URL: provider.url, OM_VEC_DIM: '256' };
     await using own = await startApi({ folder: tempFolder(), workers: true, settings });
-    const tenant = own.engine.tenant('default');
+    const tenant = await own.engine.tenant('default');
     const there = (args: string[]) => runCairn(args, { settings: { CAIRN_URL: own.url, OM_API_KEY: ADMIN_KEY } });
     const added = [];
     for (let i = 0; i < 10; i++) added.push(await own.add({ content: `poison for the model, number ${i}` }));
     for (const { token } of added) await tenant.waitFor(token, 30_000);
-    expect(tenant.countJobs()).toMatchObject({ dead: 10 });
+    expect(await tenant.countJobs()).toMatchObject({ dead: 10 });
 
     provider.setMode('ok');
     await tenant.deleteMemory(added[0]!.id);
     expect((await there(['jobs', 'retry', '--state', 'dead'])).stdout).toBe('9 jobs started again, 1 cannot be\n');
     for (const { token } of added.slice(1)) await tenant.waitFor(token, 30_000);
-    expect(tenant.countJobs()).toMatchObject({ dead: 1, done: 9 });
+    expect(await tenant.countJobs()).toMatchObject({ dead: 1, done: 9 });
     for (const args of [[], [added[1]!.job_id, '--state', 'dead'], ['--state', 'done']]) {
       expect(await there(['jobs', 'retry', ...args])).toMatchObject({ code: 2, stdout: '' });
     }
@@ -271,6 +273,6 @@ describe('stats and jobs', () => {
     expect(listed.stdout).toMatch(/^queued 1\n\nstep +queued +active +failed +oldest\nencode +1 +0 +0 +\d+ s\n\njob /);
     const { stdout } = await runCairn(['jobs', 'cancel', id, '--url', idle.url, '--key', ADMIN_KEY]);
     expect(stdout).toMatch(`${id}  cancelled`);
-    expect(idle.engine.tenant('default').getJob(id).state).toBe('cancelled');
+    expect((await (await idle.engine.tenant('default')).getJob(id)).state).toBe('cancelled');
   });
 });

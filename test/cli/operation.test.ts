@@ -22,7 +22,7 @@ async function remember(contents: readonly string[]): Promise<void> {
   await using api = await startApi({ folder, workers: true });
   for (const content of contents) {
     const { token } = await api.add({ content });
-    await api.engine.tenant('default').waitFor(token, 30_000);
+    await (await api.engine.tenant('default')).waitFor(token, 30_000);
   }
 }
 
@@ -82,7 +82,7 @@ describe('backup and restore', () => {
     {
       await using api = await startApi({ folder, workers: true });
       const { token } = await api.add({ content: 'the lighthouse keeper paints at dawn' });
-      await api.engine.tenant('default').waitFor(token, 30_000);
+      await (await api.engine.tenant('default')).waitFor(token, 30_000);
       expect(await cairn(['backup', backup])).toMatchObject({
         code: 0,
         stdout: expect.stringMatching(/monday\.sqlite: 1 memory, [\d.]+ [kM]B, checked from end to end\n$/) as string,
@@ -170,7 +170,7 @@ describe('while a server runs', () => {
     const backup = path.join(folder, 'backup');
     await cairn(['backup', backup]);
     await using api = await startApi({ folder });
-    expect(api.engine.tenant('default').stats().memories).toBe(1);
+    expect((await (await api.engine.tenant('default')).stats()).memories).toBe(1);
     const lock = locked ? acquireInstanceLock(path.join(folder, 'cairn.lock')) : undefined;
     for (const args of [['restore', backup, '--yes'], ['rebuild-index']]) {
       const { code, stderr } = await cairn(args);

@@ -118,7 +118,7 @@ export function describeJobSource(name: string, kind: SourceKind): void {
       yard.hold();
       await yard.start();
       await expect.poll(() => yard.out('encode'), PATIENCE).toBe(1);
-      await yard.engine.tenant('default').cancelJob(job!);
+      await (await yard.engine.tenant('default')).cancelJob(job!);
       yard.release();
       await yard.add(1, { tenant: 'second' });
       await yard.untilDone('second', 1);
@@ -173,7 +173,7 @@ async function openYard(kind: SourceKind) {
   const engine = await openEngine({ config, writer: 'inline', dispatcher: { dispatch() {}, close: async () => {} } });
   onTestFinished(() => engine.close());
   engine.control.createTenant('second');
-  await engine.tenant('second').addMemories([]);
+  await (await engine.tenant('second')).addMemories([]);
   const pathOf = (tenant: string) => engine.control.findTenantPath(tenant)!;
   const listPaths = () => ['default', 'second'].map(pathOf);
   const spy = createSpy();
@@ -204,12 +204,12 @@ async function openYard(kind: SourceKind) {
       const items = Array.from({ length: count }, (_, n) =>
         newMemory({ content: `${tenant} says ${n} of ${Math.random()}` }),
       );
-      const { outcomes } = await engine.tenant(tenant).addMemories(items, { bulk });
+      const { outcomes } = await (await engine.tenant(tenant)).addMemories(items, { bulk });
       return outcomes.flatMap((outcome) => (outcome.kind === 'accepted' ? [outcome.jobId] : []));
     },
     async addDocument(content: string): Promise<void> {
-      const tenant = engine.tenant('default');
-      await tenant.addDocument(newDocument(upload(tenant, content)));
+      const tenant = await engine.tenant('default');
+      await tenant.addDocument(newDocument(await upload(tenant, content)));
     },
     exec: (tenant: string, sql: string) => read(tenant, ({ db }) => db.exec(sql)),
     all: (tenant: string, sql: string) => read(tenant, ({ db }) => db.prepare(sql).pluck().all()),

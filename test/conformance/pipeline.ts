@@ -338,7 +338,7 @@ async function addInSilence(folder: string, total: number): Promise<void> {
   const dispatcher = { dispatch() {}, close: async () => {} };
   const engine = await openEngine({ config: configOf(folder), writer: 'inline', dispatcher });
   const items = texts(total, 'nobody was told').map((content) => newMemory({ content }));
-  await engine.tenant('default').addMemories(items);
+  await (await engine.tenant('default')).addMemories(items);
   await engine.close();
 }
 

@@ -82,14 +82,14 @@ test('documents leave room on a small disk, wait while there is none, and can be
   const reserve = (blocks * bsize) / 8;
   const ballast = path.join(folder, 'ballast');
   const text = (name: string) => `# ${name}\n\n${`The ${name} is written down here.\n\n`.repeat(50_000)}`;
-  const first = await tenant.addDocument(newDocument(upload(tenant, text('heron'))));
-  const second = await tenant.addDocument(newDocument(upload(tenant, text('egret'))));
+  const first = await tenant.addDocument(newDocument(await upload(tenant, text('heron'))));
+  const second = await tenant.addDocument(newDocument(await upload(tenant, text('egret'))));
 
   // Neither more is taken in, nor what waits is read: what is left is for everything else.
   fillDisk(ballast, reserve + MB);
-  expect(() => tenant.createUpload(MB)).toThrow(expect.objectContaining({ code: 'storage_full' }));
+  await expect(tenant.createUpload(MB)).rejects.toThrow(expect.objectContaining({ code: 'storage_full' }));
   await fixture.readDocument();
-  expect(tenant.getJob(first.jobId!)).toMatchObject({ state: 'queued', attempts: 0 });
+  expect(await tenant.getJob(first.jobId!)).toMatchObject({ state: 'queued', attempts: 0 });
   await fixture.add({ content: 'an add still has room' });
 
   // Something else takes the last of it.
@@ -97,12 +97,12 @@ test('documents leave room on a small disk, wait while there is none, and can be
   fillDisk(ballast, 0);
   await expect(fill(fixture)).rejects.toMatchObject({ code: 'storage_full' });
   expect(await tenant.deleteDocument(first.document.id)).toMatchObject({ documents: 1 });
-  expect(() => tenant.getDocument(first.document.id)).toThrow('no document with this id');
+  await expect(tenant.getDocument(first.document.id)).rejects.toThrow('no document with this id');
 
   fs.rmSync(ballast);
   fixture.clock.advance(60_000);
   await fixture.drain();
-  expect(tenant.getDocument(second.document.id)).toMatchObject({ state: 'ready' });
+  expect(await tenant.getDocument(second.document.id)).toMatchObject({ state: 'ready' });
 });
 
 /** Adds until the disk takes no more. */

@@ -99,7 +99,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     newId: uuidv7,
     owner: 'test worker',
   };
-  const tenant = engine.tenant('default');
+  const tenant = await engine.tenant('default');
   const store = () => parts.pool.get(file).store;
   const seqOf = (id: string) => store().prepare('SELECT seq FROM memories WHERE id = ?').pluck().get(id) as number;
   let closed = false;

@@ -21,9 +21,13 @@ export function newDocument(source: NewDocument['source'], document: Partial<New
 }
 
 /** A Markdown file that was written to the uploads folder as the API does it. */
-export function upload(tenant: Tenant, content: string | Buffer, fileName = 'notes.md'): NewDocument['source'] {
+export async function upload(
+  tenant: Tenant,
+  content: string | Buffer,
+  fileName = 'notes.md',
+): Promise<NewDocument['source']> {
   const bytes = Buffer.from(content);
-  const { name, path } = tenant.createUpload(bytes.length);
+  const { name, path } = await tenant.createUpload(bytes.length);
   fs.writeFileSync(path, bytes);
   const sha256 = createHash('sha256').update(bytes).digest();
   return { kind: 'upload', name, bytes: bytes.length, sha256, fileName, declared: 'markdown', charset: null };

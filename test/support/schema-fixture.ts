@@ -92,7 +92,7 @@ async function fill(fixture: TestEngine): Promise<void> {
   await tenant.addMemories([newMemory({ content: SAID.once, userId: 'ann', expiresAt: START * 2 })], {
     idempotency: CLAIM,
   });
-  await tenant.addDocument(newDocument(upload(tenant, DOCUMENT), { userId: 'ann', externalId: 'harbour' }));
+  await tenant.addDocument(newDocument(await upload(tenant, DOCUMENT), { userId: 'ann', externalId: 'harbour' }));
   await fixture.drain();
   await tenant.linkMemories({ src: alike, dst: code, type: 'supports' });
   await tenant.supersedeMemory({ oldId, newId });

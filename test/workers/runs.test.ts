@@ -32,6 +32,6 @@ test('a step that never ends its await is given up: its jobs are taken back, and
   while (!events.includes('run_given_up')) await new Promise((resolve) => setTimeout(resolve, 5));
   fixture.clock.advance(5_000);
   expect(await fixture.tenant.waitFor(token!, 20_000)).toBe(true);
-  expect(fixture.tenant.countJobs()).toMatchObject({ done: 3, dead: 0 });
+  expect(await fixture.tenant.countJobs()).toMatchObject({ done: 3, dead: 0 });
   await worker.drain();
 });

@@ -104,8 +104,8 @@ export const addRoutes: readonly Route[] = [
       localsOf(response).jobId = outcome.jobId;
       response.setHeader('location', `/jobs/${outcome.jobId}`);
       if (waitMs > 0 && reply.token !== null && (await waitForWrites(call, reply.token, waitMs))) {
-        const memory = tenant.getMemory(outcome.id);
-        const error = memory.state === 'failed' ? tenant.getJob(outcome.jobId).error : null;
+        const memory = await tenant.getMemory(outcome.id);
+        const error = memory.state === 'failed' ? (await tenant.getJob(outcome.jobId)).error : null;
         return send(200, { ...finishedItem(memory), ...(error === null ? {} : { error }) });
       }
       send(202, acceptedItem(outcome, reply));

@@ -35,7 +35,7 @@ export const documentRoutes: readonly Route[] = [
     summary: 'Lists documents, the newest first',
     query: documentsQuery,
     replies: { 200: { description: 'A page of documents.', json: documentPage } },
-    handle({ tenant, query: { l, u, user_id, session_id, state, external_id, ids, sha256 }, send }) {
+    async handle({ tenant, query: { l, u, user_id, session_id, state, external_id, ids, sha256 }, send }) {
       const filter = {
         userIds: user_id === undefined ? undefined : [user_id],
         sessionIds: session_id === undefined ? undefined : [session_id],
@@ -44,7 +44,7 @@ export const documentRoutes: readonly Route[] = [
         ids,
         sha256,
       };
-      const { items, total } = tenant.listDocuments(filter, { limit: l, offset: u });
+      const { items, total } = await tenant.listDocuments(filter, { limit: l, offset: u });
       send(200, { items: items.map(documentItem), total });
     },
   }),
@@ -58,8 +58,8 @@ export const documentRoutes: readonly Route[] = [
     query: ownerQuery,
     replies: { 200: { description: 'The document.', json: documentSchema } },
     errors: { not_found: NO_DOCUMENT },
-    handle({ tenant, params, query, send }) {
-      send(200, documentItem(getOwned(tenant, params.id, query.user_id)));
+    async handle({ tenant, params, query, send }) {
+      send(200, documentItem(await getOwned(tenant, params.id, query.user_id)));
     },
   }),
   route({
@@ -87,13 +87,13 @@ export const documentRoutes: readonly Route[] = [
     },
     errors: { not_found: NO_DOCUMENT, conflict: 'The document has no text, or none yet.' },
     async handle({ tenant, params, query, response }) {
-      const { id } = getOwned(tenant, params.id, query.user_id);
+      const { id } = await getOwned(tenant, params.id, query.user_id);
       // In pieces, each read when the one before is on its way: a text may be 20 million characters long.
-      const pieces = tenant.documentContent(id)[Symbol.iterator]();
+      const pieces = (await tenant.documentContent(id))[Symbol.asyncIterator]();
       // Before the status is sent, as this is where a document without content is found out.
-      let piece = pieces.next();
+      let piece = await pieces.next();
       response.writeHead(200, { 'content-type': 'text/markdown; charset=utf-8' });
-      for (; !piece.done && !response.destroyed; piece = pieces.next()) {
+      for (; !piece.done && !response.destroyed; piece = await pieces.next()) {
         if (!response.write(piece.value)) await roomIn(response);
       }
       response.end();
@@ -125,9 +125,9 @@ export const documentRoutes: readonly Route[] = [
       },
     },
     errors: { not_found: NO_DOCUMENT },
-    handle({ tenant, params, query: { l, u, user_id }, send }) {
-      const { id, chunks, shownAt } = getOwned(tenant, params.id, user_id);
-      const items = tenant.listDocumentChunks(id, { limit: l, offset: u });
+    async handle({ tenant, params, query: { l, u, user_id }, send }) {
+      const { id, chunks, shownAt } = await getOwned(tenant, params.id, user_id);
+      const items = await tenant.listDocumentChunks(id, { limit: l, offset: u });
       send(200, { id, items: items.map(chunkItem), total: shownAt === null ? 0 : chunks });
     },
   }),
@@ -157,15 +157,15 @@ export const documentRoutes: readonly Route[] = [
       },
     },
     errors: { not_found: NO_DOCUMENT },
-    handle(call) {
+    async handle(call) {
       const { tenant, params, query } = call;
       // Once: a document never changes its user, so that the streams of all who may see it can share what is read.
-      const { id } = getOwned(tenant, params.id, query.user_id);
-      const read = () => {
-        const document = tenant.getDocument(id);
+      const { id } = await getOwned(tenant, params.id, query.user_id);
+      const read = async () => {
+        const document = await tenant.getDocument(id);
         return { item: documentItem(document), hasEnded: ENDED.has(document.state) };
       };
-      streamState(call, { key: `document ${tenant.id} ${id}`, pollMs: POLL_MS, read });
+      await streamState(call, { key: `document ${tenant.id} ${id}`, pollMs: POLL_MS, read });
     },
   }),
   route({
@@ -198,7 +198,7 @@ export const documentRoutes: readonly Route[] = [
     async handle(call) {
       const { tenant, params, query } = call;
       const waitMs = waitMsOf(call, query.wait);
-      const replaced = getOwned(tenant, params.id, query.user_id);
+      const replaced = await getOwned(tenant, params.id, query.user_id);
       const reply = await readReplacement(call, replaced, (document) => tenant.replaceDocument(replaced.id, document));
       await sendDocument(call, reply, waitMs);
     },
@@ -215,7 +215,7 @@ export const documentRoutes: readonly Route[] = [
     replies: { 200: { description: 'The document as it is now.', json: documentSchema } },
     errors: { not_found: NO_DOCUMENT, conflict: 'It is not being read.' },
     async handle({ tenant, params, query, send }) {
-      const { id } = getOwned(tenant, params.id, query.user_id);
+      const { id } = await getOwned(tenant, params.id, query.user_id);
       send(200, documentItem(await tenant.cancelDocument(id)));
     },
   }),
@@ -230,7 +230,7 @@ export const documentRoutes: readonly Route[] = [
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     errors: { not_found: NO_DOCUMENT },
     async handle({ tenant, params, query, send }) {
-      const { id } = getOwned(tenant, params.id, query.user_id);
+      const { id } = await getOwned(tenant, params.id, query.user_id);
       const receipt = await tenant.deleteDocument(id);
       send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
     },
@@ -246,8 +246,8 @@ async function roomIn(response: Response): Promise<void> {
 }
 
 /** Another user's document is as absent as none. @throws EngineError `not_found` */
-function getOwned(tenant: Tenant, id: string, userId: string | undefined): Document {
-  const document = tenant.getDocument(id);
+async function getOwned(tenant: Tenant, id: string, userId: string | undefined): Promise<Document> {
+  const document = await tenant.getDocument(id);
   if (userId !== undefined && userId !== document.userId)
     throw new EngineError('not_found', 'no document with this id');
   return document;

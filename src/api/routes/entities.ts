@@ -16,8 +16,8 @@ export const entityRoutes: readonly Route[] = [
       'most, the first in the alphabet: where there are more, give `q` or `user_id`.',
     query: entitiesQuery,
     replies: { 200: { description: 'A page of names.', json: entityPage } },
-    handle({ tenant, query: { q, l, u, user_id }, send }) {
-      send(200, { items: tenant.listEntities({ prefix: q, userId: user_id }, { limit: l, offset: u }) });
+    async handle({ tenant, query: { q, l, u, user_id }, send }) {
+      send(200, { items: await tenant.listEntities({ prefix: q, userId: user_id }, { limit: l, offset: u }) });
     },
   }),
   route({
@@ -31,8 +31,8 @@ export const entityRoutes: readonly Route[] = [
     query: z.strictObject({ user_id: userId.optional().describe("Only what this user's memories say.") }),
     replies: { 200: { description: 'The name.', json: entityDetails } },
     errors: { not_found: 'No memory that a query could find mentions the name.' },
-    handle({ tenant, params, query: { user_id }, send }) {
-      const { memoryIds, ...entity } = tenant.getEntity(params.name, user_id);
+    async handle({ tenant, params, query: { user_id }, send }) {
+      const { memoryIds, ...entity } = await tenant.getEntity(params.name, user_id);
       send(200, { ...entity, memory_ids: memoryIds });
     },
   }),

@@ -163,7 +163,7 @@ export async function sendDocument(call: TenantCall, reply: DocumentReply, waitM
   response.setHeader('location', `/documents/${document.id}`);
   const isFinished = waitMs > 0 && token !== null && (await waitForWrites(call, token, waitMs));
   if (isFinished || outcome === 'unchanged')
-    return sendJson(response, 200, ingestedItem(tenant.getDocument(document.id), reply));
+    return sendJson(response, 200, ingestedItem(await tenant.getDocument(document.id), reply));
   const accepted: Wire<typeof acceptedDocument> = { ...documentOutcomeItem(reply), token };
   sendJson(response, 202, accepted);
 }

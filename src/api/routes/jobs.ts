@@ -20,8 +20,8 @@ export const jobRoutes: readonly Route[] = [
     description: '`?state=dead` is the list of dead letters.',
     query: jobsQuery,
     replies: { 200: { description: 'A page of jobs, with the whole ledger in numbers.', json: jobPage } },
-    handle({ api, tenant, query: { state, kind, l, u }, send }) {
-      const { items, total, counts, backlog } = tenant.listJobs({ state, kind, limit: l, offset: u });
+    async handle({ api, tenant, query: { state, kind, l, u }, send }) {
+      const { items, total, counts, backlog } = await tenant.listJobs({ state, kind, limit: l, offset: u });
       const now = api.engine.clock.now();
       send(200, { items: items.map(jobItem), total, counts, backlog: backlog.map((step) => backlogItem(step, now)) });
     },
@@ -35,8 +35,8 @@ export const jobRoutes: readonly Route[] = [
     params: { id: JOB_ID },
     replies: { 200: { description: 'The job.', json: jobSchema } },
     errors: { not_found: NO_JOB },
-    handle({ tenant, params, send }) {
-      send(200, jobItem(tenant.getJob(params.id)));
+    async handle({ tenant, params, send }) {
+      send(200, jobItem(await tenant.getJob(params.id)));
     },
   }),
   route({
@@ -63,13 +63,13 @@ export const jobRoutes: readonly Route[] = [
       },
     },
     errors: { not_found: NO_JOB },
-    handle(call) {
+    async handle(call) {
       const { tenant, params } = call;
-      const read = () => {
-        const job = tenant.getJob(params.id);
+      const read = async () => {
+        const job = await tenant.getJob(params.id);
         return { item: jobItem(job), hasEnded: ENDED.has(job.state) };
       };
-      streamState(call, { key: `job ${tenant.id} ${params.id}`, pollMs: POLL_MS, read });
+      await streamState(call, { key: `job ${tenant.id} ${params.id}`, pollMs: POLL_MS, read });
     },
   }),
   route({

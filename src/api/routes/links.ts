@@ -49,7 +49,7 @@ export const linkRoutes: readonly Route[] = [
     errors: { not_found: NO_MEMORY },
     async handle({ tenant, readBody, send }) {
       const { user_id, src, dst, type, weight } = await readBody();
-      requireOwned(tenant, user_id, { src, dst });
+      await requireOwned(tenant, user_id, { src, dst });
       const { id, direction, ...stated } = linkItem(
         await tenant.linkMemories({ src, dst, type, weight: weight ?? undefined }),
       );
@@ -78,7 +78,7 @@ export const linkRoutes: readonly Route[] = [
     errors: { not_found: `${NO_MEMORY} Or there is no such link.` },
     async handle({ tenant, readBody, send }) {
       const { user_id, src, dst, type } = await readBody();
-      requireOwned(tenant, user_id, { src, dst });
+      await requireOwned(tenant, user_id, { src, dst });
       await tenant.unlinkMemories({ src, dst, type });
       send(200, { ok: true, src, dst, type });
     },
@@ -113,7 +113,7 @@ export const linkRoutes: readonly Route[] = [
     },
     async handle({ tenant, readBody, send }) {
       const { user_id, old_id, new_id } = await readBody();
-      requireOwned(tenant, user_id, { old_id, new_id });
+      await requireOwned(tenant, user_id, { old_id, new_id });
       const old = await tenant.supersedeMemory({ oldId: old_id, newId: new_id });
       send(200, { ok: true, old_id, new_id, status: old.status, valid_to: old.validTo, version: old.version });
     },
@@ -139,7 +139,7 @@ export const linkRoutes: readonly Route[] = [
     errors: { not_found: NO_MEMORY },
     async handle({ tenant, readBody, send }) {
       const { user_id, a, b, winner } = await readBody();
-      requireOwned(tenant, user_id, { a, b });
+      await requireOwned(tenant, user_id, { a, b });
       const stated = linkItem(await tenant.contradictMemories({ a, b, winner: winner ?? undefined }));
       const { weight, created_at, updated_at } = stated;
       send(200, { ok: true, a, b, weight, created_at, updated_at });
@@ -172,9 +172,9 @@ export const linkRoutes: readonly Route[] = [
       },
     },
     errors: { not_found: 'No memory of this user has this id.' },
-    handle({ tenant, params, query, send }) {
-      const { id } = getOwnedMemory(tenant, params.id, query.user_id);
-      send(200, { id, items: tenant.listLinks(id).map(linkItem) });
+    async handle({ tenant, params, query, send }) {
+      const { id } = await getOwnedMemory(tenant, params.id, query.user_id);
+      send(200, { id, items: (await tenant.listLinks(id)).map(linkItem) });
     },
   }),
 ];
@@ -183,16 +183,21 @@ export const linkRoutes: readonly Route[] = [
  * Another user's memory is as absent as none; without a user, whoever has the key sees all.
  * @throws EngineError `not_found`, naming the field
  */
-function requireOwned(tenant: Tenant, userId: string | null | undefined, ids: Readonly<Record<string, string>>): void {
+async function requireOwned(
+  tenant: Tenant,
+  userId: string | null | undefined,
+  ids: Readonly<Record<string, string>>,
+): Promise<void> {
   if (userId == null) return;
   for (const [field, id] of Object.entries(ids)) {
-    if (findOwner(tenant, id) !== userId) throw new EngineError('not_found', `${field}: no memory with this id`);
+    if ((await findOwner(tenant, id)) !== userId)
+      throw new EngineError('not_found', `${field}: no memory with this id`);
   }
 }
 
-function findOwner(tenant: Tenant, id: string): string | undefined {
+async function findOwner(tenant: Tenant, id: string): Promise<string | undefined> {
   try {
-    return tenant.getMemory(id).userId;
+    return (await tenant.getMemory(id)).userId;
   } catch (error) {
     if (isEngineError(error, 'not_found')) return undefined;
     throw error;

@@ -31,9 +31,9 @@ export const memoryRoutes: readonly Route[] = [
     summary: 'Lists memories that are active, valid and not expired, the newest first',
     query: listQuery,
     replies: { 200: { description: 'A page of memories.', json: memoryPage } },
-    handle({ tenant, query: { l, u, sector, user_id }, send }) {
+    async handle({ tenant, query: { l, u, sector, user_id }, send }) {
       const filter = { sectors: sector && [sector], userIds: user_id === undefined ? undefined : [user_id] };
-      send(200, { items: tenant.listMemories(filter, { limit: l, offset: u }).map(memoryItem) });
+      send(200, { items: (await tenant.listMemories(filter, { limit: l, offset: u })).map(memoryItem) });
     },
   }),
   route({
@@ -68,8 +68,8 @@ export const memoryRoutes: readonly Route[] = [
     query: ownerQuery,
     replies: { 200: { description: 'The memory.', json: memorySchema, headers: ['etag'] } },
     errors: { not_found: NO_MEMORY },
-    handle({ tenant, params, query, response, send }) {
-      const memory = getOwnedMemory(tenant, params.id, query.user_id);
+    async handle({ tenant, params, query, response, send }) {
+      const memory = await getOwnedMemory(tenant, params.id, query.user_id);
       setVersionTag(response, memory);
       send(200, memoryItem(memory));
     },
@@ -94,7 +94,7 @@ export const memoryRoutes: readonly Route[] = [
     async handle({ tenant, params, query, request, response, readBody, send }) {
       const ifVersion = expectedVersion(request.headers['if-match']);
       const body = await readBody();
-      const { id } = getOwnedMemory(tenant, params.id, query.user_id, body.user_id);
+      const { id } = await getOwnedMemory(tenant, params.id, query.user_id, body.user_id);
       const memory = await tenant.patchMemory(id, toPatch(body), { ifVersion });
       setVersionTag(response, memory);
       send(200, { ...memoryItem(memory), updated: true });
@@ -112,7 +112,7 @@ export const memoryRoutes: readonly Route[] = [
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     errors: { not_found: NO_MEMORY },
     async handle({ tenant, params, query, send }) {
-      const receipt = await tenant.deleteMemory(getOwnedMemory(tenant, params.id, query.user_id).id);
+      const receipt = await tenant.deleteMemory((await getOwnedMemory(tenant, params.id, query.user_id)).id);
       send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
     },
   }),
@@ -158,9 +158,9 @@ export const memoryRoutes: readonly Route[] = [
       },
     },
     errors: { not_found: NO_MEMORY },
-    handle({ tenant, params, query, send }) {
-      const { id } = getOwnedMemory(tenant, params.id, query.user_id);
-      send(200, { id, items: tenant.listRevisions(id).map(revisionItem) });
+    async handle({ tenant, params, query, send }) {
+      const { id } = await getOwnedMemory(tenant, params.id, query.user_id);
+      send(200, { id, items: (await tenant.listRevisions(id)).map(revisionItem) });
     },
   }),
   route({
@@ -176,8 +176,8 @@ export const memoryRoutes: readonly Route[] = [
     query: timelineQuery,
     replies: { 200: { description: 'The memory between its neighbours.', json: timelineReply } },
     errors: { not_found: NO_MEMORY },
-    handle({ tenant, params, query: { before, after, session, user_id }, send }) {
-      const around = tenant.timeline(params.id, { before, after, sameSession: session });
+    async handle({ tenant, params, query: { before, after, session, user_id }, send }) {
+      const around = await tenant.timeline(params.id, { before, after, sameSession: session });
       if (user_id !== undefined && user_id !== around.anchor.userId)
         throw new EngineError('not_found', 'no memory with this id');
       send(200, timelineItem(around));

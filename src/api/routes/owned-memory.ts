@@ -8,8 +8,12 @@ export const MEMORY_ID = { description: 'Id of the memory.', example: '01a1fe30-
  * @param users undefined and null name nobody
  * @throws EngineError `not_found`
  */
-export function getOwnedMemory(tenant: Tenant, id: string, ...users: readonly (string | null | undefined)[]): Memory {
-  const memory = tenant.getMemory(id);
+export async function getOwnedMemory(
+  tenant: Tenant,
+  id: string,
+  ...users: readonly (string | null | undefined)[]
+): Promise<Memory> {
+  const memory = await tenant.getMemory(id);
   if (users.some((userId) => userId != null && userId !== memory.userId))
     throw new EngineError('not_found', 'no memory with this id');
   return memory;

@@ -15,8 +15,8 @@ export const providerRoutes: readonly Route[] = [
       'Kept for `OM_JOB_RETENTION_HOURS`, without any text. A call that served several tenants stands with one.',
     query: providerCallsQuery,
     replies: { 200: { description: 'A page of calls.', json: providerCallPage } },
-    handle({ tenant, query: { state, l, u }, send }) {
-      const { items, total } = tenant.listProviderCalls({ state }, { limit: l, offset: u });
+    async handle({ tenant, query: { state, l, u }, send }) {
+      const { items, total } = await tenant.listProviderCalls({ state }, { limit: l, offset: u });
       send(200, { items: items.map(providerCallItem), total });
     },
   }),
@@ -29,8 +29,8 @@ export const providerRoutes: readonly Route[] = [
     description: 'Unlike the calls themselves, these sums are kept.',
     query: providerUsageQuery,
     replies: { 200: { description: 'The sums.', json: providerUsageReply } },
-    handle({ api, tenant, query: { days }, send }) {
-      const usage = tenant.listProviderUsage(api.engine.clock.now() - (days - 1) * DAY_MS);
+    async handle({ api, tenant, query: { days }, send }) {
+      const usage = await tenant.listProviderUsage(api.engine.clock.now() - (days - 1) * DAY_MS);
       send(200, { items: usage.map(providerUsageItem), totals: totalsOf(usage) });
     },
   }),

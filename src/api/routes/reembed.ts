@@ -15,8 +15,8 @@ export const reembedRoutes: readonly Route[] = [
     summary: 'Shows how far a change of the embedding model is, or what it would take',
     query: noQuery,
     replies: { 200: STATUS },
-    handle({ tenant, send }) {
-      send(200, reembedItem(tenant.reembedStatus()));
+    async handle({ tenant, send }) {
+      send(200, reembedItem(await tenant.reembedStatus()));
     },
   }),
   route({

@@ -41,10 +41,10 @@ export const reflectRoutes: readonly Route[] = [
       if (waitMs === 0 || !(await waitForWrites(call, token, waitMs))) {
         return send(202, { job_id: jobId, state: 'queued', token });
       }
-      const { state, error } = tenant.getJob(jobId);
-      const reflections = tenant
-        .listReflections(userId, LOOKED_AT)
-        .filter(({ metadata }) => metadata['reflection_job'] === jobId);
+      const { state, error } = await tenant.getJob(jobId);
+      const reflections = (await tenant.listReflections(userId, LOOKED_AT)).filter(
+        ({ metadata }) => metadata['reflection_job'] === jobId,
+      );
       send(200, {
         ...{ job_id: jobId, state, reflections: reflections.map(memoryItem) },
         ...(error === null ? {} : { error }),

@@ -34,7 +34,7 @@ export const serviceRoutes: readonly Route[] = [
     name: 'getHealth',
     summary: 'Says that the process answers, its version and its embedder',
     replies: { 200: { description: 'It answers.', json: healthReply } },
-    handle({ api, send }) {
+    async handle({ api, send }) {
       const { embedder } = api.engine;
       send(200, {
         ok: true,
@@ -44,7 +44,7 @@ export const serviceRoutes: readonly Route[] = [
           model: embedder?.model ?? null,
           dimensions: embedder?.dimensions ?? null,
           configured: embedder !== null,
-          ...modelsOf(api.engine),
+          ...(await modelsOf(api.engine)),
         },
       });
     },
@@ -65,16 +65,16 @@ export const serviceRoutes: readonly Route[] = [
         },
       },
     },
-    handle({ api, send }) {
+    async handle({ api, send }) {
       const { ready, reasons } = api.ready();
-      const ledger = readLedger(api.engine);
+      const ledger = await readLedger(api.engine);
       const isReady = ready && ledger !== undefined;
       send(isReady ? 200 : 503, {
         ready: isReady,
         reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
         ...(ledger === undefined ? {} : { jobs: ledger }),
         queues: queuesOf(api.engine),
-        embedding: modelsOf(api.engine),
+        embedding: await modelsOf(api.engine),
       });
     },
   }),
@@ -114,7 +114,7 @@ export const serviceRoutes: readonly Route[] = [
     summary: 'Shows the five sectors, how each decays and is recognised, and how many memories it has',
     description: "`decay_lambda` is the sector's own, unless `OM_DECAY_LAMBDA` replaces it.",
     replies: { 200: { description: 'The sectors.', json: sectorsReply, example: SECTORS_EXAMPLE } },
-    handle({ api, tenant, send }) {
+    async handle({ api, tenant, send }) {
       const model = api.engine.embedder?.model ?? null;
       const patterns = sectorPatterns();
       const configOf = (sector: Sector) => ({
@@ -123,9 +123,11 @@ export const serviceRoutes: readonly Route[] = [
         weight: SECTOR_PROFILES[sector].weight,
         patterns: patterns[sector],
       });
-      const stats = tenant
-        .sectorStats()
-        .map(({ sector, count, averageSalience }) => ({ sector, count, avg_salience: averageSalience }));
+      const stats = (await tenant.sectorStats()).map(({ sector, count, averageSalience }) => ({
+        sector,
+        count,
+        avg_salience: averageSalience,
+      }));
       send(200, { sectors: SECTORS, configs: eachSector(configOf), stats });
     },
   }),
@@ -147,9 +149,9 @@ export const serviceRoutes: readonly Route[] = [
         },
       },
     },
-    handle({ tenant, send }) {
-      const { memories, byState, vectors, waypoints, jobs, databaseBytes, walBytes } = tenant.stats();
-      const { live, configured, degraded } = tenant.embedding();
+    async handle({ tenant, send }) {
+      const { memories, byState, vectors, waypoints, jobs, databaseBytes, walBytes } = await tenant.stats();
+      const { live, configured, degraded } = await tenant.embedding();
       send(200, {
         memories,
         by_state: byState,
@@ -168,9 +170,9 @@ export const serviceRoutes: readonly Route[] = [
  * Which model answers the default tenant's queries while the configured one is another. Words alone answer, so nobody
  * is unready.
  */
-function modelsOf(engine: Engine) {
+async function modelsOf(engine: Engine) {
   try {
-    const { live, degraded } = engine.tenant(DEFAULT_TENANT).embedding();
+    const { live, degraded } = await (await engine.tenant(DEFAULT_TENANT)).embedding();
     return { live, degraded: degraded !== null, ...(degraded === null ? {} : { reason: degraded }) };
   } catch {
     return {}; // `ready` says what is the matter with the file.
@@ -189,13 +191,13 @@ function queuesOf(engine: Engine) {
  * undefined if the ledger of the default tenant cannot be read: that is what this route is asked for. Anyone may ask,
  * so only what waits is counted and not the finished jobs, of which there may be millions.
  */
-function readLedger(engine: Engine) {
+async function readLedger(engine: Engine) {
   try {
-    const ledger = engine.tenant(DEFAULT_TENANT);
-    const oldest = ledger.oldestWaitingJobAt();
+    const ledger = await engine.tenant(DEFAULT_TENANT);
+    const oldest = await ledger.oldestWaitingJobAt();
     return {
-      waiting: ledger.countWaitingJobs(),
-      active: ledger.countActiveJobs(),
+      waiting: await ledger.countWaitingJobs(),
+      active: await ledger.countActiveJobs(),
       oldest_age_ms: oldest === null ? null : Math.max(0, engine.clock.now() - oldest),
     };
   } catch (error) {

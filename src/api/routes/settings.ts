@@ -13,8 +13,8 @@ export const settingsRoutes: readonly Route[] = [
     summary: "Shows what this tenant's queries take where they say nothing themselves",
     query: noQuery,
     replies: { 200: { description: 'Only what was put; an empty object at first.', json: retrievalReply } },
-    handle({ tenant, send }) {
-      send(200, retrievalItem(tenant.retrievalDefaults()));
+    async handle({ tenant, send }) {
+      send(200, retrievalItem(await tenant.retrievalDefaults()));
     },
   }),
   route({
@@ -31,8 +31,8 @@ export const settingsRoutes: readonly Route[] = [
     body: { json: retrievalSchema, example: { profile: 'activation', weights: { recency: 0.1 }, max_hops: 1 } },
     replies: { 200: { description: 'What was put.', json: retrievalReply } },
     async handle({ tenant, readBody, send }) {
-      tenant.putRetrievalDefaults(toRetrievalOptions(await readBody()));
-      send(200, retrievalItem(tenant.retrievalDefaults()));
+      await tenant.putRetrievalDefaults(toRetrievalOptions(await readBody()));
+      send(200, retrievalItem(await tenant.retrievalDefaults()));
     },
   }),
 ];

@@ -19,9 +19,9 @@ export const userRoutes: readonly Route[] = [
     params: { id: USER_ID },
     query: pageQuery,
     replies: { 200: { description: 'A page of memories.', json: userMemoryPage } },
-    handle({ tenant, params, query: { l, u }, send }) {
+    async handle({ tenant, params, query: { l, u }, send }) {
       const userId = parse(userIdSchema, params.id);
-      const items = tenant.listMemories({ userIds: [userId] }, { limit: l, offset: u });
+      const items = await tenant.listMemories({ userIds: [userId] }, { limit: l, offset: u });
       send(200, { user_id: userId, items: items.map(memoryItem) });
     },
   }),

@@ -50,7 +50,7 @@ export function createDocumentMethods({
   const arriving = new Map<string, number>();
 
   return {
-    createUpload(bytes) {
+    async createUpload(bytes) {
       const taken = waitingBytes(store()) + [...arriving.values()].reduce((sum, most) => sum + most, 0);
       // A file that is larger than the bound is taken in alone.
       if (taken > 0 && taken + bytes > config.OM_UPLOADS_MAX_MB * 1024 * 1024) {
@@ -65,13 +65,14 @@ export function createDocumentMethods({
     },
     addDocument: (document) => handIn(document, () => writer.write(path, 'addDocument', { document })),
     replaceDocument: (id, document) => handIn(document, () => writer.write(path, 'replaceDocument', { id, document })),
-    getDocument: (id) => store().read(() => getDocument(store(), id, clock.now())),
-    listDocuments: (filter, page) => store().read(() => listDocuments(store(), filter, { ...page, now: clock.now() })),
-    documentContent(id) {
+    getDocument: async (id) => store().read(() => getDocument(store(), id, clock.now())),
+    listDocuments: async (filter, page) =>
+      store().read(() => listDocuments(store(), filter, { ...page, now: clock.now() })),
+    async documentContent(id) {
       const generationNo = liveGenerationOf(rowOf(id));
-      return readDocumentText(store, generationNo);
+      return piecesOf(readDocumentText(store, generationNo));
     },
-    listDocumentChunks(id, page) {
+    async listDocumentChunks(id, page) {
       const { live_no: live } = rowOf(id);
       return live === null ? [] : listDocumentChunks(store(), live, page);
     },
@@ -145,6 +146,11 @@ export function createDocumentMethods({
       return receipt;
     }
   }
+}
+
+/** A text's pieces as they will come once another thread or database reads them. */
+async function* piecesOf(pieces: Iterable<string>): AsyncIterable<string> {
+  yield* pieces;
 }
 
 function liveGenerationOf({ live_no: live, state }: DocumentRow): number {

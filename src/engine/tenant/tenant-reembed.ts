@@ -23,8 +23,8 @@ export function createReembedMethods({
     return store.read(() => describeReembed(store, { ...embedding(), configuredModels, target, now: clock.now() }));
   };
   return {
-    embedding,
-    reembedStatus: status,
+    embedding: async () => embedding(),
+    reembedStatus: async () => status(),
     async startReembed({ withoutRefused = false } = {}) {
       const { configuredModels } = open();
       const target = configuredModels && numbersOf(configuredModels);

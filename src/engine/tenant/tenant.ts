@@ -115,19 +115,19 @@ export function createTenant(options: TenantOptions): Tenant {
 
     reinforceMemory: (id, boost) => writer.write(path, 'reinforceMemory', { id, boost }),
 
-    getMemory: (id) => toMemory(getMemoryRow(store(), id, now()), now()),
-    listMemories: (filter, page) => listMemories(store(), filter, page, now()),
-    listRevisions: (id) => listRevisions(store(), getMemoryRow(store(), id, now()).seq),
-    listLinks: (id) => listLinks(store(), getMemoryRow(store(), id, now()).seq),
+    getMemory: async (id) => toMemory(getMemoryRow(store(), id, now()), now()),
+    listMemories: async (filter, page) => listMemories(store(), filter, page, now()),
+    listRevisions: async (id) => listRevisions(store(), getMemoryRow(store(), id, now()).seq),
+    listLinks: async (id) => listLinks(store(), getMemoryRow(store(), id, now()).seq),
     linkMemories: (link) => writer.write(path, 'linkMemories', link),
     unlinkMemories: (link) => writer.write(path, 'unlinkMemories', link),
     supersedeMemory: (supersession) => writer.write(path, 'supersedeMemory', supersession),
     contradictMemories: (contradiction) => writer.write(path, 'contradictMemories', contradiction),
-    timeline: (id, around) => readTimeline(store(), id, { ...around, now: now() }),
-    sectorStats: () => sectorStats(store(), now()),
-    listEntities: ({ prefix, userId }, page) =>
+    timeline: async (id, around) => readTimeline(store(), id, { ...around, now: now() }),
+    sectorStats: async () => sectorStats(store(), now()),
+    listEntities: async ({ prefix, userId }, page) =>
       listEntities(store(), { prefix: foldName(prefix), userId, filter: compileFilter({}, now()) }, page),
-    getEntity(name, userId) {
+    async getEntity(name, userId) {
       const filter = compileFilter({ userIds: userId === undefined ? undefined : [userId] }, now());
       // A name under another spelling than its own: `k8s` is counted as `kubernetes`.
       const found = [...new Set([foldName(name), resolveName(name)])]
@@ -139,13 +139,13 @@ export function createTenant(options: TenantOptions): Tenant {
 
     query: runQuery,
     explain: (query, memoryId, signal) => explainMemory(retrieveContext(), query, memoryId, signal),
-    retrievalDefaults: () => readRetrievalDefaults(control, options.id),
-    putRetrievalDefaults(defaults) {
+    retrievalDefaults: async () => readRetrievalDefaults(control, options.id),
+    async putRetrievalDefaults(defaults) {
       requireReranker(defaults, options.languageModel);
       putRetrievalDefaults(control, options.id, defaults);
     },
 
-    stats() {
+    async stats() {
       const current = store();
       return current.read(() => {
         const byState = countByState(current);
@@ -161,14 +161,14 @@ export function createTenant(options: TenantOptions): Tenant {
       });
     },
 
-    listProviderCalls: (filter, page) => ({
+    listProviderCalls: async (filter, page) => ({
       items: listEmbedLogs(store(), filter, page),
       total: countEmbedLogs(store(), filter),
     }),
-    listProviderUsage: (since) => listUsage(store(), { since }),
+    listProviderUsage: async (since) => listUsage(store(), { since }),
 
-    getJob: (id) => getJob(store(), id),
-    listJobs(filter) {
+    getJob: async (id) => getJob(store(), id),
+    async listJobs(filter) {
       const { state, kind } = filter;
       const summary = summariseJobs(store());
       const { counts } = summary;
@@ -176,10 +176,10 @@ export function createTenant(options: TenantOptions): Tenant {
       const total = kind === undefined ? all : countJobsOfKind(store(), counts, kind, state);
       return { items: listJobs(store(), filter), total, ...summary };
     },
-    countJobs: () => countJobs(store()),
-    countWaitingJobs: () => countWaiting(store()),
-    countActiveJobs: () => countActive(store()),
-    oldestWaitingJobAt: () => oldestWaitingAt(store()),
+    countJobs: async () => countJobs(store()),
+    countWaitingJobs: async () => countWaiting(store()),
+    countActiveJobs: async () => countActive(store()),
+    oldestWaitingJobAt: async () => oldestWaitingAt(store()),
 
     async retryJob(id) {
       const job = await writer.write(path, 'retryJob', { id });
@@ -205,7 +205,7 @@ export function createTenant(options: TenantOptions): Tenant {
       dispatcher.dispatch(path, 'reason');
       return owed;
     },
-    listReflections(userId, limit) {
+    async listReflections(userId, limit) {
       const userNo = findUserNo(store(), userId);
       if (userNo === undefined) return [];
       const seqs = listReflections(store(), userNo, { visible: compileFilter({}, now()), limit });

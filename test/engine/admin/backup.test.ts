@@ -46,7 +46,7 @@ async function startEngine(): Promise<Engine> {
 describe('backup', () => {
   test('while others write, it ends, and holds every write that was acknowledged before it began', async () => {
     const engine = await startEngine();
-    const tenant = engine.tenant('default');
+    const tenant = await engine.tenant('default');
     const acknowledged: string[] = [];
     let writing = true;
     const write = async () => {
@@ -118,8 +118,8 @@ describe('restore', () => {
     expect((await restoreDatabase({ from: inFolder('copy'), to: file, now: 0 })).kept).toBeNull();
     const engine = await startEngine();
     onTestFinished(() => engine.close());
-    await engine.tenant('default').addMemories([newMemory({ content: 'the heron flies' })]);
-    const { hits } = await engine.tenant('default').query({ query: 'heron', k: 5, filter: {} });
+    await (await engine.tenant('default')).addMemories([newMemory({ content: 'the heron flies' })]);
+    const { hits } = await (await engine.tenant('default')).query({ query: 'heron', k: 5, filter: {} });
     expect(hits.map((hit) => hit.memory.content).sort()).toEqual(['the heron flies', 'the heron stands still']);
   });
 
@@ -156,7 +156,7 @@ describe('restore', () => {
     await makeFile(file, ['in use']);
     await backupDatabase({ from: file, to: inFolder('copy') });
     const engine = await startEngine();
-    engine.tenant('default').stats();
+    await (await engine.tenant('default')).stats();
     await expect(restoreDatabase({ from: inFolder('copy'), to: file, now: 0 })).rejects.toMatchObject({
       code: 'conflict',
     });
@@ -169,8 +169,8 @@ describe('restore', () => {
 describe('documents that wait to be read', () => {
   const wait = async () => {
     const engine = await startEngine();
-    const tenant = engine.tenant('default');
-    await tenant.addDocument(newDocument(upload(tenant, 'The heron stands still.')));
+    const tenant = await engine.tenant('default');
+    await tenant.addDocument(newDocument(await upload(tenant, 'The heron stands still.')));
     await engine.close();
   };
 
@@ -189,7 +189,7 @@ describe('documents that wait to be read', () => {
 
     await using fixture = await openTestEngine({ file: elsewhere, clock: createManualClock(Date.now() + 1_000) });
     await fixture.drain();
-    expect(fixture.tenant.listDocuments({}, { limit: 9, offset: 0 }).items).toMatchObject([
+    expect((await fixture.tenant.listDocuments({}, { limit: 9, offset: 0 })).items).toMatchObject([
       { state: 'failed', error: { code: 'upload_missing' } },
     ]);
   });

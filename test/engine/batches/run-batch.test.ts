@@ -31,7 +31,7 @@ async function openWorker(options: TestEngineOptions = {}) {
 
   async function workOff(): Promise<void> {
     for (let batch = 0; batch < 500; batch++) {
-      const { queued, failed } = fixture.tenant.countJobs();
+      const { queued, failed } = await fixture.tenant.countJobs();
       if (queued + failed === 0) return;
       await workFor(1);
     }
@@ -69,15 +69,15 @@ describe('a text that spoils every reply it is in', () => {
     const added = await addAll([...ferries(15), POISON, ...ferries(30).slice(15)]);
     const poison = added[15]!;
     await workOff();
-    expect(fixture.tenant.countJobs()).toMatchObject({ done: 30, dead: 1 });
-    expect(fixture.tenant.getJob(poison.jobId)).toMatchObject({
+    expect(await fixture.tenant.countJobs()).toMatchObject({ done: 30, dead: 1 });
+    expect(await fixture.tenant.getJob(poison.jobId)).toMatchObject({
       state: 'dead',
       attempts: 3,
       error: { code: 'unavailable', message: expect.stringContaining(reason) as string },
     });
     for (const { id, jobId } of added.filter((memory) => memory !== poison)) {
-      expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done', attempts: 0, error: null });
-      expect(fixture.tenant.getMemory(id).state).toBe('ready');
+      expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done', attempts: 0, error: null });
+      expect((await fixture.tenant.getMemory(id)).state).toBe('ready');
     }
     const { hits } = await fixture.tenant.query({ query: 'unspeakable', k: 1, filter: {} });
     expect(hits.map(({ memory }) => [memory.id, memory.state])).toEqual([[poison.id, 'failed']]);
@@ -85,7 +85,7 @@ describe('a text that spoils every reply it is in', () => {
     provider.setMode('ok');
     await fixture.tenant.retryJob(poison.jobId);
     await workOff();
-    expect(fixture.tenant.getMemory(poison.id).state).toBe('ready');
+    expect((await fixture.tenant.getMemory(poison.id)).state).toBe('ready');
   });
 
   test('holds up nobody while it waits for its next attempt: the others go on in batches', async () => {
@@ -95,7 +95,7 @@ describe('a text that spoils every reply it is in', () => {
     await workFor(FAILED_BATCHES_MOST);
     expect(suspects(fixture)).toBe(1);
     expect(await work()).toEqual({ claimed: 1, providerPauseMs: null });
-    expect(fixture.tenant.getJob(poison!.jobId)).toMatchObject({ state: 'failed', attempts: 1 });
+    expect(await fixture.tenant.getJob(poison!.jobId)).toMatchObject({ state: 'failed', attempts: 1 });
     await addAll(ferries(20));
     expect(await work()).toEqual({ claimed: 20, providerPauseMs: null });
     expect(provider.calls.at(-1)?.texts).toHaveLength(20);
@@ -109,15 +109,15 @@ describe('a text that spoils every reply it is in', () => {
     provider.setMode('status', { times: 2 });
     const alone = await work();
     expect(alone.providerPauseMs).not.toBeNull();
-    expect(fixture.tenant.getJob(poison!.jobId)).toMatchObject({ state: 'queued', attempts: 0 });
+    expect(await fixture.tenant.getJob(poison!.jobId)).toMatchObject({ state: 'queued', attempts: 0 });
     // After the pause the others come first.
     fixture.clock.advance(alone.providerPauseMs!);
     await workFor(2);
-    expect(fixture.tenant.countJobs()).toMatchObject({ done: 2, queued: 1 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ done: 2, queued: 1 });
     await workFor(1);
     provider.setMode('status');
     expect(await work()).toEqual({ claimed: 1, providerPauseMs: null });
-    expect(fixture.tenant.getJob(poison!.jobId)).toMatchObject({ state: 'failed', attempts: 1 });
+    expect(await fixture.tenant.getJob(poison!.jobId)).toMatchObject({ state: 'failed', attempts: 1 });
   });
 });
 
@@ -127,12 +127,12 @@ describe('an outage', () => {
     provider.setMode('status', { status: 400 });
     const added = await addAll([...ferries(15), POISON, ...ferries(40).slice(15)]);
     await workFor(20);
-    expect(fixture.tenant.countJobs()).toMatchObject({ done: 0, dead: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ done: 0, dead: 0 });
     expect(charged(fixture)).toBe(0);
     provider.setMode('refuse_text', { marker: 'unspeakable' });
     await workOff();
-    expect(fixture.tenant.countJobs()).toMatchObject({ done: 40, dead: 1 });
-    expect(fixture.tenant.getJob(added[15]!.jobId)).toMatchObject({
+    expect(await fixture.tenant.countJobs()).toMatchObject({ done: 40, dead: 1 });
+    expect(await fixture.tenant.getJob(added[15]!.jobId)).toMatchObject({
       state: 'dead',
       error: { code: 'invalid', message: expect.stringContaining('HTTP 400') as string },
     });
@@ -143,7 +143,7 @@ describe('an outage', () => {
     provider.setMode('status', { status: 503 });
     await addAll(ferries(200));
     await workFor(100);
-    expect(fixture.tenant.countJobs()).toMatchObject({ queued: 200, dead: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ queued: 200, dead: 0 });
     expect(charged(fixture)).toBe(0);
     expect(suspects(fixture)).toBe(SIZE);
     expect(warnings[0]).toEqual({ event: 'work_paused', fields: { code: 'unavailable', waitMs: 1_000 } });
@@ -152,7 +152,7 @@ describe('an outage', () => {
     const callsWhileDown = provider.calls.length;
     provider.setMode('ok');
     await workOff();
-    expect(fixture.tenant.countJobs()).toMatchObject({ done: 200, dead: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ done: 200, dead: 0 });
     const sizes = provider.calls.slice(callsWhileDown).map(({ texts }) => texts.length);
     // One batch in eight parts, the rest in full.
     expect(sizes.filter((size) => size === SIZE / 8)).toHaveLength(8);
@@ -170,10 +170,10 @@ describe('an outage', () => {
       await workFor(25);
       expect(attempts()).toBeLessThanOrEqual(outage);
     }
-    expect(fixture.tenant.countJobs()).toMatchObject({ dead: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ dead: 0 });
     provider.setMode('ok');
     await workOff();
-    expect(fixture.tenant.countJobs()).toMatchObject({ done: 60, dead: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ done: 60, dead: 0 });
   });
 
   test('of patience isolates nobody', async () => {
@@ -201,8 +201,8 @@ describe('an outage', () => {
 });
 
 describe('while documents wait to be read or are read', () => {
-  const handIn = ({ tenant }: TestEngine) =>
-    tenant.addDocument(newDocument(upload(tenant, '# Ferries\n\nThey leave at nine.')));
+  const handIn = async ({ tenant }: TestEngine) =>
+    tenant.addDocument(newDocument(await upload(tenant, '# Ferries\n\nThey leave at nine.')));
   const addBulk = (fixture: TestEngine, content = 'A ferry of an import') => fixture.add({ content }, { bulk: true });
 
   test('bulk work waits until none is left, and interactive work does not', async () => {
@@ -211,7 +211,7 @@ describe('while documents wait to be read or are read', () => {
     const imported = await addBulk(fixture);
     const added = await fixture.add({ content: 'The ferry to the island' });
     expect(await work()).toMatchObject({ claimed: 1 });
-    expect(fixture.tenant.getJob(added.jobId).state).toBe('done');
+    expect((await fixture.tenant.getJob(added.jobId)).state).toBe('done');
 
     const { documentParser } = fixture.batch;
     let claimedMeanwhile: number | undefined;
@@ -230,8 +230,8 @@ describe('while documents wait to be read or are read', () => {
     );
     expect(claimedMeanwhile).toBe(0);
     await work();
-    expect(fixture.tenant.getJob(imported.jobId).state).toBe('done');
-    expect(fixture.tenant.countJobs()).toMatchObject({ queued: 0 });
+    expect((await fixture.tenant.getJob(imported.jobId)).state).toBe('done');
+    expect(await fixture.tenant.countJobs()).toMatchObject({ queued: 0 });
   });
 
   test('bulk work waits half a minute at most', async () => {
@@ -264,7 +264,7 @@ test('links that are owed do not wait behind a job that runs alone', async () =>
   provider.setMode('status');
   const expected: BatchResult = { claimed: 1, providerPauseMs: null };
   expect(await work()).toEqual(expected);
-  expect(fixture.tenant.getJob(first!.jobId).state).toBe('done');
+  expect((await fixture.tenant.getJob(first!.jobId)).state).toBe('done');
 });
 
 test('a ledger whose batches fail is not helped by another whose batches work', () => {

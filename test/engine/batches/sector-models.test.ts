@@ -136,14 +136,14 @@ test('a model that fails costs its part: the others answer, and what it owes is 
     await fixture.runBatch();
     fixture.clock.advance(60_000);
   }
-  expect(fixture.tenant.getMemory(free.id).state).toBe('ready');
-  expect(fixture.tenant.getMemory(owed.id).state).toBe('queued');
-  expect(fixture.tenant.countJobs().dead).toBe(0);
+  expect((await fixture.tenant.getMemory(free.id)).state).toBe('ready');
+  expect((await fixture.tenant.getMemory(owed.id)).state).toBe('queued');
+  expect((await fixture.tenant.countJobs()).dead).toBe(0);
   expect(await breakersOf(fixture)).toEqual({ ...NO_BREAKER_OPEN, episodic: 1 });
   provider.failModels([]);
   // The breaker of the model lets one call through after a while.
   await expect
-    .poll(() => work(fixture).then(() => fixture.tenant.getMemory(owed.id).state), { timeout: 60_000 })
+    .poll(() => work(fixture).then(async () => (await fixture.tenant.getMemory(owed.id)).state), { timeout: 60_000 })
     .toBe('ready');
   expect(await breakersOf(fixture)).toEqual(NO_BREAKER_OPEN);
   expectVectorsBySector(fixture);
@@ -163,10 +163,10 @@ test('memories of a model that fails step aside: those of the others pass, howev
   // 70 fill four batches, of which one is taken apart, and the clock stands still.
   for (let batch = 0; batch < 20; batch++) {
     expect((await work()).providerPauseMs).toBeNull();
-    if (fixture.tenant.getMemory(free.id).state === 'ready') break;
+    if ((await fixture.tenant.getMemory(free.id)).state === 'ready') break;
   }
-  expect(fixture.tenant.getMemory(free.id).state).toBe('ready');
-  expect(fixture.tenant.countJobs()).toMatchObject({ done: 1, dead: 0 });
+  expect((await fixture.tenant.getMemory(free.id)).state).toBe('ready');
+  expect(await fixture.tenant.countJobs()).toMatchObject({ done: 1, dead: 0 });
 
   // With none left that may answer, all work waits.
   provider.failModels(['episodes', 'own', 'feelings']);
@@ -175,7 +175,7 @@ test('memories of a model that fails step aside: those of the others pass, howev
   expect((await work()).providerPauseMs).not.toBeNull();
 
   provider.failModels([]);
-  for (let round = 0; fixture.tenant.countJobs().done < owed.length + 3; round++) {
+  for (let round = 0; (await fixture.tenant.countJobs()).done < owed.length + 3; round++) {
     expect(round).toBeLessThan(200);
     await work();
     fixture.clock.advance(30_000);
@@ -222,7 +222,7 @@ test('what a change of the sectors leaves over takes its cached texts along, so 
   await close();
   const changed = await open(provider, ADVANCED, { file, clock });
   await changed.tenant.startReembed();
-  for (let round = 0; changed.tenant.reembedStatus().state !== 'current'; round++) {
+  for (let round = 0; (await changed.tenant.reembedStatus()).state !== 'current'; round++) {
     expect(round).toBeLessThan(200);
     await work(changed);
   }
@@ -243,12 +243,12 @@ test('a change of the mode or of one sector is re-embedded and is as from the st
   for (const settings of steps) {
     const changed = await open(provider, settings, { file, clock });
     const target = Object.keys(settings).length > 1;
-    expect(changed.tenant.reembedStatus().state).toBe('needed');
-    expect(changed.tenant.embedding().degraded).toBeNull();
+    expect((await changed.tenant.reembedStatus()).state).toBe('needed');
+    expect((await changed.tenant.embedding()).degraded).toBeNull();
     await changed.tenant.startReembed();
     const meanwhile = await changed.tenant.query({ query: 'the ferry to Oslo', k: 5, filter: {} });
     expect(meanwhile.hits.length).toBeGreaterThan(0);
-    for (let round = 0; changed.tenant.reembedStatus().state !== 'current'; round++) {
+    for (let round = 0; (await changed.tenant.reembedStatus()).state !== 'current'; round++) {
       expect(round).toBeLessThan(200);
       await work(changed);
     }

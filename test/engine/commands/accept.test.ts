@@ -71,7 +71,7 @@ describe('an accepted memory', () => {
     });
     const { id } = await fixture.add(given);
     await fixture.drain();
-    const memory = fixture.tenant.getMemory(id);
+    const memory = await fixture.tenant.getMemory(id);
     expect(memory).toMatchObject({
       ...given,
       state: 'ready',
@@ -128,7 +128,7 @@ describe('an exact duplicate', () => {
     expect(await addOne(fixture, { content: second, userId: 'u', ...fields })).toMatchObject({ kind: 'duplicate', id });
     expect(fixture.get('SELECT count(*) FROM memories')).toBe(1);
     expect(fixture.get('SELECT count(*) FROM jobs')).toBe(1);
-    expect(fixture.tenant.getMemory(id).salience).toBeCloseTo(0.4 * Math.exp(-0.005 * 10) + 0.1, 10);
+    expect((await fixture.tenant.getMemory(id)).salience).toBeCloseTo(0.4 * Math.exp(-0.005 * 10) + 0.1, 10);
     expect(fixture.get('SELECT last_seen_at FROM memory_dynamics WHERE seq = ?', seq)).toBe(fixture.clock.now());
   });
 
@@ -205,7 +205,7 @@ describe('an exact duplicate', () => {
     const { id } = await fixture.add({ content: 'put away' });
     await fixture.tenant.patchMemory(id, { status: 'archived' });
     expect(await addOne(fixture, { content: 'put away' })).toMatchObject({ kind: 'duplicate', id });
-    expect(fixture.tenant.getMemory(id).status).toBe('active');
+    expect((await fixture.tenant.getMemory(id)).status).toBe('active');
   });
 
   test('has no token, as there is nothing to wait for', async () => {
@@ -235,7 +235,7 @@ describe('an external id', () => {
       kind: 'duplicate',
       id: wrong.id,
     });
-    expect(tenant.getMemory(wrong.id).status).toBe('contradicted');
+    expect((await tenant.getMemory(wrong.id)).status).toBe('contradicted');
   });
 
   test('with another text is refused, and the refusal names the memory but not its text', async () => {

@@ -206,7 +206,7 @@ describe('a delete while its job is in flight', () => {
     await fixture.drain();
     expect(fixture.get('SELECT count(*) FROM memories')).toBe(1);
     expect(fixture.all('SELECT memory FROM vectors')).toEqual([{ memory: stays.seq }]);
-    expect(fixture.tenant.listJobs({ limit: 10, offset: 0 }).items.map(({ state }) => state)).toEqual([
+    expect((await fixture.tenant.listJobs({ limit: 10, offset: 0 })).items.map(({ state }) => state)).toEqual([
       'done',
       'cancelled',
     ]);
@@ -304,10 +304,10 @@ describe('an expired memory', () => {
     expect((await found()).toSorted()).toEqual([id, stays.id].toSorted());
     clock.set(START + DAY_MS);
     expect(await found()).toEqual([stays.id]);
-    expect(tenant.listMemories({}, { limit: 10, offset: 0 }).map((memory) => memory.id)).toEqual([stays.id]);
+    expect((await tenant.listMemories({}, { limit: 10, offset: 0 })).map((memory) => memory.id)).toEqual([stays.id]);
     const notFound = (error: unknown) => isEngineError(error, 'not_found');
     for (const read of [tenant.getMemory, tenant.listRevisions, tenant.listLinks]) {
-      expect(() => read(id)).toThrow(expect.toSatisfy(notFound) as Error);
+      await expect(read(id)).rejects.toSatisfy(notFound);
     }
     await expect(tenant.patchMemory(id, { expiresAt: null })).rejects.toSatisfy(notFound);
     await expect(tenant.reinforceMemory(id, 0.1)).rejects.toSatisfy(notFound);
@@ -342,8 +342,8 @@ test('a memory outside its time of validity is hidden from queries and lists, no
   ] as const) {
     clock.set(START + at);
     expect(await isFound(), `at ${at}`).toBe(visible);
-    expect(tenant.listMemories({}, { limit: 5, offset: 0 })).toHaveLength(visible ? 1 : 0);
-    expect(tenant.getMemory(id).id).toBe(id);
+    expect(await tenant.listMemories({}, { limit: 5, offset: 0 })).toHaveLength(visible ? 1 : 0);
+    expect((await tenant.getMemory(id)).id).toBe(id);
   }
 });
 

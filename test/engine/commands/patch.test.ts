@@ -21,7 +21,7 @@ describe('a PATCH', () => {
     });
     await fixture.drain();
     clock.advance(1_000);
-    const before = tenant.getMemory(id);
+    const before = await tenant.getMemory(id);
     const after = await tenant.patchMemory(id, {
       tags: ['b', 'c'],
       type: null,
@@ -45,7 +45,7 @@ describe('a PATCH', () => {
       version: 2,
       updatedAt: START + 1_000,
     });
-    expect(tenant.listRevisions(id)).toEqual([
+    expect(await tenant.listRevisions(id)).toEqual([
       {
         version: 1,
         replacedAt: START + 1_000,
@@ -60,7 +60,7 @@ describe('a PATCH', () => {
       },
     ]);
     await tenant.patchMemory(id, { type: 'again' });
-    expect(tenant.listRevisions(id).map(({ version }) => version)).toEqual([2, 1]);
+    expect((await tenant.listRevisions(id)).map(({ version }) => version)).toEqual([2, 1]);
   });
 
   test('that changes nothing writes nothing', async () => {
@@ -86,7 +86,7 @@ describe('a PATCH', () => {
     const { id } = await fixture.add({ content: 'a' });
     await tenant.patchMemory(id, { content: 'b' }, { ifVersion: 1 });
     await expect(tenant.patchMemory(id, { content: 'c' }, { ifVersion: 1 })).rejects.toSatisfy(conflict);
-    expect(tenant.getMemory(id).content).toBe('b');
+    expect((await tenant.getMemory(id)).content).toBe('b');
     await expect(tenant.patchMemory('no such id', {})).rejects.toMatchObject({ code: 'not_found' });
   });
 
@@ -141,8 +141,8 @@ describe('a PATCH', () => {
     await using fixture = await openTestEngine();
     const { tenant } = fixture;
     const { id } = await fixture.add({ content: 'Marie Curie discovered radium in Paris.', gist: 'radium' });
-    expect(tenant.getMemory(id).gist).toBe('radium');
-    expect(shownEntities(tenant.getMemory(id))).toContain('Marie Curie');
+    expect((await tenant.getMemory(id)).gist).toBe('radium');
+    expect(shownEntities(await tenant.getMemory(id))).toContain('Marie Curie');
     const patched = await tenant.patchMemory(id, { content: 'Ada Lovelace wrote a program in London.' });
     expect(patched).toMatchObject({ state: 'queued', version: 2 });
     expect(shownGist(patched)).toBe('Ada Lovelace wrote a program in London.');
@@ -159,7 +159,7 @@ describe('a PATCH', () => {
     await fixture.tenant.patchMemory(id, { content: 'How to bake bread: first mix the flour, step by step.' });
     expect((await encodeMemories(fixture.batch, late)).advanced).toEqual([]);
     await fixture.drain();
-    expect(fixture.tenant.getMemory(id)).toMatchObject({ primarySector: 'procedural', state: 'ready' });
+    expect(await fixture.tenant.getMemory(id)).toMatchObject({ primarySector: 'procedural', state: 'ready' });
     expect(fixture.get('SELECT count(*) FROM jobs WHERE memory = ?', seq)).toBe(1);
   });
 
@@ -168,13 +168,13 @@ describe('a PATCH', () => {
     const { tenant } = fixture;
     const { id } = await fixture.add({ content: 'I feel so happy, I love it!' });
     await fixture.drain();
-    expect(tenant.getMemory(id).primarySector).toBe('emotional');
+    expect((await tenant.getMemory(id)).primarySector).toBe('emotional');
     await tenant.patchMemory(id, { metadata: { sector: 'reflective' } });
     await fixture.drain();
-    expect(tenant.getMemory(id)).toMatchObject({ primarySector: 'reflective', decayLambda: 0.001 });
+    expect(await tenant.getMemory(id)).toMatchObject({ primarySector: 'reflective', decayLambda: 0.001 });
     await tenant.patchMemory(id, { metadata: { sector: null } });
     await fixture.drain();
-    expect(tenant.getMemory(id)).toMatchObject({ primarySector: 'emotional', decayLambda: 0.02 });
+    expect(await tenant.getMemory(id)).toMatchObject({ primarySector: 'emotional', decayLambda: 0.02 });
   });
 
   test('of the importance is the salience from now on', async () => {
@@ -185,10 +185,10 @@ describe('a PATCH', () => {
     clock.advanceDays(100);
     expect(await tenant.patchMemory(id, { importance: 0.9 })).toMatchObject({ salience: 0.9, importance: 0.9 });
     clock.advanceDays(10);
-    const { salience, decayLambda } = tenant.getMemory(id);
+    const { salience, decayLambda } = await tenant.getMemory(id);
     expect(salience).toBeCloseTo(0.9 * Math.exp(-10 * decayLambda), 10);
     await tenant.patchMemory(id, { importance: null });
-    expect(tenant.getMemory(id).salience).toBe(salience);
+    expect((await tenant.getMemory(id)).salience).toBe(salience);
   });
 
   test('archives and brings back, but changes no superseded memory', async () => {
@@ -198,12 +198,12 @@ describe('a PATCH', () => {
     const found = async () => (await tenant.query({ query: 'quokka', k: 1, filter: {} })).hits.length;
     await tenant.patchMemory(id, { status: 'archived' });
     expect(await found()).toBe(0);
-    expect(tenant.listRevisions(id)[0]!.replaced).toEqual({ status: 'active' });
+    expect((await tenant.listRevisions(id))[0]!.replaced).toEqual({ status: 'active' });
     await tenant.patchMemory(id, { status: 'active' });
     expect(await found()).toBe(1);
     fixture.store.write(() => setStatus(fixture.store, seq, 'superseded'));
     await expect(tenant.patchMemory(id, { status: 'active' })).rejects.toSatisfy(conflict);
-    expect(tenant.getMemory(id)).toMatchObject({ status: 'superseded', version: 3 });
+    expect(await tenant.getMemory(id)).toMatchObject({ status: 'superseded', version: 3 });
   });
 
   test('of the text forgets the paid vectors of the old one', async () => {

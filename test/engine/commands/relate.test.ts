@@ -20,7 +20,7 @@ async function addAll(fixture: TestEngine, contents: readonly string[], userId =
   return ids;
 }
 
-const statusOf = ({ tenant }: TestEngine, id: string) => tenant.getMemory(id).status;
+const statusOf = async ({ tenant }: TestEngine, id: string) => (await tenant.getMemory(id)).status;
 const essence = (links: readonly Link[]) => links.map(({ id, type, direction }) => ({ id, type, direction }));
 
 describe('a stated link', () => {
@@ -32,7 +32,7 @@ describe('a stated link', () => {
     expect(mention).toMatchObject({ id: plan, direction: 'out', weight: 0.5, automatic: false, similarity: null });
     await tenant.linkMemories({ src: plan, dst: turn, type: 'supports', weight: 1 });
     await tenant.linkMemories({ src: turn, dst: plan, type: 'same_as' });
-    expect(tenant.listLinks(turn).map(({ type, direction, weight }) => [type, direction, weight])).toEqual([
+    expect((await tenant.listLinks(turn)).map(({ type, direction, weight }) => [type, direction, weight])).toEqual([
       ['supports', 'in', 1],
       ['mentions', 'out', 0.5],
       ['same_as', 'out', 0.3],
@@ -48,7 +48,7 @@ describe('a stated link', () => {
     clock.advance(1_000);
     expect(await tenant.linkMemories(link)).toMatchObject({ weight: 0.9, createdAt: first.createdAt });
     expect(await tenant.linkMemories({ ...link, weight: 0 })).toMatchObject({ weight: 0, updatedAt: clock.now() });
-    expect(tenant.listLinks(src)).toHaveLength(1);
+    expect(await tenant.listLinks(src)).toHaveLength(1);
   });
 
   test('makes a waypoint that Cairn drew its own, and stands beside the one that leads elsewhere', async () => {
@@ -61,14 +61,14 @@ describe('a stated link', () => {
     ];
     const [older, newer, other] = (await addAll(fixture, texts)) as [string, string, string];
     await fixture.drain();
-    expect(tenant.listLinks(newer)).toMatchObject([{ id: older, type: 'waypoint', automatic: true }]);
+    expect(await tenant.listLinks(newer)).toMatchObject([{ id: older, type: 'waypoint', automatic: true }]);
     await tenant.linkMemories({ src: newer, dst: other, type: 'waypoint', weight: 0.1 });
-    expect(tenant.listLinks(newer).map(({ automatic }) => automatic)).toEqual([true, false]);
-    const { similarity } = tenant.listLinks(newer)[0]!;
+    expect((await tenant.listLinks(newer)).map(({ automatic }) => automatic)).toEqual([true, false]);
+    const { similarity } = (await tenant.listLinks(newer))[0]!;
     await tenant.linkMemories({ src: newer, dst: older, type: 'waypoint', weight: 0.7 });
-    expect(tenant.listLinks(newer)[0]).toMatchObject({ id: older, automatic: false, weight: 0.7, similarity });
+    expect((await tenant.listLinks(newer))[0]).toMatchObject({ id: older, automatic: false, weight: 0.7, similarity });
     await tenant.unlinkMemories({ src: newer, dst: older, type: 'waypoint' });
-    expect(tenant.listLinks(newer).map(({ id }) => id)).toEqual([other]);
+    expect((await tenant.listLinks(newer)).map(({ id }) => id)).toEqual([other]);
   });
 
   test('is refused for what means nothing', async () => {
@@ -96,15 +96,15 @@ describe('a supersession', () => {
     await using fixture = await openTestEngine();
     const { tenant, clock } = fixture;
     const [paris, berlin] = (await addAll(fixture, ['Ann lives in Paris', 'Ann lives in Berlin'])) as [string, string];
-    const newer = tenant.getMemory(berlin);
+    const newer = await tenant.getMemory(berlin);
     const old = await tenant.supersedeMemory({ oldId: paris, newId: berlin });
     expect(old).toMatchObject({ id: paris, status: 'superseded', validTo: newer.eventTime, version: 2 });
-    expect(tenant.getMemory(paris)).toEqual(old);
-    expect(tenant.getMemory(berlin)).toEqual(newer);
-    expect(tenant.listRevisions(paris)).toEqual([
+    expect(await tenant.getMemory(paris)).toEqual(old);
+    expect(await tenant.getMemory(berlin)).toEqual(newer);
+    expect(await tenant.listRevisions(paris)).toEqual([
       { version: 1, replacedAt: clock.now(), replaced: { status: 'active', validTo: null } },
     ]);
-    expect(essence(tenant.listLinks(berlin))).toEqual([{ id: paris, type: 'supersedes', direction: 'out' }]);
+    expect(essence(await tenant.listLinks(berlin))).toEqual([{ id: paris, type: 'supersedes', direction: 'out' }]);
     await expect(tenant.patchMemory(paris, { status: 'active' })).rejects.toEqual(
       refused('conflict', /superseded memory cannot become active/),
     );
@@ -172,7 +172,7 @@ describe('a supersession', () => {
           let [at, hops]: [number | undefined, number] = [start, 0];
           while (at !== undefined && hops <= ids.length) [at, hops] = [successor.get(at), hops + 1];
           expect(hops).toBeLessThanOrEqual(ids.length);
-          expect(statusOf(fixture, ids[start]!)).toBe(successor.has(start) ? 'superseded' : 'active');
+          expect(await statusOf(fixture, ids[start]!)).toBe(successor.has(start) ? 'superseded' : 'active');
         }
         expect(fixture.get('SELECT count(*) FROM edges')).toBe(successor.size);
       }),
@@ -189,10 +189,10 @@ describe('a supersession', () => {
     await tenant.patchMemory(oldId, { title: 'read more closely' });
     await tenant.unlinkMemories({ src: newId, dst: oldId, type: 'supersedes' });
     // It was archived before, and a title says nothing about validity.
-    expect(tenant.getMemory(oldId)).toMatchObject({ status: 'archived', validTo: null, version: 5 });
-    expect(tenant.listLinks(oldId)).toEqual([]);
+    expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'archived', validTo: null, version: 5 });
+    expect(await tenant.listLinks(oldId)).toEqual([]);
     await tenant.supersedeMemory({ oldId, newId });
-    expect(statusOf(fixture, oldId)).toBe('superseded');
+    expect(await statusOf(fixture, oldId)).toBe('superseded');
   });
 
   test('taken back leaves an end that someone stated since', async () => {
@@ -202,7 +202,7 @@ describe('a supersession', () => {
     await tenant.supersedeMemory({ oldId, newId });
     await tenant.patchMemory(oldId, { validTo: START + 1 });
     await tenant.unlinkMemories({ src: newId, dst: oldId, type: 'supersedes' });
-    expect(tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: START + 1 });
+    expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: START + 1 });
   });
 
   test('ends when the newer memory is deleted: the older one lives again', async () => {
@@ -212,7 +212,7 @@ describe('a supersession', () => {
     await tenant.supersedeMemory({ oldId, newId });
     const receipt = await tenant.deleteMemory(newId);
     expect(receipt).toMatchObject({ memories: 1, edges: 1, revisions: 0 });
-    expect(tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: null, version: 3 });
+    expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: null, version: 3 });
     expectNoOrphans(fixture.store);
   });
 
@@ -225,18 +225,18 @@ describe('a supersession', () => {
     clock.advance(DAY_MS);
     // Not erased yet, but gone for every reader: it must not stand in the way.
     await tenant.supersedeMemory({ oldId, newId: laterId });
-    expect(tenant.getMemory(oldId)).toMatchObject({
+    expect(await tenant.getMemory(oldId)).toMatchObject({
       status: 'superseded',
-      validTo: tenant.getMemory(laterId).eventTime,
+      validTo: (await tenant.getMemory(laterId)).eventTime,
     });
     await tenant.unlinkMemories({ src: laterId, dst: oldId, type: 'supersedes' });
-    expect(tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: null });
+    expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: null });
 
     const motel = await fixture.add({ content: 'motel', userId: 'ann', expiresAt: clock.now() + DAY_MS });
     await tenant.supersedeMemory({ oldId, newId: motel.id });
     clock.advance(DAY_MS);
     await expireMemories(fixture.maintenance);
-    expect(tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: null });
+    expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: null });
   });
 
   test('outlives the middle of its chain: what superseded that one takes its place', async () => {
@@ -247,10 +247,10 @@ describe('a supersession', () => {
     await tenant.supersedeMemory({ oldId: b, newId: c });
     await tenant.deleteMemory(b);
     // Else the first text of three would stand beside the last.
-    expect(statusOf(fixture, a)).toBe('superseded');
-    expect(essence(tenant.listLinks(a))).toEqual([{ id: c, type: 'supersedes', direction: 'in' }]);
+    expect(await statusOf(fixture, a)).toBe('superseded');
+    expect(essence(await tenant.listLinks(a))).toEqual([{ id: c, type: 'supersedes', direction: 'in' }]);
     await tenant.deleteMemory(c);
-    expect(tenant.getMemory(a)).toMatchObject({ status: 'active', validTo: null });
+    expect(await tenant.getMemory(a)).toMatchObject({ status: 'active', validTo: null });
   });
 
   test('several of a chain erased at once leave what remains right, and count what was there', async () => {
@@ -271,8 +271,8 @@ describe('a supersession', () => {
       edges: 3,
       revisions: 2,
     });
-    expect(essence(tenant.listLinks(first.id))).toEqual([{ id: last.id, type: 'supersedes', direction: 'in' }]);
-    expect(statusOf(fixture, first.id)).toBe('superseded');
+    expect(essence(await tenant.listLinks(first.id))).toEqual([{ id: last.id, type: 'supersedes', direction: 'in' }]);
+    expect(await statusOf(fixture, first.id)).toBe('superseded');
     expectNoOrphans(fixture.store);
   });
 });
@@ -290,13 +290,13 @@ describe('the end that a supersession gives', () => {
     await using fixture = await openTestEngine();
     const { tenant } = fixture;
     const [a, b, c] = await chainOfThree(fixture);
-    const [atB, atC] = [tenant.getMemory(b).eventTime, tenant.getMemory(c).eventTime];
-    expect(tenant.getMemory(a).validTo).toBe(atB);
+    const [atB, atC] = [(await tenant.getMemory(b)).eventTime, (await tenant.getMemory(c)).eventTime];
+    expect((await tenant.getMemory(a)).validTo).toBe(atB);
     await tenant.deleteMemory(b);
-    expect(tenant.getMemory(a)).toMatchObject({ status: 'superseded', validTo: atC });
+    expect(await tenant.getMemory(a)).toMatchObject({ status: 'superseded', validTo: atC });
     await tenant.unlinkMemories({ src: c, dst: a, type: 'supersedes' });
-    expect(tenant.getMemory(a)).toMatchObject({ status: 'active', validTo: null });
-    expect(tenant.listRevisions(a)[0]!.replaced).toEqual({ status: 'superseded', validTo: atC });
+    expect(await tenant.getMemory(a)).toMatchObject({ status: 'active', validTo: null });
+    expect((await tenant.listRevisions(a))[0]!.replaced).toEqual({ status: 'superseded', validTo: atC });
   });
 
   test('follows the start of the successor, and is taken back with it', async () => {
@@ -306,14 +306,14 @@ describe('the end that a supersession gives', () => {
     await tenant.supersedeMemory({ oldId, newId });
     for (const start of [clock.now() + DAY_MS, clock.now() - DAY_MS, clock.now() + 9 * DAY_MS]) {
       await tenant.patchMemory(newId, { validFrom: start });
-      expect(tenant.getMemory(oldId)).toMatchObject({ status: 'superseded', validTo: start });
+      expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'superseded', validTo: start });
     }
-    const before = tenant.getMemory(oldId);
+    const before = await tenant.getMemory(oldId);
     await tenant.patchMemory(newId, { title: 'New' });
     await tenant.patchMemory(newId, { eventTime: START });
-    expect(tenant.getMemory(oldId)).toEqual(before);
+    expect(await tenant.getMemory(oldId)).toEqual(before);
     await tenant.unlinkMemories({ src: newId, dst: oldId, type: 'supersedes' });
-    expect(tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: null });
+    expect(await tenant.getMemory(oldId)).toMatchObject({ status: 'active', validTo: null });
   });
 
   test('leaves an earlier end of the old memory’s own as it is, and comes back to a later one', async () => {
@@ -324,7 +324,7 @@ describe('the end that a supersession gives', () => {
     const next = await fixture.add({ content: 'new', eventTime: day(2) });
     const endAfter = async (eventTime: number) => {
       await tenant.patchMemory(next.id, { eventTime });
-      return tenant.getMemory(old.id).validTo;
+      return (await tenant.getMemory(old.id)).validTo;
     };
     expect(await tenant.supersedeMemory({ oldId: old.id, newId: next.id })).toMatchObject({ validTo: day(2) });
     expect([await endAfter(day(9)), await endAfter(day(3))]).toEqual([day(5), day(3)]);
@@ -376,24 +376,27 @@ describe('a contradiction', () => {
     expect(link).toMatchObject({ id: a, type: 'contradicts', weight: 0.8, automatic: false });
     await tenant.contradictMemories({ a, b });
     expect(fixture.get('SELECT count(*) FROM edges')).toBe(1);
-    expect([tenant.listLinks(a), tenant.listLinks(b)].map((links) => links.map(({ id }) => id))).toEqual([[b], [a]]);
-    expect([statusOf(fixture, a), statusOf(fixture, b)]).toEqual(['active', 'active']);
+    expect([await tenant.listLinks(a), await tenant.listLinks(b)].map((links) => links.map(({ id }) => id))).toEqual([
+      [b],
+      [a],
+    ]);
+    expect([await statusOf(fixture, a), await statusOf(fixture, b)]).toEqual(['active', 'active']);
   });
 
   test('with a winner marks the other, until it is decided anew or taken back', async () => {
     await using fixture = await openTestEngine();
     const { tenant } = fixture;
     const [a, b] = (await addAll(fixture, ['tea', 'coffee'])) as [string, string];
-    const statuses = () => [statusOf(fixture, a), statusOf(fixture, b)];
+    const statuses = async () => [await statusOf(fixture, a), await statusOf(fixture, b)];
     await tenant.contradictMemories({ a, b, winner: a });
-    expect(statuses()).toEqual(['active', 'contradicted']);
-    expect(tenant.listRevisions(b)).toMatchObject([{ version: 1, replaced: { status: 'active' } }]);
+    expect(await statuses()).toEqual(['active', 'contradicted']);
+    expect(await tenant.listRevisions(b)).toMatchObject([{ version: 1, replaced: { status: 'active' } }]);
     await tenant.contradictMemories({ a, b });
-    expect(statuses()).toEqual(['active', 'contradicted']);
+    expect(await statuses()).toEqual(['active', 'contradicted']);
     await tenant.contradictMemories({ a: b, b: a, winner: b });
-    expect(statuses()).toEqual(['contradicted', 'active']);
+    expect(await statuses()).toEqual(['contradicted', 'active']);
     await tenant.unlinkMemories({ src: b, dst: a, type: 'contradicts' });
-    expect(statuses()).toEqual(['active', 'active']);
+    expect(await statuses()).toEqual(['active', 'active']);
   });
 
   test('ends with the deletion of the winner', async () => {
@@ -401,7 +404,7 @@ describe('a contradiction', () => {
     const [a, b] = (await addAll(fixture, ['tea', 'coffee'])) as [string, string];
     await fixture.tenant.contradictMemories({ a, b, winner: a });
     await fixture.tenant.deleteMemory(a);
-    expect(statusOf(fixture, b)).toBe('active');
+    expect(await statusOf(fixture, b)).toBe('active');
   });
 
   test('is refused for what means nothing', async () => {
@@ -451,9 +454,9 @@ test('a status follows all links of a memory, in whatever order they come and go
           else winners.delete(other);
         }
         const own = isArchived ? 'archived' : 'active';
-        const memory = tenant.getMemory(subject);
+        const memory = await tenant.getMemory(subject);
         expect(memory.status).toBe(successor ? 'superseded' : winners.size > 0 ? 'contradicted' : own);
-        expect(memory.validTo).toBe(successor ? tenant.getMemory(successor).eventTime : null);
+        expect(memory.validTo).toBe(successor ? (await tenant.getMemory(successor)).eventTime : null);
       }
     }),
     { numRuns: 25 },
@@ -464,7 +467,7 @@ test('links of one tenant are unknown to another', async () => {
   await using fixture = await openTestEngine();
   fixture.engine.control.createTenant('other');
   const [a, b] = (await addAll(fixture, ['a', 'b'])) as [string, string];
-  const other = fixture.engine.tenant('other');
+  const other = await fixture.engine.tenant('other');
   for (const attempt of [
     other.linkMemories({ src: a, dst: b, type: 'supports' }),
     other.supersedeMemory({ oldId: a, newId: b }),

@@ -135,7 +135,7 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
     async add(count, { tenant = 'default', bulk = false } = {}) {
       if (tenant !== 'default' && control.findTenantPath(tenant) === undefined) engine.control.createTenant(tenant);
       const items = Array.from({ length: count }, () => newMemory({ content: `note ${uuidv7()}` }));
-      await engine.tenant(tenant).addMemories(items, { bulk });
+      await (await engine.tenant(tenant)).addMemories(items, { bulk });
     },
     pathOf: (tenant) => control.findTenantPath(tenant)!,
     async waiting(step = 'encode') {
@@ -193,8 +193,8 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
 
     test('bulk rows stay where they are while a document waits to be read, half a minute at most, and interactive ones do not', async () => {
       const yard = await openYard(makeLedger);
-      const tenant = yard.engine.tenant('default');
-      await tenant.addDocument(newDocument(upload(tenant, '# Ferries')));
+      const tenant = await yard.engine.tenant('default');
+      await tenant.addDocument(newDocument(await upload(tenant, '# Ferries')));
       await yard.add(1, { bulk: true });
       await yard.add(1);
       await yard.dispatcher();

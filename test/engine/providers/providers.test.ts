@@ -42,13 +42,13 @@ test.each(Object.keys(REMOTE))(
       for (const part of ['first', 'second']) await fixture.add({ content: `The ${part} ${TOPICS[0]} of ${mode}` });
       await workUntil(fixture, () => fake.calls.length > before);
       expect(fixture.get<number>('SELECT count(*) FROM vectors'), mode).toBe(0);
-      expect(fixture.tenant.countJobs(), mode).toMatchObject({ done: 0, dead: 0 });
+      expect(await fixture.tenant.countJobs(), mode).toMatchObject({ done: 0, dead: 0 });
     }
     const answer = await fixture.tenant.query({ query: 'kettle', k: 1, filter: {} });
     expect([answer.degraded, answer.hits.length]).toEqual([true, 1]);
 
     fake.setMode('ok');
-    await workUntil(fixture, () => fixture.tenant.countJobs().done === 2 * modes.length);
+    await workUntil(fixture, async () => (await fixture.tenant.countJobs()).done === 2 * modes.length);
     expect(badVectors(fixture)).toEqual({ vectors: 2 * modes.length, bad: 0 });
   },
 );
@@ -56,7 +56,7 @@ test.each(Object.keys(REMOTE))(
 test.each([...Object.keys(REMOTE), 'local'])('memories are found by the vectors of %s', async (provider) => {
   await using fixture = await open(provider, provider === 'local' ? localModel() : REMOTE[provider]!());
   for (const topic of TOPICS) await fixture.add({ content: `about ${topic}` });
-  await workUntil(fixture, () => fixture.tenant.countJobs().done === TOPICS.length);
+  await workUntil(fixture, async () => (await fixture.tenant.countJobs()).done === TOPICS.length);
   for (const topic of TOPICS) {
     const { degraded, hits } = await fixture.tenant.query({ query: topic, k: 1, filter: {}, vectorWeight: 1 });
     expect([degraded, hits[0]?.memory.content]).toEqual([false, `about ${topic}`]);
@@ -114,9 +114,9 @@ function localModel(): Record<string, string> {
 }
 
 /** As a worker does, with pauses that the provider asks for and those of the breaker. */
-async function workUntil(fixture: TestEngine, isDone: () => boolean): Promise<void> {
+async function workUntil(fixture: TestEngine, isDone: () => boolean | Promise<boolean>): Promise<void> {
   for (let round = 0; round < 300; round += 1) {
-    if (isDone()) return;
+    if (await isDone()) return;
     await fixture.runBatch();
     fixture.clock.advance(60_000);
   }

@@ -177,11 +177,13 @@ describe('looking back along what was recorded', () => {
     await fixture.drain();
     clock.set(day(400));
     await decayMemories(fixture.maintenance);
-    expect(tenant.getMemory(id)).toMatchObject({ status: 'archived', version: 2, updatedAt: day(400) });
-    expect(tenant.listRevisions(id)).toEqual([{ version: 1, replacedAt: day(400), replaced: { status: 'active' } }]);
+    expect(await tenant.getMemory(id)).toMatchObject({ status: 'archived', version: 2, updatedAt: day(400) });
+    expect(await tenant.listRevisions(id)).toEqual([
+      { version: 1, replacedAt: day(400), replaced: { status: 'active' } },
+    ]);
     clock.set(day(410));
     await tenant.addMemories([newMemory({ content: 'The spare key is under the pot', importance: 0.3 })]);
-    expect(tenant.getMemory(id)).toMatchObject({ status: 'active', version: 3 });
+    expect(await tenant.getMemory(id)).toMatchObject({ status: 'active', version: 3 });
     const at = async (time: number) => (await ask(fixture, 'spare key', { recorded: time })).length;
     expect([await at(day(399)), await at(day(400)), await at(day(409)), await at(day(410))]).toEqual([1, 0, 0, 1]);
   });
@@ -236,8 +238,8 @@ describe('looking back along what was recorded', () => {
     await tenant.patchMemory(id, { content: 'The pin is 2' });
     clock.set(day(5));
     await tenant.patchMemory(id, { content: 'The pin is 3' });
-    expect(tenant.getMemory(id).updatedAt).toBe(day(10));
-    expect(tenant.listRevisions(id).map(({ replacedAt }) => replacedAt)).toEqual([day(10), day(10)]);
+    expect((await tenant.getMemory(id)).updatedAt).toBe(day(10));
+    expect((await tenant.listRevisions(id)).map(({ replacedAt }) => replacedAt)).toEqual([day(10), day(10)]);
     expect(textsOf(await ask(fixture, 'pin', { recorded: day(7) }))).toEqual(['The pin is 1']);
     expect(textsOf(await ask(fixture, 'pin', { recorded: day(10) }))).toEqual(['The pin is 3']);
   });
@@ -335,7 +337,7 @@ describe('what is shown of a memory', () => {
     }
     // Stated gists go with their text, so the first shows the one that is read off it.
     expect(shownGist(await only(fixture, 'code', { recorded: day(5) }))).toContain('1111');
-    expect(tenant.getMemory(id)).toMatchObject(third);
+    expect(await tenant.getMemory(id)).toMatchObject(third);
   });
 
   test('is found by the words of today', async () => {
@@ -366,6 +368,6 @@ test('a look back leaves the tenant’s filter and other tenants alone', async (
   const asOf = { valid: day(1), recorded: day(1) };
   const hits = await ask(fixture, 'shared', asOf, { filter: { userIds: ['ann'] } });
   expect(hits.map(({ memory }) => memory.userId)).toEqual(['ann']);
-  const other = fixture.engine.tenant('other');
+  const other = await fixture.engine.tenant('other');
   expect((await other.query({ query: 'shared', k: 10, filter: {}, asOf })).hits).toEqual([]);
 });

@@ -134,7 +134,7 @@ describe('whose memories speak', () => {
   test('what others write changes no score', async () => {
     await using fixture = await openTestEngine();
     fixture.engine.control.createTenant('other');
-    const other = fixture.engine.tenant('other');
+    const other = await fixture.engine.tenant('other');
     await other.addMemories(GARDEN.slice(0, 60).map(({ content }) => newMemory({ content })));
     const scores = async () =>
       (await ask(other, GARDEN[0]!.question, { minScore: 0 })).hits.map(({ memory, score }) => [memory.id, score]);

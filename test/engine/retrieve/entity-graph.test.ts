@@ -207,15 +207,19 @@ describe('a list of names', () => {
     await fixture.drain();
     fixture.clock.advance(1_000);
     await fixture.tenant.patchMemory(id, { status: 'archived' });
-    const names = (userId?: string) => list(fixture, userId).map(({ name, mentions }) => [name, mentions]);
+    const names = async (userId?: string) =>
+      (await list(fixture, userId)).map(({ name, mentions }) => [name, mentions]);
     // In the order of what is returned.
-    expect(names('ann')).toEqual([
+    expect(await names('ann')).toEqual([
       ['harbour', 1],
       ['old mill', 1],
     ]);
-    expect(names()).toEqual(names('ann'));
-    expect(fixture.tenant.getEntity('old mill', 'ann')).toMatchObject({ mentions: 1, memoryIds: [expect.any(String)] });
-    expect(() => fixture.tenant.getEntity('quixotic thing', 'ann')).toThrow('no memory mentions this name');
+    expect(await names()).toEqual(await names('ann'));
+    expect(await fixture.tenant.getEntity('old mill', 'ann')).toMatchObject({
+      mentions: 1,
+      memoryIds: [expect.any(String)],
+    });
+    await expect(fixture.tenant.getEntity('quixotic thing', 'ann')).rejects.toThrow('no memory mentions this name');
   });
 
   test('of a name that very many memories mention counts all, and shows the latest hundred', async () => {
@@ -223,10 +227,10 @@ describe('a list of names', () => {
     const notes = Array.from({ length: 260 }, (_, at) => newMemory({ content: `Note ${at}.`, entities: ['Old Mill'] }));
     for (let at = 0; at < notes.length; at += 100) await fixture.tenant.addMemories(notes.slice(at, at + 100));
     await fixture.drain(256);
-    expect(fixture.tenant.listEntities({ prefix: '', userId: undefined }, { limit: 1_000, offset: 0 })).toMatchObject([
-      { name: 'old mill', mentions: 260 },
-    ]);
-    const { mentions, memoryIds } = fixture.tenant.getEntity('Old Mill', undefined);
+    expect(
+      await fixture.tenant.listEntities({ prefix: '', userId: undefined }, { limit: 1_000, offset: 0 }),
+    ).toMatchObject([{ name: 'old mill', mentions: 260 }]);
+    const { mentions, memoryIds } = await fixture.tenant.getEntity('Old Mill', undefined);
     expect([mentions, memoryIds.length]).toEqual([260, 100]);
     expect(memoryIds[0]).toBe(fixture.get('SELECT id FROM memories ORDER BY seq DESC LIMIT 1'));
   });

@@ -104,7 +104,7 @@ describe('a superseded memory', () => {
     const score = async () => (await ask(fixture, 'flat near the Lisbon harbour', { vectorWeight: 0 }))[0]!.score;
     const led = await score();
     await fixture.tenant.unlinkMemories({
-      src: fixture.tenant.listLinks(first)[0]!.id,
+      src: (await fixture.tenant.listLinks(first))[0]!.id,
       dst: first,
       type: 'supersedes',
     });
@@ -402,7 +402,7 @@ describe('of two that contradict each other', () => {
 test('supersessions of one tenant change nothing for another that has the same texts', async () => {
   await using fixture = await openTestEngine();
   fixture.engine.control.createTenant('other');
-  const other = fixture.engine.tenant('other');
+  const other = await fixture.engine.tenant('other');
   const reply = await other.addMemories(Object.values(MOVES).map((content) => newMemory({ content })));
   const answer = async () => {
     const { hits } = await other.query({ query: 'flat Lisbon harbour', k: 10, filter: {}, reinforce: false });

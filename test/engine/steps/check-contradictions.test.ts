@@ -52,8 +52,8 @@ async function askAll(fixture: TestEngine): Promise<void> {
   for (let round = 0; (await fixture.askQuestions()).claimed > 0; round++) expect(round).toBeLessThan(100);
 }
 
-const concluded = ({ tenant }: TestEngine, id: string): Link[] =>
-  tenant.listLinks(id).filter(({ automatic, type }) => automatic && type !== 'waypoint');
+const concluded = async ({ tenant }: TestEngine, id: string): Promise<Link[]> =>
+  (await tenant.listLinks(id)).filter(({ automatic, type }) => automatic && type !== 'waypoint');
 
 const jobsOf = ({ tenant }: TestEngine) => tenant.listJobs({ kind: 'contradictions', limit: 100, offset: 0 });
 
@@ -68,13 +68,15 @@ describe('a new memory', () => {
     chat.say(alwaysSay(relation));
     const [older, newer] = await addAll(fixture, [PORTO, LISBON]);
     await askAll(fixture);
-    const links = concluded(fixture, newer!);
+    const links = await concluded(fixture, newer!);
     expect(links.map((link) => [link.id, link.type])).toEqual(type === undefined ? [] : [[older, type]]);
     for (const { similarity } of links) expect(similarity).toBeGreaterThan(0.5);
     for (const id of [older!, newer!]) {
-      expect(fixture.tenant.getMemory(id)).toMatchObject({ status: 'active', state: 'ready', version: 1 });
+      expect(await fixture.tenant.getMemory(id)).toMatchObject({ status: 'active', state: 'ready', version: 1 });
     }
-    expect(jobsOf(fixture).items.map(({ state, timeline }) => [state, timeline.map(({ event }) => event)])).toEqual([
+    expect(
+      (await jobsOf(fixture)).items.map(({ state, timeline }) => [state, timeline.map(({ event }) => event)]),
+    ).toEqual([
       ['done', ['queued', 'reasoned', 'done']],
       ['done', ['queued', 'reasoned', 'done']],
     ]);
@@ -84,7 +86,7 @@ describe('a new memory', () => {
   test('is not asked about while the setting is off', async () => {
     const { fixture, chat } = await open({ OM_CONTRADICTIONS: 'off' });
     await addAll(fixture, [PORTO, LISBON]);
-    expect(jobsOf(fixture)).toMatchObject({ items: [], total: 0 });
+    expect(await jobsOf(fixture)).toMatchObject({ items: [], total: 0 });
     expect(chat.calls).toHaveLength(0);
   });
 
@@ -93,7 +95,7 @@ describe('a new memory', () => {
     const reply = await fixture.tenant.addMemories([newMemory({ content: PORTO })]);
     await fixture.drain();
     expect(await fixture.tenant.waitFor(reply.token!, 0)).toBe(true);
-    expect(jobsOf(fixture).items.map(({ state }) => state)).toEqual(['queued']);
+    expect((await jobsOf(fixture)).items.map(({ state }) => state)).toEqual(['queued']);
   });
 
   test('is compared with what is near, of its user, active and said by somebody, five at most', async () => {
@@ -108,7 +110,7 @@ describe('a new memory', () => {
     const [last] = await addAll(fixture, [LISBON]);
     await askAll(fixture);
     expect(numbersIn(chat.calls.at(-1)!)).toEqual([1, 2, 3, 4, 5]);
-    expect(concluded(fixture, last!)).toHaveLength(5);
+    expect(await concluded(fixture, last!)).toHaveLength(5);
   });
 
   test('is compared once with each other, in whatever order the questions are asked', async () => {
@@ -132,17 +134,17 @@ describe('a new memory', () => {
     fixture.clock.advance(60_000);
     await askAll(fixture);
     expect(chat.calls.map((call) => numbersIn(call).length)).toEqual([2, 1]);
-    expect(concluded(fixture, last!).map(({ type }) => type)).toEqual(['supports', 'supports']);
+    expect((await concluded(fixture, last!)).map(({ type }) => type)).toEqual(['supports', 'supports']);
   });
 
   test('that is part of a document is neither compared nor compared with', async () => {
     const { fixture, chat } = await open();
-    await fixture.tenant.addDocument(newDocument(upload(fixture.tenant, PORTO)));
+    await fixture.tenant.addDocument(newDocument(await upload(fixture.tenant, PORTO)));
     await fixture.drain();
     await addAll(fixture, [LISBON], '');
     await askAll(fixture);
     expect(chat.calls).toHaveLength(0);
-    expect(jobsOf(fixture).items).toHaveLength(1);
+    expect((await jobsOf(fixture)).items).toHaveLength(1);
   });
 });
 
@@ -164,7 +166,7 @@ describe('a link that the model found', () => {
     );
     expect(lowered).toEqual([[older, { by: 'contradicted', factor: 0.3, because: newer, automatic: true }]]);
     await fixture.tenant.contradictMemories({ a: older, b: newer });
-    expect(concluded(fixture, newer)).toEqual([]);
+    expect(await concluded(fixture, newer)).toEqual([]);
     const stated = (await ask()).flatMap(({ explain }) =>
       explain!.adjustments.filter(({ by }) => by === 'contradicted'),
     );
@@ -174,32 +176,32 @@ describe('a link that the model found', () => {
   test('can be removed, and stays away', async () => {
     const { fixture, older, newer } = await contradicted();
     await fixture.tenant.unlinkMemories({ src: newer, dst: older, type: 'contradicts' });
-    expect(concluded(fixture, newer)).toEqual([]);
+    expect(await concluded(fixture, newer)).toEqual([]);
     await fixture.tenant.patchMemory(newer, { tags: ['home'] });
     await fixture.drain();
     await askAll(fixture);
-    expect(concluded(fixture, newer)).toEqual([]);
+    expect(await concluded(fixture, newer)).toEqual([]);
   });
 
   test('goes with the text of either side, and the new text is asked about', async () => {
     const { fixture, chat, older, newer } = await contradicted();
     await fixture.tenant.patchMemory(older, { content: TEA });
-    expect(concluded(fixture, newer)).toEqual([]);
+    expect(await concluded(fixture, newer)).toEqual([]);
     await fixture.drain();
     await askAll(fixture);
-    expect(concluded(fixture, newer)).toEqual([]);
+    expect(await concluded(fixture, newer)).toEqual([]);
     const asked = chat.calls.length;
     await fixture.tenant.patchMemory(older, { content: BRAGA });
     await fixture.drain();
     await askAll(fixture);
     expect(chat.calls).toHaveLength(asked + 1);
-    expect(concluded(fixture, newer).map(({ id }) => id)).toEqual([older]);
+    expect((await concluded(fixture, newer)).map(({ id }) => id)).toEqual([older]);
   });
 
   test('goes with either memory', async () => {
     const { fixture, older, newer } = await contradicted();
     await fixture.tenant.deleteMemory(older);
-    expect(concluded(fixture, newer)).toEqual([]);
+    expect(await concluded(fixture, newer)).toEqual([]);
     expectNoOrphans(fixture.store);
   });
 });
@@ -229,10 +231,10 @@ describe('a question', () => {
       return alwaysSay('contradicts')(call);
     });
     await fixture.askQuestions();
-    expect(concluded(fixture, newer!)).toEqual([]);
+    expect(await concluded(fixture, newer!)).toEqual([]);
     chat.say(alwaysSay('contradicts'));
     await askAll(fixture);
-    expect(concluded(fixture, newer!)).toHaveLength(1);
+    expect(await concluded(fixture, newer!)).toHaveLength(1);
   });
 
   test('links nothing to what was changed or deleted while the model thought', async () => {
@@ -248,7 +250,7 @@ describe('a question', () => {
     await fixture.tenant.patchMemory(changed!, { content: TEA });
     await fixture.tenant.deleteMemory(deleted!);
     await asking;
-    expect(concluded(fixture, newer!)).toEqual([]);
+    expect(await concluded(fixture, newer!)).toEqual([]);
     expectNoOrphans(fixture.store);
   });
 
@@ -268,9 +270,9 @@ describe('a question', () => {
     const [, newer] = await addAll(fixture, [PORTO, LISBON]);
     chat.say(answer);
     await askAll(fixture);
-    expect(concluded(fixture, newer!)).toEqual([]);
-    expect(fixture.tenant.getMemory(newer!).state).toBe('ready');
-    const [job] = jobsOf(fixture).items;
+    expect(await concluded(fixture, newer!)).toEqual([]);
+    expect((await fixture.tenant.getMemory(newer!)).state).toBe('ready');
+    const [job] = (await jobsOf(fixture)).items;
     expect(job).toMatchObject({ state: 'dead', memoryId: newer, error: { code: 'invalid' } });
     expect(job!.error!.message).not.toMatch(/Ana|winner|They/);
     expect(chat.calls).toHaveLength(1);
@@ -281,7 +283,7 @@ describe('a question', () => {
     chat.say((call) => `\`\`\`json\n${alwaysSay('contradicts')(call)}\n\`\`\``);
     const [, newer] = await addAll(fixture, [PORTO, LISBON]);
     await askAll(fixture);
-    expect(concluded(fixture, newer!)).toHaveLength(1);
+    expect(await concluded(fixture, newer!)).toHaveLength(1);
   });
 
   test.each<[FakeChatMode, FakeModeOptions]>([
@@ -299,12 +301,12 @@ describe('a question', () => {
     for (let round = 0; round < 3; round++) {
       expect((await fixture.askQuestions()).providerPauseMs).not.toBeNull();
     }
-    expect(fixture.tenant.getMemory(newer!).state).toBe('ready');
-    expect(jobsOf(fixture).items[0]).toMatchObject({ state: 'queued', attempts: 0 });
+    expect((await fixture.tenant.getMemory(newer!)).state).toBe('ready');
+    expect((await jobsOf(fixture)).items[0]).toMatchObject({ state: 'queued', attempts: 0 });
     chat.setMode('ok');
     fixture.clock.advance(60_000);
     await askAll(fixture);
-    expect(concluded(fixture, newer!).map(({ id }) => id)).toEqual([older]);
+    expect((await concluded(fixture, newer!)).map(({ id }) => id)).toEqual([older]);
   });
 
   test.each<FakeChatMode>(['refusal', 'filtered', 'cut_short', 'blank'])(
@@ -315,13 +317,13 @@ describe('a question', () => {
       chat.say(alwaysSay('contradicts'));
       chat.setMode(mode);
       expect((await fixture.askQuestions()).providerPauseMs).toBeNull();
-      const [dead] = jobsOf(fixture).items;
+      const [dead] = (await jobsOf(fixture)).items;
       expect(dead).toMatchObject({ state: 'dead', error: { code: 'invalid' } });
       chat.setMode('ok');
       await fixture.tenant.retryJob(dead!.id);
       await askAll(fixture);
-      expect(concluded(fixture, newer!)).toHaveLength(1);
-      expect(fixture.tenant.getMemory(newer!).state).toBe('ready');
+      expect(await concluded(fixture, newer!)).toHaveLength(1);
+      expect((await fixture.tenant.getMemory(newer!)).state).toBe('ready');
     },
   );
 
@@ -334,15 +336,15 @@ describe('a question', () => {
     const [poison] = await addAll(fixture, [`${LISBON} POISON`]);
     chat.say(alwaysSay('unrelated'));
     chat.setMode('poison');
-    for (let round = 0; round < 20 && fixture.tenant.countJobs().dead === 0; round++) {
+    for (let round = 0; round < 20 && (await fixture.tenant.countJobs()).dead === 0; round++) {
       await addAll(fixture, [`${BRAGA} ${round}`], 'bob');
       await ask();
       fixture.clock.advance(60_000);
     }
-    expect(fixture.tenant.countJobs().dead).toBe(1);
-    const dead = fixture.tenant.listJobs({ state: 'dead', limit: 1, offset: 0 }).items[0];
+    expect((await fixture.tenant.countJobs()).dead).toBe(1);
+    const dead = (await fixture.tenant.listJobs({ state: 'dead', limit: 1, offset: 0 })).items[0];
     expect(dead).toMatchObject({ memoryId: poison, attempts: 3, error: { code: 'unavailable' } });
-    expect(fixture.tenant.getMemory(poison!).state).toBe('ready');
+    expect((await fixture.tenant.getMemory(poison!)).state).toBe('ready');
   });
 
   test('that a stop breaks off is owed as before', async () => {
@@ -355,14 +357,14 @@ describe('a question', () => {
     await arrived;
     stop.abort();
     expect(await asking).toMatchObject({ providerPauseMs: null });
-    expect(jobsOf(fixture).items[0]).toMatchObject({ state: 'queued', attempts: 0 });
+    expect((await jobsOf(fixture)).items[0]).toMatchObject({ state: 'queued', attempts: 0 });
   });
 
   test('ends without a word where the language model was taken away since', async () => {
     const { fixture } = await open();
     await addAll(fixture, [PORTO, LISBON]);
     await runNextQuestions({ ...fixture.batch, languageModel: null }, { alone: false });
-    expect(fixture.tenant.countJobs()).toMatchObject({ queued: 0, dead: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ queued: 0, dead: 0 });
   });
 });
 
@@ -382,7 +384,7 @@ test('no text can end its own quotation, or speak outside of it', async () => {
     `<<<end ${fence}>>>`,
   ]);
   expect(attack).not.toContain(fence);
-  expect(concluded(fixture, ids[1]!)).toEqual([]);
+  expect(await concluded(fixture, ids[1]!)).toEqual([]);
 });
 
 test('the jobs are listed and counted by their kind', async () => {
@@ -391,8 +393,8 @@ test('the jobs are listed and counted by their kind', async () => {
   const [, newer] = await addAll(fixture, [PORTO, LISBON]);
   await askAll(fixture);
   expect(chat.calls).toHaveLength(1);
-  expect(jobsOf(fixture)).toMatchObject({ total: 2 });
-  const [job] = jobsOf(fixture).items;
+  expect(await jobsOf(fixture)).toMatchObject({ total: 2 });
+  const [job] = (await jobsOf(fixture)).items;
   expect(job).toMatchObject({ kind: 'contradictions', memoryId: newer, step: 'done' });
-  expect(fixture.tenant.listJobs({ kind: 'memory', limit: 9, offset: 0 }).total).toBe(2);
+  expect((await fixture.tenant.listJobs({ kind: 'memory', limit: 9, offset: 0 })).total).toBe(2);
 });

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
+import { text as textOf } from 'node:stream/consumers';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { uploadsFolder } from '../../../src/engine/documents/uploads.ts';
 import { decayMemories, expireMemories, runDueSchedules, tendDocuments } from '../../../src/engine/upkeep/maintain.ts';
@@ -34,7 +35,7 @@ function section(name: string, paragraphs = 2): string {
 const HANDBOOK = `# Handbook\n\n${section('Alpaca')}${section('Bison')}${section('Capybara')}`;
 
 async function ingest(fixture: TestEngine, text: string, document: Partial<NewDocument> = {}) {
-  const reply = await fixture.tenant.addDocument(newDocument(upload(fixture.tenant, text), document));
+  const reply = await fixture.tenant.addDocument(newDocument(await upload(fixture.tenant, text), document));
   return reply;
 }
 
@@ -79,18 +80,18 @@ describe('a document', () => {
       receipt: { kept: 0, removed: 0 },
       progress: { failed: 0 },
     });
-    const chunks = fixture.tenant.listDocumentChunks(document.id, { limit: 100, offset: 0 });
+    const chunks = await fixture.tenant.listDocumentChunks(document.id, { limit: 100, offset: 0 });
     expect(chunks.length).toBe(document.chunks);
     expect(document.receipt?.stored).toBe(document.chunks);
     expect(document.progress).toMatchObject({ chunks: chunks.length, embedded: chunks.length, linked: chunks.length });
-    expect([...fixture.tenant.documentContent(document.id)].join('')).toBe(HANDBOOK);
+    expect(await textOf(await fixture.tenant.documentContent(document.id))).toBe(HANDBOOK);
     for (const { memoryId, provenance } of chunks) {
-      const memory = fixture.tenant.getMemory(memoryId);
+      const memory = await fixture.tenant.getMemory(memoryId);
       expect(memory.content).toBe(HANDBOOK.slice(provenance.startOffset!, provenance.endOffset!));
       expect(memory).toMatchObject({ userId: 'ann', tags: ['manual'], metadata: { shelf: 3 }, state: 'ready' });
       expect(memory.title.startsWith('Handbook')).toBe(true);
     }
-    const root = fixture.tenant.getMemory(document.rootMemoryId!);
+    const root = await fixture.tenant.getMemory(document.rootMemoryId!);
     expect(root.content).toContain('Bison');
     expect(root.title).toBe('Handbook');
     expectNoOrphans(fixture.store);
@@ -136,23 +137,30 @@ describe('a document', () => {
     expect(document).toMatchObject({ state: 'empty', error: { code: 'no_text_found' }, chunks: 0, rootMemoryId: null });
     expect(fixture.get('SELECT count(*) FROM memories')).toBe(0);
     expect(uploads(fixture)).toEqual([]);
-    expect(fixture.tenant.countJobs()).toMatchObject({ done: 1, dead: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ done: 1, dead: 0 });
   });
 
   test('that cannot be read ends with its reason, in the list of dead jobs, and its file goes at once', async () => {
     const fixture = await open();
-    const source = { ...upload(fixture.tenant, 'not a PDF at all', 'a.pdf'), declared: 'pdf' } as NewDocument['source'];
+    const source = {
+      ...(await upload(fixture.tenant, 'not a PDF at all', 'a.pdf')),
+      declared: 'pdf',
+    } as NewDocument['source'];
     const { document, jobId } = await fixture.tenant.addDocument(newDocument(source));
     await fixture.drain();
-    expect(fixture.tenant.getDocument(document.id)).toMatchObject({
+    expect(await fixture.tenant.getDocument(document.id)).toMatchObject({
       state: 'failed',
       error: { code: 'corrupt_document' },
     });
-    expect(fixture.tenant.getJob(jobId!)).toMatchObject({ state: 'dead', kind: 'document', documentId: document.id });
+    expect(await fixture.tenant.getJob(jobId!)).toMatchObject({
+      state: 'dead',
+      kind: 'document',
+      documentId: document.id,
+    });
     expect(uploads(fixture)).toEqual([]);
     await expect(fixture.tenant.retryJob(jobId!)).rejects.toThrow('hand the document in again');
     await fixture.tenant.discardJob(jobId!);
-    expect(fixture.tenant.getDocument(document.id)).toMatchObject({
+    expect(await fixture.tenant.getDocument(document.id)).toMatchObject({
       state: 'failed',
       error: { code: 'corrupt_document' },
     });
@@ -162,12 +170,15 @@ describe('a document', () => {
     const fixture = await open({ ...SMALL_CHUNKS, OM_JOB_ATTEMPTS: '1' });
     const { document, jobId } = await ingest(fixture, HANDBOOK);
     await failReading(fixture);
-    expect(fixture.tenant.getDocument(document.id)).toMatchObject({ state: 'failed', error: { code: 'internal' } });
+    expect(await fixture.tenant.getDocument(document.id)).toMatchObject({
+      state: 'failed',
+      error: { code: 'internal' },
+    });
     expect(uploads(fixture).length).toBe(1);
     await fixture.tenant.retryJob(jobId!);
-    expect(fixture.tenant.getDocument(document.id).state).toBe('queued');
+    expect((await fixture.tenant.getDocument(document.id)).state).toBe('queued');
     await fixture.drain();
-    expect(fixture.tenant.getDocument(document.id)).toMatchObject({ state: 'ready', error: null });
+    expect(await fixture.tenant.getDocument(document.id)).toMatchObject({ state: 'ready', error: null });
     expect(uploads(fixture)).toEqual([]);
   });
 
@@ -189,7 +200,7 @@ describe('a document', () => {
     const { document } = await ingest(fixture, HANDBOOK);
     fs.rmSync(uploadsFolder(fixture.file), { recursive: true });
     await fixture.drain();
-    expect(fixture.tenant.getDocument(document.id)).toMatchObject({
+    expect(await fixture.tenant.getDocument(document.id)).toMatchObject({
       state: 'failed',
       error: { code: 'upload_missing' },
     });
@@ -211,16 +222,16 @@ describe('all or nothing', () => {
     await reading;
     expect(written()).toBeGreaterThan(1);
     expect(await find(fixture, 'alpaca')).toEqual([]);
-    expect(fixture.tenant.listMemories({}, { limit: 100, offset: 0 })).toEqual([]);
+    expect(await fixture.tenant.listMemories({}, { limit: 100, offset: 0 })).toEqual([]);
     const [hidden] = fixture.all<{ id: string }>('SELECT id FROM memories');
-    expect(() => fixture.tenant.getMemory(hidden!.id)).toThrow('no memory with this id');
-    expect(() => fixture.tenant.documentContent(document.id)).toThrow('has no content');
+    await expect(fixture.tenant.getMemory(hidden!.id)).rejects.toThrow('no memory with this id');
+    await expect(fixture.tenant.documentContent(document.id)).rejects.toThrow('has no content');
     // Read again, it stands once.
     await fixture.drain();
-    const ready = fixture.tenant.getDocument(document.id);
+    const ready = await fixture.tenant.getDocument(document.id);
     expect(ready.state).toBe('ready');
     expect(written()).toBe(ready.chunks + 1);
-    expect([...fixture.tenant.documentContent(document.id)].join('')).toBe(long);
+    expect(await textOf(await fixture.tenant.documentContent(document.id))).toBe(long);
     expectNoOrphans(fixture.store);
   });
 
@@ -233,21 +244,21 @@ describe('all or nothing', () => {
     expect((await find(fixture, 'bison')).length).toBeGreaterThan(0);
     expect(await find(fixture, 'dingo')).toEqual([]);
     const keptIds = new Set(
-      fixture.tenant.listDocumentChunks(first.id, { limit: 100, offset: 0 }).map((c) => c.memoryId),
+      (await fixture.tenant.listDocumentChunks(first.id, { limit: 100, offset: 0 })).map((c) => c.memoryId),
     );
     await fixture.drain();
     await tendDocuments(fixture.maintenance);
     expect(await find(fixture, 'bison')).toEqual([]);
     expect((await find(fixture, 'dingo')).length).toBeGreaterThan(0);
-    const second = fixture.tenant.getDocument(first.id);
+    const second = await fixture.tenant.getDocument(first.id);
     expect(second.state).toBe('ready');
     const { stored, kept, removed } = second.receipt!;
     expect(kept).toBeGreaterThan(0);
     expect(stored + kept).toBe(second.chunks);
     expect(kept + removed).toBe(first.chunks);
-    const now = fixture.tenant.listDocumentChunks(first.id, { limit: 100, offset: 0 });
+    const now = await fixture.tenant.listDocumentChunks(first.id, { limit: 100, offset: 0 });
     expect(now.filter(({ memoryId }) => keptIds.has(memoryId)).length).toBe(kept);
-    expect([...fixture.tenant.documentContent(first.id)].join('')).toBe(changed);
+    expect(await textOf(await fixture.tenant.documentContent(first.id))).toBe(changed);
     expect(idsWithWord(fixture, 'bison')).toEqual([]);
     expect(fixture.get('SELECT count(*) FROM memories')).toBe(second.chunks + 1);
     expectNoOrphans(fixture.store);
@@ -276,10 +287,13 @@ describe('all or nothing', () => {
   test('a replacement that cannot be read leaves what was there', async () => {
     const fixture = await open();
     const first = await ingested(fixture, HANDBOOK, { externalId: 'handbook' });
-    const bad = { ...upload(fixture.tenant, 'no PDF', 'a.pdf'), declared: 'pdf' } as NewDocument['source'];
+    const bad = { ...(await upload(fixture.tenant, 'no PDF', 'a.pdf')), declared: 'pdf' } as NewDocument['source'];
     await fixture.tenant.replaceDocument(first.id, newDocument(bad));
     await fixture.drain();
-    expect(fixture.tenant.getDocument(first.id)).toMatchObject({ state: 'ready', error: { code: 'corrupt_document' } });
+    expect(await fixture.tenant.getDocument(first.id)).toMatchObject({
+      state: 'ready',
+      error: { code: 'corrupt_document' },
+    });
     expect((await find(fixture, 'bison')).length).toBeGreaterThan(0);
   });
 });
@@ -291,7 +305,7 @@ describe('the same document again', () => {
     const again = await ingest(fixture, HANDBOOK);
     expect(again).toMatchObject({ outcome: 'unchanged', jobId: null, token: null, document: { id: first.id } });
     expect(uploads(fixture)).toEqual([]);
-    expect(fixture.tenant.countJobs()).toMatchObject({ queued: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ queued: 0 });
   });
 
   test('of another user is another document', async () => {
@@ -299,7 +313,7 @@ describe('the same document again', () => {
     const first = await ingested(fixture, HANDBOOK, { userId: 'ann' });
     const second = await ingested(fixture, HANDBOOK, { userId: 'ben' });
     expect(second.id).not.toBe(first.id);
-    expect(fixture.tenant.listDocuments({ userIds: ['ben'] }, { limit: 10, offset: 0 }).items).toMatchObject([
+    expect((await fixture.tenant.listDocuments({ userIds: ['ben'] }, { limit: 10, offset: 0 })).items).toMatchObject([
       { id: second.id },
     ]);
   });
@@ -310,8 +324,10 @@ describe('the same document again', () => {
     const second = await ingested(fixture, HANDBOOK, { tags: ['new'] });
     expect(second).toMatchObject({ id: first.id, tags: ['new'], receipt: { kept: first.chunks } });
     await tendDocuments(fixture.maintenance);
-    expect(fixture.tenant.listMemories({ tags: ['old'] }, { limit: 9, offset: 0 })).toEqual([]);
-    expect(fixture.tenant.listMemories({ tags: ['new'] }, { limit: 99, offset: 0 }).length).toBe(second.chunks + 1);
+    expect(await fixture.tenant.listMemories({ tags: ['old'] }, { limit: 9, offset: 0 })).toEqual([]);
+    expect((await fixture.tenant.listMemories({ tags: ['new'] }, { limit: 99, offset: 0 })).length).toBe(
+      second.chunks + 1,
+    );
   });
 
   test('that failed before is read again', async () => {
@@ -319,7 +335,7 @@ describe('the same document again', () => {
     const { document } = await ingest(fixture, HANDBOOK);
     fs.rmSync(uploadsFolder(fixture.file), { recursive: true });
     await fixture.drain();
-    expect(fixture.tenant.getDocument(document.id).state).toBe('failed');
+    expect((await fixture.tenant.getDocument(document.id)).state).toBe('failed');
     expect(await ingested(fixture, HANDBOOK)).toMatchObject({ id: document.id, state: 'ready', error: null });
   });
 });
@@ -332,7 +348,7 @@ describe('deleting', () => {
     const receipt = await fixture.tenant.deleteDocument(document.id);
     expect(receipt.memories).toBe(document.chunks + 1);
     expect(receipt.vectors).toBeGreaterThanOrEqual(document.chunks);
-    expect(() => fixture.tenant.getDocument(document.id)).toThrow('no document with this id');
+    await expect(fixture.tenant.getDocument(document.id)).rejects.toThrow('no document with this id');
     expect(fixture.all<{ id: string }>('SELECT id FROM memories')).toEqual([{ id: other.id }]);
     for (const table of ['documents', 'document_generations', 'chunks']) {
       expect(fixture.get(`SELECT count(*) FROM ${table}`), table).toBe(0);
@@ -347,13 +363,13 @@ describe('deleting', () => {
     await fixture.tenant.deleteDocument(document.id);
     expect(await fixture.drain()).toBe(0);
     expect(uploads(fixture)).toEqual([]);
-    expect(fixture.tenant.countJobs()).toMatchObject({ cancelled: 1, queued: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ cancelled: 1, queued: 0 });
   });
 
   test('its root deletes the document; one of its chunks is refused', async () => {
     const fixture = await open();
     const document = await ingested(fixture, HANDBOOK);
-    const [chunk] = fixture.tenant.listDocumentChunks(document.id, { limit: 1, offset: 0 });
+    const [chunk] = await fixture.tenant.listDocumentChunks(document.id, { limit: 1, offset: 0 });
     await expect(fixture.tenant.deleteMemory(chunk!.memoryId)).rejects.toMatchObject({ code: 'conflict' });
     await expect(fixture.tenant.patchMemory(chunk!.memoryId, { content: 'other' })).rejects.toMatchObject({
       code: 'conflict',
@@ -369,7 +385,7 @@ describe('deleting', () => {
   test('by a filter that meets a part takes the whole document', async () => {
     const fixture = await open();
     const document = await ingested(fixture, HANDBOOK);
-    const [chunk] = fixture.tenant.listDocumentChunks(document.id, { limit: 1, offset: 0 });
+    const [chunk] = await fixture.tenant.listDocumentChunks(document.id, { limit: 1, offset: 0 });
     await fixture.tenant.patchMemory(chunk!.memoryId, { tags: ['odd'] });
     const receipt = await fixture.tenant.deleteMemories({ tags: ['odd'] });
     expect(receipt.memories).toBe(document.chunks + 1);
@@ -430,7 +446,7 @@ describe('erasing by a filter', () => {
       const fixture = await open({ ...SMALL_CHUNKS, OM_JOB_ATTEMPTS: '1' });
       const others = await ingested(fixture, `# Other\n\n${section('Zebra')}`, { userId: 'ben' });
       const underWay = await bring[state](fixture);
-      expect(fixture.tenant.listDocuments({ userIds: ['ann'] }, { limit: 9, offset: 0 }).items).toMatchObject([
+      expect((await fixture.tenant.listDocuments({ userIds: ['ann'] }, { limit: 9, offset: 0 })).items).toMatchObject([
         { state },
       ]);
 
@@ -474,32 +490,32 @@ describe('what waits to be read', () => {
 
   test('is bounded together with what is on its way', async () => {
     const { tenant } = await open({ OM_UPLOADS_MAX_MB: '1' });
-    const first = tenant.createUpload(0.6 * MB);
-    expect(() => tenant.createUpload(0.6 * MB)).toThrow('fill OM_UPLOADS_MAX_MB');
+    const first = await tenant.createUpload(0.6 * MB);
+    await expect(tenant.createUpload(0.6 * MB)).rejects.toThrow('fill OM_UPLOADS_MAX_MB');
     first.discard();
     expect(fs.existsSync(first.path)).toBe(false);
-    await tenant.addDocument(newDocument(upload(tenant, 'x'.repeat(0.6 * MB))));
-    expect(() => tenant.createUpload(0.6 * MB)).toThrow('fill OM_UPLOADS_MAX_MB');
+    await tenant.addDocument(newDocument(await upload(tenant, 'x'.repeat(0.6 * MB))));
+    await expect(tenant.createUpload(0.6 * MB)).rejects.toThrow('fill OM_UPLOADS_MAX_MB');
     // Neither counted twice nor kept when it was known already.
-    await tenant.addDocument(newDocument(upload(tenant, 'y'.repeat(0.3 * MB))));
-    expect(() => tenant.createUpload(0.2 * MB)).toThrow('fill OM_UPLOADS_MAX_MB');
-    tenant.createUpload(0.05 * MB).discard();
+    await tenant.addDocument(newDocument(await upload(tenant, 'y'.repeat(0.3 * MB))));
+    await expect(tenant.createUpload(0.2 * MB)).rejects.toThrow('fill OM_UPLOADS_MAX_MB');
+    (await tenant.createUpload(0.05 * MB)).discard();
   });
 
   test('does not hold files that nobody is going to read: failed documents stop no other', async () => {
     const fixture = await open({ OM_UPLOADS_MAX_MB: '1', OM_JOB_ATTEMPTS: '1' });
     const { tenant } = fixture;
     await ingest(fixture, `${HANDBOOK}${'x'.repeat(0.9 * MB)}`);
-    expect(() => tenant.createUpload(0.2 * MB)).toThrow('fill OM_UPLOADS_MAX_MB');
+    await expect(tenant.createUpload(0.2 * MB)).rejects.toThrow('fill OM_UPLOADS_MAX_MB');
     await failReading(fixture);
     expect(uploads(fixture).length).toBe(1);
-    tenant.createUpload(0.2 * MB).discard();
+    (await tenant.createUpload(0.2 * MB)).discard();
     expect(await ingested(fixture, `# Later\n\n${section('Okapi')}`)).toMatchObject({ state: 'ready' });
   });
 
   test('lets one file through that is larger than the bound', async () => {
     const { tenant } = await open({ OM_UPLOADS_MAX_MB: '1' });
-    tenant.createUpload(3 * MB).discard();
+    (await tenant.createUpload(3 * MB)).discard();
   });
 });
 
@@ -514,8 +530,8 @@ describe('cancelling', () => {
     await expect(fixture.tenant.cancelDocument(first.id)).rejects.toMatchObject({ code: 'conflict' });
     const { document, jobId } = await ingest(fixture, 'new text');
     await fixture.tenant.cancelJob(jobId!);
-    expect(fixture.tenant.getDocument(document.id).state).toBe('cancelled');
-    expect(fixture.tenant.getJob(jobId!).state).toBe('cancelled');
+    expect((await fixture.tenant.getDocument(document.id)).state).toBe('cancelled');
+    expect((await fixture.tenant.getJob(jobId!)).state).toBe('cancelled');
     await expect(fixture.tenant.retryJob(jobId!)).rejects.toMatchObject({ code: 'conflict' });
   });
 });
@@ -549,7 +565,7 @@ describe('beside other memories', () => {
     await fixture.drain();
     expect(await fixture.tenant.waitFor(token!, 0)).toBe(true);
     fixture.clock.advanceDays(30);
-    expect(await decayMemories(fixture.maintenance)).toBe(fixture.tenant.getDocument(document.id).chunks + 1);
+    expect(await decayMemories(fixture.maintenance)).toBe((await fixture.tenant.getDocument(document.id)).chunks + 1);
   });
 });
 
@@ -568,18 +584,18 @@ describe('said anew of the same text', () => {
     onTestFinished(() => fixture.close());
     return { fixture, embedded: () => texts };
   }
-  const partsOf = ({ tenant }: TestEngine, { rootMemoryId, id }: Document) => [
+  const partsOf = async ({ tenant }: TestEngine, { rootMemoryId, id }: Document) => [
     rootMemoryId!,
-    ...tenant.listDocumentChunks(id, { limit: 1_000, offset: 0 }).map(({ memoryId }) => memoryId),
+    ...(await tenant.listDocumentChunks(id, { limit: 1_000, offset: 0 })).map(({ memoryId }) => memoryId),
   ];
 
   test('labels, times and session change on the parts, which are neither embedded again nor lose what was learned', async () => {
     const { fixture, embedded } = await openCounting();
     const said = { externalId: 'h', sessionId: 's1', tags: ['zebu'], metadata: { shelf: 1 }, type: 'note' };
     const first = await ingested(fixture, HANDBOOK, said);
-    const [root, chunk] = partsOf(fixture, first);
+    const [root, chunk] = await partsOf(fixture, first);
     await fixture.tenant.reinforceMemory(chunk!, 0.3);
-    const { salience } = fixture.tenant.getMemory(chunk!);
+    const { salience } = await fixture.tenant.getMemory(chunk!);
     const before = embedded();
     const expiresAt = fixture.clock.now() + DAY_MS;
     const eventTime = fixture.clock.now() - DAY_MS;
@@ -587,28 +603,33 @@ describe('said anew of the same text', () => {
     const second = await ingested(fixture, HANDBOOK, { externalId: 'h', ...now });
     expect(second).toMatchObject({ id: first.id, ...now, receipt: { stored: 0, kept: first.chunks, removed: 0 } });
     expect(embedded()).toBe(before);
-    expect(partsOf(fixture, second)).toEqual(partsOf(fixture, first));
-    for (const part of [root!, chunk!]) expect(fixture.tenant.getMemory(part)).toMatchObject(now);
-    expect(fixture.tenant.getMemory(chunk!).salience).toBe(salience);
-    expect(fixture.tenant.listRevisions(chunk!)).toMatchObject([
+    expect(await partsOf(fixture, second)).toEqual(await partsOf(fixture, first));
+    for (const part of [root!, chunk!]) expect(await fixture.tenant.getMemory(part)).toMatchObject(now);
+    expect((await fixture.tenant.getMemory(chunk!)).salience).toBe(salience);
+    expect(await fixture.tenant.listRevisions(chunk!)).toMatchObject([
       { replaced: { tags: ['zebu'], sessionId: 's1', metadata: { shelf: 1 } } },
     ]);
     expect([idsWithWord(fixture, 'zebu'), idsWithWord(fixture, 'yak').length]).toEqual([[], first.chunks + 1]);
     // What is not said again falls back to what a memory has by itself.
     const third = await ingested(fixture, HANDBOOK, { externalId: 'h' });
     expect(third.receipt).toMatchObject({ kept: first.chunks });
-    expect(fixture.tenant.getMemory(chunk!)).toMatchObject({ tags: [], sessionId: '', type: null, expiresAt: null });
-    expect(fixture.tenant.getMemory(chunk!).eventTime).toBe(fixture.tenant.getMemory(chunk!).createdAt);
+    expect(await fixture.tenant.getMemory(chunk!)).toMatchObject({
+      tags: [],
+      sessionId: '',
+      type: null,
+      expiresAt: null,
+    });
+    expect((await fixture.tenant.getMemory(chunk!)).eventTime).toBe((await fixture.tenant.getMemory(chunk!)).createdAt);
     expectNoOrphans(fixture.store);
   });
 
   test('what was changed on a part stays where the document says nothing new', async () => {
     const { fixture } = await openCounting();
     const first = await ingested(fixture, HANDBOOK, { externalId: 'h', tags: ['zebu'] });
-    const [, chunk] = partsOf(fixture, first);
+    const [, chunk] = await partsOf(fixture, first);
     await fixture.tenant.patchMemory(chunk!, { tags: ['read'] });
     await ingested(fixture, `${HANDBOOK}${section('Emu')}`, { externalId: 'h', tags: ['zebu'] });
-    expect(fixture.tenant.getMemory(chunk!).tags).toEqual(['read']);
+    expect((await fixture.tenant.getMemory(chunk!)).tags).toEqual(['read']);
   });
 
   test('another worker goes on where one was broken off', async () => {
@@ -623,22 +644,26 @@ describe('said anew of the same text', () => {
     );
     await reading;
     expect(idsWithWord(fixture, 'zebu').length).toBeGreaterThan(0);
-    expect(fixture.tenant.getDocument(first.id)).toMatchObject({ state: 'processing', tags: ['yak'], readyAt: null });
+    expect(await fixture.tenant.getDocument(first.id)).toMatchObject({
+      state: 'processing',
+      tags: ['yak'],
+      readyAt: null,
+    });
     await fixture.drain();
-    expect(fixture.tenant.getDocument(first.id)).toMatchObject({ state: 'ready', error: null });
+    expect(await fixture.tenant.getDocument(first.id)).toMatchObject({ state: 'ready', error: null });
     expect([idsWithWord(fixture, 'zebu'), idsWithWord(fixture, 'yak').length]).toEqual([[], first.chunks + 1]);
     expect(fixture.get(`SELECT count(*) FROM memories WHERE tags <> '["yak"]'`)).toBe(0);
-    expect(fixture.tenant.getJob(jobId!)).toMatchObject({ state: 'done', crashes: 0 });
+    expect(await fixture.tenant.getJob(jobId!)).toMatchObject({ state: 'done', crashes: 0 });
   });
 
   test('another name, format or charset of the same bytes is read as that', async () => {
     const fixture = await open();
     const latin = Buffer.from('# Café\n\nCrème brûlée costs seven euros.', 'latin1');
     const put = async (charset: string, fileName: string, declared: 'markdown' | 'text') => {
-      const source = { ...upload(fixture.tenant, latin, fileName), charset, declared } as NewDocument['source'];
+      const source = { ...(await upload(fixture.tenant, latin, fileName)), charset, declared } as NewDocument['source'];
       const { outcome, document } = await fixture.tenant.addDocument(newDocument(source));
       await fixture.drain();
-      return { outcome, document, text: [...fixture.tenant.documentContent(document.id)].join('') };
+      return { outcome, document, text: await textOf(await fixture.tenant.documentContent(document.id)) };
     };
     const first = await put('windows-1251', 'a.txt', 'text');
     expect(first.text).not.toContain('Crème');
@@ -649,7 +674,7 @@ describe('said anew of the same text', () => {
       latin.toString('latin1'),
     ]);
     expect((await put('iso-8859-1', 'a.md', 'markdown')).outcome).toBe('replaced');
-    expect(fixture.tenant.getDocument(first.document.id)).toMatchObject({ format: 'markdown', fileName: 'a.md' });
+    expect(await fixture.tenant.getDocument(first.document.id)).toMatchObject({ format: 'markdown', fileName: 'a.md' });
     expect((await put('iso-8859-1', 'a.md', 'markdown')).outcome).toBe('unchanged');
   });
 
@@ -658,10 +683,16 @@ describe('said anew of the same text', () => {
     const empty = await ingested(fixture, ' \n\n');
     expect(await ingest(fixture, ' \n\n')).toMatchObject({ outcome: 'unchanged', document: { id: empty.id } });
     const first = await ingested(fixture, HANDBOOK);
-    const { outcome } = await fixture.tenant.replaceDocument(first.id, newDocument(upload(fixture.tenant, HANDBOOK)));
+    const { outcome } = await fixture.tenant.replaceDocument(
+      first.id,
+      newDocument(await upload(fixture.tenant, HANDBOOK)),
+    );
     expect(outcome).toBe('replaced');
     await fixture.drain();
-    expect(fixture.tenant.getDocument(first.id)).toMatchObject({ state: 'ready', receipt: { kept: first.chunks } });
+    expect(await fixture.tenant.getDocument(first.id)).toMatchObject({
+      state: 'ready',
+      receipt: { kept: first.chunks },
+    });
   });
 
   test('a page that has not changed is read again where it is told to replace', async () => {
@@ -686,7 +717,7 @@ describe('said anew of the same text', () => {
     await fixture.tenant.replaceDocument(document.id, page);
     await fixture.drain();
     expect(asked).toEqual([null, '"1"', null]);
-    expect(fixture.tenant.getDocument(document.id)).toMatchObject({
+    expect(await fixture.tenant.getDocument(document.id)).toMatchObject({
       state: 'ready',
       url: 'https://example.com/handbook',
     });
@@ -709,12 +740,12 @@ describe('a replacement that does not come to be', () => {
     const content = Object.fromEntries(Object.entries(first).filter(([name]) => !OF_THE_READING.has(name)));
     expect(document).toMatchObject({ ...content, state: 'queued', progress: { chunks: 0, embedded: 0 } });
     await ends[end]!(fixture, first.id);
-    const after = fixture.tenant.getDocument(first.id);
+    const after = await fixture.tenant.getDocument(first.id);
     expect(after).toMatchObject({ ...content, state: 'ready', progress });
     expect(after.error).toEqual(end === 'fails' ? expect.objectContaining({ code: 'fetch_refused' }) : null);
     const listed = (sessionId: string) =>
       fixture.tenant.listDocuments({ sessionIds: [sessionId] }, { limit: 9, offset: 0 });
-    expect([listed('s1').total, listed('s2').total]).toEqual([1, 0]);
+    expect([(await listed('s1')).total, (await listed('s2')).total]).toEqual([1, 0]);
     const [hit] = await find(fixture, 'bison');
     expect(hit!.document).toMatchObject({ url: null, fileName: 'notes.md' });
     expect((await ingest(fixture, HANDBOOK, { sessionId: 's1', tags: ['one'] })).document.id).toBe(first.id);
@@ -735,15 +766,15 @@ describe('progress', () => {
     const first = await ingested(fixture, HANDBOOK, { externalId: 'h' });
     await ingest(fixture, long, { externalId: 'h' });
     const reading = fixture.readDocument();
-    const progress = () => fixture.tenant.getDocument(first.id).progress;
+    const progress = async () => (await fixture.tenant.getDocument(first.id)).progress;
     const stored = () => fixture.get<number>('SELECT count(*) FROM chunks') - first.chunks - 1;
     await expect.poll(stored, { interval: 1, timeout: 30_000 }).toBeGreaterThan(0);
-    const whileStored = progress();
+    const whileStored = await progress();
     expect(whileStored.chunks).toBeGreaterThan(first.chunks);
     await reading;
-    const seen = [whileStored, progress()];
-    while ((await fixture.runBatch(8)).claimed > 0) seen.push(progress());
-    const { chunks } = fixture.tenant.getDocument(first.id);
+    const seen = [whileStored, await progress()];
+    while ((await fixture.runBatch(8)).claimed > 0) seen.push(await progress());
+    const { chunks } = await fixture.tenant.getDocument(first.id);
     for (const count of ['embedded', 'linked'] as const) {
       const counts = seen.map((at) => at[count]);
       expect(counts).toEqual(counts.toSorted((a, b) => a - b));
@@ -761,16 +792,16 @@ describe('an expired document', () => {
     fixture.clock.advance(61_000);
     const { tenant } = fixture;
     const gone = 'no document with this id';
-    expect(() => tenant.getDocument(id)).toThrow(gone);
-    expect(() => tenant.documentContent(id)).toThrow(gone);
-    expect(() => tenant.listDocumentChunks(id, { limit: 1, offset: 0 })).toThrow(gone);
-    expect(tenant.listDocuments({}, { limit: 9, offset: 0 })).toEqual({ items: [], total: 0 });
+    await expect(tenant.getDocument(id)).rejects.toThrow(gone);
+    await expect(tenant.documentContent(id)).rejects.toThrow(gone);
+    await expect(tenant.listDocumentChunks(id, { limit: 1, offset: 0 })).rejects.toThrow(gone);
+    expect(await tenant.listDocuments({}, { limit: 9, offset: 0 })).toEqual({ items: [], total: 0 });
     const again = await ingest(fixture, HANDBOOK, { externalId: 'h' });
     expect(again.outcome).toBe('accepted');
     await expireMemories(fixture.maintenance);
     await tendDocuments(fixture.maintenance);
     await fixture.drain();
-    expect(tenant.listDocuments({}, { limit: 9, offset: 0 }).items).toMatchObject([
+    expect((await tenant.listDocuments({}, { limit: 9, offset: 0 })).items).toMatchObject([
       { id: again.document.id, state: 'ready', expiresAt: null },
     ]);
     expectNoOrphans(fixture.store);
@@ -783,13 +814,13 @@ describe('its text', () => {
   test.each(['replaced', 'deleted'])('is not cut off in silence where the document is %s meanwhile', async (what) => {
     const fixture = await open();
     const { id } = await ingested(fixture, LONG);
-    const pieces = fixture.tenant.documentContent(id);
-    const first = pieces[Symbol.iterator]().next();
+    const pieces = await fixture.tenant.documentContent(id);
+    const first = await pieces[Symbol.asyncIterator]().next();
     expect(first.done).toBe(false);
     if (what === 'deleted') await fixture.tenant.deleteDocument(id);
-    else await fixture.tenant.replaceDocument(id, newDocument(upload(fixture.tenant, 'Something else.')));
+    else await fixture.tenant.replaceDocument(id, newDocument(await upload(fixture.tenant, 'Something else.')));
     await fixture.drain();
-    expect(() => [...pieces]).toThrow('replaced or deleted');
+    await expect(textOf(pieces)).rejects.toThrow('replaced or deleted');
   });
 });
 

@@ -88,9 +88,9 @@ describe('the encode step', () => {
   test.each(SECTORS)('recognises %s and gives it the salience and decay of its sectors', async (sector) => {
     await using fixture = await openTestEngine();
     const { id } = await fixture.add({ content: TEXTS[sector] });
-    expect(fixture.tenant.getMemory(id).salience).toBe(0.4);
+    expect((await fixture.tenant.getMemory(id)).salience).toBe(0.4);
     await fixture.drain();
-    const memory = fixture.tenant.getMemory(id);
+    const memory = await fixture.tenant.getMemory(id);
     const found = classify(TEXTS[sector]);
     expect(memory).toMatchObject({ state: 'ready', primarySector: sector, sectors: [sector, ...found.additional] });
     expect(memory.salience).toBeCloseTo(0.4 + 0.1 * found.additional.length, 10);
@@ -105,11 +105,11 @@ describe('the encode step', () => {
     const { id } = await fixture.add({ content });
     const important = await fixture.add({ content: `${content} Really.`, importance: 0.9 });
     await fixture.drain();
-    expect(fixture.tenant.getMemory(id).salience).toBeCloseTo(0.4 + 0.1 * additional, 10);
-    expect(fixture.tenant.getMemory(important.id).salience).toBe(0.9);
+    expect((await fixture.tenant.getMemory(id)).salience).toBeCloseTo(0.4 + 0.1 * additional, 10);
+    expect((await fixture.tenant.getMemory(important.id)).salience).toBe(0.9);
     await fixture.tenant.patchMemory(id, { content: `${content} Indeed.` });
     await fixture.drain();
-    expect(fixture.tenant.getMemory(id).salience).toBeCloseTo(0.4 + 0.1 * additional, 10);
+    expect((await fixture.tenant.getMemory(id)).salience).toBeCloseTo(0.4 + 0.1 * additional, 10);
   });
 
   test('leaves the importance alone that a PATCH stated while the memory was being encoded', async () => {
@@ -127,7 +127,7 @@ describe('the encode step', () => {
     const { id } = await fixture.add({ content });
     onEmbed = async () => void (await fixture.tenant.patchMemory(id, { importance: 0.3 }));
     await fixture.drain();
-    expect(fixture.tenant.getMemory(id)).toMatchObject({ salience: 0.3, importance: 0.3, state: 'ready' });
+    expect(await fixture.tenant.getMemory(id)).toMatchObject({ salience: 0.3, importance: 0.3, state: 'ready' });
   });
 
   test('obeys metadata.sector, and keeps what the text shows besides', async () => {
@@ -135,17 +135,17 @@ describe('the encode step', () => {
     const { id } = await fixture.add({ content: TEXTS.emotional, metadata: { sector: 'procedural' } });
     const plain = await fixture.add({ content: 'Blue.', metadata: { sector: 'reflective' } });
     await fixture.drain();
-    expect(fixture.tenant.getMemory(id)).toMatchObject({ primarySector: 'procedural', decayLambda: 0.008 });
-    expect(fixture.tenant.getMemory(id).sectors).toContain('emotional');
-    expect(fixture.tenant.getMemory(plain.id)).toMatchObject({ sectors: ['reflective'], salience: 0.4 });
+    expect(await fixture.tenant.getMemory(id)).toMatchObject({ primarySector: 'procedural', decayLambda: 0.008 });
+    expect((await fixture.tenant.getMemory(id)).sectors).toContain('emotional');
+    expect(await fixture.tenant.getMemory(plain.id)).toMatchObject({ sectors: ['reflective'], salience: 0.4 });
   });
 
   test('takes the one decay of the settings where there is one', async () => {
     await using fixture = await openTestEngine({ settings: { OM_DECAY_LAMBDA: '0.3' } });
     const { id } = await fixture.add({ content: TEXTS.emotional });
-    expect(fixture.tenant.getMemory(id).decayLambda).toBe(0.3);
+    expect((await fixture.tenant.getMemory(id)).decayLambda).toBe(0.3);
     await fixture.drain();
-    expect(fixture.tenant.getMemory(id).decayLambda).toBe(0.3);
+    expect((await fixture.tenant.getMemory(id)).decayLambda).toBe(0.3);
   });
 
   test('fills gist and entities only where the caller said nothing', async () => {
@@ -154,10 +154,10 @@ describe('the encode step', () => {
     const silent = await fixture.add({ content });
     const stated = await fixture.add({ content: `${content} Later.`, gist: 'my gist', entities: ['My Entity'] });
     await fixture.drain();
-    expect(shownGist(fixture.tenant.getMemory(silent.id))).not.toBe('');
-    expect(shownEntities(fixture.tenant.getMemory(silent.id)).join()).toContain('Curie');
-    expect(fixture.tenant.getMemory(stated.id)).toMatchObject({ gist: 'my gist', entities: ['My Entity'] });
-    expect(fixture.tenant.getMemory(silent.id)).toMatchObject({ version: 1, updatedAt: START });
+    expect(shownGist(await fixture.tenant.getMemory(silent.id))).not.toBe('');
+    expect(shownEntities(await fixture.tenant.getMemory(silent.id)).join()).toContain('Curie');
+    expect(await fixture.tenant.getMemory(stated.id)).toMatchObject({ gist: 'my gist', entities: ['My Entity'] });
+    expect(await fixture.tenant.getMemory(silent.id)).toMatchObject({ version: 1, updatedAt: START });
   });
 
   test('keeps a vector a window of a long text and their mean as number -1, and indexes each in its role', async () => {
@@ -191,8 +191,12 @@ describe('the encode step', () => {
     await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
     const { id, jobId } = await fixture.add({ content: TEXTS.emotional });
     await fixture.drain();
-    expect(fixture.tenant.getMemory(id)).toMatchObject({ state: 'ready', primarySector: 'emotional' });
-    expect(fixture.tenant.getJob(jobId).timeline.map(({ event }) => event)).toEqual(['queued', 'encoded', 'done']);
+    expect(await fixture.tenant.getMemory(id)).toMatchObject({ state: 'ready', primarySector: 'emotional' });
+    expect((await fixture.tenant.getJob(jobId)).timeline.map(({ event }) => event)).toEqual([
+      'queued',
+      'encoded',
+      'done',
+    ]);
     expect(fixture.get('SELECT count(*) FROM vectors')).toBe(0);
   });
 });
@@ -310,7 +314,7 @@ describe('the link step', () => {
         texts.map((content, n) => newMemory({ content, userId: n % 8 === 0 ? 'other' : 'u' })),
       );
       await fixture.drain(size);
-      expect(fixture.tenant.stats().waypoints).toBeGreaterThan(60);
+      expect((await fixture.tenant.stats()).waypoints).toBeGreaterThan(60);
       graphs.push(edgesOf(fixture));
     }
     expect(graphs[1]).toEqual(graphs[0]);
@@ -327,7 +331,7 @@ describe('the link step', () => {
     await fixture.tenant.deleteMemory(best.id);
     expect(await fixture.drain()).toBe(1);
     expect(pairs(fixture)).toEqual([[last.seq, first.seq]]);
-    expect(fixture.tenant.getMemory(last.id).state).toBe('ready');
+    expect((await fixture.tenant.getMemory(last.id)).state).toBe('ready');
     expectNoOrphans(fixture.store);
   });
 });
@@ -349,7 +353,7 @@ describe('a PATCH of the text', () => {
     await fixture.tenant.patchMemory(changing.id, { content: 'Interest rates rose sharply this quarter.' });
     await fixture.drain(size);
     expect(pairs(fixture)).toEqual([[pointing.seq, other.seq]]);
-    expect(fixture.tenant.getMemory(changing.id)).toMatchObject({ state: 'ready', version: 2 });
+    expect(await fixture.tenant.getMemory(changing.id)).toMatchObject({ state: 'ready', version: 2 });
     expectNoOrphans(fixture.store);
   });
 
@@ -383,7 +387,7 @@ describe('a PATCH of the text', () => {
     const { id, seq } = await fixture.add({ content: SUBJECT, title: 'Animals' });
     await fixture.drain();
     await fixture.tenant.patchMemory(id, { title: 'Interest rates' });
-    expect(fixture.tenant.getMemory(id).state).toBe('queued');
+    expect((await fixture.tenant.getMemory(id)).state).toBe('queued');
     await fixture.drain();
     const [expected] = await fixture.batch.embedder!.embed([`Interest rates\n${SUBJECT}`], { purpose: 'document' });
     expect(cosine(wholeVectors(fixture).get(seq)!.vector, expected!)).toBeGreaterThan(0.996);

@@ -77,7 +77,7 @@ describe('the encode step', () => {
     ];
     const { id } = await fixture.add({ content: 'a b uses a c. AB uses Redis.', entities: strange });
     await fixture.drain();
-    expect(fixture.tenant.getMemory(id).state).toBe('ready');
+    expect((await fixture.tenant.getMemory(id)).state).toBe('ready');
     expect(relationsOf(fixture)).toContain('1: ab uses redis');
     expectNoOrphans(fixture.store);
   });
@@ -95,7 +95,7 @@ describe('the encode step', () => {
     const { id } = await fixture.add({ content: 'Authentication uses JWT.' });
     await fixture.drain();
     expect(entitiesOf(fixture)).toEqual([]);
-    expect(fixture.tenant.getMemory(id).state).toBe('ready');
+    expect((await fixture.tenant.getMemory(id)).state).toBe('ready');
   });
 });
 
@@ -249,7 +249,7 @@ describe('a language model', () => {
     const { id } = await fixture.add({ content: 'Authentication uses JWT.' });
     await workOff(fixture, answer);
     expect(relationsOf(fixture)).toEqual(['1: authentication uses jwt']);
-    expect(fixture.tenant.getMemory(id).state).toBe('ready');
+    expect((await fixture.tenant.getMemory(id)).state).toBe('ready');
   });
 
   test('that is down is not asked about each memory of a batch', async () => {
@@ -275,9 +275,9 @@ describe('a language model', () => {
       },
     };
     await runBatch({ ...fixture.batch, languageModel }, 64, stop.signal);
-    expect(fixture.tenant.getMemory(id).state).toBe('queued');
+    expect((await fixture.tenant.getMemory(id)).state).toBe('queued');
     await workOff(fixture, () => '{"entities": [], "relations": []}');
-    expect(fixture.tenant.getMemory(id).state).toBe('ready');
+    expect((await fixture.tenant.getMemory(id)).state).toBe('ready');
     expect(entitiesOf(fixture)).toEqual([]);
   });
 });

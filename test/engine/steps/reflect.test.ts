@@ -56,10 +56,10 @@ async function reflectOn(fixture: TestEngine, userId = 'ana', sessionId: string 
   return jobId;
 }
 
-const reflectionsOf = ({ tenant }: TestEngine, userId = 'ana'): Memory[] => tenant.listReflections(userId, 100);
-const sourcesOf = ({ tenant }: TestEngine, { id }: Memory): string[] =>
-  tenant
-    .listLinks(id)
+const reflectionsOf = ({ tenant }: TestEngine, userId = 'ana'): Promise<Memory[]> =>
+  tenant.listReflections(userId, 100);
+const sourcesOf = async ({ tenant }: TestEngine, { id }: Memory): Promise<string[]> =>
+  (await tenant.listLinks(id))
     .filter(({ type, direction, automatic }) => type === 'derived_from' && direction === 'out' && automatic)
     .map((link) => link.id)
     .sort();
@@ -70,7 +70,7 @@ async function reflected() {
   const ids = await addAll(opened.fixture, TRIPS);
   opened.chat.say(answer([INSIGHT, [1, 3]]));
   const jobId = await reflectOn(opened.fixture);
-  return { ...opened, ids, jobId, reflection: reflectionsOf(opened.fixture)[0]! };
+  return { ...opened, ids, jobId, reflection: (await reflectionsOf(opened.fixture))[0]! };
 }
 
 describe('an insight', () => {
@@ -80,8 +80,8 @@ describe('an insight', () => {
       ...{ content: INSIGHT, type: 'reflection', userId: 'ana', primarySector: 'reflective', state: 'ready' },
       metadata: { sector: 'reflective', reflection_job: jobId, reflection_model: 'a-model' },
     });
-    expect(sourcesOf(fixture, reflection)).toEqual([ids[0], ids[2]].sort());
-    for (const id of ids) expect(fixture.tenant.getMemory(id)).toMatchObject({ status: 'active', version: 1 });
+    expect(await sourcesOf(fixture, reflection)).toEqual([ids[0], ids[2]].sort());
+    for (const id of ids) expect(await fixture.tenant.getMemory(id)).toMatchObject({ status: 'active', version: 1 });
     const { hits } = await fixture.tenant.query({
       query: 'rail line',
       k: 5,
@@ -89,7 +89,7 @@ describe('an insight', () => {
       minScore: 0,
     });
     expect(hits.map(({ memory }) => memory.id)).toEqual([reflection.id]);
-    expect(fixture.tenant.getJob(jobId)).toMatchObject({ kind: 'reflection', state: 'done', memoryId: null });
+    expect(await fixture.tenant.getJob(jobId)).toMatchObject({ kind: 'reflection', state: 'done', memoryId: null });
     expectNoOrphans(fixture.store);
   });
 
@@ -106,7 +106,7 @@ describe('an insight', () => {
     await reflectOn(fixture);
     const { hits } = await fixture.tenant.query({ query: 'Ana took the train', k: 10, filter: {}, minScore: 0 });
     expect(hits.map(({ memory }) => memory.id).sort()).toEqual(
-      [...ids, ...reflectionsOf(fixture).map(({ id }) => id)].sort(),
+      [...ids, ...(await reflectionsOf(fixture)).map(({ id }) => id)].sort(),
     );
   });
 
@@ -131,7 +131,7 @@ describe('an insight', () => {
       await addAll(fixture, [`Ana met friend number ${chat.calls.length}`]);
       chat.say(answer(...insights));
       await reflectOn(fixture);
-      return reflectionsOf(fixture).map(({ content }) => content);
+      return (await reflectionsOf(fixture)).map(({ content }) => content);
     };
     expect(await again([`Once more: ${INSIGHT}`, [1, 3]])).toEqual([INSIGHT]);
     expect(chat.calls.at(-1)!.input).toContain(`known insight`);
@@ -152,7 +152,7 @@ describe('an insight', () => {
   test('goes when what it rests on expires or is deleted by filter, and not with others', async () => {
     const { fixture, ids, reflection } = await reflected();
     await fixture.tenant.deleteMemory(ids[1]!);
-    expect(fixture.tenant.getMemory(reflection.id).status).toBe('active');
+    expect((await fixture.tenant.getMemory(reflection.id)).status).toBe('active');
     await fixture.tenant.deleteMemories({ userIds: ['ana'] });
     expect(fixture.get<number>('SELECT count(*) AS n FROM memories')).toBe(0);
     expect(fixture.get<number>('SELECT count(*) AS n FROM reflections')).toBe(0);
@@ -161,13 +161,13 @@ describe('an insight', () => {
 
   test('is archived when the text that it rests on changes, and not by other changes', async () => {
     const { fixture, ids, reflection } = await reflected();
-    const status = () => fixture.tenant.getMemory(reflection.id).status;
+    const status = async () => (await fixture.tenant.getMemory(reflection.id)).status;
     await fixture.tenant.patchMemory(ids[0]!, { tags: ['travel'] });
-    expect(status()).toBe('active');
+    expect(await status()).toBe('active');
     await fixture.tenant.patchMemory(ids[0]!, { content: 'Ana flew to Porto' });
-    expect(status()).toBe('archived');
+    expect(await status()).toBe('archived');
     await fixture.tenant.patchMemory(reflection.id, { status: 'active' });
-    expect(status()).toBe('active');
+    expect(await status()).toBe('active');
   });
 
   test('rests on nothing that was changed or deleted while the model thought', async () => {
@@ -181,7 +181,7 @@ describe('an insight', () => {
     await arrived;
     await fixture.tenant.deleteMemory(ids[0]!);
     await asking;
-    expect(reflectionsOf(fixture).map(({ content }) => content)).toEqual(['Ana avoids airports']);
+    expect((await reflectionsOf(fixture)).map(({ content }) => content)).toEqual(['Ana avoids airports']);
     expectNoOrphans(fixture.store);
   });
 });
@@ -192,7 +192,7 @@ describe('what is shown', () => {
     await addAll(fixture, ['Bob likes ships'], { userId: 'bob' });
     await addAll(fixture, ['nobody in particular likes tea'], { userId: '' });
     await fixture.tenant.addDocument(
-      newDocument(upload(fixture.tenant, 'Timetable of the night train'), { userId: 'ana' }),
+      newDocument(await upload(fixture.tenant, 'Timetable of the night train'), { userId: 'ana' }),
     );
     const [, archived] = await addAll(
       fixture,
@@ -215,7 +215,7 @@ describe('what is shown', () => {
     chat.say(answer([INSIGHT, [1, 2]]));
     await reflectOn(fixture, 'ana', 'trips');
     expect(chat.calls[0]!.input).not.toContain('Madrid');
-    expect(reflectionsOf(fixture)[0]).toMatchObject({ sessionId: 'trips' });
+    expect((await reflectionsOf(fixture))[0]).toMatchObject({ sessionId: 'trips' });
   });
 
   test('is nothing where there are fewer than two, and nobody is asked', async () => {
@@ -223,7 +223,7 @@ describe('what is shown', () => {
     await addAll(fixture, [TRIPS[0]!]);
     const jobId = await reflectOn(fixture);
     expect(chat.calls).toHaveLength(0);
-    expect(fixture.tenant.getJob(jobId).state).toBe('done');
+    expect((await fixture.tenant.getJob(jobId)).state).toBe('done');
   });
 
   test('cannot end its own quotation', async () => {
@@ -255,15 +255,15 @@ describe('an answer', () => {
     await addAll(fixture, TRIPS);
     chat.say(text);
     const jobId = await reflectOn(fixture);
-    expect(reflectionsOf(fixture)).toEqual([]);
-    const job = fixture.tenant.getJob(jobId);
+    expect(await reflectionsOf(fixture)).toEqual([]);
+    const job = await fixture.tenant.getJob(jobId);
     expect(job).toMatchObject({ state: 'dead', error: { code: 'invalid' } });
     expect(job.error!.message).not.toMatch(/Ana|bob/);
     chat.say(answer([INSIGHT, [1, 2]]));
     await addAll(fixture, ['Ana bought a rail card']);
     await fixture.tenant.retryJob(jobId);
     await askAll(fixture);
-    expect(reflectionsOf(fixture)).toHaveLength(1);
+    expect(await reflectionsOf(fixture)).toHaveLength(1);
   });
 
   test('of many insights counts with its first five', async () => {
@@ -272,7 +272,7 @@ describe('an answer', () => {
     const pairs = [1, 2, 3, 4].flatMap((a) => [a + 1, 5].filter((b) => b > a).map((b) => [a, b] as const));
     chat.say(answer(...pairs.map(([a, b]): [string, number[]] => [`Insight on ${a} and ${b}`, [a, b]])));
     await reflectOn(fixture);
-    expect(reflectionsOf(fixture)).toHaveLength(5);
+    expect(await reflectionsOf(fixture)).toHaveLength(5);
   });
 
   test.each<FakeChatMode>(['rate_limited', 'status', 'html', 'hang'])(
@@ -284,11 +284,11 @@ describe('an answer', () => {
       chat.setMode(mode);
       const { jobId } = await fixture.tenant.reflect({ userId: 'ana', sessionId: null });
       expect((await fixture.askQuestions()).providerPauseMs).not.toBeNull();
-      expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', attempts: 0 });
+      expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', attempts: 0 });
       chat.setMode('ok');
       fixture.clock.advance(60_000);
       await askAll(fixture);
-      expect(reflectionsOf(fixture)).toHaveLength(1);
+      expect(await reflectionsOf(fixture)).toHaveLength(1);
     },
   );
 });
@@ -326,7 +326,7 @@ describe('a request', () => {
     await addAll(fixture, TRIPS);
     const { jobId } = await fixture.tenant.reflect({ userId: 'ana', sessionId: null });
     await runNextQuestions({ ...fixture.batch, languageModel: null }, { alone: false });
-    expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'dead', error: { code: 'invalid' } });
+    expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'dead', error: { code: 'invalid' } });
   });
 });
 
@@ -335,7 +335,7 @@ describe('the schedule', () => {
   const tick = async (fixture: TestEngine) => {
     fixture.clock.advance(10 * 60_000);
     await runDueSchedules(fixture.maintenance);
-    const { items } = fixture.tenant.listJobs({ kind: 'reflection', state: 'queued', limit: 100, offset: 0 });
+    const { items } = await fixture.tenant.listJobs({ kind: 'reflection', state: 'queued', limit: 100, offset: 0 });
     await askAll(fixture);
     return items.length;
   };
@@ -346,13 +346,13 @@ describe('the schedule', () => {
     await addAll(fixture, TRIPS.slice(0, 2), { userId: 'bob' });
     chat.say(answer([INSIGHT, [1, 2]], ['Ana avoids airports', [2, 3]], ['Ana has family in the south', [1, 3]]));
     expect(await tick(fixture)).toBe(1);
-    expect(reflectionsOf(fixture)).toHaveLength(3);
+    expect(await reflectionsOf(fixture)).toHaveLength(3);
     // What was concluded is not new.
     expect(await tick(fixture)).toBe(0);
     await addAll(fixture, [TRIPS[2]!], { userId: 'bob' });
     await addAll(fixture, ['Ana sings', 'Ana cooks']);
     expect(await tick(fixture)).toBe(1);
-    expect(reflectionsOf(fixture, 'bob').length).toBeGreaterThan(0);
+    expect((await reflectionsOf(fixture, 'bob')).length).toBeGreaterThan(0);
     await addAll(fixture, ['Ana paints']);
     expect(await tick(fixture)).toBe(1);
     expect(fixture.get<number>('SELECT count(*) AS n FROM reflections')).toBe(2);
@@ -366,7 +366,7 @@ describe('the schedule', () => {
     await runDueSchedules(fixture.maintenance);
     fixture.clock.advance(10 * 60_000);
     await runDueSchedules(fixture.maintenance);
-    expect(fixture.tenant.listJobs({ kind: 'reflection', state: 'queued', limit: 9, offset: 0 }).total).toBe(1);
+    expect((await fixture.tenant.listJobs({ kind: 'reflection', state: 'queued', limit: 9, offset: 0 })).total).toBe(1);
   });
 
   test('does not run while the setting is off', async () => {
@@ -374,6 +374,6 @@ describe('the schedule', () => {
     await addAll(fixture, TRIPS);
     fixture.clock.advance(2 * 86_400_000);
     expect(await runDueSchedules(fixture.maintenance)).not.toContain('reflect');
-    expect(fixture.tenant.listJobs({ kind: 'reflection', limit: 9, offset: 0 }).total).toBe(0);
+    expect((await fixture.tenant.listJobs({ kind: 'reflection', limit: 9, offset: 0 })).total).toBe(0);
   });
 });

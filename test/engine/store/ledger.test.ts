@@ -119,7 +119,7 @@ describe('a clock that was set back', () => {
     const recovered = recoverLeases(fixture.store, { ...times, everyOwner: false });
     expect(recovered).toEqual({ requeued: 1, dead: 0 });
     await fixture.drain();
-    expect(fixture.tenant.countJobs()).toMatchObject({ queued: 0, active: 0, done: 1 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ queued: 0, active: 0, done: 1 });
   });
 
   test('does not hurry a pause that is still ahead', async () => {
@@ -198,9 +198,9 @@ describe('a lease that was lost', () => {
     claim(fixture);
     fixture.clock.advance(LEASE_MS - 1);
     recoverJobs(fixture.maintenance, { everyOwner: false });
-    expect(fixture.tenant.countJobs()).toMatchObject({ active: 1, queued: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ active: 1, queued: 0 });
     recoverJobs(fixture.maintenance, { everyOwner: true });
-    expect(fixture.tenant.countJobs()).toMatchObject({ active: 0, queued: 1 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ active: 0, queued: 1 });
   });
 });
 
@@ -215,10 +215,10 @@ describe('a crash', () => {
     expect((await fixture.runBatch()).claimed).toBe(3);
     expect(fixture.get('SELECT state FROM memory_dynamics WHERE seq = ?', later.seq)).toBe('queued');
     await fixture.drain();
-    expect(fixture.tenant.countJobs()).toMatchObject({ done: 4, queued: 0 });
+    expect(await fixture.tenant.countJobs()).toMatchObject({ done: 4, queued: 0 });
     const first = outcomes[0] as { jobId: string };
-    expect(fixture.tenant.getJob(first.jobId)).toMatchObject({ crashes: 0, attempts: 0 });
-    expect(fixture.tenant.getJob(first.jobId).timeline.map(({ event }) => event)).toEqual([
+    expect(await fixture.tenant.getJob(first.jobId)).toMatchObject({ crashes: 0, attempts: 0 });
+    expect((await fixture.tenant.getJob(first.jobId)).timeline.map(({ event }) => event)).toEqual([
       'queued',
       'crashed',
       'encoded',
@@ -234,12 +234,12 @@ describe('a crash', () => {
       const items = Array.from({ length: 320 }, (_, number) => newMemory({ content: `note ${number}` }));
       const { outcomes } = await fixture.tenant.addMemories(items);
       const { jobId } = outcomes[poison] as { jobId: string };
-      const { seq } = fixture.tenant.getJob(jobId);
+      const { seq } = await fixture.tenant.getJob(jobId);
       claim(fixture, { limit: 320 });
       crash(fixture);
       const crashed: number[] = [];
       const survived: number[] = [];
-      while (fixture.tenant.getJob(jobId).state !== 'dead') {
+      while ((await fixture.tenant.getJob(jobId)).state !== 'dead') {
         const group = claimGroup(fixture);
         if (group.some((held) => held.seq === seq)) {
           crashed.push(group.length);
@@ -247,7 +247,7 @@ describe('a crash', () => {
         } else if (group.length > 0) {
           survived.push(group.length);
           fixture.store.write(() => group.forEach((held) => finishJob(fixture.store, held, fixture.clock.now())));
-        } else fixture.clock.set(fixture.tenant.getJob(jobId).runAt);
+        } else fixture.clock.set((await fixture.tenant.getJob(jobId)).runAt);
       }
       expect(crashed).toEqual([64, 8, 1, 1, 1]);
       expect(survived.toSorted((a, b) => b - a)).toEqual([
@@ -255,7 +255,7 @@ describe('a crash', () => {
         ...Array(7).fill(8),
         ...Array(7).fill(1),
       ]);
-      expect(fixture.tenant.countJobs()).toMatchObject({ done: 319, dead: 1 });
+      expect(await fixture.tenant.countJobs()).toMatchObject({ done: 319, dead: 1 });
       expect(fixture.get('SELECT count(*) FROM jobs WHERE crashes + attempts > 0')).toBe(1);
     },
   );
@@ -297,15 +297,15 @@ describe('a crash', () => {
     claim(fixture);
     crash(fixture);
     for (let alone = 1; alone <= CRASH_BUDGET; alone += 1) {
-      expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', crashes: alone - 1, attempts: 0 });
+      expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', crashes: alone - 1, attempts: 0 });
       // It keeps away from the next crash for a while, since that may be another's doing.
-      expect(fixture.tenant.getJob(jobId).runAt - fixture.clock.now()).toBe((alone - 1) * 10_000);
+      expect((await fixture.tenant.getJob(jobId)).runAt - fixture.clock.now()).toBe((alone - 1) * 10_000);
       if (alone > 1) expect(claimGroup(fixture)).toEqual([]);
       fixture.clock.advance((alone - 1) * 10_000);
       expect(claimGroup(fixture)).toHaveLength(1);
       crash(fixture);
     }
-    expect(fixture.tenant.getJob(jobId)).toMatchObject({
+    expect(await fixture.tenant.getJob(jobId)).toMatchObject({
       state: 'dead',
       crashes: CRASH_BUDGET,
       error: { code: 'crash', message: expect.stringContaining('died') as string },
@@ -316,12 +316,17 @@ describe('a crash', () => {
     expect(hits.map((hit) => hit.memory.state)).toEqual(['failed']);
 
     await fixture.tenant.retryJob(jobId);
-    expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', crashes: 0, error: null, finishedAt: null });
+    expect(await fixture.tenant.getJob(jobId)).toMatchObject({
+      state: 'queued',
+      crashes: 0,
+      error: null,
+      finishedAt: null,
+    });
     await fixture.drain();
-    expect(fixture.tenant.getJob(jobId).state).toBe('done');
-    expect(fixture.tenant.getMemory(fixture.tenant.listMemories({}, { limit: 1, offset: 0 })[0]!.id).state).toBe(
-      'ready',
-    );
+    expect((await fixture.tenant.getJob(jobId)).state).toBe('done');
+    expect(
+      (await fixture.tenant.getMemory((await fixture.tenant.listMemories({}, { limit: 1, offset: 0 }))[0]!.id)).state,
+    ).toBe('ready');
   });
 });
 
@@ -334,7 +339,7 @@ describe('a failure', () => {
     const other = await fixture.add({ content: 'a good text' });
     for (let attempt = 1; attempt < 3; attempt += 1) {
       await fixture.drain();
-      const job = fixture.tenant.getJob(jobId);
+      const job = await fixture.tenant.getJob(jobId);
       expect(job).toMatchObject({
         state: 'failed',
         attempts: attempt,
@@ -342,26 +347,30 @@ describe('a failure', () => {
       });
       expect(job.runAt - fixture.clock.now()).toBeGreaterThanOrEqual(500 * 2 ** (attempt - 1));
       expect(job.runAt - fixture.clock.now()).toBeLessThanOrEqual(1_000 * 2 ** (attempt - 1));
-      expect(fixture.tenant.getMemory(id).state).toBe('queued');
+      expect((await fixture.tenant.getMemory(id)).state).toBe('queued');
       fixture.clock.set(job.runAt);
     }
     await fixture.drain();
-    expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'dead', attempts: 3, finishedAt: fixture.clock.now() });
-    expect(fixture.tenant.getJob(jobId).timeline.map(({ event }) => event)).toEqual([
+    expect(await fixture.tenant.getJob(jobId)).toMatchObject({
+      state: 'dead',
+      attempts: 3,
+      finishedAt: fixture.clock.now(),
+    });
+    expect((await fixture.tenant.getJob(jobId)).timeline.map(({ event }) => event)).toEqual([
       'queued',
       'failed',
       'failed',
       'dead',
     ]);
-    expect(fixture.tenant.getMemory(id).state).toBe('failed');
-    expect(fixture.tenant.getMemory(other.id).state, 'spares the rest of its batch').toBe('ready');
+    expect((await fixture.tenant.getMemory(id)).state).toBe('failed');
+    expect((await fixture.tenant.getMemory(other.id)).state, 'spares the rest of its batch').toBe('ready');
 
     state.failure = undefined;
     await fixture.tenant.retryJob(jobId);
-    expect(fixture.tenant.getMemory(id).state).toBe('queued');
+    expect((await fixture.tenant.getMemory(id)).state).toBe('queued');
     await fixture.drain();
-    expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done', error: null });
-    expect(fixture.tenant.getMemory(id).state).toBe('ready');
+    expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done', error: null });
+    expect((await fixture.tenant.getMemory(id)).state).toBe('ready');
   });
 
   test.each<ErrorCode>(['invalid', 'not_found'])('that is %s gives up at once', async (code) => {
@@ -370,12 +379,12 @@ describe('a failure', () => {
     state.failure = new EngineError(code, 'refused');
     const { id, jobId } = await fixture.add({ content: 'a poison text' });
     await fixture.drain();
-    expect(fixture.tenant.getJob(jobId)).toMatchObject({
+    expect(await fixture.tenant.getJob(jobId)).toMatchObject({
       state: 'dead',
       attempts: 1,
       error: { code, message: 'refused' },
     });
-    expect(fixture.tenant.getMemory(id).state).toBe('failed');
+    expect((await fixture.tenant.getMemory(id)).state).toBe('failed');
   });
 
   test.each<ErrorCode>(['rate_limited', 'unavailable', 'storage_full'])(
@@ -387,10 +396,15 @@ describe('a failure', () => {
       const { jobId } = await fixture.add({ content: 'a text' });
       for (let round = 0; round < 10; round += 1)
         expect(await fixture.runBatch()).toEqual({ claimed: 1, providerPauseMs: 7_000 });
-      expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'queued', attempts: 0, crashes: 0, error: null });
+      expect(await fixture.tenant.getJob(jobId)).toMatchObject({
+        state: 'queued',
+        attempts: 0,
+        crashes: 0,
+        error: null,
+      });
       state.failure = undefined;
       expect(await fixture.runBatch()).toEqual({ claimed: 1, providerPauseMs: null });
-      expect(fixture.tenant.getJob(jobId).state).toBe('done');
+      expect((await fixture.tenant.getJob(jobId)).state).toBe('done');
     },
   );
 
@@ -405,9 +419,9 @@ describe('a failure', () => {
       await fixture.drain();
       fixture.clock.advance(60_000);
     }
-    expect(fixture.tenant.getJob(poison.jobId).state).toBe('dead');
+    expect((await fixture.tenant.getJob(poison.jobId)).state).toBe('dead');
     for (const { jobId } of added.filter((memory) => memory !== poison)) {
-      expect(fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done', attempts: 0 });
+      expect(await fixture.tenant.getJob(jobId)).toMatchObject({ state: 'done', attempts: 0 });
     }
   });
 
@@ -448,7 +462,7 @@ describe('by hand', () => {
     await expect(tenant.cancelJob(jobId)).rejects.toSatisfy(conflict);
     await tenant.retryJob(jobId);
     await fixture.drain();
-    expect(tenant.getMemory(id).state).toBe('ready');
+    expect((await tenant.getMemory(id)).state).toBe('ready');
   });
 
   test('a job that is queued, active or done can be neither retried nor discarded', async () => {
@@ -465,7 +479,7 @@ describe('by hand', () => {
     crash(fixture);
     await fixture.drain();
     await refused();
-    expect(tenant.getJob(jobId).state).toBe('done');
+    expect((await tenant.getJob(jobId)).state).toBe('done');
   });
 
   test('a dead or cancelled job can be discarded, and is gone then', async () => {
@@ -474,7 +488,7 @@ describe('by hand', () => {
     const { jobId } = await fixture.add({ content: 'a' });
     await tenant.cancelJob(jobId);
     await tenant.discardJob(jobId);
-    expect(() => tenant.getJob(jobId)).toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
+    await expect(tenant.getJob(jobId)).rejects.toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
     await expect(tenant.discardJob(jobId)).rejects.toMatchObject({ code: 'not_found' });
     await expect(tenant.retryJob(jobId)).rejects.toMatchObject({ code: 'not_found' });
     await expect(tenant.cancelJob(jobId)).rejects.toMatchObject({ code: 'not_found' });
@@ -502,7 +516,7 @@ test('the ledger tells how a job went, and counts and lists by state', async () 
   await fixture.drain();
   clock.advance(5);
   const second = await fixture.add({ content: 'b' });
-  expect(tenant.getJob(first.jobId)).toMatchObject({
+  expect(await tenant.getJob(first.jobId)).toMatchObject({
     id: first.jobId,
     seq: first.jobSeq,
     kind: 'memory',
@@ -517,16 +531,16 @@ test('the ledger tells how a job went, and counts and lists by state', async () 
       { event: 'done', at: START + 5 },
     ],
   });
-  expect(tenant.countJobs()).toEqual({ queued: 1, active: 0, failed: 0, done: 1, dead: 0, cancelled: 0 });
-  expect(tenant.oldestWaitingJobAt()).toBe(START + 10);
-  const listed = tenant.listJobs({ limit: 10, offset: 0 });
+  expect(await tenant.countJobs()).toEqual({ queued: 1, active: 0, failed: 0, done: 1, dead: 0, cancelled: 0 });
+  expect(await tenant.oldestWaitingJobAt()).toBe(START + 10);
+  const listed = await tenant.listJobs({ limit: 10, offset: 0 });
   expect([listed.total, listed.items.map(({ id }) => id)]).toEqual([2, [second.jobId, first.jobId]]);
-  expect(tenant.listJobs({ state: 'done', limit: 10, offset: 0 })).toMatchObject({
+  expect(await tenant.listJobs({ state: 'done', limit: 10, offset: 0 })).toMatchObject({
     total: 1,
     items: [{ id: first.jobId }],
   });
   await fixture.drain();
-  expect(tenant.oldestWaitingJobAt()).toBeNull();
+  expect(await tenant.oldestWaitingJobAt()).toBeNull();
 });
 
 test('finished jobs and stored replies go after their time; dead jobs stay', async () => {
@@ -540,7 +554,7 @@ test('finished jobs and stored replies go after their time; dead jobs stay', asy
   await runDueSchedules(fixture.maintenance);
   fixture.clock.advance(24 * 3_600_000);
   await runDueSchedules(fixture.maintenance);
-  expect(fixture.tenant.countJobs()).toMatchObject({ done: 1, dead: 1 });
+  expect(await fixture.tenant.countJobs()).toMatchObject({ done: 1, dead: 1 });
   fixture.clock.advance(600_000);
   await runDueSchedules(fixture.maintenance);
   expect(fixture.all('SELECT id FROM jobs')).toEqual([{ id: dead.jobId }]);

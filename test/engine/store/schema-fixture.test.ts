@@ -1,5 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { text as textOf } from 'node:stream/consumers';
 import Database from 'better-sqlite3';
 import { describe, expect, test } from 'vitest';
 import { rebuildText } from '../../../src/engine/admin/rebuild-text.ts';
@@ -48,27 +49,27 @@ describe.each(listFixtures())('the fixture of schema %i', (version) => {
     const { tenant } = fixture;
     expect(fixture.get('SELECT user_version FROM pragma_user_version')).toBe(NEWEST);
     const statuses = ['active', 'superseded', 'contradicted'] as const;
-    const memories = tenant.listMemories({ userIds: ['ann'], statuses }, { limit: 100, offset: 0 });
+    const memories = await tenant.listMemories({ userIds: ['ann'], statuses }, { limit: 100, offset: 0 });
     const idOf = (content: string) => memories.find((memory) => memory.content === content)!.id;
     expect(memories.map(({ content }) => content)).toEqual(expect.arrayContaining(Object.values(SAID)));
-    expect(tenant.getMemory(idOf(SAID.names))).toMatchObject({
+    expect(await tenant.getMemory(idOf(SAID.names))).toMatchObject({
       tags: ['work'],
       metadata: { team: 'core' },
       title: 'Ann',
     });
-    expect(tenant.getMemory(idOf(SAID.superseded)).status).toBe('superseded');
-    expect(tenant.getMemory(idOf(SAID.wrong)).status).toBe('contradicted');
-    expect(tenant.getMemory(idOf(SAID.code)).salience).toBeGreaterThan(0.6);
-    expect(tenant.listRevisions(idOf(SAID.patched))).toMatchObject([{ replaced: { content: DRAFT } }]);
-    const links = tenant.listLinks(idOf(SAID.alike)).map(({ type }) => type);
+    expect((await tenant.getMemory(idOf(SAID.superseded))).status).toBe('superseded');
+    expect((await tenant.getMemory(idOf(SAID.wrong))).status).toBe('contradicted');
+    expect((await tenant.getMemory(idOf(SAID.code))).salience).toBeGreaterThan(0.6);
+    expect(await tenant.listRevisions(idOf(SAID.patched))).toMatchObject([{ replaced: { content: DRAFT } }]);
+    const links = (await tenant.listLinks(idOf(SAID.alike))).map(({ type }) => type);
     expect(links).toEqual(expect.arrayContaining(['supports', 'waypoint']));
-    expect(tenant.getEntity('acme', 'ann').mentions).toBe(1);
+    expect((await tenant.getEntity('acme', 'ann')).mentions).toBe(1);
 
-    const { items } = tenant.listDocuments({}, { limit: 9, offset: 0 });
+    const { items } = await tenant.listDocuments({}, { limit: 9, offset: 0 });
     expect(items).toMatchObject([{ state: 'ready', externalId: 'harbour', userId: 'ann' }]);
-    expect([...tenant.documentContent(items[0]!.id)].join('')).toBe(DOCUMENT);
-    const [chunk] = tenant.listDocumentChunks(items[0]!.id, { limit: 9, offset: 0 });
-    expect(tenant.getMemory(chunk!.memoryId).content).toContain('The ferry leaves');
+    expect(await textOf(await tenant.documentContent(items[0]!.id))).toBe(DOCUMENT);
+    const [chunk] = await tenant.listDocumentChunks(items[0]!.id, { limit: 9, offset: 0 });
+    expect((await tenant.getMemory(chunk!.memoryId)).content).toContain('The ferry leaves');
     expectNoOrphans(fixture.store);
   });
 
@@ -87,7 +88,7 @@ describe.each(listFixtures())('the fixture of schema %i', (version) => {
 
   test('is written to: work that was owed is done, and what was said is known', async () => {
     await using fixture = await openFixture(version);
-    expect(fixture.tenant.countWaitingJobs()).toBe(1);
+    expect(await fixture.tenant.countWaitingJobs()).toBe(1);
     expect(await fixture.drain()).toBeGreaterThan(0);
     expect(fixture.all(`SELECT DISTINCT state FROM memory_dynamics`)).toEqual([{ state: 'ready' }]);
     const once = newMemory({ content: SAID.once, userId: 'ann', expiresAt: START * 2 });

@@ -51,7 +51,7 @@ describe('reinforce: true', () => {
       last_seen_at: fixture.clock.now(),
     });
     expect(seen(after, rates.seq)).toEqual({ salience: 0.4, salience_at: START, access_count: 0, last_seen_at: START });
-    expect(after.tenant.getMemory(wallaby.id).strength).toBeCloseTo(Math.exp(-0.1), 10);
+    expect((await after.tenant.getMemory(wallaby.id)).strength).toBeCloseTo(Math.exp(-0.1), 10);
   });
 
   test('many times in a row stops at 1 and counts each', async () => {

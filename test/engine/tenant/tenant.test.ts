@@ -42,7 +42,7 @@ test('tenants share nothing: ids, tokens, duplicates and files, even with one fi
   });
   const engine = await openEngine({ config, clock: createManualClock(), writer: 'inline' });
   engine.control.createTenant('other');
-  const tenants: Tenant[] = [engine.tenant('default'), engine.tenant('other')];
+  const tenants: Tenant[] = [await engine.tenant('default'), await engine.tenant('other')];
   const tokens: string[] = [];
   const ids: string[] = [];
   for (let round = 0; round < 3; round += 1) {
@@ -55,12 +55,14 @@ test('tenants share nothing: ids, tokens, duplicates and files, even with one fi
     }
   }
   for (const [n, tenant] of tenants.entries()) {
-    expect(tenant.stats()).toMatchObject({ memories: 3, jobs: { queued: 3 } });
+    expect(await tenant.stats()).toMatchObject({ memories: 3, jobs: { queued: 3 } });
     expect((await tenant.query({ query: 'quokka', k: 10, filter: {} })).hits).toHaveLength(3);
-    expect(() => tenant.getMemory(ids[1 - n]!)).toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
+    await expect(tenant.getMemory(ids[1 - n]!)).rejects.toThrow(
+      expect.objectContaining({ code: 'not_found' }) as Error,
+    );
     await expect(tenant.waitFor(tokens[1 - n]!, 0)).rejects.toMatchObject(invalid);
   }
-  expect(() => engine.tenant('nobody')).toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
+  await expect(engine.tenant('nobody')).rejects.toThrow(expect.objectContaining({ code: 'not_found' }) as Error);
   await engine.close();
 });
 
@@ -74,13 +76,13 @@ test('lists are newest first, in pages, and know their filters', async () => {
       eventTime: START + n,
     });
   }
-  const list = (filter: Parameters<Tenant['listMemories']>[0], limit = 10, offset = 0) =>
-    fixture.tenant.listMemories(filter, { limit, offset }).map(({ content }) => content.slice(-1));
-  expect(list({})).toEqual(['4', '3', '2', '1', '0']);
-  expect(list({}, 2, 1)).toEqual(['3', '2']);
-  expect(list({ userIds: ['odd'] })).toEqual(['3', '1']);
-  expect(list({ tags: ['t2'] })).toEqual(['2']);
-  expect(list({ eventFrom: START + 1, eventTo: START + 3 })).toEqual(['2', '1']);
+  const list = async (filter: Parameters<Tenant['listMemories']>[0], limit = 10, offset = 0) =>
+    (await fixture.tenant.listMemories(filter, { limit, offset })).map(({ content }) => content.slice(-1));
+  expect(await list({})).toEqual(['4', '3', '2', '1', '0']);
+  expect(await list({}, 2, 1)).toEqual(['3', '2']);
+  expect(await list({ userIds: ['odd'] })).toEqual(['3', '1']);
+  expect(await list({ tags: ['t2'] })).toEqual(['2']);
+  expect(await list({ eventFrom: START + 1, eventTo: START + 3 })).toEqual(['2', '1']);
 });
 
 test('statistics count what is there', async () => {
@@ -91,7 +93,7 @@ test('statistics count what is there', async () => {
   const { jobId } = await fixture.add({ content: 'A third.' });
   await fixture.tenant.cancelJob(jobId);
   await fixture.add({ content: 'A fourth.' });
-  expect(fixture.tenant.stats()).toMatchObject({
+  expect(await fixture.tenant.stats()).toMatchObject({
     memories: 4,
     byState: { ready: 2, failed: 1, queued: 1 },
     vectors: 2,

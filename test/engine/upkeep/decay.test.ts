@@ -53,11 +53,11 @@ describe('salience', () => {
     await fixture.drain();
     fixture.clock.advanceDays(30);
     for (const [sector, lambda] of Object.entries(SECTOR_LAMBDAS)) {
-      const memory = fixture.tenant.getMemory(ids.get(sector as Sector)!);
+      const memory = await fixture.tenant.getMemory(ids.get(sector as Sector)!);
       expect(memory.salience, sector).toBeCloseTo(0.8 * Math.exp(-30 * lambda), 10);
       expect(memory.strength).toBeCloseTo(Math.exp(-0.3), 10);
     }
-    const stats = fixture.tenant.sectorStats();
+    const stats = await fixture.tenant.sectorStats();
     expect(stats.find(({ sector }) => sector === 'emotional')).toEqual({
       sector: 'emotional',
       count: 1,
@@ -74,7 +74,7 @@ describe('salience', () => {
       for (let day = 0; day < 5; day += 1) {
         fixture.clock.advanceDays(1.3);
         for (let run = 0; run < runsADay; run += 1) await decayMemories(fixture.maintenance);
-        values.push(added.map(({ id }) => fixture.tenant.getMemory(id).salience));
+        values.push(await Promise.all(added.map(async ({ id }) => (await fixture.tenant.getMemory(id)).salience)));
       }
       const anchors = anchorsOf(fixture);
       await decayMemories(fixture.maintenance);
@@ -92,7 +92,7 @@ describe('salience', () => {
     await fixture.drain();
     fixture.clock.advanceDays(12);
     expect(await decayMemories(fixture.maintenance)).toBe(1);
-    expect(dynamicsOf(fixture, seq).salience_now).toBeCloseTo(fixture.tenant.getMemory(id).salience, 12);
+    expect(dynamicsOf(fixture, seq).salience_now).toBeCloseTo((await fixture.tenant.getMemory(id)).salience, 12);
     const before = dumpTables(fixture.store);
     await decayMemories(fixture.maintenance);
     expect(dumpTables(fixture.store)).toEqual(before);
@@ -143,14 +143,14 @@ describe('salience', () => {
       await decayMemories(second.maintenance);
       expect(dynamicsOf(second, seq)).toMatchObject({ decay_lambda: 0.5, salience_at: clock.now() });
       clock.advanceDays(2);
-      expect(second.tenant.getMemory(id).salience).toBeCloseTo(0.8 * Math.exp(-10 * 0.02 - 2 * 0.5), 10);
+      expect((await second.tenant.getMemory(id)).salience).toBeCloseTo(0.8 * Math.exp(-10 * 0.02 - 2 * 0.5), 10);
     }
     await using third = await openTestEngine({ clock, file });
     await decayMemories(third.maintenance);
     clock.advanceDays(5);
     await decayMemories(third.maintenance);
     const expected = 0.8 * Math.exp(-10 * 0.02 - 2 * 0.5 - 5 * 0.02);
-    expect(third.tenant.getMemory(id).salience).toBeCloseTo(expected, 10);
+    expect((await third.tenant.getMemory(id)).salience).toBeCloseTo(expected, 10);
     expect(dynamicsOf(third, seq).salience_now).toBeCloseTo(expected, 10);
   });
 
@@ -162,7 +162,7 @@ describe('salience', () => {
     await fixture.tenant.patchMemory(id, { metadata: { sector: 'reflective' } });
     await fixture.drain();
     fixture.clock.advanceDays(10);
-    expect(fixture.tenant.getMemory(id).salience).toBeCloseTo(0.8 * Math.exp(-10 * 0.02 - 10 * 0.001), 10);
+    expect((await fixture.tenant.getMemory(id)).salience).toBeCloseTo(0.8 * Math.exp(-10 * 0.02 - 10 * 0.001), 10);
   });
 
   test('never rises when the clock steps back, and nothing breaks', async () => {
@@ -172,16 +172,16 @@ describe('salience', () => {
     await fixture.drain();
     clock.advanceDays(10);
     await tenant.reinforceMemory(id, 0.1);
-    const { salience } = tenant.getMemory(id);
+    const { salience } = await tenant.getMemory(id);
     clock.advanceDays(-5);
     await decayMemories(fixture.maintenance);
     await runDueSchedules(fixture.maintenance);
-    expect(tenant.getMemory(id).salience).toBe(salience);
+    expect((await tenant.getMemory(id)).salience).toBe(salience);
     expect(dynamicsOf(fixture, seq).salience_now).toBeCloseTo(salience, 12);
     await tenant.reinforceMemory(id, 0);
-    expect(tenant.getMemory(id).salience).toBeCloseTo(salience, 12);
+    expect((await tenant.getMemory(id)).salience).toBeCloseTo(salience, 12);
     clock.advanceDays(5);
-    expect(tenant.getMemory(id).salience).toBeCloseTo(salience, 12);
+    expect((await tenant.getMemory(id)).salience).toBeCloseTo(salience, 12);
     clock.set(START - 20 * DAY_MS);
     await addForced(fixture, 'semantic');
     expect(await fixture.drain()).toBe(1);
@@ -209,11 +209,11 @@ describe('salience', () => {
           else if (next.kind === 'decay') await decayMemories(fixture.maintenance);
           else if (next.kind === 'drain') await fixture.drain();
           else if (next.kind === 'again')
-            await tenant.addMemories([newMemory({ content: tenant.getMemory(id).content })]);
+            await tenant.addMemories([newMemory({ content: (await tenant.getMemory(id)).content })]);
           else await tenant.patchMemory(id, { content: `I feel happy, step ${n} of memory ${run}: how to do it.` });
           for (const value of [
-            tenant.getMemory(id).salience,
-            tenant.getMemory(id).strength,
+            (await tenant.getMemory(id)).salience,
+            (await tenant.getMemory(id)).strength,
             ...Object.values(dynamicsOf(fixture, seq)).slice(0, 1),
           ]) {
             expect(value).toBeGreaterThanOrEqual(0);
@@ -221,7 +221,7 @@ describe('salience', () => {
           }
         }
         await decayMemories(fixture.maintenance);
-        expect(dynamicsOf(fixture, seq).salience_now).toBeCloseTo(tenant.getMemory(id).salience, 12);
+        expect(dynamicsOf(fixture, seq).salience_now).toBeCloseTo((await tenant.getMemory(id)).salience, 12);
         await tenant.deleteMemory(id);
       }),
       { numRuns: 40 },
@@ -237,13 +237,16 @@ describe('the decay job', () => {
     const superseded = await addForced(fixture, 'episodic', { importance: 0.1 });
     await fixture.drain();
     fixture.store.write(() => setStatus(fixture.store, superseded.seq, 'superseded'));
-    const statuses = () => [fading, lasting, superseded].map(({ id }) => fixture.tenant.getMemory(id).status);
+    const statuses = async () =>
+      await Promise.all(
+        [fading, lasting, superseded].map(async ({ id }) => (await fixture.tenant.getMemory(id)).status),
+      );
     fixture.clock.advanceDays(Math.log(2) / 0.02 - 0.01);
     await decayMemories(fixture.maintenance);
-    expect(statuses()).toEqual(['active', 'active', 'superseded']);
+    expect(await statuses()).toEqual(['active', 'active', 'superseded']);
     fixture.clock.advanceDays(0.02);
     await decayMemories(fixture.maintenance);
-    expect(statuses()).toEqual(['archived', 'active', 'superseded']);
+    expect(await statuses()).toEqual(['archived', 'active', 'superseded']);
   });
 
   test('archives all that faded at once, each with what it replaced', async () => {
@@ -262,7 +265,7 @@ describe('the decay job', () => {
     const { id } = await addForced(fixture, 'emotional', { importance: 0 });
     fixture.clock.advanceDays(10_000);
     await decayMemories(fixture.maintenance);
-    expect(fixture.tenant.getMemory(id)).toMatchObject({ status: 'active', salience: 0 });
+    expect(await fixture.tenant.getMemory(id)).toMatchObject({ status: 'active', salience: 0 });
   });
 
   test('goes through more than one slice', async () => {

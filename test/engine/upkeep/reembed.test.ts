@@ -32,12 +32,12 @@ const TEXTS = Array.from({ length: 90 }, (_, i) => {
 test('a change of the dimensions: both models at work, one commit, the same as from the start', async () => {
   const { file, clock } = await embeddedBy('256');
   const changed = await open({ file, clock, dimensions: '512' });
-  expect(changed.tenant.embedding()).toMatchObject({
+  expect(await changed.tenant.embedding()).toMatchObject({
     live: { dimensions: 256 },
     configured: { dimensions: 512 },
     degraded: null,
   });
-  expect(changed.tenant.reembedStatus()).toMatchObject({
+  expect(await changed.tenant.reembedStatus()).toMatchObject({
     state: 'needed',
     done: 0,
     total: 90,
@@ -48,11 +48,11 @@ test('a change of the dimensions: both models at work, one commit, the same as f
   await tendReembed(changed.maintenance);
   const added = await changed.add({ content: 'A new walk along the harbour of Oslo' });
   const seen = new Set<string>();
-  for (let step = 0; changed.tenant.reembedStatus().state !== 'current'; step++) {
+  for (let step = 0; (await changed.tenant.reembedStatus()).state !== 'current'; step++) {
     expect(step).toBeLessThan(1_000);
     await changed.runBatch(16);
     changed.clock.advance(200);
-    const { live } = changed.tenant.embedding();
+    const { live } = await changed.tenant.embedding();
     const asked = await modelAsked(changed);
     expect(asked).toContain(`${live!.dimensions} dimensions`);
     seen.add(asked);
@@ -146,7 +146,7 @@ test('settings that are changed back give it up, and what it left behind goes wi
   await changed.close();
   const back = await open({ file, clock, dimensions: '256' });
   await tendReembed(back.maintenance);
-  expect(back.tenant.reembedStatus()).toMatchObject({ state: 'current', failed: 0 });
+  expect(await back.tenant.reembedStatus()).toMatchObject({ state: 'current', failed: 0 });
   expect(await back.drain()).toBe(0);
   expect(listModels(back.store)).toHaveLength(2);
   await back.tenant.startReembed();
@@ -164,7 +164,7 @@ test('memories without vectors, added while OM_EMBEDDINGS was none, are embedded
   const words = await open({ settings: { OM_EMBEDDINGS: 'none' } });
   for (const text of TEXTS) await words.add({ content: text });
   await words.drain();
-  expect(words.tenant.embedding()).toEqual({ live: null, configured: null, degraded: null });
+  expect(await words.tenant.embedding()).toEqual({ live: null, configured: null, degraded: null });
   await expect(words.tenant.startReembed()).rejects.toMatchObject({ code: 'invalid' });
   await words.close();
   const later = await open({ file: words.file, clock: words.clock, dimensions: '256' });
@@ -190,8 +190,8 @@ test('a live model that the settings do not reach leaves words, and says so', as
     settings: { OM_REEMBED: 'manual' },
   });
   await tendReembed(offline.maintenance);
-  expect(offline.tenant.reembedStatus()).toMatchObject({ state: 'needed' });
-  expect(offline.tenant.embedding().degraded).toContain('words only');
+  expect(await offline.tenant.reembedStatus()).toMatchObject({ state: 'needed' });
+  expect((await offline.tenant.embedding()).degraded).toContain('words only');
   const answer = await offline.tenant.query({ query: 'ferry to Oslo', k: 5, filter: {} });
   expect(answer).toMatchObject({ degraded: true, hits: [{ memory: { content: 'The ferry to Oslo leaves at noon' } }] });
   // New ones wait in the space to come, and nothing of it slips into the old one.
@@ -203,7 +203,7 @@ test('a live model that the settings do not reach leaves words, and says so', as
   ]);
   await offline.tenant.startReembed();
   await finish(offline);
-  expect(offline.tenant.embedding()).toMatchObject({ live: { provider: 'synthetic' }, degraded: null });
+  expect(await offline.tenant.embedding()).toMatchObject({ live: { provider: 'synthetic' }, degraded: null });
   expect(await offline.tenant.query({ query: 'ferry to Oslo', k: 5, filter: {} })).toMatchObject({ degraded: false });
   await expectAsFromTheStart(offline, '512');
 });
@@ -211,7 +211,7 @@ test('a live model that the settings do not reach leaves words, and says so', as
 test('another model of the same provider answers until the new one is live; one text that it refuses is a dead letter', async () => {
   const { provider, changed } = await changedTo('new');
   await tendReembed(changed.maintenance);
-  expect(changed.tenant.reembedStatus().state).toBe('needed'); // It costs money, so nobody begins by himself.
+  expect((await changed.tenant.reembedStatus()).state).toBe('needed'); // It costs money, so nobody begins by himself.
   expect(await modelAsked(changed)).toContain('openai old');
   provider.setMode('refuse_text', { marker: 'quay 5' });
   await changed.tenant.startReembed();
@@ -223,9 +223,9 @@ test('another model of the same provider answers until the new one is live; one 
   const refused = changed.all(`SELECT seq FROM memories WHERE content LIKE '%quay 5%'`);
   expect(refused).toHaveLength(1);
   expect(vectorless(changed, 2)).toEqual(refused);
-  expect(changed.tenant.reembedStatus()).toMatchObject({ state: 'current', failed: 1 });
+  expect(await changed.tenant.reembedStatus()).toMatchObject({ state: 'current', failed: 1 });
   // Started again once the provider takes it, it is embedded and linked as any other.
-  const [dead] = changed.tenant.listJobs({ state: 'dead', limit: 10, offset: 0 }).items;
+  const [dead] = (await changed.tenant.listJobs({ state: 'dead', limit: 10, offset: 0 })).items;
   expect(dead).toMatchObject({ kind: 'reembed', step: 'encode', error: { code: 'invalid' } });
   provider.setMode('ok');
   await changed.tenant.retryJob(dead!.id);
@@ -239,7 +239,7 @@ test('a model that refuses more than a few texts does not go live, and nothing i
   provider.setMode('refuse_text', { marker: 'a' });
   await changed.tenant.startReembed();
   await work(changed);
-  const failed = changed.tenant.reembedStatus();
+  const failed = await changed.tenant.reembedStatus();
   expect(failed).toMatchObject({ state: 'failed', phase: 'embed', live: { model: 'old' }, done: 0, failed: 20 });
   expect(failed.error).toMatch(/refused 20 of 20 memories .*--without-refused/);
   expect(vectorNumbers(changed, 1)).toHaveLength(20);
@@ -250,14 +250,14 @@ test('a model that refuses more than a few texts does not go live, and nothing i
   provider.setMode('ok');
   expect(await changed.tenant.startReembed()).toMatchObject({ state: 'running', failed: 0, error: null });
   await finish(changed);
-  expect(changed.tenant.reembedStatus()).toMatchObject({
+  expect(await changed.tenant.reembedStatus()).toMatchObject({
     state: 'current',
     live: { model: 'new' },
     done: 20,
     failed: 0,
   });
   expect(vectorless(changed, 2)).toEqual([]);
-  expect(changed.tenant.countJobs().dead).toBe(0);
+  expect((await changed.tenant.countJobs()).dead).toBe(0);
   expectNoOrphans(changed.store);
 });
 
@@ -266,10 +266,10 @@ test('it goes live without what it refuses where somebody says so', async () => 
   provider.setMode('refuse_text', { marker: 'quay' });
   await changed.tenant.startReembed();
   await work(changed);
-  expect(changed.tenant.reembedStatus()).toMatchObject({ state: 'failed', failed: 5 });
+  expect(await changed.tenant.reembedStatus()).toMatchObject({ state: 'failed', failed: 5 });
   expect(await changed.tenant.startReembed({ withoutRefused: true })).toMatchObject({ state: 'running', failed: 5 });
   await finish(changed);
-  expect(changed.tenant.reembedStatus()).toMatchObject({ state: 'current', done: 15, total: 20, failed: 5 });
+  expect(await changed.tenant.reembedStatus()).toMatchObject({ state: 'current', done: 15, total: 20, failed: 5 });
   expect(vectorless(changed, 2)).toHaveLength(5);
   // Said while it runs, it holds as well.
   const { provider: other, changed: later } = await changedTo('new');
@@ -278,7 +278,7 @@ test('it goes live without what it refuses where somebody says so', async () => 
   await later.runBatch(4);
   await later.tenant.startReembed({ withoutRefused: true });
   await finish(later);
-  expect(later.tenant.reembedStatus()).toMatchObject({ live: { model: 'new' }, failed: 5 });
+  expect(await later.tenant.reembedStatus()).toMatchObject({ live: { model: 'new' }, failed: 5 });
 });
 
 test('what one model refused is offered to the next, new memories as well', async () => {
@@ -287,19 +287,24 @@ test('what one model refused is offered to the next, new memories as well', asyn
   const added = await changed.add({ content: 'A late note about the harbour' });
   await changed.tenant.startReembed();
   await work(changed);
-  expect(changed.tenant.getMemory(added.id).state).toBe('failed');
-  expect(changed.tenant.countJobs().dead).toBe(22); // The director is one.
+  expect((await changed.tenant.getMemory(added.id)).state).toBe('failed');
+  expect((await changed.tenant.countJobs()).dead).toBe(22); // The director is one.
   await changed.close();
 
   provider.setMode('ok');
   const next = await open({ file: changed.file, clock: changed.clock, settings: by(provider, 'next') });
   await next.tenant.startReembed();
   await finish(next);
-  expect(next.tenant.reembedStatus()).toMatchObject({ state: 'current', live: { model: 'next' }, done: 21, failed: 0 });
-  expect(next.tenant.getMemory(added.id).state).toBe('ready');
+  expect(await next.tenant.reembedStatus()).toMatchObject({
+    state: 'current',
+    live: { model: 'next' },
+    done: 21,
+    failed: 0,
+  });
+  expect((await next.tenant.getMemory(added.id)).state).toBe('ready');
   const { modelNo } = findLiveModel(next.store)!;
   expect(vectorless(next, modelNo)).toEqual([]);
-  expect(next.tenant.countJobs().dead).toBe(0);
+  expect((await next.tenant.countJobs()).dead).toBe(0);
 });
 
 test('memories that killed their workers do not hold up a change, nor are they tried again', async () => {
@@ -314,7 +319,7 @@ test('memories that killed their workers do not hold up a change, nor are they t
   }
   await changed.tenant.startReembed();
   await finish(changed);
-  expect(changed.tenant.reembedStatus()).toMatchObject({
+  expect(await changed.tenant.reembedStatus()).toMatchObject({
     state: 'current',
     live: { model: 'new' },
     done: 20,
@@ -328,7 +333,7 @@ test('a change that is given up forgets what was refused', async () => {
   await changed.tenant.startReembed();
   await work(changed);
   expect(await changed.tenant.cancelReembed()).toMatchObject({ state: 'needed', done: 0, failed: 0 });
-  expect(changed.tenant.countJobs().dead).toBe(0);
+  expect((await changed.tenant.countJobs()).dead).toBe(0);
 });
 
 test('memories that other settings left without vectors are counted, and filled in where that costs nothing', async () => {
@@ -342,12 +347,12 @@ test('memories that other settings left without vectors are counted, and filled 
 
   const { file, clock } = words;
   const back = await open({ file, clock });
-  expect(back.tenant.reembedStatus()).toMatchObject({
+  expect(await back.tenant.reembedStatus()).toMatchObject({
     ...{ state: 'needed', done: 90, total: 92, failed: 0 },
     estimate: { memories: 2 },
   });
   await tendReembed({ ...back.maintenance, config: { ...back.maintenance.config, OM_REEMBED: 'manual' } });
-  expect(back.tenant.reembedStatus().state).toBe('needed');
+  expect((await back.tenant.reembedStatus()).state).toBe('needed');
   await back.close();
 
   const between = await open({ file, clock, settings: { OM_EMBEDDINGS: 'none' } });
@@ -356,7 +361,7 @@ test('memories that other settings left without vectors are counted, and filled 
   const auto = await open({ file, clock });
   await tendReembed(auto.maintenance);
   await finish(auto);
-  expect(auto.tenant.reembedStatus()).toMatchObject({ state: 'current', done: 92, estimate: null });
+  expect(await auto.tenant.reembedStatus()).toMatchObject({ state: 'current', done: 92, estimate: null });
   expect(vectorsOf(auto)).toEqual(vectorsOf(await fromTheStart(auto, '256')));
 });
 
@@ -369,7 +374,7 @@ test('what is being added, was refused or is done is no gap', async () => {
   await fixture.add({ content: 'The harbour of Oslo' });
   await fixture.drain();
   await fixture.add({ content: 'The lighthouse of Oslo' });
-  expect(fixture.tenant.reembedStatus()).toMatchObject({ state: 'current', done: 1, total: 3, failed: 1 });
+  expect(await fixture.tenant.reembedStatus()).toMatchObject({ state: 'current', done: 1, total: 3, failed: 1 });
 });
 
 test('the start says how many memories have no vectors', async () => {
@@ -393,11 +398,11 @@ test('a start with another model takes the place of a change that has not gone l
   await first.runBatch(16);
   await first.close();
   const second = await open({ file, clock, dimensions: '768', settings: { OM_REEMBED: 'manual' } });
-  expect(second.tenant.reembedStatus()).toMatchObject({ state: 'running', configured: { dimensions: 768 } });
+  expect(await second.tenant.reembedStatus()).toMatchObject({ state: 'running', configured: { dimensions: 768 } });
   expect(await second.tenant.startReembed()).toMatchObject({ state: 'running', phase: 'embed', done: 0 });
   await tendReembed(second.maintenance);
   await finish(second);
-  expect(second.tenant.embedding().live).toMatchObject({ dimensions: 768 });
+  expect((await second.tenant.embedding()).live).toMatchObject({ dimensions: 768 });
   expect(listModels(second.store)).toHaveLength(1);
   await expectAsFromTheStart(second, '768');
 });
@@ -406,7 +411,7 @@ test('a model that has gone live is finished before another takes its place', as
   const { file, clock } = await embeddedBy('256');
   const first = await open({ file, clock, dimensions: '512' });
   await first.tenant.startReembed();
-  while (first.tenant.embedding().live?.dimensions === 256) {
+  while ((await first.tenant.embedding()).live?.dimensions === 256) {
     await first.runBatch(64);
     clock.advance(200);
   }
@@ -430,17 +435,17 @@ test('workers with other settings leave a change alone until those it is for hav
     clock.advance(60_000);
     if (minute % 4 === 3) await tendReembed(beside(right));
   }
-  expect(right.tenant.reembedStatus()).toMatchObject({ state: 'running', phase: 'embed' });
+  expect(await right.tenant.reembedStatus()).toMatchObject({ state: 'running', phase: 'embed' });
   await wrong.runBatch(16); // It hands on what it cannot do.
   clock.advance(10_000);
   await finish(right);
   // Nor does one that starts later begin to change the model back.
   const late = await open({ file, clock, dimensions: '256' });
   await tendReembed(beside(late));
-  expect(late.tenant.reembedStatus()).toMatchObject({ state: 'needed', phase: null });
+  expect(await late.tenant.reembedStatus()).toMatchObject({ state: 'needed', phase: null });
   clock.advance(300_000);
   await tendReembed(beside(late));
-  expect(late.tenant.reembedStatus()).toMatchObject({ state: 'running', phase: 'embed' });
+  expect(await late.tenant.reembedStatus()).toMatchObject({ state: 'running', phase: 'embed' });
 });
 
 test('OM_EMBEDDINGS=none gives up a change that has not gone live', async () => {
@@ -450,10 +455,10 @@ test('OM_EMBEDDINGS=none gives up a change that has not gone live', async () => 
   await changed.runBatch(16);
   await changed.close();
   const words = await open({ file, clock, settings: { OM_EMBEDDINGS: 'none' } });
-  expect(words.tenant.countWaitingJobs()).toBeGreaterThan(0);
+  expect(await words.tenant.countWaitingJobs()).toBeGreaterThan(0);
   await tendReembed(words.maintenance);
-  expect(words.tenant.reembedStatus()).toMatchObject({ state: 'current', live: null });
-  expect(words.tenant.countWaitingJobs()).toBe(0);
+  expect(await words.tenant.reembedStatus()).toMatchObject({ state: 'current', live: null });
+  expect(await words.tenant.countWaitingJobs()).toBe(0);
 });
 
 /** Twenty memories by one model of a provider, opened with another model of it. */
@@ -507,10 +512,10 @@ async function open({
 async function finish(fixture: TestEngine): Promise<void> {
   for (let round = 0; round < 100; round++) {
     await fixture.drain(16);
-    if (fixture.tenant.reembedStatus().state === 'current') return;
+    if ((await fixture.tenant.reembedStatus()).state === 'current') return;
     fixture.clock.advance(1_000);
   }
-  throw new Error(`not finished: ${JSON.stringify(fixture.tenant.reembedStatus())}`);
+  throw new Error(`not finished: ${JSON.stringify(await fixture.tenant.reembedStatus())}`);
 }
 
 /** The model that a query asked for its vector. */

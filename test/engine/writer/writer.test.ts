@@ -149,7 +149,7 @@ describe('a full disk', () => {
 describe('the writer thread', () => {
   test('hands errors on with their code and their time to wait', async () => {
     await withThread({ OM_MAX_BACKLOG: '1' }, async (engine) => {
-      const tenant = engine.tenant('default');
+      const tenant = await engine.tenant('default');
       const idempotency = { key: 'k', route: 'r', bodyHash: Buffer.alloc(32) };
       const reply = await tenant.addMemories([newMemory({ content: 'a' })], { idempotency });
       const { id } = reply.outcomes[0] as { id: string };
@@ -163,13 +163,13 @@ describe('the writer thread', () => {
         code: 'unavailable',
         retryAfterMs: expect.any(Number) as number,
       });
-      expect(tenant.getMemory(id).content).toBe('a');
+      expect((await tenant.getMemory(id)).content).toBe('a');
     });
   });
 
   test('waits for the lock of another process, gives up in the end with unavailable, and goes on afterwards', async () => {
     await withThread({}, async (engine) => {
-      const tenant = engine.tenant('default');
+      const tenant = await engine.tenant('default');
       await tenant.addMemories([newMemory({ content: 'before' })]);
       const other = new Database(engine.config.paths.defaultTenant);
       other.exec('BEGIN IMMEDIATE');
@@ -177,14 +177,16 @@ describe('the writer thread', () => {
         code: 'unavailable',
         retryAfterMs: expect.any(Number) as number,
       });
-      expect(tenant.listMemories({}, { limit: 5, offset: 0 }).map(({ content }) => content)).toEqual(['before']);
+      expect((await tenant.listMemories({}, { limit: 5, offset: 0 })).map(({ content }) => content)).toEqual([
+        'before',
+      ]);
       const waiting = tenant.addMemories([newMemory({ content: 'waited' })]);
       // The writer starts with it after this turn of the loop, so it meets the lock first.
       await new Promise((resolve) => setImmediate(resolve));
       other.exec('COMMIT');
       other.close();
       expect((await waiting).outcomes[0]!.kind).toBe('accepted');
-      expect(tenant.listMemories({}, { limit: 5, offset: 0 }).map(({ content }) => content)).toEqual([
+      expect((await tenant.listMemories({}, { limit: 5, offset: 0 })).map(({ content }) => content)).toEqual([
         'waited',
         'before',
       ]);
@@ -195,14 +197,11 @@ describe('the writer thread', () => {
     const config = settingsIn(tempFolder());
     for (const content of ['one', 'two']) {
       const engine = await openEngine({ config, writer: 'thread' });
-      await Promise.all([engine.tenant('default').addMemories([newMemory({ content })]), engine.close()]);
+      await Promise.all([(await engine.tenant('default')).addMemories([newMemory({ content })]), engine.close()]);
     }
     const engine = await openEngine({ config, writer: 'inline' });
     expect(
-      engine
-        .tenant('default')
-        .listMemories({}, { limit: 5, offset: 0 })
-        .map(({ content }) => content),
+      (await (await engine.tenant('default')).listMemories({}, { limit: 5, offset: 0 })).map(({ content }) => content),
     ).toEqual(['two', 'one']);
     await engine.close();
   });
