@@ -1,6 +1,6 @@
 import { listSeqsAfter } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { clearText, reindexText } from '../store/word-index/text.ts';
+import { clearText, reindexText } from '../store/word-index/memory-text.ts';
 
 const SLICE = 200;
 

@@ -14,7 +14,8 @@ import {
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
-import { contextOf, putText, reindexText, successorsOf } from '../store/word-index/text.ts';
+import { contextOf, successorsOf } from '../store/session-context.ts';
+import { putText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { AddOptions, AddReply, AddOutcome, NewMemory } from '../types.ts';
 import { encodeToken } from './token.ts';

@@ -24,8 +24,9 @@ import { deleteMemoryRow, getSeq, listExpiredSeqs, listMatchingSeqs, readMemoryR
 import { listReflectionsOn } from '../store/reflections.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
+import { placeOf, successorsOf } from '../store/session-context.ts';
+import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
 import { deleteVectors } from '../store/vectors.ts';
-import { deleteText, placeOf, reindexText, successorsOf } from '../store/word-index/text.ts';
 import type { DeleteReceipt, ErasureFilter } from '../types.ts';
 import { oweStep } from './owe-step.ts';
 import { DEFAULT_WEIGHTS } from './relate.ts';

@@ -12,7 +12,8 @@ import {
 } from '../store/memories.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { replaceMemory } from '../store/revisions.ts';
-import { placeOf, reindexText, successorsOf } from '../store/word-index/text.ts';
+import { placeOf, successorsOf } from '../store/session-context.ts';
+import { reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import {
   METADATA_BYTES_MOST,

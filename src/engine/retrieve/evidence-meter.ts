@@ -1,7 +1,7 @@
 import { resolveName } from '../entities/extract.ts';
 import type { Store } from '../store/open-store.ts';
-import { labelsOf, type OwnText } from '../store/search.ts';
-import { matchingText, OWN_COLUMNS } from '../store/word-index/match-text.ts';
+import { labelsOf, OWN_COLUMNS, type OwnText } from '../store/search.ts';
+import { matchingText } from '../store/word-index/matching-rows.ts';
 import { askingSentences } from '../text/asking-sentences.ts';
 import { informativeness, otherSpelling } from '../text/english-words.ts';
 import { identifiersOf, isSpaceless, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';

@@ -1,8 +1,8 @@
 import { listChangeTimes, meetsConditions } from '../store/inspection.ts';
 import { getMemoryRow, toMemory } from '../store/memories.ts';
 import { readMemoriesAsOf } from '../store/revisions.ts';
-import { readRankingRows } from '../store/search.ts';
-import { matchingText, OWN_COLUMNS } from '../store/word-index/match-text.ts';
+import { OWN_COLUMNS, readRankingRows } from '../store/search.ts';
+import { matchingText } from '../store/word-index/matching-rows.ts';
 import type { Memory, MemoryExplanation, Outcome, TextColumn } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import { similaritiesOf } from './dense.ts';

@@ -2,8 +2,9 @@ import { EngineError } from '../errors.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import { firstPassing, labelsOf } from '../store/search.ts';
-import { rarityOf, type Scores, type TextRank } from '../store/word-index/scores.ts';
-import { openWordSearch, type WordSearch } from '../store/word-index/word-search.ts';
+import { openWordSearch } from '../store/word-index/open-word-search.ts';
+import { rarityOf } from '../store/word-index/scores.ts';
+import type { TextRank, WordScores, WordSearch } from '../store/word-index/word-search.ts';
 import { type RetrievalOptions, TEXT_COLUMNS, type TextColumn } from '../types.ts';
 import type { QueryPlan, Term } from './plan.ts';
 
@@ -134,7 +135,7 @@ function scoresOf(
   terms: readonly Term[],
   columnWeights: TextSearchOptions['columnWeights'],
   limit?: number,
-): Scores {
+): WordScores {
   const weights = { ...TEXT_WEIGHTS, ...columnWeights };
   return index.score(
     terms.map(({ words }) => words),
@@ -149,7 +150,7 @@ function scoresOf(
  */
 function bestPassing(
   store: Store,
-  score: (most?: number) => Scores,
+  score: (most?: number) => WordScores,
   { filter, limit, dilution }: { readonly filter: CompiledFilter; readonly limit: number; readonly dilution: number },
 ): TextRank[] {
   const first = Math.min(FIRST_MOST, Math.ceil(SPARE * limit * dilution));
@@ -185,5 +186,5 @@ function rarest(byRarity: readonly Located[], budget: number): readonly Located[
 
 /** The BM25 of a memory of usual length that has every term once: the sum of what the terms say. */
 function mostBm25(index: WordSearch, terms: readonly Term[]): number {
-  return terms.reduce((sum, { words }) => sum + rarityOf(index.frequencyOf(words), index.totals.rows), 0);
+  return terms.reduce((sum, { words }) => sum + rarityOf(index.frequencyOf(words), index.rows), 0);
 }

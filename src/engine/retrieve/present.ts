@@ -1,6 +1,6 @@
 import type { Store } from '../store/open-store.ts';
 import { readRankingRows } from '../store/search.ts';
-import { matchingText } from '../store/word-index/match-text.ts';
+import { matchingText } from '../store/word-index/matching-rows.ts';
 import type { Hit, HitExplanation, Memory, QueryResult } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';

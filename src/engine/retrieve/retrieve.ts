@@ -2,7 +2,7 @@ import type { Clock, Embedder, LanguageModel, Logger, VectorIndex } from '../por
 import type { Store } from '../store/open-store.ts';
 import { readMemoriesAsOf, readStatusesAsOf } from '../store/revisions.ts';
 import { readRankingRows, type RankingRow } from '../store/search.ts';
-import { loadWords } from '../store/word-index/word-search.ts';
+import { loadWords } from '../store/word-index/open-word-search.ts';
 import { knowsWordForms } from '../text/query-language.ts';
 import type { Tracing } from '../tracing.ts';
 import type { Memory, MemoryQuery, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';

@@ -1,7 +1,8 @@
 import type { Store } from '../store/open-store.ts';
-import { countMemories, countMemoriesAfter, lastMemory, snapshotVersion } from '../store/search.ts';
-import { textRewrites } from '../store/word-index/text.ts';
-import { openWordSearch } from '../store/word-index/word-search.ts';
+import { countMemories, countMemoriesAfter, lastMemory } from '../store/search.ts';
+import { snapshotVersion } from '../store/snapshot.ts';
+import { openWordSearch } from '../store/word-index/open-word-search.ts';
+import { textRewrites } from '../store/word-index/rewrites.ts';
 
 /** In how many memories of the file each word or phrase stands, in their order. */
 export function termFrequencies(store: Store, texts: readonly string[]): number[] {

@@ -33,7 +33,7 @@ import { putStatedEdge } from '../store/edges.ts';
 import { awaitChunks, finishJob, holdsLease, insertJob, type DocumentClaim } from '../store/jobs.ts';
 import { ensureUser, insertMemory } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { putText } from '../store/word-index/text.ts';
+import { putText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import { gistOf } from '../text/gist.ts';
 import { traced } from '../tracing.ts';

@@ -1,7 +1,7 @@
 import { assert } from '../errors.ts';
-import type { EdgeType, MemoryFilter, MemoryStatus } from '../types.ts';
+import { type EdgeType, type MemoryFilter, type MemoryStatus, TEXT_COLUMNS } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
-import { othersVersion, totalChanges, type Store } from './open-store.ts';
+import type { Store } from './open-store.ts';
 import { compareInt5, encodedLength, encodeVector } from './vector-encoding.ts';
 import type { VectorSpace } from './vectors.ts';
 
@@ -77,26 +77,8 @@ export function isNarrowing(filter: MemoryFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'userIds' && value !== undefined);
 }
 
-/** Of the snapshot that a connection reads, which is asked for some eight times a query. */
-const knownVersions = new WeakMap<Store, { readonly transactionNo: number; readonly version: string }>();
-
-/**
- * A value that changes whenever something was committed to the file or written on this connection. Read inside a
- * transaction it names the snapshot.
- */
-export function snapshotVersion(store: Store): string {
-  const { transactionNo } = store;
-  if (transactionNo === undefined || store.isWriting) return readVersion(store);
-  let known = knownVersions.get(store);
-  if (known?.transactionNo !== transactionNo)
-    knownVersions.set(store, (known = { transactionNo, version: readVersion(store) }));
-  return known.version;
-}
-
-function readVersion(store: Store): string {
-  const version = othersVersion(store);
-  return `${version}.${totalChanges(store)}`;
-}
+/** What a memory itself says. */
+export const OWN_COLUMNS = TEXT_COLUMNS.filter((column) => column !== 'context');
 
 export interface VectorRank {
   readonly seq: number;

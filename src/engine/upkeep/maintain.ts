@@ -28,7 +28,7 @@ import {
   type Schedule,
 } from '../store/schedules.ts';
 import { deleteInfoIf, findInfo } from '../store/store-info.ts';
-import { mergeText } from '../store/word-index/text.ts';
+import { mergeText } from '../store/word-index/merges.ts';
 import { checkpointLog, unmovedLogBytes } from '../store/write-ahead-log.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';

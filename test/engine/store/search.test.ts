@@ -7,10 +7,10 @@ import {
   countMemories,
   rankVectors,
   rankVectorsOf,
-  snapshotVersion,
   listPassing,
   stepsFrom,
 } from '../../../src/engine/store/search.ts';
+import { snapshotVersion } from '../../../src/engine/store/snapshot.ts';
 import { cosine, decodeVector, encodeVector } from '../../../src/engine/store/vector-encoding.ts';
 import { insertVector } from '../../../src/engine/store/vectors.ts';
 import { DIMENSIONS, randomVectors } from '../../conformance/vector-index.ts';

@@ -1,6 +1,8 @@
 import { TEXT_COLUMNS } from '../../types.ts';
 import type { Store } from '../open-store.ts';
-import { countRows, type Doclist, type Location, readDoclists, readTombstones, type Segment } from './segments.ts';
+import { countRows, type Doclist, readDoclists, readTombstones } from './doclists.ts';
+import type { Location } from './locate.ts';
+import type { Segment } from './structure.ts';
 
 /** Where a token stands in a segment, before its rows are read. */
 export interface Occurrence extends Location {

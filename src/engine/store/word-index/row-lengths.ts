@@ -1,6 +1,6 @@
 import type { Store } from '../open-store.ts';
-import { allVarints } from './segments.ts';
-import { textRewrites } from './text.ts';
+import { textRewrites } from './rewrites.ts';
+import { allVarints } from './structure.ts';
 
 /** How many tokens each row of the word index has, which BM25 asks of every row it scores. 4 bytes a row, taken over from the file. */
 export interface RowLengths {

@@ -1,6 +1,6 @@
 import Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
-import { indexableText } from '../../text/index-text.ts';
+import { ftsString, indexableText } from '../../text/index-text.ts';
 import { copyOf, stemOf } from '../../text/stem-finder.ts';
 import { isAscii, words } from '../../text/words.ts';
 
@@ -33,8 +33,21 @@ export function indexedText(text: string, mark: string): string {
   return markTokens(indexableText(text).replaceAll(MARK, ' '), mark);
 }
 
-/** @param text words as `indexableText` and `queryTerms` give them */
-export function markTokens(text: string, mark: string): string {
+/**
+ * A word or phrase as FTS5's MATCH takes it for the rows of one partition.
+ * @param text words as `indexableText` and `queryTerms` give them
+ * @param mark of the partition
+ */
+export function matchString(text: string, mark: string): string {
+  return ftsString(markTokens(text.replaceAll(MARK, ' '), mark));
+}
+
+/** The marks of all partitions that rows up to this number lie in. */
+export function marksUpTo(lastSeq: number): readonly string[] {
+  return Array.from({ length: Math.floor(lastSeq / PARTITION_ROWS) + 1 }, (_, no) => markOf(no * PARTITION_ROWS));
+}
+
+function markTokens(text: string, mark: string): string {
   if (mark === '') return text;
   const tokens = tokenize(text);
   return tokens.length === 0 ? '' : `${tokens.join(`${mark} `)}${mark}`;

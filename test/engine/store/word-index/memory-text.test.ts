@@ -3,8 +3,9 @@ import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { createRandom } from '../../../../src/engine/random.ts';
 import { openStore } from '../../../../src/engine/store/open-store.ts';
-import { CONTEXT_MEMORIES, deleteText, putText } from '../../../../src/engine/store/word-index/text.ts';
-import { readLevels } from '../../../../src/engine/store/word-index/segments.ts';
+import { CONTEXT_MEMORIES } from '../../../../src/engine/store/session-context.ts';
+import { deleteText, putText } from '../../../../src/engine/store/word-index/memory-text.ts';
+import { readLevels } from '../../../../src/engine/store/word-index/structure.ts';
 import { idsWithWord, openTestEngine, START } from '../../../support/engine-fixture.ts';
 import { tempFolder } from '../../../support/temp-folder.ts';
 
@@ -99,7 +100,7 @@ test('each commit merges as much of the word index as it wrote, so that none has
       }
     });
     pagesWritten.push((store.prepare('SELECT total_changes()').pluck().get() as number) - before);
-    mostOfALevel = Math.max(mostOfALevel, ...readLevels(store).map(({ length }) => length));
+    mostOfALevel = Math.max(mostOfALevel, ...readLevels(store)!.map(({ length }) => length));
   }
   // Not merged, a level would have sixteen before FTS5 merges all of them in one commit.
   expect(mostOfALevel).toBeLessThanOrEqual(8);
@@ -117,7 +118,7 @@ test('a commit of several segments merges for each of them, and one that only de
   const word = () => `w${Math.floor(3_000 ** random())}`;
   const none = { title: '', gist: '', entities: [], tags: [], context: '' };
   const levels = () =>
-    readLevels(store).map((level) => level.map(({ id, firstPage, lastPage }) => [id, firstPage, lastPage]));
+    readLevels(store)!.map((level) => level.map(({ id, firstPage, lastPage }) => [id, firstPage, lastPage]));
   let mostSegments = 0;
   for (let commit = 0; commit < 60; commit += 1) {
     store.write(() => {

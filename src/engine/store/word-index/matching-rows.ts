@@ -1,14 +1,11 @@
-import { ftsString } from '../../text/index-text.ts';
 import { TEXT_COLUMNS, type TextColumn } from '../../types.ts';
 import type { Store } from '../open-store.ts';
-import { markOf, markTokens } from './tokens.ts';
-
-/** What a memory itself says. */
-export const OWN_COLUMNS = TEXT_COLUMNS.filter((column) => column !== 'context');
+import { matchString, markOf } from './tokens.ts';
 
 /**
- * Which of these memories have a word or phrase.
- * @param columns where; in all by default
+ * Which of these memories have a word or phrase. FTS5 itself is asked, whatever reader searches the index: it is quick where few memories
+ * are asked about.
+ * @param columns where it may stand; in all columns by default
  */
 export function matchingText(
   store: Store,
@@ -21,6 +18,6 @@ export function matchingText(
     .pluck();
   const where = columns.length === TEXT_COLUMNS.length ? '' : `{${columns.join(' ')}} : `;
   return [...Map.groupBy(seqs, markOf)].flatMap(
-    ([mark, some]) => select.all(where + ftsString(markTokens(text, mark)), JSON.stringify(some)) as number[],
+    ([mark, some]) => select.all(where + matchString(text, mark), JSON.stringify(some)) as number[],
   );
 }

@@ -1,0 +1,3 @@
+import { describeWordSearch } from '../../../conformance/word-search.ts';
+
+describeWordSearch('fts5-match');
