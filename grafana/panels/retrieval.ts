@@ -1,5 +1,5 @@
 import type { Dashboard } from '../dashboard.ts';
-import { mean, perSecond, quantile, quantiles } from '../promql.ts';
+import { mean, perMinute, perSecond, quantile, quantiles } from '../promql.ts';
 
 const shareOfQueries = (counter: string) =>
   `${perSecond(counter)} / (${perSecond('cairn_query_duration_seconds_count')} > 0)`;
@@ -57,6 +57,14 @@ export const retrieval: Dashboard = {
           unit: 'reqps',
           isStacked: true,
           queries: [{ expr: perSecond('cairn_queries_total', 'profile'), legend: '{{profile}}' }],
+        },
+        {
+          kind: 'lines',
+          title: 'Word indexes that SQLite reads',
+          description:
+            'Files opened a minute whose word index has a format that Cairn does not read itself: queries of them are slow. The log names them.',
+          unit: 'cpm',
+          queries: [{ expr: perMinute('cairn_word_index_fallbacks_total'), legend: 'files' }],
         },
       ],
     },

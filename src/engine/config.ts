@@ -265,6 +265,12 @@ export const settingsSchema = z.object({
   ),
   OM_SHUTDOWN_MS: integer(10_000, 100, 300_000).describe('How long a stop waits for work in flight (ms).'),
   OM_OPEN_TENANTS: integer(64, 1, 10_000).describe('Tenant files kept open at once.'),
+  OM_WORD_INDEX: z
+    .enum(['auto', 'fts5-direct', 'fts5-match'])
+    .default('auto')
+    .describe(
+      'How the index of words is read: fts5-direct decodes what SQLite wrote, fts5-match asks SQLite, which is slower; auto takes the former wherever it knows the format.',
+    ),
   OM_INDEX_MEMORY_MB: integer(512, 16, 1_000_000).describe(
     'What the vector indexes of all tenants may take in memory, in the thread that answers and in each that links (MB); a million vectors of 768 dimensions take 130.',
   ),

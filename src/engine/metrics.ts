@@ -128,6 +128,11 @@ export function createMetrics(registry = new Registry()) {
       buckets: SUM_AND_COUNT,
       registers,
     }),
+    wordIndexFallbacks: new Counter({
+      name: 'cairn_word_index_fallbacks_total',
+      help: 'Files whose word index has a format that this version does not read itself, so that SQLite is asked, which is slower; each time that a thread opens one.',
+      registers,
+    }),
     queryHits: new Histogram({
       name: 'cairn_query_hits',
       help: 'Hits that a query returned.',

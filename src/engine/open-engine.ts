@@ -89,6 +89,7 @@ export function openParts({
   clock,
   metrics,
   tracing,
+  logger = silentLogger,
   role,
   onCall,
 }: {
@@ -96,6 +97,7 @@ export function openParts({
   clock: Clock;
   metrics: Metrics;
   tracing?: Tracing | null;
+  logger?: Logger;
   role: 'reader' | 'worker';
   onCall: (entry: EmbedLogEntry) => void;
 }): EngineParts {
@@ -140,14 +142,31 @@ export function openParts({
     for (const model of identity) if (!isSameSpace(model, embedder)) sourceOf(model);
   }
   const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
+  const reportUnknownFormat = createFormatReporter(metrics, logger);
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-    openTenant(path, { role, identity, now: clock.now(), indexMemory }),
+    openTenant(path, {
+      ...{ role, identity, now: clock.now(), indexMemory },
+      wordIndex: config.OM_WORD_INDEX,
+      onUnknownWordFormat: () => reportUnknownFormat(path),
+    }),
   );
   return {
     ...{ identity, sourceOf },
     ...{ embedder, gatherer, languageModel, pool },
     budget: { close: () => limited.forEach((one) => one.close()) },
     ...(role === 'worker' ? openReaders(config, metrics) : { documentParser: null, pageFetcher: null }),
+  };
+}
+
+/** Counts files whose word index has a format that is not known, and says so of each file once, however often it is opened. */
+function createFormatReporter(metrics: Metrics, logger: Logger): (file: string) => void {
+  const reported = new Set<string>();
+  return (file) => {
+    metrics.wordIndexFallbacks.inc();
+    if (reported.has(file)) return;
+    reported.add(file);
+    const until = 'a version of Cairn that knows it, or cairn rebuild-index';
+    logger.warn({ file: path.basename(file), readBy: 'fts5-match', until }, 'word_index_format_unknown');
   };
 }
 
@@ -202,6 +221,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     clock,
     metrics,
     tracing,
+    logger,
     role: 'reader',
     // A query belongs to one tenant, but its call may be shared: the default tenant keeps the record.
     onCall: (entry) => void writer.write(config.paths.defaultTenant, 'appendEmbedLog', entry).catch(() => {}),

@@ -13,6 +13,8 @@ import {
 import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from '../store/open-store.ts';
 import { ensureStoreId, findInfo, hasStoreId } from '../store/store-info.ts';
 import type { VectorSpace } from '../store/vectors.ts';
+import { chooseWordIndex } from '../store/word-index/open-word-search.ts';
+import type { WordIndexChoice } from '../store/word-index/word-search.ts';
 
 /** Set while the indexes are made again: what a query found meanwhile would be a part passed off as the whole. */
 export const REBUILDING = 'rebuilding';
@@ -51,18 +53,21 @@ export interface OpenTenantOptions {
   readonly now: number;
   /** What the vector indexes of this thread may hold; without it, each what it needs. */
   readonly indexMemory?: IndexMemory;
+  /** How the word index is read; 'auto' by default. */
+  readonly wordIndex?: WordIndexChoice | undefined;
+  /** Told once where 'auto' finds a word index in a format that is not known. */
+  readonly onUnknownWordFormat?: (() => void) | undefined;
   /** Open a file whose rebuild was broken off, to run it again. */
   readonly rebuilding?: boolean;
 }
 
 /** Opens a tenant's file, made and migrated if need be, and makes sure that its model has a number and an index. */
-export function openTenant(
-  path: string,
-  { role, identity, now, indexMemory = createIndexMemory(), rebuilding = false }: OpenTenantOptions,
-): OpenTenant {
+export function openTenant(path: string, options: OpenTenantOptions): OpenTenant {
+  const { role, identity, now, indexMemory = createIndexMemory(), rebuilding = false } = options;
   const identities = identity === null ? null : [identity].flat();
   if (role === 'reader') prepare(path, identities, now);
   const store = openStore(path, { role, create: true });
+  chooseWordIndex(store, options.wordIndex ?? 'auto', options.onUnknownWordFormat);
   try {
     if (role !== 'reader') retryWhileBusy(() => ensurePrepared(store, identities, now));
     if (!rebuilding && findInfo(store, REBUILDING) !== undefined) {

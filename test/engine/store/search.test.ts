@@ -3,13 +3,7 @@ import { beforeAll, expect, test } from 'vitest';
 import { putStatedEdge } from '../../../src/engine/store/edges.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
-import {
-  countMemories,
-  rankVectors,
-  rankVectorsOf,
-  listPassing,
-  stepsFrom,
-} from '../../../src/engine/store/search.ts';
+import { countMemories, rankVectors, rankVectorsOf, listPassing, stepsFrom } from '../../../src/engine/store/search.ts';
 import { snapshotVersion } from '../../../src/engine/store/snapshot.ts';
 import { cosine, decodeVector, encodeVector } from '../../../src/engine/store/vector-encoding.ts';
 import { insertVector } from '../../../src/engine/store/vectors.ts';
