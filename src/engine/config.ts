@@ -271,6 +271,12 @@ export const settingsSchema = z.object({
     .describe(
       'How the index of words is read: fts5-direct decodes what SQLite wrote, fts5-match asks SQLite, which is slower; auto takes the former wherever it knows the format.',
     ),
+  OM_VECTOR_INDEX: z
+    .enum(['auto', 'wasm', 'js', 'vec0'])
+    .default('auto')
+    .describe(
+      'How vectors are searched: by their sign bits in WebAssembly (wasm) or JavaScript (js), or exactly by sqlite-vec (vec0), for small files; auto takes wasm where the machine runs it, else js.',
+    ),
   OM_INDEX_MEMORY_MB: integer(512, 16, 1_000_000).describe(
     'What the vector indexes of all tenants may take in memory, in the thread that answers and in each that links (MB); a million vectors of 768 dimensions take 130.',
   ),

@@ -1,11 +1,12 @@
 import path from 'node:path';
-import { createIndexMemory } from './adapters/bit-index/index-memory.ts';
 import { openStepQueues } from './adapters/bullmq-queues.ts';
 import { createEmbedder } from './adapters/create-embedder.ts';
 import { createLanguageModel } from './adapters/create-language-model.ts';
 import { createPageFetcher } from './adapters/page-fetcher.ts';
+import { requireVectorIndex } from './adapters/open-vector-index.ts';
 import { createParserPool } from './adapters/parser-pool.ts';
 import { recreateEmbedder } from './adapters/recreate-embedder.ts';
+import { createIndexMemory } from './adapters/vector-index/index-memory.ts';
 import { createCensusTaker } from './census.ts';
 import { type Config, type NamedModel, withModel } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
@@ -101,6 +102,7 @@ export function openParts({
   role: 'reader' | 'worker';
   onCall: (entry: EmbedLogEntry) => void;
 }): EngineParts {
+  requireVectorIndex(config.OM_VECTOR_INDEX);
   const options = { config, clock, metrics, tracing, onCall };
   const limited: { close(): void }[] = [];
   const opened = <T extends { close(): void }>(one: T): T => {
@@ -146,6 +148,7 @@ export function openParts({
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, {
       ...{ role, identity, now: clock.now(), indexMemory },
+      vectorIndex: config.OM_VECTOR_INDEX,
       wordIndex: config.OM_WORD_INDEX,
       onUnknownWordFormat: () => reportUnknownFormat(path),
     }),

@@ -28,7 +28,7 @@ test('queries of a word index whose format is not known are answered, counted an
   const logger: Logger = { ...silentLogger, warn: (fields, event) => void warnings.push([event, fields]) };
   await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' }, file });
   const engine = await openEngine({ config: fixture.engine.config, clock: fixture.clock, writer: 'inline', logger });
-  const tenant = engine.tenant('default');
+  const tenant = await engine.tenant('default');
   for (let round = 0; round < 3; round += 1) {
     const answer = await tenant.query({ query: 'lamp at dusk', k: 5, filter: {}, reinforce: false });
     expect(outlineOf(answer.hits)).toEqual(hits);

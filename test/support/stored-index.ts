@@ -1,13 +1,20 @@
-import { openBitIndex } from '../../src/engine/adapters/bit-index/bit-index.ts';
-import type { IndexMemory } from '../../src/engine/adapters/bit-index/index-memory.ts';
+import { openVectorIndex, type VectorIndexChoice } from '../../src/engine/adapters/open-vector-index.ts';
+import { createIndexMemory, type IndexMemory } from '../../src/engine/adapters/vector-index/index-memory.ts';
 import type { VectorIndex } from '../../src/engine/ports.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
 import { encodeVector } from '../../src/engine/store/vector-encoding.ts';
 import { ROLES, type VectorSpace } from '../../src/engine/store/vectors.ts';
 
-/** The bit index as its callers use it: what it is told of is written to `vectors`, or removed from there, in the same transaction. */
-export function openStoredIndex(store: Store, space: VectorSpace, memory?: IndexMemory): VectorIndex {
-  const index = openBitIndex(store, space, memory);
+/** A vector index as its callers use it: what it is told of is written to `vectors`, or removed from there, in the same transaction. */
+export function openStoredIndex(
+  store: Store,
+  space: VectorSpace,
+  {
+    choice = 'auto',
+    indexMemory = createIndexMemory(),
+  }: { choice?: VectorIndexChoice; indexMemory?: IndexMemory } = {},
+): VectorIndex {
+  const index = openVectorIndex(store, space, { choice, indexMemory });
   return {
     ...index,
     add(vectors) {

@@ -1,5 +1,5 @@
-import { openBitIndex } from '../adapters/bit-index/bit-index.ts';
-import { createIndexMemory, type IndexMemory } from '../adapters/bit-index/index-memory.ts';
+import { createIndexMemory, type IndexMemory } from '../adapters/vector-index/index-memory.ts';
+import { openVectorIndex, type VectorIndexChoice } from '../adapters/open-vector-index.ts';
 import { EngineError } from '../errors.ts';
 import type { Embedder, VectorIndex } from '../ports.ts';
 import { findModelNumber, listModels, modelNumber } from '../store/embeddings.ts';
@@ -53,6 +53,8 @@ export interface OpenTenantOptions {
   readonly now: number;
   /** What the vector indexes of this thread may hold; without it, each what it needs. */
   readonly indexMemory?: IndexMemory;
+  /** How vectors are searched; 'auto' by default. */
+  readonly vectorIndex?: VectorIndexChoice | undefined;
   /** How the word index is read; 'auto' by default. */
   readonly wordIndex?: WordIndexChoice | undefined;
   /** Told once where 'auto' finds a word index in a format that is not known. */
@@ -73,7 +75,8 @@ export function openTenant(path: string, options: OpenTenantOptions): OpenTenant
     if (!rebuilding && findInfo(store, REBUILDING) !== undefined) {
       throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` again');
     }
-    return describe(store, identities, indexMemory);
+    const { vectorIndex: choice = 'auto' } = options;
+    return describe(store, identities, (space) => openVectorIndex(store, space, { choice, indexMemory }));
   } catch (error) {
     store.close();
     throw error;
@@ -118,12 +121,12 @@ function findConfigured(store: Store, identities: readonly SpaceIdentity[]): Sec
   return models.length === identities.length ? sectorModels(models) : null;
 }
 
-function describe(store: Store, identities: Identities, indexMemory: IndexMemory): OpenTenant {
+function describe(store: Store, identities: Identities, openIndex: (space: VectorSpace) => VectorIndex): OpenTenant {
   const known = new Map<number, VectorIndex>();
   const indexOf = (model: StoredModel): VectorIndex => {
     const { modelNo } = model;
     let index = known.get(modelNo);
-    if (index === undefined) known.set(modelNo, (index = openBitIndex(store, spaceOf(model), indexMemory)));
+    if (index === undefined) known.set(modelNo, (index = openIndex(spaceOf(model))));
     return index;
   };
   const findLiveSet = oncePerTransaction(store, () => (identities === null ? null : (findLiveModels(store) ?? null)));

@@ -1,13 +1,15 @@
 import { expect, test } from 'vitest';
 import { createTextSource } from '../../../bench/natural-text.ts';
-import { createCodeMatrix, type Question } from '../../../src/engine/adapters/bit-index/code-matrix.ts';
+import { createCodeMatrix } from '../../../src/engine/adapters/bit-index/code-matrix.ts';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
+import type { Question } from '../../../src/engine/adapters/vector-index/following-index.ts';
 import { createRandom } from '../../../src/engine/random.ts';
 import type { VectorCode } from '../../../src/engine/store/vector-codes.ts';
 import { cosine, signBits } from '../../../src/engine/store/vector-encoding.ts';
 import { randomVectors } from '../../conformance/vector-index.ts';
 
 const DIMENSIONS = 768;
+const KERNELS = ['wasm', 'js'] as const;
 
 function row(vectorNo: number, code: Uint8Array, changes: Partial<VectorCode> = {}): VectorCode {
   return { ...{ vectorNo, memory: vectorNo, userNo: 0, role: 'whole', code }, ...changes };
@@ -111,41 +113,80 @@ test('an index that vectors have left answers as one that never had them', () =>
   expect(grown.nearest(questions)).toEqual(loaded.nearest(questions));
 });
 
-test('of more equal vectors than go on to the second pass the oldest are found, whoever asks', () => {
-  const [near, far] = [randomVectors(1, 64), randomVectors(2, 64)].map((next) => next()) as [
-    Float32Array,
-    Float32Array,
-  ];
-  const [nearCode, farCode] = [signBits(near), signBits(far)];
-  const matrix = createCodeMatrix(64);
-  matrix.append(Array.from({ length: 500 }, (_, i) => row(i, farCode)));
-  matrix.append(Array.from({ length: 70_000 }, (_, i) => row(500 + i, nearCode, { userNo: i % 2 })));
-  const oldest = (count: number, step = 1) => Array.from({ length: count }, (_, i) => 500 + step * i);
-  expect(matrix.nearest([ranked(near, 20)])).toEqual([oldest(20)]);
-  expect(matrix.nearest([ranked(near, 20, { userNo: 1 })])[0]).toEqual(oldest(20, 2).map((vectorNo) => vectorNo + 1));
-  // The last one that the list of the second pass has no room for.
-  const last = near.map((value) => -value);
-  matrix.append([row(80_000, signBits(last))]);
-  expect(matrix.nearest([ranked(last, 1)])).toEqual([[80_000]]);
+test('both kernels give the same answers, whatever is asked, appended and removed', () => {
+  const next = createLeaningVectors(17);
+  const [wasm, js] = [createCodeMatrix(DIMENSIONS, 'wasm'), createCodeMatrix(DIMENSIONS, 'js')];
+  // More than a segment, and one user of a few and one of most.
+  const codes = Array.from({ length: 18_000 }, (_, i) =>
+    row(i, signBits(next(i)), { userNo: i % 10 === 0 ? 0 : 1, role: (['whole', 'window', 'mean'] as const)[i % 3]! }),
+  );
+  const ask = (at: number) =>
+    Array.from({ length: 24 }, (_, place) =>
+      ranked(next(at + place), [1, 40, 500][place % 3]!, {
+        purpose: place % 2 === 0 ? 'rank' : 'link',
+        userNo: [undefined, 0, 1, 7][place % 4],
+        upTo: place % 11 === 0 ? 9_000 : Infinity,
+      }),
+    );
+  for (let at = 0; at < codes.length; at += 6_000) {
+    for (const matrix of [wasm, js]) {
+      matrix.append(codes.slice(at, at + 6_000));
+      for (let removed = at; removed < at + 2_000; removed += 3) matrix.remove(removed);
+    }
+    const questions = ask(at);
+    const found = js.nearest(questions);
+    expect(found).toEqual(wasm.nearest(questions));
+    expect(found.some((numbers) => numbers.length > 30)).toBe(true);
+    expect(js.listOf(0, 5_000)).toEqual(wasm.listOf(0, 5_000));
+  }
+  expect([js.count, js.removed]).toEqual([wasm.count, wasm.removed]);
 });
 
-test.each([8, 64, 72, 1_000, 1_536, 4_096])('%i dimensions: each is found by itself, across segments', (dimensions) => {
-  const random = randomVectors(5, dimensions);
-  const matrix = createCodeMatrix(dimensions);
-  const filler = signBits(random());
-  const places = new Map([1, 8_191, 8_192, 16_383, 16_384, 20_000].map((vectorNo) => [vectorNo, random()]));
-  matrix.append(
-    Array.from({ length: 20_000 }, (_, i) => row(i + 1, places.has(i + 1) ? signBits(places.get(i + 1)!) : filler)),
-  );
-  for (const [vectorNo, embedding] of places) {
-    // So few dimensions are the same for many.
-    if (dimensions > 8) expect(matrix.nearest([ranked(embedding, 1)])).toEqual([[vectorNo]]);
-    matrix.remove(vectorNo);
-    matrix.remove(vectorNo);
-    expect(matrix.nearest([ranked(embedding, 30)])[0]).not.toContain(vectorNo);
-  }
-  expect([matrix.count, matrix.removed]).toEqual([20_000 - places.size, places.size]);
-});
+test.each(KERNELS)(
+  'by %s: of more equal vectors than go on to the second pass the oldest are found, whoever asks',
+  (kernels) => {
+    const [near, far] = [randomVectors(1, 64), randomVectors(2, 64)].map((next) => next()) as [
+      Float32Array,
+      Float32Array,
+    ];
+    const [nearCode, farCode] = [signBits(near), signBits(far)];
+    const matrix = createCodeMatrix(64, kernels);
+    matrix.append(Array.from({ length: 500 }, (_, i) => row(i, farCode)));
+    matrix.append(Array.from({ length: 70_000 }, (_, i) => row(500 + i, nearCode, { userNo: i % 2 })));
+    const oldest = (count: number, step = 1) => Array.from({ length: count }, (_, i) => 500 + step * i);
+    expect(matrix.nearest([ranked(near, 20)])).toEqual([oldest(20)]);
+    expect(matrix.nearest([ranked(near, 20, { userNo: 1 })])[0]).toEqual(oldest(20, 2).map((vectorNo) => vectorNo + 1));
+    // The last one that the list of the second pass has no room for.
+    const last = near.map((value) => -value);
+    matrix.append([row(80_000, signBits(last))]);
+    expect(matrix.nearest([ranked(last, 1)])).toEqual([[80_000]]);
+  },
+);
+
+const WIDTHS = [8, 64, 72, 1_000, 1_536, 4_096].flatMap((dimensions) =>
+  KERNELS.map((kernels) => ({ dimensions, kernels })),
+);
+
+test.each(WIDTHS)(
+  '$dimensions dimensions by $kernels: each is found by itself, across segments',
+  ({ dimensions, kernels }) => {
+    const random = randomVectors(5, dimensions);
+    const matrix = createCodeMatrix(dimensions, kernels);
+    const filler = signBits(random());
+    const places = new Map([1, 8_191, 8_192, 16_383, 16_384, 20_000].map((vectorNo) => [vectorNo, random()]));
+    matrix.append(
+      Array.from({ length: 20_000 }, (_, i) => row(i + 1, places.has(i + 1) ? signBits(places.get(i + 1)!) : filler)),
+    );
+    for (const [vectorNo, embedding] of places) {
+      // So few dimensions are the same for many.
+      if (dimensions > 8) expect(matrix.nearest([ranked(embedding, 1)])).toEqual([[vectorNo]]);
+      matrix.remove(vectorNo);
+      matrix.remove(vectorNo);
+      expect(matrix.nearest([ranked(embedding, 30)])[0]).not.toContain(vectorNo);
+    }
+    expect([matrix.count, matrix.removed]).toEqual([20_000 - places.size, places.size]);
+  },
+);
 
 test('a small index counts no room that only the questions of large ones use', () => {
   const embedding = randomVectors(7, DIMENSIONS)();

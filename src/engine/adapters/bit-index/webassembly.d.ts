@@ -1,5 +1,7 @@
 /** The part of the WebAssembly interface that the kernels use: TypeScript knows it only together with a browser's. */
 declare namespace WebAssembly {
+  /** Whether the engine takes a module. */
+  function validate(bytes: Uint8Array<ArrayBuffer>): boolean;
   class Memory {
     constructor(descriptor: { readonly initial: number });
     readonly buffer: ArrayBuffer;

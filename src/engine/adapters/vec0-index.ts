@@ -1,0 +1,30 @@
+import type { IndexedVector, VectorIndex } from '../ports.ts';
+import type { Store } from '../store/open-store.ts';
+import { createVec0Table } from '../store/vec0-table.ts';
+import { lastVectorNo, readVectorsAfter, type VectorSpace } from '../store/vectors.ts';
+import { createIndexMemory, type IndexMemory } from './vector-index/index-memory.ts';
+import { openFollowingIndex, type VectorSource } from './vector-index/following-index.ts';
+
+const VECTORS: VectorSource<IndexedVector> = {
+  atOnce: 200,
+  last: lastVectorNo,
+  read(store, space, { after, limit }) {
+    const vectors = readVectorsAfter(store, space, { after, last: Number.MAX_SAFE_INTEGER, limit });
+    return { vectors, upTo: vectors.length < limit ? Infinity : vectors.at(-1)!.vectorNo };
+  },
+};
+
+/**
+ * The plain reference of vector indexes: sqlite-vec compares a question with every vector by its exact cosine. A vector of 768 dimensions
+ * takes 3 KB of memory, so it is for small files, and to see what an approximate index misses.
+ */
+export function openVec0Index(
+  store: Store,
+  space: VectorSpace,
+  indexMemory: IndexMemory = createIndexMemory(),
+): VectorIndex {
+  return openFollowingIndex(store, space, {
+    ...{ source: VECTORS, indexMemory },
+    hold: () => createVec0Table(space.dimensions),
+  });
+}

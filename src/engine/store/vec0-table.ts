@@ -1,0 +1,110 @@
+import Database from 'better-sqlite3';
+import * as sqliteVec from 'sqlite-vec';
+import type { IndexedVector } from '../ports.ts';
+import { encodeVector } from './vector-encoding.ts';
+import { ROLES } from './vectors.ts';
+
+/** What is looked for among the vectors of a table. */
+export interface Vec0Question {
+  readonly embedding: Float32Array;
+  /** undefined for every user. */
+  readonly userNo: number | undefined;
+  readonly purpose: 'rank' | 'link';
+  /** Only vectors of memories up to this number. */
+  readonly upTo: number;
+  /** 1..4096 */
+  readonly k: number;
+}
+
+/** Vectors in a `vec0` table of sqlite-vec that lives in memory. */
+export interface Vec0Table {
+  readonly count: number;
+  /** How many were removed, whose room is not used again. */
+  readonly removed: number;
+  readonly bytes: number;
+  append(vectors: readonly IndexedVector[]): void;
+  /** Unknown numbers are passed over. */
+  remove(vectorNo: number): void;
+  /** Numbers of the nearest vectors by cosine for each question, nearest first, ties by ascending number. */
+  nearest(questions: readonly Vec0Question[]): number[][];
+  /** Numbers of a user's vectors that are ranked, ascending; undefined where they are more than `most`. */
+  listOf(userNo: number, most: number): number[] | undefined;
+  close(): void;
+}
+
+/** Vectors that sqlite-vec keeps in one blob, which is as large however few there are: 0.4 MB at 768 dimensions. */
+const CHUNK_VECTORS = 128;
+/** By purpose, the role whose vectors are left out. */
+const LEFT_OUT = { rank: ROLES.indexOf('mean'), link: ROLES.indexOf('window') } as const;
+
+/** Makes an empty table for vectors of this many dimensions. */
+export function createVec0Table(dimensions: number): Vec0Table {
+  const db = new Database(':memory:');
+  sqliteVec.load(db);
+  db.exec(`
+    CREATE VIRTUAL TABLE held USING vec0 (
+      vector_no INTEGER PRIMARY KEY, embedding float[${dimensions}] distance_metric=cosine,
+      user_no INTEGER, memory INTEGER, role INTEGER, chunk_size=${CHUNK_VECTORS});
+    CREATE TABLE owners (vector_no INTEGER PRIMARY KEY, user_no INTEGER NOT NULL, role INTEGER NOT NULL);
+    CREATE INDEX owners_by_user ON owners (user_no, vector_no);`);
+  const insert = db.prepare('INSERT INTO held (vector_no, embedding, user_no, memory, role) VALUES (?, ?, ?, ?, ?)');
+  const insertOwner = db.prepare('INSERT INTO owners (vector_no, user_no, role) VALUES (?, ?, ?)');
+  const remove = db.prepare('DELETE FROM held WHERE vector_no = ?');
+  const removeOwner = db.prepare('DELETE FROM owners WHERE vector_no = ?');
+  const select = selectNearest(db);
+  let [count, removed] = [0, 0];
+  return {
+    get count() {
+      return count;
+    },
+    get removed() {
+      return removed;
+    },
+    get bytes() {
+      return (
+        (db.pragma('page_count', { simple: true }) as number) * (db.pragma('page_size', { simple: true }) as number)
+      );
+    },
+    append: db.transaction((vectors: readonly IndexedVector[]) => {
+      for (const { vectorNo, userNo, memory, role, embedding } of vectors) {
+        const roleNo = ROLES.indexOf(role);
+        // sqlite-vec takes whole numbers as BigInt alone.
+        const [no, owner, of] = [BigInt(vectorNo), BigInt(userNo), BigInt(memory)];
+        insert.run(no, encodeVector(embedding, 'float32'), owner, of, BigInt(roleNo));
+        insertOwner.run(vectorNo, userNo, roleNo);
+      }
+      count += vectors.length;
+    }),
+    remove: db.transaction((vectorNo: number) => {
+      if (removeOwner.run(vectorNo).changes === 0) return;
+      remove.run(BigInt(vectorNo));
+      count -= 1;
+      removed += 1;
+    }),
+    nearest: (questions) => questions.map(select),
+    listOf(userNo, most) {
+      const rows = db.prepare('SELECT count(*) FROM owners WHERE user_no = ?').pluck().get(userNo) as number;
+      if (rows > most) return undefined;
+      return db
+        .prepare('SELECT vector_no FROM owners WHERE user_no = ? AND role <> ? ORDER BY vector_no')
+        .pluck()
+        .all(userNo, LEFT_OUT.rank) as number[];
+    },
+    close: () => void db.close(),
+  };
+}
+
+function selectNearest(db: Database.Database): (question: Vec0Question) => number[] {
+  const nearest =
+    'SELECT vector_no, distance FROM held WHERE embedding MATCH ? AND k = ? AND role <> ? AND memory <= ?';
+  const ofAll = db.prepare(nearest).raw();
+  const ofUser = db.prepare(`${nearest} AND user_no = ?`).raw();
+  return ({ embedding, userNo, purpose, upTo, k }) => {
+    const memoryMost = BigInt(Math.min(upTo, Number.MAX_SAFE_INTEGER));
+    const parameters = [encodeVector(embedding, 'float32'), BigInt(k), BigInt(LEFT_OUT[purpose]), memoryMost];
+    const rows = userNo === undefined ? ofAll.all(...parameters) : ofUser.all(...parameters, BigInt(userNo));
+    return (rows as [vectorNo: number, distance: number][])
+      .sort((a, b) => a[1] - b[1] || a[0] - b[0])
+      .map(([vectorNo]) => vectorNo);
+  };
+}
