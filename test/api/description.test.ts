@@ -7,6 +7,7 @@ import { describeApi } from '../../src/api/openapi/describe.ts';
 import type { Operation, Parameter } from '../../src/api/openapi/document.ts';
 import { errorsOf } from '../../src/api/openapi/errors.ts';
 import { exampleOf } from '../../src/api/openapi/example.ts';
+import type { JsonSchema } from '../../src/api/openapi/json-schemas.ts';
 import { ROUTE_GROUPS, ROUTES } from '../../src/api/routes.ts';
 import { HTTP_STATUS } from '../../src/api/schemas/problem.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
@@ -66,6 +67,14 @@ describe.each(routes)('$label', (route) => {
     const headers = responses.flatMap((response) => Object.values(response.headers ?? {}));
     expect(headers.length).toBeGreaterThan(0);
     expect(headers.filter((header) => componentOf<{ example?: unknown }>(header).example === undefined)).toEqual([]);
+  });
+
+  test('says what every field and parameter is for', () => {
+    const parameters = (operation.parameters ?? []).map((parameter) => componentOf<Parameter>(parameter));
+    expect(parameters.filter((parameter) => !parameter.description)).toEqual([]);
+    const bodies = Object.values(operation.requestBody?.content ?? {}).map(({ schema }) => componentOf(schema));
+    const fields = bodies.flatMap(({ properties = {} }) => Object.entries(properties as Record<string, JsonSchema>));
+    expect(fields.filter(([, field]) => !field.description).map(([name]) => name)).toEqual([]);
   });
 
   test('its examples are what its schemas describe, field for field', () => {

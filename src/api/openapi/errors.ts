@@ -48,6 +48,7 @@ export const COMMON_ERRORS = {
 
 /** Errors that a route may answer by the kind of route it is, whatever it says itself. */
 function impliedErrors({ access, method, body }: Route): readonly ErrorCode[] {
+  const isWriting = method !== 'get' && (access === 'write' || access === 'admin');
   return [
     'invalid',
     ...(access === 'anyone' ? [] : (['unauthenticated'] as const)),
@@ -55,7 +56,7 @@ function impliedErrors({ access, method, body }: Route): readonly ErrorCode[] {
     ...(body === undefined ? [] : (['too_large', 'unsupported'] as const)),
     'internal',
     ...(access === 'anyone' ? [] : (['unavailable'] as const)),
-    ...(method === 'get' ? [] : (['storage_full'] as const)),
+    ...(isWriting ? (['storage_full'] as const) : []),
   ];
 }
 

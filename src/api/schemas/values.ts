@@ -149,7 +149,9 @@ export const page = {
 };
 export const pageQuery = z.strictObject(page);
 
-export const ownerFilter = userId.optional().describe("Another user's thing is a 404, like one that does not exist.");
+export const ownerFilter = userId
+  .optional()
+  .describe("Whose it must be: another user's is a 404, like one that does not exist.");
 export const ownerQuery = z.strictObject({ user_id: ownerFilter });
 
 export const waitQuery = z.strictObject({
