@@ -32,6 +32,8 @@ var MISSING_NODE = 'Cairn needs Node 22.22 or newer: run `npm ci` here, or insta
 main();
 
 function main() {
+  // By it `node --watch`, which `npm run dev` uses, has each thread post what it imports among the thread's own messages.
+  delete process.env.WATCH_REPORT_DEPENDENCIES;
   if (isNewEnough(process.versions.node)) {
     if (process.env[LAUNCHER]) endWithLauncher();
     else restartWithFlags();
