@@ -1,7 +1,7 @@
 /**
  * How fast documents are cut: MB/s (of UTF-8) and tokens/s on the project's own docs, beside the bare tokenizer as the floor, and on
  * shapes that make careless code quadratic, each at two lengths. `doubling` is the ratio of their times; it means nothing below a
- * few milliseconds. `node bench/chunking.ts [characters]`, 500,000 by default.
+ * few milliseconds. `npm run measure -- chunking [characters]`, 500,000 by default.
  */
 import fs from 'node:fs';
 import { chunkText, outlineOf } from '../src/engine/documents/chunk-text.ts';

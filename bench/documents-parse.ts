@@ -1,7 +1,7 @@
 /**
  * What reading documents away from this process costs, one JSON line a figure:
  *
- *     node bench/documents-parse.ts FILE…
+ *     npm run measure -- documents-parse FILE…
  *
  * `start`: the first document of a fresh process, its tokenizer included. `round_trip`: a line of text through a warm one. For each
  * file `read` through the pool, cut into chunks and back, and for a PDF `bare`: pdf.js alone in this process, the text of every page.

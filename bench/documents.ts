@@ -21,7 +21,7 @@ import { createTextSource } from './natural-text.ts';
 import { report } from './report.ts';
 
 /**
- * Documents: `node bench/documents.ts [alone|stream|bulk|erase …] [PDF…]`, all four by default. Pages a second until the words are
+ * Documents: `npm run measure -- documents [alone|stream|bulk|erase …] [PDF…]`, all four by default. Pages a second until the words are
  * searchable beside the bare parser in the same run, of a long document alone and of a stream of them; what a bulk ingest costs the
  * API: memory and the latency of queries; how long the delete of a long document takes. Prints one JSON line a figure.
  */

@@ -7,7 +7,7 @@ import type { Series } from '../test/support/prometheus.ts';
 import { startWatchedFleet, type WatchedFleet } from '../test/support/watched-fleet.ts';
 
 /**
- * The pictures of docs/monitoring.md: `node bench/draw-dashboards.ts [SECONDS]`. An API, a worker, a Redis and a provider that goes down for
+ * The pictures of docs/monitoring.md: `npm run measure -- draw-dashboards [SECONDS]`. An API, a worker, a Redis and a provider that goes down for
  * a while, under load, as a real Prometheus sees them. Needs `prometheus` (in the folder `PROMETHEUS_BIN` or on the PATH) and `redis-server`.
  */
 const SECONDS = Number(process.argv[2] ?? 300);

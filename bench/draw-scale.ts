@@ -1,5 +1,5 @@
 /**
- * The table and the plot of docs/performance.md from what `scale.ts` printed: `node bench/draw-scale.ts LINES.jsonl`. Writes
+ * The table and the plot of docs/performance.md from what `scale.ts` printed: `npm run measure -- draw-scale LINES.jsonl`. Writes
  * docs/images/scale.svg and prints the table as Markdown.
  */
 import fs from 'node:fs';
@@ -75,9 +75,7 @@ const TABLE_ONLY: readonly Row[] = [
 type Lines = ReadonlyMap<string, ReadonlyMap<number, number>>;
 
 function main(): void {
-  const [file] = process.argv.slice(2);
-  if (file === undefined) throw new Error('usage: node bench/draw-scale.ts LINES.jsonl');
-  const lines = readLines(file);
+  const lines = readLines(process.argv[2]!);
   fs.writeFileSync(path.join(import.meta.dirname, '../docs/images/scale.svg'), draw(lines));
   console.log(tableOf(lines));
 }

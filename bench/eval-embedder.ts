@@ -1,7 +1,7 @@
 /**
  * What the offline embedder is worth, measured on the sets of `datasets.ts`:
  *
- *     node bench/eval-embedder.ts FOLDER
+ *     npm run measure -- eval-embedder FOLDER
  *
  * 1. Retrieval by (a) a plain hash of words, the floor, (b) FTS5 with porter and stop words dropped, the reference, (c) exact
  *    cosine of the embedder, (d) its sign bits, rescored from int5.
@@ -24,12 +24,7 @@ const CANDIDATES = 200;
 const embedder = createHashedEmbedder();
 
 function main(): void {
-  const directory = process.argv[2];
-  if (directory === undefined) {
-    console.error('usage: node bench/eval-embedder.ts FOLDER');
-    process.exit(2);
-  }
-  const corpora = loadEvaluationSets(directory).map(prepare);
+  const corpora = loadEvaluationSets(process.argv[2]!).map(prepare);
   printRetrieval(corpora);
   printBitIndex(corpora);
   printWaypoints(corpora);

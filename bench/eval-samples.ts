@@ -18,6 +18,7 @@ import { readConfig } from '../src/engine/config.ts';
 import { DocumentError, NO_TEXT_FOUND } from '../src/engine/documents/document-error.ts';
 import { sniffFormat, SNIFFED_BYTES } from '../src/engine/documents/sniff.ts';
 import type { DocumentParser, ParseResult } from '../src/engine/ports.ts';
+import { readArguments } from './read-arguments.ts';
 
 const MOST_MS = 35_000;
 
@@ -43,8 +44,12 @@ interface Outcome {
 }
 
 async function main(): Promise<void> {
-  const [folder] = process.argv.slice(2);
-  if (folder === undefined) throw new Error('expected the path of a folder with a manifest.jsonl');
+  const { positionals } = readArguments(
+    'npm run eval:samples -- PATH, of a folder with a manifest.jsonl',
+    {},
+    ({ positionals }) => positionals.length === 1,
+  );
+  const folder = positionals[0]!;
   const { OM_PARSERS, OM_PARSE_TIMEOUT_MS, OM_PARSE_HEAP_MB } = readConfig({});
   const pool = createParserPool({ size: OM_PARSERS, timeoutMs: OM_PARSE_TIMEOUT_MS, heapMb: OM_PARSE_HEAP_MB });
   const readings = readManifest(folder).flatMap((sample) =>

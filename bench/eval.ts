@@ -6,7 +6,6 @@
  * PATH holds the folders that `datasets.ts` reads. One more set, that of nine languages, is the project's own. docs/evaluation.md says what the rows and columns mean. But for the times,
  * the same data gives the same numbers.
  */
-import { parseArgs } from 'node:util';
 import { startProgress, type Progress } from '../src/cli/progress.ts';
 import { bold, print, table } from '../src/cli/terminal.ts';
 import { DAY_MS } from '../src/engine/dynamics.ts';
@@ -17,8 +16,9 @@ import { type EvaluationQuestion, type EvaluationSet, type EvaluationUser, loadE
 import { type AskOptions, type Asked, type EvaluatedStore, openEvaluatedStore, padUsers } from './evaluated-store.ts';
 import { averagePrecisionAt, discountedGainAt, mean, precision, recallAt, reciprocalRank } from './metrics.ts';
 import { createRandom } from '../src/engine/random.ts';
+import { readArguments } from './read-arguments.ts';
 import { percentile } from './report.ts';
-import { otherUsersQuestions, questionsOf, VARIANTS } from './variants.ts';
+import { otherUsersQuestions, questionsOf, type Variant, VARIANTS } from './variants.ts';
 import { LANGUAGE_SETS } from '../test/quality/languages/all.ts';
 import { evaluationSetOf } from '../test/quality/languages/language-set.ts';
 
@@ -31,9 +31,9 @@ const FOREIGN_QUESTIONS = 100;
 const WARM_UP = 50;
 
 async function main(): Promise<void> {
-  const { positionals, values } = parseArgs({
-    allowPositionals: true,
-    options: {
+  const { positionals, values } = readArguments(
+    `npm run eval -- PATH [--only NAME] [--profile ${PROFILES.join('|')}] [--rows PATTERN] [--variant V] [--size N] [--dynamics] [--json | --markdown]`,
+    {
       only: { type: 'string' },
       profile: { type: 'string', default: DEFAULT_OPTIONS.profile },
       rows: { type: 'string', default: '' },
@@ -43,16 +43,14 @@ async function main(): Promise<void> {
       json: { type: 'boolean', default: false },
       markdown: { type: 'boolean', default: false },
     },
-  });
-  const [directory] = positionals;
-  const profile = PROFILES.find((name) => name === values.profile);
-  const variant = VARIANTS.find((name) => name === values.variant);
-  if (directory === undefined || profile === undefined || variant === undefined) {
-    process.exitCode = 2;
-    return console.error(
-      `usage: npm run eval -- PATH [--only NAME] [--profile ${PROFILES.join('|')}] [--rows PATTERN] [--variant ${VARIANTS.join('|')}] [--size N] [--dynamics] [--json | --markdown]`,
-    );
-  }
+    ({ positionals, values }) =>
+      positionals.length === 1 &&
+      (PROFILES as readonly string[]).includes(values.profile) &&
+      (VARIANTS as readonly string[]).includes(values.variant),
+  );
+  const directory = positionals[0]!;
+  const profile = values.profile as Profile;
+  const variant = values.variant as Variant;
   const sets = [...loadEvaluationSets(directory), evaluationSetOf(LANGUAGE_SETS)];
   const rows = rowsOf(profile).filter(({ name }) => new RegExp(values.rows, 'i').test(name));
   for (const set of sets.filter(({ name }) => values.only === undefined || name === values.only)) {

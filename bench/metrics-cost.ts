@@ -14,7 +14,7 @@ import { createQuestions, createTexts } from './load.ts';
 import { percentile, report } from './report.ts';
 
 /**
- * What watching costs: `node bench/metrics-cost.ts [MEMORIES]`. The same questions to two engines over one file, one of which observes
+ * What watching costs: `npm run measure -- metrics-cost [MEMORIES]`. The same questions to two engines over one file, one of which observes
  * nothing, in turn and by the processor's time, which others on the machine disturb least; and a scrape, which counts the file
  * and must not hold up the thread that serves requests. One JSON line a figure.
  */

@@ -10,7 +10,7 @@ import { RawClient } from './raw-client.ts';
 import { report } from './report.ts';
 
 /**
- * What one text that kills its worker costs all others: `node bench/poison.ts [SECONDS] [PROVIDER_MS]`. Rows finished per second by two
+ * What one text that kills its worker costs all others: `npm run measure -- poison [SECONDS] [PROVIDER_MS]`. Rows finished per second by two
  * workers with a slow provider, without such a text and with one, from its arrival until it is a dead letter or the time is over. Each
  * worker has a provider of its own, which tells who read the text; whoever did is killed and started again.
  */

@@ -13,7 +13,7 @@ import { startFakeProvider } from '../test/support/fake-provider.ts';
 import { report } from './report.ts';
 
 /**
- * How much of a provider's rate limit two processes use together that want all they can get: `node bench/provider-rate.ts [RPM] [SECONDS]`.
+ * How much of a provider's rate limit two processes use together that want all they can get: `npm run measure -- provider-rate [RPM] [SECONDS]`.
  * In real time, counted by the provider when requests arrive.
  */
 const RPM = Number(process.argv[2] ?? 600);

@@ -12,7 +12,7 @@ import { RawClient } from './raw-client.ts';
 import { report } from './report.ts';
 
 /**
- * What stands between a memory and its provider: `node bench/providers.ts [MEMORIES]`. First the gatherer and the limiter alone, with an
+ * What stands between a memory and its provider: `npm run measure -- providers [MEMORIES]`. First the gatherer and the limiter alone, with an
  * embedder that costs nothing; then the whole service, whose provider is down while memories are added and then returns.
  */
 const MEMORIES = Number(process.argv[2] ?? 10_000);

@@ -19,7 +19,7 @@ import { RawClient } from './raw-client.ts';
 import { percentile, report } from './report.ts';
 
 /**
- * An API, two workers and a Redis of their own, each a process: `node bench/queues.ts [MEMORIES] [CONNECTIONS]`. Prints one JSON line
+ * An API, two workers and a Redis of their own, each a process: `npm run measure -- queues [MEMORIES] [CONNECTIONS]`. Prints one JSON line
  * a figure, beside the floor of the same run. How the provider's limits are used is measured apart, in `provider-rate.ts`.
  */
 const MEMORIES = Number(process.argv[2] ?? 20_000);

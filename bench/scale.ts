@@ -11,7 +11,6 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setImmediate as nextTurn, setTimeout as pause } from 'node:timers/promises';
-import { parseArgs } from 'node:util';
 import Database from 'better-sqlite3';
 import * as sqliteVec from 'sqlite-vec';
 import { v7 as uuidv7 } from 'uuid';
@@ -30,6 +29,7 @@ import { newMemory } from '../test/support/new-memory.ts';
 import { startRedisServer } from '../test/support/redis.ts';
 import { anonymousMb, askQuestions, createQuestions, reportLatencies, residentMb, startProcess } from './load.ts';
 import { createTextSource } from './natural-text.ts';
+import { readArguments } from './read-arguments.ts';
 import { report } from './report.ts';
 
 const USER = 'bench';
@@ -54,13 +54,15 @@ const SETTLED_MS = 6_000;
 const COMMON_QUESTIONS = ['what is the one that it was for', 'how and when is a memory read', 'the job of the file'];
 
 async function main(): Promise<void> {
-  const { values } = parseArgs({
-    options: {
+  const { values } = readArguments(
+    'npm run bench -- [--sizes 10000,100000] [--folder PATH] [--embeddings none]',
+    {
       sizes: { type: 'string', default: '10000,100000' },
       folder: { type: 'string' },
       embeddings: { type: 'string', default: 'synthetic' },
     },
-  });
+    ({ positionals, values: { sizes } }) => positionals.length === 0 && /^[1-9]\d{0,8}(?:,[1-9]\d{0,8})*$/.test(sizes),
+  );
   const folder = values.folder ?? fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-scale-'));
   fs.mkdirSync(folder, { recursive: true });
   const settings = {

@@ -21,7 +21,7 @@ import {
 import { report } from './report.ts';
 
 /**
- * The whole service as a user runs it, one user with everything: `node bench/service.ts [MEMORIES] [CONNECTIONS]`.
+ * The whole service as a user runs it, one user with everything: `npm run measure -- service [MEMORIES] [CONNECTIONS]`.
  * Prints one JSON line a figure, beside the floor of the same run: bare group-committed inserts of the same texts.
  */
 const MEMORIES = Number(process.argv[2] ?? 20_000);

@@ -13,7 +13,7 @@ import { createQuestions, createTexts } from './load.ts';
 import { percentile, report } from './report.ts';
 
 /**
- * What traces cost: `node bench/tracing-cost.ts [MEMORIES]`. What a process loads of OpenTelemetry where they are off; what the check
+ * What traces cost: `npm run measure -- tracing-cost [MEMORIES]`. What a process loads of OpenTelemetry where they are off; what the check
  * costs there that is all that is left of them; and the same adds and questions to an engine without and with them, by the processor's time
  * and in turn. Spans go to an exporter that drops them, so that what a collector takes is left out. One JSON line a figure.
  */

@@ -12,7 +12,7 @@ import { createTextSource } from './natural-text.ts';
 import { percentile, report } from './report.ts';
 
 /**
- * The vector index alone, one user with everything: `node bench/vector-index.ts [VECTORS] [hashed|clustered]`. Vectors are natural texts
+ * The vector index alone, one user with everything: `npm run measure -- vector-index [VECTORS] [hashed|clustered]`. Vectors are natural texts
  * through the offline embedder, or clusters of directions as a model gives them. Prints one JSON line a figure: milliseconds of a search
  * and its recall of the ten nearest by exact cosine, the same of sqlite-vec's bit table, of a memory's link, of a load, and memory.
  */

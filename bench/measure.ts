@@ -1,0 +1,103 @@
+/**
+ * Measures one part: `npm run measure -- NAME …`; without a name it lists them. Each prints a JSON line a figure, or a table.
+ * What grows with the number of memories is measured by `npm run bench`, what is found by `npm run eval`.
+ */
+const NUMBER = /^[1-9]\d{0,8}$/;
+
+interface Measurement {
+  readonly usage: string;
+  readonly about: string;
+  /** What each argument looks like. */
+  readonly accepts: RegExp;
+  readonly least?: number;
+  readonly most: number;
+}
+
+const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
+  service: {
+    usage: '[MEMORIES] [CONNECTIONS]',
+    about: 'the whole service: adds, queries, memory, against a floor in the same run',
+    ...{ accepts: NUMBER, most: 2 },
+  },
+  queues: {
+    usage: '[MEMORIES] [CONNECTIONS]',
+    about: 'the same for an API, two workers and a Redis',
+    ...{ accepts: NUMBER, most: 2 },
+  },
+  documents: {
+    usage: '[alone|stream|bulk|erase …] [PDF…]',
+    about: 'pages a second against the bare parser, what a bulk ingest costs the API, deletes',
+    ...{ accepts: /^[^-]/, most: Infinity },
+  },
+  'documents-parse': {
+    usage: 'FILE…',
+    about: 'the parser alone',
+    ...{ accepts: /^[^-]/, least: 1, most: Infinity },
+  },
+  chunking: { usage: '[CHARACTERS]', about: 'cutting a long text into chunks', ...{ accepts: NUMBER, most: 1 } },
+  'text-linear': { usage: '[--all]', about: 'text functions on hostile texts', ...{ accepts: /^--all$/, most: 1 } },
+  'vector-index': {
+    usage: '[VECTORS] [hashed|clustered]',
+    about: 'the vector index alone',
+    ...{ accepts: /^(?:[1-9]\d{0,8}|hashed|clustered)$/, most: 2 },
+  },
+  providers: {
+    usage: '[MEMORIES]',
+    about: 'what stands between a memory and its embedding provider',
+    ...{ accepts: NUMBER, most: 1 },
+  },
+  'provider-rate': {
+    usage: '[REQUESTS_PER_MINUTE] [SECONDS]',
+    about: "how much of a provider's limits two processes use together",
+    ...{ accepts: NUMBER, most: 2 },
+  },
+  poison: {
+    usage: '[SECONDS] [PROVIDER_MS]',
+    about: 'what one text that kills its worker costs all others',
+    ...{ accepts: NUMBER, most: 2 },
+  },
+  'metrics-cost': { usage: '[MEMORIES]', about: 'what metrics cost a query', ...{ accepts: NUMBER, most: 1 } },
+  'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', ...{ accepts: NUMBER, most: 1 } },
+  sectors: {
+    usage: '[--show=SET]',
+    about: 'how often the sector of a memory is found',
+    ...{ accepts: /^--show=.+$/, most: Infinity },
+  },
+  'eval-embedder': {
+    usage: 'FOLDER',
+    about: 'the offline embedder on public sets',
+    ...{ accepts: /^[^-]/, least: 1, most: 1 },
+  },
+  'draw-scale': {
+    usage: 'LINES.jsonl',
+    about: 'draws the table and the plot of docs/performance.md from what npm run bench printed',
+    ...{ accepts: /^[^-]/, least: 1, most: 1 },
+  },
+  'draw-dashboards': {
+    usage: '[SECONDS]',
+    about: 'draws the pictures of docs/monitoring.md, from a real Prometheus',
+    ...{ accepts: NUMBER, most: 1 },
+  },
+};
+
+async function main([name = '', ...args]: readonly string[]): Promise<void> {
+  const chosen = Object.hasOwn(MEASUREMENTS, name) ? MEASUREMENTS[name]! : undefined;
+  const isHelp = [name, ...args].some((arg) => arg === '--help' || arg === '-h');
+  const isGood =
+    chosen !== undefined &&
+    args.length >= (chosen.least ?? 0) &&
+    args.length <= chosen.most &&
+    args.every((arg) => chosen.accepts.test(arg));
+  if (isGood && !isHelp) {
+    // As if it had been called itself.
+    process.argv.splice(2, 1);
+    return void (await import(`./${name}.ts`));
+  }
+  process.exitCode = isHelp || name === '' ? 0 : 2;
+  const print = process.exitCode === 0 ? console.log : console.error;
+  if (chosen !== undefined) return print(`usage: npm run measure -- ${name} ${chosen.usage}\n${chosen.about}`);
+  print('usage: npm run measure -- NAME …\n');
+  for (const [known, { usage, about }] of Object.entries(MEASUREMENTS)) print(`  ${known} ${usage}\n      ${about}`);
+}
+
+await main(process.argv.slice(2));
