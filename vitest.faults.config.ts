@@ -1,6 +1,17 @@
 import { defineConfig } from 'vitest/config';
 
-/** Tests that kill processes, fill disks and take minutes: `npm run test:faults`. */
+/**
+ * Where moments of kills follow from a seed, another one each time: these have a short form, which takes a few minutes.
+ */
+const SHORT =
+  process.env.CAIRN_FAULTS === 'short'
+    ? { include: ['test/faults/{kill,documents,reembed,queues}.test.ts'], testNamePattern: /\d kills? / }
+    : {};
+
+/**
+ * Tests that kill processes, fill disks and take minutes: `npm run test:faults`, or with CAIRN_FAULTS=short a part of
+ * them.
+ */
 export default defineConfig({
   test: {
     globalSetup: ['test/support/redis-setup.ts'],
@@ -9,5 +20,6 @@ export default defineConfig({
     hookTimeout: 120_000,
     // One at a time: each measures what a crash does to processes of its own.
     maxWorkers: 1,
+    ...SHORT,
   },
 });

@@ -3,6 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { describe, expect, test } from 'vitest';
 import { createRandom } from '../../src/engine/random.ts';
 import { chooseSeed, createAddClient, type AddClient } from '../support/add-checker.ts';
+import { inForm } from '../support/fault-form.ts';
 import { expectSoundFleet, startFleet, type Fleet, type FleetOptions } from '../support/fleet.ts';
 import { addUnderFleetKills } from '../support/kill-loop.ts';
 import { canStartRedis } from '../support/redis.ts';
@@ -27,8 +28,8 @@ const HALF = 10;
 const STOPPED_MS = 20_000;
 
 describe.skipIf(!canStartRedis())('whatever becomes of Redis and of those who talk to it', () => {
-  test('50 kills of API, workers and Redis during 10,000 adds lose and double nothing', async () => {
-    await addUnderFleetKills({ seed: chooseSeed(), kills: 50, adds: 10_000, concurrency: 16 });
+  test(`${inForm(50)} kills of API, workers and Redis lose and double nothing`, async () => {
+    await addUnderFleetKills({ seed: chooseSeed(), kills: inForm(50), adds: inForm(10_000), concurrency: 16 });
   });
 
   test('FLUSHALL at 20 random moments costs time only', async () => {
