@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
-import type { VectorIndexChoice } from '../../src/engine/adapters/open-vector-index.ts';
-import { createIndexMemory, type IndexMemory } from '../../src/engine/adapters/vector-index/index-memory.ts';
+import type { VectorIndexChoice } from '../../src/engine/adapters/vector-index/open-vector-index.ts';
+import { createIndexMemory, type IndexMemory } from '../../src/engine/adapters/following-index/index-memory.ts';
 import type { IndexedVector, VectorEncoding, VectorIndex } from '../../src/engine/ports.ts';
 import { openStore, type Store } from '../../src/engine/store/open-store.ts';
 import type { VectorSpace } from '../../src/engine/store/vectors.ts';

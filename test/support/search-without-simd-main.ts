@@ -1,5 +1,5 @@
-import { openVectorIndex, requireVectorIndex } from '../../src/engine/adapters/open-vector-index.ts';
-import { createIndexMemory } from '../../src/engine/adapters/vector-index/index-memory.ts';
+import { openVectorIndex, requireVectorIndex } from '../../src/engine/adapters/vector-index/open-vector-index.ts';
+import { createIndexMemory } from '../../src/engine/adapters/following-index/index-memory.ts';
 import { hasWasmKernels } from '../../src/engine/adapters/bit-index/wasm-kernels.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
 

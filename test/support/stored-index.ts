@@ -1,5 +1,5 @@
-import { openVectorIndex, type VectorIndexChoice } from '../../src/engine/adapters/open-vector-index.ts';
-import { createIndexMemory, type IndexMemory } from '../../src/engine/adapters/vector-index/index-memory.ts';
+import { openVectorIndex, type VectorIndexChoice } from '../../src/engine/adapters/vector-index/open-vector-index.ts';
+import { createIndexMemory, type IndexMemory } from '../../src/engine/adapters/following-index/index-memory.ts';
 import type { VectorIndex } from '../../src/engine/ports.ts';
 import type { Store } from '../../src/engine/store/open-store.ts';
 import { encodeVector } from '../../src/engine/store/vector-encoding.ts';

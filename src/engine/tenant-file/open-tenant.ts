@@ -1,5 +1,5 @@
-import { createIndexMemory, type IndexMemory } from '../adapters/vector-index/index-memory.ts';
-import { openVectorIndex, type VectorIndexChoice } from '../adapters/open-vector-index.ts';
+import { createIndexMemory, type IndexMemory } from '../adapters/following-index/index-memory.ts';
+import { openVectorIndex, type VectorIndexChoice } from '../adapters/vector-index/open-vector-index.ts';
 import { EngineError } from '../errors.ts';
 import type { Embedder, VectorIndex } from '../ports.ts';
 import { findModelNumber, listModels, modelNumber } from '../store/embeddings.ts';

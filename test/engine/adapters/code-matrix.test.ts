@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { createTextSource } from '../../../bench/natural-text.ts';
 import { createCodeMatrix } from '../../../src/engine/adapters/bit-index/code-matrix.ts';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
-import type { Question } from '../../../src/engine/adapters/vector-index/following-index.ts';
+import type { Question } from '../../../src/engine/adapters/following-index/following-index.ts';
 import { createRandom } from '../../../src/engine/random.ts';
 import type { VectorCode } from '../../../src/engine/store/vector-codes.ts';
 import { cosine, signBits } from '../../../src/engine/store/vector-encoding.ts';

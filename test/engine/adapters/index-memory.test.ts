@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { createIndexMemory } from '../../../src/engine/adapters/vector-index/index-memory.ts';
+import { createIndexMemory } from '../../../src/engine/adapters/following-index/index-memory.ts';
 
 test('of several indexes those asked longest ago give their memory back when it is short', () => {
   const dropped: number[] = [];

@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process';
 import path from 'node:path';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { hasWasmKernels } from '../../../src/engine/adapters/bit-index/wasm-kernels.ts';
-import { requireVectorIndex } from '../../../src/engine/adapters/open-vector-index.ts';
+import { requireVectorIndex } from '../../../src/engine/adapters/vector-index/open-vector-index.ts';
 import { cosine, decodeVector, encodeVector } from '../../../src/engine/store/vector-encoding.ts';
 import { DIMENSIONS, randomVectors } from '../../conformance/vector-index.ts';
 import { openTestEngine } from '../../support/engine-fixture.ts';

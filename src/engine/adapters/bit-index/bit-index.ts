@@ -2,10 +2,10 @@ import type { VectorIndex } from '../../ports.ts';
 import type { Store } from '../../store/open-store.ts';
 import { lastCode, readCodes, type VectorCode } from '../../store/vector-codes.ts';
 import type { VectorSpace } from '../../store/vectors.ts';
-import { openFollowingIndex, type VectorSource } from '../vector-index/following-index.ts';
+import { openFollowingIndex, type VectorSource } from '../following-index/following-index.ts';
 import { createCodeMatrix } from './code-matrix.ts';
 import type { KernelChoice } from './create-kernels.ts';
-import { createIndexMemory, type IndexMemory } from '../vector-index/index-memory.ts';
+import { createIndexMemory, type IndexMemory } from '../following-index/index-memory.ts';
 
 /** The file holds the codes of vectors (`store/vector-codes.ts`). */
 const CODES: VectorSource<VectorCode> = {

@@ -1,6 +1,6 @@
 import { assert } from '../../errors.ts';
 import type { VectorCode } from '../../store/vector-codes.ts';
-import type { HeldVectors, Question } from '../vector-index/following-index.ts';
+import type { HeldVectors, Question } from '../following-index/following-index.ts';
 import { addressOf, bytesOfCodes, createCodes, labelReader, reserveRows, turnColumns } from './codes.ts';
 import type { KernelChoice } from './create-kernels.ts';
 import { createSides } from './dimensions.ts';

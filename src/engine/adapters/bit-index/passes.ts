@@ -1,4 +1,4 @@
-import type { Question } from '../vector-index/following-index.ts';
+import type { Question } from '../following-index/following-index.ts';
 import { addressOf, turnColumns } from './codes.ts';
 import { BUCKETS } from './dimensions.ts';
 import { BATCH_BYTES, CANDIDATE_BYTES, OVERFLOW, SEGMENT_ROWS, STEP_ROWS, writeStart } from './kernels.ts';

@@ -1,7 +1,7 @@
 import { assert } from '../../errors.ts';
 import type { VectorRole } from '../../ports.ts';
 import type { VectorCode } from '../../store/vector-codes.ts';
-import type { Question } from '../vector-index/following-index.ts';
+import type { Question } from '../following-index/following-index.ts';
 
 /** What belongs to the rows of a matrix besides their codes: whose they are, of which memories, and what they are left out of. */
 

@@ -1,5 +1,5 @@
 import { signBits } from '../../store/vector-encoding.ts';
-import type { Question } from '../vector-index/following-index.ts';
+import type { Question } from '../following-index/following-index.ts';
 import type { Codes } from './codes.ts';
 import { rankDimensions, type Sides, wholeComponents } from './dimensions.ts';
 import {

@@ -1,9 +1,9 @@
-import type { VectorIndex } from '../ports.ts';
-import type { Store } from '../store/open-store.ts';
-import type { VectorSpace } from '../store/vectors.ts';
-import { openBitIndex } from './bit-index/bit-index.ts';
-import { type KernelChoice, requireKernels } from './bit-index/create-kernels.ts';
-import type { IndexMemory } from './vector-index/index-memory.ts';
+import type { VectorIndex } from '../../ports.ts';
+import type { Store } from '../../store/open-store.ts';
+import type { VectorSpace } from '../../store/vectors.ts';
+import { openBitIndex } from '../bit-index/bit-index.ts';
+import { type KernelChoice, requireKernels } from '../bit-index/create-kernels.ts';
+import type { IndexMemory } from '../following-index/index-memory.ts';
 import { openVec0Index } from './vec0-index.ts';
 
 /** How vectors are searched: by sign bits with the kernels that run here, or named ones; or by sqlite-vec. */

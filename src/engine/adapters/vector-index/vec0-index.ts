@@ -1,9 +1,9 @@
-import type { IndexedVector, VectorIndex } from '../ports.ts';
-import type { Store } from '../store/open-store.ts';
-import { createVec0Table } from '../store/vec0-table.ts';
-import { lastVectorNo, readVectorsAfter, type VectorSpace } from '../store/vectors.ts';
-import { createIndexMemory, type IndexMemory } from './vector-index/index-memory.ts';
-import { openFollowingIndex, type VectorSource } from './vector-index/following-index.ts';
+import type { IndexedVector, VectorIndex } from '../../ports.ts';
+import type { Store } from '../../store/open-store.ts';
+import { createVec0Table } from '../../store/vec0-table.ts';
+import { lastVectorNo, readVectorsAfter, type VectorSpace } from '../../store/vectors.ts';
+import { createIndexMemory, type IndexMemory } from '../following-index/index-memory.ts';
+import { openFollowingIndex, type VectorSource } from '../following-index/following-index.ts';
 
 const VECTORS: VectorSource<IndexedVector> = {
   atOnce: 200,
