@@ -100,11 +100,15 @@ export function watchReplies(app: Express): ReplyWatch {
   const underWay = new Map<string, Promise<void>>();
   const listen = (request: IncomingMessage, response: ServerResponse): void => {
     const chunks = keepChunks(response);
+    // While a part of the app is at work, Express leaves the beginning of its path out of the request's own `url`.
+    const { method = '', url: target = '' } = request;
     const { promise: closed, resolve } = Promise.withResolvers<void>();
     response.once('close', () => {
       const requestId = String(response.getHeader('x-request-id'));
       // One that broke off was not meant to be whole.
-      const problem = response.writableFinished ? problemOfReply(replyOf(request, response, chunks)) : undefined;
+      const problem = response.writableFinished
+        ? problemOfReply({ method, target, ...sentBy(response, chunks) })
+        : undefined;
       if (problem !== undefined) problems.set(requestId, problem);
       underWay.delete(requestId);
       resolve();
@@ -144,10 +148,8 @@ function keepChunks(response: ServerResponse): Buffer[] {
   return chunks;
 }
 
-function replyOf(request: IncomingMessage, response: ServerResponse, chunks: readonly Buffer[]): SentReply {
+function sentBy(response: ServerResponse, chunks: readonly Buffer[]) {
   return {
-    method: request.method ?? '',
-    target: request.url ?? '',
     status: response.statusCode,
     contentType: String(response.getHeader('content-type') ?? ''),
     text: Buffer.concat(chunks).toString('utf8'),
