@@ -102,7 +102,7 @@ describe('query', () => {
   test('prints hits with score, sector, age and the part of the text that answers', async () => {
     const { code, stdout } = await cairn(['query', 'quartz violet lamp', '--user', 'bob', '-k', '1']);
     expect(code).toBe(0);
-    expect(stdout).toMatch(/^ 1 {2}0\.\d\d {2}\w+ · .*· bob\n {4}… Quartz glows violet under the lamp\./);
+    expect(stdout).toMatch(/^ 1 {2}[01]\.\d\d {2}\w+ · .*· bob\n {4}… Quartz glows violet under the lamp\./);
     expect(stdout.split('\n').every((line) => line.length <= 80)).toBe(true);
   });
 
