@@ -22,7 +22,7 @@ afterAll(() => api.stop());
 test('says that a memory comes back, at which place and why', async () => {
   const { code, stdout } = await cairn('attic key', ids[0]!, '--user', 'kim');
   expect(code).toBe(0);
-  expect(stdout).toMatch(/^It comes back {2}place 1, score 0\.\d{3}\n/);
+  expect(stdout).toMatch(/^It comes back {2}place 1, score [01]\.\d{3}\n/);
   expect(stdout).toMatch(/^ {2}matched +attic, key$/m);
   expect(stdout).toMatch(/^ {2}lexical +2 +2 +[\d.]+ ms/m);
   expect(stdout).not.toContain('What would bring it back');
