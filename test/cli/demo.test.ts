@@ -43,7 +43,9 @@ describe('demo', () => {
     );
     expect({ code, stderr }).toEqual({
       code: 0,
-      stderr: expect.stringMatching(/^Encoding 100% · stored after [\d.]+ s, ready after [\d.]+ s\n$/) as string,
+      stderr: expect.stringMatching(
+        /^(?:Encoding \d+% · stored after [\d.]+ s.*\n)*Encoding 100% · .*ready after [\d.]+ s\n$/,
+      ) as string,
     });
     expect(stdout).toContain('Remembering 4 passages of README.md, docs/birds.md');
     for (const question of questions) expect(stdout).toContain(`▸ ${question}`);
