@@ -26,6 +26,25 @@ export default defineConfig(
   },
   { files: ['src/cli/**', 'bench/**', 'test/**'], rules: { 'no-console': 'off' } },
   {
+    // Blank lines and comments count.
+    files: ['src/**', 'bench/**', 'grafana/**', 'reference/**'],
+    rules: {
+      'max-lines': ['error', { max: 400 }],
+      'max-lines-per-function': ['error', { max: 70 }],
+      'max-len': ['error', { code: 120, ignoreUrls: true, ignoreRegExpLiterals: true }],
+    },
+  },
+  {
+    // Texts to be remembered and asked for are long at times.
+    files: ['test/**'],
+    rules: {
+      'max-len': [
+        'error',
+        { code: 120, ignoreUrls: true, ignoreStrings: true, ignoreTemplateLiterals: true, ignoreRegExpLiterals: true },
+      ],
+    },
+  },
+  {
     // SQL stands in the store file of its table, or in the control database's. A backup copies files as SQLite does.
     files: ['src/**'],
     ignores: ['src/engine/store/**', 'src/engine/control/**', 'src/engine/admin/backup.ts'],

@@ -1,10 +1,10 @@
+/**
+ * A process that asks questions, started by `startAsker`: `node bench/asker.ts URL`, with an IPC channel. A message
+ * names the number of questions to ask from now on; 0 ends the asking, and the answer holds the latencies. Each
+ * question is new, because the server has cached the vector and the positions of the words of an old one.
+ */
 import { askQuestions, createQuestions } from './load.ts';
 
-/**
- * Asks from a process of its own, as `startAsker` wants it: `node bench/asker.ts URL`, with a channel. A message says how many questions may
- * be asked from now on, 0 that it is enough; the latencies are the answer. Each question is a new one: for one that was asked before the
- * server knows the vector and the places of its words.
- */
 const url = process.argv[2]!;
 const nextQuestion = createQuestions();
 let left = 0;

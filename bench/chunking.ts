@@ -1,11 +1,16 @@
 /**
- * How fast documents are cut: MB/s (of UTF-8) and tokens/s on the project's own docs, beside the bare tokenizer as the floor, and on
- * shapes that make careless code quadratic, each at two lengths. `doubling` is the ratio of their times; it means nothing below a
- * few milliseconds. `npm run measure -- chunking [characters]`, 500,000 by default.
+ * Speed of cutting documents: MB/s (of UTF-8) and tokens/s on the project's own docs, beside the bare tokenizer as the
+ * baseline, and on texts whose shape makes careless code quadratic, each at two lengths. `doubling` is the ratio of
+ * their times; it means nothing below a few milliseconds.
+ *
+ *     npm run measure -- chunking [CHARACTERS]
+ *
+ * The default is 500,000 characters.
  */
 import fs from 'node:fs';
-import { chunkText, outlineOf } from '../src/engine/documents/chunk-text.ts';
+import { chunkText } from '../src/engine/documents/chunk-text.ts';
 import { loadTokenCounter } from '../src/engine/documents/count-tokens.ts';
+import { outlineOf } from '../src/engine/documents/outline.ts';
 import type { TextKind } from '../src/engine/documents/parsed-document.ts';
 import { HOSTILE_MARKDOWN } from '../test/engine/documents/hostile-markdown.ts';
 import { HOSTILE_SHAPES } from '../test/engine/text/hostile-shapes.ts';
@@ -15,7 +20,7 @@ const countTokens = await loadTokenCounter();
 const length = Number(process.argv[2] ?? 500_000);
 
 const docs = new URL('../docs/', import.meta.url);
-const names = fs.readdirSync(docs).filter((name) => name.endsWith('.md'));
+const names = fs.readdirSync(docs, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.md'));
 const markdown = names
   .map((name) => fs.readFileSync(new URL(name, docs), 'utf8'))
   .join('\n\n')
@@ -45,7 +50,7 @@ function cut(text: string, kind: TextKind) {
   return chunkText(text, { sizeTokens: 2_048, overlapTokens: 256, kind, pages: [], countTokens });
 }
 
-/** Milliseconds of processor time, which neighbours on the machine do not stretch; the better of two, for the sake of the compiler. */
+/** CPU time of a call, ms, which other processes affect least; the better of two runs, as the first also compiles. */
 function bestOf(run: () => unknown): number {
   const times = [0, 1].map(() => {
     const start = process.cpuUsage();

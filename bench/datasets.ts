@@ -1,5 +1,5 @@
 /**
- * Loaders for three public retrieval sets, read from a folder given on the command line. The sets are not part of this
+ * Loaders for three public retrieval sets in a folder that the command line names. The sets are not part of this
  * project, since their licences forbid passing them on:
  *
  * - LoCoMo (snap-research/LoCoMo), long chats between two people: `locomo-*.json.gz`
@@ -11,9 +11,9 @@ import path from 'node:path';
 import { gunzipSync } from 'node:zlib';
 import type { NewMemory } from '../src/engine/types.ts';
 
-/** What is left out takes the value of a plain add. */
+/** A memory of a set; fields that are left out get the defaults of an add. */
 export interface EvaluationMemory extends Partial<Omit<NewMemory, 'userId'>> {
-  /** Unique within its user. */
+  /** Name of the memory, unique for its user. */
   readonly key: string;
   readonly sessionId: string;
   readonly content: string;
@@ -59,8 +59,9 @@ interface LocomoSample {
 }
 
 /**
- * One user a sample, one memory a turn, times from the session with a minute between turns. Questions of category 5 have no
- * answer and keep an empty `relevant`; others without a known evidence turn are dropped.
+ * Loads LoCoMo: each sample becomes a user, each turn a memory, with the session's time and a minute between turns.
+ * Questions of category 5 have no answer and keep an empty `relevant`; others without a known evidence turn are
+ * dropped.
  */
 export function loadLocomo(directory: string): EvaluationSet {
   const samples = JSON.parse(readText(directory, /^locomo.*\.json(\.gz)?$/)) as LocomoSample[];
@@ -76,7 +77,7 @@ function locomoMemories(sample: LocomoSample): EvaluationMemory[] {
   for (let session = 1; ; session += 1) {
     const turns = sample.conversation[`session_${session}`] as LocomoTurn[] | undefined;
     if (turns === undefined) {
-      // A sample may announce a session by its time alone; it ends where neither stands.
+      // A sample may have the time of a session without its turns; it ends at a session without either.
       if (sample.conversation[`session_${session}_date_time`] === undefined) return memories;
       continue;
     }
@@ -103,7 +104,7 @@ function locomoQuestions(sample: LocomoSample): EvaluationQuestion[] {
   });
 }
 
-/** '1:56 pm on 8 May, 2023', taken as UTC. */
+/** Parses '1:56 pm on 8 May, 2023' as UTC, to Unix ms. */
 function locomoTime(text: string): number {
   const match = /^(\d+):(\d+) (am|pm) on (\d+) (\w+), (\d+)$/.exec(text);
   if (match === null) throw new Error(`not a LoCoMo time: ${text}`);
@@ -113,8 +114,8 @@ function locomoTime(text: string): number {
 }
 
 /**
- * One user holds every abstract; a document is its title and text. Queries are numbered by their order in the file, as the
- * judgements count them. Relevant are the codes 1 to 4.
+ * Loads Cranfield: one user has all abstracts, each with title and text. Queries are numbered by their order in the
+ * file, as in the judgements. The codes 1 to 4 count as relevant.
  */
 export function loadCranfield(directory: string): EvaluationSet {
   const relevant = new Map<number, Set<string>>();
@@ -140,7 +141,7 @@ export function loadCranfield(directory: string): EvaluationSet {
   };
 }
 
-/** SMART's format: `.I id` begins a record, a line of a dot and a capital begins a field. */
+/** Parses SMART's format: `.I id` begins a record; a line with a dot and a capital letter begins a field. */
 function smartRecords(text: string): { id: string; T?: string; W?: string }[] {
   return text
     .split(/^\.I /m)
@@ -168,10 +169,10 @@ interface MemdailyLine {
   readonly question_list: readonly { readonly question: string; readonly target_step_id: readonly number[] }[];
 }
 
-/** How many consecutive lines make one user: a line alone has about nine messages, too few to be hard. */
+/** Number of consecutive lines that become one user: one line has about nine messages, which is too easy. */
 const LINES_PER_USER = 20;
 
-/** One user for every twenty lines, one session a line, one memory a message. */
+/** Loads MemDaily: twenty lines become one user, each line a session, each message a memory. */
 export function loadMemdaily(directory: string): EvaluationSet {
   const lines = readText(directory, /^memdaily.*\.jsonl(\.gz)?$/)
     .split('\n')
@@ -203,7 +204,7 @@ export function loadMemdaily(directory: string): EvaluationSet {
   return { name: 'memdaily', users, questions };
 }
 
-/** '2024年04月01日 周一 08:30', taken as UTC. */
+/** Parses '2024年04月01日 周一 08:30' as UTC, to Unix ms. */
 function memdailyTime(text: string): number {
   const match = /^(\d+)年(\d+)月(\d+)日.* (\d+):(\d+)$/.exec(text);
   if (match === null) throw new Error(`not a MemDaily time: ${text}`);
@@ -212,8 +213,9 @@ function memdailyTime(text: string): number {
 }
 
 /**
- * The sets found below `directory`, each in a folder whose name begins with its own (`locomo-dev`, `cranfield`).
- * @throws Error when there is none
+ * Loads the sets below `directory`, each in a folder whose name begins with the name of the set (`locomo-dev`,
+ * `cranfield`).
+ * @throws Error if there is none
  */
 export function loadEvaluationSets(directory: string): EvaluationSet[] {
   const loaders = { locomo: loadLocomo, cranfield: loadCranfield, memdaily: loadMemdaily };

@@ -1,10 +1,11 @@
 /**
- * What reading documents away from this process costs, one JSON line a figure:
+ * Cost of reading documents in another process, as one JSON line per figure:
  *
  *     npm run measure -- documents-parse FILE…
  *
- * `start`: the first document of a fresh process, its tokenizer included. `round_trip`: a line of text through a warm one. For each
- * file `read` through the pool, cut into chunks and back, and for a PDF `bare`: pdf.js alone in this process, the text of every page.
+ * `start` is the first document of a fresh process, its tokenizer included. `round_trip` is one line of text through a
+ * warm process. For each file, `read` is its way through the pool, cut into chunks, and back; for a PDF, `bare` is
+ * pdf.js alone in this process, which reads the text of every page.
  */
 import fs from 'node:fs';
 import path from 'node:path';

@@ -1,3 +1,12 @@
+/**
+ * Speed and cost of documents, as one JSON line per figure:
+ *
+ *     npm run measure -- documents [alone|stream|bulk|erase …] [PDF…]
+ *
+ * All four parts run by default. `alone` and `stream`: pages a second until the words of a long document, or of a
+ * stream of them, can be found, beside the bare parser in the same run. `bulk`: memory of the API and latency of its
+ * queries during a bulk ingest. `erase`: time that the deletion of a long document takes.
+ */
 import type { ChildProcess } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -20,11 +29,6 @@ import {
 import { createTextSource } from './natural-text.ts';
 import { report } from './report.ts';
 
-/**
- * Documents: `npm run measure -- documents [alone|stream|bulk|erase …] [PDF…]`, all four by default. Pages a second until the words are
- * searchable beside the bare parser in the same run, of a long document alone and of a stream of them; what a bulk ingest costs the
- * API: memory and the latency of queries; how long the delete of a long document takes. Prints one JSON line a figure.
- */
 const PAGES = 350;
 const COPIES = 3;
 const STREAMED = 8;
@@ -37,7 +41,7 @@ const MEMORIES = 5_000;
 const WARMING_QUERIES = 200;
 const IDLE_QUERIES = 2_000;
 const DOCUMENT_POLL_MS = 5;
-/** The figures are by the server's own clock. */
+/** Times are read from the server's clock. */
 const STREAM_POLL_MS = 1_000;
 const ERASED_DOCUMENTS = 4;
 const ERASED_LINES = 2_000;
@@ -64,7 +68,7 @@ function makeLongPdfs(count: number): NamedFile[] {
   return Array.from({ length: count }, (_, copy) => [`made ${copy + 1}.pdf`, makeLongPdf(copy)] as const);
 }
 
-/** The bare parser, then the service from the request until the words can be found, one document at a time. */
+/** Measures the bare parser, then the service from the request until the words can be found, one document at a time. */
 async function measureAlone(given: readonly NamedFile[]): Promise<void> {
   const files = [...makeLongPdfs(COPIES), ...given];
   const bare = new Map<string, { pages: number; ms: number }>();
@@ -91,9 +95,9 @@ async function measureAlone(given: readonly NamedFile[]): Promise<void> {
 }
 
 /**
- * A stream of long documents, all handed in at once: from the first one's commit until the words of the last can be found, beside the
- * bare parser that reads the same files one after the other, before and after, and some such rounds, since a machine is not equally fast
- * all the time. The first files make compilers and children warm on both sides.
+ * Measures a stream of long documents that are sent at once: from the first commit until the words of the last document
+ * can be found. The bare parser reads the same files one after the other, before and after, in several rounds, since
+ * the speed of a machine changes. The first files warm up compilers and child processes on both sides.
  */
 async function measureStream(): Promise<void> {
   const files = makeLongPdfs(WARMING + ROUNDS * STREAMED);
@@ -165,7 +169,7 @@ interface ShownDocument {
   readonly shown_at: number | null;
 }
 
-/** By the server's own clock, from the commit of the upload to the commit that shows it. */
+/** Time from the commit of the upload to the commit that shows the document, by the server's clock. */
 async function ingestUntilShown(service: Process, name: string, bytes: Uint8Array): Promise<number> {
   const { shown_at, created_at } = await untilShown(service, await handIn(service, name, bytes));
   return shown_at! - created_at;
@@ -189,14 +193,14 @@ async function untilShown({ url }: Process, id: string, pollMs = DOCUMENT_POLL_M
   }
 }
 
-/** An API and a worker as processes of their own, with some memories to ask for. */
+/** Measures a bulk ingest with an API and a worker as separate processes, and some memories to query. */
 async function measureBulk(): Promise<void> {
   const settings = settingsOf('bulk');
-  // Before, as making them would take the cores from the service.
+  // The files are made before the service starts, as making them takes CPU time.
   const files = makeFiles();
   const api = await startProcess('api', settings);
   const worker = await startProcess('worker', settings);
-  // This process sends files meanwhile, and a reply would wait until it is at leisure to read it.
+  // Another process asks: this one sends files at the same time and would read replies late.
   const asker = startAsker(api.url);
   try {
     await measureAdds(api.url, createTexts(MEMORIES), 16);
@@ -223,7 +227,7 @@ async function measureBulk(): Promise<void> {
   }
 }
 
-/** The most at any time: between two collections it grows and falls again. */
+/** Watches the highest memory use of a process: it rises and falls between two garbage collections. */
 function watchMemory(child: ChildProcess) {
   const highest = { resident: 0, anonymous: 0 };
   const look = () => {
@@ -234,19 +238,20 @@ function watchMemory(child: ChildProcess) {
   return { highest, stop: () => clearInterval(timer) };
 }
 
-/** Files of some kilobytes, mostly Markdown. */
+/** Makes files of a few kilobytes, mostly Markdown. */
 function makeFiles(): File[] {
   const source = createTextSource(7);
   const random = createRandom(8);
   return Array.from({ length: BULK_FILES }, (_, at) => {
-    const text = `# File ${at}\n\n${Array.from({ length: 10 + Math.floor(30 * random()) }, () => source.text(300)).join('\n\n')}`;
+    const paragraphs = Array.from({ length: 10 + Math.floor(30 * random()) }, () => source.text(300));
+    const text = `# File ${at}\n\n${paragraphs.join('\n\n')}`;
     if (at % 20 > 0) return new File([text], `file-${at}.md`);
     const lines = drawLines(text.split('\n').slice(0, 50), { x: 50, y: 780, size: 10 });
     return new File([Buffer.from(makePdf({ pages: [{ texts: lines }] }))], `file-${at}.pdf`);
   });
 }
 
-/** Sends them as `cairn ingest` does, until the last can be found. */
+/** Sends files as `cairn ingest` does, and waits until the last one can be found. */
 async function sendMany(url: string, files: readonly File[]): Promise<void> {
   let next = 0;
   const sendSome = async () => {
@@ -267,8 +272,8 @@ async function sendMany(url: string, files: readonly File[]): Promise<void> {
 }
 
 /**
- * The longest documents that there can be, deleted together: until the answer, and until none of their words is in a file any more. Their
- * rarest word is looked for as bytes; the index keeps words in full.
+ * Measures the deletion of the longest possible documents, deleted together: the time until the answer, and until none
+ * of their words is in a file. Their rarest word is searched as bytes; the index stores words in full.
  */
 async function measureErase(): Promise<void> {
   const settings = settingsOf('erase');
@@ -302,7 +307,7 @@ async function measureErase(): Promise<void> {
   }
 }
 
-/** Pages of natural sentences, some fifty lines each. */
+/** Makes a PDF with pages of natural sentences, about fifty lines each. */
 function makeLongPdf(seed: number): Uint8Array {
   const source = createTextSource(seed + 1);
   const pages = Array.from({ length: PAGES }, (_, page) => {
@@ -320,7 +325,7 @@ function settingsOf(name: string) {
     OM_API_KEY: '',
     REDIS_URL: process.env.REDIS_URL ?? '',
     OM_EMBEDDINGS: 'synthetic',
-    // A machine that others use, too, must not end a reading.
+    // On a busy machine a reading must not be ended by its time limit.
     OM_PARSE_TIMEOUT_MS: '600000',
   };
 }

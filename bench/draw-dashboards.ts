@@ -1,3 +1,8 @@
+/**
+ * Draws the pictures of docs/operations/monitoring.md: `npm run measure -- draw-dashboards [SECONDS]`. They show an
+ * API, a worker, a Redis and a provider that fails for a while, under load, as a real Prometheus sees them. Needs
+ * `prometheus` (in the folder `PROMETHEUS_BIN` or on the PATH) and `redis-server`.
+ */
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Panel } from '../grafana/dashboard.ts';
@@ -6,10 +11,6 @@ import { drawDashboard, type Line } from '../grafana/draw.ts';
 import type { Series } from '../test/support/prometheus.ts';
 import { startWatchedFleet, type WatchedFleet } from '../test/support/watched-fleet.ts';
 
-/**
- * The pictures of docs/monitoring.md: `npm run measure -- draw-dashboards [SECONDS]`. An API, a worker, a Redis and a provider that goes down for
- * a while, under load, as a real Prometheus sees them. Needs `prometheus` (in the folder `PROMETHEUS_BIN` or on the PATH) and `redis-server`.
- */
 const SECONDS = Number(process.argv[2] ?? 300);
 const EVERY_SECONDS = 2;
 const RATE_INTERVAL = `${10 * EVERY_SECONDS}s`;
@@ -53,7 +54,7 @@ async function drawAll({ prometheus, since }: WatchedFleet): Promise<void> {
   }
 }
 
-/** Ports were free ones, which say nothing: a process is shown by its job. */
+/** Converts a series to a line. Processes are named by their job, since their ports were chosen at random. */
 function toLine({ metric, points }: Series, legend: string): Line {
   const labels: Readonly<Record<string, string>> = { ...metric, instance: (metric['job'] ?? '').replace('cairn-', '') };
   const name = legend.replace('{{job}} {{instance}}', '{{instance}}');

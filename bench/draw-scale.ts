@@ -1,6 +1,6 @@
 /**
- * The table and the plot of docs/performance.md from what `scale.ts` printed: `npm run measure -- draw-scale LINES.jsonl`. Writes
- * docs/images/scale.svg and prints the table as Markdown.
+ * Draws the table and the plot of docs/internals/performance.md from the output of `scale.ts`: `npm run measure --
+ * draw-scale LINES.jsonl`. It writes docs/images/scale.svg and prints the table as Markdown.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -9,7 +9,7 @@ interface Row {
   readonly figure: string;
   readonly label: string;
   readonly unit: string;
-  /** By size; a size without one has no goal. */
+  /** Goals by size; sizes without a goal are left out. */
   readonly goals?: Readonly<Record<number, string>>;
 }
 
@@ -36,7 +36,7 @@ const PLOTS: readonly Plot[] = [
     ],
   },
   {
-    title: 'Adds (per second, of one core where not said)',
+    title: 'Adds per second, on one core',
     rows: [
       { figure: 'accepted_in_batches_per_s_of_one_core', label: 'accepted', unit: '/s' },
       { figure: 'worked_off_per_s_of_one_core', label: 'encoded and linked, one user', unit: '/s' },
@@ -120,8 +120,10 @@ function shown(value: number): string {
 // ── The plot: small multiples, both axes logarithmic ─────────────────────────────────────────────────────────────────
 
 const WIDTH = 460;
-const HEIGHT = 300;
-const INNER = { left: 56, right: 30, top: 34, bottom: 92 };
+const LEGEND_HEIGHT = 16;
+/** Room below a plot for the sizes and a legend line for each row and for the goals. */
+const INNER = { left: 56, right: 30, top: 34, bottom: 28 + 7 * LEGEND_HEIGHT };
+const HEIGHT = 210 + INNER.bottom;
 const COLOURS = ['#1f6f8b', '#d1603d', '#5b8c5a', '#8d6a9f', '#c29a2e'];
 const FLOOR_COLOUR = '#9a9a9a';
 
@@ -131,7 +133,8 @@ function draw(lines: Lines): string {
       `<g transform="translate(${(at % 2) * WIDTH} ${Math.floor(at / 2) * HEIGHT})">${drawPlot(plot, lines)}</g>`,
   );
   const [width, height] = [2 * WIDTH, Math.ceil(PLOTS.length / 2) * HEIGHT];
-  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" font-family="system-ui, sans-serif" font-size="11">
+  const font = 'font-family="system-ui, sans-serif" font-size="11"';
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${width} ${height}" ${font}>
 <rect width="${width}" height="${height}" fill="#ffffff"/>
 ${plots.join('\n')}
 </svg>
@@ -149,16 +152,24 @@ function drawPlot({ title, rows }: Plot, lines: Lines): string {
   const grid = Array.from({ length: top - bottom + 1 }, (_, step) => 10 ** (bottom + step)).map(
     (tick) =>
       `<path d="M${INNER.left} ${y(tick).toFixed(1)}H${WIDTH - INNER.right}" stroke="#e4e4e4"/>` +
-      `<text x="${INNER.left - 6}" y="${(y(tick) + 4).toFixed(1)}" text-anchor="end" fill="#555">${tick.toLocaleString('en')}</text>`,
+      `<text x="${INNER.left - 6}" y="${(y(tick) + 4).toFixed(1)}" text-anchor="end" fill="#555">` +
+      `${tick.toLocaleString('en')}</text>`,
   );
   const marks = sizes.map(
     (size) =>
-      `<text x="${x(size).toFixed(1)}" y="${HEIGHT - INNER.bottom + 16}" text-anchor="middle" fill="#555">${size.toLocaleString('en')}</text>`,
+      `<text x="${x(size).toFixed(1)}" y="${HEIGHT - INNER.bottom + 16}" text-anchor="middle" fill="#555">` +
+      `${size.toLocaleString('en')}</text>`,
   );
   const drawn = rows.map((row, at) =>
     drawRow(row, lines, row.figure.startsWith('floor') ? FLOOR_COLOUR : COLOURS[at]!, at, { x, y }),
   );
-  return `<text x="${INNER.left}" y="20" font-size="13" font-weight="600" fill="#222">${title}${rows.some(({ goals }) => goals) ? ', dashes: goal' : ''}</text>${grid.join('')}${marks.join('')}${drawn.join('')}`;
+  const heading = title + (rows.some(({ goals }) => goals) ? ', dashes: goal' : '');
+  return [
+    `<text x="${INNER.left}" y="20" font-size="13" font-weight="600" fill="#222">${heading}</text>`,
+    ...grid,
+    ...marks,
+    ...drawn,
+  ].join('');
 }
 
 function drawRow(
@@ -174,11 +185,17 @@ function drawRow(
   const shownGoals = Object.entries(goals ?? {}).filter(([size]) => sizesOf(lines).includes(Number(size)));
   const goalMarks = shownGoals.map(([size, goal]) => {
     const [at, value] = [x(Number(size)), y(Number(goal.replace(/\D/g, '')))];
-    return `<path d="M${(at - 9).toFixed(1)} ${value.toFixed(1)}h18" stroke="${colour}" stroke-width="2" stroke-dasharray="3 2"/>`;
+    const line = `M${(at - 9).toFixed(1)} ${value.toFixed(1)}h18`;
+    return `<path d="${line}" stroke="${colour}" stroke-width="2" stroke-dasharray="3 2"/>`;
   });
   const [legendX, legendY] = [INNER.left + (at % 2) * 200, HEIGHT - INNER.bottom + 36 + Math.floor(at / 2) * 16];
-  return `<path d="M${points.map(place).join('L')}" fill="none" stroke="${colour}" stroke-width="2"/>${dots.join('')}${goalMarks.join('')}
-<rect x="${legendX}" y="${legendY - 8}" width="10" height="10" fill="${colour}"/><text x="${legendX + 15}" y="${legendY + 1}" fill="#222">${label}</text>`;
+  return [
+    `<path d="M${points.map(place).join('L')}" fill="none" stroke="${colour}" stroke-width="2"/>`,
+    ...dots,
+    ...goalMarks,
+    `\n<rect x="${legendX}" y="${legendY - 8}" width="10" height="10" fill="${colour}"/>`,
+    `<text x="${legendX + 15}" y="${legendY + 1}" fill="#222">${label}</text>`,
+  ].join('');
 }
 
 function scale(value: number, from: number, to: number, start: number, end: number): number {

@@ -1,23 +1,25 @@
 /**
- * What the offline embedder is worth, measured on the sets of `datasets.ts`:
+ * Measures the quality of the offline embedder on the sets of `datasets.ts`:
  *
  *     npm run measure -- eval-embedder FOLDER
  *
- * 1. Retrieval by (a) a plain hash of words, the floor, (b) FTS5 with porter and stop words dropped, the reference, (c) exact
- *    cosine of the embedder, (d) its sign bits, rescored from int5.
- * 2. How many of the ten nearest the sign bits keep, by how many candidates are rescored, with all sets in one index.
- * 3. Similarity of each memory to its nearest neighbour, of the same user and of a stranger: where the waypoint threshold is.
+ * 1. Retrieval by (a) a plain hash of words, the baseline, (b) FTS5 with porter and without stop words, the reference,
+ *    (c) exact cosine of the embedder, (d) its sign bits, rescored from int5.
+ * 2. Share of the ten nearest that the sign bits keep, by the number of rescored candidates, with all sets in one
+ *    index.
+ * 3. Similarity of each memory to its nearest neighbour, of the same user and of another one, to place the waypoint
+ *    threshold.
  * 4. Reciprocal rank fusion of words and vectors by `vectorWeight`.
- * 5. Microseconds a text.
+ * 5. Microseconds per text.
  *
- * Prints tables for people and one JSON line a figure.
+ * It prints tables for people and one JSON line per figure.
  */
 import Database from 'better-sqlite3';
 import { createHashedEmbedder } from '../src/engine/adapters/hashed-embedder.ts';
 import { cosine, decodeVector, encodeVector, signBits } from '../src/engine/store/vector-encoding.ts';
-import { isCjk, STOP_WORDS, words } from '../src/engine/text/words.ts';
-import { loadEvaluationSets } from './datasets.ts';
-import type { EvaluationQuestion, EvaluationSet } from './datasets.ts';
+import { isCjk, words } from '../src/engine/text/words.ts';
+import { STOP_WORDS } from '../src/engine/text/stop-words.ts';
+import { loadEvaluationSets, type EvaluationQuestion, type EvaluationSet } from './datasets.ts';
 
 const DEPTH = 100;
 const CANDIDATES = 200;
@@ -51,7 +53,8 @@ interface Corpus {
 function prepare(set: EvaluationSet): Corpus {
   const text = new Database(':memory:');
   text.exec(
-    `CREATE VIRTUAL TABLE memory_text USING fts5 (content, content = '', tokenize = 'porter unicode61 remove_diacritics 2')`,
+    `CREATE VIRTUAL TABLE memory_text USING fts5
+       (content, content = '', tokenize = 'porter unicode61 remove_diacritics 2')`,
   );
   const insert = text.prepare<[number, string]>('INSERT INTO memory_text (rowid, content) VALUES (?, ?)');
   let rowid = 0;
@@ -106,7 +109,7 @@ function plainSearch(corpus: Corpus): Search {
   };
 }
 
-/** Words counted in the dimension of their hash: no sign, no weights, nothing below the word. */
+/** Embeds a text by counting each word in the dimension of its hash: without signs, weights or parts of words. */
 function plainHash(text: string): Float32Array {
   const vector = new Float32Array(embedder.dimensions);
   for (const word of words(text)) {
@@ -124,7 +127,7 @@ function textSearch(corpus: Corpus): Search {
   match.pluck();
   return (query, memories) => {
     const found = words(query);
-    // CJK characters stand in the index beside their pairs; in a query they would only add noise.
+    // The index holds single CJK characters beside pairs of them; in a query single ones would only add noise.
     const content = found.filter((word) => !STOP_WORDS.has(word) && !(isCjk(word) && [...word].length === 1));
     const terms = new Set(content.length > 0 ? content : found);
     if (terms.size === 0) return [];
@@ -193,7 +196,7 @@ interface Measures {
   readonly mrr: number;
 }
 
-/** Means over the questions that have an answer. Relevance is yes or no; MRR looks at the first `DEPTH`. */
+/** Mean measures over the questions that have an answer. Relevance is yes or no; MRR uses the first `DEPTH` hits. */
 function evaluate(corpus: Corpus, search: Search): Measures {
   const sum = { recall1: 0, recall10: 0, recall60: 0, ndcg10: 0, mrr: 0 };
   for (const question of corpus.questions) {
@@ -219,7 +222,9 @@ function evaluate(corpus: Corpus, search: Search): Measures {
   };
 }
 
-/** Every fourth question against all memories of all sets together, since a small scope hides what bits lose. */
+/**
+ * Asks every fourth question against all memories of all sets together, since a small scope hides the losses of bits.
+ */
 function printBitIndex(corpora: readonly Corpus[]): void {
   const all = corpora.flatMap((corpus) => [...corpus.users.values()].flat());
   const counts = [10, 20, 50, 100, 200];
@@ -245,9 +250,9 @@ function printBitIndex(corpora: readonly Corpus[]): void {
 }
 
 /**
- * For every memory the most similar other memory of its user, and the most similar one of a stranger: the next user
- * of the set or, in a set of one user, the first of the set before. MemDaily's users share the templates they were made
- * from and are no strangers.
+ * For every memory, finds the most similar other memory of its user, and the most similar memory of a stranger: the
+ * next user of the set or, in a set of one user, the first user of the previous set. MemDaily's users share the
+ * templates they were made from and are no strangers.
  */
 function printWaypoints(corpora: readonly Corpus[]): void {
   const thresholds = [0.3, 0.4, 0.45, 0.5, 0.55, 0.6, 0.75];
@@ -295,7 +300,7 @@ function distribution(values: number[], thresholds: readonly number[]): Record<s
   ]) as Record<string, number>;
 }
 
-/** Σ weight / (60 + rank) over the first hundred of either list; the vectors' weight is w, the words' 1 - w. */
+/** Prints fusion by Σ weight / (60 + rank) over the first hundred of each list; vectors weigh w, words 1 - w. */
 function printFusion(corpora: readonly Corpus[]): void {
   const weights = [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.5];
   const rows = corpora.flatMap((corpus) => {

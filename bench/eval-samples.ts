@@ -1,12 +1,12 @@
 /**
- * Reads every file of a folder in the parsers' processes and compares what comes out with what the folder's manifest.jsonl says:
+ * Reads every file of a folder in the parsers' processes and compares the results with the folder's manifest.jsonl:
  *
  *     npm run eval:samples -- PATH
  *
- * A line of the manifest: `file`, `accept` (text, empty or error), `error_kind`, `must_contain`, `must_not_contain`, `boilerplate`,
- * `max_count`, `min_chars`, `declared_charset`; files with a charset are read without it and,
- * where they have to end as text, with it. Strings are compared by their
- * letters, marks and digits after NFKC. Ends with 1 where a file does not end as it should.
+ * A line of the manifest has `file`, `accept` (text, empty or error), `error_kind`, `must_contain`, `must_not_contain`,
+ * `boilerplate`, `max_count`, `min_chars` and `declared_charset`. A file with a charset is read without it; if it must
+ * end as text, it is read with it too. Strings are compared by their letters, marks and digits after NFKC. The exit
+ * code is 1 if a file does not end as it should.
  */
 import fs from 'node:fs';
 import path from 'node:path';
@@ -20,7 +20,7 @@ import { sniffFormat, SNIFFED_BYTES } from '../src/engine/documents/sniff.ts';
 import type { DocumentParser, ParseResult } from '../src/engine/ports.ts';
 import { readArguments } from './read-arguments.ts';
 
-const MOST_MS = 35_000;
+const MAX_MS = 35_000;
 
 const sampleSchema = z.object({
   file: z.string(),
@@ -78,7 +78,7 @@ function readManifest(folder: string): Sample[] {
   return lines.map((line) => sampleSchema.parse(JSON.parse(line)));
 }
 
-/** As the service does: the format by name and first bytes, the rest in a process of its own. */
+/** Reads a file as the service does: the format from name and first bytes, everything else in another process. */
 async function readSample(pool: DocumentParser, file: string, charset: string | null): Promise<Outcome> {
   const bytes = fs.readFileSync(file);
   const extension = path.extname(file).slice(1).toLowerCase();
@@ -100,7 +100,7 @@ async function readSample(pool: DocumentParser, file: string, charset: string | 
   }
 }
 
-/** The text that the chunks cover, each without what it repeats. */
+/** Text of all chunks, without their overlaps. */
 function textOf({ chunks }: ParseResult): string {
   let end = 0;
   let text = '';
@@ -113,7 +113,7 @@ function textOf({ chunks }: ParseResult): string {
 
 function judge(sample: Expectation, { kind, reason, text, ms }: Outcome): string[] {
   const problems: string[] = [];
-  if (ms > MOST_MS) problems.push('too slow');
+  if (ms > MAX_MS) problems.push('too slow');
   if (kind === 'fault' || !sample.accept.includes(kind)) problems.push('another outcome');
   if (reason === 'parser_crashed') problems.push('crashed');
   if (kind === 'error' && sample.error_kind != null && !reason.startsWith(sample.error_kind)) {

@@ -1,28 +1,28 @@
 /**
  * Measures retrieval on public sets, through the real engine, beside raw FTS5 in the same run:
  *
- *     npm run eval -- PATH [--only NAME] [--profile P] [--rows PATTERN] [--variant V] [--size N] [--dynamics] [--json | --markdown]
+ *     npm run eval -- PATH [--only NAME] [--profile P] [--rows PATTERN] [--variant V] [--size N] [--dynamics]
+ *                          [--json | --markdown]
  *
- * PATH holds the folders that `datasets.ts` reads. One more set, that of nine languages, is the project's own. docs/evaluation.md says what the rows and columns mean. But for the times,
- * the same data gives the same numbers.
+ * PATH holds the folders that `datasets.ts` reads. One more set, in nine languages, is part of the project.
+ * docs/internals/evaluation.md says what the rows and columns mean. Except for the times, the same data gives the same
+ * numbers.
  */
 import { startProgress, type Progress } from '../src/cli/progress.ts';
-import { bold, print, table } from '../src/cli/terminal.ts';
 import { DAY_MS } from '../src/engine/dynamics.ts';
 import { DEFAULT_OPTIONS } from '../src/engine/retrieve/options.ts';
 import type { Store } from '../src/engine/store/open-store.ts';
 import { PROFILES, type Profile, type RetrievalOptions } from '../src/engine/types.ts';
 import { type EvaluationQuestion, type EvaluationSet, type EvaluationUser, loadEvaluationSets } from './datasets.ts';
 import { type AskOptions, type Asked, type EvaluatedStore, openEvaluatedStore, padUsers } from './evaluated-store.ts';
-import { averagePrecisionAt, discountedGainAt, mean, precision, recallAt, reciprocalRank } from './metrics.ts';
+import { type Answer, type Answers, type Measured, printJson, printMarkdown, printTable } from './evaluation-report.ts';
 import { createRandom } from '../src/engine/random.ts';
 import { readArguments } from './read-arguments.ts';
-import { percentile } from './report.ts';
 import { otherUsersQuestions, questionsOf, type Variant, VARIANTS } from './variants.ts';
 import { LANGUAGE_SETS } from '../test/quality/languages/all.ts';
 import { evaluationSetOf } from '../test/quality/languages/language-set.ts';
 
-/** The time of every add and question: after the events of the public sets. */
+/** Time of every add and question, Unix ms: after the events of the public sets. */
 const NOW = Date.UTC(2025, 0, 1);
 const SHALLOW = 10;
 const DEEP = 100;
@@ -32,7 +32,8 @@ const WARM_UP = 50;
 
 async function main(): Promise<void> {
   const { positionals, values } = readArguments(
-    `npm run eval -- PATH [--only NAME] [--profile ${PROFILES.join('|')}] [--rows PATTERN] [--variant V] [--size N] [--dynamics] [--json | --markdown]`,
+    `npm run eval -- PATH [--only NAME] [--profile ${PROFILES.join('|')}] [--rows PATTERN] [--variant V] ` +
+      '[--size N] [--dynamics] [--json | --markdown]',
     {
       only: { type: 'string' },
       profile: { type: 'string', default: DEFAULT_OPTIONS.profile },
@@ -74,7 +75,7 @@ async function main(): Promise<void> {
 
 interface Row {
   readonly name: string;
-  /** null asks plain FTS5. */
+  /** Options of the engine's queries; null asks plain FTS5. */
   readonly options: RetrievalOptions | null;
 }
 
@@ -82,7 +83,7 @@ interface Stage {
   readonly name: string;
   readonly on: RetrievalOptions;
   readonly off: RetrievalOptions;
-  /** Whether a query that says nothing about it has it on. */
+  /** Whether the stage is on in a query that does not name it. */
   readonly byDefault: boolean;
 }
 
@@ -101,7 +102,7 @@ const STAGES: readonly Stage[] = [
   { name: 'rerank', on: { rerank: 'builtin' }, off: { rerank: 'none' }, byDefault: true },
 ];
 
-/** Each stage alone beside words, all together, all but one, and the other profiles. */
+/** Rows of the report: words with each single stage, all stages, all stages but one, and the other profiles. */
 function rowsOf(profile: Profile): Row[] {
   const words = allOff();
   return [
@@ -124,120 +125,13 @@ function allOff(except?: Stage): RetrievalOptions {
   return Object.assign({}, ...STAGES.filter((stage) => stage !== except).map(({ off }) => off)) as RetrievalOptions;
 }
 
-// ── Columns ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** What came back for one question. */
-interface Answer {
-  readonly relevant: ReadonlySet<string>;
-  /** With k = 10 and no floors. */
-  readonly shallow: readonly string[];
-  /** With k = 100 and no floors. */
-  readonly deep: readonly string[];
-  /** With k = 10 and the default floors. */
-  readonly floored: readonly string[];
-  readonly ms: number;
-}
-
-interface Answers {
-  readonly answerable: readonly Answer[];
-  readonly unanswerable: readonly Answer[];
-  readonly foreign: readonly Answer[];
-  readonly others: readonly Answer[];
-}
-
-interface Column {
-  readonly group: 'k = 10' | 'k = 100' | 'k = 10, default floors' | 'ms';
-  readonly name: string;
-  readonly digits: number;
-  readonly value: (answers: Answers) => number;
-}
-
-const over =
-  (measure: (answer: Answer) => number, kind: keyof Answers = 'answerable') =>
-  (answers: Answers) =>
-    mean(answers[kind].map(measure));
-const emptyShare = (kind: keyof Answers) => over(({ floored }) => (floored.length === 0 ? 1 : 0), kind);
-const hitsOf = (kind: keyof Answers) => over(({ floored }) => floored.length, kind);
-const times = ({ answerable, unanswerable }: Answers) => [...answerable, ...unanswerable].map(({ ms }) => ms);
-
-const COLUMNS: readonly Column[] = [
-  ...[1, 5, 10].map((k): Column => ({
-    group: 'k = 10',
-    name: `R@${k}`,
-    digits: 4,
-    value: over(({ shallow, relevant }) => recallAt(k, shallow, relevant)),
-  })),
-  {
-    group: 'k = 10',
-    name: 'MRR',
-    digits: 4,
-    value: over(({ shallow, relevant }) => reciprocalRank(shallow, relevant)),
-  },
-  {
-    group: 'k = 10',
-    name: 'nDCG@10',
-    digits: 4,
-    value: over(({ shallow, relevant }) => discountedGainAt(10, shallow, relevant)),
-  },
-  ...[10, 60].map((k): Column => ({
-    group: 'k = 100',
-    name: `R@${k}`,
-    digits: 4,
-    value: over(({ deep, relevant }) => recallAt(k, deep, relevant)),
-  })),
-  {
-    group: 'k = 100',
-    name: 'nDCG@10',
-    digits: 4,
-    value: over(({ deep, relevant }) => discountedGainAt(10, deep, relevant)),
-  },
-  {
-    group: 'k = 100',
-    name: 'MAP@100',
-    digits: 4,
-    value: over(({ deep, relevant }) => averagePrecisionAt(100, deep, relevant)),
-  },
-  {
-    group: 'k = 10, default floors',
-    name: 'R@10',
-    digits: 4,
-    value: over(({ floored, relevant }) => recallAt(10, floored, relevant)),
-  },
-  {
-    group: 'k = 10, default floors',
-    name: 'precision',
-    digits: 3,
-    value: ({ answerable }) =>
-      mean(
-        answerable
-          .filter(({ floored }) => floored.length > 0)
-          .map(({ floored, relevant }) => precision(floored, relevant)),
-      ),
-  },
-  { group: 'k = 10, default floors', name: 'hits', digits: 2, value: hitsOf('answerable') },
-  { group: 'k = 10, default floors', name: 'wrongly empty', digits: 3, value: emptyShare('answerable') },
-  { group: 'k = 10, default floors', name: 'hits unanswerable', digits: 2, value: hitsOf('unanswerable') },
-  { group: 'k = 10, default floors', name: 'rightly empty', digits: 3, value: emptyShare('unanswerable') },
-  { group: 'k = 10, default floors', name: 'hits foreign', digits: 2, value: hitsOf('foreign') },
-  { group: 'k = 10, default floors', name: 'foreign empty', digits: 3, value: emptyShare('foreign') },
-  { group: 'k = 10, default floors', name: 'other user empty', digits: 3, value: emptyShare('others') },
-  { group: 'ms', name: 'p50', digits: 2, value: (answers) => percentile(times(answers), 0.5) },
-  { group: 'ms', name: 'p95', digits: 2, value: (answers) => percentile(times(answers), 0.95) },
-];
-
 // ── Measuring ────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-interface Measured {
-  readonly memories: number;
-  readonly questions: Readonly<Record<keyof Answers, number>>;
-  readonly rows: readonly { readonly name: string; readonly answers: Answers }[];
-}
 
 interface EvaluateOptions {
   readonly foreign: readonly Asked[];
-  /** Questions of a user put to another one of the set. */
+  /** Questions of one user that are put to another user of the set. */
   readonly others: readonly Asked[];
-  /** The set's questions as the variant asks them. */
+  /** Changes the set's questions to the variant that is measured. */
   readonly varied: (questions: readonly EvaluationQuestion[]) => readonly EvaluationQuestion[];
   readonly size: number;
   readonly dynamics: boolean;
@@ -337,7 +231,7 @@ function countFrom(progress: Progress, first: number, note: string): () => void 
   return () => progress.update((done += 1), note);
 }
 
-/** Questions about something else altogether, put to the users in turn: what a good answer to them is empty. */
+/** Questions about other subjects, put to the users in turn. The right answer to them is empty. */
 function foreignQuestions({ users }: EvaluationSet, strangers: readonly EvaluationQuestion[]): Asked[] {
   const step = Math.max(1, strangers.length / FOREIGN_QUESTIONS);
   return Array.from({ length: Math.min(FOREIGN_QUESTIONS, strangers.length) }, (_, place) => ({
@@ -350,79 +244,19 @@ function contentsOf({ memories }: EvaluationUser): string[] {
   return memories.map(({ content }) => content);
 }
 
-/** Salience and last use at random within a year, which must not bury what fits. */
+/** Sets salience and last use at random within a year, which must not hide matching memories. */
 function ageAtRandom(store: Store): void {
   const random = createRandom(11);
   store.write(() => {
     const update = store.db.prepare(
       'UPDATE memory_dynamics SET salience = ?, salience_now = ?, last_seen_at = ? WHERE seq = ?',
     );
-    const seqs = store.db.prepare('SELECT seq FROM memory_dynamics ORDER BY seq').pluck().all() as number[];
-    for (const seq of seqs) {
+    const memoryNos = store.db.prepare('SELECT seq FROM memory_dynamics ORDER BY seq').pluck().all() as number[];
+    for (const memoryNo of memoryNos) {
       const salience = random() < 0.2 ? 0.4 + 0.6 * random() : 0.4;
-      update.run(salience, salience, Math.floor(NOW - random() ** 3 * 365 * DAY_MS), seq);
+      update.run(salience, salience, Math.floor(NOW - random() ** 3 * 365 * DAY_MS), memoryNo);
     }
   });
-}
-
-// ── Printing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-function printJson(set: string, { memories, questions, rows }: Measured): void {
-  for (const { name, answers } of rows) {
-    const figures = COLUMNS.map((column) => [`${column.group}: ${column.name}`, figureOf(column, answers)]);
-    console.log(JSON.stringify({ set, memories, questions, row: name, ...Object.fromEntries(figures) }));
-  }
-}
-
-/** null where there was nothing to measure. */
-function figureOf({ value, digits }: Column, answers: Answers): number | null {
-  const figure = value(answers);
-  return Number.isNaN(figure) ? null : Number(figure.toFixed(digits));
-}
-
-/** One block a group, since all columns side by side are wider than a terminal. */
-function printTable(set: string, measured: Measured): void {
-  const { heads, body } = cellsOf(measured);
-  print(bold(titleOf(set, measured)), '');
-  for (const group of new Set(COLUMNS.map((column) => column.group))) {
-    const inGroup = (_cell: string, place: number) => place === 0 || COLUMNS[place - 1]!.group === group;
-    const rows = [heads.with(0, group), ...body].map((cells) => cells.filter(inGroup));
-    print(...table(rows, `<${'>'.repeat(rows[0]!.length - 1)}`), '');
-  }
-}
-
-function printMarkdown(set: string, measured: Measured): void {
-  const { heads, body } = cellsOf(measured);
-  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
-  print(
-    `### ${titleOf(set, measured)}`,
-    '',
-    line(heads.map((head, place) => (place === 0 ? head : head + GROUP_MARKS[COLUMNS[place - 1]!.group]))),
-    line(heads.map((_, place) => (place === 0 ? '---' : '--:'))),
-    ...body.map(line),
-    '',
-  );
-}
-
-const GROUP_MARKS: Readonly<Record<Column['group'], string>> = {
-  'k = 10': '',
-  'k = 100': ' (k = 100)',
-  'k = 10, default floors': ' (floors)',
-  ms: ' ms',
-};
-
-function titleOf(set: string, { memories, questions: { answerable, unanswerable, foreign } }: Measured): string {
-  return `${set}: ${memories} memories; questions: ${answerable} with an answer, ${unanswerable} without, ${foreign} about something else`;
-}
-
-function cellsOf({ rows }: Measured): { heads: string[]; body: string[][] } {
-  return {
-    heads: ['', ...COLUMNS.map(({ name }) => name)],
-    body: rows.map(({ name, answers }) => [
-      name,
-      ...COLUMNS.map((column) => figureOf(column, answers)?.toFixed(column.digits) ?? '–'),
-    ]),
-  };
 }
 
 await main();

@@ -1,3 +1,4 @@
+/** Evaluation sets stored through the real engine, to be asked, with plain FTS5 beside it. */
 import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -17,7 +18,7 @@ import type { MemoryQuery, NewMemory, QueryResult } from '../src/engine/types.ts
 import type { EvaluationMemory, EvaluationQuestion, EvaluationSet, EvaluationUser } from './datasets.ts';
 import { newMemory } from '../test/support/new-memory.ts';
 
-/** A set in a file of its own, as a server would have it once all its work is done, and the same texts in plain FTS5. */
+/** A set in its own file, as a server has it once all jobs have ended, and the same texts in plain FTS5. */
 export interface EvaluatedStore extends AsyncDisposable {
   readonly tenant: Tenant;
   readonly memories: number;
@@ -25,7 +26,10 @@ export interface EvaluatedStore extends AsyncDisposable {
   readonly questions: readonly EvaluationQuestion[];
   /** Asks as a user of the engine would, but reinforces nothing, so that no question changes the answer to the next. */
   ask(question: Asked, options: AskOptions): Promise<QueryResult>;
-  /** The floor: one FTS5 column with the same segmentation, the query's words joined by OR, plain BM25. Ids, best first. */
+  /**
+   * Asks the baseline: one FTS5 column with the same segmentation, the query's words joined by OR, plain BM25.
+   * Returns ids, best first.
+   */
   askPlainText(question: Asked, limit: number): string[];
   idOf(userId: string, key: string): string;
 }
@@ -36,7 +40,7 @@ export type AskOptions = Omit<Partial<MemoryQuery>, 'query' | 'filter' | 'reinfo
 export interface EvaluatedStoreOptions {
   /** The time of every add and of every question, Unix ms. */
   readonly now: number;
-  /** As in the environment. */
+  /** Settings as the environment names them. */
   readonly settings?: Readonly<Record<string, string>>;
   /** Runs once everything is stored, linked and fitted. */
   readonly prepare?: (store: Store) => void;
@@ -47,7 +51,7 @@ export interface EvaluatedStoreOptions {
 const ADD_SLICE = 500;
 const BATCH = 256;
 
-/** Stores a set through the real engine: adds, the workers' batches, the fit of the scores; by a clock that stands still. */
+/** Stores a set through the real engine by a fixed clock: adds, the workers' batches, calibration of the scores. */
 export async function openEvaluatedStore(
   set: Pick<EvaluationSet, 'users' | 'questions'>,
   { now, settings = {}, prepare, onProgress }: EvaluatedStoreOptions,
@@ -62,20 +66,10 @@ export async function openEvaluatedStore(
   const tenant = await engine.tenant('default');
   const plainText = createPlainText();
 
-  const said = set.users.flatMap(({ userId, memories }) => memories.map((memory) => ({ userId, memory })));
-  const ids = new Map<string, string>();
-  for (let first = 0; first < said.length; first += ADD_SLICE) {
-    const slice = said.slice(first, first + ADD_SLICE);
-    const { outcomes } = await tenant.addMemories(slice.map(({ userId, memory }) => memoryOf(userId, memory)));
-    for (const [place, outcome] of outcomes.entries()) {
-      const { userId, memory } = slice[place]!;
-      if (outcome.kind === 'rejected') throw new Error(`${memory.key} was refused: ${outcome.error.message}`);
-      ids.set(nameOf(userId, memory.key), outcome.id);
-      if (outcome.kind === 'accepted') plainText.add(outcome.id, userId, memory.content);
-    }
-    onProgress?.(first + slice.length, 0);
-  }
-
+  const said: readonly Said[] = set.users.flatMap(({ userId, memories }) =>
+    memories.map((memory) => ({ userId, memory })),
+  );
+  const ids = await addAll(tenant, said, { plainText, onProgress });
   const idOf = (userId: string, key: string) => {
     const id = ids.get(nameOf(userId, key));
     if (id === undefined) throw new Error(`no memory ${key} of ${userId}`);
@@ -129,6 +123,38 @@ export async function openEvaluatedStore(
   };
 }
 
+interface Said {
+  readonly userId: string;
+  readonly memory: EvaluationMemory;
+}
+
+/** Adds what was said to the engine and to the plain index. Returns the id of each memory by its `nameOf`. */
+async function addAll(
+  tenant: Tenant,
+  said: readonly Said[],
+  {
+    plainText,
+    onProgress,
+  }: {
+    readonly plainText: PlainText;
+    readonly onProgress: EvaluatedStoreOptions['onProgress'] | undefined;
+  },
+): Promise<ReadonlyMap<string, string>> {
+  const ids = new Map<string, string>();
+  for (let first = 0; first < said.length; first += ADD_SLICE) {
+    const slice = said.slice(first, first + ADD_SLICE);
+    const { outcomes } = await tenant.addMemories(slice.map(({ userId, memory }) => memoryOf(userId, memory)));
+    for (const [place, outcome] of outcomes.entries()) {
+      const { userId, memory } = slice[place]!;
+      if (outcome.kind === 'rejected') throw new Error(`${memory.key} was refused: ${outcome.error.message}`);
+      ids.set(nameOf(userId, memory.key), outcome.id);
+      if (outcome.kind === 'accepted') plainText.add(outcome.id, userId, memory.content);
+    }
+    onProgress?.(first + slice.length, 0);
+  }
+  return ids;
+}
+
 function nameOf(userId: string, key: string): string {
   return JSON.stringify([userId, key]);
 }
@@ -136,6 +162,8 @@ function nameOf(userId: string, key: string): string {
 function memoryOf(userId: string, { key: _key, supersedes: _supersedes, ...memory }: EvaluationMemory): NewMemory {
   return newMemory({ ...memory, userId, eventTime: memory.eventTime ?? null });
 }
+
+type PlainText = ReturnType<typeof createPlainText>;
 
 function createPlainText() {
   const database = new Database(':memory:');
@@ -155,7 +183,7 @@ function createPlainText() {
   };
 }
 
-/** Mixtures of a set's own sentences under the same users, until it holds `size` memories: a bigger haystack of the same hay. */
+/** Adds mixtures of a set's own sentences under the same users until the set holds `size` memories. */
 export function padUsers(users: readonly EvaluationUser[], size: number, random: () => number): EvaluationUser[] {
   const originals = users.flatMap(({ userId, memories }) => memories.map(({ content }) => ({ userId, content })));
   const filler = new Map<string, EvaluationMemory[]>(users.map(({ userId }) => [userId, []]));

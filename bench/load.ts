@@ -1,3 +1,7 @@
+/**
+ * Parts that the benchmarks of the running service share: texts, the baseline, its processes, adds and queries over
+ * HTTP.
+ */
 import { fork, spawn, type ChildProcess } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -9,16 +13,14 @@ import { createTextSource } from './natural-text.ts';
 import { RawClient } from './raw-client.ts';
 import { percentile, report } from './report.ts';
 
-/** What benchmarks of the running service share: texts, the floor, its processes, adds and queries over HTTP. */
-
-/** Natural texts of 60 to 220 characters. Same seed, same texts. */
+/** Makes natural texts of 60 to 220 characters. Equal seeds give equal texts. */
 export function createTexts(count: number, seed = 1): string[] {
   const source = createTextSource(seed);
   const random = createRandom(seed + 2);
   return Array.from({ length: count }, () => source.text(60 + Math.floor(160 * random())));
 }
 
-/** Bare inserts of the texts, so many in a commit as there are connections: what the disk and SQLite allow at most. */
+/** Speed of bare inserts of the texts, one commit per `connections` texts: the most that disk and SQLite allow. */
 export function measureFloor(folder: string, texts: readonly string[], group: number): number {
   const db = new Database(path.join(folder, 'floor.sqlite'));
   db.pragma('journal_mode = WAL');
@@ -36,7 +38,7 @@ export function measureFloor(folder: string, texts: readonly string[], group: nu
 }
 
 export interface Process {
-  /** '' for a worker. */
+  /** Address of the process; '' for a worker. */
   readonly url: string;
   readonly child: ChildProcess;
   readonly startMs: number;
@@ -45,7 +47,7 @@ export interface Process {
 
 /**
  * Starts a process of the service as its users do, and waits until it says that it is ready.
- * @param options `isDetached`: it does not hear what the terminal sends to this process, such as Ctrl-C
+ * @param options `isDetached`: signals of the terminal, such as Ctrl-C, do not reach the new process
  */
 export async function startProcess(
   command: 'serve' | 'api' | 'worker',
@@ -86,13 +88,13 @@ export function residentMb(child: ChildProcess): number {
   return Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
-/** The part of it that is the process's own: without pages of files, such as its program. */
+/** Memory that belongs to the process alone, without pages of files such as its program. */
 export function anonymousMb(child: ChildProcess): number {
   const status = fs.readFileSync(`/proc/${child.pid}/status`, 'utf8');
   return Number(/RssAnon:\s+(\d+)/.exec(status)?.[1]) / 1024;
 }
 
-/** What a process has computed so far (s). Unlike the time on the clock it says the same on a machine that others use, too. */
+/** CPU time of a process so far, s. Unlike elapsed time, it hardly depends on other processes of the machine. */
 export function cpuSeconds({ pid }: ChildProcess): number {
   // The second field is the name, in brackets, and may hold blanks.
   const fields = fs.readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ');
@@ -100,7 +102,7 @@ export function cpuSeconds({ pid }: ChildProcess): number {
   return (Number(fields[11]) + Number(fields[12])) / TICKS_PER_SECOND;
 }
 
-/** Adds the texts one by one over so many connections, then waits until all are finished. */
+/** Adds the texts one by one over several connections, then waits until all jobs have ended. */
 export async function measureAdds(url: string, texts: readonly string[], connections: number): Promise<void> {
   const latencies: number[] = [];
   let next = 0;
@@ -126,7 +128,7 @@ export async function measureAdds(url: string, texts: readonly string[], connect
   report('finished_adds_per_s', (texts.length / (performance.now() - started)) * 1000);
 }
 
-/** Until no job is queued, active or waiting for another attempt. */
+/** Waits until no job is queued, active or waiting for another attempt. */
 export async function untilIdle(url: string): Promise<void> {
   const client = new RawClient(url);
   for (;;) {
@@ -139,7 +141,7 @@ export async function untilIdle(url: string): Promise<void> {
   client.close();
 }
 
-/** Four to twelve words of a natural sentence. */
+/** Makes questions of four to twelve words of a natural sentence. */
 export function createQuestions(seed = 2): () => string {
   const source = createTextSource(seed);
   let count = 0;
@@ -151,7 +153,7 @@ export function createQuestions(seed = 2): () => string {
       .join(' ');
 }
 
-/** Asks one question after the other on one connection, as many as `more` allows. @returns the latencies (ms) */
+/** Asks questions one after the other on one connection while `more` returns true. Returns the latencies, ms. */
 export async function askQuestions(
   url: string,
   more: (asked: number) => boolean,
@@ -171,13 +173,13 @@ export async function askQuestions(
 }
 
 export interface Asker {
-  /** Asks so many questions, or until `enough`, each a new one. @returns the latencies (ms) */
+  /** Asks new questions, by default until `enough` is called. Returns the latencies, ms. */
   ask(questions?: number): Promise<number[]>;
   enough(): void;
   stop(): void;
 }
 
-/** Asks from a process of its own (asker.ts), where nothing that this one does adds to what is measured. */
+/** Starts a process that asks (asker.ts), so that this process does not affect the measured latencies. */
 export function startAsker(url: string): Asker {
   const child = fork(path.join(import.meta.dirname, 'asker.ts'), [url]);
   return {

@@ -1,13 +1,14 @@
 /**
- * Measures one part: `npm run measure -- NAME …`; without a name it lists them. Each prints a JSON line a figure, or a table.
- * What grows with the number of memories is measured by `npm run bench`, what is found by `npm run eval`.
+ * Measures one part: `npm run measure -- NAME …`; without a name it lists the parts. Each prints one JSON line per
+ * figure, or a table. `npm run bench` measures what grows with the number of memories, `npm run eval` the quality of
+ * retrieval.
  */
 const NUMBER = /^[1-9]\d{0,8}$/;
 
 interface Measurement {
   readonly usage: string;
   readonly about: string;
-  /** What each argument looks like. */
+  /** Pattern of each argument. */
   readonly accepts: RegExp;
   readonly least?: number;
   readonly most: number;
@@ -17,66 +18,82 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
   service: {
     usage: '[MEMORIES] [CONNECTIONS]',
     about: 'the whole service: adds, queries, memory, against a floor in the same run',
-    ...{ accepts: NUMBER, most: 2 },
+    accepts: NUMBER,
+    most: 2,
   },
   queues: {
     usage: '[MEMORIES] [CONNECTIONS]',
     about: 'the same for an API, two workers and a Redis',
-    ...{ accepts: NUMBER, most: 2 },
+    accepts: NUMBER,
+    most: 2,
   },
   documents: {
     usage: '[alone|stream|bulk|erase …] [PDF…]',
     about: 'pages a second against the bare parser, what a bulk ingest costs the API, deletes',
-    ...{ accepts: /^[^-]/, most: Infinity },
+    accepts: /^[^-]/,
+    most: Infinity,
   },
   'documents-parse': {
     usage: 'FILE…',
     about: 'the parser alone',
-    ...{ accepts: /^[^-]/, least: 1, most: Infinity },
+    accepts: /^[^-]/,
+    least: 1,
+    most: Infinity,
   },
-  chunking: { usage: '[CHARACTERS]', about: 'cutting a long text into chunks', ...{ accepts: NUMBER, most: 1 } },
-  'text-linear': { usage: '[--all]', about: 'text functions on hostile texts', ...{ accepts: /^--all$/, most: 1 } },
+  chunking: { usage: '[CHARACTERS]', about: 'cutting a long text into chunks', accepts: NUMBER, most: 1 },
+  'text-linear': { usage: '[--all]', about: 'text functions on hostile texts', accepts: /^--all$/, most: 1 },
   'vector-index': {
     usage: '[VECTORS] [hashed|clustered]',
     about: 'the vector index alone',
-    ...{ accepts: /^(?:[1-9]\d{0,8}|hashed|clustered)$/, most: 2 },
+    accepts: /^(?:[1-9]\d{0,8}|hashed|clustered)$/,
+    most: 2,
   },
   providers: {
     usage: '[MEMORIES]',
     about: 'what stands between a memory and its embedding provider',
-    ...{ accepts: NUMBER, most: 1 },
+    accepts: NUMBER,
+    most: 1,
   },
   'provider-rate': {
     usage: '[REQUESTS_PER_MINUTE] [SECONDS]',
     about: "how much of a provider's limits two processes use together",
-    ...{ accepts: NUMBER, most: 2 },
+    accepts: NUMBER,
+    most: 2,
   },
   poison: {
     usage: '[SECONDS] [PROVIDER_MS]',
     about: 'what one text that kills its worker costs all others',
-    ...{ accepts: NUMBER, most: 2 },
+    accepts: NUMBER,
+    most: 2,
   },
-  'metrics-cost': { usage: '[MEMORIES]', about: 'what metrics cost a query', ...{ accepts: NUMBER, most: 1 } },
-  'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', ...{ accepts: NUMBER, most: 1 } },
+  'metrics-cost': { usage: '[MEMORIES]', about: 'what metrics cost a query', accepts: NUMBER, most: 1 },
+  'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', accepts: NUMBER, most: 1 },
   sectors: {
     usage: '[--show=SET]',
     about: 'how often the sector of a memory is found',
-    ...{ accepts: /^--show=.+$/, most: Infinity },
+    accepts: /^--show=.+$/,
+    most: Infinity,
   },
   'eval-embedder': {
     usage: 'FOLDER',
     about: 'the offline embedder on public sets',
-    ...{ accepts: /^[^-]/, least: 1, most: 1 },
+    accepts: /^[^-]/,
+    least: 1,
+    most: 1,
   },
   'draw-scale': {
     usage: 'LINES.jsonl',
-    about: 'draws the table and the plot of docs/performance.md from what npm run bench printed',
-    ...{ accepts: /^[^-]/, least: 1, most: 1 },
+    about: 'draws the table and the plot of docs/internals/performance.md from what npm run bench printed',
+    accepts: /^[^-]/,
+    least: 1,
+    most: 1,
   },
+  'draw-demo': { usage: '', about: 'draws the picture of README.md from a run of cairn demo', accepts: /^$/, most: 0 },
   'draw-dashboards': {
     usage: '[SECONDS]',
-    about: 'draws the pictures of docs/monitoring.md, from a real Prometheus',
-    ...{ accepts: NUMBER, most: 1 },
+    about: 'draws the pictures of docs/operations/monitoring.md, from a real Prometheus',
+    accepts: NUMBER,
+    most: 1,
   },
 };
 

@@ -1,3 +1,9 @@
+/**
+ * Cost of metrics: `npm run measure -- metrics-cost [MEMORIES]`. Two engines over one file, one of which observes
+ * nothing, answer the same questions in turn; CPU time is compared, because other processes affect it least. A scrape
+ * is measured too: it counts the file and must not block the thread that serves requests. Prints one JSON line per
+ * figure.
+ */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -13,21 +19,16 @@ import { seedMemories } from '../test/support/seed-store.ts';
 import { createQuestions, createTexts } from './load.ts';
 import { percentile, report } from './report.ts';
 
-/**
- * What watching costs: `npm run measure -- metrics-cost [MEMORIES]`. The same questions to two engines over one file, one of which observes
- * nothing, in turn and by the processor's time, which others on the machine disturb least; and a scrape, which counts the file
- * and must not hold up the thread that serves requests. One JSON line a figure.
- */
 const MEMORIES = Number(process.argv[2] ?? 100_000);
 const ROUNDS = 60;
 const QUESTIONS = 25;
 const SEEDED_AT_ONCE = 1_000;
 const SCRAPES = 8;
-/** Longer than the rest after a census of a file of this size. */
+/** Pause between two scrapes, ms: longer than the pause after a census of a file of this size. */
 const BETWEEN_SCRAPES_MS = 6_000;
-/** So that the delay of the event loop has beats to measure before and after. */
+/** Pause before and after a scrape, ms, so that the delay of the event loop can be measured. */
 const BEATS_MS = 30;
-/** Of what a query observes. */
+/** Number of observations that are timed. */
 const OBSERVATIONS = 200_000;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
@@ -41,7 +42,7 @@ try {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** Finished memories with words, vectors and waypoints; half of them with a job that waits. */
+/** Stores finished memories with words, vectors and waypoints; half of them have a waiting job. */
 async function seed(): Promise<void> {
   const engine = await openEngine({ config, writer: 'inline' });
   const { embedder } = engine;
@@ -56,9 +57,10 @@ async function seed(): Promise<void> {
     const memories = texts.slice(at, at + SEEDED_AT_ONCE).map((content) => ({ content, userId: 'bench' }));
     const seeded = await seedMemories(store, memories, Date.now(), embedder === null ? undefined : { embedder, index });
     store.write(() => {
-      for (const [place, { seq, id }] of seeded.entries()) {
-        if (place > 0) putWaypoint(store, { src: seq, dst: seeded[place - 1]!.seq, similarity: 0.5 }, Date.now());
-        if (place % 2 === 0) insertJob(store, { id, memory: seq, step: 'encode', bulk: true, now: Date.now() });
+      for (const [place, { memoryNo, id }] of seeded.entries()) {
+        if (place > 0)
+          putWaypoint(store, { src: memoryNo, dst: seeded[place - 1]!.memoryNo, similarity: 0.5 }, Date.now());
+        if (place % 2 === 0) insertJob(store, { id, memory: memoryNo, step: 'encode', bulk: true, now: Date.now() });
       }
     });
   }
@@ -67,7 +69,7 @@ async function seed(): Promise<void> {
   await engine.close();
 }
 
-/** @returns the processor's time of a query (ms) */
+/** Measures queries. Returns the CPU time of one query, ms. */
 async function measureQueries(): Promise<number> {
   const watched = await openEngine({ config, metrics: createMetrics(), writer: 'inline' });
   const unwatched = await openEngine({ config, metrics: silenced(createMetrics()), writer: 'inline' });
@@ -85,7 +87,7 @@ async function measureQueries(): Promise<number> {
   for (let round = -2; round < ROUNDS; round++) {
     const questions = Array.from({ length: QUESTIONS }, nextQuestion);
     const order = round % 2 === 0 ? [watched, unwatched] : [unwatched, watched];
-    // Whoever asks first reads pages that the other then finds.
+    // The first engine reads pages from disk that the second then finds in memory.
     for (const engine of order) await cpuMs(engine, questions);
     const first = await cpuMs(order[0]!, questions);
     const second = await cpuMs(order[1]!, questions);
@@ -107,7 +109,9 @@ async function measureQueries(): Promise<number> {
   return off;
 }
 
-/** The observations of one query by themselves, which a busy machine cannot hide: the engine's and those of its request. */
+/**
+ * The observations of one query by themselves, which a busy machine cannot hide: the engine's and those of its request.
+ */
 function measureObservation(queryMs: number): void {
   const metrics = createMetrics();
   const stages = 'embed plan lexical dense fuse expand entities score resolve rerank calibrate floor pack'.split(' ');
@@ -129,7 +133,7 @@ function measureObservation(queryMs: number): void {
   report('observation_us_per_query', us, { percent_of_query: us / 10 / queryMs });
 }
 
-/** The same metrics, of which nobody keeps anything. */
+/** Replaces all metrics by functions that record nothing. */
 function silenced(metrics: Metrics): Metrics {
   for (const metric of Object.values(metrics)) {
     for (const verb of ['inc', 'dec', 'observe', 'set'])
@@ -138,7 +142,7 @@ function silenced(metrics: Metrics): Metrics {
   return metrics;
 }
 
-/** How long a scrape takes, and the longest that it keeps the thread from others. */
+/** Measures the time of a scrape, and the longest time that it blocks the thread. */
 async function measureScrapes(): Promise<void> {
   const metrics = createMetrics();
   const engine = await openEngine({ config, metrics, writer: 'inline' });
@@ -147,7 +151,7 @@ async function measureScrapes(): Promise<void> {
   const delays = monitorEventLoopDelay({ resolution: 1 });
   const touch = new Date(Date.now() - 3_600_000);
   for (let scrape = 0; scrape < SCRAPES; scrape++) {
-    // As after a write: a file that has not changed is not counted again.
+    // The file's time is changed as by a write, since a file that has not changed is not counted again.
     fs.utimesSync(config.paths.defaultTenant, touch, new Date(touch.getTime() + scrape * 1_000));
     await pause(BETWEEN_SCRAPES_MS);
     delays.enable();

@@ -1,20 +1,19 @@
 /**
- * Measures of a ranking against the memories that were expected, each in 0..1. Relevance is yes or no. What a measure means is said in
- * docs/evaluation.md.
+ * Measures of a ranking against the expected memories, each in 0..1. Relevance is yes or no.
+ * docs/internals/evaluation.md explains the measures.
  */
-
-/** Share of the relevant that stand among the first `k`. */
+/** Share of the relevant memories that stand among the first `k`. */
 export function recallAt(k: number, found: readonly string[], relevant: ReadonlySet<string>): number {
   return countRelevant(found.slice(0, k), relevant) / relevant.size;
 }
 
-/** 1 / the place of the first relevant one; 0 if none was found. */
+/** 1 / rank of the first relevant memory; 0 if none was found. */
 export function reciprocalRank(found: readonly string[], relevant: ReadonlySet<string>): number {
   const place = found.findIndex((id) => relevant.has(id));
   return place === -1 ? 0 : 1 / (place + 1);
 }
 
-/** Discounted cumulative gain, 1 / log2(place + 1), as a share of what the best order would have. */
+/** Discounted cumulative gain, Σ 1 / log2(rank + 1), as a share of the gain of the best order. */
 export function discountedGainAt(k: number, found: readonly string[], relevant: ReadonlySet<string>): number {
   const discount = (index: number) => 1 / Math.log2(index + 2);
   const gain = found.slice(0, k).reduce((sum, id, index) => sum + (relevant.has(id) ? discount(index) : 0), 0);
@@ -22,7 +21,9 @@ export function discountedGainAt(k: number, found: readonly string[], relevant: 
   return gain / sum(ideal);
 }
 
-/** The mean, over all relevant ones, of the precision at the place of each; 0 for one that is not among the first `k`. */
+/**
+ * Mean, over all relevant memories, of the precision at the rank of each; 0 for one that is not among the first `k`.
+ */
 export function averagePrecisionAt(k: number, found: readonly string[], relevant: ReadonlySet<string>): number {
   let [hits, precisions] = [0, 0];
   for (const [index, id] of found.slice(0, k).entries()) {
@@ -33,12 +34,12 @@ export function averagePrecisionAt(k: number, found: readonly string[], relevant
   return precisions / relevant.size;
 }
 
-/** Share of the found that are relevant; NaN for an empty answer, which has none. */
+/** Share of the found memories that are relevant; NaN for an empty answer. */
 export function precision(found: readonly string[], relevant: ReadonlySet<string>): number {
   return countRelevant(found, relevant) / found.length;
 }
 
-/** NaN for no values: there is nothing to say. */
+/** Arithmetic mean; NaN for no values. */
 export function mean(values: readonly number[]): number {
   return sum(values) / values.length;
 }

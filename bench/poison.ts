@@ -1,3 +1,9 @@
+/**
+ * Cost of one text that kills its worker for all other texts: `npm run measure -- poison [SECONDS] [PROVIDER_MS]`. Two
+ * workers with a slow provider finish rows; rows a second are measured without such a text, and with one from its
+ * arrival until it is a dead letter or the time is over. Each worker has its own provider, which reports who read the
+ * text; that worker is killed and started again.
+ */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -9,20 +15,15 @@ import { createTextSource } from './natural-text.ts';
 import { RawClient } from './raw-client.ts';
 import { report } from './report.ts';
 
-/**
- * What one text that kills its worker costs all others: `npm run measure -- poison [SECONDS] [PROVIDER_MS]`. Rows finished per second by two
- * workers with a slow provider, without such a text and with one, from its arrival until it is a dead letter or the time is over. Each
- * worker has a provider of its own, which tells who read the text; whoever did is killed and started again.
- */
 const SECONDS = Number(process.argv[2] ?? 240);
 const PROVIDER_MS = Number(process.argv[3] ?? 500);
 const WARM_UP_SECONDS = 8;
-/** The figure without such a text settles soon. */
+/** Duration of the measurement without such a text, s; its figure settles soon. */
 const CALM_SECONDS = 30;
 const WORKERS = 2;
 const MARKER = 'unspeakable';
 const IMPORT_BATCH = 100;
-/** Rows kept waiting, so that the workers are never idle. */
+/** Number of waiting rows that is kept up, so that the workers are never idle. */
 const BACKLOG = 3_000;
 
 const redis = await startRedisServer({ options: ['--appendfsync', 'everysec'] });
@@ -35,7 +36,9 @@ try {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** Both in one run, one after the other: what else the machine does, and how much is stored, is much the same for both. */
+/**
+ * Both in one run, one after the other: what else the machine does, and how much is stored, is much the same for both.
+ */
 async function measure(): Promise<void> {
   const settings = {
     OM_DB_PATH: path.join(folder, 'bench.sqlite'),
@@ -55,7 +58,7 @@ async function measure(): Promise<void> {
     const items = Array.from({ length: IMPORT_BATCH }, () => ({ content: texts.text(120), user_id: 'bench' }));
     return client.request('POST', '/memory/add/batch', JSON.stringify({ items }));
   };
-  /** Keeps the backlog as it is until the time is over or there are so many dead letters. */
+  /** Keeps up the backlog until the time is over or `deadLetters` jobs are dead. */
   const work = async (seconds: number, deadLetters = Infinity) => {
     const begun = { at: performance.now(), done: (await counts()).done };
     for (;;) {
@@ -75,7 +78,7 @@ async function measure(): Promise<void> {
   const { perSecond, seconds, dead } = await work(SECONDS, 1);
   const crashes = workers.reduce((sum, worker) => sum + worker.crashes, 0);
   report('finished_per_s_with_a_poison_text', perSecond, { seconds, dead, crashes });
-  // Adds grow slower with what is stored, so both sides count.
+  // Adds become slower as the store grows, so the rate is measured before and after.
   const after = await work(CALM_SECONDS);
   report('finished_per_s_afterwards', after.perSecond, { seconds: after.seconds });
   const calm = (before.perSecond + after.perSecond) / 2;

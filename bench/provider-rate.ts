@@ -1,3 +1,7 @@
+/**
+ * Share of a provider's rate limit that two processes use together when both always want more: `npm run measure --
+ * provider-rate [RPM] [SECONDS]`. It runs in real time, and the provider counts requests on arrival.
+ */
 import { fork } from 'node:child_process';
 import { once } from 'node:events';
 import fs from 'node:fs';
@@ -12,10 +16,6 @@ import { systemClock } from '../src/engine/ports.ts';
 import { startFakeProvider } from '../test/support/fake-provider.ts';
 import { report } from './report.ts';
 
-/**
- * How much of a provider's rate limit two processes use together that want all they can get: `npm run measure -- provider-rate [RPM] [SECONDS]`.
- * In real time, counted by the provider when requests arrive.
- */
 const RPM = Number(process.argv[2] ?? 600);
 const SECONDS = Number(process.argv[3] ?? 135);
 const PROCESSES = 2;
@@ -56,7 +56,7 @@ async function measure(): Promise<void> {
     while (end < times.length && times[end]! < times[first]! + MINUTE_MS) end++;
     most = Math.max(most, end - first);
   }
-  // What is allowed may be used at once, so a minute is over when the next may begin: whole rounds only.
+  // The allowance of a minute may be used at once, so only whole rounds are counted.
   const begun = times[0]!;
   const gaps = times.slice(1).map((at, index) => ({ index: index + 1, ms: at - times[index]! }));
   const lastRound = gaps.filter(({ ms }) => ms > MINUTE_MS / 4).at(-1);
@@ -66,7 +66,7 @@ async function measure(): Promise<void> {
   report('provider_rate_used', perMinute / RPM, { calls_per_minute: perMinute, batch_fill: fill });
 }
 
-/** One of the processes: callers that each want another full batch as soon as they have one. */
+/** Runs one of the processes: each of its callers asks for another full batch as soon as it has one. */
 async function embedWithoutEnd(): Promise<void> {
   const { gatherer } = openParts({
     config: readConfig(process.env),

@@ -1,3 +1,8 @@
+/**
+ * Cost of the code between a memory and its provider: `npm run measure -- providers [MEMORIES]`. First the gatherer and
+ * the limiter alone, with an embedder that costs nothing; then the whole service, whose provider is down while memories
+ * are added and then returns.
+ */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -11,15 +16,11 @@ import { createTexts, startProcess } from './load.ts';
 import { RawClient } from './raw-client.ts';
 import { report } from './report.ts';
 
-/**
- * What stands between a memory and its provider: `npm run measure -- providers [MEMORIES]`. First the gatherer and the limiter alone, with an
- * embedder that costs nothing; then the whole service, whose provider is down while memories are added and then returns.
- */
 const MEMORIES = Number(process.argv[2] ?? 10_000);
 const BATCH = 64;
 const DIMENSIONS = 256;
 const GATHERED = 64_000;
-/** As a worker hands them over: the windows of a batch of memories. */
+/** Texts in one call of the gatherer: the windows of a worker's batch of memories. */
 const AT_ONCE = 256;
 const IMPORT_BATCH = 100;
 
@@ -31,7 +32,7 @@ try {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** Time of this process a text, with all limits on and none met. */
+/** Measures the CPU time of this process per text, with all limits on and none reached. */
 async function measureGatherer(): Promise<void> {
   const vector = new Float32Array(DIMENSIONS).fill(1 / Math.sqrt(DIMENSIONS));
   const headers = new Headers({
@@ -40,8 +41,15 @@ async function measureGatherer(): Promise<void> {
     'x-ratelimit-reset-tokens': '20ms',
   });
   const embedder: Embedder = {
-    ...{ provider: 'bench', model: 'bench', dimensions: DIMENSIONS, encoding: 'float32' },
-    ...{ waypointThreshold: 0.75, vectorWeight: 0.5, cacheable: true, maxBatchTexts: 2_048, maxBatchTokens: 1e6 },
+    provider: 'bench',
+    model: 'bench',
+    dimensions: DIMENSIONS,
+    encoding: 'float32',
+    waypointThreshold: 0.75,
+    vectorWeight: 0.5,
+    cacheable: true,
+    maxBatchTexts: 2_048,
+    maxBatchTokens: 1e6,
     async embed(texts, { onReply }) {
       onReply?.({ headers, tokens: texts.length });
       return texts.map(() => vector);
@@ -73,7 +81,7 @@ async function measureGatherer(): Promise<void> {
   close();
 }
 
-/** How soon all are embedded once the provider is back, and in how many calls. */
+/** Measures the time until all memories are embedded after the provider is back, and the number of calls. */
 async function measureRecovery(): Promise<void> {
   const provider = await startFakeProvider({ dimensions: DIMENSIONS });
   const service = await startProcess('serve', {
@@ -95,7 +103,7 @@ async function measureRecovery(): Promise<void> {
       const { status, body } = await client.request('POST', '/memory/add/batch', JSON.stringify({ items }));
       if (status !== 202) throw new Error(`a batch was answered ${status}: ${body}`);
     }
-    // Long enough for the breaker's longest pauses, which recovery has to wait for.
+    // Long enough for the longest pauses of the circuit breaker, which delay the recovery.
     await pause(60_000);
     const whileDown = provider.calls.length;
     report('calls_while_down', whileDown);

@@ -1,3 +1,8 @@
+/**
+ * An API, two workers and a Redis, each a separate process: `npm run measure -- queues [MEMORIES] [CONNECTIONS]`.
+ * Prints one JSON line per figure, beside the baseline of the same run. `provider-rate.ts` measures the use of a
+ * provider's limits.
+ */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -18,15 +23,11 @@ import {
 import { RawClient } from './raw-client.ts';
 import { percentile, report } from './report.ts';
 
-/**
- * An API, two workers and a Redis of their own, each a process: `npm run measure -- queues [MEMORIES] [CONNECTIONS]`. Prints one JSON line
- * a figure, beside the floor of the same run. How the provider's limits are used is measured apart, in `provider-rate.ts`.
- */
 const MEMORIES = Number(process.argv[2] ?? 20_000);
 const CONNECTIONS = Number(process.argv[3] ?? 32);
 const WORKERS = 2;
 const QUERIES = 300;
-/** An import sends so many at once, as `cairn import` does. */
+/** Memories in one request of an import, as `cairn import` sends them. */
 const IMPORT_BATCH = 100;
 const PROVIDER_TEXTS = 6_400;
 const PROVIDER_MS = 150;
@@ -80,7 +81,7 @@ async function withFleet(
   }
 }
 
-/** The same questions with nothing else to do, and while another connection imports and the workers follow. */
+/** Measures the same questions on an idle service, and while another connection imports and the workers follow. */
 async function measureQueries(url: string): Promise<void> {
   const idle = await askQuestions(url, (asked) => asked < QUERIES);
   reportLatencies('query_idle_p95_ms', idle);
@@ -105,7 +106,7 @@ async function importTexts(url: string, texts: readonly string[]): Promise<void>
   report('imported_per_s', (texts.length / (performance.now() - started)) * 1000, { batch: IMPORT_BATCH });
 }
 
-/** How full the provider's calls are while there is enough to embed. */
+/** Measures the number of texts in a call of the provider while enough texts wait. */
 async function measureProviderBatches(): Promise<void> {
   const provider = await startFakeProvider({ dimensions: 256 });
   provider.setMode('slow', { delayMs: PROVIDER_MS });

@@ -1,3 +1,7 @@
+/**
+ * A keep-alive HTTP/1.1 client on one bare socket, one request at a time. A load generator that shares two cores with
+ * the server must take little CPU time itself. It understands only replies with `content-length`.
+ */
 import net from 'node:net';
 
 export interface RawReply {
@@ -5,10 +9,6 @@ export interface RawReply {
   readonly body: string;
 }
 
-/**
- * A keep-alive HTTP/1.1 client on one bare socket, one request at a time: a load generator that shares two cores with the server must
- * cost little itself. Understands `content-length` replies only.
- */
 export class RawClient {
   readonly #socket: net.Socket;
   #received = '';
@@ -32,7 +32,8 @@ export class RawClient {
       .map(([name, value]) => `${name}: ${value}\r\n`)
       .join('');
     this.#socket.write(
-      `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n${lines}content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
+      `${method} ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-type: application/json\r\n${lines}` +
+        `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`,
     );
     return new Promise((resolve, reject) => (this.#waiting = { resolve, reject }));
   }

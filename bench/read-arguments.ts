@@ -5,9 +5,9 @@ type Parsed<Options extends NonNullable<ParseArgsConfig['options']>> = ReturnTyp
 >;
 
 /**
- * Reads what a script was called with. Ends the process with the usage on stdout for `--help`, and on stderr, with exit code 2, for what
- * the script does not know or cannot do with.
- * @param isComplete whether the arguments are all that the script needs
+ * Reads the arguments of a script. For `--help` it ends the process with the usage on stdout; for unknown or missing
+ * arguments with the usage on stderr and exit code 2.
+ * @param isComplete whether the script can run with these arguments
  */
 export function readArguments<const Options extends NonNullable<ParseArgsConfig['options']>>(
   usage: string,

@@ -1,11 +1,14 @@
 /**
- * How each figure grows with the number of memories: `npm run bench -- [--sizes 10000,100000,1000000] [--folder PATH] [--embeddings none]`.
+ * Measures how each figure grows with the number of memories:
  *
- * One file grows from size to size. Nearly all of it is one user's, the worst case; every hundredth memory is one of a hundred small users',
- * who have 100 each at a million, spread over the whole file. The texts are natural-text.ts's. Adds and their background work are done one after the other in this process, on
- * one core, so that they can be told apart; `service.ts` and `queues.ts` measure the processes that users run. The floor is a file
- * with the same texts in plain FTS5, and their sign bits in plain vec0, in the same run. Prints a JSON line a figure. With
- * `--folder` the file is kept, and a later run goes on where it ended.
+ *     npm run bench -- [--sizes 10000,100000,1000000] [--folder PATH] [--embeddings none]
+ *
+ * One file grows from size to size. Nearly all of it belongs to one user, the worst case. Every hundredth memory
+ * belongs to one of a hundred small users, who have 100 memories each at a million, spread over the whole file. The
+ * texts come from natural-text.ts. Adds and their background work run one after the other in this process, on one core,
+ * so that they can be told apart; `service.ts` and `queues.ts` measure the processes that users run. The baseline is a
+ * file with the same texts in plain FTS5 and their sign bits in plain vec0, in the same run. Prints one JSON line per
+ * figure. With `--folder` the file is kept, and a later run resumes there.
  */
 import fs from 'node:fs';
 import os from 'node:os';
@@ -38,19 +41,19 @@ const SMALL_USER_EVERY = 100;
 const MANY_USERS = 500;
 const ADD_BATCH = 100;
 const WORK_BATCH = 256;
-/** So many are added, then worked off; small enough that the work never waits in a long ledger. */
+/** Memories that are added before their jobs run: few enough that the ledger stays short. */
 const ROUND = 5_000;
-/** For two workers, who read their indexes while the first of it is done. */
+/** Jobs for two workers; they read their indexes while the first of these jobs run. */
 const SHARED_WORK = 20_000;
-/** Each look at what is left reads a row of the index for each. */
+/** Interval at which the remaining jobs are counted, ms; each count reads one index row per job. */
 const LOOK_MS = 200;
 const QUERIES = 500;
 const QUERY_BLOCK = 50;
 const WARM_UP = 100;
 const READ_BYTES = 1_048_576;
-/** After its start a process gives back what loading took. */
+/** Time after which a started process has returned the memory of loading, ms. */
 const SETTLED_MS = 6_000;
-/** Only words that stand in a good part of all memories: the worst that a question can be made of. */
+/** Questions of common words only, which are the slowest ones. */
 const COMMON_QUESTIONS = ['what is the one that it was for', 'how and when is a memory read', 'the job of the file'];
 
 async function main(): Promise<void> {
@@ -86,7 +89,7 @@ async function main(): Promise<void> {
 
 type Settings = Readonly<Record<string, string>> & { readonly OM_DB_PATH: string };
 
-/** Adds and works off what is missing to `size`, and reports how fast the last tenth of it went. */
+/** Adds memories up to `size` and runs their jobs. Reports the speed of the last tenth. */
 async function grow(settings: Settings, size: number): Promise<void> {
   const work = await openWork(settings);
   const floor = openFloor(settings);
@@ -137,7 +140,7 @@ interface Item {
   readonly content: string;
 }
 
-/** The same texts at the same places in every run. */
+/** Texts by position; every run gets the same ones. */
 function textsFrom(first: number, count: number): Item[] {
   const source = createTextSource(first + 11);
   const random = createRandom(first + 13);
@@ -194,7 +197,7 @@ async function openWork(settings: Settings) {
   };
 }
 
-/** The plainest thing that could answer: one column of FTS5, and a table of sign bits. */
+/** Opens the baseline, the simplest store that could answer: one column of FTS5 and a table of sign bits. */
 function openFloor(settings: Settings) {
   const db = new Database(path.join(path.dirname(settings.OM_DB_PATH), 'floor.sqlite'));
   sqliteVec.load(db);
@@ -210,7 +213,7 @@ function openFloor(settings: Settings) {
   const nearest = db.prepare('SELECT rowid FROM bits WHERE embedding MATCH vec_bit(?) AND k = 10');
   const random = createRandom(17);
   return {
-    /** Random bits cost what others do. */
+    /** Adds texts with random bits, which take as long as real ones. */
     async add(texts: readonly string[]): Promise<void> {
       db.transaction(() => {
         for (const text of texts) {
@@ -232,7 +235,7 @@ async function measureInProcess(settings: Settings, size: number): Promise<void>
   const { tenant, context, embedder, close } = await openWork(settings);
   const floor = openFloor(settings);
   const ask = async (query: string, userId: string) => {
-    // As in a service: what is done now and then, such as to map a file that nobody writes to, gets its turn.
+    // Occasional work, such as mapping a file that no process writes to, gets its turn as in a service.
     await nextTurn();
     const begun = performance.now();
     await tenant.query({ query, k: 10, filter: { userIds: [userId] }, reinforce: false });
@@ -250,7 +253,8 @@ async function measureInProcess(settings: Settings, size: number): Promise<void>
     common: [] as number[],
     floor: [] as number[],
   };
-  // In turn, so that all meet the same machine, and in blocks: the floor's scan throws out of the caches what the next query needs.
+  // In turn, so that all meet the same machine, and in blocks: the floor's scan throws out of the caches what the next
+  // query needs.
   for (let asked = 0; asked < QUERIES; asked += QUERY_BLOCK) {
     const questions = Array.from({ length: QUERY_BLOCK }, nextQuestion);
     readThrough(settings.OM_DB_PATH);
@@ -283,7 +287,10 @@ async function measureInProcess(settings: Settings, size: number): Promise<void>
   await close();
 }
 
-/** Questions are measured with the file in memory: some systems let go of what of it was not read for a minute or two. */
+/**
+ * Reads the whole file, so that questions are measured with the file in memory: some systems drop pages that were not
+ * read for a minute or two.
+ */
 function readThrough(file: string): void {
   const descriptor = fs.openSync(file, 'r');
   const buffer = Buffer.alloc(READ_BYTES);
@@ -291,7 +298,10 @@ function readThrough(file: string): void {
   fs.closeSync(descriptor);
 }
 
-/** `settled`: without the rows of finished jobs, whose pages are used for others once OM_JOB_RETENTION_HOURS have passed. */
+/**
+ * Bytes of the file per memory, without its text. `settled` also leaves out the rows of finished jobs, whose pages are
+ * reused after OM_JOB_RETENTION_HOURS.
+ */
 function bytesBeyondText({ OM_DB_PATH }: Settings, db: Database.Database): { all: number; settled: number } {
   const { texts, memories } = db
     .prepare('SELECT sum(octet_length(content)) AS texts, count(*) AS memories FROM memories')
@@ -304,7 +314,7 @@ function bytesBeyondText({ OM_DB_PATH }: Settings, db: Database.Database): { all
   return { all: beyondText / memories, settled: (beyondText - jobs) / memories };
 }
 
-/** New memories of many users beside those that are there: what the worst case of one user with everything is not. */
+/** Measures new memories of many users in the same file, in contrast to the worst case of one user. */
 async function measureManyUsers(settings: Settings, size: number): Promise<void> {
   const work = await openWork(settings);
   const items = textsFrom(work.count(), ROUND).map((item, at) => ({
@@ -318,7 +328,7 @@ async function measureManyUsers(settings: Settings, size: number): Promise<void>
   await work.close();
 }
 
-/** What two worker processes finish that share the work of the one user, on a machine of two cores. */
+/** Measures two worker processes that share the jobs of one user, on a machine with two cores. */
 async function measureTwoWorkers(settings: Settings, size: number): Promise<void> {
   const redis = await startRedisServer({ options: ['--appendfsync', 'everysec'] });
   if (redis === undefined) {
@@ -334,7 +344,7 @@ async function measureTwoWorkers(settings: Settings, size: number): Promise<void
     .pluck();
   const workers = await Promise.all([1, 2].map(() => startProcess('worker', { ...settings, REDIS_URL: redis.url })));
   try {
-    // Until both have read their index.
+    // Measuring begins when both workers have read their index.
     while ((waiting.get() as number) > 0.8 * items.length) await pause(LOOK_MS);
     const [begun, left] = [performance.now(), waiting.get() as number];
     while ((waiting.get() as number) > 0) await pause(LOOK_MS);
@@ -346,7 +356,7 @@ async function measureTwoWorkers(settings: Settings, size: number): Promise<void
   }
 }
 
-/** The process that users run: how soon it is there, and what it takes, before and after questions. */
+/** Measures the process that users run: its start time, and its memory before and after questions. */
 async function measureProcess(settings: Settings, size: number): Promise<void> {
   readThrough(settings.OM_DB_PATH);
   const service = await startProcess('serve', settings);

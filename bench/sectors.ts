@@ -1,6 +1,6 @@
 /**
- * Accuracy and confusion of the sector classifier on the labelled sentences it was tuned on and on those it was not, and its
- * time. `--show=tuning` and `--show=held-out` print the sentences it gets wrong.
+ * Measures the sector classifier: accuracy and confusion on the labelled sentences it was tuned on and on the others,
+ * and its time. `--show=tuning` and `--show=held-out` print the sentences that it classifies wrongly.
  */
 import { classify } from '../src/engine/sectors/classify.ts';
 import { SECTORS } from '../src/engine/types.ts';
@@ -40,7 +40,8 @@ for (const [labelled, name] of [
 }
 
 const sentence =
-  'Last Tuesday the payment service failed because the connection pool was exhausted, so Maria raised the limit to fifty and restarted all of the workers.';
+  'Last Tuesday the payment service failed because the connection pool was exhausted, ' +
+  'so Maria raised the limit to fifty and restarted all of the workers.';
 for (let round = 0; round < 20_000; round++) classify(sentence);
 const start = performance.now();
 const rounds = 50_000;

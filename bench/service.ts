@@ -1,3 +1,8 @@
+/**
+ * The whole service as a user runs it, with one user who owns everything: `npm run measure -- service [MEMORIES]
+ * [CONNECTIONS]`. Prints one JSON line per figure, beside the baseline of the same run: bare group-committed inserts of
+ * the same texts.
+ */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -20,14 +25,10 @@ import {
 } from './load.ts';
 import { report } from './report.ts';
 
-/**
- * The whole service as a user runs it, one user with everything: `npm run measure -- service [MEMORIES] [CONNECTIONS]`.
- * Prints one JSON line a figure, beside the floor of the same run: bare group-committed inserts of the same texts.
- */
 const MEMORIES = Number(process.argv[2] ?? 20_000);
 const CONNECTIONS = Number(process.argv[3] ?? 32);
 const QUERIES = 500;
-/** After its start a process gives back what loading took. */
+/** Time after which a started process has returned the memory of loading, ms. */
 const SETTLED_MS = 2_000;
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-bench-'));
@@ -58,7 +59,10 @@ try {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** The engine without HTTP, in turn with the floor: the same words as one FTS5 query, and the ten nearest of the vector index. */
+/**
+ * Measures the engine without HTTP, in turn with the baseline: one FTS5 query with the same words, and a search for the
+ * ten nearest in the vector index.
+ */
 async function measureQueriesInProcess(): Promise<void> {
   const engine = await openEngine({ config: readConfig(settings), writer: 'inline' });
   const tenant = await engine.tenant('default');

@@ -1,3 +1,9 @@
+/**
+ * Cost of traces: `npm run measure -- tracing-cost [MEMORIES]`. It measures the modules of OpenTelemetry that a process
+ * loads while traces are off; the check for null that remains then; and the CPU time of the same adds and questions on
+ * an engine without and with traces, in turn. Spans go to an exporter that drops them, so the cost of a collector is
+ * left out. Prints one JSON line per figure.
+ */
 import { execFileSync } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
@@ -12,11 +18,6 @@ import { newMemory } from '../test/support/new-memory.ts';
 import { createQuestions, createTexts } from './load.ts';
 import { percentile, report } from './report.ts';
 
-/**
- * What traces cost: `npm run measure -- tracing-cost [MEMORIES]`. What a process loads of OpenTelemetry where they are off; what the check
- * costs there that is all that is left of them; and the same adds and questions to an engine without and with them, by the processor's time
- * and in turn. Spans go to an exporter that drops them, so that what a collector takes is left out. One JSON line a figure.
- */
 const MEMORIES = Number(process.argv[2] ?? 20_000);
 const ROUNDS = 40;
 const ADDS = 100;
@@ -34,7 +35,10 @@ try {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** Modules of OpenTelemetry, and of ours that names it, that the main thread of a whole service loads until it serves. */
+/**
+ * Counts the modules of OpenTelemetry, and Cairn's adapter for it, that the main thread of a service loads until it
+ * serves.
+ */
 function countLoaded(mode: string): number {
   const source = (file: string) => JSON.stringify(new URL(`../src/${file}`, import.meta.url).href);
   const script = path.join(folder, 'count-loaded.mjs');
@@ -58,7 +62,7 @@ function countLoaded(mode: string): number {
   return Number(execFileSync(process.execPath, [script], { env }).toString());
 }
 
-/** What is left where traces are off: a call with a check for null, against the call without. */
+/** Measures the remaining cost while traces are off: a call with a check for null, compared with a call without. */
 function measureCheck(): void {
   let sink = 0;
   const work = (): Promise<number> => ({ then: undefined, at: sink++ }) as never;
@@ -98,7 +102,7 @@ async function measureRequests(): Promise<void> {
   const nextQuestion = createQuestions();
   const adds: Record<string, number[]> = { off: [], unsampled: [], sampled: [] };
   const queries: Record<string, number[]> = { off: [], unsampled: [], sampled: [] };
-  // The first rounds warm up.
+  // Rounds below 0 warm up.
   for (let round = -3; round < ROUNDS; round++) {
     const questions = Array.from({ length: QUESTIONS }, nextQuestion);
     const turn = (round + 3) % 3;
@@ -124,7 +128,7 @@ async function measureRequests(): Promise<void> {
   for (const [what, times] of [['add', adds] as const, ['query', queries] as const]) {
     report(`${what}_cpu_us_off`, percentile(times['off']!, 0.5), { memories: MEMORIES, rounds: ROUNDS });
     for (const name of ['unsampled', 'sampled']) {
-      // By round, as what else the machine does changes from one to the next.
+      // Compared round by round, as the load of the machine changes from one round to the next.
       const percents = times[name]!.map((us, round) => 100 * (us / times['off']![round]! - 1));
       report(`${what}_percent_more_${name}`, percentile(percents, 0.5), {
         p25: percentile(percents, 0.25),
@@ -136,7 +140,7 @@ async function measureRequests(): Promise<void> {
   await drop.close();
 }
 
-/** The processor's time of one call (µs). */
+/** CPU time of one call, µs. */
 async function cpuUs(calls: number, work: (n: number) => Promise<unknown>): Promise<number> {
   const before = process.cpuUsage();
   for (let n = 0; n < calls; n++) await work(n);

@@ -1,21 +1,23 @@
+/**
+ * Variants of evaluation questions, as people ask them: among other sentences, with line breaks, two questions at once.
+ */
 import { createRandom } from '../src/engine/random.ts';
 import type { EvaluationQuestion, EvaluationSet } from './datasets.ts';
 import type { Asked } from './evaluated-store.ts';
 
-/** The same questions as people ask them: among other sentences, with lines broken, two at once. */
 export const VARIANTS = ['clean', 'before', 'after', 'around', 'wrapped', 'joined'] as const;
 export type Variant = (typeof VARIANTS)[number];
 
 /** Sentences that are put beside a question in the variants `before`, `after` and `around`. */
 const NOISE_SENTENCES = 4;
-const NOISE_CHARACTERS_MAX = 240;
+const MAX_NOISE_CHARACTERS = 240;
 /** Width at which the variant `wrapped` breaks lines, in characters. */
 const WRAP_WIDTH = 60;
 const SEED = 31;
 
 /**
- * The set's questions in one variant; the same set gives the same questions. `joined` asks each question together with the next one
- * of the same user and expects what either expects; questions without an answer stay as they are.
+ * The questions of a set in one variant; equal sets give equal questions. `joined` asks each question together with the
+ * next one of the same user and expects the answers of both; questions without an answer stay unchanged.
  * @param strangers sentences of other sets, for a set with one user
  */
 export function questionsOf(
@@ -45,7 +47,7 @@ export function questionsOf(
   });
 }
 
-/** Questions of other users of the set, put to each user: nearly none of them has an answer there. */
+/** Questions of other users of the set, put to each user; nearly none of them has an answer there. */
 export function otherUsersQuestions({ users, questions }: EvaluationSet, count: number): Asked[] {
   if (users.length < 2) return [];
   const step = Math.max(1, questions.length / count);
@@ -56,7 +58,7 @@ export function otherUsersQuestions({ users, questions }: EvaluationSet, count: 
   });
 }
 
-/** Statements of other users; of other sets where there is one user only. */
+/** Statements of other users; for a set with one user, sentences of other sets. */
 function noiseOf(
   { users }: EvaluationSet,
   strangers: readonly string[],
@@ -71,9 +73,9 @@ function noiseOf(
   };
 }
 
-/** Ends in a full stop and asks nothing, so that the question is the only one. */
+/** Turns a text into a statement that ends in a full stop, so that it contains no question. */
 function asStatement(text: string): string {
-  const line = text.replace(/\s+/g, ' ').replaceAll(/[?？]/g, ',').slice(0, NOISE_CHARACTERS_MAX).trim();
+  const line = text.replace(/\s+/g, ' ').replaceAll(/[?？]/g, ',').slice(0, MAX_NOISE_CHARACTERS).trim();
   return /[.。!！]$/.test(line) ? line : `${line}${/\p{Script=Han}$/u.test(line) ? '。' : '.'}`;
 }
 

@@ -1,3 +1,10 @@
+/**
+ * The vector index alone, with one user who owns everything: `npm run measure -- vector-index [VECTORS]
+ * [hashed|clustered]`. Vectors are natural texts through the offline embedder, or clusters of directions as a model
+ * produces them. Prints one JSON line per figure: the time of a search in ms and its recall of the ten nearest by exact
+ * cosine, the same figures of sqlite-vec's bit table, the times of linking a memory and of loading the index, and
+ * memory.
+ */
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
@@ -11,17 +18,12 @@ import { openStoredIndex } from '../test/support/stored-index.ts';
 import { createTextSource } from './natural-text.ts';
 import { percentile, report } from './report.ts';
 
-/**
- * The vector index alone, one user with everything: `npm run measure -- vector-index [VECTORS] [hashed|clustered]`. Vectors are natural texts
- * through the offline embedder, or clusters of directions as a model gives them. Prints one JSON line a figure: milliseconds of a search
- * and its recall of the ten nearest by exact cosine, the same of sqlite-vec's bit table, of a memory's link, of a load, and memory.
- */
 const VECTORS = Number(process.argv[2] ?? 100_000);
 const KIND = process.argv[3] ?? 'hashed';
 const DIMENSIONS = 768;
 const SLICE = 1_000;
 const SEARCHES = 200;
-/** The exact answer reads every vector. */
+/** Number of searches for recall; it falls with the number of vectors, as an exact answer reads all of them. */
 const RECALL_SEARCHES = Math.max(10, Math.min(100, Math.round(10_000_000 / VECTORS)));
 const LINKED_AT_ONCE = 16;
 const SPACE = { modelNo: 1, dimensions: DIMENSIONS, encoding: KIND === 'hashed' ? 'int5' : 'float32' } as const;
@@ -40,7 +42,7 @@ try {
   fs.rmSync(folder, { recursive: true, force: true });
 }
 
-/** Writes the vectors, and notes the ten nearest of each question on the way. */
+/** Writes the vectors and records the ten nearest of each question. */
 function fill(store: Store, questions: readonly Float32Array[]): { linked: Float32Array[]; exact: number[][] } {
   const index = openStoredIndex(store, SPACE);
   store.db.exec(
@@ -155,7 +157,10 @@ function embeddedTexts(): NextVector {
     embedder.embedOne(purpose === 'query' ? source.sentence() : source.text(60 + Math.floor(160 * random())), purpose);
 }
 
-/** 500 topics of 20 subjects each, of very different size, about a common mean: cosines of 0.1 between topics, 0.7 within a subject. */
+/**
+ * 500 topics of 20 subjects each, of very different size, about a common mean: cosines of 0.1 between topics, 0.7
+ * within a subject.
+ */
 function clusters(): NextVector {
   const [topics, subjects] = [500, 20];
   const random = createRandom(3);

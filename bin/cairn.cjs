@@ -1,7 +1,8 @@
 #!/usr/bin/env node
 /*
- * The only entry point: starts the command line (src/cli) on a Node that can run it. Written so that Node 12 can still read it,
- * since on a Node that is too old better-sqlite3 ends the process with a segmentation fault rather than an error.
+ * The only entry point: starts the command line (src/cli) on a version of Node that can run it. Node 12 must still be
+ * able to parse this file, because on a Node that is too old better-sqlite3 ends the process with a segmentation fault
+ * instead of an error.
  */
 'use strict';
 
@@ -12,19 +13,26 @@ var path = require('path');
 var tty = require('tty');
 
 var ROOT = path.join(__dirname, '..');
-/** Holds the launcher's process id in the Node that it started. */
+/** Environment variable with the launcher's process id, in the Node that it started. */
 var LAUNCHER = 'CAIRN_LAUNCHER_PID';
-/** Holds the process id of a Node that was started again with flags. */
+/** Environment variable with the process id of a Node that was restarted with flags. */
 var RESTARTED = 'CAIRN_RESTARTED_PID';
 /**
- * What V8 is told before it starts, or not at all; each holds for every thread. The first bounds the young part of its heap, which it lets
- * grow to 130 MB where much of it is in use for a while, as when a thousand documents come in, and keeps; at 17 MB requests took no more
- * time. The second is about its guess from single collections which objects live long, upon which all their like begin among the old
- * ones: what a query makes dies with it, and left 20 KB there a query until the next full collection, without the guess 4. The third
- * lets what is old grow by a tenth before that collection; by itself V8 lets it grow fourfold, and with a half a thousand documents left 15 MB more. None of them costs CPU time that shows.
+ * Flags of V8, which must be set before it starts and hold for every thread. None of them costs CPU time that can be
+ * measured.
+ * - max-semi-space-size bounds the young generation. V8 lets it grow to 130 MB while much of it is in use, as when a
+ *   thousand documents arrive, and keeps that size; at 17 MB requests took no longer.
+ * - no-allocation-site-pretenuring stops V8 from allocating objects in the old generation when a single collection
+ *   suggests that objects of their kind live long. The objects of a query die with it; with this guess 20 KB a query
+ *   stayed until the next full collection, without it 4 KB.
+ * - heap-growing-percent lets the old generation grow by a tenth before the next full collection. V8's default is
+ *   fourfold; with a half, a thousand documents left 15 MB more.
  */
 var V8_FLAGS = ['--max-semi-space-size=8', '--no-allocation-site-pretenuring', '--heap-growing-percent=10'];
-/** glibc keeps what was freed apart for eight threads a core, 20 to 30 MB for the dozen threads of a service; for two it is half. */
+/**
+ * Number of glibc's arenas, each of which keeps freed memory. Its default is eight per core: 20 to 30 MB for the dozen
+ * threads of a service. With two it is half of that.
+ */
 var MALLOC_ARENAS = { MALLOC_ARENA_MAX: '2' };
 var SERVICES = ['serve', 'api', 'worker'];
 var MISSING_NODE = 'Cairn needs Node 22.22 or newer: run `npm ci` here, or install Node 24';
@@ -32,20 +40,21 @@ var MISSING_NODE = 'Cairn needs Node 22.22 or newer: run `npm ci` here, or insta
 main();
 
 function main() {
-  // By it `node --watch`, which `npm run dev` uses, has each thread post what it imports among the thread's own messages.
+  // With this variable, which `node --watch` (`npm run dev`) sets, each thread posts its imports among its own
+  // messages.
   delete process.env.WATCH_REPORT_DEPENDENCIES;
   if (isNewEnough(process.versions.node)) {
     if (process.env[LAUNCHER]) endWithLauncher();
     else restartWithFlags();
     run();
   } else if (process.env[LAUNCHER]) {
-    fail(MISSING_NODE); // What npm installed is too old as well.
+    fail(MISSING_NODE); // The Node that npm installed is too old as well.
   } else {
     relaunch();
   }
 }
 
-/** From these versions on, Node strips types by itself and suits all that is installed. */
+/** Whether this Node strips types without a flag and can run all dependencies. */
 function isNewEnough(version) {
   var parts = version.split('.').map(Number);
   if (parts[0] === 22) return parts[1] >= 22;
@@ -53,9 +62,12 @@ function isNewEnough(version) {
   return parts[0] > 23;
 }
 
-/** Starts this process again with the flags that its caller gave none of the kind of, which takes 25 ms; without them on Windows. */
+/**
+ * Restarts this process with V8_FLAGS, except those that the caller has set. It takes 25 ms. Windows cannot replace a
+ * process, so there it runs without the flags.
+ */
 function restartWithFlags() {
-  // The same process has the same number: what it was restarted as knows itself, and what it starts is another.
+  // A restarted process keeps its id and so recognises itself; a process that it starts has another id.
   if (process.env[RESTARTED] === String(process.pid)) return void delete process.env[RESTARTED];
   if (!process.execve || SERVICES.indexOf(process.argv[2]) === -1) return;
   var given = process.execArgv
@@ -72,10 +84,11 @@ function restartWithFlags() {
 }
 
 function run() {
-  // Not in the shared temporary folder, where another user could leave compiled code for us to run.
+  // The cache must not be in the shared temporary folder, where another user could leave compiled code for us to run.
   var cache = path.join(ROOT, 'node_modules', '.cache', 'compile');
   require('module').enableCompileCache(cache);
-  process.env.NODE_COMPILE_CACHE = cache; // Threads look here; without it each strips the types again and keeps 20 MB for that.
+  // Threads read this variable. Without it each thread strips the types again and keeps 20 MB for that.
+  process.env.NODE_COMPILE_CACHE = cache;
   if (fs.existsSync(path.join(ROOT, '.env'))) process.loadEnvFile(path.join(ROOT, '.env'));
   var entry = ['src/cli/main.ts', 'dist/cli/main.js']
     .map(function (file) {
@@ -86,7 +99,7 @@ function run() {
   import(require('url').pathToFileURL(entry).href);
 }
 
-/** Hands over to the Node that npm installed, and ends as it ends. */
+/** Runs the command line on the Node that npm installed, and ends with its exit code or signal. */
 function relaunch() {
   var node = bundledNode();
   if (node === undefined) fail(MISSING_NODE);
@@ -94,13 +107,13 @@ function relaunch() {
   environment[LAUNCHER] = String(process.pid);
   var child = childProcess.spawn(node, process.execArgv.concat(V8_FLAGS, __filename, process.argv.slice(2)), {
     env: environment,
-    // The channel carries nothing: its end tells the child that the launcher was killed.
+    // The IPC channel carries no messages. When it closes, the child knows that the launcher was killed.
     stdio: ['inherit', 'inherit', 'inherit', 'ipc'],
   });
   var onTerminal = [0, 1, 2].some(tty.isatty);
   ['SIGINT', 'SIGTERM', 'SIGHUP'].forEach(function (signal) {
     process.on(signal, function () {
-      // A terminal sends Ctrl-C to both; passed on once more it would look like a second, impatient one.
+      // A terminal sends Ctrl-C to both processes; if it were passed on too, the child would count two signals.
       if (signal !== 'SIGINT' || !onTerminal) child.kill(signal);
     });
   });
@@ -125,8 +138,8 @@ function bundledNode() {
 }
 
 /**
- * A launcher that was killed outright could pass nothing on. Ending at once, as it did, frees the port and the data for a
- * restart; what was acknowledged is on disk.
+ * Ends this process if the launcher is killed, as a killed launcher cannot pass on the signal. That frees the port and
+ * the data for a restart; acknowledged writes are on disk.
  */
 function endWithLauncher() {
   delete process.env[LAUNCHER];

@@ -1,7 +1,8 @@
-/** A dashboard as it is written here, and as Grafana reads it (its JSON model, schema version 39). */
-
+/** Dashboards as they are written here, and their translation to Grafana's JSON model (schema version 39). */
 export interface Dashboard {
-  /** Part of its address, and the name of its file: never changed, since links and bookmarks hold it. */
+  /**
+   * Part of the dashboard's address, and the name of its file. It must not change, since links and bookmarks hold it.
+   */
   readonly uid: string;
   readonly title: string;
   readonly description: string;
@@ -15,41 +16,41 @@ export interface Row {
 
 export interface Panel {
   readonly title: string;
-  /** What it says and what to look for; Grafana shows it behind a sign. */
+  /** Meaning of the panel and what to look for; Grafana shows it behind an icon. */
   readonly description: string;
-  /** A number, or lines over time. */
+  /** Form of the panel: a number, or lines over time. */
   readonly kind: 'stat' | 'lines';
   readonly unit: Unit;
   readonly queries: readonly Query[];
-  /** Of the 24 columns of a row; 4 for a stat and 8 for lines by default. */
+  /** Width in columns, of which a row has 24; by default 4 for a stat and 8 for lines. */
   readonly width?: number;
-  /** From where on it is coloured: the same numbers as in the alerts. */
+  /** Values from which on the panel is coloured; they equal those of the alerts. */
   readonly thresholds?: Thresholds;
-  /** Lines that are parts of one whole lie upon each other. */
+  /** Whether lines are stacked, because they are parts of a whole. */
   readonly isStacked?: boolean;
-  /** Uid of the dashboard that says more. */
+  /** Uid of the dashboard with more detail. */
   readonly more?: string;
-  /** Why a service under load, with a Redis and a provider, may have nothing to show here; without a reason it must. */
+  /** Why the panel may be empty for a service under load with Redis and a provider; without a reason it must not be. */
   readonly mayBeEmpty?: string;
 }
 
-export interface Query {
+interface Query {
   readonly expr: string;
-  /** Of a line; may hold labels as `{{step}}`. */
+  /** Name of the line; may contain labels such as `{{step}}`. */
   readonly legend: string;
 }
 
-export interface Thresholds {
+interface Thresholds {
   readonly warning?: number;
   readonly critical?: number;
-  /** The lower, the worse: red below `critical`. */
+  /** Whether low values are bad: the panel is then red below `critical`. */
   readonly isFloor?: boolean;
 }
 
 /** Grafana's ids of units. `cpm` is events a minute, `percentunit` a share from 0 to 1. */
 export type Unit = 'short' | 's' | 'bytes' | 'Bps' | 'percentunit' | 'reqps' | 'ops' | 'cpm' | 'currencyUSD';
 
-/** Whichever Prometheus the reader picks. */
+/** Data source: the Prometheus that the reader picks. */
 const DATASOURCE = { type: 'prometheus', uid: '${datasource}' };
 const COLUMNS = 24;
 const WIDTH = { stat: 4, lines: 8 } as const;
@@ -77,7 +78,7 @@ export function toGrafana({ uid, title, description, rows }: Dashboard): object 
   };
 }
 
-/** What every dashboard marks on all its panels. */
+/** Annotations on all panels of every dashboard. */
 function annotations(): object[] {
   return [
     {
@@ -85,7 +86,7 @@ function annotations(): object[] {
       datasource: DATASOURCE,
       enable: true,
       iconColor: 'blue',
-      // The first minute of each process.
+      // This marks the first minute of each process.
       expr: 'time() - process_start_time_seconds{job=~"cairn-.+",instance=~"$instance"} < 60',
       titleFormat: 'Start of {{job}} {{instance}}',
       step: '15s',
@@ -123,7 +124,7 @@ function variables(): object[] {
   ];
 }
 
-/** Panels from left to right, rows from top to bottom. */
+/** Positions of all panels: panels from left to right, rows from top to bottom. */
 function layOut(rows: readonly Row[]): object[] {
   const placed: object[] = [];
   let top = 0;
@@ -141,14 +142,14 @@ function layOut(rows: readonly Row[]): object[] {
 
 export interface Place {
   readonly panel: Panel;
-  /** In units of the grid, from the top left corner of the row. */
+  /** Position in units of the grid, from the top left corner of the row. */
   readonly x: number;
   readonly y: number;
   readonly w: number;
   readonly h: number;
 }
 
-/** A panel that does not fit beside the others begins a new line. */
+/** Places the panels of a row; a panel that does not fit beside the others begins a new line. */
 export function placesOf({ panels }: Row): { places: readonly Place[]; height: number } {
   const places: Place[] = [];
   let [x, y, lineHeight] = [0, 0, 0];
@@ -227,7 +228,7 @@ function toSteps({ warning, critical, isFloor = false }: Thresholds = {}): objec
     { color: COLOURS.warning, value: warning },
     { color: COLOURS.critical, value: critical },
   ].filter(({ value }) => value !== undefined);
-  // A step holds from its value upwards, so what is bad when low begins with the worst colour.
+  // A step holds from its value upwards, so thresholds for low values begin with the worst colour.
   const steps = isFloor
     ? [...marks.toReversed(), { color: COLOURS.good }].map((step, at, all) => ({
         color: step.color,

@@ -5,5 +5,5 @@ import { pipeline } from './panels/pipeline.ts';
 import { retrieval } from './panels/retrieval.ts';
 import { storage } from './panels/storage.ts';
 
-/** All dashboards, in the order in which one looks at them. */
+/** All dashboards, in reading order. */
 export const DASHBOARDS: readonly Dashboard[] = [overview, pipeline, retrieval, embedding, storage];

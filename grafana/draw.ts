@@ -1,19 +1,18 @@
+/** Draws dashboards as SVG for documents, with the layout, units and thresholds of Grafana. */
 import { placesOf, type Dashboard, type Panel, type Place, type Unit } from './dashboard.ts';
-
-/** Draws dashboards as SVG, for documents: the same layout, units and thresholds as in Grafana. */
 
 /** A line of a panel. */
 export interface Line {
   readonly name: string;
-  /** Time (Unix s) and value; a value that is not finite is a gap. */
+  /** Points as time (Unix s) and value; a value that is not finite is a gap. */
   readonly points: readonly (readonly [number, number])[];
 }
 
 export interface Drawing {
-  /** The time on the x axis (Unix s). */
+  /** Start of the x axis, Unix s. */
   readonly start: number;
   readonly end: number;
-  /** The lines of a panel; for a stat its last values count. */
+  /** Lines of a panel; a stat shows their last values. */
   linesOf(panel: Panel): readonly Line[];
 }
 
@@ -42,8 +41,8 @@ const PALETTE = [
   '#7a4b2a',
 ];
 const COLOUR = { good: '#2e9e5b', warning: '#e08a1e', critical: '#d33f3f', plain: '#33475b' } as const;
-const LEGENDS_MOST = 10;
-/** Between the times that are written on the x axis (s). */
+const MAX_LEGENDS = 10;
+/** Possible distances between the labels of the x axis, s. */
 const TIME_STEPS = [10, 30, 60, 120, 300, 600, 1800, 3600];
 
 export function drawDashboard({ title, rows }: Dashboard, drawing: Drawing): string {
@@ -72,7 +71,9 @@ function boxOf({ x, y, w, h }: Place, top: number): Box {
 
 function drawPanel({ panel }: Place, box: Box, drawing: Drawing): string {
   const lines = drawing.linesOf(panel);
-  const frame = `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" rx="4" fill="#fff" stroke="#dde3e8"/>`;
+  const frame =
+    `<rect x="${box.x}" y="${box.y}" width="${box.width}" height="${box.height}" ` +
+    'rx="4" fill="#fff" stroke="#dde3e8"/>';
   const title = text(panel.title, { x: box.x + 10, y: box.y + 18, size: 12, weight: 600 });
   if (lines.length === 0) return [frame, title, drawNothing(box)].join('\n');
   return [
@@ -121,11 +122,11 @@ function drawLines(panel: Panel, given: readonly Line[], box: Box, { start, end 
     const area = panel.isStacked === true ? drawArea(points, lines[at - 1]?.points, { toX, toY, colour }) : '';
     return `${area}<path d="${path}" fill="none" stroke="${colour}" stroke-width="1.4"/>`;
   });
-  // The one at the bottom is drawn last, so that no area hides its line.
+  // The lowest line is drawn last, so that no area hides it.
   return [drawAxes(panel, { plot, top, seconds: end - start, toY }), ...drawn.toReversed(), legend.svg].join('\n');
 }
 
-/** Each line upon the ones before it; where one has no value it adds nothing. */
+/** Stacks lines on top of each other; a line adds nothing where it has no value. */
 function stack(lines: readonly Line[]): Line[] {
   const sums = new Map<number, number>();
   const times = [...new Set(lines.flatMap(({ points }) => points.map(([time]) => time)))].sort((a, b) => a - b);
@@ -198,7 +199,7 @@ function drawAxes({ unit, thresholds = {} }: Panel, { plot, top, seconds, toY }:
 function drawLegend(lines: readonly Line[], box: Box): { svg: string; height: number } {
   const LINE_HEIGHT = 14;
   const CHARACTER = 5.7;
-  const named = lines.length <= LEGENDS_MOST ? lines : lines.slice(0, LEGENDS_MOST - 1);
+  const named = lines.length <= MAX_LEGENDS ? lines : lines.slice(0, MAX_LEGENDS - 1);
   const names = [
     ...named.map(({ name }) => name),
     ...(named.length < lines.length ? [`${lines.length - named.length} more`] : []),
@@ -221,7 +222,9 @@ function drawLegend(lines: readonly Line[], box: Box): { svg: string; height: nu
   return { svg: svg.join('\n'), height };
 }
 
-/** The end of the y axis: 1, 2, 4, 5 or 8 times a power of ten, or a power of two for bytes, so that its quarters are short to say. */
+/**
+ * End of the y axis: 1, 2, 4, 5 or 8 times a power of ten, or a power of two for bytes, so that its quarters are short.
+ */
 function roundUp(value: number, unit: Unit): number {
   if (value <= 0) return 1;
   if (unit === 'bytes' || unit === 'Bps') return 2 ** Math.ceil(Math.log2(value));

@@ -1,7 +1,7 @@
 import prettier from 'prettier';
 import { toGrafana, type Dashboard } from './dashboard.ts';
 
-/** The file that Grafana is given, in this project's format. */
+/** JSON file of a dashboard for Grafana, in this project's format. */
 export async function render(dashboard: Dashboard): Promise<string> {
   return prettier.format(JSON.stringify(toGrafana(dashboard), undefined, 2), { parser: 'json', printWidth: 120 });
 }

@@ -1,9 +1,9 @@
 import type { JsonSchema } from '../src/api/openapi/json-schemas.ts';
 
 /**
- * The fields of an object as a list, and those of objects inside it as lists within; '' for a schema without fields of its
- * own.
- * @param indent what every line begins with
+ * Lists the fields of an object schema as Markdown, with nested lists for the objects inside it; '' for a schema
+ * without fields.
+ * @param indent prefix of every line
  */
 export function describeFields(schema: JsonSchema, indent = ''): string {
   if (schema.$ref !== undefined) return '';
@@ -29,14 +29,14 @@ function describeField(
   return inside === '' ? line : `${line}\n${inside}`;
 }
 
-/** What a list or "or null" is about. */
+/** The schema inside a list or an "or null". */
 function innermost(schema: JsonSchema): JsonSchema {
   const choices = (schema.anyOf ?? schema.oneOf)?.filter((choice) => choice.type !== 'null');
   if (choices?.length === 1) return innermost(choices[0] as JsonSchema);
   return schema.type === 'array' && schema.items !== undefined ? innermost(schema.items as JsonSchema) : schema;
 }
 
-/** What a value is, in a few words. */
+/** Type of a value in a few words. */
 export function typeOf(schema: JsonSchema): string {
   const { $ref, anyOf, oneOf, type } = schema;
   if ($ref !== undefined) {
@@ -50,7 +50,9 @@ export function typeOf(schema: JsonSchema): string {
   if (Array.isArray(type)) return joined(type);
   switch (type) {
     case 'array':
-      return `list of ${schema.items === undefined ? 'values' : plural(schema.items as JsonSchema)}${mostEntries(schema)}`;
+      return (
+        `list of ${schema.items === undefined ? 'values' : plural(schema.items as JsonSchema)}` + mostEntries(schema)
+      );
     case 'integer':
     case 'number':
       return `${type}${range(schema)}`;
@@ -61,7 +63,7 @@ export function typeOf(schema: JsonSchema): string {
   }
 }
 
-/** Several values of a type: the words for plain types take an s, names of schemas and of values stay as they are. */
+/** Plural of a type: words for plain types get an s, names of schemas and of values stay unchanged. */
 function plural(schema: JsonSchema): string {
   return typeOf(schema).replace(/^(?:string|object|integer|number|UUID)(?=$| )/, '$&s');
 }

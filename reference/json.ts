@@ -1,6 +1,6 @@
 const WIDTH = 118;
 
-/** JSON in few lines: what fits stands on one, what does not is broken by field or entry. */
+/** Writes JSON on few lines: a value that fits stands on one line, others are broken by field or entry. */
 export function compactJson(value: unknown, indent = ''): string {
   const flat = JSON.stringify(value);
   if (flat === undefined || indent.length + flat.length <= WIDTH || typeof value !== 'object' || value === null)
@@ -13,7 +13,7 @@ export function compactJson(value: unknown, indent = ''): string {
   return `${open}${filled(parts, inner)}${close}`;
 }
 
-/** As many parts a line as fit. */
+/** Fills lines with as many parts as fit. */
 function filled(parts: readonly string[], indent: string): string {
   const lines: string[] = [];
   for (const part of parts) {

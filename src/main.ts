@@ -20,16 +20,23 @@ import { createMetricsJoiner, type BackgroundWork } from './workers/background-w
 import { startEmbeddedWorker } from './workers/embedded.ts';
 
 export interface RunningService {
+  /** Address at which clients on this machine reach the API. */
   readonly url: string;
-  /** Where metrics are served on a port of their own, if they are. */
+  /** URL of `/metrics` at the metrics server; undefined if metrics have no port of their own. */
   readonly metricsUrl: string | undefined;
-  /** Readiness turns 503, requests in flight are answered, steps are finished or handed back, the log is moved into the database. */
+  /**
+   * Stops the service: `/ready` answers 503, requests in flight are answered, steps are finished or handed back, and
+   * the write-ahead log is moved into the database.
+   */
   stop(): Promise<void>;
-  /** Settles if the worker thread dies. */
+  /** Resolves with the reason if the worker thread is gone for good; the service should then be stopped. */
   readonly died: Promise<Error>;
 }
 
-/** The API and the workers in one process. Without Redis nothing else is needed, and nobody else may use the data folder. */
+/**
+ * Starts the API and the workers in one process. Without Redis this is the whole service, and no other process may use
+ * the data folder. If a part cannot start, those that have started are stopped and its error is thrown.
+ */
 export async function startService(config: Config, logger: Logger = silentLogger): Promise<RunningService> {
   const started: { stop(): void | Promise<void> }[] = [];
   const stop = async () => {
@@ -40,7 +47,7 @@ export async function startService(config: Config, logger: Logger = silentLogger
     metrics.watchProcess(VERSION);
     const tracing = await createTracing(config, logger);
     if (tracing !== null) started.push({ stop: () => tracing.close() });
-    // Without Redis, what is leased when it starts belonged to the dead, since nobody else may work here.
+    // Without Redis no other process may work here, so all leases at the start belong to processes that died.
     const lock = await (config.REDIS_URL === undefined ? acquireInstanceLock : shareInstanceLock)(config.paths.lock);
     started.push({ stop: () => lock.release() });
     const worker = await startWork(config, { logger, metrics, tracing });
@@ -66,7 +73,7 @@ export async function startService(config: Config, logger: Logger = silentLogger
   }
 }
 
-/** The background work of this process: on the ledgers themselves, or on what the queues in Redis carry. */
+/** Starts the background work of this process. Jobs come from the ledgers, or with Redis from its queues. */
 async function startWork(
   config: Config,
   { logger, metrics, tracing }: { logger: Logger; metrics: Metrics; tracing: Tracing | null },
@@ -74,12 +81,12 @@ async function startWork(
   if (config.REDIS_URL === undefined) {
     return startEmbeddedWorker({ config, logger, alone: true, onHung: () => metrics.hungThreads.inc() });
   }
-  // Loaded where it is used: a process without Redis would hold it for nothing.
+  // Loaded here, so that a process without Redis does not hold it in memory.
   const { startQueuedWork } = await import('./workers/queued.ts');
   return startQueuedWork({ config, logger, metrics, tracing });
 }
 
-/** `npm start`. */
+/** Runs the whole service (`npm start`) until a signal ends it. */
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
   const logger = createLogger(config);

@@ -12,26 +12,31 @@ import {
 } from './engine/index.ts';
 
 export interface MetricsServer {
+  /** URL of the metrics, with the path `/metrics`. */
   readonly url: string;
+  /** Closes the server and all of its connections. */
   stop(): Promise<void>;
 }
 
 export interface MetricsServerOptions {
   readonly config: Config;
-  /** OM_METRICS_PORT or OM_WORKER_METRICS_PORT. */
+  /** Name of the setting that holds the port. */
   readonly portSetting: 'OM_METRICS_PORT' | 'OM_WORKER_METRICS_PORT';
-  /** In Prometheus' text format; not complete while a thread of the process does not answer. */
+  /** Reads the metrics in Prometheus's text format; they are incomplete if a thread of the process does not answer. */
   readonly read: () => Promise<{ readonly text: string; readonly isComplete: boolean }>;
 }
 
+/** Time limit for a whole request, ms. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
- * `GET /metrics` of a process on a port of its own. At OM_METRICS_HOST it is for whoever reaches that address. Where that is not set it
- * is at OM_HOST and for whoever holds any key, and as with the API only this machine is served where there is none. 503 with
- * what there is while a thread of the process does not answer.
+ * Serves `GET /metrics` of a process on a separate port. If OM_METRICS_HOST is set, metrics are served at that address
+ * without a key. Otherwise they are served at OM_HOST to holders of any key; if no key is configured, only to this
+ * machine, as with the API. While a thread of the process does not answer, the status is 503, with the metrics of the
+ * other threads.
  * @returns undefined if the port is 0
- * @throws EngineError `forbidden` if no key is configured and OM_HOST is not this machine's own; `unavailable` if the address cannot be had
+ * @throws EngineError `forbidden` if no key is configured and other machines could reach OM_HOST; `unavailable` if the
+ *   server cannot listen at the address
  */
 export async function serveMetrics({
   config,
@@ -47,7 +52,7 @@ export async function serveMetrics({
     const status = guard.refusal(request) ?? statusOf(request);
     if (status !== 200) return { status, text: `${status}\n` };
     const { text, isComplete } = await read();
-    // Who asks whether this process is well hears that a thread of it does not answer.
+    // The status tells monitoring that a thread of this process does not answer.
     return { status: isComplete ? 200 : 503, text };
   };
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
@@ -83,14 +88,17 @@ function statusOf(request: IncomingMessage): number {
   return request.method === 'GET' || request.method === 'HEAD' ? 200 : 405;
 }
 
-/** Whom a metrics server turns away. */
+/** Decides which requests a metrics server refuses. */
 interface Guard {
-  /** @returns the status that says so */
+  /** Status of the refusal; undefined if the request is admitted. */
   refusal(request: IncomingMessage): 401 | 403 | undefined;
   close(): void;
 }
 
-/** The address is the protection. A web page in a browser on this machine is no part of it. */
+/**
+ * Protects metrics by their address alone. At a loopback address, requests of web pages in a browser on this machine
+ * are refused.
+ */
 function guardByAddress(host: string): Guard {
   return {
     refusal: (request) => (isLoopback(host) && !isFromHere(request) ? 403 : undefined),
@@ -104,7 +112,8 @@ async function guardByKey(config: Config): Promise<Guard> {
     control.close();
     throw new EngineError(
       'forbidden',
-      `no key is configured, so metrics are not served at OM_HOST=${config.OM_HOST}: set OM_API_KEY, or listen on 127.0.0.1`,
+      `no key is configured, so metrics are not served at OM_HOST=${config.OM_HOST}: ` +
+        'set OM_API_KEY, or listen on 127.0.0.1',
     );
   }
   const isKnown = (request: IncomingMessage): boolean => {
@@ -112,7 +121,7 @@ async function guardByKey(config: Config): Promise<Guard> {
       const secret = readCredential(request);
       return secret !== undefined && control.authenticate(secret) !== undefined;
     } catch {
-      return false; // Two keys, or one that cannot be read.
+      return false; // The request has two keys, or a key that cannot be read.
     }
   };
   return {

@@ -1,9 +1,12 @@
+/** Log and shutdown, which are the same in every long-running process of Cairn. */
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { Config } from './engine/index.ts';
 
-/** What every long-running process of Cairn does the same way: its log, its version, its end. */
-
-/** @param thread names a thread that is not the main one, on each of its lines */
+/**
+ * Makes the logger of a thread, which writes one JSON line an entry at OM_LOG_LEVEL and above.
+ * @param thread      name of the thread on each of its lines; left out for the main thread
+ * @param destination standard output by default
+ */
 export function createLogger(config: Config, thread?: string, destination?: DestinationStream): Logger {
   return pino(
     {
@@ -15,20 +18,39 @@ export function createLogger(config: Config, thread?: string, destination?: Dest
   );
 }
 
-/** Nothing logs such a field. Should something ever, its name is all that is seen of it. */
+/** Fields that must never be logged. The code logs none of them; if it did, only the name of the field would appear. */
 const NEVER_LOGGED: ReadonlySet<string> = new Set([
-  ...['content', 'query', 'text', 'title', 'gist', 'metadata', 'tags', 'filename', 'file_name'],
-  ...['authorization', 'x-api-key', 'cookie', 'key', 'apikey', 'secret', 'password', 'token'],
+  'content',
+  'query',
+  'text',
+  'title',
+  'gist',
+  'metadata',
+  'tags',
+  'filename',
+  'file_name',
+  'authorization',
+  'x-api-key',
+  'cookie',
+  'key',
+  'apikey',
+  'secret',
+  'password',
+  'token',
 ]);
-const DEPTH_MOST = 4;
+/** Deepest level of nested fields that is logged. */
+const MAX_DEPTH = 4;
 
-/** Written here rather than as pino's `redact`, whose wildcards take 34 µs a line for two of these names. */
+/**
+ * Replaces the values of fields that must not be logged. Pino's own `redact` is not used, because its wildcards take 34
+ * µs a line for two of these names.
+ */
 function withoutSecrets(fields: Record<string, unknown>, depth = 0): Record<string, unknown> {
   return Object.fromEntries(
     Object.entries(fields).map(([name, value]) => {
       if (NEVER_LOGGED.has(name.toLowerCase())) return [name, '[redacted]'];
       if (!Array.isArray(value) && !isPlain(value)) return [name, value];
-      if (depth === DEPTH_MOST) return [name, '[too deep]'];
+      if (depth === MAX_DEPTH) return [name, '[too deep]'];
       return [
         name,
         Array.isArray(value)
@@ -44,8 +66,10 @@ function isPlain(value: unknown): value is Record<string, unknown> {
 }
 
 /**
- * Runs `shutDown` at the first SIGTERM or SIGINT and ends the process when it is done, or OM_SHUTDOWN_MS later with code 1. A second
- * signal ends it at once: what was acknowledged is on disk already.
+ * Runs `shutDown` at the first SIGTERM or SIGINT and ends the process when it is done, or with code 1 if it takes
+ * longer than OM_SHUTDOWN_MS and a second. A second signal ends the process at once: acknowledged writes are on disk
+ * already.
+ * @returns a function that ends the process in the same way for another reason
  */
 export function endOnSignals(
   config: Config,

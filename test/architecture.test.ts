@@ -112,7 +112,11 @@ describe('rooms', () => {
     expect(findCircle(graph({ a: ['b', 'c'], b: ['d'], c: ['d'], d: [] }))).toEqual([]);
     expect(findCircle(graph({ a: ['b'], b: ['c', 'd'], c: [], d: ['b'] }))).toEqual(['b', 'd', 'b']);
     const module = (file: string, ...imports: string[]): Module => ({
-      ...{ file, imports, loads: [], readsEnvironment: false, namedSources: [] },
+      file,
+      imports,
+      loads: [],
+      readsEnvironment: false,
+      namedSources: [],
     });
     const rooms = roomsOf([
       module('src/engine/types.ts'),
@@ -151,7 +155,11 @@ function findCircle(imports: Imports): string[] {
   return [];
 }
 
-/** What each room imports. A room is a folder; src/api, src/cli and src/workers are one each, and a file of src or src/engine is its own. */
+/**
+ * What each room imports. A room is a folder; src/api, src/cli and src/workers are one each. A file of src or
+ * src/engine is a room of its own, together with the folder of the same name (types.ts and types/), which nobody else
+ * imports.
+ */
 function roomsOf(among: readonly Module[]): Imports {
   const rooms = new Map<string, Set<string>>();
   for (const { file, imports } of among) {
@@ -166,13 +174,14 @@ function roomsOf(among: readonly Module[]): Imports {
 function roomOf(file: string): string {
   const [thin] = /^src\/(api|cli|workers)(?=\/)/.exec(file) ?? [];
   const folder = path.posix.dirname(file);
-  const room = thin ?? (folder === 'src' || folder === 'src/engine' ? file : folder);
+  const door = path.posix.dirname(folder) === 'src/engine' && fs.existsSync(path.join(ROOT, `${folder}.ts`));
+  const room = thin ?? (folder === 'src' || folder === 'src/engine' ? file : door ? `${folder}.ts` : folder);
   return room.replace(/^src\/engine\//, '');
 }
 
 /**
- * A line for each room with what it imports, each above all that it imports. What everybody may import is named once, below: the files
- * of src/engine that import nothing but one another.
+ * A line for each room with what it imports, each above all that it imports. What everybody may import is named once,
+ * below: the files of src/engine that import nothing but one another.
  */
 function drawRooms(rooms: Imports): string {
   const isBelowAll = (room: string): boolean => /^\w[\w-]*\.ts$/.test(room) && importsOf(room).every(isBelowAll);
@@ -226,6 +235,12 @@ describe('layers', () => {
     expect([...loaded].filter((name) => name.startsWith('src/engine/adapters/'))).toEqual([]);
   });
 
+  test('the folder behind a file of its name is imported by that file alone', () => {
+    const isBehind = (name: string) => name.startsWith('src/engine/') && !name.startsWith(`src/engine/${roomOf(name)}`);
+    const isHidden = (name: string) => isBehind(name) && roomOf(name).endsWith('.ts');
+    expect(violations(modules, (name, { file }) => isHidden(name) && roomOf(name) !== roomOf(file))).toEqual([]);
+  });
+
   test('the API and the workers never import each other', () => {
     const inFolder = (folder: string) => modules.filter(({ file }) => file.startsWith(folder));
     expect(violations(inFolder('src/api/'), (name) => name.startsWith('src/workers/'))).toEqual([]);
@@ -234,7 +249,8 @@ describe('layers', () => {
 
   test('inside the engine only open-engine.ts, open-tenant.ts and adapters name an adapter', () => {
     const mayName = (file: string) =>
-      /^src\/engine\/(open-engine|tenant-file\/open-tenant)\.ts$/.test(file) || file.startsWith('src/engine/adapters/');
+      /^src\/engine\/(open-engine(\/[\w-]+)?|tenant-file\/open-tenant)\.ts$/.test(file) ||
+      file.startsWith('src/engine/adapters/');
     expect(violations(engine, (name, { file }) => name.startsWith('src/engine/adapters/') && !mayName(file))).toEqual(
       [],
     );
@@ -261,7 +277,7 @@ describe('layers', () => {
   test('large packages that few need are loaded when they are needed, since each thread would hold them', () => {
     const loaded = modules.flatMap(({ file, loads }) => loads.map((name) => ({ file, name })));
     expect(loaded.filter(({ name }) => ['undici', 'openai', 'onnxruntime-web'].includes(name))).toEqual([]);
-    expect(loaded).toContainEqual({ file: 'src/engine/config.ts', name: 'zod' });
+    expect(loaded).toContainEqual({ file: 'src/engine/config/settings.ts', name: 'zod' });
   });
 
   test('only entry points read the environment, and the points where a test makes a process fail', () => {

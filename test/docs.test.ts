@@ -19,7 +19,7 @@ const DOCUMENTS = [
     .map((name) => `docs/${name.split(path.sep).join('/')}`),
 ];
 const read = (document: string) => fs.readFileSync(path.join(ROOT, document), 'utf8');
-const api = read('docs/api.md');
+const api = read('docs/guides/http-api.md');
 
 describe('docs/reference/http-api.md', () => {
   test('is as `npm run reference` writes it', async () => {
@@ -35,7 +35,7 @@ describe('docs/reference/http-api.md', () => {
   });
 });
 
-describe('docs/api.md', () => {
+describe('docs/guides/http-api.md', () => {
   test('every request it shows goes to a route', () => {
     const requests = [...api.matchAll(/(?<=^|`)(GET|POST|PUT|PATCH|DELETE) (\/[\w/:.-]*)/gm)];
     expect(requests.length).toBeGreaterThan(20);
@@ -54,11 +54,11 @@ describe('docs/api.md', () => {
   });
 });
 
-test('docs/metrics.md lists every metric with its type, its labels and what the code says that it means', () => {
+test('docs/reference/metrics.md lists every metric with its type, its labels and what the code says that it means', () => {
   const metrics = createMetrics();
   metrics.watchProcess('0.0.0');
   const real = metrics.registry.getMetricsAsArray() as unknown as readonly RegisteredMetric[];
-  const listed = read('docs/metrics.md')
+  const listed = read('docs/reference/metrics.md')
     .replaceAll(/\n {2}(?=\S)/g, ' ')
     .split('\n');
   const entries = listed.filter((line) => /^- `[a-z0-9_]+` \(/.test(line));
@@ -76,6 +76,13 @@ function entryOf({ name, type, labelNames, help }: RegisteredMetric): string {
   const labels = labelNames.map((label) => `\`${label}\``).join(', ');
   return `- \`${name}\` (${[type, labels].filter(Boolean).join('; ')}): ${help}`;
 }
+
+test.each([...DOCUMENTS, 'CONTRIBUTING.md'])('%s names only files of the project that exist', (document) => {
+  const named = [...read(document).matchAll(/`((?:[\w-]+\/)+[\w-]+\.(?:ts|md|yml|sql))`/g)].map(([, name]) => name!);
+  const places = ['.', 'src', 'src/engine', 'src/engine/adapters', path.dirname(document)];
+  const missing = named.filter((name) => !places.some((place) => fs.existsSync(path.join(ROOT, place, name))));
+  expect(missing.filter((name) => name !== 'src/user.ts')).toEqual([]);
+});
 
 test.each(DOCUMENTS)('%s names only metrics that exist', (document) => {
   const real = new Set(

@@ -1,3 +1,7 @@
+/**
+ * `npm run load` sends mixed requests to a server and reports the results. The exit code is 1 if a request failed in a
+ * way in which no server should fail, and 2 for wrong options.
+ */
 import { CommanderError } from 'commander';
 import { startProgress } from '../../src/cli/progress.ts';
 import { count, counted, dim, print, span } from '../../src/cli/terminal.ts';
@@ -5,10 +9,6 @@ import { parseOptions, type LoadOptions } from './options.ts';
 import { runLoad, type LoadRun } from './run-load.ts';
 import { startThrowawayService } from './throwaway-service.ts';
 
-/**
- * `npm run load`: sends mixed requests to a server and tells how it did. Ends with 0, with 1 where a request failed in a way that no server
- * should, and with 2 for options that cannot be meant.
- */
 async function main(): Promise<number> {
   const options = parseOptions(process.argv.slice(2), process.env);
   const service = options.url === undefined ? await startThrowawayService(options.tenants) : undefined;
@@ -28,7 +28,8 @@ async function main(): Promise<number> {
 
 function describe(url: string, { keys, users, connections, rate, durationMs }: LoadOptions): string {
   const pace = rate === undefined ? 'as fast as they are answered' : `${count(rate)} a second`;
-  return `Load on ${url}: ${counted(keys.length, 'tenant')} of ${counted(users, 'user')}, ${counted(connections, 'connection')}, ${pace}, for ${span(durationMs)}`;
+  const tenants = `${counted(keys.length, 'tenant')} of ${counted(users, 'user')}`;
+  return `Load on ${url}: ${tenants}, ${counted(connections, 'connection')}, ${pace}, for ${span(durationMs)}`;
 }
 
 async function runWithProgress(url: string, options: LoadOptions, signal: AbortSignal): Promise<LoadRun> {
@@ -41,7 +42,7 @@ async function runWithProgress(url: string, options: LoadOptions, signal: AbortS
   };
   try {
     const run = await runLoad(url, options, { signal, onProgress });
-    // The last request may have been answered before the last look at the clock.
+    // The last request may have been answered before the last progress report.
     if (!signal.aborted) onProgress({ ...run, ms: Math.max(run.ms, options.durationMs) });
     return run;
   } finally {
@@ -49,15 +50,18 @@ async function runWithProgress(url: string, options: LoadOptions, signal: AbortS
   }
 }
 
-/** What the server has left to do, and what stays there. */
+/** Describes the unfinished jobs of the server, and whether the added memories stay. */
 async function describeRest(url: string, keys: readonly string[], isKept: boolean): Promise<string> {
   const waiting = await Promise.all(keys.map((key) => countWaiting(url, key)));
   const jobs = waiting.reduce((sum, one) => sum + one, 0);
   const rest = Number.isNaN(jobs) ? '' : `${counted(jobs, 'job')} of background work left. `;
-  return `${rest}${isKept ? 'What was added stays: DELETE /users/load-0/memories and so on removes it.' : 'The store is gone again.'}`;
+  const what = isKept
+    ? 'What was added stays: DELETE /users/load-0/memories and so on removes it.'
+    : 'The store is gone again.';
+  return `${rest}${what}`;
 }
 
-/** NaN where the server does not say. */
+/** Counts the unfinished jobs of a key's tenant; NaN if the server does not answer. */
 async function countWaiting(url: string, key: string): Promise<number> {
   try {
     const headers: Record<string, string> = key === '' ? {} : { authorization: `Bearer ${key}` };

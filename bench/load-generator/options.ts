@@ -1,42 +1,42 @@
 import { Command, InvalidArgumentError } from 'commander';
 
-/** What `npm run load` was asked for. */
+/** Options of `npm run load`. */
 export interface LoadOptions {
-  /** undefined for a service of its own. */
+  /** Address of the server; undefined to start a temporary service. */
   readonly url: string | undefined;
-  /** One a tenant; '' for a server without keys. Of a service of its own they are made. */
+  /** Keys, one per tenant; '' for a server without keys. A temporary service gets new keys. */
   readonly keys: readonly string[];
   readonly tenants: number;
   readonly users: number;
   readonly durationMs: number;
-  /** Requests a second; undefined for as many as the connections carry. */
+  /** Requests a second; undefined for no limit besides the connections. */
   readonly rate: number | undefined;
   readonly connections: number;
   readonly mix: Mix;
-  /** Same seed, same requests in the same order. */
+  /** Seed of the requests: equal seeds give equal requests in the same order. */
   readonly seed: number;
 }
 
 export const KINDS = ['add', 'batch', 'query', 'document', 'read'] as const;
 export type Kind = (typeof KINDS)[number];
-/** How often each kind is sent, in relation to the others. */
-export type Mix = Readonly<Record<Kind, number>>;
+/** Relative frequency of each kind of request. */
+type Mix = Readonly<Record<Kind, number>>;
 
 const DEFAULT_MIX: Mix = { add: 40, batch: 4, query: 40, document: 2, read: 14 };
-const CONNECTIONS_MOST = 1_000;
-const TENANTS_MOST = 100;
+const MAX_CONNECTIONS = 1_000;
+const MAX_TENANTS = 100;
 
-/** @throws CommanderError for what cannot be meant, after it was told on stderr */
+/** Parses the options. Throws CommanderError for wrong options, after it has printed the reason on stderr. */
 export function parseOptions(words: readonly string[], environment: NodeJS.ProcessEnv): LoadOptions {
   const command = new Command('npm run load --')
     .description('Sends a server mixed requests and tells how it did: counts, errors and latencies of each kind.')
     .option('--url <address>', 'of a running server; else one is started on a throwaway folder')
     .option('--key <key>', 'may be repeated: a key with the role write for each tenant (CAIRN_API_KEY)', collect)
-    .option('--tenants <n>', 'without --url: how many to make', between(1, TENANTS_MOST), 3)
+    .option('--tenants <n>', 'without --url: how many to make', between(1, MAX_TENANTS), 3)
     .option('--users <n>', 'of each tenant', between(1, 1_000_000), 20)
     .option('--minutes <n>', 'how long', positive, 1)
     .option('--rate <n>', 'requests a second, sent when they are due; else as many as are answered', positive)
-    .option('--connections <n>', 'requests at once', between(1, CONNECTIONS_MOST), 8)
+    .option('--connections <n>', 'requests at once', between(1, MAX_CONNECTIONS), 8)
     .option('--mix <shares>', `such as query:9,add:1; of ${KINDS.join(', ')}`, parseMix, DEFAULT_MIX)
     .option('--seed <n>', 'same seed, same requests', between(0, 2 ** 31), 1)
     .exitOverride()

@@ -2,25 +2,25 @@ import { createHistogram, type RecordableHistogram } from 'node:perf_hooks';
 import { count, span, table } from '../../src/cli/terminal.ts';
 import { KINDS, type Kind } from './options.ts';
 
-/** What became of a request: the status of its answer, or why there was none, such as ECONNRESET. */
+/** Outcome of a request: the status of its answer, or why there was none, such as ECONNRESET. */
 export type Outcome = number | string;
 
-/** Counts and latencies of a run, in bounded memory: a histogram a kind, exact to three figures. */
+/** Counts and latencies of a run, in bounded memory: one histogram per kind of request, exact to three digits. */
 export interface Outcomes {
-  /** @param ms from when the request was due, so that a server that stalls is charged with what had to wait for it */
+  /** Records a request. `ms` counts from the time it was due, so that a stall of the server counts for all requests. */
   record(kind: Kind, outcome: Outcome, ms: number): void;
-  /** One that was due and never sent, since every connection was waiting until the end. */
+  /** Records a request that was due and never sent, because every connection was busy until the end. */
   recordUnsent(waitedMs: number): void;
   readonly answered: number;
-  /** Requests that failed in a way that no server should: neither done nor put off. */
+  /** Number of requests that failed in a way in which no server should fail: neither answered nor put off. */
   readonly failed: number;
-  /** Of queries so far (ms); NaN before the first. */
+  /** 95th percentile of the latency of queries so far, ms; NaN before the first. */
   readonly queryP95Ms: number;
-  /** Lines for a terminal. */
+  /** Lines of a report for a terminal. */
   summary(seconds: number): string[];
 }
 
-/** A server says so when it has enough to do, and when to come again. */
+/** Statuses by which a busy server asks its clients to come again later. */
 const PUT_OFF: ReadonlySet<Outcome> = new Set([429, 503]);
 const LONGEST_US = 3_600_000_000;
 const PERCENTILES = [50, 95, 99] as const;
@@ -84,7 +84,8 @@ export function createOutcomes(): Outcomes {
         ...(unsent.count === 0
           ? []
           : [
-              `${count(unsent.count)} more were due and not sent, the first of them ${span(unsent.longestMs)} before the end`,
+              `${count(unsent.count)} more were due and not sent, ` +
+                `the first of them ${span(unsent.longestMs)} before the end`,
             ]),
       ];
     },

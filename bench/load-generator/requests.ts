@@ -3,27 +3,27 @@ import { PROFILES } from '../../src/engine/types.ts';
 import { createTextSource } from '../natural-text.ts';
 import { KINDS, type Kind, type LoadOptions } from './options.ts';
 
-/** What is to be sent, and by whose key. */
+/** A request to send. */
 export interface LoadRequest {
   readonly kind: Kind;
   readonly key: string;
   readonly method: 'GET' | 'POST';
   readonly path: string;
-  /** JSON; undefined where there is none. */
+  /** Body as JSON; undefined for a request without a body. */
   readonly body: string | undefined;
 }
 
 const BATCH = 10;
-/** Of adds, so many say what was said before, as clients that send twice do. */
+/** Share of adds that repeat an earlier text, as clients that send twice do. */
 const REPEATED_SHARE = 0.02;
-/** Of queries, so many ask for what nobody has said. */
+/** Share of queries about something that no memory says. */
 const UNANSWERABLE_SHARE = 0.05;
 const SESSION_LENGTH = 20;
 const SECTIONS = 6;
 
 /**
- * Requests as clients of a memory send them, in natural text and without end. Users of a tenant are called `load-0` and on, so that what
- * they left can be told from the rest and deleted.
+ * Generates requests without end, as clients of a memory send them, in natural text. Users of a tenant are called
+ * `load-0`, `load-1` and so on, so that their memories can be recognised and deleted.
  */
 export function createRequests({ mix, keys, users, seed }: LoadOptions): () => LoadRequest {
   const random = createRandom(seed);
@@ -86,7 +86,7 @@ export function createRequests({ mix, keys, users, seed }: LoadOptions): () => L
   };
 }
 
-/** One of the kinds, as often as its share says. */
+/** Makes a function that picks a kind of request at random, by the frequencies of `mix`. */
 function createPicker(mix: LoadOptions['mix'], random: () => number): () => Kind {
   const total = KINDS.reduce((sum, kind) => sum + mix[kind], 0);
   return () => {

@@ -6,20 +6,20 @@ import { createRequests, type LoadRequest } from './requests.ts';
 
 export interface LoadRun {
   readonly outcomes: Outcomes;
-  /** How long requests were sent (ms). */
+  /** Time during which requests were sent, ms. */
   readonly ms: number;
 }
 
-/** A request that takes longer has failed. */
+/** Time limit of a request, ms; a request that takes longer has failed. */
 const TIMEOUT_MS = 60_000;
-/** After a connection failed: a server that is gone is not asked a thousand times a second. */
+/** Pause after a failed connection, ms, so that a stopped server is not asked a thousand times a second. */
 const RECONNECT_MS = 100;
 
 /**
- * Sends requests over so many connections, one at a time on each, until the time is over or `signal` aborts; those that are under way
- * then are still answered. With a rate, request n is due n / rate after the start, whatever became of those before, and its
- * latency counts from then: a server that stalls does not slow down those who measure it.
- * @param onProgress called now and then with what was recorded so far
+ * Sends requests over several connections, one at a time on each, until the time is over or `signal` aborts; requests
+ * on their way are still answered. With a rate, request n is due n / rate after the start, regardless of earlier
+ * requests, and its latency counts from that time, so that a server that stalls does not slow down the measurement.
+ * @param onProgress called from time to time with the results so far
  */
 export async function runLoad(
   url: string,
@@ -34,7 +34,7 @@ export async function runLoad(
   let isOver = false;
   const over = () => (isOver ||= signal.aborted || performance.now() >= endsAt);
 
-  /** When the next request is due; now where there is no rate. */
+  /** Time at which the next request is due; the current time if there is no rate. */
   const takeTurn = () => (options.rate === undefined ? performance.now() : startedAt + (sent++ * 1000) / options.rate);
 
   async function work(): Promise<void> {
@@ -63,7 +63,7 @@ export async function runLoad(
     clearInterval(timer);
   }
   const ended = run();
-  // Of those that were due and nobody took.
+  // Requests that were due and that no connection sent.
   for (
     let dueAt = takeTurn();
     options.rate !== undefined && dueAt < Math.min(endsAt, startedAt + ended.ms);
@@ -74,7 +74,7 @@ export async function runLoad(
   return ended;
 }
 
-/** A body that is not read would hold up the connection. */
+/** Sends a request and reads its whole answer, since an unread body would block the connection. */
 async function send(client: Client, { key, method, path, body }: LoadRequest): Promise<Outcome> {
   try {
     const reply = await client.request({

@@ -8,12 +8,12 @@ import { startProcess } from '../load.ts';
 
 export interface ThrowawayService {
   readonly url: string;
-  /** One a tenant, with the role `write`. */
+  /** Keys with the role `write`, one per tenant. */
   readonly keys: readonly string[];
   stop(): Promise<void>;
 }
 
-/** The service with its defaults in a process of its own, on a folder that goes with it. Nothing of this environment or of a .env reaches it. */
+/** Starts the service in a separate process with a temporary folder and default settings, without this environment. */
 export async function startThrowawayService(tenants: number): Promise<ThrowawayService> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-load-'));
   const settings = { OM_DB_PATH: path.join(folder, 'cairn.sqlite'), OM_PORT: '0' };
@@ -21,7 +21,8 @@ export async function startThrowawayService(tenants: number): Promise<ThrowawayS
   try {
     const keys = makeKeys(readConfig(settings), tenants);
     const nothing = Object.fromEntries(Object.keys(settingsSchema.shape).map((name) => [name, '']));
-    // In a process group of its own: Ctrl-C is for this process, which ends the service when all answers are there.
+    // The service has its own process group: Ctrl-C reaches only this process, which ends the service after the last
+    // answer.
     const service = await startProcess('serve', { ...nothing, ...settings }, { isDetached: true });
     process.once('exit', () => void service.child.kill('SIGKILL'));
     return {

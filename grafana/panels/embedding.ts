@@ -62,7 +62,8 @@ export const embedding: Dashboard = {
           kind: 'lines',
           title: 'Calls',
           description:
-            'By purpose and outcome. rate_limited is a 429 in spite of the limits: OM_EMBED_RPM and OM_EMBED_TPM are too high.',
+            'By purpose and outcome. rate_limited is a 429 in spite of the limits: OM_EMBED_RPM and OM_EMBED_TPM ' +
+            'are too high.',
           unit: 'reqps',
           queries: [
             { expr: perSecond('cairn_embedding_calls_total', 'purpose, outcome'), legend: '{{purpose}} {{outcome}}' },
@@ -101,7 +102,9 @@ export const embedding: Dashboard = {
           unit: 'percentunit',
           queries: [
             {
-              expr: `${perSecond('cairn_embedding_cache_lookups_total', 'cache', 'outcome="hit"')} / (${perSecond('cairn_embedding_cache_lookups_total', 'cache')} > 0)`,
+              expr:
+                `${perSecond('cairn_embedding_cache_lookups_total', 'cache', 'outcome="hit"')} / ` +
+                `(${perSecond('cairn_embedding_cache_lookups_total', 'cache')} > 0)`,
               legend: '{{cache}}',
             },
           ],

@@ -5,7 +5,8 @@ export const overview: Dashboard = {
   uid: 'cairn-overview',
   title: 'Cairn: overview',
   description:
-    'Whether it is healthy, how fast it is, what it waits for and what it costs. Numbers turn red where an alert would fire.',
+    'Whether it is healthy, how fast it is, what it waits for and what it costs. Numbers turn red where an alert ' +
+    'would fire.',
   rows: [
     {
       title: 'Is it healthy?',
@@ -23,7 +24,7 @@ export const overview: Dashboard = {
         {
           kind: 'stat',
           title: 'Alerts firing',
-          description: 'What each means and what to do: docs/operations.md, Alerts.',
+          description: 'What each means and what to do: docs/operations/alerts.md.',
           unit: 'short',
           thresholds: { warning: 1 },
           queries: [{ expr: 'count(ALERTS{alertname=~"Cairn.+",alertstate="firing"}) or vector(0)', legend: 'firing' }],
@@ -128,7 +129,8 @@ export const overview: Dashboard = {
           kind: 'lines',
           title: 'Requests by status',
           description:
-            '503: a backlog is full, a file is locked, or a stop is under way. 507: the disk is full. 429: a key or its provider has had enough.',
+            '503: a backlog is full, a file is locked, or a stop is under way. 507: the disk is full. 429: a key or ' +
+            'its provider has had enough.',
           unit: 'reqps',
           isStacked: true,
           queries: [{ expr: perSecond('cairn_http_responses_total', 'status'), legend: '{{status}}' }],
@@ -174,7 +176,8 @@ export const overview: Dashboard = {
           kind: 'lines',
           title: 'Requests in flight',
           description:
-            'Those that wait for the end of their answer, open streams included. Only rising: they wait for the disk or the event loop.',
+            'Those that wait for the end of their answer, open streams included. Only rising: they wait for the ' +
+            'disk or the event loop.',
           unit: 'short',
           queries: [{ expr: of('cairn_http_requests_in_flight'), legend: '{{instance}}' }],
         },

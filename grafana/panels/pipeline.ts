@@ -14,7 +14,8 @@ export const pipeline: Dashboard = {
           kind: 'lines',
           title: 'Oldest job',
           description:
-            'The one number to watch: where it grows, work waits for a provider or the disk (see pauses), or workers are missing.',
+            'The one number to watch: where it grows, work waits for a provider or the disk (see pauses), or ' +
+            'workers are missing.',
           unit: 's',
           thresholds: { critical: 900 },
           queries: [{ expr: 'max by (step) (cairn_jobs_oldest_age_seconds)', legend: '{{step}}' }],
@@ -53,7 +54,8 @@ export const pipeline: Dashboard = {
           kind: 'lines',
           title: 'Work put off',
           description:
-            'How often a minute a worker waited for the provider (unavailable, rate_limited) or for disk (storage_full).',
+            'How often a minute a worker waited for the provider (unavailable, rate_limited) or for disk ' +
+            '(storage_full).',
           unit: 'cpm',
           queries: [{ expr: perMinute('cairn_work_pauses_total', 'code'), legend: '{{code}}' }],
         },
@@ -123,7 +125,8 @@ export const pipeline: Dashboard = {
           kind: 'lines',
           title: 'Jobs in Redis',
           description:
-            'As BullMQ counts them, each of up to 64 rows; short on purpose. Waiting and none active: nobody takes that queue.',
+            'As BullMQ counts them, each of up to 64 rows; short on purpose. Waiting and none active: nobody takes ' +
+            'that queue.',
           unit: 'short',
           queries: [{ expr: 'sum by (queue, state) (cairn_queue_jobs) > 0', legend: '{{queue}} {{state}}' }],
         },
@@ -141,7 +144,9 @@ export const pipeline: Dashboard = {
           unit: 'short',
           queries: [
             {
-              expr: `${perSecond('cairn_dispatched_rows_total', 'step')} / ${perSecond('cairn_dispatched_jobs_total', 'step')}`,
+              expr:
+                `${perSecond('cairn_dispatched_rows_total', 'step')} / ` +
+                perSecond('cairn_dispatched_jobs_total', 'step'),
               legend: '{{step}}',
             },
           ],
@@ -190,7 +195,8 @@ export const pipeline: Dashboard = {
           kind: 'lines',
           title: 'Parsers that ended',
           description:
-            'A minute. stopped is the usual end; time and memory met a file that is too much for them; crashed is worth a report.',
+            'A minute. stopped is the usual end; time and memory met a file that is too much for them; crashed is ' +
+            'worth a report.',
           unit: 'cpm',
           mayBeEmpty: 'parsers that do their work stay for the next document',
           queries: [{ expr: perMinute('cairn_parser_exits_total', 'reason'), legend: '{{reason}}' }],

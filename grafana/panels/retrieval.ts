@@ -30,7 +30,9 @@ export const retrieval: Dashboard = {
           isStacked: true,
           queries: [
             {
-              expr: `${perSecond('cairn_query_stage_duration_seconds_sum', 'stage')} / on () group_left () ${perSecond('cairn_query_duration_seconds_count')}`,
+              expr:
+                `${perSecond('cairn_query_stage_duration_seconds_sum', 'stage')} / on () group_left () ` +
+                perSecond('cairn_query_duration_seconds_count'),
               legend: '{{stage}}',
             },
           ],
@@ -46,7 +48,8 @@ export const retrieval: Dashboard = {
           kind: 'lines',
           title: 'As clients see it',
           description:
-            'From the first byte of a request to the end of its reply. Far over the time inside: large answers, slow clients, a busy event loop.',
+            'From the first byte of a request to the end of its reply. Far over the time inside: large answers, ' +
+            'slow clients, a busy event loop.',
           unit: 's',
           queries: quantiles('cairn_http_request_duration_seconds', 'kind="query"'),
         },
@@ -62,7 +65,8 @@ export const retrieval: Dashboard = {
           kind: 'lines',
           title: 'Word indexes that SQLite reads',
           description:
-            'Files opened a minute whose word index has a format that Cairn does not read itself: queries of them are slow. The log names them.',
+            'Files opened a minute whose word index has a format that Cairn does not read itself: queries of them ' +
+            'are slow. The log names them.',
           unit: 'cpm',
           queries: [{ expr: perMinute('cairn_word_index_fallbacks_total'), legend: 'files' }],
         },
@@ -86,7 +90,8 @@ export const retrieval: Dashboard = {
           kind: 'lines',
           title: 'Empty answers',
           description:
-            'Share of queries without a hit. Rising after a change of OM_MIN_SCORE or of the model: the floor is too high.',
+            'Share of queries without a hit. Rising after a change of OM_MIN_SCORE or of the model: the floor is ' +
+            'too high.',
           unit: 'percentunit',
           queries: [{ expr: shareOfQueries('cairn_queries_empty_total'), legend: 'empty' }],
         },
@@ -94,7 +99,8 @@ export const retrieval: Dashboard = {
           kind: 'lines',
           title: 'Degraded answers',
           description:
-            'Share of queries answered from words alone although vectors are configured: the provider fails or is held back.',
+            'Share of queries answered from words alone although vectors are configured: the provider fails or is ' +
+            'held back.',
           unit: 'percentunit',
           thresholds: { critical: 0.05 },
           more: 'cairn-embedding',

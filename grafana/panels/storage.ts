@@ -40,7 +40,8 @@ export const storage: Dashboard = {
           kind: 'lines',
           title: 'Since the last run of a schedule',
           description:
-            'In the file where it is longest ago. decay over two periods (OM_DECAY_INTERVAL_MINUTES): no worker keeps the schedules.',
+            'In the file where it is longest ago. decay over two periods (OM_DECAY_INTERVAL_MINUTES): no worker ' +
+            'keeps the schedules.',
           unit: 's',
           queries: [
             { expr: 'time() - min by (schedule) (cairn_schedule_last_run_timestamp_seconds)', legend: '{{schedule}}' },

@@ -12,8 +12,9 @@ import type { ApiContext, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 
 /**
- * The HTTP API as an Express app; `listen` in server.ts serves it. A request passes from top to bottom: recorded, refused
- * where no key protects it, checked for its key, and only then is a body read.
+ * Builds the HTTP API as an Express app; `listen` in server.ts serves it. A request passes the steps from top to
+ * bottom: it is recorded, refused if no key is configured and it comes from another machine, checked for its key, and
+ * only then is its body read.
  */
 export function createApp(api: ApiContext): Express {
   const { config, logger, metrics } = api.engine;
@@ -33,7 +34,7 @@ export function createApp(api: ApiContext): Express {
   return app;
 }
 
-/** Express hands what a handler rejects with to `answerErrors`. */
+/** Turns a route into a handler. Express passes a rejection of the handler on to `answerErrors`. */
 function serve(route: Route, api: ApiContext): RequestHandler {
   const handle = async (request: Request, response: Response) => {
     localsOf(response).route = route.path;
@@ -45,7 +46,10 @@ function serve(route: Route, api: ApiContext): RequestHandler {
   return tracing !== null && isTraced(route) ? traceRequests(tracing, route, handle) : handle;
 }
 
-/** Keys travel in headers, so browsers need no credentials mode, and `*` is never combined with it. */
+/**
+ * Cross-origin headers. Keys are sent in headers, so browsers need no credentials mode, and `*` is never combined with
+ * it.
+ */
 function allowOrigins(origins: readonly string[]): RequestHandler {
   return cors({
     origin: origins.includes('*') ? '*' : [...origins],

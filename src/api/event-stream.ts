@@ -1,53 +1,73 @@
+import { z } from 'zod';
 import { EngineError, isEngineError } from '../engine/index.ts';
-import type { TenantCall } from './route.ts';
+import type { Replies, TenantCall } from './route.ts';
 
-/** Proxies close a connection on which nothing moves. */
+/** Time between the comments that keep a stream open, ms: proxies close a connection on which nothing is sent. */
 const PING_MS = 15_000;
+/** Most streams that this process keeps open at once. */
 const MAX_STREAMS = 1_000;
 
 let openStreams = 0;
 
-/** What is watched, as it is right now. */
-export interface Watched {
-  /** As it stands on the wire. */
+/** State of a watched item when it was read. */
+interface Watched {
+  /** The item with the names of the wire. */
   readonly item: object;
-  /** Nothing will change any more. */
+  /** Whether the item can no longer change. */
   readonly hasEnded: boolean;
 }
 
 export interface WatchOptions {
-  /** One for each thing: all streams of it share what is read. */
+  /** Name of the item in the whole process: all streams with the same key share one watch, and its first `read`. */
   readonly key: string;
+  /** Time between two reads (ms). */
   readonly pollMs: number;
-  /** Throws `not_found` once it is gone. */
+  /** Reads the item; throws EngineError `not_found` once it is gone. */
   readonly read: () => Promise<Watched>;
 }
 
-/** A thing that is watched: read again and again for all of its streams at once. */
+/** One item that is read at an interval for all of its streams together. */
 interface Watch {
   readonly listeners: Set<Listener>;
   readonly timer: NodeJS.Timeout;
 }
 
-/** Told how it stands, `gone` where it is no more, and `lost` where nobody can say. */
+/** Called with the state of the item, with `gone` if it no longer exists, and with `lost` if it cannot be read. */
 type Listener = (watched: Watched | 'gone' | 'lost') => void;
 
 const watches = new Map<string, Watch>();
 
+/** Declares the reply of a route that calls `streamState`: its events, whose `state` has the given schema. */
+export function stateEvents(state: z.ZodType, example: { readonly id: string; readonly state: string }): Replies {
+  return {
+    200: {
+      description: 'The events.',
+      media: [
+        {
+          type: 'text/event-stream',
+          schema: z.string(),
+          events: { state, gone: z.strictObject({}) },
+          example: `event: state\ndata: ${JSON.stringify(example)}\n\n`,
+        },
+      ],
+    },
+  };
+}
+
 /**
- * Something as server-sent events: `state` on connect and at each change, until it ended, was removed (`gone`), the client left or
- * the server stops. It is asked for again and again, since any process may have worked on it.
- * @throws what the first `read` throws; EngineError `unavailable` with too many streams
+ * Streams an item as server-sent events: `state` on connect and at each change, until the item has ended, was removed
+ * (`gone`), the client left or the server stops. The item is read at an interval, since any process may change it.
+ * @throws what the first `read` throws; EngineError `unavailable` if `MAX_STREAMS` streams are open
  */
 export async function streamState({ api, response }: TenantCall, options: WatchOptions): Promise<void> {
   const first = await options.read();
-  if (response.destroyed) return; // Its client left meanwhile, and nobody would be told of that again.
+  if (response.destroyed) return; // The client left meanwhile: `close` was emitted and is not emitted again.
   if (openStreams >= MAX_STREAMS)
     throw new EngineError('unavailable', `${MAX_STREAMS} event streams are open`, { retryAfterMs: 5_000 });
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
   let sent = '';
   const report: Listener = (watched) => {
-    // The file is closed or locked: whoever listens connects again and is then told why.
+    // The tenant's file is closed or locked. The client connects again and then receives the reason.
     if (watched === 'lost') return void response.destroy();
     const isGone = watched === 'gone';
     const data = isGone ? '' : JSON.stringify(watched.item);
@@ -71,7 +91,10 @@ export async function streamState({ api, response }: TenantCall, options: WatchO
   if (api.stop.aborted) end();
 }
 
-/** @returns what ends it */
+/**
+ * Adds a listener to the watch of an item, and starts the watch with its first listener.
+ * @returns a function that removes the listener, and ends the watch after its last one
+ */
 function listen(options: WatchOptions, listener: Listener): () => void {
   const { key } = options;
   const watch = watches.get(key) ?? startWatch(options);
@@ -88,9 +111,9 @@ function startWatch({ key, pollMs, read }: WatchOptions): Watch {
   const listeners = new Set<Listener>();
   let isReading = false;
   const tell = async () => {
-    if (isReading) return; // A read that takes longer than the time between two is not asked for twice.
+    if (isReading) return; // A read may take longer than the interval; only one runs at a time.
     isReading = true;
-    const watched = await orGone(read);
+    const watched = await readOrGone(read);
     isReading = false;
     for (const listener of listeners) listener(watched);
   };
@@ -100,7 +123,7 @@ function startWatch({ key, pollMs, read }: WatchOptions): Watch {
   return watch;
 }
 
-async function orGone(read: () => Promise<Watched>): Promise<Watched | 'gone' | 'lost'> {
+async function readOrGone(read: () => Promise<Watched>): Promise<Watched | 'gone' | 'lost'> {
   try {
     return await read();
   } catch (error) {

@@ -4,6 +4,7 @@ import { EngineError, type ErrorCode, type Logger } from '../engine/index.ts';
 import { localsOf, sendJson } from './reply.ts';
 import { HTTP_STATUS, type Problem } from './schemas/problem.ts';
 
+/** Makes the body of the reply to a failed request. The details of a bug (`internal`) are left out. */
 export function problemOf(error: EngineError, requestId: string): Problem {
   const status = HTTP_STATUS[error.code];
   return {
@@ -17,18 +18,25 @@ export function problemOf(error: EngineError, requestId: string): Problem {
   };
 }
 
-/** What a client may read: a bug's message is for operators only. */
+/**
+ * Returns the message that a client may read: the message of a bug (`internal`) is for operators only, and a fixed text
+ * stands in for it.
+ */
 export function detailOf(error: EngineError): string {
   return error.code === 'internal'
     ? 'something went wrong here; the log has more under this request id'
     : error.message;
 }
 
+/** True for a code of the engine's errors, which all have an HTTP status. */
 export function isErrorCode(code: string): code is ErrorCode {
   return Object.hasOwn(HTTP_STATUS, code);
 }
 
-/** Gives whatever was thrown its error code: Express marks what it could not read of a request with a 4xx `status`. */
+/**
+ * Turns any thrown value into an `EngineError`: `invalid` for a `URIError`, which Express throws for a malformed
+ * percent-escape in a path, and `internal` for whatever else is none.
+ */
 export function toEngineError(error: unknown): EngineError {
   if (error instanceof EngineError) return error;
   if (error instanceof URIError)
@@ -36,7 +44,9 @@ export function toEngineError(error: unknown): EngineError {
   return new EngineError('internal', error instanceof Error ? error.message : String(error), { cause: error });
 }
 
-/** The last middleware: the only place where an error becomes a reply and, if it is ours, a line in the log. */
+/**
+ * The last middleware: the only place where an error becomes a reply and, if the server caused it, a line in the log.
+ */
 export function answerErrors(logger: Logger) {
   return (thrown: unknown, _request: Request, response: Response, _next: NextFunction): void => {
     if (response.destroyed) return;
@@ -56,7 +66,7 @@ export function answerErrors(logger: Logger) {
   };
 }
 
-/** Writes down what is our fault; what is the caller's it learns from its reply. */
+/** Logs an error that the server caused (status 500 and up). A caller learns of its own errors from the reply. */
 export function logFailure(logger: Logger, error: EngineError, requestId: string): void {
   const { code, message, cause } = error;
   if (HTTP_STATUS[code] < 500) return;

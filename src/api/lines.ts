@@ -1,16 +1,18 @@
 import type { Readable } from 'node:stream';
 
-/** One line of an upload, without its line feed. Blank lines are counted and left out. */
+/** One line of an upload, without its line feed; a carriage return stays. Blank lines are never yielded. */
 export interface Line {
-  /** From 1. */
+  /** Line number in the upload, counted from 1; blank lines count. */
   readonly number: number;
-  /** null for a line over the limit, of which nothing was kept. */
+  /** Bytes of the line; null if it is longer than the limit. */
   readonly bytes: Buffer | null;
 }
 
 /**
- * Cuts a stream of bytes into lines, and yields those that ended within one chunk together. Holds at most one line and one
- * chunk. Throws what the stream throws: of an upload that breaks off, the unfinished line is never yielded.
+ * Cuts a stream of bytes into lines, and yields together the lines that ended within one chunk; a last line needs no
+ * line feed. Holds at most one line and one chunk. Throws what the stream throws, so the unfinished line of an upload
+ * that breaks off is never yielded.
+ * @param options `maxBytes` is the longest line, without its line feed, that is yielded with its bytes
  */
 export async function* linesOf(
   stream: Readable,
@@ -31,7 +33,7 @@ export async function* linesOf(
     parts = [];
     size = 0;
   };
-  // The response is still to be written when the loop is left early, so the connection must not be closed with it.
+  // If the caller leaves the loop early, the response is still to be written, so the connection must stay open.
   for await (const chunk of stream.iterator({ destroyOnReturn: false }) as AsyncIterable<Buffer>) {
     const lines: Line[] = [];
     let start = 0;

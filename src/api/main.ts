@@ -11,7 +11,9 @@ import { serveMetrics } from '../metrics-server.ts';
 import { createLogger, endOnSignals } from '../process.ts';
 import { startApi } from './start.ts';
 
-/** `npm run start:api`: the API alone. What it accepts waits in the ledger for a worker process on the same files. */
+/**
+ * Runs the API alone (`npm run start:api`). What it accepts waits in the ledger for a worker process on the same files.
+ */
 export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
   const logger = createLogger(config);

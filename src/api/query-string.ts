@@ -1,15 +1,18 @@
 import { EngineError } from '../engine/index.ts';
 
+/** Most parameters of a query string. */
 const MAX_PARAMETERS = 64;
 
 /**
- * Reads a query string; a name given several times becomes a list. Stricter than Node's own reader, which lets malformed
- * escapes through as they stand and invalid UTF-8 as replacement characters.
- * @throws EngineError `invalid`
+ * Reads a query string without its `?`; a name that is given several times becomes a list, and one without a value has
+ * ''. It is stricter than Node's own reader, which keeps malformed escapes as they are and turns invalid UTF-8 into
+ * replacement characters.
+ * @returns the parameters by name, in an object without a prototype; empty for null, undefined and ''
+ * @throws  EngineError `invalid` for a malformed escape or more than `MAX_PARAMETERS` parameters
  */
 export function parseQueryString(text: string | null | undefined): Record<string, string | string[]> {
-  const found = Object.create(null) as Record<string, string | string[]>;
-  if (text === null || text === undefined || text === '') return found;
+  const parameters = Object.create(null) as Record<string, string | string[]>;
+  if (text === null || text === undefined || text === '') return parameters;
   const parts = text.split('&', MAX_PARAMETERS + 1);
   if (parts.length > MAX_PARAMETERS) throw new EngineError('invalid', `more than ${MAX_PARAMETERS} query parameters`);
   for (const part of parts) {
@@ -17,10 +20,10 @@ export function parseQueryString(text: string | null | undefined): Record<string
     const equals = part.indexOf('=');
     const name = decode(equals === -1 ? part : part.slice(0, equals));
     const value = equals === -1 ? '' : decode(part.slice(equals + 1));
-    const before = found[name];
-    found[name] = before === undefined ? value : [before, value].flat();
+    const before = parameters[name];
+    parameters[name] = before === undefined ? value : [before, value].flat();
   }
-  return found;
+  return parameters;
 }
 
 function decode(text: string): string {

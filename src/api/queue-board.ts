@@ -2,23 +2,25 @@ import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { openQueuesToShow } from '../engine/adapters/index.ts';
 import { DEFAULT_TENANT, type Engine, EngineError, readCredential } from '../engine/index.ts';
 import { admit } from './middleware/authenticate.ts';
+import { pageHeaders } from './page-headers.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext } from './route.ts';
 
-/** Where the board is, in a browser. */
+/** Path of the board. */
 export const QUEUE_BOARD_PATH = '/admin/queues';
 
 /**
- * bull-board, as a window on BullMQ's queues. It only shows: a job there is a list of ledger rows on their way, and what becomes of a row is
- * decided in the ledger, so that a retry or a removal on the board would say something that is not so. Only GETs are answered, and none
- * changes anything, so another site's page that makes a browser send one gains nothing; nor can it read the answer or frame the page.
+ * Serves bull-board, which shows BullMQ's queues. It is read-only: a job there is a list of ledger rows on their way,
+ * and the ledger decides what happens to a row, so a retry or a removal on the board would have no effect. Only GETs
+ * are answered, and none changes anything. So another site's page gains nothing by making a browser send one; it can
+ * neither read the answer nor frame the page.
  */
 export function serveQueueBoard({ engine, stop }: ApiContext): RequestHandler {
   let opening: Promise<Board> | undefined;
   const close = () => void opening?.then((board) => board.close()).catch(() => {});
   stop.addEventListener('abort', close, { once: true });
 
-  /** One that lost its Redis may hold queues that never became ready, and is made anew. */
+  /** Opens the board, and opens it again after Redis was lost: the old one may hold queues that never became ready. */
   async function obtainBoard(queuesAt: NonNullable<Engine['queuesAt']>): Promise<Board> {
     const state = engine.queueState();
     const current = await opening;
@@ -40,11 +42,12 @@ export function serveQueueBoard({ engine, stop }: ApiContext): RequestHandler {
     if (engine.queuesAt === null) {
       throw new EngineError(
         'not_found',
-        'there are no queues to show without a Redis (REDIS_URL): the ledger has every job, at GET /jobs or with `cairn jobs list`',
+        'there are no queues to show without a Redis (REDIS_URL): ' +
+          'the ledger has every job, at GET /jobs or with `cairn jobs list`',
       );
     }
     const board = await obtainBoard(engine.queuesAt);
-    for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
+    response.setHeaders(BOARD_HEADERS);
     board.handle(request, response, next);
   };
 }
@@ -56,28 +59,17 @@ interface Board {
 }
 
 /**
- * The board brings its own scripts and styles; the font that its page asks a host in the internet for is refused with everything else that
- * is not from here. Its inline styles are an animation and an editor's.
+ * Headers of the board, which brings its own scripts and styles. Its page also asks another host for a font; this
+ * policy refuses that. The inline styles belong to an animation and an editor.
  */
-const PAGE_HEADERS = {
-  'content-security-policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self' 'unsafe-inline'",
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "base-uri 'self'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-} as const;
+const BOARD_HEADERS = pageHeaders({
+  'style-src': "'self' 'unsafe-inline'",
+  'img-src': "'self' data:",
+  'font-src': "'self'",
+  'base-uri': "'self'",
+});
 
-/** Loaded when the board is first asked for: most processes never are. */
+/** Loads bull-board and connects to the queues. Its packages are loaded here because most processes never need them. */
 async function openBoard({ redisUrl, prefix }: NonNullable<Engine['queuesAt']>, { logger }: Engine): Promise<Board> {
   const [{ createBullBoard }, { BullMQAdapter }, { ExpressAdapter }, { queues, isUp, close }] = await Promise.all([
     import('@bull-board/api'),
@@ -91,7 +83,7 @@ async function openBoard({ redisUrl, prefix }: NonNullable<Engine['queuesAt']>, 
     serverAdapter: server,
     options: { uiConfig: { boardTitle: 'Cairn queues', hideDocsLink: true } },
   });
-  // Its own would answer with the message of whatever was thrown.
+  // The board's own error handler would answer with the message of whatever was thrown.
   server.setErrorHandler((error) => {
     throw isRefusal(error)
       ? new EngineError('invalid', 'the queue board does not understand this request')
@@ -116,9 +108,9 @@ function redisIsDown(cause?: unknown): EngineError {
 const BASIC = /^basic +([A-Za-z0-9+/]{1,2048}={0,2}) *$/i;
 
 /**
- * The queues carry the jobs of all tenants, so only an admin of the default one sees them. A browser asks its user for a name and a
- * password (HTTP Basic): the key is the password, whatever the name. Nowhere else is a key taken that way, as a browser sends it again by
- * itself.
+ * Admits an admin of the default tenant only, because the queues carry the jobs of all tenants. A browser asks its user
+ * for a name and a password (HTTP Basic): the key is the password, and the name is ignored. No other path accepts a key
+ * this way, because a browser sends it again by itself.
  * @throws EngineError `unauthenticated`, `forbidden`
  */
 function requireOperator(request: Request, response: Response, engine: Engine): void {

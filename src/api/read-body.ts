@@ -2,29 +2,32 @@ import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { EngineError } from '../engine/index.ts';
 
-/** A JSON body may hold so many bytes. */
-export const JSON_BYTES = 1024 * 1024;
-/** The whole body has so long to arrive (ms), so that slow senders, who hold a connection open for nothing, are gone after half a minute. */
-export const BODY_TIMEOUT_MS = 25_000;
+/** Longest JSON body that is read, in bytes; uploads of documents may be longer. */
+export const MAX_JSON_BYTES = 1024 * 1024;
+/** Time limit for a whole body, ms, so that slow senders cannot hold connections open. */
+const BODY_TIMEOUT_MS = 25_000;
 
+/** A JSON body: the parsed value, and the bytes as they were sent. */
 export interface JsonBody {
   readonly value: unknown;
   readonly bytes: Buffer;
 }
 
 /**
- * Reads a JSON body. Not `express.json`, which reads a body that is too large to its end before it says so, turns bytes
- * that are no UTF-8 into replacement characters, and inflates.
- * @throws EngineError `unsupported` for another media type, charset or encoding; `too_large` as soon as it is known;
- *         `invalid` for no body, malformed UTF-8 or JSON, and for one that is slow or breaks off
+ * Reads a JSON body of at most `MAX_JSON_BYTES`. `express.json` does not fit: it reads an oversized body to its end
+ * before it refuses it, turns bytes that are not UTF-8 into replacement characters, and decompresses.
+ * @throws EngineError `unsupported` for another media type, charset or encoding; `too_large` as soon as the size is
+ *   known; `invalid` for a missing body, malformed UTF-8 or JSON, and for a body that is slow or breaks off
  */
 export async function readJson(request: IncomingMessage): Promise<JsonBody> {
   requireJson(request);
-  const bytes = await readBytes(request, JSON_BYTES, BODY_TIMEOUT_MS);
+  const bytes = await readBytes(request, MAX_JSON_BYTES, BODY_TIMEOUT_MS);
   return { value: parseJson(bytes), bytes };
 }
 
-/** @throws EngineError `unsupported` for a body of another type */
+/**
+ * Checks that a body is declared as JSON. @throws EngineError `unsupported` for another type, none, or as `mediaTypeOf`
+ */
 export function requireJson(request: IncomingMessage): void {
   const mediaType = mediaTypeOf(request);
   if (mediaType === 'application/json') return;
@@ -34,7 +37,7 @@ export function requireJson(request: IncomingMessage): void {
   );
 }
 
-/** True if the request announces a body, be it an empty one. */
+/** True if the request announces a body; a chunked body may still turn out to be empty. */
 export function hasBody(request: IncomingMessage): boolean {
   const length = request.headers['content-length'];
   return request.headers['transfer-encoding'] !== undefined || (length !== undefined && length !== '0');
@@ -43,8 +46,8 @@ export function hasBody(request: IncomingMessage): boolean {
 const MEDIA_TYPE = /^[\w.+-]{1,64}\/[\w.+-]{1,64}$/;
 
 /**
- * The media type in lower case, without its parameters; undefined where there is none.
- * @throws EngineError `unsupported` for a charset other than UTF-8, a content encoding, or what is no media type
+ * Reads the media type of a request, in lower case and without its parameters; undefined if the request names none.
+ * @throws EngineError `unsupported` for a charset other than UTF-8, a content encoding, or a malformed media type
  */
 export function mediaTypeOf(request: IncomingMessage): string | undefined {
   const encoding = request.headers['content-encoding'];
@@ -65,7 +68,11 @@ export function mediaTypeOf(request: IncomingMessage): string | undefined {
   return mediaType;
 }
 
-/** @throws EngineError as `readJson` does. What still arrives after that is read and forgotten. */
+/**
+ * Reads a whole body of at most `maxBytes` into memory.
+ * @throws EngineError `too_large`; `invalid` if it has not arrived after `timeoutMs`, or breaks off. Bytes that arrive
+ *   later are dropped.
+ */
 export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs: number): Promise<Buffer> {
   const tooLarge = () => new EngineError('too_large', `the body is over ${maxBytes} bytes; send less at once`);
   if (Number(request.headers['content-length'] ?? 0) > maxBytes) return Promise.reject(tooLarge());
@@ -93,7 +100,11 @@ export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs:
   });
 }
 
-/** @throws EngineError `invalid`, without a word of the text: V8's own message quotes it. */
+/**
+ * Parses a JSON text.
+ * @throws EngineError `invalid` for an empty text, malformed UTF-8 or JSON. Its message does not quote the text, as
+ *   V8's own message would.
+ */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new EngineError('invalid', 'the body is not valid UTF-8');
   if (bytes.length === 0) throw new EngineError('invalid', 'the body is empty; expected a JSON object');

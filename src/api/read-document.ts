@@ -25,13 +25,13 @@ import { LIMITS } from './schemas/limits.ts';
 import { parse } from './schemas/parse.ts';
 import { toNewDocument } from './wire/documents.ts';
 
-/** Takes over a document that was read; its file is the engine's from here on. */
+/** Takes over the document that a request describes; from then on the engine owns its file. */
 export type Accept<Result> = (document: NewDocument) => Promise<Result>;
 
 /**
- * Reads the document of a request, a form with a file or JSON with its data or text, and hands it on.
- * @throws EngineError `unsupported` for another media type, and for a file that is not read or not what it is said to be; as `parse`,
- *   `receiveForm` and `receiveJson` do
+ * Reads the document of a request, a form with a file or JSON with data or text, and passes it to `accept`.
+ * @throws EngineError `unsupported` for another media type, for a format that is not read, and for a file in another
+ *   format than it names; also what `parse`, `receiveForm` and `receiveJson` throw
  */
 export function readDocument<Result>(call: TenantCall, accept: Accept<Result>): Promise<Result> {
   if (isForm(call)) return readForm(call, accept, (fields) => fields);
@@ -39,9 +39,9 @@ export function readDocument<Result>(call: TenantCall, accept: Accept<Result>): 
 }
 
 /**
- * Reads what replaces a document: a form, or JSON with data, text or a URL. It stays its user's, and keeps its session and external id
- * unless it is told others.
- * @throws EngineError `not_found` where the body names another user; as `readDocument` does
+ * Reads the replacement of a document: a form, or JSON with data, text or a URL. The document keeps its user; it also
+ * keeps its session and external id unless the request names others.
+ * @throws EngineError `not_found` if the body names another user; also what `readDocument` throws
  */
 export function readReplacement<Result>(call: TenantCall, replaced: Document, accept: Accept<Result>): Promise<Result> {
   const keepIdentity = <Fields extends DocumentFields>(fields: Fields): Fields => {
@@ -62,16 +62,20 @@ export function readReplacement<Result>(call: TenantCall, replaced: Document, ac
   );
 }
 
+/** True if a JSON body has a field `url`, whatever it holds. */
 export function hasUrl(value: unknown): boolean {
   return typeof value === 'object' && value !== null && Object.hasOwn(value, 'url');
 }
 
-/** The most that a document of this server may have, and whose it is. */
+/** The tenant of a call, and the longest file that this server takes, in bytes. */
 export function limitsOf({ api, tenant }: TenantCall) {
   return { tenant, fileBytes: api.engine.config.OM_UPLOAD_MAX_MB * 1024 * 1024 };
 }
 
-/** @throws EngineError `forbidden` where pages are not fetched */
+/**
+ * Describes a page that is to be fetched.
+ * @throws EngineError `forbidden` if pages are not fetched here (`OM_URL_INGEST`)
+ */
 export function toPage({ api }: TenantCall, { url, ...fields }: IngestUrlBody): NewDocument {
   if (!api.engine.config.OM_URL_INGEST)
     throw new EngineError(
@@ -81,7 +85,11 @@ export function toPage({ api }: TenantCall, { url, ...fields }: IngestUrlBody): 
   return toNewDocument(fields, { kind: 'url', url });
 }
 
-/** Puts the document of a JSON body on disk and hands it on. */
+/**
+ * Writes the document of a JSON body to disk and passes it to `accept`.
+ * @throws EngineError `too_large` for a file over the limit; `invalid` for malformed base64 or too long a name;
+ *   `unsupported` for a format that is not read; `storage_full`; also what `accept` throws
+ */
 export async function acceptFile<Result>(call: TenantCall, body: IngestBody, accept: Accept<Result>): Promise<Result> {
   const names = namesOf(body.content_type, body.file_name);
   const isText = body.text != null || !isBase64(body, names);
@@ -112,7 +120,7 @@ async function readForm<Result>(
   });
 }
 
-/** A document that turns out to be wrong takes its file with it. */
+/** Passes a stored file to `accept`; deletes the file if its document cannot be described. */
 async function handOver<Result>(
   file: StoredUpload,
   accept: Accept<Result>,
@@ -155,11 +163,11 @@ interface FileNames {
   readonly mediaType: string | null;
   readonly charset: string | null;
   readonly fileName: string;
-  /** The last part of the name, without the dot, in lower case; '' for none. */
+  /** Extension of the file name, without the dot, in lower case; '' for none. */
   readonly extension: string;
 }
 
-/** @throws EngineError `invalid` for a name that is too long, `unsupported` for a content type that is none */
+/** @throws EngineError `invalid` for a name that is too long, `unsupported` for a malformed content type */
 function namesOf(contentType: string | null | undefined, givenName: string | null | undefined): FileNames {
   const fileName = cleanFileName(givenName ?? '');
   const extension = /\.([A-Za-z0-9_+-]{1,16})$/.exec(fileName)?.[1]?.toLowerCase() ?? '';
@@ -171,7 +179,7 @@ function namesOf(contentType: string | null | undefined, givenName: string | nul
   return { mediaType: mediaTypeNamed(type), charset: charset?.[1] ?? null, fileName, extension };
 }
 
-/** OpenMemory's clients say `pdf` where others say `application/pdf`. */
+/** Media type of a content type, or of a short name: OpenMemory's clients send `pdf` for `application/pdf`. */
 function mediaTypeNamed(type: string): string | null {
   if (type === '' || type === 'application/octet-stream') return null;
   if (/^[\w.+-]+\/[\w.+-]+$/.test(type)) return type;
@@ -183,15 +191,15 @@ function mediaTypeNamed(type: string): string | null {
   );
 }
 
-/** Marks that turn the direction of what follows: they make a name look like another. */
+/** Characters that change the direction of the text behind them: they make one name look like another. */
 const BIDI_CONTROLS = '\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069';
 const INVISIBLE = new RegExp(`[\\p{Cc}${BIDI_CONTROLS}]`, 'gu');
 
 /**
- * What is left of a name as data that is shown: the last part of a path, without invisible marks. '' for none.
- * @throws EngineError `invalid` for one that is too long
+ * Makes a given name safe to show: the last part of its path, without invisible characters; '' if nothing is left.
+ * @throws EngineError `invalid` for a name that is too long
  */
-export function cleanFileName(name: string): string {
+function cleanFileName(name: string): string {
   const last = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1);
   const clean = last.toWellFormed().replaceAll(INVISIBLE, '').trim();
   if (clean.length > LIMITS.fileNameCharacters)
@@ -202,7 +210,7 @@ export function cleanFileName(name: string): string {
 const BINARY_FORMATS: ReadonlySet<DocumentFormat> = new Set(['pdf', 'docx', 'pptx', 'xlsx', 'epub']);
 const TEXT_TYPE = /^(?:text|message)\/|[/+](?:json|xml|yaml)$/;
 
-/** Where the caller does not say how its data is written, the format does: what is no text can only be base64. */
+/** If the caller names no encoding, the format decides: a file that is not text can only be base64. */
 function isBase64({ encoding }: IngestBody, { mediaType, extension }: FileNames): boolean {
   if (encoding != null) return encoding === 'base64';
   const format = mediaType === null ? formatOfExtension(extension) : formatOfMediaType(mediaType);
@@ -210,7 +218,7 @@ function isBase64({ encoding }: IngestBody, { mediaType, extension }: FileNames)
   return mediaType === null ? extension === '' : !TEXT_TYPE.test(mediaType);
 }
 
-/** Node's own decoder drops what is no base64, and what it makes of the rest is another file. */
+/** Decodes base64 strictly: Node's own decoder skips characters that are not base64 and returns another file. */
 function decodeBase64(data: string): Buffer {
   const text = /\s/.test(data) ? data.replaceAll(/\s+/g, '') : data;
   const padding = text.indexOf('=');

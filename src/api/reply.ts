@@ -1,22 +1,25 @@
 import type { Response } from 'express';
 
-/** What a request carries from middleware to middleware. */
+/** Data of a request that middleware and handlers share, in Express's `response.locals`. */
 export interface Locals {
+  /** Id of the request in its reply and in the log: the client's `x-request-id` if that is well-formed, else new. */
   requestId: string;
+  /** Time at which the request arrived, as `performance.now()`. */
   startedAt: number;
-  /** The pattern that matched, never the path itself: it becomes a label and a log field. */
+  /** Pattern of the route that matched, never the path itself: it becomes a metric label and a log field. */
   route: string;
-  /** Of the job that it made, if it made one. */
+  /** Id of the job that the request made, if any. */
   jobId?: string;
-  /** Of its trace, if it is traced. */
+  /** Id of the request's trace, if it is traced. */
   traceId?: string;
 }
 
+/** Returns the data of a response's request, set by `recordRequests` before any handler runs. */
 export function localsOf(response: Response): Locals {
   return response.locals as Locals;
 }
 
-/** Rather than Express's `json`, which looks for settings, an ETag and freshness on every reply. */
+/** Answers with JSON. Express's `json` is not used: it looks for settings, an ETag and freshness on every reply. */
 export function sendJson(response: Response, status: number, body: unknown, mediaType = 'application/json'): void {
   response.statusCode = status;
   response.setHeader('content-type', `${mediaType}; charset=utf-8`);

@@ -1,3 +1,13 @@
+/**
+ * Types and constructors of routes. A route declares everything about itself in one place: who may call it, what it
+ * reads, what it answers, and an example of each. From this declaration come the types of its handler, the parsing of
+ * requests, `GET /openapi.json`, the page at `/docs` and docs/reference/http-api.md; tests compare every reply with it.
+ *
+ * To add a route: describe its fields in `schemas/`, each with `.describe(…)`; write `route({…})` in the file of its
+ * subject in `routes/`, with an `example` for its body and for each reply whose schema has none; add a new file to
+ * `ROUTE_GROUPS` of routes.ts. Then run `npm run reference` to write the reference. Types and tests report what is
+ * missing.
+ */
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
 import { type Engine, EngineError, type ErrorCode, type Principal, type Role, type Tenant } from '../engine/index.ts';
@@ -7,41 +17,33 @@ import type { ReplyHeader, RequestHeader } from './schemas/headers.ts';
 import { parse } from './schemas/parse.ts';
 import type { Wire } from './schemas/values.ts';
 
-/**
- * What a route is. A route says everything about itself in one place: who may call it, what it reads, what it answers
- * and an example of each. From that come the types of its handler, the parsing of requests, `GET /openapi.json`, the
- * page at `/docs` and docs/reference/http-api.md, and tests compare every reply with it.
- *
- * To add one: describe its fields in `schemas/`, each with `.describe(…)`; write `route({…})` in the file of its
- * subject in `routes/`, with an `example` for its body and for each reply whose schema has none; put a new file into
- * `ROUTE_GROUPS` of routes.ts. Then `npm run reference` writes the reference anew. Types and tests tell what is
- * missing.
- */
-
-/** What the app is built from. */
+/** Everything that handlers of routes use. */
 export interface ApiContext {
   readonly engine: Engine;
   readonly ready: () => Readiness;
-  /** Every registry of the process in Prometheus's text format. */
+  /** Renders every metrics registry of the process in Prometheus's text format. */
   readonly metricsText: () => Promise<string>;
   readonly version: string;
-  /** Aborted when the server stops: event streams end and waits are cut short. */
+  /** Aborts when the server stops: event streams end and waits are cut short. */
   readonly stop: AbortSignal;
 }
 
-/** Whether this process should be sent requests, and if not, why: one short reason each, such as `draining`. */
+/**
+ * Whether this process should be sent requests; if not, `reasons` holds short reasons such as `draining`, else it is
+ * empty.
+ */
 export interface Readiness {
   readonly ready: boolean;
   readonly reasons: readonly string[];
 }
 
 /**
- * Who may call a route: anyone, the holder of any key, or of a key with at least this role. `OM_PUBLIC_READS` opens
- * `read` routes of the default tenant to everyone, `key` routes never.
+ * Who may call a route: anyone, the holder of any key, or the holder of a key with at least this role.
+ * `OM_PUBLIC_READS` opens `read` routes of the default tenant to everyone, but never `key` routes.
  */
 export type Access = 'anyone' | 'key' | Role;
 
-export type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
+type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
 export interface Call {
   readonly api: ApiContext;
@@ -49,21 +51,21 @@ export interface Call {
   readonly response: Response;
 }
 
-/** A call whose key was accepted. The tenant comes from the key and from nothing else. */
+/** A call whose key was accepted. The key alone determines the tenant. */
 export interface TenantCall extends Call {
   readonly principal: Principal;
   readonly tenant: Tenant;
 }
 
-// ── What a route says of itself ──────────────────────────────────────────────────────────────────────────────────────
+// ── Declaration of a route ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** A body or a reply in another form than JSON. */
+/** A body or a reply in a media type other than JSON. */
 export interface Media {
-  /** Its media type, such as `application/x-ndjson`. */
+  /** Media type, such as `application/x-ndjson`. */
   readonly type: string;
-  /** Of the whole, or of one line where the type is `application/x-ndjson`. */
+  /** Schema of the whole content, or of one line if the type is `application/x-ndjson`. */
   readonly schema: z.ZodType;
-  /** Data of the events by their names, where the type is `text/event-stream`. */
+  /** Schemas of the events' data by event name, if the type is `text/event-stream`. */
   readonly events?: Readonly<Record<string, z.ZodType>>;
   readonly example: unknown;
 }
@@ -73,7 +75,10 @@ export interface Body<Schema extends z.ZodType = z.ZodType> {
   readonly example: z.input<Schema>;
   /** The body may be left out, which is the same as `{}`. */
   readonly optional?: true;
-  /** What the fields are, in a word, where they may stand in the query string instead of a body. */
+  /**
+   * Word for the fields in an error message, such as `filter`, if they may be given in the query string instead of a
+   * body.
+   */
   readonly orQuery?: string;
   readonly media?: readonly Media[];
 }
@@ -81,36 +86,36 @@ export interface Body<Schema extends z.ZodType = z.ZodType> {
 export interface Reply {
   readonly description: string;
   readonly json?: z.ZodType;
-  /** Made from the examples of the schema where it is left out. */
+  /** Example of the reply; made from the examples of the schema if left out. */
   readonly example?: unknown;
   readonly headers?: readonly ReplyHeader[];
   readonly media?: readonly Media[];
 }
 export type Replies = { readonly [status: number]: Reply };
 
-/** A part of the path: what it is, and an example. */
-export interface PathParameter {
+/** A parameter in the path. */
+interface PathParameter {
   readonly description: string;
   readonly example: string;
 }
 
 interface Description<Path extends string, Query extends z.ZodType, Json extends z.ZodType, Answers extends Replies> {
   readonly method: Method;
-  /** Express's pattern: `:name` stands for one segment. */
+  /** Path pattern of Express: `:name` stands for one segment. */
   readonly path: Path;
-  /** The operation's name in clients that are made from the description; unique. */
+  /** Unique name of the operation; clients generated from the API description use it. */
   readonly name: string;
-  /** What it does, as one line that begins with a verb. */
+  /** One line that begins with a verb and says what the route does. */
   readonly summary: string;
-  /** What else a caller should know, as Markdown. */
+  /** Further information for callers, as Markdown. */
   readonly description?: string;
   readonly params?: { readonly [Name in PathName<Path>]: PathParameter };
-  /** Left out where the query string is not read at all. */
+  /** Schema of the query string; left out if the query string is not read. */
   readonly query?: Query;
   readonly body?: Body<Json>;
   readonly headers?: readonly RequestHeader[];
   readonly replies: Answers;
-  /** Errors that it answers besides those of every route, and why. */
+  /** Meaning of errors that are specific to this route, by code. */
   readonly errors?: Readonly<Partial<Record<ErrorCode, string>>>;
 }
 
@@ -120,13 +125,13 @@ type PathName<Path extends string> = Path extends `${string}:${infer Name}/${inf
     ? Name
     : never;
 
-/** What was read of the request by the route's schemas, and how it is answered. */
+/** A request as the route's schemas parsed it, and the function that answers it. */
 interface Parsed<Path extends string, Query extends z.ZodType, Json extends z.ZodType, Answers extends Replies> {
   readonly params: { readonly [Name in PathName<Path>]: string };
   readonly query: z.output<Query>;
-  /** @throws EngineError as `readJson` and `parse` do */
+  /** Reads and parses the body, once. Throws what `readJson` and `parse` throw. */
   readBody(): Promise<z.output<Json>>;
-  /** Answers with JSON, whose shape is checked by the compiler alone. */
+  /** Answers with JSON. Only the compiler checks its shape. */
   send<Status extends keyof Answers & number>(status: Status, body: JsonOf<Answers[Status]>): void;
 }
 
@@ -149,7 +154,7 @@ export interface KeyRoute extends AnyRoute {
 }
 export type Route = OpenRoute | KeyRoute;
 
-/** Routes about one subject, which the description of the API shows together. */
+/** Routes about one subject; the API description shows them together. */
 export interface RouteGroup {
   readonly name: string;
   readonly description: string;
@@ -157,8 +162,8 @@ export interface RouteGroup {
 }
 
 /**
- * A route that asks for a key. Its query string is parsed before the handler is called, its body when the handler reads
- * it.
+ * Declares a route that needs a key. The query string is parsed before the handler is called, the body when the handler
+ * reads it.
  */
 export function route<
   const Path extends string,
@@ -174,7 +179,7 @@ export function route<
   return { ...parts, handle: (call) => parts.handle({ ...call, ...readCall(parts, call) }) };
 }
 
-/** A route that answers anyone, with or without a key. */
+/** Declares a route that answers anyone, with or without a key. */
 export function openRoute<
   const Path extends string,
   Query extends z.ZodType,

@@ -16,35 +16,39 @@ import { settingsRoutes } from './routes/settings.ts';
 import { userRoutes } from './routes/users.ts';
 
 /**
- * Every path that is answered, by subject; anything else is a 404. A path is looked for from top to bottom, so one with
- * a fixed segment stands before one with a parameter in its place.
+ * All routes, by subject; any other path is a 404. Paths are matched from top to bottom, so a path with a fixed segment
+ * must stand before a path with a parameter in its place.
  */
 export const ROUTE_GROUPS: readonly RouteGroup[] = [
-  { name: 'Adding', description: 'Memories on their way in.', routes: addRoutes },
+  { name: 'Adding', description: 'Storing memories.', routes: addRoutes },
   {
     name: 'Documents',
     description: 'Files and pages that are too large for one memory: each is read into chunks, which are memories.',
     routes: [...ingestRoutes, ...documentRoutes],
   },
-  { name: 'Querying', description: 'Memories that fit a question, and why.', routes: queryRoutes },
-  { name: 'Links', description: 'What memories have to do with each other.', routes: linkRoutes },
+  {
+    name: 'Querying',
+    description: 'Finding the memories that answer a query, and explaining why they were found.',
+    routes: queryRoutes,
+  },
+  { name: 'Links', description: 'Relations between memories.', routes: linkRoutes },
   {
     name: 'Memories',
-    description: 'Memories one by one, and all of a user.',
+    description: 'Reading, changing and erasing memories, one by one or all of a user.',
     routes: [...reflectRoutes, ...memoryRoutes, ...userRoutes],
   },
   {
     name: 'Entities',
-    description: 'Names that memories mention, and what they state about two.',
+    description: 'Names that memories mention, and the relations that memories state between them.',
     routes: entityRoutes,
   },
-  { name: 'Jobs', description: 'Work that is owed to memories and documents.', routes: jobRoutes },
+  { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Embedding model', description: 'A change from one embedding model to another.', routes: reembedRoutes },
   { name: 'Providers', description: 'Calls of embedding providers and language models.', routes: providerRoutes },
   {
     name: 'Service',
-    description: 'The service itself.',
+    description: 'State and description of the service itself.',
     routes: [...serviceRoutes, ...descriptionRoutes(() => ROUTE_GROUPS)],
   },
 ];

@@ -6,31 +6,36 @@ import { type Engine, EngineError, isLoopback } from '../engine/index.ts';
 
 export interface RunningServer {
   readonly server: Server;
-  /** Where clients on this machine reach it. */
+  /** Address at which clients on this machine reach the server, without a slash at its end. */
   readonly url: string;
+  /** Port that the server listens at, even if `OM_PORT` is 0. */
   readonly port: number;
   /** Resolves once the server has stopped and the last connection is closed. */
   readonly closed: Promise<void>;
 }
 
+/** Time limit for the headers of a request, ms. */
 const HEADERS_TIMEOUT_MS = 15_000;
-/** How often headers that are late are looked for. */
+/** Interval at which Node checks connections for late headers and requests, ms. */
 const CONNECTIONS_CHECK_MS = 5_000;
 /**
- * A bound for NDJSON uploads, which may run long. A JSON body has its own, far shorter one (read-body.ts), and so has what
- * a client still sends after its answer (record-requests.ts).
+ * Time limit for a whole request, ms; it is long because of NDJSON uploads. A JSON body has a far shorter limit
+ * (read-body.ts), and so has a client that still sends after it was answered (record-requests.ts).
  */
 const REQUEST_TIMEOUT_MS = 3_600_000;
-/** Longer than the 60 s that load balancers commonly keep idle connections, so that they close first. */
+/**
+ * Time an idle connection stays open, ms: longer than the 60 s of common load balancers, so that they close it first.
+ */
 const KEEP_ALIVE_MS = 65_000;
+/** Interval at which a stopping server closes connections that became idle, ms. */
 const SWEEP_MS = 25;
 
 /**
- * Serves the app at OM_HOST and OM_PORT until `signal` aborts: then no connection is accepted, requests in flight are
- * answered, idle connections are closed, and after OM_SHUTDOWN_MS the rest is cut. Event streams end by the same signal,
- * which the app was made with.
- * @throws EngineError `forbidden` if no key is configured and the address is not this machine's own; `unavailable` if the
- *         address cannot be had
+ * Serves the app at OM_HOST and OM_PORT until `signal` aborts. Then no connection is accepted, requests in flight are
+ * answered, idle connections are closed, and after OM_SHUTDOWN_MS the other connections are cut. The app must have been
+ * made with the same signal, which ends its event streams.
+ * @throws EngineError `forbidden` if no key is configured and other machines could reach the address; `unavailable` if
+ *   the server cannot listen at the address
  */
 export async function listen(app: Express, engine: Engine, signal: AbortSignal): Promise<RunningServer> {
   const { OM_HOST: host, OM_PORT: port } = engine.config;
@@ -68,7 +73,7 @@ export async function listen(app: Express, engine: Engine, signal: AbortSignal):
   return { server, url: urlOf(address), port: address.port, closed };
 }
 
-/** `silent` are the connections on which no request ever came; Node does not count them as idle */
+/** @param options `silent` holds the connections that never sent a request; Node does not count them as idle */
 function closeGracefully(
   server: Server,
   { silent, graceMs }: { readonly silent: ReadonlySet<Socket>; readonly graceMs: number },
@@ -76,7 +81,7 @@ function closeGracefully(
   server.prependListener('request', (_request, response) => response.setHeader('connection', 'close'));
   server.close();
   for (const socket of silent) socket.destroy();
-  // Node closes what is idle now; a connection whose last answer is still on its way becomes idle later.
+  // Node has closed the connections that are idle now; one that is still being answered becomes idle later.
   const sweep = setInterval(() => server.closeIdleConnections(), SWEEP_MS);
   const cut = setTimeout(() => server.closeAllConnections(), graceMs);
   server.once('close', () => {

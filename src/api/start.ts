@@ -3,12 +3,16 @@ import { createApp } from './app.ts';
 import { listen } from './server.ts';
 
 export interface RunningApi {
+  /** Address at which clients on this machine reach the server. */
   readonly url: string;
-  /** Readiness turns 503; resolves when every request in flight is answered. */
+  /**
+   * Makes `/ready` answer 503 and stops the server; resolves when all requests in flight are answered or, after
+   * OM_SHUTDOWN_MS, cut.
+   */
   stop(): Promise<void>;
 }
 
-/** Serves an engine over HTTP. */
+/** Serves an engine over HTTP. @throws EngineError as `listen` does */
 export async function startApi({
   engine,
   metricsText,
@@ -24,7 +28,7 @@ export async function startApi({
     version: VERSION,
     stop: stop.signal,
   });
-  // Before anybody is heard: to load a package of hundreds of files holds up everything else.
+  // Prepared before the server listens, since loading a package of hundreds of files blocks everything else.
   await engine.prepare();
   const server = await listen(app, engine, stop.signal);
   return {

@@ -2,13 +2,13 @@ import type { Response } from 'express';
 import type { TenantCall } from './route.ts';
 import { LIMITS } from './schemas/limits.ts';
 
-/** How long a query waits for the writes behind its token (ms); after that it answers from what is there. */
+/** Longest time that a query waits for the writes behind its token, ms; then it answers without them. */
 export const TOKEN_WAIT_MS = 2_000;
 
 /**
- * How long a caller wants its answer to wait for the finished work (ms): `?wait` goes before `Prefer: wait`, which counts seconds
- * (RFC 7240), and that before the setting.
- * @param wait what the query string says
+ * Time that an answer is to wait for the finished work, ms; 0 to answer at once. The parameter `?wait` has priority
+ * over `Prefer: wait`, which counts seconds (RFC 7240), and both have priority over the setting `OM_ADD_WAIT_MS`.
+ * @param wait the parameter of the query string, ms; undefined if it is not given
  */
 export function waitMsOf({ api, request }: TenantCall, wait: number | undefined): number {
   if (wait !== undefined) return wait;
@@ -17,9 +17,9 @@ export function waitMsOf({ api, request }: TenantCall, wait: number | undefined)
 }
 
 /**
- * Waits until the writes behind a token are finished, at most `timeoutMs`. False if time ran out, the client left or the
- * server stops: the writes themselves are safe either way.
- * @throws EngineError `invalid` for a token this tenant did not give out
+ * Waits until the writes behind a token are finished, at most `timeoutMs`. Resolves to true if they are, and to false
+ * if the time ran out, the client left or the server stops; the writes themselves are safe in any case.
+ * @throws EngineError `invalid` for a malformed token, or one of another tenant
  */
 export async function waitForWrites(
   { api, tenant, response }: TenantCall,
@@ -35,7 +35,10 @@ export async function waitForWrites(
   }
 }
 
-/** Aborts when nobody is left to read the answer. */
+/**
+ * Makes a signal that aborts when the client's connection closes; it never aborts if the connection had closed before
+ * the call.
+ */
 export function clientGone(response: Response): AbortSignal {
   const gone = new AbortController();
   response.once('close', () => gone.abort());

@@ -1,19 +1,22 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Client } from './client.ts';
-import { patiently, type DocumentItem } from './send-documents.ts';
+import { retryWhileBusy, type DocumentItem } from './send-documents.ts';
 
-/** As many as one request may ask for. */
-const ASKED_AT_ONCE = 100;
-const PAUSE_MS = { least: 100, most: 2_000 };
-/** Asking takes no more than this share of the time, however many are waited for. */
+/** Most ids that one request may name: the limit of the API. */
+const MAX_IDS = 100;
+/** Shortest and longest pause between two rounds of requests, ms; the pause grows while nothing ends. */
+const PAUSE_MS = { min: 100, max: 2_000 };
+/** Largest share of the time that requests may take; the pause grows with the number of documents to keep it. */
 const SHARE_OF_TIME = 0.2;
+/** Time without any change after which the documents are no longer waited for, ms. */
 const STALLED_MS = 600_000;
 
 /**
  * Waits until documents are read, embedded and linked, or given up.
- * @param onSettled told how many are, whenever more are
- * @returns those that are, by id; without those that were deleted meanwhile, and those that are left when nothing has moved for ten
- *   minutes
+ * @param onSettled called after each request with the number of documents that have ended so far
+ * @returns the documents that have ended, by id. It lacks documents that were deleted meanwhile, and those that are
+ *   unfinished when nothing has changed for ten minutes.
+ * @throws CliError as `retryWhileBusy` does
  */
 export async function awaitDocuments(
   client: Client,
@@ -22,7 +25,7 @@ export async function awaitDocuments(
 ): Promise<Map<string, DocumentItem>> {
   const settled = new Map<string, DocumentItem>();
   const pending = new Set(ids);
-  let pauseMs = PAUSE_MS.least;
+  let pauseMs = PAUSE_MS.min;
   let state = '';
   let movedAt = performance.now();
 
@@ -30,10 +33,10 @@ export async function awaitDocuments(
     const startedAt = performance.now();
     const before = pending.size;
     const moving: DocumentItem[] = [];
-    for (const some of slicesOf([...pending])) {
-      const items = await listById(client, some);
-      const found = new Set(items.map(({ id }) => id));
-      for (const id of some) if (!found.has(id)) pending.delete(id);
+    for (const slice of slicesOf([...pending])) {
+      const items = await listById(client, slice);
+      const existing = new Set(items.map(({ id }) => id));
+      for (const id of slice) if (!existing.has(id)) pending.delete(id);
       for (const item of items) {
         if (!hasEnded(item)) moving.push(item);
         else if (pending.delete(item.id)) settled.set(item.id, item);
@@ -45,15 +48,15 @@ export async function awaitDocuments(
     if (nextState !== state) movedAt = now;
     else if (now - movedAt > STALLED_MS) break;
     state = nextState;
-    pauseMs = pending.size < before ? PAUSE_MS.least : Math.min(PAUSE_MS.most, pauseMs * 1.5);
+    pauseMs = pending.size < before ? PAUSE_MS.min : Math.min(PAUSE_MS.max, pauseMs * 1.5);
     if (pending.size > 0) await sleep(Math.max(pauseMs, (now - startedAt) / SHARE_OF_TIME));
   }
   return settled;
 }
 
 async function listById(client: Client, ids: readonly string[]): Promise<DocumentItem[]> {
-  const query = new URLSearchParams({ ids: ids.join(','), l: String(ASKED_AT_ONCE) });
-  return (await patiently(() => client.get<{ items: DocumentItem[] }>(`/documents?${query.toString()}`))).items;
+  const query = new URLSearchParams({ ids: ids.join(','), l: String(MAX_IDS) });
+  return (await retryWhileBusy(() => client.get<{ items: DocumentItem[] }>(`/documents?${query.toString()}`))).items;
 }
 
 function hasEnded({ state }: DocumentItem): boolean {
@@ -61,7 +64,5 @@ function hasEnded({ state }: DocumentItem): boolean {
 }
 
 function slicesOf(ids: readonly string[]): string[][] {
-  return Array.from({ length: Math.ceil(ids.length / ASKED_AT_ONCE) }, (_, n) =>
-    ids.slice(n * ASKED_AT_ONCE, (n + 1) * ASKED_AT_ONCE),
-  );
+  return Array.from({ length: Math.ceil(ids.length / MAX_IDS) }, (_, n) => ids.slice(n * MAX_IDS, (n + 1) * MAX_IDS));
 }

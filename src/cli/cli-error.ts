@@ -1,7 +1,7 @@
-/** What a person can do something about: `message` is the one line they read, saying what failed and what to do next. */
+/** An error that the user can fix. Its `message` is the one line that is shown: what failed and what to do next. */
 export class CliError extends Error {
   override readonly name = 'CliError';
-  /** 1 for what failed, 2 for a command that was called wrongly. */
+  /** Exit code of the process: 1 for a failure, 2 for a command that was called wrongly. */
   readonly exitCode: 1 | 2;
 
   constructor(message: string, { exitCode = 1, cause }: { readonly exitCode?: 1 | 2; readonly cause?: unknown } = {}) {

@@ -9,35 +9,43 @@ import { linesOf } from '../api/lines.ts';
 import { CliError } from './cli-error.ts';
 import { encodeForm, type FileForm } from './file-form.ts';
 
-/** How to reach a server; what is left out comes from the environment. */
+/** Address and key of a server, from the options `--url` and `--key`; the environment gives what is left out. */
 export interface ConnectionOptions {
   readonly url?: string;
   readonly key?: string;
 }
 
-/** The HTTP API as the commands use it. Whatever goes wrong is a `CliError` of one line. */
+/**
+ * The HTTP API as the commands use it; a path begins with a slash and may have a query string. A failure of the server
+ * or the connection is a `CliError` with a message of one line.
+ */
 export interface Client {
   get<Reply>(path: string): Promise<Reply>;
   post<Reply>(path: string, body?: object): Promise<Reply>;
   delete<Reply>(path: string): Promise<Reply>;
-  /** Sends a form whose file is read from the disk as it is sent. */
+  /**
+   * Sends a form; its file is read from the disk while it is sent. Throws what `encodeForm` and its body throw, too.
+   */
   postForm<Reply>(path: string, form: FileForm): Promise<Reply>;
-  /** Sends a body of NDJSON and hands over each line of the reply as it arrives, while the rest is still being sent. */
+  /**
+   * Sends a body of NDJSON and yields each line of the reply, parsed, as it arrives, while the body is still being
+   * sent.
+   */
   exchangeLines(path: string, body: AsyncIterable<Uint8Array | string>): AsyncGenerator<unknown>;
 }
 
-/** The server was not reached, or the connection ended too soon: what became of the request is not known. */
+/** The server was not reached, or the connection ended too soon. Whether the request had an effect is unknown. */
 export class ConnectionError extends CliError {}
 
-/** The connection stood, and ended before the whole answer was there. */
+/** A connection was made and ended before the whole answer had arrived. */
 class BrokenConnectionError extends ConnectionError {}
 
-/** The server answered that it will not. */
+/** The server answered with an error status. */
 export class RefusalError extends CliError {
   readonly status: number;
-  /** As in the server's reply; '' where it is none of ours. */
+  /** Error code of the server's reply; '' if the reply has none. */
   readonly code: string;
-  /** When it may be worth asking again; undefined where the server does not say. */
+  /** Time after which to ask again, ms; undefined if the server names none. */
   readonly retryAfterMs: number | undefined;
 
   constructor(message: string, { status, code, retryAfterMs }: Pick<RefusalError, 'status' | 'code' | 'retryAfterMs'>) {
@@ -48,81 +56,102 @@ export class RefusalError extends CliError {
   }
 }
 
-/** A server that is asked to wait does so for at most 60 s. */
+/** Longest silence of a server before its request is given up, ms. A request that waits for work lasts at most 60 s. */
 const TIMEOUT_MS = 90_000;
-const LINE_BYTES = 1024 * 1024;
+/** Longest line of an NDJSON reply that is read, in bytes. */
+const MAX_LINE_BYTES = 1024 * 1024;
 
+/**
+ * Makes a client of the server at `url`, or at CAIRN_URL, or on this machine at OM_PORT (8080). Its key is `key`, or
+ * CAIRN_API_KEY, or OM_API_KEY; without any, none is sent. Nothing is sent yet.
+ * @throws CliError with exit code 2 for an address that is not HTTP
+ */
 export function connect({ url, key }: ConnectionOptions, environment: NodeJS.ProcessEnv = process.env): Client {
   const base = parseUrl(url ?? (environment.CAIRN_URL || `http://127.0.0.1:${environment.OM_PORT || 8080}`));
   const secret = key ?? (environment.CAIRN_API_KEY || environment.OM_API_KEY);
-  const place = base.origin + base.pathname.slice(0, -1);
-  // Not `fetch`: it promises a reply only once the whole body is sent, and refuses a list of ports.
-  const { request: start } = base.protocol === 'https:' ? https : http;
-
-  /** @param isNew for a connection of its own; by default one may serve that was kept open after another request */
-  function open({ method, path, headers }: Outgoing, { isNew = false } = {}): http.ClientRequest {
-    const authorization = secret ? { authorization: `Bearer ${secret}` } : {};
-    const request = start(new URL(path.slice(1), base), {
-      method,
-      headers: { ...authorization, ...headers },
-      ...(isNew ? { agent: false } : {}),
-    });
-    // What breaks once the response began is told to its reader, and is no error that nobody expected.
-    request.on('error', () => {});
-    return request.setTimeout(TIMEOUT_MS, () =>
-      request.destroy(new ConnectionError(`${place} has been silent for ${TIMEOUT_MS / 1000} s`)),
-    );
-  }
-
-  async function ask(outgoing: Outgoing, { isNew = false } = {}): Promise<Answer> {
-    const request = open(outgoing, { isNew });
-    const explain = startSending(place, request, outgoing.body?.() ?? []);
-    let response: http.IncomingMessage | undefined;
-    try {
-      [response] = (await once(request, 'response')) as [http.IncomingMessage];
-      return await readAnswer(response);
-    } catch (error) {
-      const reason = explain(error);
-      // A server may end a kept connection just as a request goes out on it. Any may be repeated: what came twice, the server recognises.
-      const isStale = response === undefined && request.reusedSocket && reason instanceof BrokenConnectionError;
-      if (isStale) return ask(outgoing, { isNew: true });
-      throw reason;
-    } finally {
-      // A refusal may come before all is sent; otherwise the connection serves the next request.
-      if (!request.writableFinished) request.destroy();
-    }
-  }
-
-  async function expectReply<Reply>(outgoing: Outgoing): Promise<Reply> {
-    const answer = await ask(outgoing);
-    if (answer.status >= 300) throw refused(place, answer);
-    return parseReply(place, answer.reply) as Reply;
-  }
-
+  const server: ServerAddress = { base, shownUrl: base.origin + base.pathname.slice(0, -1), secret };
   return {
-    get: (path) => expectReply({ method: 'GET', path }),
-    post: (path, body) => expectReply({ method: 'POST', path, ...(body === undefined ? {} : encodeJson(body)) }),
-    delete: (path) => expectReply({ method: 'DELETE', path }),
-    postForm: async (path, form) => expectReply({ method: 'POST', path, ...encodeForm(form) }),
-
-    async *exchangeLines(path, body) {
-      const headers = { 'content-type': 'application/x-ndjson', accept: 'application/x-ndjson' };
-      // The body can be read only once, so the request must not meet a kept connection that has ended.
-      const request = open({ method: 'POST', path, headers }, { isNew: true });
-      const explain = startSending(place, request, body);
-      try {
-        const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-        if (response.statusCode! >= 300) throw refused(place, await readAnswer(response));
-        for await (const lines of linesOf(response, { maxBytes: LINE_BYTES })) {
-          for (const line of lines) yield parseReply(place, line.bytes?.toString() ?? '');
-        }
-      } catch (error) {
-        throw explain(error);
-      } finally {
-        request.destroy();
-      }
-    },
+    get: (path) => expectReply(server, { method: 'GET', path }),
+    post: (path, body) =>
+      expectReply(server, { method: 'POST', path, ...(body === undefined ? {} : encodeJson(body)) }),
+    delete: (path) => expectReply(server, { method: 'DELETE', path }),
+    postForm: async (path, form) => expectReply(server, { method: 'POST', path, ...encodeForm(form) }),
+    exchangeLines: (path, body) => exchangeLines(server, path, body),
   };
+}
+
+interface ServerAddress {
+  /** Ends with a slash, so that paths are resolved below it. */
+  readonly base: URL;
+  /** The address as messages name it. */
+  readonly shownUrl: string;
+  readonly secret: string | undefined;
+}
+
+async function expectReply<Reply>(server: ServerAddress, outgoing: Outgoing): Promise<Reply> {
+  const answer = await ask(server, outgoing);
+  if (answer.status >= 300) throw refused(server, answer);
+  return parseReply(server, answer.reply) as Reply;
+}
+
+async function ask(server: ServerAddress, outgoing: Outgoing, { isNew = false } = {}): Promise<Answer> {
+  const request = openRequest(server, outgoing, { isNew });
+  const explain = startSending(server, request, outgoing.body?.() ?? []);
+  let response: http.IncomingMessage | undefined;
+  try {
+    [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    return await readAnswer(response);
+  } catch (error) {
+    const reason = explain(error);
+    // A server may end a kept connection just as a request goes out on it. Every request may be repeated: the server
+    // recognises what it has received before.
+    const isStale = response === undefined && request.reusedSocket && reason instanceof BrokenConnectionError;
+    if (isStale) return ask(server, outgoing, { isNew: true });
+    throw reason;
+  } finally {
+    // A refusal may come before the whole body is sent; otherwise the connection serves the next request.
+    if (!request.writableFinished) request.destroy();
+  }
+}
+
+async function* exchangeLines(server: ServerAddress, path: string, body: Body): AsyncGenerator<unknown> {
+  const headers = { 'content-type': 'application/x-ndjson', accept: 'application/x-ndjson' };
+  // The body can be read only once, so the request must not meet a kept connection that has ended.
+  const request = openRequest(server, { method: 'POST', path, headers }, { isNew: true });
+  const explain = startSending(server, request, body);
+  try {
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    if (response.statusCode! >= 300) throw refused(server, await readAnswer(response));
+    for await (const lines of linesOf(response, { maxBytes: MAX_LINE_BYTES })) {
+      for (const line of lines) yield parseReply(server, line.bytes?.toString() ?? '');
+    }
+  } catch (error) {
+    throw explain(error);
+  } finally {
+    request.destroy();
+  }
+}
+
+/** @param options `isNew` asks for a new connection; by default a connection kept open by another request may serve. */
+function openRequest(
+  { base, shownUrl, secret }: ServerAddress,
+  { method, path, headers }: Outgoing,
+  { isNew }: { readonly isNew: boolean },
+): http.ClientRequest {
+  // `fetch` does not fit: it delivers a reply only once the whole body is sent, and it refuses a list of ports.
+  const { request: start } = base.protocol === 'https:' ? https : http;
+  const authorization = secret ? { authorization: `Bearer ${secret}` } : {};
+  const request = start(new URL(path.slice(1), base), {
+    method,
+    headers: { ...authorization, ...headers },
+    ...(isNew ? { agent: false } : {}),
+  });
+  // A failure after the response began reaches whoever reads the response. Without a listener it would also end the
+  // process.
+  request.on('error', () => {});
+  return request.setTimeout(TIMEOUT_MS, () =>
+    request.destroy(new ConnectionError(`${shownUrl} has been silent for ${TIMEOUT_MS / 1000} s`)),
+  );
 }
 
 /** A request that can be sent more than once. */
@@ -156,17 +185,21 @@ async function readAnswer(response: http.IncomingMessage): Promise<Answer> {
   };
 }
 
-/** @returns what tells the reason of a failure: the error of the body if that failed first, and otherwise what became of the connection */
-function startSending(place: string, request: http.ClientRequest, body: Body) {
+/**
+ * Begins to send a body.
+ * @returns a function that explains an error of the request: it returns the error of the body if the body failed first,
+ *   and an error about the connection otherwise
+ */
+function startSending(server: ServerAddress, request: http.ClientRequest, body: Body) {
   let isOver = false;
   let unreadable: Error | undefined;
-  // Heard before the pipeline hears it, which then ends the body with an error that is not the body's own.
+  // These listeners run before those of `pipeline`, which then destroys the body with an error that is not its own.
   for (const event of ['error', 'close']) request.once(event, () => (isOver = true));
   const source = Readable.from(body).once('error', (error) => {
     if (!isOver) unreadable = error;
   });
   pipeline(source, request).catch(() => {});
-  return (error: unknown): Error => unreadable ?? unreachable(place, error);
+  return (error: unknown): Error => unreadable ?? unreachable(server, error);
 }
 
 function parseUrl(url: string): URL {
@@ -177,16 +210,16 @@ function parseUrl(url: string): URL {
   return base;
 }
 
-function parseReply(place: string, reply: string): unknown {
+function parseReply({ shownUrl }: ServerAddress, reply: string): unknown {
   try {
     return JSON.parse(reply);
   } catch {
-    throw new CliError(`what answers at ${place} is not a Cairn server: check --url or CAIRN_URL`);
+    throw new CliError(`what answers at ${shownUrl} is not a Cairn server: check --url or CAIRN_URL`);
   }
 }
 
-function refused(place: string, { status, reply, retryAfterMs }: Answer): CliError {
-  const problem = parseReply(place, reply) as Partial<Problem> | null;
+function refused(server: ServerAddress, { status, reply, retryAfterMs }: Answer): CliError {
+  const problem = parseReply(server, reply) as Partial<Problem> | null;
   const detail = problem?.detail ?? `the server answered ${status}`;
   const refusal = { status, code: problem?.code ?? '', retryAfterMs };
   if (status === 401) return new RefusalError(`${detail}; here: pass --key, or set CAIRN_API_KEY`, refusal);
@@ -195,19 +228,19 @@ function refused(place: string, { status, reply, retryAfterMs }: Answer): CliErr
   return new RefusalError(detail, refusal);
 }
 
-function unreachable(place: string, error: unknown): CliError {
+function unreachable({ shownUrl }: ServerAddress, error: unknown): CliError {
   if (error instanceof CliError) return error;
   const { code } = (error instanceof AggregateError ? error.errors[0] : error) as { code?: string };
   if (code === 'ECONNREFUSED') {
     return new ConnectionError(
-      `no server at ${place}: start it with \`npm start\` (or \`cairn serve\`), or name another with --url`,
+      `no server at ${shownUrl}: start it with \`npm start\` (or \`cairn serve\`), or name another with --url`,
     );
   }
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN') {
-    return new ConnectionError(`no such host: ${place}; check --url or CAIRN_URL`, { cause: error });
+    return new ConnectionError(`no such host: ${shownUrl}; check --url or CAIRN_URL`, { cause: error });
   }
   return new BrokenConnectionError(
-    `the connection to ${place} broke off${code === undefined ? '' : ` (${code})`}: does the server still run?`,
+    `the connection to ${shownUrl} broke off${code === undefined ? '' : ` (${code})`}: does the server still run?`,
     {
       cause: error,
     },

@@ -10,17 +10,23 @@ import {
 } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
-/** The files that the settings of the environment name. */
+/** The settings of the environment and the files that they name. */
 export interface DataFolder {
   readonly config: Config;
   readonly control: ControlDatabase;
-  /** @throws CliError for an unknown tenant */
+  /**
+   * Path of a tenant's file, by default of the default tenant, whether or not the file exists. Throws CliError for an
+   * unknown tenant.
+   */
   pathOf(tenantId: string | undefined): string;
-  /** The same, where the file must be there. */
+  /**
+   * Path of a tenant's file, by default of the default tenant. Throws CliError for an unknown tenant, and if the file
+   * does not exist.
+   */
   fileOf(tenantId: string | undefined): string;
 }
 
-/** Opens the control database for as long as `work` takes. */
+/** Opens the control database while `work` runs, beside any server. @returns the result of `work` */
 export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promise<T>): Promise<T> {
   const config = readConfig(process.env);
   const control = await openControlDatabase(config, systemClock);
@@ -43,7 +49,11 @@ export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promis
   }
 }
 
-/** The same, as the only Cairn process on these files. @throws EngineError `conflict` while a server runs */
+/**
+ * Opens the control database while `work` runs, as the only Cairn process on these files.
+ * @returns the result of `work`
+ * @throws  EngineError `conflict` while a server or a worker runs
+ */
 export async function withExclusiveDataFolder<T>(work: (folder: DataFolder) => T | Promise<T>): Promise<T> {
   const lock = await acquireInstanceLock(readConfig(process.env).paths.lock);
   try {

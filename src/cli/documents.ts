@@ -1,29 +1,37 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-/** A paragraph of a Markdown file: what the demo remembers as one memory. */
+/** A paragraph of a Markdown file; the demo stores it as one memory. */
 export interface Passage {
+  /** Name of the file, as it was given to `splitMarkdown`. */
   readonly file: string;
-  /** The headings above it, from the outermost in. */
+  /** Headings above the paragraph, outermost first. */
   readonly headings: readonly string[];
   readonly content: string;
 }
 
-/** A paragraph under this is a line such as "For example:", which says nothing without the next one. */
-const SHORT = 60;
-/** A list over this is remembered item by item. */
-const LONG = 500;
+/**
+ * Fewest characters of a paragraph that stands alone; a shorter one, such as "For example:", is joined with the next
+ * one.
+ */
+const SHORT_PARAGRAPH = 60;
+/** Most characters of a list that stays whole; a longer one is split into its items. */
+const LONG_LIST = 500;
 
-/** The Markdown files of a folder and of its `docs`, by name, the README first. */
+/**
+ * Lists the Markdown files of a folder, the README first, and then those of its `docs` with all folders in it but
+ * `reference`, whose pages are tables to look things up in. The paths are below `folder`, with forward slashes.
+ */
 export function listDocuments(folder: string): string[] {
-  const namesIn = (inside: string) =>
+  const namesIn = (inside: string, recursive: boolean) =>
     fs.existsSync(path.join(folder, inside))
       ? fs
-          .readdirSync(path.join(folder, inside))
-          .filter((name) => name.endsWith('.md'))
+          .readdirSync(path.join(folder, inside), { recursive, encoding: 'utf8' })
+          .map((name) => name.split(path.sep).join('/'))
+          .filter((name) => name.endsWith('.md') && !name.startsWith('reference/'))
           .sort(readmeFirst)
       : [];
-  return [...namesIn('.'), ...namesIn('docs').map((name) => `docs/${name}`)];
+  return [...namesIn('.', false), ...namesIn('docs', true).map((name) => `docs/${name}`)];
 }
 
 function readmeFirst(a: string, b: string): number {
@@ -44,7 +52,7 @@ export function splitMarkdown(file: string, markdown: string): Passage[] {
     if (content === '') return;
     const before = section.at(-1);
     const belongs =
-      before !== undefined && (content.startsWith('```') || before.length < SHORT || before.endsWith(':'));
+      before !== undefined && (content.startsWith('```') || before.length < SHORT_PARAGRAPH || before.endsWith(':'));
     if (belongs) section[section.length - 1] = `${before}\n\n${content}`;
     else section.push(content);
   };
@@ -75,9 +83,9 @@ export function splitMarkdown(file: string, markdown: string): Passage[] {
   return passages;
 }
 
-/** The items of a long list at its outermost level; anything else is one piece. */
+/** Splits a long list into the items of its outermost level; returns anything else as one piece. */
 function itemsOf(content: string): string[] {
-  if (content.length <= LONG || !ITEM.test(content)) return [content];
+  if (content.length <= LONG_LIST || !ITEM.test(content)) return [content];
   const items: string[] = [];
   for (const line of content.split('\n')) {
     if (ITEM.test(line) || items.length === 0) items.push(line);

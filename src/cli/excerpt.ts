@@ -1,78 +1,84 @@
 import { bold, oneLine, wrap } from './terminal.ts';
 
-const LINES = 3;
-/** Endings differ between a word of the query and the text (`duplicates`, `duplicate`), so that only a start is compared. */
-const SHORTEST_START = 4;
-const MOST_STARTS = 64;
-/** Only so much of a text is searched for its best part. */
-const SEARCHED = 20_000;
+const MAX_LINES = 3;
+/**
+ * Fewest characters of a term that are compared. Only the start of a term is compared, because endings differ between
+ * the query and the text (`duplicates`, `duplicate`).
+ */
+const MIN_START = 4;
+const MAX_STARTS = 64;
+/** Most characters of a text that are searched for its best part. */
+const MAX_SEARCHED = 20_000;
 const WORD = /^[\p{L}\p{N}]{2,}$/u;
 
-/** The words of a query that are worth looking for in a text. */
+/** Lists the words of a query that can be looked for in a text: runs of three or more letters or digits. */
 export function wordsOf(query: string): string[] {
   return query.match(/[\p{L}\p{N}]{3,}/gu) ?? [];
 }
 
-/** At most three lines of a text, from the part that holds most of the terms, which stand out. */
+/**
+ * Shows at most three lines of a text, each at most `width` columns, from the part with the most different terms; words
+ * that begin like a term are bold.
+ */
 export function showExcerpt(text: string, terms: readonly string[], width: number): string[] {
   const starts = [
     ...new Set(
       terms
         .filter((term) => WORD.test(term))
-        .slice(0, MOST_STARTS)
+        .slice(0, MAX_STARTS)
         .map(startOf),
     ),
   ];
-  const plain = oneLine(text.slice(0, SEARCHED));
-  // Near the end of the text the lines are filled from before.
+  const plain = oneLine(text.slice(0, MAX_SEARCHED));
+  // Near the end of the text, the excerpt begins earlier, so that its lines are full.
   const from = wordStart(
     plain,
-    Math.min(bestStart(plain, starts, width * (LINES - 1)), plain.length - width * LINES + width / 4),
+    Math.min(bestStart(plain, starts, width * (MAX_LINES - 1)), plain.length - width * MAX_LINES + width / 4),
   );
-  const lines = wrap(`${from === 0 ? '' : '… '}${plain.slice(from)}`, width, LINES);
+  const lines = wrap(`${from === 0 ? '' : '… '}${plain.slice(from)}`, width, MAX_LINES);
   if (starts.length === 0) return lines;
   const pattern = new RegExp(`(?<![\\p{L}\\p{N}])(?:${starts.join('|')})[\\p{L}\\p{N}]{0,12}`, 'giu');
   return lines.map((line) => line.replace(pattern, (word) => bold(word)));
 }
 
 function startOf(term: string): string {
-  return term.toLowerCase().slice(0, Math.max(SHORTEST_START, term.length - 3));
+  return term.toLowerCase().slice(0, Math.max(MIN_START, term.length - 3));
 }
 
-/** Where the stretch of this length begins that holds most different terms; 0 if that is as good as any. */
+/** Start of the part of this length that holds the most different terms; 0 if the beginning is as good as any. */
 function bestStart(text: string, starts: readonly string[], length: number): number {
   const lower = text.toLowerCase();
-  const found = starts
+  const matches = starts
     .flatMap((start, term) => occurrences(lower, start).map((at) => ({ at, term })))
     .sort((a, b) => a.at - b.at);
-  let best = { at: 0, terms: new Set(found.filter(({ at }) => at < length).map(({ term }) => term)).size };
+  let best = { at: 0, terms: new Set(matches.filter(({ at }) => at < length).map(({ term }) => term)).size };
   const inside = new Map<number, number>();
   let first = 0;
-  for (const { at, term } of found) {
+  for (const { at, term } of matches) {
     inside.set(term, (inside.get(term) ?? 0) + 1);
-    for (; found[first]!.at < at - length; first++) {
-      const left = inside.get(found[first]!.term)! - 1;
-      if (left === 0) inside.delete(found[first]!.term);
-      else inside.set(found[first]!.term, left);
+    for (; matches[first]!.at < at - length; first++) {
+      const left = inside.get(matches[first]!.term)! - 1;
+      if (left === 0) inside.delete(matches[first]!.term);
+      else inside.set(matches[first]!.term, left);
     }
-    if (inside.size > best.terms) best = { at: found[first]!.at, terms: inside.size };
+    if (inside.size > best.terms) best = { at: matches[first]!.at, terms: inside.size };
   }
   return best.at === 0 ? 0 : sentenceStart(text, best.at);
 }
 
 function occurrences(text: string, start: string): number[] {
-  const found: number[] = [];
+  const positions: number[] = [];
   for (let at = text.indexOf(start); at !== -1; at = text.indexOf(start, at + start.length)) {
-    if (at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1]!)) found.push(at);
+    if (at === 0 || !/[\p{L}\p{N}]/u.test(text[at - 1]!)) positions.push(at);
   }
-  return found;
+  return positions;
 }
 
 function wordStart(text: string, at: number): number {
   return at <= 0 ? 0 : text.lastIndexOf(' ', at) + 1;
 }
 
-/** Back to the start of the sentence if it is near, else a few words. */
+/** Moves a position back to the start of its sentence if that is near, else by a few words. */
 function sentenceStart(text: string, at: number): number {
   const before = text.slice(Math.max(0, at - 60), at);
   const sentence = Math.max(before.lastIndexOf('. '), before.lastIndexOf(': '));

@@ -3,26 +3,29 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { CliError } from './cli-error.ts';
 
-/** A form with one file, which is named by its path and stands in the part `file`. */
+/** A form with one file, in the part `file`; the file is given by its path. */
 export interface FileForm {
+  /** Values of the other fields by name. */
   readonly fields: Readonly<Record<string, string>>;
+  /** Path of the file. */
   readonly file: string;
 }
 
-/** A form as it travels. */
+/** A form as it is sent. */
 export interface EncodedForm {
   readonly headers: Readonly<Record<'content-type' | 'content-length', string>>;
-  /** Reads the file from the disk anew at each call, a piece at a time; throws ChangedFileError, or the system's error. */
+  /** Reads the file in pieces, from the start at each call. Throws ChangedFileError, or the system's error. */
   body(): AsyncGenerator<Uint8Array | string>;
 }
 
-/** The file is not the one any more whose size was announced. */
+/** Thrown while a form is sent, if its file has changed since its size was announced. */
 export class ChangedFileError extends CliError {}
 
 /**
- * Encodes a form as multipart/form-data. Not a `Response` of a `FormData`: when the server answers before all is sent and the sending is
- * stopped, the stream in it throws where nobody can catch it, which ends the process; and it does not say how long it is.
- * @throws the system's error where there is no such file
+ * Encodes a form as multipart/form-data. A `Response` of a `FormData` does not fit: it does not know its length, and if
+ * the server answers before the whole form is sent, its stream throws where nothing can catch it, which ends the
+ * process.
+ * @throws the system's error if the file does not exist
  */
 export function encodeForm({ fields, file }: FileForm): EncodedForm {
   const boundary = `cairn-${randomUUID()}`;
@@ -55,7 +58,7 @@ export function encodeForm({ fields, file }: FileForm): EncodedForm {
   };
 }
 
-/** As browsers write names into a header, which has no way to hold control characters. */
+/** Encodes a name for a header as browsers do; a header cannot hold control characters. */
 function quoted(name: string): string {
   return name.replaceAll(/\p{Cc}/gu, ' ').replaceAll('"', '%22');
 }

@@ -3,22 +3,22 @@ import path from 'node:path';
 import { formatOfExtension } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
-export interface FoundFile {
-  /** As it was named, or below a folder as that was named; with forward slashes on every system. */
+interface FoundFile {
+  /** Path as the user named it, or below the folder that the user named; with forward slashes on every system. */
   readonly path: string;
   readonly bytes: number;
 }
 
 export interface FoundFiles {
   readonly files: readonly FoundFile[];
-  /** How many entries of folders were left out, by reason. */
+  /** Number of files and folders that were found and left out, by reason. A folder counts once, whatever it holds. */
   readonly skipped: ReadonlyMap<string, number>;
 }
 
 /**
- * The files that paths, folders and patterns name, each once. A file that is named itself is taken whatever it is; of folders, and of
- * what matches a pattern, only what a server can read.
- * @throws CliError, or the system's error, for what is not there
+ * Finds the files that paths, folders and patterns name, each once. A file that is named directly is always taken; in
+ * folders and among the matches of a pattern, only regular files that a server can read and that are not hidden.
+ * @throws CliError, or the system's error, for a path that does not exist or a pattern without a match
  */
 export function findFiles(targets: readonly string[]): FoundFiles {
   const files = new Map<string, FoundFile>();
@@ -33,7 +33,7 @@ export function findFiles(targets: readonly string[]): FoundFiles {
     const reason = reasonToSkip(path.basename(file));
     if (reason !== undefined) return skip(reason);
     const stats = fs.lstatSync(file, { throwIfNoEntry: false });
-    // Names that are no UTF-8 are read with U+FFFD in them, and no file is found under that.
+    // Node reads a name that is not UTF-8 with U+FFFD in it, and no file has that name.
     if (stats === undefined) return file.includes('\ufffd') ? skip('name that is not UTF-8') : undefined;
     if (stats.isDirectory()) return visitFolder(file);
     if (stats.isSymbolicLink()) return skip('symbolic link');
@@ -69,7 +69,7 @@ function reasonToSkip(name: string): string | undefined {
   return /^\.[^.]/.test(name) ? 'hidden' : undefined;
 }
 
-/** As `path.extname` gives it for a name with a dot; files such as `Dockerfile` are known by their whole name. */
+/** Extension of a file, in lower case; for a name without one, such as `Dockerfile`, the whole name. */
 function extensionOf(file: string): string {
   return (path.extname(file).slice(1) || path.basename(file)).toLowerCase();
 }
@@ -79,7 +79,7 @@ function isPattern(target: string): boolean {
 }
 
 function matchesOf(pattern: string): string[] {
-  // Left out here as well, since a pattern such as **/*.md looks into it.
+  // Excluded here too, since a pattern such as **/*.md would search it.
   const matches = fs.globSync(pattern, { exclude: (entry) => path.basename(entry) === 'node_modules' });
   if (matches.length === 0) throw new CliError(`nothing matches ${pattern}`);
   return matches.sort();

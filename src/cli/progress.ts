@@ -1,35 +1,39 @@
 import { SingleBar, type Params } from 'cli-progress';
 import { cut, span } from './terminal.ts';
 
-/** Shows how far something is, on stderr: a bar on a terminal, elsewhere a line every few seconds. */
+/** Shows progress on stderr: a bar on a terminal, otherwise a line every few seconds. */
 export interface Progress {
-  /** @param note what else is worth knowing, such as a rate */
+  /** Shows the progress so far, in the unit of `total`; `note` adds further information, such as a rate. */
   update(done: number, note?: string): void;
-  /** Shows the last state; what is printed next starts on a line of its own. */
+  /** Shows the last state and ends the line. */
   stop(): void;
 }
 
+/** Interval of the lines where stderr is no terminal, ms. */
 const LINE_EVERY_MS = 3_000;
 const BAR_WIDTH = 20;
 
-/** @param total in any unit; 0 if it is not known */
+/**
+ * Starts to show the progress of something on stderr.
+ * @param total amount that `update` reaches at the end, in any unit; 0 if it is not known
+ */
 export function startProgress(label: string, total: number): Progress {
   return process.stderr.isTTY && total > 0 ? startBar(label, total) : startLines(label, total);
 }
 
 function startBar(label: string, total: number): Progress {
   const bar = new SingleBar({
-    // Not wider than the terminal: of a line that wrapped only the last part would be drawn over.
+    // Never wider than the terminal: of a wrapped line, only the last part would be redrawn.
     format: (_options, { progress, eta }: Params, { note }: { note: string }) =>
       cut(
         [
-          `${label} ${'█'.repeat(Math.round(progress * BAR_WIDTH)).padEnd(BAR_WIDTH, '░')} ${Math.floor(progress * 100)}%`,
+          `${label} ${barOf(progress)} ${Math.floor(progress * 100)}%`,
           ...(note === '' ? [] : [note]),
           ...(progress < 1 && Number.isFinite(eta) && eta > 0 ? [`${span(eta * 1000)} left`] : []),
         ].join(' · '),
         (process.stderr.columns ?? 80) - 1,
       ),
-    // Nothing is switched off in the terminal that would have to be switched on again whatever ends the process.
+    // No terminal setting is changed, so none must be restored if the process is killed.
     hideCursor: false,
     linewrap: true,
     gracefulExit: false,
@@ -40,6 +44,10 @@ function startBar(label: string, total: number): Progress {
     update: (done, note) => bar.update(Math.min(total, done), note === undefined ? {} : { note }),
     stop: () => bar.stop(),
   };
+}
+
+function barOf(share: number): string {
+  return '█'.repeat(Math.round(share * BAR_WIDTH)).padEnd(BAR_WIDTH, '░');
 }
 
 function startLines(label: string, total: number): Progress {

@@ -3,7 +3,7 @@ import { EngineError } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
 /**
- * Says on stderr in one line what failed and what to do next; only a bug is shown with its stack.
+ * Writes one line to stderr that says what failed and what to do next; only a bug is shown with its stack.
  * @returns the exit code
  */
 export function reportError(error: unknown): number {
@@ -14,7 +14,7 @@ export function reportError(error: unknown): number {
   return error instanceof CliError ? error.exitCode : 1;
 }
 
-/** undefined for what nobody expected. */
+/** The line for an expected error; undefined for an unexpected one, which is a bug. */
 function describe(error: unknown): string | undefined {
   if (error instanceof CliError) return error.message;
   if (error instanceof EngineError) {

@@ -10,15 +10,18 @@ import type { FileForm } from './file-form.ts';
 
 export type { DocumentItem };
 
-/** What is said of every document of one run. */
-export interface DocumentWords {
+/** Fields that all documents of one run share. An empty user or session means none. */
+export interface SharedFields {
   readonly user: string;
   readonly session: string;
   readonly tags: readonly string[];
   readonly metadata: object;
 }
 
-/** `known` was not even sent. */
+/**
+ * Result of sending a document: `accepted` is new, `replaced` is read again in place of an earlier version, `unchanged`
+ * was sent and is stored already, and `known` was not sent, because the server already has it.
+ */
 export type SendOutcome = 'accepted' | 'replaced' | 'unchanged' | 'known';
 
 export interface SentDocument {
@@ -26,28 +29,29 @@ export interface SentDocument {
   readonly outcome: SendOutcome;
 }
 
-/** How long a server may be too busy before a document is given up (ms). */
+/** Longest time that a busy or full server is asked again before a document is given up, ms. */
 const PATIENCE_MS = 600_000;
+/** Pause before the next attempt if the server names none, ms. */
 const RETRY_MS = 1_000;
 
 /**
- * Hands in files of one run, each under its absolute path as external id: so a run that broke off goes on where it was, from whatever
- * folder, and a file that changed replaces its old version. What the server has like that already is not sent: the file itself, or
- * another one with the same bytes, unless that one has other content by now.
- * @returns a function that throws RefusalError where the server does not take a file; ConnectionError; the system's error where it
- *   cannot be read
+ * Makes a function that sends the files of one run. The external id of a file is its absolute path. So a run that broke
+ * off can be repeated from any folder, and a changed file replaces its old version. A file is not sent if the server
+ * already has it, or has another file with the same bytes that has not changed since.
+ * @returns a function that throws RefusalError if the server refuses a file, ConnectionError, and the system's error if
+ *   the file cannot be read
  */
 export function createFileSender(
   client: Client,
-  words: DocumentWords,
+  shared: SharedFields,
   onWait?: OnWait,
 ): (file: string) => Promise<SentDocument> {
   const sending = new Map<string, Promise<unknown>>();
   return async (file) => {
     const sha256 = await hashFile(file);
-    // Of files with the same bytes the first is sent, and the others find it.
+    // Files with the same bytes are sent one after the other, so that the later ones find the first.
     const turn = (sending.get(sha256) ?? Promise.resolve()).then(() =>
-      sendFile(client, { file, sha256 }, words, onWait),
+      sendFile(client, { file, sha256 }, shared, onWait),
     );
     sending.set(
       sha256,
@@ -65,16 +69,16 @@ interface HashedFile {
 async function sendFile(
   client: Client,
   hashed: HashedFile,
-  words: DocumentWords,
+  shared: SharedFields,
   onWait: OnWait | undefined,
 ): Promise<SentDocument> {
-  const known = await findKnown(client, hashed, words);
-  if (known !== undefined) return { id: known.id, outcome: 'known' };
-  const send = () => client.postForm<OutcomeItem>('/memory/ingest', formOf(hashed.file, words));
-  return accepted(await patiently(send, onWait, () => mayMakeRoom(client)));
+  const existing = await findExisting(client, hashed, shared);
+  if (existing !== undefined) return { id: existing.id, outcome: 'known' };
+  const send = () => client.postForm<DocumentOutcomeItem>('/memory/ingest', formOf(hashed.file, shared));
+  return toSentDocument(await retryWhileBusy(send, onWait, () => mayMakeRoom(client)));
 }
 
-/** Documents that wait to be read take six times their size on a disk; when they are read, files like the next one fit again. */
+/** Whether the disk may soon have room again: a waiting document takes six times its size until it is read. */
 async function mayMakeRoom(client: Client): Promise<boolean> {
   for (const state of ['queued', 'processing']) {
     if ((await client.get<{ total: number }>(`/documents?state=${state}&l=1`)).total > 0) return true;
@@ -82,36 +86,44 @@ async function mayMakeRoom(client: Client): Promise<boolean> {
   return false;
 }
 
-/** As many characters as the server takes. */
-const EXTERNAL_ID_MOST = 256;
+/** Longest external id that the server accepts, in characters. */
+const MAX_EXTERNAL_ID = 256;
 
-/** The same from every folder. What is too long, or holds what no external id may, is named by its hash. */
-export function externalIdOf(file: string): string {
+/** External id of a file: its absolute path, or a hash of it if that is too long or holds control characters. */
+function externalIdOf(file: string): string {
   const absolute = path.resolve(file).split(path.sep).join('/');
-  if (absolute.length <= EXTERNAL_ID_MOST && !/\p{Cc}/u.test(absolute)) return absolute;
+  if (absolute.length <= MAX_EXTERNAL_ID && !/\p{Cc}/u.test(absolute)) return absolute;
   return `path-sha256:${createHash('sha256').update(absolute).digest('hex')}`;
 }
 
-/** Hands in the URL of a page. @throws RefusalError, ConnectionError */
+/**
+ * Sends the URL of a page, which the server fetches.
+ * @throws RefusalError, ConnectionError
+ */
 export async function sendPage(
   client: Client,
   url: string,
-  words: DocumentWords,
+  shared: SharedFields,
   onWait?: OnWait,
 ): Promise<SentDocument> {
-  const { user, session, tags, metadata } = words;
+  const { user, session, tags, metadata } = shared;
   const body = { url, user_id: user, session_id: session, tags, metadata };
-  return accepted(await patiently(() => client.post<OutcomeItem>('/memory/ingest/url', body), onWait));
+  return toSentDocument(
+    await retryWhileBusy(() => client.post<DocumentOutcomeItem>('/memory/ingest/url', body), onWait),
+  );
 }
 
-/** Told, each time that a server is too busy or too full, why it says so. */
+/** Called before each new attempt with the reason that a busy or full server gave. */
 export type OnWait = (reason: string) => void;
 
 /**
- * Asks again for as long as the server says that it is too busy just now.
- * @param mayMakeRoom whether a disk that is full (507) may have room again soon; by default such a refusal is final
+ * Repeats a request while the server answers that it is too busy (429 or 503), or full (507).
+ * @param onWait      called before each new attempt
+ * @param mayMakeRoom whether a full disk (507) may have room again soon; by default such a refusal is final
+ * @throws            RefusalError for any other refusal, and when the server was busy for ten minutes; also what `ask`
+ *   throws
  */
-export async function patiently<Reply>(
+export async function retryWhileBusy<Reply>(
   ask: () => Promise<Reply>,
   onWait?: OnWait,
   mayMakeRoom: () => Promise<boolean> = async () => false,
@@ -122,23 +134,22 @@ export async function patiently<Reply>(
       return await ask();
     } catch (error) {
       if (!(error instanceof RefusalError)) throw error;
-      const isWorthIt = error.status === 429 || error.status === 503 || (error.status === 507 && (await mayMakeRoom()));
+      const isTemporary =
+        error.status === 429 || error.status === 503 || (error.status === 507 && (await mayMakeRoom()));
       const waitMs = error.retryAfterMs ?? RETRY_MS;
-      if (!isWorthIt) throw error;
-      if (performance.now() + waitMs > until) throw inVain(error);
+      if (!isTemporary) throw error;
+      if (performance.now() + waitMs > until) throw gaveUp(error);
       onWait?.(error.message);
       await sleep(waitMs);
     }
   }
 }
 
-function inVain(error: RefusalError): RefusalError {
+function gaveUp(error: RefusalError): RefusalError {
   return new RefusalError(`${error.message}; asked for ${PATIENCE_MS / 60_000} minutes in vain`, error);
 }
 
-type OutcomeItem = DocumentOutcomeItem;
-
-function accepted({ document_id, outcome }: OutcomeItem): SentDocument {
+function toSentDocument({ document_id, outcome }: DocumentOutcomeItem): SentDocument {
   return { id: document_id, outcome };
 }
 
@@ -148,31 +159,31 @@ async function hashFile(file: string): Promise<string> {
   return hash.digest('hex');
 }
 
-async function findKnown(
+async function findExisting(
   client: Client,
   { file, sha256 }: HashedFile,
-  words: DocumentWords,
+  shared: SharedFields,
 ): Promise<DocumentItem | undefined> {
-  const isSame = (item: DocumentItem) => item.sha256 === sha256 && isAlike(item, words);
-  const own = await listDocuments(client, { external_id: externalIdOf(file), user_id: words.user });
-  // What is stored under this path with another content must go, whatever else has the new one.
+  const isSame = (item: DocumentItem) => item.sha256 === sha256 && isAlike(item, shared);
+  const own = await listDocuments(client, { external_id: externalIdOf(file), user_id: shared.user });
+  // A document under this path with other content must be replaced, even if another document has the new content.
   if (own.length > 0) return own.find(isSame);
-  const others = await listDocuments(client, { sha256, user_id: words.user });
+  const others = await listDocuments(client, { sha256, user_id: shared.user });
   for (const item of others.filter(isSame)) if (await stillHolds(item)) return item;
   return undefined;
 }
 
 async function listDocuments(client: Client, parameters: Record<string, string>): Promise<DocumentItem[]> {
   const query = new URLSearchParams(parameters).toString();
-  return (await patiently(() => client.get<{ items: DocumentItem[] }>(`/documents?${query}`))).items;
+  return (await retryWhileBusy(() => client.get<{ items: DocumentItem[] }>(`/documents?${query}`))).items;
 }
 
-function isAlike({ state, session_id, tags, metadata }: DocumentItem, words: DocumentWords): boolean {
-  const said = { session_id: words.session, tags: words.tags, metadata: words.metadata };
-  return state !== 'failed' && state !== 'cancelled' && isDeepStrictEqual({ session_id, tags, metadata }, said);
+function isAlike({ state, session_id, tags, metadata }: DocumentItem, shared: SharedFields): boolean {
+  const expected = { session_id: shared.session, tags: shared.tags, metadata: shared.metadata };
+  return state !== 'failed' && state !== 'cancelled' && isDeepStrictEqual({ session_id, tags, metadata }, expected);
 }
 
-/** Whether a document may stand for another file: one of this machine that changed is about to be replaced. */
+/** Whether a document still has its file's content; if a file of this machine has changed, it will soon be replaced. */
 async function stillHolds({ external_id, bytes, sha256 }: DocumentItem): Promise<boolean> {
   if (external_id === null || !path.isAbsolute(external_id)) return true;
   const stats = fs.statSync(external_id, { throwIfNoEntry: false });
@@ -180,7 +191,7 @@ async function stillHolds({ external_id, bytes, sha256 }: DocumentItem): Promise
   return stats.size === bytes && (await hashFile(external_id)) === sha256;
 }
 
-function formOf(file: string, { user, session, tags, metadata }: DocumentWords): FileForm {
+function formOf(file: string, { user, session, tags, metadata }: SharedFields): FileForm {
   return {
     fields: {
       user_id: user,

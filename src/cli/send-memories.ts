@@ -2,14 +2,14 @@ import { CliError } from './cli-error.ts';
 import { ConnectionError, type Client } from './client.ts';
 import { count } from './terminal.ts';
 
-/** What became of the lines of an import. */
+/** Results of the lines of an import, counted. */
 export interface ImportCounts {
   accepted: number;
   duplicate: number;
   rejected: number;
 }
 
-/** A result has the number of its line; the summary at the end has none. */
+/** One line of the server's reply: a result with the number of its line, or the summary at the end, which has none. */
 interface ReplyLine {
   readonly line?: number;
   readonly deduplicated?: boolean;
@@ -17,9 +17,12 @@ interface ReplyLine {
 }
 
 /**
- * Sends memories as NDJSON, one a line, and counts what became of each as the replies come in.
- * @param onResult told of each line by its number as it is answered, with the reason if it was rejected
- * @throws CliError when the server or the connection fails on the way; every line that was answered is stored
+ * Sends memories as NDJSON, one per line, and counts the results as they arrive.
+ * @param onResult called for each line that was answered, with the counts so far, the number of the line, and the
+ *   reason if it was rejected
+ * @returns the counts of all lines
+ * @throws  CliError if the server or the connection fails before the end; every line that was answered and not rejected
+ *   is stored
  */
 export async function sendMemories(
   client: Client,
@@ -46,7 +49,8 @@ export async function sendMemories(
 
 function brokenOff(reason: string, counts: ImportCounts): CliError {
   return new CliError(
-    `${reason} after ${count(answered(counts))} lines: run the same command again, what is stored already is recognised`,
+    `${reason} after ${count(answered(counts))} lines: ` +
+      'run the same command again, what is stored already is recognised',
   );
 }
 

@@ -4,7 +4,6 @@ import type { HitExplanation } from '../engine/index.ts';
 import { showExcerpt, wordsOf } from './excerpt.ts';
 import { age, bold, cut, cyan, dim, green, table, widthOfTerminal } from './terminal.ts';
 
-/** A memory and a hit as the server sends them. */
 export type { MatchItem, MemoryItem };
 
 export interface QueryReply {
@@ -12,8 +11,11 @@ export interface QueryReply {
   readonly degraded: boolean;
   readonly floor?: {
     readonly min_score: number;
+    /** True if memories under the floor were left out. */
     readonly acted: boolean;
+    /** Number of memories under the floor. */
     readonly below: number;
+    /** Best score among them; null if there are none. */
     readonly best_below: number | null;
   };
 }
@@ -21,8 +23,10 @@ export interface QueryReply {
 const INDENT = '    ';
 
 /**
- * Hits as a person would like to read them, best first; with what `explain` brought below each.
+ * Makes the lines that show hits to a person, in the order of `matches`, each hit followed by its explanation if it has
+ * one.
  * @param query decides which part of a long text is shown
+ * @param now   time from which ages are counted, Unix ms
  */
 export function describeHits(matches: readonly MatchItem[], query: string, now = Date.now()): string[] {
   return matches.flatMap((match, place) => [
@@ -32,7 +36,10 @@ export function describeHits(matches: readonly MatchItem[], query: string, now =
   ]);
 }
 
-/** What the floor left out, and how to see it all the same; nothing where it left out nothing. */
+/**
+ * Makes the line about the memories that the floor left out and how to see them; no line if it left out none. Where
+ * there are matches, a blank line comes first.
+ */
 export function describeFloor({ floor, matches }: QueryReply): string[] {
   if (floor === undefined || !floor.acted || floor.best_below === null) return [];
   const memories = floor.below === 1 ? 'memory scored' : 'memories scored';
@@ -46,14 +53,15 @@ function describeHit(match: MatchItem, { rank, query, now }: { rank: number; que
   const user = match.user_id === '' ? '' : ` · ${cut(match.user_id, 20)}`;
   const facts = `${match.primary_sector} · ${age(match.event_time, now)}${user}`;
   const title = cut(match.title, width - 12 - facts.length);
+  const shownTitle = title === '' ? '' : `${bold(title)}  `;
   const lines = showExcerpt(match.content, match.explain?.terms ?? wordsOf(query), width - INDENT.length);
   return [
-    `${bold(String(rank).padStart(2))}  ${green(match.score.toFixed(2))}  ${title === '' ? '' : `${bold(title)}  `}${dim(facts)}`,
+    `${bold(String(rank).padStart(2))}  ${green(match.score.toFixed(2))}  ${shownTitle}${dim(facts)}`,
     ...lines.map((line) => INDENT + line),
   ];
 }
 
-/** Which stage found it, at which rank, and how the profile made a score of it. */
+/** Lines that explain a hit: the stages that found it, its ranks, and how the profile computed its score. */
 function describeReasons(match: MatchItem, matches: readonly MatchItem[]): string[] {
   const explain = match.explain!;
   const { lexical, dense, arrival, terms, adjustments, rerank } = explain;
@@ -72,13 +80,13 @@ function describeReasons(match: MatchItem, matches: readonly MatchItem[]): strin
     ...(adjustments.length === 0 ? [] : [['adjusted', describeAdjustments(adjustments, matches)] as const]),
   ];
   return [
-    ...stages.map(([stage, found]) => `${INDENT}${cyan(stage.padEnd(10))}${dim(cut(found, width))}`),
+    ...stages.map(([stage, result]) => `${INDENT}${cyan(stage.padEnd(10))}${dim(cut(result, width))}`),
     ...describeFormula(explain).map((row, line) => `${INDENT}${line === 0 ? cyan(row) : dim(row)}`),
     `${INDENT}${cyan('score'.padEnd(10))}${dim(describeScore(match, explain))}`,
   ];
 }
 
-/** A memory of a timeline on one line, earliest first. */
+/** Makes one line for a memory in a timeline; the anchor of the timeline is marked. */
 export function describeMoment(memory: MemoryItem, { isAnchor = false } = {}): string {
   const time = new Date(memory.event_time).toISOString().slice(0, 16).replace('T', ' ');
   const session = memory.session_id === '' ? '' : `${cut(memory.session_id, 16)}  `;
@@ -86,7 +94,7 @@ export function describeMoment(memory: MemoryItem, { isAnchor = false } = {}): s
   return `${isAnchor ? '▸' : ' '} ${dim(time)}  ${dim(session)}${isAnchor ? bold(text) : text}`;
 }
 
-/** The formula of the profile with this memory's values, before any adjustment. */
+/** Rows that show the formula of the profile with the memory's values, before any adjustment. */
 function describeFormula({ profile, features, weights, fused }: HitExplanation): string[] {
   switch (profile) {
     case 'composite':
@@ -129,7 +137,7 @@ function describeFormula({ profile, features, weights, fused }: HitExplanation):
   }
 }
 
-/** The raw score, adjusted, as a share of the most it could be, times how sure the query as a whole is of its answers. */
+/** Explains the score: the adjusted raw score as a share of its maximum, times the certainty of the query's answers. */
 function describeScore({ score, raw_score }: MatchItem, { confidence }: HitExplanation): string {
   return `${score.toFixed(3)}, of raw ${raw_score.toFixed(3)} and certainty ${confidence.toFixed(2)}`;
 }
@@ -144,7 +152,8 @@ function describeAdjustments(adjustments: HitExplanation['adjustments'], matches
   return adjustments
     .map(
       ({ by, factor, because, automatic }) =>
-        `${by}${automatic ? ' (found by a language model)' : ''} × ${factor.toFixed(2)}${because === undefined ? '' : ` because of ${nameOf(because, matches)}`}`,
+        `${by}${automatic ? ' (found by a language model)' : ''} × ${factor.toFixed(2)}` +
+        (because === undefined ? '' : ` because of ${nameOf(because, matches)}`),
     )
     .join(', ');
 }
@@ -160,6 +169,6 @@ function describeArrival(
 }
 
 function nameOf(id: string, matches: readonly MatchItem[]): string {
-  const place = matches.findIndex((match) => match.id === id);
-  return place === -1 ? id : `hit ${place + 1}`;
+  const index = matches.findIndex((match) => match.id === id);
+  return index === -1 ? id : `hit ${index + 1}`;
 }

@@ -1,9 +1,11 @@
+/**
+ * Text for a terminal: styles, widths, tables, units. `styleText` leaves styles out for other outputs and for NO_COLOR.
+ */
 import { styleText } from 'node:util';
-
-/** How things look on a terminal. Colour goes only where there is one, and NO_COLOR is obeyed: `styleText` sees to both. */
 
 const MAX_WIDTH = 100;
 
+/** Columns of the terminal, at most 100; 80 if the output is no terminal. */
 export function widthOfTerminal(): number {
   return Math.min(MAX_WIDTH, process.stdout.columns ?? 80);
 }
@@ -19,23 +21,26 @@ export function print(...lines: readonly string[]): void {
   for (const line of lines) process.stdout.write(`${line}\n`);
 }
 
-/** On one line, without what a terminal would obey: a memory may hold escape sequences. */
+/** Puts a text on one line, without control characters: a memory may hold escape sequences for terminals. */
 export function oneLine(text: string): string {
   return text.replaceAll(INVISIBLE, ' ').replaceAll(BLANKS, ' ').trim();
 }
 
-/** The first `width` columns of a text that stands on one line; what is cut is shown by an ellipsis. */
+/** Cuts a text to its first `width` columns, on one line; an ellipsis shows that something was cut. */
 export function cut(text: string, width: number): string {
   return wrap(text, width, 1)[0] ?? '';
 }
 
-/** Breaks a text between words (long ones inside) into at most `most` lines; the last one ends in an ellipsis if more follows. */
-export function wrap(text: string, width: number, most: number): string[] {
+/**
+ * Breaks a text into at most `maxLines` lines of at most `width` columns, between words or inside long ones; an
+ * ellipsis ends a text that was cut. An empty text gives no line.
+ */
+export function wrap(text: string, width: number, maxLines: number): string[] {
   const lines: string[] = [];
   let line = '';
   let used = 0;
-  // Only so much can be shown, and so much more tells whether something was cut.
-  const words = oneLine(text.slice(0, width * most * 4 + 64)).split(' ');
+  // The start of a long text is enough: what the lines can hold, and a little more to tell whether it was cut.
+  const words = oneLine(text.slice(0, width * maxLines * 4 + 64)).split(' ');
   for (let at = 0; at < words.length; at++) {
     const word = words[at]!;
     const gap = line === '' ? 0 : 1;
@@ -44,7 +49,7 @@ export function wrap(text: string, width: number, most: number): string[] {
       used += gap + displayWidth(word);
       continue;
     }
-    if (lines.length === most - 1)
+    if (lines.length === maxLines - 1)
       return [...lines, `${take(`${line}${gap === 1 ? ' ' : ''}${word}`, width - 1).trimEnd()}…`];
     if (line === '') {
       line = take(word, width);
@@ -59,7 +64,9 @@ export function wrap(text: string, width: number, most: number): string[] {
   return line === '' ? lines : [...lines, line];
 }
 
-/** Rows with their columns aligned: `<` left, `>` right, in the order of the columns. Cells may be styled. */
+/**
+ * Makes the lines of a table. `align` has one character per column: `<` for left, `>` for right. Cells may be styled.
+ */
 export function table(rows: readonly (readonly string[])[], align: string): string[] {
   const widths = [...align].map((_, column) => Math.max(0, ...rows.map((row) => displayWidth(row[column] ?? ''))));
   return rows.map((row) =>
@@ -73,21 +80,27 @@ export function table(rows: readonly (readonly string[])[], align: string): stri
   );
 }
 
-/** One character a value, as tall as its share of the greatest; nothing at all is a dot on the line. */
+/**
+ * Draws one character per value, with a height in proportion to the greatest value; 0 is a dot. Values are 0 or more.
+ */
 export function sparkline(values: readonly number[]): string {
-  const most = Math.max(1, ...values);
-  return values.map((value) => (value === 0 ? '·' : BLOCKS[Math.ceil((value / most) * BLOCKS.length) - 1])).join('');
+  const greatest = Math.max(1, ...values);
+  return values
+    .map((value) => (value === 0 ? '·' : BLOCKS[Math.ceil((value / greatest) * BLOCKS.length) - 1]))
+    .join('');
 }
 
+/** Formats a number with commas: `2,000`. */
 export function count(value: number): string {
   return value.toLocaleString('en-US');
 }
 
-/** `1 memory`, `2,000 memories`. */
+/** Formats a number with its noun: `1 memory`, `2,000 memories`. */
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** Formats a number of bytes in decimal units: `950 B`, `1.5 MB`. */
 export function bytes(value: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];
   let unit = 0;
@@ -95,7 +108,7 @@ export function bytes(value: number): string {
   return `${unit === 0 || value >= 99.5 ? Math.round(value) : value.toFixed(1)} ${units[unit]}`;
 }
 
-/** A span of time by its largest unit. */
+/** Formats a time span in its largest unit, rounded down: `59 s`, `3 h`, `2 y`. A negative span is `0 s`. */
 export function span(ms: number): string {
   const seconds = Math.max(0, ms) / 1000;
   if (seconds < 60) return `${Math.floor(seconds)} s`;
@@ -105,13 +118,16 @@ export function span(ms: number): string {
   return days < 365 ? `${days} d` : `${Math.floor(days / 365)} y`;
 }
 
-/** How long ago `then` was; `just now` under a second, for a clock that runs ahead too. */
+/**
+ * Formats the time since `then` (Unix ms): `3 h ago`; `just now` under a second, and also if the server's clock is
+ * ahead.
+ */
 export function age(then: number, now = Date.now()): string {
   return now - then < 1000 ? 'just now' : `${span(now - then)} ago`;
 }
 
 const BLOCKS = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
-/** Controls, and the marks that turn the direction of what follows. */
+/** Control characters, and characters that are invisible or change the direction of the text behind them. */
 const INVISIBLE = /[\p{Cc}\u061c\u200b\u200e\u200f\u2028-\u202e\u2066-\u2069]/gu;
 const BLANKS = /\s+/g;
 const STYLES = /\u001b\[[\d;]{0,16}m/g;
@@ -119,7 +135,7 @@ const WIDE =
   /[\u1100-\u115f\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 const COMBINING = /\p{M}/u;
 
-/** Columns a text takes. */
+/** Number of columns that a text takes on a terminal. */
 function displayWidth(text: string): number {
   let width = 0;
   for (const character of text.replaceAll(STYLES, '')) width += widthOf(character);
@@ -131,7 +147,7 @@ function widthOf(character: string): number {
   return COMBINING.test(character) ? 0 : WIDE.test(character) ? 2 : 1;
 }
 
-/** As much of the start of a text as fits, at least one character. */
+/** The longest start of a text that fits into `width` columns, at least one character. */
 function take(text: string, width: number): string {
   let used = 0;
   let end = 0;

@@ -5,9 +5,9 @@ import { readConfig } from '../engine/index.ts';
 import { startService } from '../main.ts';
 
 /**
- * Starts the service on a throwaway folder and stops it, so that Node keeps the compiled form of all that it loads. npm runs this
- * after `npm ci`: a first start that still had to strip the types of every module would hold 20 to 40 MB more for as long as it
- * lives. Nothing depends on it.
+ * Starts the service on a throwaway folder and stops it, so that Node caches the compiled form of all modules. npm runs
+ * this after `npm ci`: a process that has to strip the types of every module at its start holds 20 to 40 MB more until
+ * it ends. Nothing depends on it.
  */
 export async function warmUp(): Promise<void> {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-warm-up-'));

@@ -1,6 +1,8 @@
+/** Counts what all tenants' files hold together, for the metrics. */
+
 import fs from 'node:fs';
 import path from 'node:path';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import type { ControlDatabase } from './control/control-database.ts';
 import { serialiseError } from './errors.ts';
 import type { Clock, Logger } from './ports.ts';
@@ -9,61 +11,76 @@ import { stampOf } from './store/file-on-disk.ts';
 import { openForLook } from './store/open-store.ts';
 import { JOB_STEPS, MEMORY_STATES, SECTORS, type JobStep, type MemoryState, type Sector } from './types.ts';
 
-/** What all tenants' files hold together, for metrics. */
+/** Totals over all tenants' files. */
 export interface Census {
+  /** Number of jobs by step and state, 0 included; jobs that are done or cancelled are not counted. */
   readonly jobs: readonly { readonly step: JobStep; readonly state: LedgerState; readonly jobs: number }[];
-  /** 0 where nothing waits. */
+  /** Age in ms of the oldest job of each step that has not ended, since it was added; 0 if there is none. */
   readonly oldest: readonly { readonly step: JobStep; readonly ageMs: number }[];
+  /** Number of memories by primary sector and state, 0 included. */
   readonly memories: readonly { readonly sector: Sector; readonly state: MemoryState; readonly memories: number }[];
   readonly waypoints: number;
-  /** When each schedule last began a run that came to its end (Unix ms), in the file where that is longest ago. */
+  /**
+   * Start of the last completed run of each schedule, Unix ms, in the file where that is longest ago. A schedule that
+   * waits for its first run in a file counts as run when it was first looked at; one without any time is left out.
+   */
   readonly schedules: readonly { readonly schedule: string; readonly at: number }[];
+  /** Number of tenants, unreadable ones included. */
   readonly tenants: number;
-  /** Tenants whose file could not be read this time; the rest says nothing of them. */
+  /** Number of tenants whose file could not be read this time. Only `tenants` and the sizes include them. */
   readonly unreadable: number;
+  /** Size of all files without their write-ahead logs. */
   readonly databaseBytes: number;
+  /** Size of all write-ahead logs. */
   readonly walBytes: number;
+  /** Size of the largest write-ahead log. */
   readonly largestWalBytes: number;
 }
 
-/** Counts what the files hold when somebody asks. */
+/** Takes a census when somebody asks for one. */
 export interface CensusTaker {
   /**
-   * The latest census, a new one where that is possible within `WAIT_MOST_MS`; undefined as long as there is none. Never throws: a
-   * file that cannot be read is counted as such.
+   * Returns the latest census: a new one if one is due and ready within a second, else the one before; undefined while
+   * there is none. It never throws: a file that cannot be read is counted as unreadable.
    */
   read(): Promise<Census | undefined>;
+  /** Ends a census that is under way, and takes no more. */
   close(): Promise<void>;
 }
 
+/** What a census taker works with. */
 export interface CensusOptions {
   readonly control: Pick<ControlDatabase, 'listTenants' | 'findTenantPath'>;
-  /** Names of the schedules. */
+  /** Names of the schedules whose last runs are listed. */
   readonly schedules: readonly string[];
   readonly clock: Clock;
   readonly logger: Logger;
-  /** Told how long each census kept the thread (ms). */
+  /** Called with the time that each census kept the thread busy (ms). */
   readonly onTaken?: (busyMs: number) => void;
 }
 
-/** All that ask within this time get the same. */
+/** Shortest time between the end of a census and the start of the next (ms). */
 const FRESH_MS = 1_000;
-/** After a census the thread has others' work to do for so many times as long. */
+/**
+ * Pause after a census, as a multiple of the time that it kept the thread busy. With 19, counting takes a twentieth of
+ * the thread's time at most.
+ */
 const REST_TIMES = 19;
-/** Whoever scrapes has a timeout of his own. */
-const WAIT_MOST_MS = 1_000;
-/** Others get a turn on this thread after so long. */
+/** Longest time that a scrape waits for a new census (ms), since a scraper has a timeout itself. */
+const MAX_WAIT_MS = 1_000;
+/** Time after which counting gives other work a turn on the thread, at its next pause (ms). */
 const TURN_MS = 2;
 
-/** A file as it was counted last. */
+/** What the last census found in a file, and the stamp of the file at that time. */
 interface Counted {
   readonly stamp: string;
   readonly census: FileCensus;
 }
 
 /**
- * Counts on this thread, which serves requests, so in slices of some milliseconds and never for more than a twentieth of the time. A file
- * that has not changed since is not opened: the times of a file and of its log say so.
+ * Makes a census taker. It counts on this thread, which serves requests, and therefore in slices of some milliseconds
+ * and for at most a twentieth of the time. A file is not opened again if neither it nor its log has changed since it
+ * was counted.
  */
 export function createCensusTaker({ control, schedules, clock, logger, onTaken }: CensusOptions): CensusTaker {
   const counted = new Map<string, Counted>();
@@ -77,7 +94,7 @@ export function createCensusTaker({ control, schedules, clock, logger, onTaken }
       if (running === undefined && !isClosed && performance.now() >= nextAt) {
         running = take().finally(() => (running = undefined));
       }
-      if (running !== undefined) await atMost(WAIT_MOST_MS, running);
+      if (running !== undefined) await atMost(MAX_WAIT_MS, running);
       return latest;
     },
     async close() {
@@ -91,16 +108,16 @@ export function createCensusTaker({ control, schedules, clock, logger, onTaken }
     const sum = createSum();
     try {
       const paths = control.listTenants().flatMap(({ id }) => control.findTenantPath(id) ?? []);
-      const known = new Set(paths);
-      for (const file of counted.keys()) if (!known.has(file)) counted.delete(file);
+      const pathsNow = new Set(paths);
+      for (const file of counted.keys()) if (!pathsNow.has(file)) counted.delete(file);
       for (const file of paths) {
         if (isClosed) return;
-        sum.add(sizesOf(file), await count(file, turns.breathe));
-        await turns.breathe();
+        sum.add(sizesOf(file), await count(file, turns.yieldTurn));
+        await turns.yieldTurn();
       }
       latest = sum.result(clock.now());
     } catch (error) {
-      // The control database is not to be read just now: the last census stands.
+      // The control database cannot be read just now: the last census stays.
       logger.debug({ code: serialiseError(error).code }, 'census_failed');
     } finally {
       const busyMs = turns.busyMs();
@@ -109,8 +126,8 @@ export function createCensusTaker({ control, schedules, clock, logger, onTaken }
     }
   }
 
-  /** @returns undefined for a file that cannot be read; null for one that nobody has made yet */
-  async function count(file: string, breathe: () => Promise<void>): Promise<FileCensus | null | undefined> {
+  /** Counts one file. @returns undefined if the file cannot be read; null if it does not exist or has no tables yet */
+  async function count(file: string, yieldTurn: () => Promise<void>): Promise<FileCensus | null | undefined> {
     const { stamp, isSettled } = stampOf(file);
     const last = counted.get(file);
     if (last !== undefined && last.stamp === stamp) return last.census;
@@ -118,8 +135,8 @@ export function createCensusTaker({ control, schedules, clock, logger, onTaken }
       const store = openForLook(file);
       if (store === undefined) return null;
       try {
-        const census = await countFile(store, { schedules, breathe });
-        // One that may change once more within the resolution of its times is counted again.
+        const census = await countFile(store, { schedules, yieldTurn });
+        // A file that may change again within the resolution of its times is counted again.
         if (isSettled) counted.set(file, { stamp, census });
         else counted.delete(file);
         return census;
@@ -141,16 +158,16 @@ async function atMost(ms: number, work: Promise<void>): Promise<void> {
   clearTimeout(timer);
 }
 
-/** Gives others a turn on this thread now and then, and knows how long it was kept from them. */
+/** Gives other work a turn on this thread now and then, and measures how long counting kept the thread. */
 function createTurns() {
   let busyMs = 0;
   let since = performance.now();
   return {
-    async breathe(): Promise<void> {
+    async yieldTurn(): Promise<void> {
       const ms = performance.now() - since;
       if (ms < TURN_MS) return;
       busyMs += ms;
-      await turn();
+      await yieldTurn();
       since = performance.now();
     },
     busyMs: () => busyMs + performance.now() - since,

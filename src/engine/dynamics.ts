@@ -1,41 +1,59 @@
+/**
+ * How memories fade and are strengthened, as pure functions of an anchor (value, time). Nothing here compounds:
+ * reading a value once or a hundred times gives the same number.
+ */
+
 import { SECTOR_PROFILES } from './sectors/profiles.ts';
 import { SECTORS, type Sector } from './types.ts';
 
-/**
- * How memories fade and are strengthened, as pure functions of an anchor (value, time). Nothing here compounds: reading a value
- * once or a hundred times gives the same number.
- */
+/** Milliseconds of a day. */
 export const DAY_MS = 86_400_000;
+/** Rate of the exponential decay of a memory's strength, per day: the λ of `decayed`. */
 export const STRENGTH_LAMBDA = 0.01;
+/** Amount that a recall adds to a memory's salience, which stays at most 1. */
 export const RECALL_SALIENCE_BOOST = 0.1;
+/** Amount that a recall adds to the weight of a waypoint that it followed, which stays at most 1. */
 export const RECALL_WAYPOINT_BOOST = 0.05;
+/** Amount that a reinforcement adds to a memory's strength, which stays at most 1. */
 export const REINFORCE_STRENGTH_BOOST = 0.1;
+/** Weight below which the upkeep removes a waypoint. */
 export const PRUNE_BELOW_WEIGHT = 0.05;
 
 /**
- * `value · e^(−lambdaPerDay · days)` since the anchor, in 0..1. A clock that stepped back counts as no time at all.
+ * Returns a value after its decay since the anchor: `value · e^(−lambdaPerDay · days)`, in 0..1. If `now` is before the
+ * anchor, because the clock was set back, no time has passed.
+ * @param anchor the value at a past time, `at`, Unix ms like `now`
  */
 export function decayed(anchor: { value: number; at: number }, lambdaPerDay: number, now: number): number {
   const days = Math.max(0, now - anchor.at) / DAY_MS;
   return Math.min(1, Math.max(0, anchor.value * Math.exp(-lambdaPerDay * days)));
 }
 
-/** 0.4 and 0.1 for each additional sector; a stated importance overrides it. */
+/**
+ * Returns the salience of a new memory: the stated importance, or without one (null) 0.4 and 0.1 more for each sector
+ * beside the primary one, at most 1.
+ */
 export function initialSalience(importance: number | null, additionalSectors: number): number {
   return importance ?? Math.min(1, 0.4 + 0.1 * additionalSectors);
 }
 
-/** The decay of a sector per day, unless the settings replace all of them. */
+/**
+ * Returns the rate λ at which salience decays in a sector, per day.
+ * @param override value of `OM_DECAY_LAMBDA`, which replaces the rates of all sectors; undefined if it is not set
+ */
 export function decayLambdaOf(sector: Sector, override: number | undefined): number {
   return override ?? SECTOR_PROFILES[sector].decayLambda;
 }
 
-/** Sectors as a set of bits, bit i = SECTORS[i]. */
+/** Packs sectors into bits: bit i, from the lowest, stands for SECTORS[i]. */
 export function sectorBits(sectors: readonly Sector[]): number {
   return sectors.reduce((bits, sector) => bits | (1 << SECTORS.indexOf(sector)), 0);
 }
 
-/** The primary sector first, then the others in the order of SECTORS. */
+/**
+ * Unpacks sectors from bits: the primary sector first, even if its bit is not set, then the others in the order of
+ * SECTORS.
+ */
 export function sectorsFromBits(bits: number, primary: Sector): Sector[] {
   return [primary, ...SECTORS.filter((sector, bit) => sector !== primary && (bits & (1 << bit)) !== 0)];
 }

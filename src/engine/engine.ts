@@ -41,206 +41,358 @@ import type {
   Timeline,
 } from './types.ts';
 
-/** What Cairn does, without a word about HTTP or queues. The API, the command line and the tests talk to this. */
+/** Which part of a list is wanted. */
+interface Page {
+  /** Most items returned, from 0. */
+  readonly limit: number;
+  /** Items skipped at the start of the list; 0 for the first page. */
+  readonly offset: number;
+}
+
+/** The whole service without HTTP and queues. The API, the command line, the tests and other programs call it. */
 export interface Engine {
   readonly config: Config;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** null when `OM_EMBEDDINGS=none`. */
+  /** The embedder that the settings name; null with `OM_EMBEDDINGS=none`. */
   readonly embedder: Embedder | null;
+  /** The database of tenants, keys and settings, beside the tenants' files. */
   readonly control: ControlDatabase;
-  /** null where nothing is traced. */
+  /** The tracing that this engine was opened with; null if nothing is traced. */
   readonly tracing: Tracing | null;
-  /** The Redis of the queues, and what their names begin with there; null without one. */
+  /** URL of the Redis that holds the queues, and the prefix of their names there; null without `REDIS_URL`. */
   readonly queuesAt: { readonly redisUrl: string; readonly prefix: string } | null;
-  /** Opens the tenant's file if need be. Throws `not_found`. */
+  /**
+   * Returns a tenant by its id. Its file is opened at the first call of one of the tenant's methods.
+   * @throws EngineError `not_found` if there is no such tenant
+   */
   tenant(tenantId: string): Promise<Tenant>;
+  /** Says whether jobs stay in this process or go through Redis, and in that case whether Redis is reached. */
   queueState(): QueueState;
-  /** Loads what asks the providers, so that the first query does not wait for it. What cannot be loaded fails when it is needed. */
+  /**
+   * Loads the embedder and the language model ahead of the first query, so that it need not wait for them. Never
+   * throws: a model that cannot be loaded makes the call fail that needs it.
+   */
   prepare(): Promise<void>;
-  /** Applies what recall owes, checkpoints and closes every file. */
+  /** Writes the pending effects of recalls and closes every file. Nothing of the engine can be used afterwards. */
   close(): Promise<void>;
 }
 
+/** Which provider calls `Tenant.listProviderCalls` lists. */
 export interface ProviderCallFilter {
-  /** Only calls that failed, or only those that completed. */
+  /** Lists only calls that failed, or only calls that completed; all calls if left out. */
   readonly state?: 'failed' | 'completed' | undefined;
 }
 
-export interface JobFilter {
+/** Which jobs `Tenant.listJobs` lists, and which page of them. */
+export interface JobFilter extends Page {
+  /** Lists only jobs in this state; jobs in all states if left out. */
   readonly state?: JobState | undefined;
+  /** Lists only jobs of this kind; jobs of all kinds if left out. */
   readonly kind?: JobKind | undefined;
-  readonly limit: number;
-  readonly offset: number;
 }
 
-/** A file on its way to the disk. */
+/** A place for a file that a caller is about to write, before it becomes a document. The file is there and empty. */
 export interface Upload {
-  /** Its name in the uploads folder, ours and not the caller's. */
+  /** Name of the file in the uploads folder, for `UploadedFile.name`. Cairn chooses it, not the caller. */
   readonly name: string;
+  /** Absolute path to which the caller writes the file. */
   readonly path: string;
-  /** Removes the file, unless it was handed in. */
+  /** Removes the file. Call it if the file is not passed to `addDocument` or `replaceDocument` after all. */
   discard(): void;
 }
 
-/** One tenant's memories. Reads resolve with what the latest commit left; writes resolve once they are on disk. */
+/**
+ * One tenant's memories, documents and jobs. A read sees everything that was committed before it began. A write
+ * resolves once its commit is on disk. All times are Unix milliseconds.
+ *
+ * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
+ * and `storage_full` if the disk is full.
+ */
 export interface Tenant {
   readonly id: string;
 
   /**
-   * Stores memories with their words and their ledger rows in one fsynced transaction. An item that is refused (a conflicting
-   * `externalId`) spares the rest.
-   * @throws EngineError `unprocessable` for a known Idempotency-Key with another body; `conflict` for one whose memory was deleted;
-   *         `unavailable` with `retryAfterMs` over the backlog cap or while the file is locked; `storage_full`
+   * Stores memories, their words and their jobs in one transaction, and resolves once it is on disk. The memories are
+   * found by their words from then on; a worker adds vectors and links later. An item whose `externalId` belongs to
+   * another text is rejected in its outcome, and the other items are stored. Stating a memory that is already there
+   * reinforces it and is answered as `duplicate`; an archived memory then becomes active again.
+   * @throws EngineError `unprocessable` if the Idempotency-Key was used with another body; `conflict` if a memory that
+   *   it made was deleted; `unavailable` with `retryAfterMs` if more than `OM_MAX_BACKLOG` jobs would wait
    */
   addMemories(items: readonly NewMemory[], options?: AddOptions): Promise<AddReply>;
-  /** Merges; keeps what it replaced; bumps `version`. Throws `not_found`, and `conflict` if `ifVersion` is not the current one. */
+  /**
+   * Changes the fields that `patch` names, and no other. `metadata` is merged one level deep. The old values
+   * are kept as a revision and `version` is raised by 1. If nothing changes, nothing is written.
+   * @param options.ifVersion changes the memory only if this is its current version
+   * @returns the memory with its new values
+   * @throws EngineError `not_found`; `conflict` if `ifVersion` is not the current version, if a superseded or
+   *   contradicted memory is given a status, or if the content, title or expiry of a part of a document is changed;
+   *   `invalid` if the merged metadata is over 16 KiB or if `validTo` is not later than `validFrom`
+   */
   patchMemory(id: string, patch: MemoryPatch, options?: { readonly ifVersion?: number | undefined }): Promise<Memory>;
-  /** Erases a memory and all that was derived from it. Throws `not_found`. */
+  /**
+   * Erases a memory with its vectors, links and revisions, and the reflections that rest on it. The root memory of a
+   * document takes the whole document with it.
+   * @throws EngineError `not_found`; `conflict` for a chunk of a document, which only goes with its document
+   */
   deleteMemory(id: string): Promise<DeleteReceipt>;
-  /** Erases all that match, documents in whatever state included, in slices, and says how many. Throws `invalid` for a filter that names nothing. */
+  /**
+   * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
+   * was erased. A document of which a part matches is erased as a whole. Documents that are not read yet match by their
+   * own user, session and tags.
+   * @throws EngineError `invalid` if the filter names no user, session or tag
+   */
   deleteMemories(filter: ErasureFilter): Promise<DeleteReceipt>;
-  /** Adds `boost` (0..1) to salience and 0.1 to strength, each at most 1, and moves their anchors. Throws `not_found`. */
+  /**
+   * Raises a memory's salience by `boost` and its strength by 0.1, each to at most 1, and lets both decay from now on.
+   * @param boost 0..1
+   * @returns the memory with its new values
+   * @throws EngineError `not_found`
+   */
   reinforceMemory(id: string, boost: number): Promise<Memory>;
 
+  /**
+   * Returns a memory by its id, whatever its status.
+   * @throws EngineError `not_found`, also for a memory that has expired, or a chunk of a document that is not shown
+   */
   getMemory(id: string): Promise<Memory>;
-  /** Newest first. */
-  listMemories(filter: MemoryFilter, page: { readonly limit: number; readonly offset: number }): Promise<Memory[]>;
-  /** Newest first. Throws `not_found`. */
+  /**
+   * Lists the memories that match a filter, last added first. Only valid ones are listed, and only active ones unless
+   * the filter names statuses.
+   * @throws EngineError `invalid` for a malformed condition on metadata
+   */
+  listMemories(filter: MemoryFilter, page: Page): Promise<Memory[]>;
+  /** Lists what each update of a memory replaced, newest update first. Throws EngineError `not_found`. */
   listRevisions(id: string): Promise<Revision[]>;
-  /** Strongest first. Throws `not_found`. */
+  /** Lists at most 1,000 links of a memory in both directions, strongest first. Throws EngineError `not_found`. */
   listLinks(id: string): Promise<Link[]>;
   /**
-   * States a link, or changes the weight of one that is there. Throws `not_found`; `invalid` for a memory linked to itself or a type that
-   * another call makes (`supersedes`, `contradicts`).
+   * States a link between two memories, or changes the weight of a link that is there.
+   * @returns the link as `src` sees it
+   * @throws EngineError `not_found`; `invalid` for a memory linked to itself, or for the types `supersedes` and
+   *   `contradicts`, which have methods of their own
    */
   linkMemories(link: NewLink): Promise<Link>;
-  /** Removes a stated link or a waypoint, and puts back the status that a `supersedes` or `contradicts` had changed. Throws `not_found`. */
+  /**
+   * Removes a link, stated or made by Cairn; a contradiction may be named in either direction. If a `supersedes` or
+   * `contradicts` link had changed a memory's status, that status is put back.
+   * @throws EngineError `not_found` for a memory, or if there is no such link
+   */
   unlinkMemories(link: Pick<NewLink, 'src' | 'dst' | 'type'>): Promise<void>;
   /**
-   * The old memory gives way to the new: its status is `superseded` and its validity ends where the new one's begins. Queries follow it
-   * to the live end of its chain. Throws `not_found`; `conflict` where that would close a circle or the old one has a successor.
+   * Replaces an old memory by a newer one: the old one becomes `superseded`, and its validity ends where that of the
+   * new one begins. Queries that match the old memory return the live end of its chain of successors.
+   * @returns the old memory as it is now
+   * @throws EngineError `not_found`; `invalid` for one memory given twice or memories of two users; `conflict` if the
+   *   chain would close a circle, or if the old memory has another successor
    */
   supersedeMemory(supersession: { readonly oldId: string; readonly newId: string }): Promise<Memory>;
   /**
-   * The two say opposite things. With a winner the other's status is `contradicted`; without, a query that finds both lowers the weaker.
-   * Throws `not_found`, `invalid`.
+   * States that two memories contradict each other. With a `winner` the other memory becomes `contradicted`, unless it
+   * is superseded. Without one no status changes, and a query that finds both lowers the score of the weaker.
+   * @param contradiction.winner the id given as `a` or `b`; left out, a winner that was stated before stays
+   * @returns the link as `a` sees it
+   * @throws EngineError `not_found`; `invalid` for one memory given twice, memories of two users, or a winner that is
+   *   neither of them
    */
   contradictMemories(contradiction: {
     readonly a: string;
     readonly b: string;
     readonly winner?: string | undefined;
   }): Promise<Link>;
-  /** What stood around a memory in time, for its user, or only in its session. Throws `not_found`. */
+  /**
+   * Lists the active, valid memories just before and after a memory by event time, those of its user or only those of
+   * its session. The memory itself may have any status.
+   * @throws EngineError `not_found`
+   */
   timeline(id: string, around: TimelineOptions): Promise<Timeline>;
+  /**
+   * Searches the memories by words, vectors and links. Falls back to words alone, with `degraded` set, if vectors are
+   * not to be had in time. Unless the query or the settings say otherwise, the memories that are returned are
+   * reinforced soon afterwards.
+   * @throws EngineError `invalid` for a malformed metadata condition, sectors with `asOf.recorded`, a weight that the
+   *   profile does not read, or a reranker that this server does not have; on abort, the reason of `signal`
+   */
   query(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult>;
-  /** Why a memory did or did not come back for a query. Reinforces nothing. Throws `not_found` for the memory. */
+  /**
+   * Explains why a memory is or is not among the hits of a query, and what would change that. It reinforces nothing.
+   * @throws EngineError `not_found` for the memory, also if `filter.userIds` does not name its user; else the errors
+   *   of `query`
+   */
   explain(query: MemoryQuery, memoryId: string, signal?: AbortSignal): Promise<MemoryExplanation>;
-  /** What queries of this tenant take where they say nothing themselves. */
+  /** Returns this tenant's own defaults for its queries; options that it has not set are absent. */
   retrievalDefaults(): Promise<RetrievalOptions>;
-  /** Throws `invalid` for a reranker that this server has not got. */
+  /**
+   * Replaces all of this tenant's defaults for its queries.
+   * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model
+   */
   putRetrievalDefaults(options: RetrievalOptions): Promise<void>;
+  /** Counts the memories of each sector, whatever their status, and averages their salience; one entry a sector. */
   sectorStats(): Promise<SectorStats[]>;
-  /** Names that memories mention and that begin with `prefix`; '' lists all. Most mentioned first, ties by name. */
+  /**
+   * Lists the names in memories that a query could find, most often mentioned first, ties by name.
+   * @param filter.prefix lists only names that begin with it, whatever its case and accents; '' lists all
+   * @param filter.userId counts only memories of this user; undefined counts those of all users
+   */
   listEntities(
     filter: { readonly prefix: string; readonly userId: string | undefined },
-    page: { readonly limit: number; readonly offset: number },
+    page: Page,
   ): Promise<EntitySummary[]>;
-  /** Whatever its spelling, if a memory that can be found mentions it. @throws EngineError `not_found` */
+  /**
+   * Returns what memories say about a name, which may be given in any case, with or without accents, or as an alias.
+   * @param userId reads only memories of this user; undefined reads those of all users
+   * @throws EngineError `not_found` if no memory that a query could find mentions the name
+   */
   getEntity(name: string, userId: string | undefined): Promise<EntityDetails>;
+  /** Counts memories, vectors, waypoints and jobs of all states, and measures the file. */
   stats(): Promise<TenantStats>;
-  /** Calls of providers that are still kept (`OM_JOB_RETENTION_HOURS`), newest first. Calls for several tenants stand with one of them. */
+  /**
+   * Lists the provider calls of the last `OM_JOB_RETENTION_HOURS`, newest first; `total` counts all that match. A call
+   * that served several tenants is listed by one of them.
+   */
   listProviderCalls(
     filter: ProviderCallFilter,
-    page: { readonly limit: number; readonly offset: number },
+    page: Page,
   ): Promise<{ readonly items: EmbedLogEntry[]; readonly total: number }>;
-  /** What was asked of providers from a time on, by day, newest first. */
+  /**
+   * Sums up the provider calls by day (UTC), model and purpose, newest day first. The sums are kept for good.
+   * @param since Unix ms; the first day that is listed is the one that holds this moment
+   */
   listProviderUsage(since: number): Promise<ProviderUsage[]>;
 
   /**
-   * A place for a file that is about to arrive, beside the tenant's own. Whoever asked writes the file there, makes sure that it is on
-   * disk for good, and hands it to `addDocument`, or discards it; what nobody owns is removed after twenty minutes.
-   * @param bytes the most that will be written to it
-   * @throws EngineError `unavailable` with `retryAfterMs` while there is no room for it beside the files that arrive or wait to be read
-   *   (`OM_UPLOADS_MAX_MB`); `storage_full` where it would take what the disk needs for everything else
+   * Makes a place for a file that is about to arrive, beside the tenant's own file. The caller writes the file there,
+   * makes sure that it is on disk, and then passes it to `addDocument` or `replaceDocument`, or discards it. A file
+   * that no document owns is removed after twenty minutes.
+   * @param bytes the most that will be written to the file; nobody checks that later
+   * @throws EngineError `unavailable` with `retryAfterMs` if the files that arrive or wait to be read fill
+   *   `OM_UPLOADS_MAX_MB`; `storage_full` if the file would take the disk space that everything else needs
    */
   createUpload(bytes: number): Promise<Upload>;
   /**
-   * Puts a document into the ledger. The same file again of the same user, or an external id or URL that is known, finds the document
-   * that is there: it is read again if anything changed. Owns the upload from here on, whatever the outcome.
-   * @throws EngineError `unavailable` over the backlog cap; `storage_full`
+   * Stores a document and the job that reads it. A file, external id or URL that the user's documents have already
+   * finds that document, which is read again only if anything changed. From this call on the upload belongs to Cairn,
+   * whatever the outcome.
+   * @throws EngineError `unavailable` with `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait
    */
   addDocument(document: NewDocument): Promise<DocumentReply>;
-  /** Reads a document anew from another file or page; queries find the old one until the new one is complete. Throws `not_found`. */
+  /**
+   * Reads a document again from a file or page, even if nothing has changed. It keeps its user and external id. Queries
+   * find the old text until the new one is complete. From this call on the upload belongs to Cairn.
+   * @throws EngineError `not_found`; `conflict` for another `externalId` than the document was added with, where null
+   *   keeps it; `unavailable` with `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait
+   */
   replaceDocument(id: string, document: NewDocument): Promise<DocumentReply>;
-  /** Throws `not_found`. */
+  /** Returns a document by its id, with the progress of its reading. Throws EngineError `not_found`. */
   getDocument(id: string): Promise<Document>;
-  /** Newest first. */
-  listDocuments(
-    filter: DocumentFilter,
-    page: { readonly limit: number; readonly offset: number },
-  ): Promise<{ readonly items: Document[]; readonly total: number }>;
-  /** The extracted Markdown in pieces that follow each other. Throws `not_found`; `conflict` while there is none. */
+  /** Lists the documents that match a filter, last added first; `total` counts all that match. */
+  listDocuments(filter: DocumentFilter, page: Page): Promise<{ readonly items: Document[]; readonly total: number }>;
+  /**
+   * Returns the Markdown that was extracted from a document, in pieces that follow each other. The iteration throws
+   * `conflict` if the document is replaced or deleted meanwhile.
+   * @throws EngineError `not_found`; `conflict` while no reading of the document is shown
+   */
   documentContent(id: string): Promise<AsyncIterable<string>>;
-  /** In the order of the text. Throws `not_found`. */
-  listDocumentChunks(id: string, page: { readonly limit: number; readonly offset: number }): Promise<DocumentChunk[]>;
-  /** Hides a document at once and erases it with all its chunks. Throws `not_found`. */
+  /**
+   * Lists the chunks of a document in the order of its text, without its root memory; none until it is shown.
+   * @throws EngineError `not_found`
+   */
+  listDocumentChunks(id: string, page: Page): Promise<DocumentChunk[]>;
+  /** Hides a document at once and erases it with all its chunks. Throws EngineError `not_found`. */
   deleteDocument(id: string): Promise<DeleteReceipt>;
-  /** Ends the reading of a document; what was found of it before stays. Throws `not_found`; `conflict` where none is under way. */
+  /**
+   * Ends the reading of a document that waits, is under way or has failed. If an earlier reading is shown, it stays.
+   * @throws EngineError `not_found`; `conflict` if there is no such reading
+   */
   cancelDocument(id: string): Promise<Document>;
 
-  /** Which model answers queries, and which one the settings ask for. */
+  /** Says which embedding model answers queries, and which one the settings ask for. */
   embedding(): Promise<EmbeddingState>;
   /**
-   * How far a change of the model is, or what it would take. Counts memories, which takes some 50 ms for a million while one is under way; else
-   * it looks which of them lack vectors, which takes 0.3 s.
+   * Says how far a change of the embedding model is, or what a change would take. For a million memories it counts
+   * for some 50 ms while a change is under way, and otherwise looks for memories without vectors for 0.3 s.
    */
   reembedStatus(): Promise<ReembedStatus>;
   /**
-   * Begins to embed all memories by the configured model, or goes on with what was paused or failed; where that model is live, fills gaps. A
-   * change to another model is given up for it. A model that refuses more than one memory in a hundred (or a single one) fails and does not go
-   * live, unless `withoutRefused` says so. Throws `invalid` with `OM_EMBEDDINGS=none`; `conflict` once another model has gone live and its
-   * change is not finished.
+   * Begins to embed all memories by the configured model, or continues a change that was paused or has failed. If
+   * that model is live already, only memories without vectors are embedded. A change to a third model is given up for
+   * it. A model that refuses more than one memory in a hundred (and more than a single one) fails and does not go
+   * live.
+   * @param options.withoutRefused lets the model go live although it refused that many; these memories are found by
+   *   words alone
+   * @throws EngineError `invalid` with `OM_EMBEDDINGS=none`; `conflict` while an earlier change whose model is live
+   *   is not finished
    */
   startReembed(options?: { readonly withoutRefused?: boolean }): Promise<ReembedStatus>;
-  /** Throws `conflict` where none is under way. */
+  /**
+   * Pauses a change of the embedding model; `startReembed` continues it.
+   * @throws EngineError `conflict` if none is under way
+   */
   pauseReembed(): Promise<ReembedStatus>;
-  /** Gives it up; what was embedded stays for a later start. Throws `conflict` where none is under way, or the new model is live. */
+  /**
+   * Gives up a change of the embedding model, even a paused one. Its vectors stay; refusals are forgotten.
+   * @throws EngineError `conflict` if there is none, or if the new model is live already
+   */
   cancelReembed(): Promise<ReembedStatus>;
 
   /**
-   * Owes a reflecting on the latest memories of a user, or of one session of it: a language model writes down what follows from several of
-   * them, each insight a memory of the type `reflection` that points to those it rests on. One that is owed already is that one.
-   * Throws `invalid` without a language model; `not_found` for a user without memories.
+   * Asks for a reflection on the latest memories of a user, or of one session (null for all). A language model writes
+   * down what follows from several of them; each insight becomes a memory of the type `reflection` with links to the
+   * memories it rests on. If such a job has not ended yet, no second one is made, and that one is returned.
+   * @returns the id of the job, and a write receipt to wait for it
+   * @throws EngineError `invalid` without a language model; `not_found` for a user without memories
    */
   reflect(scope: {
     readonly userId: string;
     readonly sessionId: string | null;
   }): Promise<{ readonly jobId: string; readonly token: string }>;
-  /** What was concluded from a user's memories, newest first; the job that wrote it stands in its metadata as `reflection_job`. */
+  /**
+   * Lists at most `limit` active reflections on a user's memories, newest first; none for an unknown user. Their
+   * `metadata.reflection_job` holds the id of the job that wrote them.
+   */
   listReflections(userId: string, limit: number): Promise<Memory[]>;
 
+  /** Returns a job by its id. Throws EngineError `not_found`. */
   getJob(id: string): Promise<Job>;
-  /** Newest first, with what the ledger holds as a whole. */
+  /** Lists the jobs that match a filter, newest first. `total` counts all that match; the summary counts all jobs. */
   listJobs(filter: JobFilter): Promise<JobSummary & { readonly items: Job[]; readonly total: number }>;
+  /** Counts all jobs in the ledger by state. */
   countJobs(): Promise<JobCounts>;
-  /** Jobs that wait for a worker or for another attempt. Costs nothing for those that ended, unlike `countJobs`. */
+  /**
+   * Counts the jobs that wait for a worker or for another attempt (`queued` and `failed`). Jobs that ended do not slow
+   * it down, as they do `countJobs`.
+   */
   countWaitingJobs(): Promise<number>;
-  /** Jobs that a worker holds, or held when it died and that nobody has taken back yet. */
+  /** Counts the jobs that a worker holds (`active`), including those of a dead worker that are not taken back yet. */
   countActiveJobs(): Promise<number>;
-  /** When the oldest unfinished job was made; null when none waits. */
+  /** Returns when the oldest job that has not ended was added, Unix ms; null if all have ended. */
   oldestWaitingJobAt(): Promise<number | null>;
-  /** A dead, failed or cancelled job goes back to its step with a clean count. Throws `not_found`, `conflict`. */
+  /**
+   * Puts a dead, failed or cancelled job back to its step, with no failed attempts. A cancelled reading of a document
+   * cannot be retried.
+   * @throws EngineError `not_found`; `conflict` if the job is in another state, its memory or file is gone, or a
+   *   newer job works on its memory
+   */
   retryJob(id: string): Promise<Job>;
-  /** An unfinished job ends as cancelled; its memory stays, found by words only. Throws `not_found`, `conflict`. */
+  /**
+   * Cancels an unfinished job, and the reading of a document with its job. A memory stays and is found by its words.
+   * @throws EngineError `not_found`; `conflict` if the job has ended
+   */
   cancelJob(id: string): Promise<Job>;
-  /** Removes a dead or cancelled job from the list. Throws `not_found`, `conflict`. */
+  /**
+   * Removes a dead or cancelled job from the ledger, and a document's file with its job.
+   * @throws EngineError `not_found`; `conflict` if the job is in another state
+   */
   discardJob(id: string): Promise<void>;
 
   /**
-   * Waits until the writes behind `token` are finished (or have failed for good), at most `timeoutMs`.
-   * @returns false when time ran out. @throws EngineError `invalid` for a token this tenant did not give out
+   * Waits until all jobs behind a write receipt have ended, be it as done, dead or cancelled.
+   * @param token a write receipt from `addMemories`, `addDocument`, `replaceDocument` or `reflect`
+   * @param timeoutMs longest time to wait; with 0 it looks once
+   * @returns whether they have ended; false if the time ran out or the signal was aborted first
+   * @throws EngineError `invalid` for a receipt that this tenant did not give out
    */
   waitFor(token: string, timeoutMs: number, signal?: AbortSignal): Promise<boolean>;
 }

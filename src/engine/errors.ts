@@ -1,6 +1,9 @@
 /**
- * The one error type that crosses the engine's boundary. `message` says what was wrong, for which id, and what is
- * allowed; it never holds content, a query or a key, because it reaches clients and logs.
+ * Names the kind of an error: the API turns it into a status, and a worker decides by it whether to try again.
+ * `invalid`: a value is wrong; `unauthenticated`: no valid key; `forbidden`: the key may not do this; `conflict`: it
+ * does not fit the present state; `unsupported`: a media type or charset; `unprocessable`: a file is damaged or from
+ * another version, or an Idempotency-Key came with another body; `rate_limited`: a provider asks for a pause;
+ * `internal`: a bug; `unavailable`: try again later; `storage_full`: the disk is full.
  */
 export type ErrorCode =
   | 'invalid'
@@ -16,14 +19,19 @@ export type ErrorCode =
   | 'unavailable'
   | 'storage_full';
 
+/** What an `EngineError` can hold beside its code and message. */
 export interface EngineErrorOptions {
   readonly cause?: unknown;
   /** Milliseconds a caller should wait before it tries again; only with `rate_limited` and `unavailable`. */
   readonly retryAfterMs?: number;
-  /** One line a problem, each naming the field, when a request had several. */
+  /** Problems of a request or of the settings: one line each, which names the field. */
   readonly details?: readonly string[];
 }
 
+/**
+ * The one error type that crosses the engine's boundary. `message` says what was wrong, for which id, and what is
+ * allowed. It never holds content, a query or a key, because it reaches clients and logs.
+ */
 export class EngineError extends Error {
   override readonly name = 'EngineError';
   readonly code: ErrorCode;
@@ -38,16 +46,21 @@ export class EngineError extends Error {
   }
 }
 
+/** Whether a value that was thrown is an `EngineError`, with the code `code` if one is given. */
 export function isEngineError(error: unknown, code?: ErrorCode): error is EngineError {
   return error instanceof EngineError && (code === undefined || error.code === code);
 }
 
-/** States what only a bug could break. Throws `internal`. */
+/**
+ * States a condition that only a bug can break.
+ * @param message what is then wrong, without content: it goes into the error
+ * @throws EngineError `internal` if the condition is falsy
+ */
 export function assert(condition: unknown, message: string): asserts condition {
   if (!condition) throw new EngineError('internal', `assertion failed: ${message}`);
 }
 
-/** What an error looks like on its way through `postMessage`, where class and `cause` are lost. */
+/** An error in a form that `postMessage` carries, which drops the class and `cause`. */
 export interface SerialisedError {
   readonly code: ErrorCode;
   readonly message: string;
@@ -55,7 +68,10 @@ export interface SerialisedError {
   readonly details?: readonly string[] | undefined;
 }
 
-/** Anything that is not an `EngineError` becomes `internal`, with the original message kept for operators. */
+/**
+ * Turns whatever was thrown into plain data. What is no `EngineError` becomes `internal` and keeps its message for
+ * operators.
+ */
 export function serialiseError(error: unknown): SerialisedError {
   if (error instanceof EngineError) {
     return { code: error.code, message: error.message, retryAfterMs: error.retryAfterMs, details: error.details };
@@ -63,6 +79,7 @@ export function serialiseError(error: unknown): SerialisedError {
   return { code: 'internal', message: error instanceof Error ? error.message : String(error) };
 }
 
+/** Makes an `EngineError` again from what `serialiseError` made, such as another thread's. Stack and cause are lost. */
 export function reviveError(error: SerialisedError): EngineError {
   return new EngineError(error.code, error.message, {
     ...(error.retryAfterMs === undefined ? {} : { retryAfterMs: error.retryAfterMs }),

@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Places where a test makes a process fail. Each lies between two things that a crash must not tear apart. */
+/** Names a place where a test makes a process fail: each lies between two actions that a crash may fall between. */
 export type FailpointName =
   | 'after-accept-commit'
   | 'after-parse'
@@ -16,11 +16,14 @@ export type FailpointName =
   | 'before-ack';
 
 const SHAPE = /^(?<name>[a-z-]+):(?<action>throw|kill|hang|spin|delay):(?<count>\d{1,6})$/;
+/** Wait of the action `delay` (ms). */
 const DELAY_MS = 2_000;
 
 /**
- * `CAIRN_FAILPOINT=<name>:<throw|kill|hang|spin|delay>:<count>` acts when this thread comes by for the count-th time, once. It is no
- * setting: it is read only where NODE_ENV is `test`, and everywhere else this does nothing.
+ * Makes this thread fail if `CAIRN_FAILPOINT=<name>:<action>:<count>` names this place; await what it returns. It acts
+ * once, the count-th time that the thread passes. The action `throw` rejects, `kill` kills the process (SIGKILL),
+ * `hang` never resolves, `spin` blocks the thread for good, and `delay` waits for two seconds. This is no setting: it
+ * is read only if NODE_ENV is `test`, and otherwise the function does nothing.
  */
 export const failpoint: (name: FailpointName) => Promise<void> | undefined = createFailpoint(process.env);
 

@@ -1,4 +1,7 @@
-/** The door of the commands that work on the files of a data folder themselves, mostly while no server runs. No part of the package. */
+/**
+ * The exports for commands that work on the files of a data folder directly, mostly while no server runs. They are no
+ * part of the package.
+ */
 
 export { backupDatabase, restoreDatabase } from './admin/backup.ts';
 export { previewDecay, type SalienceSpread } from './admin/preview-decay.ts';

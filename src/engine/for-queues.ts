@@ -1,6 +1,6 @@
 /**
- * The door of a process that hands out the jobs of the ledgers by way of Redis. No part of the package, and apart from the workers' door:
- * this thread runs no step, and holding what steps need would cost it some 10 MB.
+ * The exports for a process that hands out the jobs of the ledgers through Redis. They are no part of the package,
+ * and are apart from the workers' exports: this thread runs no step, and loading what steps need would cost it 10 MB.
  */
 
 export { openControlDatabase } from './control/open-control-database.ts';

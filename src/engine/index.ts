@@ -1,3 +1,9 @@
+/**
+ * The front door of the engine, and of the package `cairn-memory`. The API, the workers, the command line and other
+ * programs import the engine here. Whatever takes memory and time to load (SQLite, the metrics' package, everything
+ * behind an engine) is loaded by the function that needs it, so that importing this module costs little.
+ */
+
 import type { Metrics } from './metrics.ts';
 import type { OpenEngineOptions } from './open-engine.ts';
 import type { Config } from './config.ts';
@@ -5,12 +11,6 @@ import type { ControlDatabase } from './control/control-database.ts';
 import type { Engine } from './engine.ts';
 import type { Clock } from './ports.ts';
 import type { InstanceLock } from './store/instance-lock.ts';
-
-/**
- * The front door of the engine, and of the package `cairn-memory`. The API, the workers, the command line and other programs import the
- * engine here. What takes memory and time to load (SQLite, the metrics' package, everything behind an engine) is loaded by the function
- * that needs it, so that importing this module costs little.
- */
 
 export * from './types.ts';
 export { assert, EngineError, isEngineError, reviveError, serialiseError } from './errors.ts';
@@ -27,9 +27,9 @@ export { DEFAULT_TENANT } from './control/control-database.ts';
 export type { ControlDatabase, KeyRecord, Principal, Role, TenantRecord } from './control/control-database.ts';
 export { isFromHere, readCredential } from './control/credential.ts';
 
-// ── What a server says of memories and documents ─────────────────────────────────────────────────────────────────────
+// ── Memories and documents as a server shows them ────────────────────────────────────────────────────────────────────
 
-export { decodeToken, encodeToken } from './commands/token.ts';
+export { decodeReceipt, encodeReceipt } from './commands/write-receipt.ts';
 export { DocumentError } from './documents/document-error.ts';
 export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/media-types.ts';
 export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
@@ -48,23 +48,27 @@ export type { Attributes, Span, SpanOptions, Tracing } from './tracing.ts';
 export { releaseMemoryAfterStart } from './release-memory.ts';
 export type { InstanceLock, Metrics };
 
-/** Opens the files of a data folder and answers with the engine that reads and writes them. Whoever opens an engine closes it. */
+/**
+ * Opens the files of a data folder, makes those that are missing, and returns the engine that reads and writes them.
+ * It takes no lock of the folder and runs no jobs. The caller closes it.
+ */
 export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   return (await import('./open-engine.ts')).openEngine(options);
 }
 
-/** Opens the control database of a data folder, and makes it where there is none. Whoever opens one closes it. */
+/** Opens the control database of a data folder, and makes it if there is none. The caller closes it. */
 export async function openControlDatabase(config: Config, clock: Clock): Promise<ControlDatabase> {
   return (await import('./control/open-control-database.ts')).openControlDatabase(config, clock);
 }
 
-/** Makes the metrics that an engine or its workers count in, with a registry of their own. */
+/** Makes the metrics that an engine or a worker counts in, with a registry of their own, which starts at 0. */
 export async function createMetrics(): Promise<Metrics> {
   return (await import('./metrics.ts')).createMetrics();
 }
 
 /**
- * Takes the lock file of a data folder for this process alone.
+ * Locks a data folder for this process alone. The lock is released at the end of the process, or by `release`.
+ * @param file path of the lock file, `config.paths.lock`; it is made if needed
  * @throws EngineError `conflict` while another process, or another lock of this one, holds or shares it
  */
 export async function acquireInstanceLock(file: string): Promise<InstanceLock> {
@@ -72,8 +76,10 @@ export async function acquireInstanceLock(file: string): Promise<InstanceLock> {
 }
 
 /**
- * Shares the lock file of a data folder with any number of other processes, and keeps out those that want the folder alone.
- * @throws EngineError `conflict` while another process, or a lock of this one, holds it alone
+ * Shares the lock of a data folder with any number of other processes, and keeps out those that want the folder alone.
+ * The lock is released at the end of the process, or by `release`.
+ * @param file path of the lock file, `config.paths.lock`; it is made if needed
+ * @throws EngineError `conflict` while another process, or another lock of this one, holds it alone
  */
 export async function shareInstanceLock(file: string): Promise<InstanceLock> {
   return (await import('./store/instance-lock.ts')).shareInstanceLock(file);

@@ -1,31 +1,40 @@
+/**
+ * The queues and what they carry: names, and numbers of ledger rows. Content, users and file names never reach a
+ * queue, so that Redis holds none of them.
+ */
+
 import { z } from 'zod';
 
-/** What queues carry: names, and ids of ledger rows. Never content, a user or a file name, as Redis is no place for them. */
-
-/** Steps of the ledger that have a queue of their own. */
+/** The steps of the ledger that have a queue each. The queue has the name of its step. */
 export const QUEUED_STEPS = ['ingest', 'encode', 'link', 'reason'] as const;
 export type QueuedStep = (typeof QUEUED_STEPS)[number];
 
+/** The names of all queues, without the prefix that they have in Redis; `maintain` carries ticks and no rows. */
 export const QUEUE_NAMES = [...QUEUED_STEPS, 'maintain'] as const;
 export type QueueName = (typeof QUEUE_NAMES)[number];
 
-/** Ledger rows that one job carries at most. */
-export const JOB_IDS_MOST = 64;
-/** Of those that ask a language model: two rounds of as many as are asked at once. */
-export const QUESTIONS_MOST = 8;
+/** Most ledger rows that one job of a queue in Redis carries. */
+export const MAX_JOB_IDS = 64;
+/** Most ledger rows that a job of the queue `reason` carries: twice the number of questions that are asked at once. */
+export const MAX_QUESTIONS = 8;
 
 const tenantId = z.string().min(1).max(64);
 
-/** A job of a step's queue: rows of one tenant's ledger whose next step is the queue's. */
+/** Checks a job of a step's queue: rows of one tenant's ledger whose next step is that of the queue. */
 export const stepPayloadSchema = z.strictObject({
+  /** Id of the tenant, and the numbers of the rows in its ledger. */
   tenant: tenantId,
-  seqs: z.array(z.int().positive()).min(1).max(JOB_IDS_MOST),
-  /** They were in flight at a crash: nothing else runs in the worker meanwhile, so that the next crash is their own doing. */
+  jobNos: z.array(z.int().positive()).min(1).max(MAX_JOB_IDS),
+  /**
+   * Whether these rows were in flight at a crash. Nothing else then runs in the worker beside them, so that another
+   * crash can only be caused by them.
+   */
   alone: z.boolean(),
 });
 export type StepPayload = z.output<typeof stepPayloadSchema>;
 
 /**
- * The queue `maintain` carries ticks, and no payload: a job scheduler of BullMQ says when to look, each tenant's file what is due.
+ * The tick that the queue `maintain` carries every `everyMs`, without a payload. A job scheduler of BullMQ, named
+ * `id`, says when to look, and each tenant's file says what is due.
  */
 export const TICK = { id: 'tick', everyMs: 15_000 } as const;

@@ -1,13 +1,22 @@
+/**
+ * What an engine uses and can be given another implementation of: clock, log, providers, index, dispatcher, parser,
+ * page fetcher.
+ */
+
 import type { CallPurpose, DocumentFormat, JobStep, DocumentWarning } from './types.ts';
 
-/** The time in Unix milliseconds. Tests move it by hand. */
+/** Tells the time, in Unix milliseconds. Tests move it by hand. */
 export interface Clock {
   now(): number;
 }
 
+/** The clock of the operating system. */
 export const systemClock: Clock = { now: () => Date.now() };
 
-/** An event name plus fields. Never content, a query, a key or a file name. pino satisfies it as it is. */
+/**
+ * Takes log entries, each an event name such as `jobs_recovered`, with fields that never hold content, a query, a key
+ * or a caller's file name. A pino logger is one.
+ */
 export interface Logger {
   debug(fields: object, event: string): void;
   info(fields: object, event: string): void;
@@ -15,73 +24,91 @@ export interface Logger {
   error(fields: object, event: string): void;
 }
 
+/** A logger that writes nothing. */
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
-/** Stored form of a vector: int5 is five bits a dimension, scaled by the vector's largest component, which cosine does not notice. */
+/**
+ * Stored form of a vector. `int5` takes five bits a dimension and is scaled by the vector's largest component, which
+ * does not change a cosine. `float32` keeps the components as they are.
+ */
 export type VectorEncoding = 'int5' | 'float32';
 
+/** How texts are embedded. */
 export interface EmbedOptions {
-  /** Some models embed questions and documents differently; the offline one weighs a query's words by rarity. */
+  /**
+   * What the texts are. Some models embed queries and documents differently; the offline one weighs a query's words
+   * by rarity.
+   */
   readonly purpose: 'document' | 'query';
   readonly signal?: AbortSignal | undefined;
-  /** Told of every reply that came, before `embed` returns or throws: what a provider says of its limits and of what it counted. */
+  /**
+   * Called with every reply of the provider, errors included, before `embed` returns or throws: the reply tells limits
+   * and billed tokens.
+   */
   readonly onReply?: ((reply: ProviderReply) => void) | undefined;
 }
 
-/** What a provider's reply says beside its answer. */
+/** What a provider's reply holds beside its answer. */
 export interface ProviderReply {
+  /** HTTP headers of the reply. */
   readonly headers: Headers;
-  /** Tokens that it was asked for, as it counted them; undefined where it does not say. */
+  /** Tokens of the call as the provider counted them; undefined if it does not say. */
   readonly tokens?: number | undefined;
 }
 
 /**
- * Turns texts into vectors. One embedder makes one vector space: (provider, model, dimensions, encoding) names it, and vectors of
- * different spaces are never compared.
+ * Turns texts into vectors. One embedder makes one vector space: (provider, model, dimensions, encoding) names it,
+ * and vectors of different spaces are never compared.
  */
 export interface Embedder {
   readonly provider: string;
   readonly model: string;
   readonly dimensions: number;
   readonly encoding: VectorEncoding;
-  /** The least cosine at which the link step draws a waypoint. Measured per embedder. */
+  /** Lowest cosine similarity, included, at which the link step makes a waypoint; measured for each embedder. */
   readonly waypointThreshold: number;
-  /** Default weight of vectors in rank fusion, 0..1. Words lead (< 0.5) where vectors are no more than hashed words. */
+  /** Default weight of vectors in rank fusion, 0..1. It is below 0.5 if vectors are only hashed words. */
   readonly vectorWeight: number;
-  /** True for vectors worth keeping by content hash because they cost money or a network call. */
+  /** Whether the caller caches vectors by content hash, since each costs money or a network call. */
   readonly cacheable: boolean;
-  /** A call holds at most this many texts and, by estimate, this many tokens. */
+  /** Most texts that one call of `embed` may hold. */
   readonly maxBatchTexts: number;
+  /** Most estimated tokens of all texts of one call together; a single text may have more. */
   readonly maxBatchTokens: number;
-  /** Loads the packages that the first call needs, which takes a while; a call that was not prepared for does the same. */
+  /** Loads the packages that the first call needs, which takes a while. If it is not called, the first call does. */
   prepare?(): Promise<void>;
   /**
-   * One vector of `dimensions` float32 per text, in order, L2-normalised.
-   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow or replied with
-   *         anything but one valid vector per text (the whole reply is refused); `invalid` when a text itself is refused.
+   * Embeds texts in one call: one L2-normalised vector of `dimensions` components for each text, in order.
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow or replied
+   *   with anything but one valid vector per text (the whole reply is refused); `invalid` when a text itself is
+   *   refused
    */
   embed(texts: readonly string[], options: EmbedOptions): Promise<Float32Array[]>;
 }
 
+/** The answer of a language model, with the tokens that it read and wrote, estimated if its server does not count. */
 export interface Completion {
+  /** The whole answer; never blank, cut off or a refusal. */
   readonly text: string;
   readonly inputTokens: number;
   readonly outputTokens: number;
 }
 
-/** A chat model, for the optional parts that may use one: reranking, names, contradictions, reflection. */
+/** A chat model, for the optional features that use one: reranking, names, contradictions, reflection. */
 export interface LanguageModel {
   readonly provider: string;
   readonly model: string;
-  /** As an embedder's. */
+  /** Loads the packages that the first call needs. If it is not called, the first call does. */
   prepare?(): Promise<void>;
   /**
-   * One answer to one prompt, at temperature 0. Bounded in time and size.
-   * @param request `instructions` are ours; `input` is data, never to be obeyed; `purpose` is for the log of calls
-   * @param onReply told of every reply that came, as of an embedder's
-   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses the call or replies
-   *         with something else than a completion; `invalid` where it declines to answer this prompt, or not within `maxTokens`;
-   *         `conflict` where the refusal taught how to ask, so that the same request goes otherwise the next time
+   * Answers one prompt at temperature 0 if the model takes one, bounded in time and size.
+   * @param request `instructions` are Cairn's; `input` is data that the model must not obey; `purpose` is for the log
+   *   of calls; `maxTokens` bounds the answer
+   * @param onReply called with every reply of the provider, before `complete` returns or throws
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable` when the provider is down, slow, refuses
+   *   the call or replies with something else than a completion; `invalid` if it declines to answer this prompt, or
+   *   does not finish within `maxTokens`; `conflict` if the refusal showed how to ask, so that the same request is
+   *   sent differently the next time
    */
   complete(
     request: {
@@ -95,106 +122,135 @@ export interface LanguageModel {
   ): Promise<Completion>;
 }
 
-/** What a vector in an index stands for: the mean of its memory (links), a window of it (ranking), or both. */
+/**
+ * What a vector in an index stands for: a `window` of its memory's text (searched to rank), the `mean` of all windows
+ * (searched to link), or the `whole` of a memory that has one window (searched for both).
+ */
 export type VectorRole = 'whole' | 'window' | 'mean';
 
+/** A vector as an index takes it in. */
 export interface IndexedVector {
+  /** Number of the vector in its file, over all models. */
   readonly vectorNo: number;
+  /** Number of the memory that the vector was made from, and of the user who owns that memory. */
   readonly memory: number;
   readonly userNo: number;
   readonly role: VectorRole;
   readonly embedding: Float32Array;
 }
 
+/** A search for the nearest vectors. */
 export interface IndexSearch {
+  /** Vector to which the nearest are searched, normalised, with the dimensions of the index. */
   readonly embedding: Float32Array;
-  /** undefined searches every user. */
+  /** Number of the user whose vectors are searched; undefined searches those of all users. */
   readonly userNo?: number | undefined;
+  /** Which vectors are searched: those of windows and whole memories to `rank`, means and whole memories to `link`. */
   readonly purpose: 'rank' | 'link';
-  /** Only vectors of memories up to this number. */
+  /** Number of the last memory whose vectors are searched, included; undefined searches those of all memories. */
   readonly upTo?: number | undefined;
-  /** 1..4096; the caller asks for more than it needs and rescores from the canonical vectors. */
+  /**
+   * Most vectors to return, a whole number in 1..4096. The caller asks for more than it needs and rescores from the
+   * canonical vectors.
+   */
   readonly k: number;
 }
 
 /**
- * Approximate nearest neighbours over one model's vectors of one tenant. Derived data: it can be made again from the canonical
- * vectors at any time. `add`, `remove` and `clear` run inside the caller's transaction, a search outside of writes. It answers for the
- * snapshot that the connection reads, whoever wrote it.
+ * Finds approximate nearest neighbours among one model's vectors of one tenant. The index is derived data: it can be
+ * made again from the canonical vectors at any time. Call `add`, `remove` and `clear` inside a write; `search`,
+ * `searchAll` and `vectorsOf` throw inside one. A search answers for the snapshot that the connection reads, whoever
+ * wrote it.
  */
 export interface VectorIndex {
-  /** @param vectors that are stored already, in ascending order of number; a number is never given twice */
+  /**
+   * Takes vectors into the index. They are stored already and come in ascending order of number; a number is never
+   * given twice.
+   */
   add(vectors: readonly IndexedVector[]): void;
-  /** @param vectorNos of vectors that are stored no longer */
+  /** Removes vectors that are no longer stored, by their numbers; passes over unknown numbers. */
   remove(vectorNos: readonly number[]): void;
   /**
-   * Takes over what was written since it was last asked, a few milliseconds at a time. Not needed: a search does the same at once, which
-   * may take seconds the first time.
+   * Takes over what was written since the last search or load, a few milliseconds at a time. If it is not called, the
+   * next search does so at once, which may take seconds the first time.
    */
   load(): Promise<void>;
-  /** Vector numbers, nearest first by the index's own approximate measure. */
+  /** Returns at most `k` vector numbers, nearest first by the index's approximate measure. */
   search(search: IndexSearch): readonly number[];
-  /** The same for several at once, which is faster than one by one. */
+  /** Runs several searches at once, which is faster than one by one. @returns the numbers for each search, in order */
   searchAll(searches: readonly IndexSearch[]): readonly (readonly number[])[];
   /**
-   * Numbers of the vectors of a user that it knows and that are ranked, ascending; undefined where they may be more than `most`. The file would have
-   * to look each memory's up.
+   * Returns the numbers of a user's vectors of windows and whole memories, ascending; undefined if they may be more
+   * than `most`. It saves the lookup of each memory's vectors in the file.
    */
   vectorsOf(userNo: number, most: number): readonly number[] | undefined;
-  /** Forgets what it derived from the vectors, to be told of all of them again. */
+  /** Forgets everything. The caller then adds all vectors again. */
   clear(): void;
-  /** Gives its memory back. */
+  /** Frees the memory of the index. */
   close(): void;
 }
 
 /**
- * Tells workers that a tenant's ledger has work. Only a hint: the ledger is the truth, and a hint that is lost costs a delay until
- * the reconciler looks, never a job.
+ * Tells workers that a tenant's ledger has work. This is only a hint, since the ledger decides: a lost hint costs a
+ * delay until a sweep looks, never a job.
  */
 export interface JobDispatcher {
-  /** @param path the tenant's file */
+  /** Tells workers that the ledger of the tenant's file at `path` may have work at `step`. */
   dispatch(path: string, step: JobStep): void;
-  /** Left out where nothing is between the ledger and the workers. */
+  /** Says how jobs reach the workers. Absent if nothing stands between the ledger and the workers. */
   state?(): QueueState;
   close(): Promise<void>;
 }
 
-/** What carries jobs to workers, and whether it is there just now. */
+/**
+ * What carries jobs to workers: nothing (`embedded`), since a worker reads the ledger itself, or `redis`, which is
+ * reached just now or not.
+ */
 export type QueueState = { readonly mode: 'embedded' } | { readonly mode: 'redis'; readonly isUp: boolean };
 
+/** A file to read, and how to cut its text. */
 export interface ParseRequest {
-  /** The whole file. */
+  /** Contents of the whole file. */
   readonly bytes: Uint8Array;
-  /** null leaves it to the first bytes and, where these say nothing, to the extension. */
+  /** Format of the file; null leaves it to the first bytes and, if these say nothing, to the extension. */
   readonly declared: DocumentFormat | null;
+  /** Character set that was declared for the file; null leaves it to the parser. */
   readonly charset: string | null;
-  /** The last part of the file's name, without the dot, in lower case; '' for none. */
+  /** Extension of the file's name without the dot, in lower case; '' for none. */
   readonly extension: string;
+  /** Most tokens in a chunk. */
   readonly sizeTokens: number;
+  /** Most tokens that a chunk repeats from the end of the chunk before it. */
   readonly overlapTokens: number;
 }
 
-/** A document read and cut: its text is in the chunks, whose offsets cover it without gaps. */
+/**
+ * A document that was read and cut into chunks, which hold its text and cover it without gaps. `language` is that of
+ * the text if the file names none.
+ */
 export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
   readonly format: DocumentFormat;
-  /** null where the format has none. */
+  /** Number of pages; null if the format has none. */
   readonly pages: number | null;
+  /** Length of the text, in UTF-16 units. */
   readonly characters: number;
+  /** Tokens of the text, about: those of the chunks without what they repeat. */
   readonly tokens: number;
-  /** Its headings in order, at most 200, each with its level 1..6. */
+  /** Headings in order, at most 200, each with its level 1..6. Of more headings the outermost are kept. */
   readonly outline: readonly { readonly level: number; readonly text: string }[];
   readonly chunks: readonly (Chunk & { readonly content: string })[];
 }
 
 /**
- * Reads files away from this process: what a hostile file does to its reader happens to a child that has no network, sees no file
- * and is killed when it takes too long or too much.
+ * Reads files outside of this process. A hostile file can only harm a child process, which has no network, sees no
+ * file, and is killed if it takes too long or too much.
  */
 export interface DocumentParser {
   /**
-   * @param onPage told now and then how far a long file is
-   * @returns no chunks where the file holds no text
-   * @throws DocumentError with the file's own fault; EngineError `unavailable` when no child could be started, or on abort
+   * Reads a file and cuts its text into chunks; a file without text has none.
+   * @param options.onPage called now and then with the number of pages that are done, and of all pages
+   * @throws DocumentError with the file's own fault; EngineError `unavailable` if no child could be started, or on
+   *   abort
    */
   parse(
     request: ParseRequest,
@@ -203,21 +259,29 @@ export interface DocumentParser {
   close(): Promise<void>;
 }
 
+/** A page or file that was fetched from a URL. */
 export interface FetchedFile {
+  /** Contents of the file, decompressed. */
   readonly bytes: Uint8Array;
+  /** SHA-256 of `bytes`. */
   readonly sha256: Uint8Array;
+  /** Format of the file, as for `ParseRequest`. */
   readonly declared: DocumentFormat | null;
+  /** Character set that the server declared; null for none. */
   readonly charset: string | null;
+  /** Extension of the URL's path, as for `ParseRequest`; '' for none, or if the server says what the file is. */
   readonly extension: string;
+  /** The headers ETag and Last-Modified, by which a later fetch asks for changes; null for none or after a redirect. */
   readonly etag: string | null;
   readonly lastModified: string | null;
 }
 
-/** Fetches a page that a caller named: nothing but public addresses, whatever names, redirects and resolvers say. */
+/** Fetches pages that callers name. It reaches only public addresses, whatever names, redirects and resolvers say. */
 export interface PageFetcher {
   /**
-   * @param known what the last reply said about its version
-   * @returns `unchanged` where the server says that nothing changed
+   * Fetches a page, redirects included.
+   * @param known version of the page that the caller has, by its last reply; null for none
+   * @returns `unchanged` if the server says that the page has not changed
    * @throws DocumentError `fetch_refused` for what must not be fetched, `fetch_failed` for what could not be,
    *   `document_too_large`, `unsupported_document`; EngineError `unavailable` on abort and after `close`
    */
@@ -229,38 +293,47 @@ export interface PageFetcher {
   close(): Promise<void>;
 }
 
-/** What a format's parser makes of a file, before it is cut into chunks. */
+/** The text and data that a format's parser takes from a file, before the text is cut into chunks. */
 export interface ParsedDocument {
-  /** Markdown, its structure kept: headings, lists, tables, code. Well-formed Unicode without NUL; lines end in \n. */
+  /**
+   * Text as Markdown with its headings, lists, tables and code. It is well-formed Unicode without NUL; lines end in
+   * \n.
+   */
   readonly text: string;
-  /** Where each page, slide or sheet begins in `text` (UTF-16 units), ascending; empty where the format has none. */
+  /** Start of each page, slide or sheet in `text`, ascending; empty if the format has none. */
   readonly pages: readonly PageStart[];
-  /** '' where the file names none. */
+  /** Title that the file names; '' for none. */
   readonly title: string;
+  /** Authors that the file names, in order; empty for none. */
   readonly authors: readonly string[];
-  /** BCP 47, such as en or pt-BR, as the file says; null where it does not. */
+  /** Language that the file names, by BCP 47 such as en or pt-BR; null for none. */
   readonly language: string | null;
-  /** Unix ms */
+  /** Time of publication that the file names, Unix ms; null for none. */
   readonly publishedAt: number | null;
+  /** Time of the last change that the file names, Unix ms; null for none. */
   readonly modifiedAt: number | null;
-  /** What was left out, and why. */
+  /** Parts that were left out, or kept although a reader does not see them, and why. */
   readonly warnings: readonly DocumentWarning[];
 }
 
+/** The start of a page in the text. */
 export interface PageStart {
-  /** From 1. */
+  /** Number of the page, from 1. */
   readonly page: number;
+  /** Offset in the text, in UTF-16 units. */
   readonly start: number;
 }
 
-/** A piece of a document's text: `text.slice(startOffset, endOffset)`. Offsets are UTF-16 units. */
+/** A piece of a document's text: `text.slice(startOffset, endOffset)`. Offsets are UTF-16 units, the end excluded. */
 export interface Chunk {
   readonly startOffset: number;
   readonly endOffset: number;
-  /** The headings above its first own character, outermost first. */
+  /** Headings above the first character that no earlier chunk holds, outermost first. */
   readonly headingPath: readonly string[];
-  /** null where the format has no pages. */
+  /** Number of the page on which the chunk begins, from 1; null if the format has no pages. */
   readonly pageFrom: number | null;
+  /** Number of the page on which the chunk ends; null if the format has no pages. */
   readonly pageTo: number | null;
+  /** Tokens of the piece as OpenAI's embedding models count them (cl100k_base). */
   readonly tokens: number;
 }

@@ -1,12 +1,16 @@
-/** What a million tokens cost (USD): of a text that is read and, for language models, of one that is written. */
-export interface Price {
+/**
+ * Price of a million tokens in US dollars: of tokens that are read and, for language models, of tokens that are
+ * written.
+ */
+interface Price {
   readonly input: number;
   readonly output: number;
 }
 
+/** Prices in US dollars for a million tokens, by the name of a model. */
 export type Prices = ReadonlyMap<string, Price>;
 
-/** List prices of November 2026 at the models' own providers; a setting replaces them. */
+/** List prices at the models' own providers in November 2026; `OM_PRICES` replaces them. */
 const KNOWN: readonly [string, Price][] = [
   ['text-embedding-3-small', { input: 0.02, output: 0 }],
   ['text-embedding-3-large', { input: 0.13, output: 0 }],
@@ -19,8 +23,9 @@ const KNOWN: readonly [string, Price][] = [
 ];
 
 /**
- * Reads `name=input` and `name=input/output`, comma-separated, over the prices that are known.
- * @returns undefined where it is spelled otherwise
+ * Reads the value of `OM_PRICES`: `name=input` or `name=input/output`, comma-separated, in US dollars per million
+ * tokens; '' for none.
+ * @returns the known list prices, with those of the text added or in their place; undefined for another form
  */
 export function parsePrices(text: string): Prices | undefined {
   const prices = new Map(KNOWN);
@@ -33,7 +38,10 @@ export function parsePrices(text: string): Prices | undefined {
   return prices;
 }
 
-/** What a call costs (USD). A model without a price is free, as those are that run here. */
+/**
+ * Returns the cost of a call in US dollars; 0 for a model without a price, such as one that runs on this machine.
+ * @param call.tokens tokens that the model read; `outputTokens` those that it wrote
+ */
 export function costOf(
   prices: Prices,
   { model, tokens, outputTokens }: { readonly model: string; readonly tokens: number; readonly outputTokens: number },

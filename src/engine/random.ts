@@ -1,4 +1,8 @@
-/** A small fast generator (mulberry32) of numbers in 0..1 (1 excluded), so that what rests on chance can be repeated. */
+/**
+ * Makes a small fast random generator (mulberry32) of numbers from 0 to below 1, not for secrets. The same seed gives
+ * the same numbers.
+ * @param seed a whole number, of which the lowest 32 bits count
+ */
 export function createRandom(seed: number): () => number {
   let state = seed >>> 0;
   return () => {

@@ -1,12 +1,13 @@
 import v8 from 'node:v8';
 import vm from 'node:vm';
 
-/** Long enough after the start for modules to be loaded and the first tenant to be open. */
+/** Delay of the collection after the call (ms). By then modules are loaded and the first tenant is open. */
 const AFTER_MS = 500;
 
 /**
- * Once this thread has started, gives back what loading took: V8 grows its heap for the garbage of some 600 modules and would keep the
- * room, as a service that is idle never fills it again. Costs one collection of some 10 to 40 ms per thread.
+ * Plans to give the memory that loading took back to the system, half a second after this call. Each thread calls it at
+ * its start. V8 grows its heap for the garbage of some 600 modules and would keep it, as an idle service never fills it
+ * again. This costs each thread one garbage collection of 10 to 40 ms.
  */
 export function releaseMemoryAfterStart(): void {
   setTimeout(() => {

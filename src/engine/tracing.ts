@@ -1,60 +1,83 @@
+/**
+ * Traces, for operators who ask for them (`OM_TRACING`). Only a request begins a trace. The work that it causes
+ * continues the trace, in any process and at any later time, because the ledger's row holds the W3C trace context.
+ * Code that may be traced holds a `Tracing` or null, so that without tracing it costs a null check.
+ *
+ * Names come from closed sets, and attributes hold numbers and such names: never content, a query, a key or a file
+ * name.
+ */
+
 import { serialiseError } from './errors.ts';
 
-/**
- * Traces, for operators who ask for them (`OM_TRACING`). Only a request begins one; what it asked for goes on with it, in whichever process
- * and however much later, as its W3C trace context stands in the ledger's row. Whoever may be traced holds a `Tracing` or null, so that
- * without one a null check is all that is paid.
- *
- * Names come from closed sets, and attributes hold numbers and such names: never content, a query, a key or a file name.
- */
+/** Begins spans and sends them to a collector. */
 export interface Tracing {
-  /** The span of a request: the first of a trace, or one that goes on with its caller's. */
+  /**
+   * Begins the span of a request. It continues the caller's trace if `traceparent`, the header, names one, and else
+   * begins a trace.
+   */
   startRequest(
     name: string,
     options: { readonly traceparent: string | undefined; readonly attributes: Attributes },
   ): Span;
   /**
-   * A span of the traces that `continues` names, else inside the active one.
-   * @returns undefined where there is neither, or the trace is not sampled
+   * Begins a span of the traces that `options.continues` names, or else inside the active span. The caller ends it.
+   * @param name name from a closed set, without data
+   * @returns undefined if there is neither, or if the active span is not sampled
    */
   start(name: string, options?: SpanOptions): Span | undefined;
-  /** The span inside which this runs; undefined where there is none, it has ended, or the trace is not sampled. */
+  /** Returns the active span; undefined if there is none, it has ended, or the trace is not sampled. */
   active(): Span | undefined;
-  /** Sends what has ended, for two seconds at most. */
+  /** Sends the spans that have ended, for two seconds at most, and ends tracing. It never throws. */
   close(): Promise<void>;
 }
 
+/** A piece of work with its start and end. */
 export interface Span {
-  /** 32 hexadecimal digits. */
+  /** Id of the trace, 32 hexadecimal digits. */
   readonly traceId: string;
-  /** As the header of that name (W3C Trace Context); null where the trace is not sampled. */
+  /** Value of the header `traceparent` (W3C Trace Context) for this span; null if the trace is not sampled. */
   readonly traceparent: string | null;
-  /** What begins during `work`, and in whatever it awaits, is inside this span. */
+  /** Runs `work` with this span as the active one, in everything that it awaits, too, and returns its result. */
   run<T>(work: () => T): T;
+  /** Adds attributes, or replaces those of the same names. */
   set(attributes: Attributes): void;
-  /** Notes that it failed. @param type from a closed set: an error's code */
+  /** Marks the span as failed. `type` is the code of an error. */
   fail(type: string): void;
+  /** Ends the span now. Call it once. */
   end(): void;
 }
 
+/** How a span begins. */
 export interface SpanOptions {
+  /** Kind of the span by OpenTelemetry; `internal` by default. */
   readonly kind?: SpanKind;
   readonly attributes?: Attributes;
   /**
-   * Trace contexts, as `traceparent` has them. Of several, the span belongs to the first and links to the others, and each of these gets a
-   * span of the same name and times that links back: work is done for many at once, and each trace tells when its own was.
+   * Trace contexts that the span continues, in the form of `traceparent`; malformed ones are passed over. With several,
+   * the span belongs to the first and links to the others; each other trace gets a span of the same name and times that
+   * links back. Work is done for many traces at once, and so each one shows when its own was done.
    */
   readonly continues?: readonly string[] | undefined;
-  /** By `performance.now()`; now if absent. */
+  /** Start of the span by `performance.now()`, so in ms; now if absent. */
   readonly startedAt?: number;
 }
 
+/**
+ * Kind of a span by OpenTelemetry: `server` answers a request, `client` calls another server, `producer` and `consumer`
+ * send and process a queue's message, and `internal` is all other work.
+ */
 export type SpanKind = 'internal' | 'server' | 'client' | 'producer' | 'consumer';
 
-/** By the names of OpenTelemetry's semantic conventions; those that begin with `cairn.` are ours. */
+/**
+ * Attributes of a span, named by OpenTelemetry's semantic conventions; names that begin with `cairn.` are Cairn's
+ * own.
+ */
 export type Attributes = Readonly<Record<string, string | number>>;
 
-/** Does some work as a span, if there is something that it belongs to. What it throws marks the span and is thrown on. */
+/**
+ * Runs work as a span if there is a trace that it belongs to, by `Tracing.start`, and else plainly. `work` is given the
+ * span, if there is one. An error marks the span as failed and is thrown on. The span ends with the promise.
+ */
 export function traced<T>(
   tracing: Tracing | null | undefined,
   name: string,
@@ -75,13 +98,16 @@ export function traced<T>(
   });
 }
 
-/** The trace contexts that rows carry, each once. */
+/** Returns the trace contexts of ledger rows, for `SpanOptions.continues`: each once, in the order of the rows. */
 export function tracesOf(rows: readonly { readonly trace: string | null }[]): string[] {
   const traces = rows.map(({ trace }) => trace).filter((trace) => trace !== null);
   return traces.length < 2 ? traces : [...new Set(traces)];
 }
 
-/** @param rows of the ledger, that one message carries */
+/**
+ * Returns the attributes of a span that sends or processes a queue's message.
+ * @param rows number of ledger rows that the message carries
+ */
 export function messageAttributes(operation: 'send' | 'process', queue: string, rows: number) {
   return {
     'messaging.system': 'bullmq',

@@ -4,5 +4,5 @@ const manifest = JSON.parse(fs.readFileSync(new URL('../../package.json', import
   version: string;
 };
 
-/** The version in package.json. */
+/** The version of Cairn, as in package.json, such as `0.1.0`. */
 export const VERSION = manifest.version;

@@ -3,13 +3,16 @@ import type { JobDispatcher } from '../engine/index.ts';
 
 /** The work that a process does beside serving requests, as the process sees it. */
 export interface BackgroundWork {
-  /** Hears of new work from the engine; undefined to let the engine tell the queues itself. */
+  /**
+   * Passes hints of new work from the engine on to the work of this process; undefined to let the engine tell the
+   * queues itself.
+   */
   readonly dispatcher: JobDispatcher | undefined;
   /** Reads the metrics of the thread that works, as prom-client's registries exchange them. */
   metricsJson(): Promise<object>;
-  /** Finishes or hands back what is under way. */
+  /** Takes no more work, and finishes or hands back what is under way. */
   drain(): Promise<void>;
-  /** Settles with the error if the thread dies: the process cannot do its work any more. */
+  /** Resolves with the error if the thread is gone for good: the process cannot do its work any more. */
   readonly died: Promise<Error>;
 }
 
@@ -24,8 +27,10 @@ export interface JoinedMetrics {
 }
 
 /**
- * Joins a process's own metrics with those of the thread that works. While the thread does not answer in time, its last
- * answer stands in: counters that fell and rose again would look like as many events at once.
+ * Creates a function that joins a process's own metrics with those of the thread that works. While the thread does not
+ * answer within 2 s, its last answer stands in: counters that fell and rose again would look like as many events at
+ * once.
+ * @param ask reads the thread's metrics, as `BackgroundWork.metricsJson`
  */
 export function createMetricsJoiner(own: Registry, ask: () => Promise<object>): () => Promise<JoinedMetrics> {
   let last: object = [];
@@ -36,7 +41,7 @@ export function createMetricsJoiner(own: Registry, ask: () => Promise<object>): 
   };
 }
 
-/** Joins a process's own metrics with others that prom-client exchanged. */
+/** Joins a process's own metrics with others that prom-client exchanged. @returns Prometheus' text format */
 export async function joinMetrics(own: Registry, theirs: object): Promise<string> {
   const ours = (await own.getMetricsAsJSON()).map((metric) => ({
     ...metric,
@@ -46,7 +51,7 @@ export async function joinMetrics(own: Registry, theirs: object): Promise<string
   return AggregatorRegistry.aggregate([ours, theirs]).metrics();
 }
 
-/** @returns undefined if the thread is busy for too long, or gone */
+/** Waits for metrics, 2 s at most. @returns undefined if the thread is busy for longer, or gone */
 async function inTime(metrics: Promise<object>): Promise<object | undefined> {
   let timer: NodeJS.Timeout | undefined;
   const timeout = new Promise<undefined>((resolve) => {

@@ -8,9 +8,11 @@ const HINT_EVERY_MS = 5;
 export interface EmbeddedOptions {
   readonly config: Config;
   readonly logger: Logger;
-  /** True where this is the only worker of the data folder. */
+  /**
+   * True where this is the only worker of the data folder, so that whatever is claimed when it starts is taken back.
+   */
   readonly alone: boolean;
-  /** Told of each thread that hung and was replaced. */
+  /** Called for each thread that hung and was replaced. */
   readonly onHung?: () => void;
 }
 

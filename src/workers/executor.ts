@@ -26,7 +26,9 @@ import { startSweeps, type Sweeps } from './sweeps.ts';
  */
 export interface Executor {
   readonly run: RunWork;
-  /** Takes jobs back in all files; called before any work, as with `everyOwner` it takes back whatever is claimed. */
+  /**
+   * Takes jobs back in all files. It is called before any work, as with `everyOwner` it takes back whatever is claimed.
+   */
   readonly recover: Sweeps['recover'];
   /**
    * Finishes or hands back what is under way and closes the files. Work that comes later is refused with `unavailable`.
@@ -37,25 +39,26 @@ export interface Executor {
 export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId'> {
   readonly logger: Logger;
   readonly pool: TenantPool;
-  /** Lists the file of every tenant that has one; asked at each tick. */
+  /** Lists the file of every tenant that has one; called at each tick. */
   readonly listPaths: () => readonly string[];
   /**
-   * Takes the calls to providers since the last time it was asked, which are written to the file that was worked on.
+   * Returns the calls to providers since it was last called, each once. They are written to the file that was worked
+   * on.
    */
   readonly takeCalls?: (() => readonly EmbedLogEntry[]) | undefined;
-  /** Time after which a run that has not ended is given up (ms). */
+  /** Time after which a run that has not ended is given up (ms); an hour by default. */
   readonly runMostMs?: number | undefined;
 }
 
 /**
- * A postponed suspect is due again within this time: one further ahead could not be told from a clock that was set
- * back.
+ * Longest time by which a suspect is postponed (ms): a due time further ahead could not be told from a clock that was
+ * set back.
  */
-const POSTPONED_MOST_MS = 60_000;
-/** Jobs claimed at once where nothing is embedded. */
+const MAX_POSTPONED_MS = 60_000;
+/** Most jobs claimed at once where nothing is embedded. */
 const UNEMBEDDED_BATCH = 64;
 /** Most jobs claimed at once, however many texts the provider takes: one tenant's batch holds up the next tenant's. */
-const BATCH_MOST = 256;
+const MAX_BATCH = 256;
 
 export function createExecutor(options: ExecutorOptions): Executor {
   const { logger, pool } = options;
@@ -130,9 +133,9 @@ function hasSuspects({ pool, clock }: Files, { path, step }: DueWork): boolean {
 }
 
 /** Makes suspects due later, rather than keep their work waiting here, where it would take a place from others. */
-function postpone({ pool, clock }: Files, { path, seqs }: NamedWork, ms: number): number {
+function postpone({ pool, clock }: Files, { path, jobNos }: NamedWork, ms: number): number {
   const { store } = pool.get(path);
-  store.write(() => postponeSuspects(store, seqs, clock.now() + Math.min(POSTPONED_MOST_MS, ms)));
+  store.write(() => postponeSuspects(store, jobNos, clock.now() + Math.min(MAX_POSTPONED_MS, ms)));
   return 0;
 }
 
@@ -166,14 +169,17 @@ async function runWork(
     case 'reason':
       return runNextQuestions(context, { alone }, signal);
     case 'ingest': {
-      const wasOne = await runNextDocument(context, { alone, onClaimed }, signal);
-      return { claimed: Number(wasOne), providerPauseMs: null };
+      const wasClaimed = await runNextDocument(context, { alone, onClaimed }, signal);
+      return { claimed: Number(wasClaimed), providerPauseMs: null };
     }
   }
 }
 
-/** As many jobs as keep an embedder busy: one call, or as many calls as a provider takes at once. */
+/**
+ * Returns the number of jobs that keep an embedder busy: those of one call, or of all calls that a provider takes at
+ * once.
+ */
 function batchSizeOf({ embedder, config }: BatchContext): number {
   if (embedder === null) return UNEMBEDDED_BATCH;
-  return Math.min(BATCH_MOST, embedder.maxBatchTexts * (embedder.cacheable ? config.OM_EMBED_CONCURRENCY : 1));
+  return Math.min(MAX_BATCH, embedder.maxBatchTexts * (embedder.cacheable ? config.OM_EMBED_CONCURRENCY : 1));
 }

@@ -1,21 +1,24 @@
-/** Lets many pass together, or one by itself, in the order in which they came. */
+/** Lets pieces of work run together, or one of them alone, in the order in which they came. */
 export interface Gate {
+  /** Runs work beside other work, once nothing that came before waits or runs alone. */
   together<T>(work: () => Promise<T>): Promise<T>;
-  /** Waits until everybody inside has left, and keeps everybody else out. */
+  /** Waits until all work that came before has ended, and runs work while nothing else runs. */
   alone<T>(work: () => Promise<T>): Promise<T>;
   /**
-   * Time in which nobody should ask to be alone (ms), so that the others lose a sixth of their time at most, however
-   * many ask and however slow they are; 0 if somebody may ask now.
+   * Time in which nobody should ask to run alone (ms), so that other work loses a sixth of its time at most, however
+   * much asks and however slow it is; 0 if somebody may ask now. The gate does not enforce it.
    */
   msUntilAlone(): number;
 }
 
-/** After somebody was alone the others come first, for this many times as long as they were kept out. */
+/**
+ * Factor of the time that the others come first after work ran alone: this many times as long as they were kept out.
+ */
 const OTHERS_TIMES = 5;
-/** Wait before asking again while somebody is alone (ms), as it is not known how long that takes. */
+/** Value of `msUntilAlone` while work runs alone or waits to run alone (ms), as it is not known how long that takes. */
 const ASK_AGAIN_MS = 1_000;
 
-/** @param now a clock in ms that is never set back */
+/** Creates a gate that is open. @param now a clock in ms that is never set back */
 export function createGate(now: () => number = () => performance.now()): Gate {
   let inside = 0;
   let isClosed = false;

@@ -1,7 +1,10 @@
 import fs from 'node:fs';
 import os from 'node:os';
 
-/** On Linux a thread has a priority of its own. Where cores are few, requests come before what can wait. */
+/**
+ * Lowers the priority of this thread, so that requests come first where cores are few. Only on Linux does a thread
+ * have a priority of its own; elsewhere, or where the system refuses, nothing changes.
+ */
 export function giveWayToRequests(): void {
   try {
     const thread = Number(fs.readlinkSync('/proc/thread-self').split('/').at(-1));

@@ -1,24 +1,29 @@
 import type { QueuedStep } from '../engine/index.ts';
 
 /**
- * Where a worker's work comes from. A source only says where to look: the ledger decides what is owed, and the executor
- * claims it there. So a source may hand out the same work twice, late, or after it was done, and may lose all that it
- * knows in a crash.
+ * The place from which a worker gets its work. A source only says where to look: the ledger decides what is owed, and
+ * the executor claims it there. So a source may hand out the same work twice, late, or after it was done, and may lose
+ * all that it knows in a crash.
  */
 export interface JobSource {
-  /** Begins to hand out work: several pieces at once, as many of each step as the source has slots for it. */
+  /**
+   * Begins to hand out work, calling `run` for several pieces at once: as many of each step as the source has slots for
+   * it.
+   */
   start(run: RunWork): void;
-  /** Hands out no more work. What is out goes on. */
+  /** Hands out no more work. Work that is out goes on. */
   pause(): Promise<void>;
-  /** Waits for the work that is out and lets go of everything. Called after `pause`, once the executor has drained. */
+  /**
+   * Waits for the work that is out and closes every connection. Called after `pause`, once the executor has drained.
+   */
   close(): Promise<void>;
 }
 
 /**
  * Does a piece of work.
- * @param onClaimed called before the reading of a document begins, when another one can be looked for
- * @returns how many jobs were claimed
- * @throws whatever kept the work from its end, which the executor has logged; EngineError `unavailable` while it stops
+ * @param onClaimed called before the reading of a due document begins, when another one can be looked for
+ * @returns how many jobs were claimed; 0 for a tick
+ * @throws  whatever kept the work from its end, which the executor has logged; EngineError `unavailable` while it stops
  */
 export type RunWork = (work: Work, onClaimed?: () => void) => Promise<number>;
 
@@ -39,15 +44,18 @@ export interface NamedWork {
   readonly path: string;
   readonly step: QueuedStep;
   /** Numbers of rows of the ledger. */
-  readonly seqs: readonly number[];
+  readonly jobNos: readonly number[];
   /** True for suspects, the jobs that were in flight at a crash: the executor runs nothing else meanwhile. */
   readonly alone: boolean;
-  /** True to link what was encoded under the same claim, which saves three writes a job over the link's own queue. */
+  /**
+   * True to link what was encoded under the same claim, which saves three writes a job over the link's own queue. Only
+   * the step `encode` asks for it.
+   */
   readonly linksAtOnce: boolean;
 }
 
-/** Time to look after all files and to run the schedules that are due there. */
-export interface Tick {
+/** A request to look after all files and to run the schedules that are due there. */
+interface Tick {
   readonly kind: 'tick';
 }
 
@@ -60,4 +68,8 @@ export const DUE_STEPS = {
   encode: ['encode', 'link'],
   reason: ['reason'],
 } as const satisfies Record<string, readonly QueuedStep[]>;
+/**
+ * Step by which due work is claimed: `ingest` reads a document, `encode` embeds and links memories, `reason` asks the
+ * language model.
+ */
 export type DueStep = keyof typeof DUE_STEPS;

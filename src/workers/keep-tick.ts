@@ -9,12 +9,12 @@ import {
 } from '../engine/adapters/index.ts';
 import { TICK, serialiseError } from '../engine/index.ts';
 
-/** Time between two looks whether the job scheduler is still there (ms). */
-const LOOK_MS = 5_000;
+/** Time between two looks at whether the job scheduler is still there (ms). */
+const SCHEDULER_LOOK_MS = 5_000;
 
 /**
- * Keeps the job scheduler whose jobs are ticks in Redis, which forgets it with all else. Every worker that takes ticks
- * does so.
+ * Keeps the job scheduler whose jobs are ticks in Redis, which may forget it with everything else. Every worker that
+ * takes ticks does so.
  */
 export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions): Promise<{ close(): void }> {
   const redis = await connectRedis(bullmq, { blocking: false });
@@ -35,7 +35,7 @@ export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions):
     }
   };
   redis.once('ready', () => void look());
-  const timer = setInterval(() => void look(), LOOK_MS);
+  const timer = setInterval(() => void look(), SCHEDULER_LOOK_MS);
   return {
     close() {
       clearInterval(timer);
@@ -45,9 +45,10 @@ export async function keepTick(QueueClass: typeof Queue, bullmq: BullmqOptions):
 }
 
 /**
- * Corrects the job scheduler unless it is as it should be. A scheduler whose next tick is a period late has lost the
- * tick (a worker died over it, or Redis had no room for it), and one whose next tick is further ahead than a period was
- * made before the clock was set back.
+ * Corrects the job scheduler unless it is as it should be, and removes any other. A scheduler whose next tick is more
+ * than a period late has lost the tick (a worker died over it, or Redis had no room for it), and one whose next tick is
+ * further ahead than a period was made before the clock was set back.
+ * @param now the time, Unix ms
  */
 export async function putTickBack(queue: Queue, now: number): Promise<void> {
   const schedulers = await queue.getJobSchedulers();

@@ -1,11 +1,14 @@
-import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as yieldTurn, setTimeout as pause } from 'node:timers/promises';
 import { type TenantPool, hasDueJob, hasDueJobAt } from '../engine/for-workers.ts';
 import { type Clock, type Logger, TICK, serialiseError } from '../engine/index.ts';
 import type { DueStep, JobSource, RunWork } from './job-source.ts';
 
 /** Finds work in the ledgers themselves, for a worker without queues. Tenants with work take turns, a batch each. */
 export interface LedgerSource extends JobSource {
-  /** Tells of new work in a file. A hint that is lost costs a second or, where the file is not open, a tick. */
+  /**
+   * Tells of new work in a tenant's file. A hint that is lost costs a second or, where the file is not open, the time
+   * until the next tick.
+   */
   wake(path: string): void;
 }
 
@@ -15,12 +18,12 @@ export interface LedgerSourceOptions {
   readonly pool: TenantPool;
   /** Lists the file of every tenant that has one. */
   readonly listPaths: () => readonly string[];
-  /** How many documents are read at once. */
+  /** Number of documents that are read at once. */
   readonly readers: number;
 }
 
-/** Time between two looks at the open files, for hints that were lost and retries that fell due. */
-const LOOK_MS = 1_000;
+/** Time between two looks at the open files, for hints that were lost and retries that fell due (ms). */
+const LEDGER_LOOK_MS = 1_000;
 
 export function createLedgerSource({ clock, logger, pool, listPaths, readers }: LedgerSourceOptions): LedgerSource {
   const stop = new AbortController();
@@ -40,7 +43,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
         await run({ kind: 'tick' });
         await lookAt(listPaths);
       });
-      const looking = repeat(LOOK_MS, signal, () => lookAt(pool.openPaths));
+      const looking = repeat(LEDGER_LOOK_MS, signal, () => lookAt(pool.openPaths));
       loops = [...serving, lookAt(listPaths), looking, ticking];
     },
     wake: (path) => guarded(() => hint(path)),
@@ -52,7 +55,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
     for (;;) {
       const path = await hints[step].next(signal);
       if (path === undefined) return;
-      // What went wrong was logged. The next look finds what is still due.
+      // The executor has logged what went wrong. The next look finds what is still due.
       const claimed = await run({ kind: 'due', path, step }, () => hints[step].hint(path)).catch(() => 0);
       if (claimed > 0) guarded(() => hint(path));
     }
@@ -61,14 +64,16 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
   async function lookAt(list: () => readonly string[]): Promise<void> {
     for (const path of guarded(list) ?? []) {
       // Opening files holds this thread up, and with many tenants nothing else would get a turn.
-      await breathe();
+      await yieldTurn();
       guarded(() => {
         if (hasDueJob(pool.get(path).store, clock.now())) hint(path);
       });
     }
   }
 
-  /** Memories are looked for by the batch that claims them, documents and questions here. */
+  /**
+   * Hints at a file: the batch that claims memories looks for them itself, documents and questions are looked for here.
+   */
   function hint(path: string): void {
     hints.encode.hint(path);
     const { store } = pool.get(path);
@@ -77,7 +82,7 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
     }
   }
 
-  /** A file that cannot be read holds up no other, and none is opened once the source has paused. */
+  /** Reads a file so that a failure holds up no other file. No file is opened once the source has paused. */
   function guarded<T>(work: () => T): T | undefined {
     if (signal.aborted) return undefined;
     try {
@@ -90,18 +95,21 @@ export function createLedgerSource({ clock, logger, pool, listPaths, readers }: 
 }
 
 /**
- * Repeats the work until `signal` aborts. The first time comes after a look's time, so that after a start no schedule
- * waits for a whole tick.
+ * Repeats the work, `everyMs` after its last end, until `signal` aborts. The first time comes after one second, so that
+ * after a start no schedule waits for a whole tick.
  */
 async function repeat(everyMs: number, signal: AbortSignal, work: () => Promise<void>): Promise<void> {
-  for (let waitMs = LOOK_MS; ; waitMs = everyMs) {
+  for (let waitMs = LEDGER_LOOK_MS; ; waitMs = everyMs) {
     await pause(waitMs, undefined, { signal }).catch(() => {});
     if (signal.aborted) return;
     await work();
   }
 }
 
-/** Files that may have work of a kind: each is handed to one taker at a time, and again while it may have more. */
+/**
+ * Keeps the files that may have work of one kind. Each hint hands its file to one taker; hints for a file that is not
+ * taken yet count as one.
+ */
 function createHints() {
   const hinted = new Set<string>();
   const waiting = new Set<() => void>();

@@ -7,8 +7,11 @@ import { giveWayToRequests } from './give-way.ts';
 import { startQueuedWork } from './queued.ts';
 import { startEmbeddedWorker } from './embedded.ts';
 
+/** Options of a worker process; they count only with `REDIS_URL`. */
 export interface WorkerProcessOptions {
+  /** The queues whose jobs are taken; all by default. */
   readonly queues?: readonly QueueName[] | undefined;
+  /** Most `encode` jobs that are out at once; by default the number that suits the embedder. */
   readonly concurrency?: number | undefined;
 }
 

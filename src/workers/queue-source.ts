@@ -39,15 +39,15 @@ export interface QueueSourceOptions {
   readonly tracing?: Tracing | null | undefined;
   /** The queues whose jobs are taken; all by default. */
   readonly queues?: readonly QueueName[] | undefined;
-  /** How many `encode` jobs are out at once; what suits the embedder by default. */
+  /** Most `encode` jobs that are out at once; by default the number that suits the embedder. */
   readonly concurrency?: number | undefined;
 }
 
 /** Lifetime of BullMQ's lock on a job (ms): longer than any step takes to let go of the thread that renews it. */
 const LOCK_MS = 60_000;
 /**
- * BullMQ runs no stalled job again, as it would count a crash as the job's failure. The ledger does, whose lease ends
- * sooner.
+ * Times that BullMQ runs a stalled job again. It runs none, as it would count a crash as the job's failure: the ledger
+ * does, whose lease ends sooner.
  */
 const STALLS_ALLOWED = 0;
 /**
@@ -64,7 +64,7 @@ const GOODBYE_MS = 2_000;
 export async function openQueueSource(options: QueueSourceOptions): Promise<JobSource> {
   const { config, queues = QUEUE_NAMES } = options;
   const control = openControlDatabase(config, systemClock);
-  // Only marks are written over these connections, so no vector space is opened.
+  // These connections write nothing but marks, so no vector space is opened.
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, { role: 'worker', identity: null, now: systemClock.now() }),
   );
@@ -167,16 +167,16 @@ function createHandler(options: HandlerOptions): (queue: QueueName, job: Job) =>
       await run({ kind: 'tick' });
       return;
     }
-    const { tenant, seqs, alone } = stepPayloadSchema.parse(job.data);
+    const { tenant, jobNos, alone } = stepPayloadSchema.parse(job.data);
     const path = control.findTenantPath(tenant);
     if (path === undefined) return; // The tenant was erased, and its ledger with it.
     try {
-      await run({ kind: 'named', path, step: queue, seqs, alone, linksAtOnce });
+      await run({ kind: 'named', path, step: queue, jobNos, alone, linksAtOnce });
       await failpoint('before-ack');
     } catch (error) {
       // The queue forgets the rows with this job: without their mark they are handed out again at once.
       logger.debug({ code: serialiseError(error).code }, 'jobs_handed_back');
-      return ledger.giveBack(tenant, seqs);
+      return ledger.giveBack(tenant, jobNos);
     }
     dispatcher.dispatch(path, queue === 'encode' ? 'link' : 'encode');
   };

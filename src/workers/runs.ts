@@ -2,14 +2,15 @@ import { randomBytes } from 'node:crypto';
 import { EngineError, type Logger } from '../engine/index.ts';
 
 /**
- * Runs under way, each under a name of its own: the jobs of a run that ended without a word fall due like a dead
- * worker's.
+ * The runs under way in a worker, each under a name of its own: the jobs of a run that ended without a word fall due
+ * like a dead worker's.
  */
 export interface Runs {
   /**
+   * Runs work on a file under a new name, and returns its result.
    * @param work gets the name that its leases are to bear
-   * @throws EngineError `unavailable` if the work has not ended after `mostMs`: its leases are not renewed any more,
-   *   and its jobs are taken back as if its worker had died
+   * @throws whatever `work` threw; EngineError `unavailable` if it has not ended after `mostMs`: its leases are not
+   *   renewed any more, and its jobs are taken back as if its worker had died
    */
   run<T>(path: string, work: (owner: string) => Promise<T>): Promise<T>;
   /** Lists the names of the runs that work on a file, whose leases are to be renewed. */
@@ -17,12 +18,12 @@ export interface Runs {
 }
 
 /**
- * Longest a run may take (ms), patience with a provider that allows a few calls a minute included. A longer one waits
- * for what never comes.
+ * Longest time that a run may take (ms), which allows for patience with a provider that takes a few calls a minute. A
+ * longer run waits for something that never comes.
  */
-const RUN_MOST_MS = 3_600_000;
+const MAX_RUN_MS = 3_600_000;
 
-export function createRuns({ logger, mostMs = RUN_MOST_MS }: { logger: Logger; mostMs?: number | undefined }): Runs {
+export function createRuns({ logger, mostMs = MAX_RUN_MS }: { logger: Logger; mostMs?: number | undefined }): Runs {
   const underWay = new Map<string, string>();
   return {
     async run(path, work) {

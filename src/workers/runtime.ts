@@ -18,16 +18,17 @@ import { readersOf } from './readers.ts';
  */
 export interface Runtime {
   readonly run: RunWork;
-  /** Tells the ledger source of new work in a file. */
+  /** Tells the ledger source of new work in a tenant's file; without a ledger source it does nothing. */
   wake(path: string): void;
   /** Takes no more work, finishes or hands back what is under way, and closes everything. */
   drain(): Promise<void>;
 }
 
-/** How a runtime reads the ledgers itself. */
+/** Settings of a runtime that reads the ledgers itself. */
 export interface ReadsLedgers {
   /**
-   * True where this is the only worker of the data folder: whatever is claimed when it starts was claimed by the dead.
+   * True where this is the only worker of the data folder. Whatever is claimed when it starts was claimed by a worker
+   * that died, so all of it is taken back.
    */
   readonly alone: boolean;
 }
@@ -36,12 +37,16 @@ export interface RuntimeOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly metrics: Metrics;
-  /** What traces its work, which is closed with the runtime. */
+  /** Tracing of the runtime's work, which is closed with the runtime. */
   readonly tracing?: Tracing | null | undefined;
-  /** null where work comes from outside, through `run`. */
+  /** Settings for reading the ledgers; null where work comes from outside, through `run`. */
   readonly ledgers: ReadsLedgers | null;
 }
 
+/**
+ * Opens the files and providers of a runtime. With `ledgers` it first takes back the jobs of workers that died, and
+ * then works; without, it works when `run` is called.
+ */
 export function openRuntime({ config, logger, metrics, tracing = null, ledgers }: RuntimeOptions): Runtime {
   const clock = systemClock;
   const control = openControlDatabase(config, clock);

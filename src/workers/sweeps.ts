@@ -1,4 +1,4 @@
-import { setImmediate as breathe, setTimeout as pause } from 'node:timers/promises';
+import { setImmediate as yieldTurn, setTimeout as pause } from 'node:timers/promises';
 import {
   type MaintenanceContext,
   type TenantPool,
@@ -17,15 +17,15 @@ import { serialiseError } from '../engine/index.ts';
 export interface Sweeps {
   /**
    * Takes jobs back in all files: those of workers that died, or with `everyOwner` all that are under way, whoever
-   * claimed them.
+   * claimed them. A file that fails is logged and passed over.
    */
   recover(options: { readonly everyOwner: boolean }): Promise<void>;
   /**
-   * Looks after all files and runs the schedules that are due there. What a stop breaks off is still due at the next
-   * tick.
+   * Looks after all files and runs the schedules that are due there. A schedule that a stop breaks off is still due at
+   * the next tick.
    */
   tick(): Promise<void>;
-  /** Resolves when nothing is under way any more, after the worker's stop. */
+  /** Waits until nothing is under way any more. Call it after `signal` has aborted, as the sweeps end only then. */
   ended(): Promise<void>;
 }
 
@@ -64,7 +64,8 @@ export function startSweeps(options: SweepsOptions): Sweeps {
 
   async function lookAfter(path: string, { isTick }: { readonly isTick: boolean }): Promise<void> {
     const context = contextOf(path);
-    // First and apart: on a disk that the log has filled every write fails, and only this can make room.
+    // The checkpoint comes first and by itself: on a disk that the log has filled every write fails, and only this can
+    // make room.
     await guarded('checkpoint_failed', () => checkpoint(context));
     await guarded('sweep_failed', async () => {
       renewRuns(options, path);
@@ -86,7 +87,7 @@ export function startSweeps(options: SweepsOptions): Sweeps {
     await guarded('sweep_failed', () => void (paths = list()));
     for (const path of paths) {
       // Opening files holds this thread up, and with many tenants nothing else would get a turn.
-      await breathe();
+      await yieldTurn();
       if (signal.aborted) return;
       await work(path);
     }

@@ -15,8 +15,8 @@ import type { Work } from './job-source.ts';
 import { openRuntime, type ReadsLedgers } from './runtime.ts';
 
 /**
- * Data for the thread of a worker's runtime, so that CPU-bound steps keep no process from serving requests or renewing
- * its locks.
+ * Data for the thread of a worker's runtime. The runtime has a thread of its own so that CPU-bound steps keep no
+ * process from serving requests or renewing its locks.
  */
 export interface ThreadData {
   readonly config: Config;
@@ -24,7 +24,10 @@ export interface ThreadData {
   readonly ledgers: ReadsLedgers | null;
 }
 
-/** What the thread is asked to do. Each task is answered once; `wake` tells of new work and has nothing to answer. */
+/**
+ * A task for the thread. Each task is answered once: `run` with the number of claimed jobs, `metrics` with the
+ * registry's metrics; `wake`, which tells of new work, and `drain` with nothing.
+ */
 export type ThreadTask =
   | { readonly kind: 'run'; readonly work: Work }
   | { readonly kind: 'wake'; readonly path: string }

@@ -6,9 +6,9 @@ import type { ThreadData, ThreadReply, ThreadRequest, ThreadTask } from './threa
 
 /** A runtime on a thread, as the process that owns it sees it. */
 export interface ThreadedRuntime extends Runtime {
-  /** The thread's metrics, as prom-client's registries exchange them. */
+  /** Reads the thread's metrics, as prom-client's registries exchange them. */
   metricsJson(): Promise<object>;
-  /** Settles with the error if the thread is gone for good: the process cannot do its work any more. */
+  /** Resolves with the error if the thread is gone for good: the process cannot do its work any more. */
   readonly died: Promise<Error>;
 }
 
@@ -16,14 +16,14 @@ export interface ThreadedRuntimeOptions {
   readonly config: Config;
   readonly logger: Logger;
   readonly ledgers: ReadsLedgers | null;
-  /** Told of each thread that hung. */
+  /** Called for each thread that hung. */
   readonly onHung?: (() => void) | undefined;
 }
 
 /**
  * Starts a runtime on a thread. A thread that hangs is ended. One that reads the ledgers is replaced: the next takes
- * its jobs back as those of a worker that died, and whatever else the process does goes on. One that is fed by queues
- * dies of it, and its process with it.
+ * its jobs back as those of a worker that died, and whatever else the process does goes on. A thread that is fed by
+ * queues is not replaced, and its process ends with it.
  */
 export function startThreadedRuntime({ config, logger, ledgers, onHung }: ThreadedRuntimeOptions): ThreadedRuntime {
   const isReplaced = ledgers !== null;
@@ -62,20 +62,20 @@ export function startThreadedRuntime({ config, logger, ledgers, onHung }: Thread
 
   return {
     run: (work) => requests.ask({ kind: 'run', work }),
-    // Nobody waits for it: a thread that ended looks for itself when the next one starts.
+    // Nobody waits for the answer: if the thread has ended, the next one looks for work when it starts.
     wake: (path) => void requests.ask({ kind: 'wake', path }).catch(() => {}),
     metricsJson: () => requests.ask({ kind: 'metrics' }),
     died: died.promise,
     async drain() {
       draining = true;
-      // One that ends meanwhile has nothing left to drain.
+      // A thread that ends meanwhile has nothing left to drain.
       await requests.ask({ kind: 'drain' }).catch(() => {});
       await thread.terminate();
     },
   };
 }
 
-/** Requests to a thread that have not been answered. */
+/** Keeps the requests to a thread that have not been answered. */
 function createRequests() {
   const waiting = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
   let thread: Worker | undefined;
@@ -85,7 +85,7 @@ function createRequests() {
     sendTo(next: Worker): void {
       thread = next;
     },
-    /** @throws EngineError `unavailable` if the thread ends before it answers */
+    /** Sends a task and waits for its answer. @throws EngineError `unavailable` if the thread ends before it answers */
     ask<T>(task: ThreadTask): Promise<T> {
       return new Promise<T>((resolve, reject) => {
         if (thread === undefined) return reject(hasEnded());
@@ -100,7 +100,7 @@ function createRequests() {
       if (reply.ok) request?.resolve(reply.value);
       else request?.reject(reviveError(reply.error));
     },
-    /** The thread answers nothing any more. */
+    /** Fails all requests, as the thread answers nothing any more. */
     abandon(): void {
       thread = undefined;
       for (const { reject } of waiting.values()) reject(hasEnded());

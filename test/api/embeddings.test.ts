@@ -16,6 +16,8 @@ beforeAll(async () => {
       OM_OPENAI_MODEL: 'fake',
       OM_VEC_DIM: '256',
       OM_PRICES: 'fake=2',
+      // On a busy machine the default gives the call up before the provider has answered.
+      OM_QUERY_EMBED_TIMEOUT_MS: '30000',
     },
   });
 });
@@ -60,8 +62,16 @@ test('calls are listed newest first with what they cost, and those that failed b
     }),
     {
       at: expect.any(Number) as number,
-      ...{ provider: 'openai', model: 'fake', server: 0, purpose: 'document', texts: 1 },
-      ...{ tokens: 1, output_tokens: 0, ms: expect.any(Number) as number, cost_usd: 2e-6, error: null },
+      provider: 'openai',
+      model: 'fake',
+      server: 0,
+      purpose: 'document',
+      texts: 1,
+      tokens: 1,
+      output_tokens: 0,
+      ms: expect.any(Number) as number,
+      cost_usd: 2e-6,
+      error: null,
     },
   ]);
   expect(await callsOnceThereAre(1, '&state=failed')).toMatchObject({ total: 1, items: [{ purpose: 'query' }] });

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { ExplanationItem } from '../../src/api/schemas/query-replies.ts';
 import { startApi, type TestApi } from '../support/start-api.ts';
@@ -52,7 +53,10 @@ function changed(body: Body, changes: NonNullable<Explanation['changes']>): Body
   return next as Body;
 }
 
-/** The memory is missing for this reason; the changes named bring it back, and each is said in a sentence that names its field. */
+/**
+ * The memory is missing for this reason; the changes named bring it back, and each is said in a sentence that names its
+ * field.
+ */
 async function expectTrueRemedy(body: Body, memoryId: string): Promise<Explanation> {
   expect(await found(body)).not.toContain(memoryId);
   const explanation = await explain(body, memoryId);
@@ -267,6 +271,7 @@ describe('remedies are true', () => {
     ['filters.types', { filters: { types: ['todo'] } }, ['filters.types']],
     ['filters.tags', { filters: { tags: ['bike', 'red'] } }, ['filters.tags']],
     ['filters.external_ids', { filters: { external_ids: ['e2'] } }, ['filters.external_ids']],
+    ['filters.documents', { filters: { documents: [randomUUID()] } }, ['filters.documents']],
     ['filters.sectors', { filters: { sectors: ['procedural'] } }, ['filters.sectors']],
     ['filters.event_time', { filters: { event_time: { to: '1990-01-01' } } }, ['filters.event_time']],
     ['filters.created_at', { filters: { created_at: { to: '1990-01-01' } } }, ['filters.created_at']],

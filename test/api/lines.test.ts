@@ -1,8 +1,7 @@
 import { Readable } from 'node:stream';
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
-import type { Line } from '../../src/api/lines.ts';
-import { linesOf } from '../../src/api/lines.ts';
+import { type Line, linesOf } from '../../src/api/lines.ts';
 
 async function read(chunks: readonly Buffer[], maxBytes = 1024): Promise<Line[]> {
   const lines: Line[] = [];

@@ -94,7 +94,7 @@ describe.skipIf(!canStartRedis())('with Redis', () => {
     await expect.poll(async () => (await queueOf()).jobs.length).toBe(1);
     const { jobs, readOnlyMode, allowRetries } = await queueOf();
     expect([readOnlyMode, allowRetries]).toEqual([true, false]);
-    expect(jobs[0]!.data).toEqual({ tenant: 'default', seqs: [1], alone: false });
+    expect(jobs[0]!.data).toEqual({ tenant: 'default', jobNos: [1], alone: false });
     expect((await read('encode')).text).not.toMatch(/xylophoneflavoured|ada/);
     expect((await api.request('GET', `${BOARD}/api/queues`, typed(ADMIN_KEY))).status).toBe(200);
     expect((await api.request('GET', `${BOARD}/api/redis/stats`)).status).toBe(200);

@@ -55,7 +55,10 @@ test('memories without vectors of the live model are said to need them', async (
   }
   await using api = await startApi({ folder, settings: { OM_VEC_DIM: '256' } });
   expect((await api.request('GET', '/admin/reembed')).body).toMatchObject({
-    ...{ state: 'needed', done: 0, total: 1, failed: 0 },
+    state: 'needed',
+    done: 0,
+    total: 1,
+    failed: 0,
     estimate: { memories: 1 },
   });
   const { stdout } = await runCairn(['reembed', '--status', '--url', api.url, '--key', ADMIN_KEY]);

@@ -2,9 +2,21 @@ import { describe, expect, test } from 'vitest';
 import { problemOfReply, routeOf, type SentReply } from '../support/check-reply.ts';
 
 const JOB = {
-  ...{ id: '01a1fe30-e25d-71cf-b719-06918c2a54a4', kind: 'memory', memory_id: null, document_id: null, step: 'done' },
-  ...{ state: 'done', priority: 0, attempts: 0, crashes: 0, run_at: 1, error: null, created_at: 1, updated_at: 1 },
-  ...{ finished_at: 1, timeline: [] },
+  id: '01a1fe30-e25d-71cf-b719-06918c2a54a4',
+  kind: 'memory',
+  memory_id: null,
+  document_id: null,
+  step: 'done',
+  state: 'done',
+  priority: 0,
+  attempts: 0,
+  crashes: 0,
+  run_at: 1,
+  error: null,
+  created_at: 1,
+  updated_at: 1,
+  finished_at: 1,
+  timeline: [],
 };
 const PROBLEM = {
   type: 'about:blank',
@@ -16,8 +28,12 @@ const PROBLEM = {
 };
 const problemOf = (body: unknown, reply: Partial<SentReply> = {}) =>
   problemOfReply({
-    ...{ method: 'GET', target: '/jobs/1?a=b', status: 200, contentType: 'application/json; charset=utf-8' },
-    ...{ text: typeof body === 'string' ? body : JSON.stringify(body), ...reply },
+    method: 'GET',
+    target: '/jobs/1?a=b',
+    status: 200,
+    contentType: 'application/json; charset=utf-8',
+    text: typeof body === 'string' ? body : JSON.stringify(body),
+    ...reply,
   });
 const error = { contentType: 'application/problem+json', status: 404 };
 const lines = { method: 'POST', target: '/memory/add/batch', status: 202, contentType: 'application/x-ndjson' };

@@ -171,7 +171,8 @@ describe('what is measured', () => {
     const { url, requests } = await startStallingServer(500);
     const { outcomes } = await runLoad(url, { ...options, durationMs: 1_000 }, untilTheEnd);
     expect([outcomes.failed, outcomes.answered]).toEqual([0, requests()]);
-    // One request of a hundred waited for its answer and some fifty for their turn: seen from the first alone the p95 would be nothing.
+    // One request of a hundred waited for its answer and some fifty for their turn: seen from the first alone the p95
+    // would be nothing.
     expect(outcomes.queryP95Ms).toBeGreaterThan(100);
   });
 

@@ -8,8 +8,17 @@ import { tempFolder } from '../support/temp-folder.ts';
 import { runCairn } from './run-cairn.ts';
 
 const CALL: EmbedLogEntry = {
-  ...{ at: Date.now(), provider: 'openai', model: 'a-model', server: 0, purpose: 'document', texts: 64 },
-  ...{ tokens: 2_000, outputTokens: 0, ms: 12, costUsd: 0.25, error: null },
+  at: Date.now(),
+  provider: 'openai',
+  model: 'a-model',
+  server: 0,
+  purpose: 'document',
+  texts: 64,
+  tokens: 2_000,
+  outputTokens: 0,
+  ms: 12,
+  costUsd: 0.25,
+  error: null,
 };
 
 /** A server whose log holds these calls. */

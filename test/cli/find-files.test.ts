@@ -31,7 +31,14 @@ describe('a folder', () => {
 
   test('is read without what is hidden, linked, installed or of no type that is known, and it is counted', () => {
     const folder = folderWith(
-      ...['a.md', '.hidden.md', '.git/b.md', 'node_modules/x/c.md', 'd.png', 'e.exe', 'no-extension', 'sub/.env'],
+      'a.md',
+      '.hidden.md',
+      '.git/b.md',
+      'node_modules/x/c.md',
+      'd.png',
+      'e.exe',
+      'no-extension',
+      'sub/.env',
     );
     fs.symlinkSync('a.md', path.join(folder, 'link.md'));
     fs.symlinkSync('.', path.join(folder, 'sub/round'));
@@ -60,7 +67,10 @@ describe('what is named itself', () => {
     const folder = folderWith('.hidden', 'b.png', 'sub/c.md');
     fs.symlinkSync('b.png', path.join(folder, 'link'));
     expect(found(folder, 'b.png', '.hidden', 'link', 'sub/c.md', 'sub', './sub/../b.png').files).toEqual([
-      ...['b.png', '.hidden', 'link', 'sub/c.md'],
+      'b.png',
+      '.hidden',
+      'link',
+      'sub/c.md',
     ]);
   });
 

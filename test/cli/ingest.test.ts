@@ -65,7 +65,17 @@ describe('a folder', () => {
   test('is handed in with what is said about it, and its words are found', async () => {
     const folder = folderWith(files);
     const { code, stdout, stderr } = await cairn([
-      ...[folder, '--user', 'ann', '--session', 's1', '--tag', 'a', '--tag', 'b,c', '--metadata', '{"n":1}'],
+      folder,
+      '--user',
+      'ann',
+      '--session',
+      's1',
+      '--tag',
+      'a',
+      '--tag',
+      'b,c',
+      '--metadata',
+      '{"n":1}',
     ]);
     expect(stdout).toMatch(
       /^skipped: 1 hidden, 1 unknown type\n3 documents \(\d+ B\) in \d+ s: 3 new, 0 replaced, 0 known already, 0 refused\n3 ready\n$/,
@@ -291,7 +301,12 @@ describe('a server that is busy or breaks off', () => {
     const stored = (await documentsOf('fay')).length;
     expect(stored).toBeGreaterThan(0);
     const { code, stdout } = await cairn([folder, '--user', 'fay']);
-    expect(stdout).toContain(`: ${30 - stored} new, 0 replaced, ${stored} known already, 0 refused\n30 ready\n`);
+    // What the server had taken when the connection broke off may be stored after `stored` was counted.
+    const summary = /: (\d+) new, 0 replaced, (\d+) known already, 0 refused\n30 ready\n/.exec(stdout)!;
+    const [isNew, isKnown] = [Number(summary[1]), Number(summary[2])];
+    expect(isNew + isKnown).toBe(30);
+    expect(isKnown).toBeGreaterThanOrEqual(stored);
+    expect(isKnown).toBeLessThanOrEqual(12);
     expect(code).toBe(0);
     expect(await documentsOf('fay')).toHaveLength(30);
   });

@@ -14,7 +14,7 @@ import { newDocument, upload } from '../support/new-document.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** What a source may use besides what it opens itself. */
-export interface SourcePlace {
+interface SourcePlace {
   readonly config: Config;
   /** The executor's files. */
   readonly pool: TenantPool;
@@ -32,7 +32,10 @@ export interface SourceKind {
 const PARSERS = 2;
 const PATIENCE = { timeout: 30_000, interval: 20 };
 
-/** Checks what every source of work owes the executor, on real ledgers and with the real executor. Nobody is told of adds. */
+/**
+ * Checks what every source of work owes the executor, on real ledgers and with the real executor. Nobody is told of
+ * adds.
+ */
 export function describeJobSource(name: string, kind: SourceKind): void {
   describe(`${name} as a source of work`, () => {
     test('hands out all that is due in every tenant, whenever it was added, and each job once', async () => {
@@ -167,7 +170,8 @@ interface AddOptions {
 
 async function openYard(kind: SourceKind) {
   const config = readConfig({
-    ...{ OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'), OM_EMBEDDINGS: 'none' },
+    OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite'),
+    OM_EMBEDDINGS: 'none',
     OM_PARSERS: String(PARSERS),
   });
   const engine = await openEngine({ config, writer: 'inline', dispatcher: { dispatch() {}, close: async () => {} } });
@@ -189,7 +193,11 @@ async function openYard(kind: SourceKind) {
     await running?.close();
   });
   return {
-    ...{ engine, pathOf, get, drain, ...spy },
+    engine,
+    pathOf,
+    get,
+    drain,
+    ...spy,
     /** Starts the source and an executor of its own. */
     async start(): Promise<JobSource> {
       await running?.close();

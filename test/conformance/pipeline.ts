@@ -2,7 +2,7 @@ import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../src/engine/config.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
-import { JOB_IDS_MOST, QUEUED_STEPS, type QueuedStep, type StepPayload } from '../../src/engine/jobs.ts';
+import { MAX_JOB_IDS, QUEUED_STEPS, type QueuedStep, type StepPayload } from '../../src/engine/jobs.ts';
 import { assert } from '../../src/engine/errors.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
@@ -32,7 +32,10 @@ export interface Pipeline {
   work(): Promise<void>;
   /** Ends it with SIGTERM. */
   rest(): Promise<readonly Exit[]>;
-  /** Tells the workers of work as a dispatcher would, whether or not it is owed. Hints for which there is no queue are dropped. */
+  /**
+   * Tells the workers of work as a dispatcher would, whether or not it is owed. Hints for which there is no queue are
+   * dropped.
+   */
   hint(step: QueuedStep, payload: StepPayload): Promise<void>;
 }
 
@@ -363,15 +366,19 @@ function startOtherWorker(folder: string): (step: QueuedStep, payload: StepPaylo
   const runtime = openRuntime({ config, logger: silentLogger, metrics: createMetrics(), ledgers: null });
   onTestFinished(() => runtime.drain());
   const { defaultTenant: file } = config.paths;
-  return (step, { seqs, alone }) => runtime.run({ kind: 'named', path: file, step, seqs, alone, linksAtOnce: false });
+  return (step, { jobNos, alone }) =>
+    runtime.run({ kind: 'named', path: file, step, jobNos, alone, linksAtOnce: false });
 }
 
 /** All jobs of the default tenant, as a dispatcher would name them. */
 function payloadsOf(folder: string): StepPayload[] {
-  const seqs = withStore(folder, ({ db }) => db.prepare('SELECT seq FROM jobs ORDER BY seq').pluck().all() as number[]);
+  const jobNos = withStore(
+    folder,
+    ({ db }) => db.prepare('SELECT seq FROM jobs ORDER BY seq').pluck().all() as number[],
+  );
   const payloads: StepPayload[] = [];
-  for (let first = 0; first < seqs.length; first += JOB_IDS_MOST) {
-    payloads.push({ tenant: 'default', seqs: seqs.slice(first, first + JOB_IDS_MOST), alone: false });
+  for (let first = 0; first < jobNos.length; first += MAX_JOB_IDS) {
+    payloads.push({ tenant: 'default', jobNos: jobNos.slice(first, first + MAX_JOB_IDS), alone: false });
   }
   return payloads;
 }

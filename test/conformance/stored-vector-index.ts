@@ -44,7 +44,10 @@ export function describeStoredIndex({ choice, encoding, measure }: StoredIndexSu
     describe('beside another connection, that cannot write', () => {
       const random = randomVectors(3);
       const entry = (vectorNo: number): IndexedVector => ({
-        ...{ vectorNo, memory: vectorNo, userNo: 0, role: 'whole' },
+        vectorNo,
+        memory: vectorNo,
+        userNo: 0,
+        role: 'whole',
         embedding: random(),
       });
       let reader: Store;

@@ -9,7 +9,7 @@ import { mergeText } from '../../src/engine/store/word-index/merges.ts';
 import { chooseWordIndex, loadWords, openWordSearch } from '../../src/engine/store/word-index/open-word-search.ts';
 import { textRewrites } from '../../src/engine/store/word-index/rewrites.ts';
 import { readSegments } from '../../src/engine/store/word-index/structure.ts';
-import { PARTITION_ROWS, TOKENIZER } from '../../src/engine/store/word-index/tokens.ts';
+import { PARTITION_ROWS, TOKENIZER } from '../../src/engine/store/word-index/terms.ts';
 import type { WordIndexChoice } from '../../src/engine/store/word-index/word-search.ts';
 import { identifiersOf, indexableText } from '../../src/engine/text/index-text.ts';
 import { TEXT_COLUMNS } from '../../src/engine/types.ts';
@@ -19,8 +19,8 @@ import { tempFolder } from '../support/temp-folder.ts';
 export const WEIGHTS = [0.3, 2, 1, 1, 1.5, 1.5, 1.5];
 
 /**
- * A file whose rows are written twice: to the word index, and to a table of plain FTS5 in which nothing is divided, which is the oracle.
- * One connection writes, another reads.
+ * A file whose rows are written twice: to the word index, and to a table of plain FTS5 in which nothing is divided,
+ * which is the oracle. One connection writes, another reads.
  */
 export interface WordFixture {
   readonly writer: Store;
@@ -28,7 +28,7 @@ export interface WordFixture {
   /** Writes or replaces a row. Call inside a write. */
   put(row: TextRow): void;
   /** Deletes a row. Call inside a write. */
-  remove(seq: number): void;
+  remove(memoryNo: number): void;
   clear(): void;
   /** The rows of a reader and their BM25 are those that FTS5 finds for the same words and phrases. */
   expectSame(texts: readonly string[]): void;
@@ -61,7 +61,7 @@ export function openWordFixture(choice: WordIndexChoice, contents?: string): Wor
   const askWords = (texts: readonly string[]): Map<number, number> =>
     reader.read(() => {
       const scores = openWordSearch(reader).score(texts, WEIGHTS);
-      return new Map(scores.best(1e6).map(({ seq, bm25 }) => [seq, bm25]));
+      return new Map(scores.best(1e6).map(({ memoryNo, bm25 }) => [memoryNo, bm25]));
     });
 
   return {
@@ -77,11 +77,11 @@ export function openWordFixture(choice: WordIndexChoice, contents?: string): Wor
         .prepare(
           `INSERT OR REPLACE INTO plain (rowid, ${TEXT_COLUMNS.join(', ')}) VALUES (?, ${TEXT_COLUMNS.map(() => '?').join(', ')})`,
         )
-        .run(row.seq, ...columns.map((text) => indexableText(text)));
+        .run(row.memoryNo, ...columns.map((text) => indexableText(text)));
     },
-    remove(seq) {
-      deleteText(writer, seq);
-      writer.prepare('DELETE FROM plain WHERE rowid = ?').run(seq);
+    remove(memoryNo) {
+      deleteText(writer, memoryNo);
+      writer.prepare('DELETE FROM plain WHERE rowid = ?').run(memoryNo);
     },
     clear() {
       writer.write(() => {
@@ -93,7 +93,7 @@ export function openWordFixture(choice: WordIndexChoice, contents?: string): Wor
       const expected = askFts(texts);
       const found = askWords(texts);
       expect([...found.keys()].sort((a, b) => a - b)).toEqual([...expected.keys()]);
-      for (const [seq, bm25] of expected) expect(found.get(seq)! / bm25).toBeCloseTo(1, 9);
+      for (const [memoryNo, bm25] of expected) expect(found.get(memoryNo)! / bm25).toBeCloseTo(1, 9);
       for (const text of texts) {
         const frequency = askFts([text]).size;
         reader.read(() => {
@@ -111,9 +111,14 @@ export function openWordFixture(choice: WordIndexChoice, contents?: string): Wor
 }
 
 /** A row of the index; what is left out is empty. */
-export function textRow(seq: number, columns: Partial<Record<(typeof TEXT_COLUMNS)[number], string>>): TextRow {
+export function textRow(memoryNo: number, columns: Partial<Record<(typeof TEXT_COLUMNS)[number], string>>): TextRow {
   return {
-    ...{ seq, title: '', content: '', gist: '', context: '', ...columns },
+    memoryNo,
+    title: '',
+    content: '',
+    gist: '',
+    context: '',
+    ...columns,
     entities: (columns.entities ?? '').split(' '),
     tags: (columns.tags ?? '').split(' '),
   };
@@ -121,11 +126,14 @@ export function textRow(seq: number, columns: Partial<Record<(typeof TEXT_COLUMN
 
 const PAGED_ROWS = 4_000;
 /** Numbers of the rows of `openPagedFixture`, so that they lie in three partitions. */
-const pagedSeq = (at: number): number => 80 * at;
+const pagedMemoryNo = (at: number): number => 80 * at;
 
 let paged: string | undefined;
 
-/** An index of many pages and segments: rare words, and common ones whose rows take many pages; some rows cross from page to page. */
+/**
+ * An index of many pages and segments: rare words, and common ones whose rows take many pages; some rows cross from
+ * page to page.
+ */
 export function openPagedFixture(choice: WordIndexChoice): WordFixture {
   paged ??= fillPages();
   return openWordFixture(choice, paged);
@@ -140,7 +148,9 @@ function fillPages(): string {
     writer.write(() => {
       for (const last = Math.min(PAGED_ROWS, at + 399); at <= last; at += 1) {
         const words = Array.from({ length: at % 500 === 0 ? 9_000 : 30 }, word).join(' ');
-        put(textRow(pagedSeq(at), { content: words, title: at % 3 === 0 ? word() : '', context: `the ${word()}` }));
+        put(
+          textRow(pagedMemoryNo(at), { content: words, title: at % 3 === 0 ? word() : '', context: `the ${word()}` }),
+        );
       }
     });
   }
@@ -213,10 +223,10 @@ export function describeWordSearch(choice: WordIndexChoice): void {
             if (change.kind === 'look') fixture.expectSame(change.texts);
             else if (change.kind === 'merge') writer.write(() => mergeText(writer, change));
             else if (change.kind === 'put') {
-              const seq = (next += ROW_STEP);
-              known.push(seq);
+              const memoryNo = (next += ROW_STEP);
+              known.push(memoryNo);
               const columns = { content: change.other, [change.column]: change.text };
-              writer.write(() => fixture.put(textRow(seq, columns)));
+              writer.write(() => fixture.put(textRow(memoryNo, columns)));
             } else if (at !== undefined && change.kind === 'replace') {
               writer.write(() => {
                 fixture.put(textRow(at, { title: 'fig', content: change.text }));
@@ -236,8 +246,8 @@ export function describeWordSearch(choice: WordIndexChoice): void {
     test('rows of a word that is the last on its page', () => {
       for (let from = 1; from <= 3_000; from += 500) {
         writer.write(() => {
-          for (let seq = from; seq < from + 500; seq += 1) {
-            fixture.put(textRow(seq, { content: seq % 50 === 0 ? 'otter' : 'long'.repeat(1_250) }));
+          for (let memoryNo = from; memoryNo < from + 500; memoryNo += 1) {
+            fixture.put(textRow(memoryNo, { content: memoryNo % 50 === 0 ? 'otter' : 'long'.repeat(1_250) }));
           }
         });
       }
@@ -249,8 +259,8 @@ export function describeWordSearch(choice: WordIndexChoice): void {
       for (const share of [2, 3, 5]) {
         fixture.clear();
         writer.write(() => {
-          for (let seq = 1; seq <= 8_000; seq += 1) {
-            fixture.put(textRow(seq, { content: seq % share === 0 ? 'apple' : 'pears' }));
+          for (let memoryNo = 1; memoryNo <= 8_000; memoryNo += 1) {
+            fixture.put(textRow(memoryNo, { content: memoryNo % share === 0 ? 'apple' : 'pears' }));
           }
         });
         fixture.expectSame(['apple']);
@@ -262,8 +272,8 @@ export function describeWordSearch(choice: WordIndexChoice): void {
       const each = 400;
       for (let commit = 0; commit < 4; commit += 1) {
         writer.write(() => {
-          for (let seq = commit * each + 1; seq <= (commit + 1) * each; seq += 1)
-            fixture.put(textRow(seq, { content: `zebra yak only${seq} of${seq % 50}` }));
+          for (let memoryNo = commit * each + 1; memoryNo <= (commit + 1) * each; memoryNo += 1)
+            fixture.put(textRow(memoryNo, { content: `zebra yak only${memoryNo} of${memoryNo % 50}` }));
         });
       }
       writer.write(() => void mergeText(writer, { start: true, pages: 4 }));
@@ -277,7 +287,7 @@ export function describeWordSearch(choice: WordIndexChoice): void {
       expect(askAll(reader).frequencies).toEqual([4 * each, (4 * each) / 50, 1]);
       for (const upTo of [each / 2, each]) {
         writer.write(() => {
-          for (let seq = 1; seq <= upTo; seq += 1) fixture.remove(seq);
+          for (let memoryNo = 1; memoryNo <= upTo; memoryNo += 1) fixture.remove(memoryNo);
         });
         const fresh = openStore(reader.path, { role: 'reader' });
         chooseWordIndex(fresh, choice);
@@ -289,8 +299,10 @@ export function describeWordSearch(choice: WordIndexChoice): void {
 
     test('words are one word over all partitions of the rows', () => {
       writer.write(() => {
-        for (let seq = PARTITION_ROWS - 3; seq <= 3 * PARTITION_ROWS; seq += PARTITION_ROWS / 4)
-          fixture.put(textRow(seq, { content: seq % 3 === 0 ? 'an apple a day' : 'apples', title: 'the naïve pear' }));
+        for (let memoryNo = PARTITION_ROWS - 3; memoryNo <= 3 * PARTITION_ROWS; memoryNo += PARTITION_ROWS / 4)
+          fixture.put(
+            textRow(memoryNo, { content: memoryNo % 3 === 0 ? 'an apple a day' : 'apples', title: 'the naïve pear' }),
+          );
       });
       for (const asked of [['apple'], ['an apple'], ['naïve', 'apples'], ['naive pear', 'day', 'nothing']])
         fixture.expectSame(asked);
@@ -354,10 +366,10 @@ export function describeWordSearch(choice: WordIndexChoice): void {
           reader.read(() => {
             const words = openWordSearch(reader);
             const all = words.score(asked, WEIGHTS).best(1e6);
-            expect(all).toEqual(all.toSorted((a, b) => b.bm25 - a.bm25 || a.seq - b.seq));
+            expect(all).toEqual(all.toSorted((a, b) => b.bm25 - a.bm25 || a.memoryNo - b.memoryNo));
             const among = all.filter((_, place) => place % 3 === 0);
-            const asSeqs = [...among.map(({ seq }) => seq).reverse(), 999_999];
-            expect(words.score(asked, WEIGHTS).bestOf(asSeqs, limit)).toEqual(among.slice(0, limit));
+            const asMemoryNos = [...among.map(({ memoryNo }) => memoryNo).reverse(), 999_999];
+            expect(words.score(asked, WEIGHTS).bestOf(asMemoryNos, limit)).toEqual(among.slice(0, limit));
             expect(words.score(asked, WEIGHTS, limit).best(limit)).toEqual(all.slice(0, limit));
           });
         }
@@ -367,16 +379,16 @@ export function describeWordSearch(choice: WordIndexChoice): void {
     test('what was deleted and written again since is left out or read anew', () => {
       for (const asked of PAGED_TEXTS) fixture.expectSame(asked);
       writer.write(() => {
-        for (let at = 1; at <= PAGED_ROWS; at += 4) fixture.remove(pagedSeq(at));
-        const anew = Array.from({ length: 9 }, (_, place) => pagedSeq(400 * place + 2));
-        for (const seq of anew) fixture.put(textRow(seq, { content: 'w0 w1 anew', tags: 'w5' }));
+        for (let at = 1; at <= PAGED_ROWS; at += 4) fixture.remove(pagedMemoryNo(at));
+        const anew = Array.from({ length: 9 }, (_, place) => pagedMemoryNo(400 * place + 2));
+        for (const memoryNo of anew) fixture.put(textRow(memoryNo, { content: 'w0 w1 anew', tags: 'w5' }));
         textRewrites.note(writer, anew);
       });
       const tombstones = reader.read(() => readSegments(reader))!.map(({ tombstonePages }) => tombstonePages);
       expect(Math.max(...tombstones)).toBeGreaterThan(1);
       for (const asked of PAGED_TEXTS) fixture.expectSame(asked);
-      // While segments are merged, the words up to one stand in the new segment and the others in the old ones, the first of them on a page that
-      // was cut: what was known of where they stand would give other rows.
+      // While segments are merged, the words up to one stand in the new segment and the others in the old ones, the
+      // first of them on a page that was cut: what was known of where they stand would give other rows.
       for (let start = true; writer.write(() => mergeText(writer, { start, pages: 40 })); start = false) {
         fixture.expectSame(PAGED_PHRASES);
         fixture.expectSame(['w0', 'w1']);
@@ -390,8 +402,9 @@ export function describeWordSearch(choice: WordIndexChoice): void {
       // More changes than are kept.
       writer.write(() => {
         for (let round = 0; round < 11; round += 1) {
-          const anew = Array.from({ length: 1_000 }, (_, place) => pagedSeq(place + 1));
-          if (round > 8) for (const seq of anew) fixture.put(textRow(seq, { content: `w0 ${'w1 '.repeat(round)}` }));
+          const anew = Array.from({ length: 1_000 }, (_, place) => pagedMemoryNo(place + 1));
+          if (round > 8)
+            for (const memoryNo of anew) fixture.put(textRow(memoryNo, { content: `w0 ${'w1 '.repeat(round)}` }));
           textRewrites.note(writer, anew);
         }
       });

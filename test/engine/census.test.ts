@@ -7,7 +7,8 @@ import { readConfig } from '../../src/engine/config.ts';
 import { openControlDatabase } from '../../src/engine/control/open-control-database.ts';
 import { scheduleNames } from '../../src/engine/upkeep/maintain.ts';
 import { silentLogger } from '../../src/engine/ports.ts';
-import { claimJobs, failJob, finishJob, insertJob } from '../../src/engine/store/jobs.ts';
+import { claimJobs } from '../../src/engine/store/job-claims.ts';
+import { failJob, finishJob, insertJob } from '../../src/engine/store/jobs.ts';
 import { openStore, type Store } from '../../src/engine/store/open-store.ts';
 import { putInfo } from '../../src/engine/store/store-info.ts';
 import { createManualClock, START } from '../support/engine-fixture.ts';
@@ -22,7 +23,9 @@ function openField() {
   const taken: number[] = [];
   const newTaker = () =>
     createCensusTaker({
-      ...{ control, clock, logger: silentLogger },
+      control,
+      clock,
+      logger: silentLogger,
       schedules: scheduleNames(config),
       onTaken: (busyMs) => taken.push(busyMs),
     });
@@ -86,14 +89,14 @@ test('memories are counted by sector and state, and waypoints without stated lin
     START,
   );
   store.write(() => {
-    store.prepare(`UPDATE memory_dynamics SET state = 'failed' WHERE seq = ?`).run(seeded[0]!.seq);
-    for (const [place, { seq }] of seeded.entries()) {
+    store.prepare(`UPDATE memory_dynamics SET state = 'failed' WHERE seq = ?`).run(seeded[0]!.memoryNo);
+    for (const [place, { memoryNo }] of seeded.entries()) {
       if (place === 0) continue;
       store
         .prepare(
           `INSERT INTO edges (src, dst, type, weight, automatic, created_at, updated_at) VALUES (?, ?, ?, 0.5, 0, 0, 0)`,
         )
-        .run(seq, seeded[0]!.seq, place <= 3 ? 'supports' : 'waypoint');
+        .run(memoryNo, seeded[0]!.memoryNo, place <= 3 ? 'supports' : 'waypoint');
     }
   });
   store.close();

@@ -11,8 +11,9 @@ const NAMES = Object.keys(settingsSchema.shape) as Name[];
 /** Smallest and largest value allowed. */
 const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_PORT: [0, 65_535],
-  OM_ADD_WAIT_MS: [0, 60_000],
   OM_VEC_DIM: [64, 4096],
+  OM_MIN_SCORE: [0, 1],
+  OM_ADD_WAIT_MS: [0, 60_000],
   OM_EMBED_TIMEOUT_MS: [100, 600_000],
   OM_EMBED_DELAY_MS: [0, 60_000],
   OM_EMBED_BATCH_TEXTS: [1, 2048],
@@ -38,7 +39,6 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_PARSE_HEAP_MB: [128, 8192],
   OM_URL_TIMEOUT_MS: [100, 300_000],
   OM_URL_MAX_MB: [1, 100],
-  OM_MIN_SCORE: [0, 1],
   OM_DECAY_LAMBDA: [0, 10],
   OM_DECAY_INTERVAL_MINUTES: [1, 525_600],
   OM_ARCHIVE_BELOW: [0, 1],
@@ -55,7 +55,10 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
 const FRACTIONS: readonly Name[] = ['OM_MIN_SCORE', 'OM_DECAY_LAMBDA', 'OM_ARCHIVE_BELOW'];
 const bounds = Object.entries(BOUNDS) as [Name, readonly [number, number]][];
 
-/** With words only, no cross-check looks at the dimensions; nor at a chunk that is large, or repeats nothing; nor at a port that has an address. */
+/**
+ * With words only, no cross-check looks at the dimensions; nor at a chunk that is large, or repeats nothing; nor at a
+ * port that has an address.
+ */
 const UNCHECKED = {
   OM_EMBEDDINGS: 'none',
   OM_CHUNK_TOKENS: '8192',
@@ -278,8 +281,13 @@ describe('settings that must agree', () => {
   );
 
   test.each([
-    ...['OPENAI_API_KEY', 'GEMINI_API_KEY', 'OM_LLM_API_KEY', 'OM_EMBED_FALLBACK_KEY'],
-    ...['AWS_ACCESS_KEY_ID', 'AWS_SESSION_TOKEN', 'AWS_BEARER_TOKEN_BEDROCK'],
+    'OPENAI_API_KEY',
+    'GEMINI_API_KEY',
+    'OM_LLM_API_KEY',
+    'OM_EMBED_FALLBACK_KEY',
+    'AWS_ACCESS_KEY_ID',
+    'AWS_SESSION_TOKEN',
+    'AWS_BEARER_TOKEN_BEDROCK',
   ])('%s holds what a header takes, and is not shown', (name) => {
     for (const wrong of ['canary\u20ac', 'canary\nkey', 'canary\u00e9'])
       expect(problemsOf({ [name]: wrong })).toEqual([

@@ -68,7 +68,8 @@ test('a worker that could not even write down its failure holds its jobs no long
   const called = provider.nextCall();
   await add(Array.from({ length: 20 }, (_, number) => `The bridge at mile ${number} is up`));
   await called;
-  // The commit of the step waits 5 s for the lock, and the note that it failed 5 s more; before or between, a sweep may wait as long.
+  // The commit of the step waits 5 s for the lock, and the note that it failed 5 s more; before or between, a sweep may
+  // wait as long.
   await lockDatabase(databaseFile(folder), 18_000);
   provider.setMode('ok');
   expect(await service.idle()).toMatchObject({ done: 20, dead: 0 });

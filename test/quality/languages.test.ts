@@ -7,15 +7,18 @@ import { evaluationSetOf } from './languages/language-set.ts';
 import { OWN_SET } from './own-set.ts';
 
 /**
- * The default floor in nine languages, each a user of one file: it must not throw answers away, whatever the language, and what is asked
- * in another language must bring nothing.
+ * The default floor in nine languages, each a user of one file: it must not throw answers away, whatever the language,
+ * and what is asked in another language must bring nothing.
  */
 const SET = evaluationSetOf(LANGUAGE_SETS);
 const K = 10;
-/** Questions of 40 that may stay without an answer. Two of the Russian ones find nothing at any floor, as no word of theirs is stored. */
-const WRONGLY_EMPTY_MAX: Readonly<Record<string, number>> = { ru: 2, zh: 2 };
+/**
+ * Questions of 40 that may stay without an answer. Two of the Russian ones find nothing at any floor, as no word of
+ * theirs is stored.
+ */
+const MAX_WRONGLY_EMPTY: Readonly<Record<string, number>> = { ru: 2, zh: 2 };
 /** What the floor may cost of recall@10, as a share of the questions: that of the Chinese set was .05. */
-const RECALL_LOST_MAX = 0.05;
+const MAX_RECALL_LOST = 0.05;
 
 let store: EvaluatedStore;
 beforeAll(async () => {
@@ -49,13 +52,13 @@ describe.each(LANGUAGES)('%s', (language) => {
   test('the default floor empties no answer and takes next to nothing from the others', async () => {
     const answers = await answersIn(language, 'clean');
     const empty = answers.filter(({ floored }) => floored.length === 0).map(({ question }) => question.query);
-    expect(empty.length, empty.join('\n')).toBeLessThanOrEqual(WRONGLY_EMPTY_MAX[language] ?? 1);
+    expect(empty.length, empty.join('\n')).toBeLessThanOrEqual(MAX_WRONGLY_EMPTY[language] ?? 1);
     const lost = answers.reduce(
       (sum, { question: { relevant }, floored, all }) =>
         sum + recallAt(K, all, relevant) - recallAt(K, floored, relevant),
       0,
     );
-    expect(lost / answers.length).toBeLessThanOrEqual(RECALL_LOST_MAX);
+    expect(lost / answers.length).toBeLessThanOrEqual(MAX_RECALL_LOST);
   });
 
   test('questions whose lines are wrapped have the same answers', async () => {

@@ -1,11 +1,11 @@
 import type { EvaluationMemory, EvaluationQuestion, EvaluationSet } from '../../bench/datasets.ts';
 
 /**
- * A small evaluation set, written for this project: what three invented people told their agents. Nora chats with her friends Ivo and
- * Tessa, Rafael keeps notes of his work on a payment service, Mei writes in Chinese and German. Facts change, and different people
- * have alike ones. Some questions have no answer here, though the words of many are.
+ * A small evaluation set, written for this project: what three invented people told their agents. Nora chats with her
+ * friends Ivo and Tessa, Rafael keeps notes of his work on a payment service, Mei writes in Chinese and German. Facts
+ * change, and different people have alike ones. Some questions have no answer here, though the words of many are.
  */
-export interface OwnQuestion extends EvaluationQuestion {
+interface OwnQuestion extends EvaluationQuestion {
   /** Why these memories and no others are expected. */
   readonly reason: string;
 }

@@ -4,16 +4,19 @@ import { discountedGainAt, mean, recallAt, reciprocalRank } from '../../bench/me
 import { OWN_SET } from './own-set.ts';
 
 /**
- * Guards what retrieval reaches, on a set of the project's own and through the real engine with all its defaults. The floors are a
- * little under what was measured when they were set: a change that falls through them made something worse; one that stays well
- * above them may raise them.
+ * Guards what retrieval reaches, on a set of the project's own and through the real engine with all its defaults. The
+ * floors are a little under what was measured when they were set: a change that falls through them made something
+ * worse; one that stays well above them may raise them.
  */
-const LEAST = {
+const FLOORS = {
   // .9718, .9249 and .9350; plain FTS5 has .9014, .8128 and .8279.
   'recall@10': 0.95,
   MRR: 0.9,
   'nDCG@10': 0.915,
-  /** Of the questions without an answer, those that bring nothing: 11 of 17. A floor that empties more of them loses answers. */
+  /**
+   * Of the questions without an answer, those that bring nothing: 11 of 17. A floor that empties more of them loses
+   * answers.
+   */
   'rightly empty': 10 / 17,
   /** Of the questions with an answer, those that bring something: 70 of 71. */
   'not wrongly empty': 70 / 71,
@@ -21,7 +24,7 @@ const LEAST = {
   'recall@10 with floors': 0.95,
 } as const;
 /** Questions that the default floors cost a memory; it was 1 of 71. */
-const LOST_MOST = 2;
+const MAX_LOST = 2;
 const K = 10;
 
 /** One answer: what was found without floors, with the default ones, and by plain FTS5. */
@@ -81,7 +84,7 @@ describe('retrieval on a set of its own', () => {
   test.each(Object.entries(MEASURES))('%s stays above its floor and above plain FTS5', (name, measure) => {
     const reached = mean(answerable().map(({ found, relevant }) => measure(found, relevant)));
     const plain = mean(answerable().map((answer) => measure(answer.plain, answer.relevant)));
-    const floor = LEAST[name as keyof typeof MEASURES];
+    const floor = FLOORS[name as keyof typeof MEASURES];
     expect(reached, `plain FTS5 reaches ${plain.toFixed(4)}\n${describeLosses()}`).toBeGreaterThanOrEqual(floor);
     expect(reached).toBeGreaterThan(plain);
   });
@@ -98,8 +101,8 @@ describe('retrieval on a set of its own', () => {
         .filter(isEmpty)
         .map(({ query }) => `${query} → nothing`),
     ].join('\n');
-    expect(rightly, wrong).toBeGreaterThanOrEqual(LEAST['rightly empty']);
-    expect(kept, wrong).toBeGreaterThanOrEqual(LEAST['not wrongly empty']);
+    expect(rightly, wrong).toBeGreaterThanOrEqual(FLOORS['rightly empty']);
+    expect(kept, wrong).toBeGreaterThanOrEqual(FLOORS['not wrongly empty']);
   });
 
   test('the default floors cost few answers their right memory', () => {
@@ -107,8 +110,8 @@ describe('retrieval on a set of its own', () => {
       ({ found, floored, relevant }) => recallAt(K, floored, relevant) < recallAt(K, found, relevant),
     );
     const reached = mean(answerable().map(({ floored, relevant }) => recallAt(K, floored, relevant)));
-    expect(reached).toBeGreaterThanOrEqual(LEAST['recall@10 with floors']);
-    expect(lost.length, lost.map(({ query }) => query).join('\n')).toBeLessThanOrEqual(LOST_MOST);
+    expect(reached).toBeGreaterThanOrEqual(FLOORS['recall@10 with floors']);
+    expect(lost.length, lost.map(({ query }) => query).join('\n')).toBeLessThanOrEqual(MAX_LOST);
   });
 });
 

@@ -4,9 +4,9 @@ import type { Hit } from '../../src/engine/types.ts';
 import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
 
 /**
- * What somebody expects who has just begun: a handful of memories, and questions as people ask them. Each memory lies alone, among two
- * others, and among nine; each is asked for before its vector is there and after. It comes back first, and nothing that has nothing to
- * do with the question comes with it.
+ * What somebody expects who has just begun: a handful of memories, and questions as people ask them. Each memory lies
+ * alone, among two others, and among nine; each is asked for before its vector is there and after. It comes back first,
+ * and nothing that has nothing to do with the question comes with it.
  */
 const ASKED: readonly (readonly [content: string, queries: readonly string[]])[] = [
   ['I work as a nurse at St. Mary hospital', ['where do I work?', 'which hospital employs me', 'nurse']],

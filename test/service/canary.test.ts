@@ -19,8 +19,9 @@ import { fillDisk, mountSmallDisk, unmount } from '../support/small-disk.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /**
- * What users say, what operators keep secret and what files are called is in no log, no metric, no trace, no error and no Redis: neither in
- * quiet times nor when something fails, least of all when a provider repeats in its errors what it was sent.
+ * What users say, what operators keep secret and what files are called is in no log, no metric, no trace, no error and
+ * no Redis: neither in quiet times nor when something fails, least of all when a provider repeats in its errors what it
+ * was sent.
  */
 
 const DIMENSIONS = 256;
@@ -266,7 +267,10 @@ function tracingTo({ url }: OtlpReceiver): Record<string, string> {
 
 // ── What goes wrong ──────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Queries do not wait for a provider that failed, so each fault takes no longer than itself; an answer keeps the breaker closed. */
+/**
+ * Queries do not wait for a provider that failed, so each fault takes no longer than itself; an answer keeps the
+ * breaker closed.
+ */
 async function askThrough(caller: CanaryCaller, provider: FakeProvider, mode: FakeMode): Promise<void> {
   const query = (word: string) => ({ body: { query: `${canary('query')} ${mode} ${word}` } });
   provider.setMode(mode, { times: 2 });

@@ -7,7 +7,10 @@ import { startFakeProvider, type FakeChatCall } from '../support/fake-provider.t
 import { spawnService, startServiceProcess, type ServiceProcess } from '../support/running-service.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
-/** What a language model is asked, by the processes that run it: killed before an answer is written, it is asked again and written once. */
+/**
+ * What a language model is asked, by the processes that run it: killed before an answer is written, it is asked again
+ * and written once.
+ */
 
 const redisUrl = inject('redisUrl');
 const HOMES = ['Porto', 'Lisbon', 'Braga'].map(
@@ -26,13 +29,13 @@ async function prepare() {
   onTestFinished(close);
   chat.say(answerTo);
   const settings = {
-    ...{
-      OM_CONTRADICTIONS: 'llm',
-      OM_REFLECTION: 'llm',
-      OM_REFLECTION_MIN_MEMORIES: '3',
-      OM_REFLECTION_INTERVAL_MINUTES: '1',
-    },
-    ...{ OM_LLM_MODEL: 'a-model', OM_LLM_BASE_URL: url, OM_LEASE_MS: '1000' },
+    OM_CONTRADICTIONS: 'llm',
+    OM_REFLECTION: 'llm',
+    OM_REFLECTION_MIN_MEMORIES: '3',
+    OM_REFLECTION_INTERVAL_MINUTES: '1',
+    OM_LLM_MODEL: 'a-model',
+    OM_LLM_BASE_URL: url,
+    OM_LEASE_MS: '1000',
   };
   return { chat, settings, folder: tempFolder() };
 }

@@ -96,7 +96,10 @@ describe('in one process', () => {
     const trace = await receiver.traceWith(caller.traceId, ['process ingest', 'parse', 'store chunks', CALL, 'link']);
     const write = ['POST /memory/ingest', 'write addDocument'];
     expect(trace.pathTo('parse')).toEqual([...write, 'process ingest', 'parse']);
-    expect(trace.span('process encode').parentSpanId).toBe(trace.span('write addDocument').spanId);
+    // The chunk and the document's root are encoded together, or apart where a worker took the first alone.
+    const encodings = trace.spans.filter(({ name }) => name === 'process encode');
+    for (const { parentSpanId } of encodings) expect(parentSpanId).toBe(trace.span('write addDocument').spanId);
+    expect(encodings).not.toEqual([]);
   });
 
   test('jobs that are worked on together show in the trace of each, linked to the work that they shared', async () => {

@@ -9,8 +9,9 @@ import { databaseFile, type ServiceProcess, type ServiceReply } from './running-
 import { createRandom } from '../../src/engine/random.ts';
 
 /**
- * The `set` checker of Jepsen for adds: a client keeps a history on disk of what it attempted and what was acknowledged, while the
- * service is killed, starved or stopped. In the end acknowledged ⊆ stored ⊆ attempted must hold, with nothing twice.
+ * The `set` checker of Jepsen for adds: a client keeps a history on disk of what it attempted and what was
+ * acknowledged, while the service is killed, starved or stopped. In the end acknowledged ⊆ stored ⊆ attempted must
+ * hold, with nothing twice.
  */
 export interface AddClient {
   /** Adds the next `count` memories; resolves when each is acknowledged or given up. */
@@ -42,7 +43,7 @@ type Entry =
 
 /** One add in eight is not tried again when its answer is lost: whether it is stored then, nobody knows. */
 const GIVE_UP_SHARE = 1 / 8;
-const ATTEMPTS_MAX = 1_000;
+const MAX_ATTEMPTS = 1_000;
 const RETRY_MS = 50;
 
 export function createAddClient({ history, seed, concurrency, service }: AddClientOptions): AddClient {
@@ -64,7 +65,7 @@ export function createAddClient({ history, seed, concurrency, service }: AddClie
     const random = createRandom(seed + number * 7_919);
     const body = makeMemory(number, random);
     const givesUp = random() < GIVE_UP_SHARE;
-    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt++) {
       const target = await service();
       record({ kind: 'attempted', content: body.content });
       const reply = await target
@@ -89,7 +90,7 @@ export function createAddClient({ history, seed, concurrency, service }: AddClie
       expect([503, 507], reply.text).toContain(reply.status);
       await pause(RETRY_MS);
     }
-    throw new Error(`add ${number} was not answered in ${ATTEMPTS_MAX} attempts: ${JSON.stringify([...statuses])}`);
+    throw new Error(`add ${number} was not answered in ${MAX_ATTEMPTS} attempts: ${JSON.stringify([...statuses])}`);
   };
 
   return {
@@ -180,7 +181,8 @@ async function readAll(service: ServiceProcess): Promise<{ id: string; content: 
 }
 
 /**
- * Reads the file of a service that has ended: each memory is finished and stands once in every table and index that speaks of it.
+ * Reads the file of a service that has ended: each memory is finished and stands once in every table and index that
+ * speaks of it.
  * @returns how many memories there are
  */
 export function expectFinished(folder: string): number {
@@ -204,9 +206,12 @@ export function expectFinished(folder: string): number {
       'memories with more than one automatic waypoint',
     ).toBe(0);
     const byWord = store.db.prepare('SELECT rowid FROM memory_text WHERE memory_text MATCH ?').pluck();
-    const words = store.db.prepare('SELECT seq, content FROM memories').all() as { seq: number; content: string }[];
-    for (const { seq, content } of words) {
-      expect(byWord.all(`content : "${referenceOf(content)}"`), content).toEqual([seq]);
+    const words = store.db.prepare('SELECT seq AS memoryNo, content FROM memories').all() as {
+      memoryNo: number;
+      content: string;
+    }[];
+    for (const { memoryNo, content } of words) {
+      expect(byWord.all(`content : "${referenceOf(content)}"`), content).toEqual([memoryNo]);
     }
     return memories;
   });

@@ -1,6 +1,6 @@
 /**
- * Words that stand nowhere but where a test put them, one a place, so that a leak tells what leaked. Letters and digits of one case
- * alone, so that neither JSON, a URL, a tokeniser nor a change of case makes another word of them.
+ * Words that stand nowhere but where a test put them, one a place, so that a leak tells what leaked. Letters and digits
+ * of one case alone, so that neither JSON, a URL, a tokeniser nor a change of case makes another word of them.
  */
 const MARK = 'kanari7q';
 
@@ -10,8 +10,8 @@ export function canary(place: string): string {
 }
 
 /**
- * The places of the canaries in a text, each once, in whatever form they travel: as they are, or as bytes written in base64, hex, or
- * UTF-16. Of the last three only that there is one can be told.
+ * The places of the canaries in a text, each once, in whatever form they travel: as they are, or as bytes written in
+ * base64, hex, or UTF-16. Of the last three only that there is one can be told.
  */
 export function findCanaries(text: string): string[] {
   const plain = [...text.matchAll(new RegExp(`${MARK}([a-z]*)`, 'gi'))].map(([, place]) => place || 'without a place');

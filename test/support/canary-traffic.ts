@@ -8,14 +8,14 @@ import { makePdf } from './make-pdf.ts';
 import { FORM_TYPE, multipart } from './multipart.ts';
 
 /** What was asked, without what was sent, and all that came back. */
-export interface HeardReply {
+interface HeardReply {
   readonly asked: string;
   readonly status: number;
   readonly text: string;
   readonly headers: string;
 }
 
-export interface Ask {
+interface Ask {
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
 }
@@ -53,7 +53,9 @@ const MEMORY = {
   type: canary('type'),
 };
 
-/** The places whose canaries an answer may repeat to whoever sent them: names of fields, and the media type of a body. */
+/**
+ * The places whose canaries an answer may repeat to whoever sent them: names of fields, and the media type of a body.
+ */
 export const ECHOED = ['fieldname', 'metadatakey', 'mediatype'];
 
 export function createCanaryCaller(url: string): CanaryCaller {
@@ -142,8 +144,12 @@ export function createCanaryCaller(url: string): CanaryCaller {
   /** Each of the known fields, wrong in type, in length and in its characters. */
   async function sendWrongFields(): Promise<void> {
     const wrongs = [
-      ...[{ [canary('fieldname')]: canary('wrongtype') }, [[canary('wrongtype')]], 7],
-      ...[canary('toolong').repeat(40_000), `\u0000${canary('control')}`, `\ud800${canary('surrogate')}`],
+      { [canary('fieldname')]: canary('wrongtype') },
+      [[canary('wrongtype')]],
+      7,
+      canary('toolong').repeat(40_000),
+      `\u0000${canary('control')}`,
+      `\ud800${canary('surrogate')}`,
     ];
     for (const [route, right, known] of [
       ['/memory/add', { content: 'a' }, [...Object.keys(MEMORY), 'event_time', 'importance', 'expires_at']],

@@ -20,8 +20,8 @@ export interface SentReply {
 const QUEUE_BOARD = '/admin/queues';
 
 /**
- * Says how a reply differs from what its route describes: status, media type, error code, or any field that is missing, wrong or
- * not described. undefined where it does not differ.
+ * Says how a reply differs from what its route describes: status, media type, error code, or any field that is missing,
+ * wrong or not described. undefined where it does not differ.
  */
 export function problemOfReply(reply: SentReply): string | undefined {
   const { method, target, status } = reply;

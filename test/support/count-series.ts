@@ -27,8 +27,9 @@ export interface SeriesCount {
 }
 
 /**
- * The series of a process that does everything: it serves the API, works, fills the queues of a Redis if there is one to be had, embeds with
- * a provider, asks a language model and reads documents, all of which have failed in some way before.
+ * The series of a process that does everything: it serves the API, works, fills the queues of a Redis if there is one
+ * to be had, embeds with a provider, asks a language model and reads documents, all of which have failed in some way
+ * before.
  */
 export async function countSeries(tenants: number): Promise<SeriesCount> {
   const folder = tempFolder();

@@ -10,7 +10,8 @@ export interface DnsAnswer {
 
 /**
  * A name server over UDP for the one zone that a test describes.
- * @param answerTo told the name in lower case and how often it was asked for in that family before; undefined for no such name
+ * @param answerTo told the name in lower case and how often it was asked for in that family before; undefined for no
+ *   such name
  */
 export async function startDnsServer(
   { address, port }: { readonly address: string; readonly port: number },

@@ -3,7 +3,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { expect } from 'vitest';
 import { sweepUploads, uploadsFolder } from '../../src/engine/documents/uploads.ts';
 import { createRandom } from '../../src/engine/random.ts';
-import { listUploads } from '../../src/engine/store/documents.ts';
+import { listUploads } from '../../src/engine/store/uploads.ts';
 import { withStore } from './add-checker.ts';
 import { expectNoOrphans } from './engine-fixture.ts';
 import { databaseFile, spawnService, type ServiceProcess } from './running-service.ts';
@@ -19,14 +19,16 @@ export interface DocumentKillPlan {
 const EXTERNAL_ID = 'the handbook';
 /** A life ends within so long of its first breath: while it starts, reads, writes, shows, embeds or is idle. */
 const LIFE_MS = 5_000;
-/** What a kill cut off runs again by itself after a pause; in so many lives something new is handed in over it at once. */
+/**
+ * What a kill cut off runs again by itself after a pause; in so many lives something new is handed in over it at once.
+ */
 const ANEW_SHARE = 0.6;
 const SETTINGS = { OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '8' };
 
 /**
- * Hands in a document of many chunks, and a changed one whenever the last is finished, while the service is killed outright at moments
- * that follow from the seed. After each start what is found must be one version or another as a whole. @returns a line that says what
- * was seen
+ * Hands in a document of many chunks, and a changed one whenever the last is finished, while the service is killed
+ * outright at moments that follow from the seed. After each start what is found must be one version or another as a
+ * whole. @returns a line that says what was seen
  */
 export async function ingestUnderKills({ seed, kills, sections }: DocumentKillPlan): Promise<string> {
   const random = createRandom(seed);
@@ -100,7 +102,10 @@ async function handIn(service: ServiceProcess, versions: string[], count: number
   expect([200, 202], reply.text).toContain(reply.status);
 }
 
-/** Two sections in three stay as they are from version to version; each chunk says which version it is from or that it stays. */
+/**
+ * Two sections in three stay as they are from version to version; each chunk says which version it is from or that it
+ * stays.
+ */
 function makeText(version: number, count: number): string {
   const sections = Array.from({ length: count }, (_, at) => {
     const stays = at % 3 !== version % 3;
@@ -129,7 +134,10 @@ async function readContent(service: ServiceProcess, id: string): Promise<string>
   return (await service.request('GET', `/documents/${id}/content`)).text;
 }
 
-/** Reads the file of a service that was killed: what a query could find is one version as a whole, or nothing. @returns memories in all */
+/**
+ * Reads the file of a service that was killed: what a query could find is one version as a whole, or nothing. @returns
+ * memories in all
+ */
 function expectWhole(folder: string, versions: readonly string[]): number {
   if (!fs.existsSync(databaseFile(folder))) return 0;
   return withStore(folder, (store) => {

@@ -6,8 +6,8 @@ import { DAY_MS } from '../../src/engine/dynamics.ts';
 import type { Engine, Tenant } from '../../src/engine/engine.ts';
 import type { AddOptions } from '../../src/engine/types.ts';
 import type { MaintenanceContext } from '../../src/engine/upkeep/maintain.ts';
-import { runBatch, type BatchResult } from '../../src/engine/batches/run-batch.ts';
-import type { BatchContext } from '../../src/engine/batches/batch-context.ts';
+import { runBatch } from '../../src/engine/batches/run-batch.ts';
+import type { BatchContext, BatchResult } from '../../src/engine/batches/batch-context.ts';
 import { runNextQuestions } from '../../src/engine/batches/reason.ts';
 import { runNextDocument } from '../../src/engine/batches/run-document.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
@@ -49,7 +49,10 @@ export interface TestEngine extends AsyncDisposable {
   readonly batch: BatchContext;
   readonly maintenance: MaintenanceContext;
   /** Adds one memory that must be accepted. */
-  add(memory: TestMemory, options?: AddOptions): Promise<{ id: string; jobId: string; jobSeq: number; seq: number }>;
+  add(
+    memory: TestMemory,
+    options?: AddOptions,
+  ): Promise<{ id: string; jobId: string; jobNo: number; memoryNo: number }>;
   runBatch(size?: number): Promise<BatchResult>;
   /** Works off what is due, documents first. @returns how many jobs were claimed */
   drain(size?: number): Promise<number>;
@@ -57,7 +60,7 @@ export interface TestEngine extends AsyncDisposable {
   askQuestions(options?: { readonly alone?: boolean; readonly signal?: AbortSignal }): Promise<BatchResult>;
   /** Reads one document that is due. @returns whether there was one */
   readDocument(signal?: AbortSignal): Promise<boolean>;
-  seqOf(id: string): number;
+  memoryNoOf(id: string): number;
   /** One row of a statement, or its only column. */
   get<T>(sql: string, ...parameters: unknown[]): T;
   all<T>(sql: string, ...parameters: unknown[]): T[];
@@ -101,7 +104,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
   };
   const tenant = await engine.tenant('default');
   const store = () => parts.pool.get(file).store;
-  const seqOf = (id: string) => store().prepare('SELECT seq FROM memories WHERE id = ?').pluck().get(id) as number;
+  const memoryNoOf = (id: string) => store().prepare('SELECT seq FROM memories WHERE id = ?').pluck().get(id) as number;
   let closed = false;
   const close = async () => {
     if (closed) return;
@@ -123,7 +126,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
     async add(memory, addOptions) {
       const outcome = (await tenant.addMemories([newMemory(memory)], addOptions)).outcomes[0];
       if (outcome?.kind !== 'accepted') throw new Error(`the add was not accepted: ${JSON.stringify(outcome)}`);
-      return { ...outcome, seq: seqOf(outcome.id) };
+      return { ...outcome, memoryNo: memoryNoOf(outcome.id) };
     },
     runBatch: (size = 64) => runBatch(batch, size),
     askQuestions: ({ alone = false, signal } = {}) => runNextQuestions(batch, { alone }, signal),
@@ -141,7 +144,7 @@ export async function openTestEngine(options: TestEngineOptions = {}): Promise<T
         if (total > 100_000) throw new Error('the ledger never empties');
       }
     },
-    seqOf,
+    memoryNoOf,
     get: <T>(sql: string, ...parameters: unknown[]) => {
       const row = store()
         .db.prepare(sql)

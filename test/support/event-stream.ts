@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import http from 'node:http';
 import { ADMIN_KEY, type TestApi } from './start-api.ts';
 
-export interface StreamedEvent {
+interface StreamedEvent {
   readonly event: string;
   readonly data: { readonly id?: string; readonly state?: string };
 }

@@ -4,8 +4,8 @@ import { createHashedEmbedder } from '../../src/engine/adapters/hashed-embedder.
 import { estimateTokens } from '../../src/engine/text/tokens.ts';
 
 /**
- * A server that misbehaves on request. It speaks the formats of OpenAI, Gemini, Ollama and Bedrock, each at its own path. Its vectors are
- * the offline embedder's, its chat says what it is told.
+ * A server that misbehaves on request. It speaks the formats of OpenAI, Gemini, Ollama and Bedrock, each at its own
+ * path. Its vectors are the offline embedder's, its chat says what it is told.
  */
 export interface FakeProvider {
   /** Base URL, as `OM_OPENAI_BASE_URL` takes it. */
@@ -38,12 +38,12 @@ export interface FakeProvider {
 }
 
 /** So many requests in a window that begins with its first. */
-export interface FakeLimit {
+interface FakeLimit {
   readonly requests: number;
   readonly windowMs: number;
 }
 
-export interface FakeChat {
+interface FakeChat {
   readonly calls: readonly FakeChatCall[];
   /** What it says from now on; an empty array as JSON until then. */
   say(answer: string | ((call: FakeChatCall) => string)): void;

@@ -27,8 +27,8 @@ const EARLY_MS = 600;
 const MOMENT_MS = 60;
 
 /**
- * Adds memories while the service is killed outright at moments that follow from the seed, then lets it finish and checks
- * everything. @returns a line that says what was seen
+ * Adds memories while the service is killed outright at moments that follow from the seed, then lets it finish and
+ * checks everything. @returns a line that says what was seen
  */
 export async function addUnderKills({ seed, kills, adds, concurrency, settings = {} }: KillPlan): Promise<string> {
   const random = createRandom(seed);
@@ -83,8 +83,8 @@ const REDIS_KEEPS_SHARE = 2 / 3;
 const REDIS_DOWN_MS = 500;
 
 /**
- * The same for a fleet: while one client adds, now one process is killed and started again, now another, at moments and in an order that
- * follow from the seed. Redis comes back with what it had written, or with nothing.
+ * The same for a fleet: while one client adds, now one process is killed and started again, now another, at moments and
+ * in an order that follow from the seed. Redis comes back with what it had written, or with nothing.
  */
 export async function addUnderFleetKills({ seed, kills, adds, concurrency, settings = {} }: KillPlan): Promise<void> {
   const random = createRandom(seed);

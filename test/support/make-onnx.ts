@@ -7,7 +7,9 @@ export interface TinyModel {
   readonly words: readonly string[];
   /** A row per token: `[PAD]`, `[UNK]`, `[CLS]`, `[SEP]`, then the words. */
   readonly table: readonly (readonly number[])[];
-  /** 'token': a vector per token, as most exports give. 'sentence': their plain mean, as sentence-transformers may add. */
+  /**
+   * 'token': a vector per token, as most exports give. 'sentence': their plain mean, as sentence-transformers may add.
+   */
   readonly output?: 'token' | 'sentence';
   /** An input beside those that every model has. */
   readonly extraInput?: string;

@@ -16,9 +16,9 @@ export interface OtlpReceiver {
   traceWith(traceId: string, names: readonly string[]): Promise<Trace>;
 }
 
-export type Attributes = Readonly<Record<string, string | number>>;
+type Attributes = Readonly<Record<string, string | number>>;
 
-export interface ReceivedSpan {
+interface ReceivedSpan {
   readonly traceId: string;
   readonly spanId: string;
   /** '' for the first of a trace. */
@@ -34,7 +34,7 @@ export interface ReceivedSpan {
   readonly endedAt: bigint;
 }
 
-export interface Trace {
+interface Trace {
   readonly spans: readonly ReceivedSpan[];
   /** The one of this name. */
   span(name: string): ReceivedSpan;
@@ -132,7 +132,10 @@ function createTrace(spans: readonly ReceivedSpan[]): Trace {
 function toSpan(span: WireSpan): ReceivedSpan {
   const { traceId, spanId, parentSpanId = '', name } = span;
   return {
-    ...{ traceId, spanId, parentSpanId, name },
+    traceId,
+    spanId,
+    parentSpanId,
+    name,
     kind: KINDS[span.kind]!,
     attributes: attributesOf(span.attributes),
     links: span.links.map((link) => link.spanId),

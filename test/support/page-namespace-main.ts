@@ -6,8 +6,8 @@ import { startDnsServer, type DnsAnswer } from './dns-server.ts';
 import { PRIVATE_NAMES, PUBLIC_ADDRESS, REFUSED_URLS } from './private-urls.ts';
 
 /**
- * Runs in a network of its own where every address leads to this process: fetches what must not be fetched, by the real resolver and
- * real sockets, and prints as JSON what came of it and what reached which address.
+ * Runs in a network of its own where every address leads to this process: fetches what must not be fetched, by the real
+ * resolver and real sockets, and prints as JSON what came of it and what reached which address.
  */
 
 const NAME_SERVER = '127.0.0.53';

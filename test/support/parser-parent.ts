@@ -1,6 +1,6 @@
 /*
- * A process or thread with a pool of one parser: prints the parser's pid, then has it do a deed (test/support/stub-parser-child.ts)
- * and ends without closing the pool.
+ * A process or thread with a pool of one parser: prints the parser's pid, then has it do a deed
+ * (test/support/stub-parser-child.ts) and ends without closing the pool.
  */
 import { createParserPool } from '../../src/engine/adapters/parser-pool.ts';
 import { askParser, STUB_PARSER } from './ask-parser.ts';

@@ -14,7 +14,10 @@ const READY_TRIES = 200;
 /** A Prometheus with the rules that operators are given, which scrapes faster and elsewhere. */
 export interface PrometheusServer {
   readonly url: string;
-  /** What an expression says at a time (Unix s; now by default). Throws, with Prometheus' own words, what is wrong with it. */
+  /**
+   * What an expression says at a time (Unix s; now by default). Throws, with Prometheus' own words, what is wrong with
+   * it.
+   */
   query(expr: string, time?: number): Promise<readonly Series[]>;
   queryRange(expr: string, range: TimeRange): Promise<readonly Series[]>;
   /** The rules, as it evaluated them last. */
@@ -23,7 +26,7 @@ export interface PrometheusServer {
 }
 
 /** In seconds, since 1970 and between two points. */
-export interface TimeRange {
+interface TimeRange {
   readonly start: number;
   readonly end: number;
   readonly step: number;
@@ -35,7 +38,7 @@ export interface Series {
   readonly points: readonly (readonly [number, number])[];
 }
 
-export interface EvaluatedRule {
+interface EvaluatedRule {
   readonly name: string;
   readonly type: 'alerting' | 'recording';
   readonly query: string;
@@ -46,7 +49,9 @@ export interface EvaluatedRule {
 /** Addresses, `host:port`, by the name of the job. */
 export type Targets = Readonly<Record<string, readonly string[]>>;
 
-/** `prometheus` or `promtool`, in the folder that `PROMETHEUS_BIN` names or else on the PATH; undefined where it is not. */
+/**
+ * `prometheus` or `promtool`, in the folder that `PROMETHEUS_BIN` names or else on the PATH; undefined where it is not.
+ */
 export function findTool(name: 'prometheus' | 'promtool'): string | undefined {
   const folders = [process.env.PROMETHEUS_BIN ?? '', ...(process.env.PATH ?? '').split(path.delimiter)];
   return folders

@@ -9,8 +9,8 @@ declare module 'vitest' {
 }
 
 /**
- * Finds a Redis for the run: `REDIS_URL`, else one in a container where Docker answers, else a `redis-server` on the PATH. Says which, and
- * without any fails where `REQUIRE_REDIS=1`.
+ * Finds a Redis for the run: `REDIS_URL`, else one in a container where Docker answers, else a `redis-server` on the
+ * PATH. Says which, and without any fails where `REQUIRE_REDIS=1`.
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   const found = (await fromEnvironment()) ?? (await fromContainer()) ?? (await fromPath());

@@ -29,8 +29,8 @@ interface Reembed {
 }
 
 /**
- * Changes the model of a filled file while the service is killed outright at moments that follow from the seed, adds and asks meanwhile,
- * and compares the end with a file that knew no other model. @returns what was seen
+ * Changes the model of a filled file while the service is killed outright at moments that follow from the seed, adds
+ * and asks meanwhile, and compares the end with a file that knew no other model. @returns what was seen
  */
 export async function reembedUnderKills({ seed, kills, memories, onceLive, adds }: ReembedKillPlan): Promise<string> {
   const random = createRandom(seed);
@@ -171,7 +171,8 @@ async function askUntilItEnds(service: ServiceProcess, asked: string[]): Promise
       await pause(20);
     }
   } catch (error) {
-    if (!(error instanceof TypeError) && !(error instanceof SyntaxError)) throw error; // It was killed while it answered.
+    // It was killed while it answered.
+    if (!(error instanceof TypeError) && !(error instanceof SyntaxError)) throw error;
   }
 }
 

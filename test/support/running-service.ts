@@ -37,7 +37,7 @@ export interface Exit {
   readonly signal: NodeJS.Signals | null;
 }
 
-export interface LogLine {
+interface LogLine {
   readonly msg: string;
   readonly level: number;
   readonly [field: string]: unknown;
@@ -55,8 +55,10 @@ export interface ServiceReply {
   readonly body: ServiceReplyBody;
 }
 
-/** Fields that replies have. Which of them a reply does have is for the test to say; a body that is no JSON has none. */
-export interface ServiceReplyBody {
+/**
+ * Fields that replies have. Which of them a reply does have is for the test to say; a body that is no JSON has none.
+ */
+interface ServiceReplyBody {
   readonly [field: string]: unknown;
   readonly id: string;
   readonly job_id: string;

@@ -13,9 +13,9 @@ import { newMemory } from './new-memory.ts';
 import { tempFolder } from './temp-folder.ts';
 
 /**
- * A tenant's file of each schema, as the code of its time wrote it, in `test/fixtures`. A file is written once, when its
- * migration is added, and never again after a release:
- * `WRITE_FIXTURE=1 npx vitest run test/engine/store/schema-fixture.test.ts`.
+ * A tenant's file of each schema, as the code of its time wrote it, in `test/fixtures`. A file is written once, when
+ * its migration is added, and never again after a release: `WRITE_FIXTURE=1 npx vitest run
+ * test/engine/store/schema-fixture.test.ts`.
  */
 
 const FOLDER = path.resolve(import.meta.dirname, '../fixtures');
@@ -100,7 +100,7 @@ async function fill(fixture: TestEngine): Promise<void> {
   await tenant.patchMemory(draft, { content: SAID.patched });
   await tenant.reinforceMemory(code, 0.3);
   await fixture.drain();
-  putExactVector(fixture, fixture.seqOf(code));
+  putExactVector(fixture, fixture.memoryNoOf(code));
   await add(SAID.waiting);
 }
 

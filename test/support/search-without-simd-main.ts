@@ -3,7 +3,10 @@ import { createIndexMemory } from '../../src/engine/adapters/following-index/ind
 import { hasWasmKernels } from '../../src/engine/adapters/bit-index/wasm-kernels.ts';
 import { openStore } from '../../src/engine/store/open-store.ts';
 
-/** Searches a file whose path and question, as JSON, are its arguments, and prints what it found and what it would not do. */
+/**
+ * Searches a file whose path and question, as JSON, are its arguments, and prints what it found and what it would not
+ * do.
+ */
 const [file, embedding] = process.argv.slice(2) as [string, string];
 const store = openStore(file, { role: 'reader' });
 const vector = Float32Array.from(JSON.parse(embedding) as number[]);

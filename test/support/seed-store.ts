@@ -23,7 +23,7 @@ export interface SeedMemory extends Partial<NewMemory> {
 }
 
 export interface Seeded {
-  readonly seq: number;
+  readonly memoryNo: number;
   readonly id: string;
 }
 
@@ -33,8 +33,8 @@ export interface SeedVectors {
 }
 
 /**
- * Writes finished memories without jobs or workers: rows, words with their context, and one vector each where an embedder is
- * given. Sessions must come in order, since a memory's context is what stands before it.
+ * Writes finished memories without jobs or workers: rows, words with their context, and one vector each where an
+ * embedder is given. Sessions must come in order, since a memory's context is what stands before it.
  */
 export async function seedMemories(
   store: Store,
@@ -54,7 +54,14 @@ export async function seedMemories(
       const { dimensions, encoding } = vectors.embedder;
       const space = { modelNo: modelNumber(store, vectors.embedder, now), dimensions, encoding };
       const userNo = ensureUser(store, memory.userId ?? '');
-      const vector = { memory: seeded.seq, userNo, windowNo: 0, role: 'whole', embedding, textHash: null } as const;
+      const vector = {
+        memory: seeded.memoryNo,
+        userNo,
+        windowNo: 0,
+        role: 'whole',
+        embedding,
+        textHash: null,
+      } as const;
       vectors.index?.add([{ ...vector, vectorNo: insertVector(store, space, vector) }]);
       return seeded;
     }),
@@ -66,7 +73,7 @@ function seedMemory(store: Store, memory: SeedMemory, now: number): Seeded {
   const createdAt = memory.createdAt ?? now;
   const complete = newMemory(memory);
   const userNo = ensureUser(store, complete.userId);
-  const seq = insertMemory(store, {
+  const memoryNo = insertMemory(store, {
     id,
     userNo,
     memory: complete,
@@ -81,7 +88,7 @@ function seedMemory(store: Store, memory: SeedMemory, now: number): Seeded {
          decay_lambda, strength_at, last_seen_at) VALUES (?, 'ready', ?, ?, ?, ?, ?, ?, 0.005, ?, ?)`,
     )
     .run(
-      seq,
+      memoryNo,
       memory.status ?? 'active',
       sectors[0],
       sectorBits(sectors),
@@ -92,9 +99,9 @@ function seedMemory(store: Store, memory: SeedMemory, now: number): Seeded {
       memory.lastSeenAt ?? createdAt,
     );
   const { sessionId, eventTime } = complete;
-  const place = { seq, userNo, sessionId, eventTime: eventTime ?? createdAt, isChunk: false };
-  putText(store, { ...complete, seq, entities: complete.entities ?? [], context: contextOf(store, place) });
-  return { seq, id };
+  const place = { memoryNo, userNo, sessionId, eventTime: eventTime ?? createdAt, isChunk: false };
+  putText(store, { ...complete, memoryNo, entities: complete.entities ?? [], context: contextOf(store, place) });
+  return { memoryNo, id };
 }
 
 export function seedEdge(

@@ -2,8 +2,8 @@ import fs from 'node:fs';
 import { registerHooks } from 'node:module';
 
 /**
- * Resolves the name of this package to its sources, by way of its `exports`: a program that imports `cairn-memory` runs before anything
- * is built. For `node --import`.
+ * Resolves the name of this package to its sources, by way of its `exports`: a program that imports `cairn-memory` runs
+ * before anything is built. For `node --import`.
  */
 
 const ROOT = new URL('../../', import.meta.url);

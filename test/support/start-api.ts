@@ -16,8 +16,10 @@ export interface Reply {
   readonly body: ReplyBody;
 }
 
-/** Fields that replies have. Which of them a reply does have is for the test to say; a body that is no JSON has none. */
-export interface ReplyBody {
+/**
+ * Fields that replies have. Which of them a reply does have is for the test to say; a body that is no JSON has none.
+ */
+interface ReplyBody {
   readonly [field: string]: unknown;
   readonly id: string;
   readonly job_id: string;
@@ -46,7 +48,7 @@ export interface ReplyBody {
   readonly configs: Readonly<Record<string, object>>;
 }
 
-export interface RequestOptions {
+interface RequestOptions {
   /** Sent as it is if a string, as JSON otherwise. */
   readonly body?: unknown;
   readonly headers?: Readonly<Record<string, string>>;
@@ -77,8 +79,9 @@ export interface StartApiOptions {
 export const ADMIN_KEY = 'test-admin-key';
 
 /**
- * The real engine behind the real server on a free port, as `main.ts` starts them; with workers where a test needs finished
- * memories. Every reply that it sends, to whichever client, must be as its route describes it: else `request` throws, or `stop`.
+ * The real engine behind the real server on a free port, as `main.ts` starts them; with workers where a test needs
+ * finished memories. Every reply that it sends, to whichever client, must be as its route describes it: else `request`
+ * throws, or `stop`.
  */
 export async function startApi({ folder, settings = {}, workers = false, logger }: StartApiOptions): Promise<TestApi> {
   const config = readConfig({

@@ -5,7 +5,10 @@ import type { Store } from '../../src/engine/store/open-store.ts';
 import { encodeVector } from '../../src/engine/store/vector-encoding.ts';
 import { ROLES, type VectorSpace } from '../../src/engine/store/vectors.ts';
 
-/** A vector index as its callers use it: what it is told of is written to `vectors`, or removed from there, in the same transaction. */
+/**
+ * A vector index as its callers use it: what it is told of is written to `vectors`, or removed from there, in the same
+ * transaction.
+ */
 export function openStoredIndex(
   store: Store,
   space: VectorSpace,
@@ -27,10 +30,10 @@ export function openStoredIndex(
       const insertVector = store.prepare(
         `INSERT INTO vectors (vector_no, memory, user_no, model_no, window_no, role, embedding) VALUES (?, ?, ?, ?, ?, ?, ?)`,
       );
-      for (const { vectorNo, memory: seq, userNo, role, embedding } of vectors) {
-        insertMemory.run(seq, crypto.randomUUID(), userNo);
+      for (const { vectorNo, memory: memoryNo, userNo, role, embedding } of vectors) {
+        insertMemory.run(memoryNo, crypto.randomUUID(), userNo);
         const stored = encodeVector(embedding, space.encoding);
-        insertVector.run(vectorNo, seq, userNo, space.modelNo, vectorNo, ROLES.indexOf(role), stored);
+        insertVector.run(vectorNo, memoryNo, userNo, space.modelNo, vectorNo, ROLES.indexOf(role), stored);
       }
     },
     remove(vectorNos) {

@@ -1,6 +1,6 @@
 /*
- * A parser's process whose parser does what its file says, so that a test can have it misbehave. A file is a line of JSON
- * `[deed, ...arguments]`; what the deed returns becomes the document's text, as JSON.
+ * A parser's process whose parser does what its file says, so that a test can have it misbehave. A file is a line of
+ * JSON `[deed, ...arguments]`; what the deed returns becomes the document's text, as JSON.
  */
 import dgram from 'node:dgram';
 import childProcess from 'node:child_process';

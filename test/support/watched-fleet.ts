@@ -17,7 +17,10 @@ const BETWEEN_ROUNDS_MS = 750;
 /** The provider refuses texts with this word for good, so their jobs end as dead letters. */
 const REFUSED = 'REFUSED';
 
-/** An API, a worker, a Redis and a provider, with a Prometheus that watches them: all that a dashboard can show is there. */
+/**
+ * An API, a worker, a Redis and a provider, with a Prometheus that watches them: all that a dashboard can show is
+ * there.
+ */
 export interface WatchedFleet {
   readonly prometheus: PrometheusServer;
   /** The provider fails from now on, until what this returns is called. */

@@ -21,7 +21,7 @@ test('suspects that come while others are alone do not wait where they take a pl
   const runtime = openRuntime({ config, logger: silentLogger, metrics: createMetrics(), ledgers: null });
   onTestFinished(() => runtime.drain());
   const named = { kind: 'named', path: fixture.file, step: 'encode', alone: true, linksAtOnce: true } as const;
-  const run = (seq: number) => runtime.run({ ...named, seqs: [seq] });
+  const run = (jobNo: number) => runtime.run({ ...named, jobNos: [jobNo] });
 
   const asked = provider.nextCall();
   const release = provider.hold();
@@ -29,7 +29,9 @@ test('suspects that come while others are alone do not wait where they take a pl
   await asked;
   expect(await run(2)).toBe(0);
   expect(fixture.get('SELECT state, attempts, crashes, dispatched_until FROM jobs WHERE seq = 2')).toEqual({
-    ...{ state: 'queued', attempts: 0, crashes: 0 },
+    state: 'queued',
+    attempts: 0,
+    crashes: 0,
     dispatched_until: 0,
   });
   expect(fixture.get('SELECT run_at - created_at FROM jobs WHERE seq = 2')).toBeGreaterThan(0);

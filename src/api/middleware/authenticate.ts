@@ -15,15 +15,20 @@ const ANYONE: Principal = { tenantId: DEFAULT_TENANT, role: 'admin', keyId: 'ano
 const PUBLIC_READER: Principal = { tenantId: DEFAULT_TENANT, role: 'read', keyId: 'anonymous' };
 
 /**
- * Who is calling. Without any configured key everyone on this machine is the default tenant's admin. A wrong key is a 401
- * like a missing one, so that nothing tells a guesser what it met; a key whose role is too small is a 403.
+ * Identifies the caller by the key in the request's headers, and checks its role. Without any configured key every
+ * caller is admin of the default tenant, as `refuseStrangersWhileOpen` lets only this machine through. With
+ * `OM_PUBLIC_READS` a caller without a key may read the default tenant. A wrong key is a 401 like a missing one, so
+ * that a guesser learns nothing; a key whose role is too small is a 403.
  * @throws EngineError `unauthenticated`, `forbidden`
  */
 export function authenticate(request: Request, engine: Engine, access: Exclude<Access, 'anyone'>): Principal {
   return admit(() => readCredential(request), engine, access);
 }
 
-/** The same for a key that came in another way; it is read only where there are keys. */
+/**
+ * Identifies the caller like `authenticate`, by the key that `readKey` reads; undefined from it means that there is
+ * none. `readKey` is called only if keys are configured.
+ */
 export function admit(readKey: () => string | undefined, engine: Engine, access: Exclude<Access, 'anyone'>): Principal {
   if (engine.control.isOpen()) return ANYONE;
   const secret = readKey();
@@ -40,8 +45,8 @@ export function admit(readKey: () => string | undefined, engine: Engine, access:
 }
 
 /**
- * Without a key only this machine is served, and only under its own name. Asked at each request, as the last key may be revoked
- * while running.
+ * Middleware that refuses other machines while no key is configured; requests from this machine must also address it by
+ * a local name. It checks at each request, as the last key may be revoked while the server runs.
  * @throws EngineError `forbidden`
  */
 export function refuseStrangersWhileOpen(engine: Engine) {

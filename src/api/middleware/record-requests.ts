@@ -5,16 +5,19 @@ import { localsOf } from '../reply.ts';
 
 const REQUEST_ID = /^[\w.:-]{1,128}$/;
 const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']);
-/** A client that hung up before its answer was complete; nginx's number for it. */
+/** Status in the log for a client that disconnected before its answer was complete; the number is nginx's. */
 const CLIENT_CLOSED = 499;
-/** A client that was answered before it had sent all is cut off so long after its request began (ms) … */
-const SENDING_MOST_MS = 30_000;
-/** … or so long after its answer, if that is later: closing at once would take the answer from it. */
-const LINGER_LEAST_MS = 5_000;
+/**
+ * Time from the beginning of a request after which a client that still sends, though it was answered, is cut off (ms);
+ * `MIN_LINGER_MS` may make it later.
+ */
+const MAX_SENDING_MS = 30_000;
+/** Shortest time from an answer until that cut (ms): an immediate close could destroy the answer on its way. */
+const MIN_LINGER_MS = 5_000;
 
 /**
- * The first middleware: gives the request its id, and when it ends, one line in the log and one measurement. They hold the
- * route's pattern and never the path, the query string, a body or a key.
+ * The first middleware: gives each request its id, and writes one log line and one measurement when it ends. Both hold
+ * the route's pattern, and never the path, the query string, a body or a key.
  */
 export function recordRequests(logger: Logger, metrics: Metrics) {
   function onClose(this: Response): void {
@@ -31,7 +34,7 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
       { route, method, status, ms: Math.round(ms * 10) / 10, requestId, jobId, traceId },
       'request',
     );
-    if (!this.req.complete) lingerBriefly(this.req, SENDING_MOST_MS - ms);
+    if (!this.req.complete) lingerBriefly(this.req, MAX_SENDING_MS - ms);
   }
   return (request: Request, response: Response, next: NextFunction): void => {
     const locals = localsOf(response);
@@ -49,8 +52,9 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
 }
 
 /**
- * What a request is about, for its time: a histogram for every route would be hundreds of series. undefined for what has no time that
- * says anything: streams of events, and what is asked by those who watch. */
+ * Label of a request in the histogram of durations; one per route would make hundreds of series. undefined for requests
+ * whose duration means nothing: event streams, and the requests of monitoring.
+ */
 function kindOf(method: string, route: string): string | undefined {
   if (route.endsWith('/events')) return undefined;
   if (route.startsWith('/memory/add')) return 'add';
@@ -61,9 +65,9 @@ function kindOf(method: string, route: string): string | undefined {
   return method === 'GET' || method === 'HEAD' ? 'read' : 'write';
 }
 
-/** Node reads and drops what is left of an answered request; this bounds for how long (ms). */
-function lingerBriefly(request: Request, mostMs: number): void {
-  const timer = setTimeout(() => request.complete || request.socket.destroy(), Math.max(LINGER_LEAST_MS, mostMs));
+/** Bounds the time for which Node reads and drops the rest of a request that was answered, ms. */
+function lingerBriefly(request: Request, maxMs: number): void {
+  const timer = setTimeout(() => request.complete || request.socket.destroy(), Math.max(MIN_LINGER_MS, maxMs));
   timer.unref();
   request.once('close', () => clearTimeout(timer));
 }

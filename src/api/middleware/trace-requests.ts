@@ -3,16 +3,17 @@ import type { Tracing } from '../../engine/index.ts';
 import { localsOf } from '../reply.ts';
 import type { Route } from '../route.ts';
 
-/** What is asked every few seconds by machines, or for as long as somebody watches, would drown the rest. */
+/** Paths that monitoring asks every few seconds. Their traces, and those of event streams, would hide all others. */
 const UNTRACED: ReadonlySet<string> = new Set(['/health', '/ready', '/metrics']);
 
+/** True for a route whose requests are traced: all but those of monitoring and event streams. */
 export function isTraced({ path }: Pick<Route, 'path'>): boolean {
   return !UNTRACED.has(path) && !path.endsWith('/events');
 }
 
 /**
- * A request as a span, by OpenTelemetry's conventions for HTTP servers; goes on with its caller's trace (`traceparent`). The route's pattern
- * stands for the path, which may hold names.
+ * Records a request as a span, by OpenTelemetry's conventions for HTTP servers; the span continues the caller's trace
+ * (`traceparent`). It holds the route's pattern instead of the path, which may contain names.
  */
 export function traceRequests(tracing: Tracing, { method, path }: Route, handle: RequestHandler): RequestHandler {
   const verb = method.toUpperCase();
@@ -20,7 +21,7 @@ export function traceRequests(tracing: Tracing, { method, path }: Route, handle:
   return (request: Request, response: Response, next) => {
     const { traceparent } = request.headersDistinct;
     const span = tracing.startRequest(`${verb} ${path}`, {
-      // Two of them say nothing.
+      // Two headers contradict each other, so neither counts.
       traceparent: traceparent?.length === 1 ? traceparent[0] : undefined,
       attributes,
     });

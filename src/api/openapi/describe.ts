@@ -17,17 +17,17 @@ import { exampleOf } from './example.ts';
 import { translateSchemas, type JsonSchema } from './json-schemas.ts';
 
 const ABOUT =
-  'Memory for AI agents: what is written is kept word for word, understood in the background, and found by words, ' +
+  'Memory for AI agents: every text is stored word for word, analysed in the background, and found by words, ' +
   'vectors and links, with the reason for every hit.\n\n' +
   'Errors are `application/problem+json` (RFC 9457): branch on `code`. Unknown fields and parameters are refused ' +
-  'where a route reads any; replies may gain fields. Characters are UTF-16 code units.';
+  'by every route that reads any; later versions may add fields to replies. Characters are UTF-16 code units.';
 
 const JSON_TYPE = 'application/json';
 const PROBLEM_TYPE = 'application/problem+json';
-/** Headers that every request may carry, and every reply carries. */
+/** Headers that every request may carry. */
 const EVERY_REQUEST: readonly RequestHeader[] = ['x-request-id', 'traceparent'];
 
-/** Describes routes as an OpenAPI 3.1 document. Nothing in it depends on settings or data. */
+/** Describes routes as an OpenAPI 3.1 document, which depends on no settings and no data. */
 export function describeApi(groups: readonly RouteGroup[], version: string): OpenApiDocument {
   const routes = groups.flatMap((group) => group.routes);
   const shown = translateAll(routes);
@@ -44,7 +44,7 @@ export function describeApi(groups: readonly RouteGroup[], version: string): Ope
       description: ABOUT,
       license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
     },
-    servers: [{ url: '/', description: 'The server that this was read from.' }],
+    servers: [{ url: '/', description: 'The server that sent this description.' }],
     tags: groups.map(({ name, description }) => ({ name, description })),
     paths,
     components: {
@@ -63,20 +63,20 @@ export function describeApi(groups: readonly RouteGroup[], version: string): Ope
 const headerNames = Object.keys(REQUEST_HEADERS) as RequestHeader[];
 const replyHeaderNames = Object.keys(REPLY_HEADERS) as ReplyHeader[];
 
-/** Express writes `:id` where OpenAPI writes `{id}`. */
+/** Converts a path pattern of Express (`:id`) to OpenAPI's (`{id}`). */
 function openPath(path: string): string {
   return path.replaceAll(/:(\w+)/g, '{$1}');
 }
 
 // ── Schemas ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Schemas of all routes as OpenAPI shows them. */
+/** Schemas of all routes, translated for OpenAPI. */
 interface Shown {
   readonly components: Readonly<Record<string, JsonSchema>>;
   of(schema: z.ZodType): JsonSchema;
 }
 
-/** All at once, so that what several routes have in common stands once in the components. */
+/** Translates all schemas together, so that a schema that several routes share stands once in the components. */
 function translateAll(routes: readonly Route[]): Shown {
   const sent = new Set<z.ZodType>();
   const answered = new Set<z.ZodType>([problemSchema]);
@@ -94,14 +94,14 @@ function translateAll(routes: readonly Route[]): Shown {
   for (const { schema } of Object.values(REQUEST_HEADERS)) sent.add(schema);
   for (const { schema } of Object.values(REPLY_HEADERS)) answered.add(schema);
 
-  const found = new Map<z.ZodType, JsonSchema>();
+  const bySchema = new Map<z.ZodType, JsonSchema>();
   const components: Record<string, JsonSchema> = {};
   for (const [schemas, io] of [
     [[...sent], 'input'],
     [[...answered], 'output'],
   ] as const) {
     const translated = translateSchemas(Object.fromEntries(schemas.entries()), io);
-    for (const [at, schema] of schemas.entries()) found.set(schema, translated.schemas[at]!);
+    for (const [at, schema] of schemas.entries()) bySchema.set(schema, translated.schemas[at]!);
     for (const [id, schema] of Object.entries(translated.components)) {
       if (id in components)
         throw new Error(`the schema ${id} is sent and answered: give each of the two an id of its own`);
@@ -109,7 +109,7 @@ function translateAll(routes: readonly Route[]): Shown {
     }
   }
   const sorted = Object.entries(components).sort(([a], [b]) => (a < b ? -1 : 1));
-  return { components: Object.fromEntries(sorted), of: (schema) => found.get(schema)! };
+  return { components: Object.fromEntries(sorted), of: (schema) => bySchema.get(schema)! };
 }
 
 // ── Operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -150,7 +150,7 @@ function describeParameters(route: Route, shown: Shown): (Parameter | Reference)
   return [...inPath, ...inQuery, ...inHeaders];
 }
 
-/** @param examples by the names of parameters; the other parameters have those of their schemas */
+/** @param examples examples by parameter name; other parameters get the example of their schema */
 function queryParameters(query: z.ZodType, shown: Shown, examples: object = {}): Parameter[] {
   return Object.entries(shown.of(query).properties ?? {}).map(([name, property]) => {
     const { description, ...schema } = property as JsonSchema;
@@ -161,8 +161,8 @@ function queryParameters(query: z.ZodType, shown: Shown, examples: object = {}):
 }
 
 /**
- * Within its schema: the page would fill in an example of a parameter itself, and send an idempotency key that nobody
- * meant.
+ * Adds an example to a parameter's schema. An example of the parameter itself would be filled in by the page at /docs,
+ * which would then send an idempotency key that nobody intended.
  */
 function withExample(schema: JsonSchema, example: unknown): JsonSchema {
   return { ...schema, examples: [example] };
@@ -209,7 +209,7 @@ function replyHeader(name: ReplyHeader, shown: Shown): HeaderObject {
   return { description, schema: shown.of(schema), example };
 }
 
-/** Errors about which a route says nothing of its own are described once, in the components. */
+/** Describes the errors of a route. Errors without a text of the route itself refer to the components. */
 function describeErrors(route: Route, shown: Shown): Record<string, ResponseObject | Reference> {
   const errors = [...errorsOf(route)].filter(([code]) => !(HTTP_STATUS[code] in route.replies));
   return Object.fromEntries(
@@ -227,7 +227,7 @@ function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
   );
 }
 
-/** Errors that each route which answers them describes itself. */
+/** Errors that stand in no component, because every route that answers with one describes it. */
 const RARE: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable', 'rate_limited']);
 
 function describeError(code: ErrorCode, description: string, shown: Shown): ResponseObject {

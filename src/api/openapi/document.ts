@@ -1,6 +1,5 @@
+/** Types for the parts of an OpenAPI 3.1 document that Cairn's description uses. */
 import type { JsonSchema } from './json-schemas.ts';
-
-/** The parts of an OpenAPI 3.1 document that Cairn's description uses. */
 
 export interface OpenApiDocument {
   readonly openapi: '3.1.1';
@@ -32,7 +31,7 @@ export interface Operation {
   readonly tags: readonly string[];
   readonly summary: string;
   readonly description?: string;
-  /** A scheme's list holds the role that a key must have, or nothing where any role will do. */
+  /** Accepted schemes; the list of a scheme holds the role that a key must have, or nothing if any role will do. */
   readonly security: readonly Readonly<Record<string, readonly string[]>>[];
   readonly parameters?: readonly (Parameter | Reference)[];
   readonly requestBody?: { readonly required: boolean; readonly content: Content };
@@ -61,7 +60,7 @@ export interface HeaderObject {
 }
 
 export type Content = Readonly<Record<string, MediaObject>>;
-export interface MediaObject {
+interface MediaObject {
   readonly schema: JsonSchema;
   readonly example: unknown;
 }

@@ -3,22 +3,25 @@ import type { ErrorCode } from '../../engine/index.ts';
 import type { Route } from '../route.ts';
 import { HTTP_STATUS, type Problem } from '../schemas/problem.ts';
 
-/** What each error means where a route says nothing else about it, and what may then be read in `detail`. */
+/** Meaning of each error unless a route describes it itself, and an example of its `detail`. */
 export const COMMON_ERRORS = {
   invalid: {
     description: 'A field, parameter or header is wrong, the body is malformed JSON, or it did not arrive within 25 s.',
     detail: 'content: expected a string',
   },
   unauthenticated: {
-    description: 'No key, two keys, or one that is unknown or revoked.',
+    description: 'No key was sent, or two, or a key that is unknown or was revoked.',
     detail: 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`',
   },
   forbidden: {
-    description: "The key's role is too small, or a stranger calls while no key is configured.",
+    description: "The key's role is too small, or no key is configured and the request comes from another machine.",
     detail: 'this needs a key with the role write; yours has read',
   },
-  not_found: { description: 'There is no such thing.', detail: 'no memory with this id' },
-  conflict: { description: 'What is there is in another state.', detail: 'a job that is done cannot be retried' },
+  not_found: { description: 'Nothing has this id or name.', detail: 'no memory with this id' },
+  conflict: {
+    description: 'The state of the object does not allow the request.',
+    detail: 'a job that is done cannot be retried',
+  },
   too_large: {
     description: 'The body is over its limit.',
     detail: 'the body is over 1048576 bytes; send less at once',
@@ -33,7 +36,7 @@ export const COMMON_ERRORS = {
   },
   rate_limited: { description: 'A provider asked for a pause.', detail: 'the embedding provider asked for a pause' },
   internal: {
-    description: 'A bug, or a damaged file. The reason is in the log alone, under the id of the request.',
+    description: 'A bug, or a damaged file. Only the log holds the reason, under the id of the request.',
     detail: 'something went wrong here; the log has more under this request id',
   },
   unavailable: {
@@ -46,7 +49,7 @@ export const COMMON_ERRORS = {
   },
 } as const satisfies Record<ErrorCode, { readonly description: string; readonly detail: string }>;
 
-/** Errors that a route may answer by the kind of route it is, whatever it says itself. */
+/** Errors that follow from the kind of route, in addition to those that the route names. */
 function impliedErrors({ access, method, body }: Route): readonly ErrorCode[] {
   const isWriting = method !== 'get' && (access === 'write' || access === 'admin');
   return [
@@ -60,7 +63,10 @@ function impliedErrors({ access, method, body }: Route): readonly ErrorCode[] {
   ];
 }
 
-/** Every error that a route may answer; undefined for one about which it says nothing of its own. */
+/**
+ * Returns every error that a route may answer with, by rising status, and the route's own description of it; undefined
+ * for an error that only `COMMON_ERRORS` describes.
+ */
 export function errorsOf(route: Route): ReadonlyMap<ErrorCode, string | undefined> {
   const own = route.errors ?? {};
   const codes = new Set([...impliedErrors(route), ...(Object.keys(own) as ErrorCode[])]);
@@ -68,6 +74,7 @@ export function errorsOf(route: Route): ReadonlyMap<ErrorCode, string | undefine
   return new Map(byStatus.map((code) => [code, own[code]]));
 }
 
+/** Makes an example of the body of a reply with this error. */
 export function exampleProblem(code: ErrorCode): Problem {
   const status = HTTP_STATUS[code];
   const { detail } = COMMON_ERRORS[code];

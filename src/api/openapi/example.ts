@@ -1,9 +1,9 @@
 import type { JsonSchema } from './json-schemas.ts';
 
 /**
- * An example of a value that a schema describes: its own example where it has one, else made of those of its parts.
- * Optional fields without an example of their own are left out.
- * @param components what its references point to
+ * Makes an example of a schema: the schema's own example if it has one, else its constant, default or first choice,
+ * else one built from the examples of its required parts.
+ * @param components the schemas that references point to, by the last part of the reference
  */
 export function exampleOf(schema: JsonSchema, components: Readonly<Record<string, JsonSchema>>): unknown {
   const partOf = (part: unknown) => exampleOf(part as JsonSchema, components);

@@ -1,20 +1,20 @@
 import { z } from 'zod';
 import { SHOWN_AS } from '../schemas/values.ts';
 
-/** A schema as OpenAPI 3.1 writes it, which is JSON Schema 2020-12. */
+/** A schema of OpenAPI 3.1, which is JSON Schema 2020-12. */
 export type JsonSchema = z.core.JSONSchema.BaseSchema;
 
 export interface TranslatedSchemas {
-  /** By the names under which the schemas were handed in. */
+  /** The translated schemas, under the names that were given. */
   readonly schemas: Readonly<Record<string, JsonSchema>>;
-  /** Schemas with an `id`, which the others refer to. */
+  /** Schemas with an `id` of their own, by that id; other schemas refer to them. */
   readonly components: Readonly<Record<string, JsonSchema>>;
 }
 
 /**
  * Translates zod schemas into JSON Schemas that share one set of components.
- * @param io `input` for what is sent to the API, `output` for what it answers: a field that is added to a reply one day
- *   must break no client, so replies are shown as open to other fields, though tests check them as closed
+ * @param io `input` for schemas of requests, `output` for schemas of replies. Replies are shown as open to other
+ *   fields, so that adding a field to a reply breaks no client; tests check them as closed.
  */
 export function translateSchemas(
   named: Readonly<Record<string, z.ZodType>>,
@@ -39,7 +39,7 @@ function adjust(zodSchema: z.core.$ZodType, json: JsonSchema, io: 'input' | 'out
     Object.assign(json, shown, description === undefined ? {} : { description }, id === undefined ? {} : { id });
   }
   if (io === 'output' && json.additionalProperties === false) delete json.additionalProperties;
-  // A format says it better than the pattern that zod checks it with.
+  // A format is easier to read than the pattern that zod checks it with.
   if (json.format !== undefined) delete json.pattern;
   if (json.minimum === Number.MIN_SAFE_INTEGER) delete json.minimum;
   if (json.maximum === Number.MAX_SAFE_INTEGER) delete json.maximum;

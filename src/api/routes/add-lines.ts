@@ -2,27 +2,26 @@ import { once } from 'node:events';
 import type { Response } from 'express';
 import { EngineError, type NewMemory } from '../../engine/index.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
-import type { Line } from '../lines.ts';
-import { linesOf } from '../lines.ts';
+import { type Line, linesOf } from '../lines.ts';
 import { authenticate } from '../middleware/authenticate.ts';
-import { JSON_BYTES, parseJson } from '../read-body.ts';
+import { MAX_JSON_BYTES, parseJson } from '../read-body.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
 import { outcomeItem } from '../wire/memories.ts';
 import { isItemError, itemError, orItemError, parseItem, spanningToken, wantsLines } from './batch-items.ts';
 
-/** Lines stored in one transaction: enough to share its fsync, few enough to let interactive adds in between. */
+/** Lines stored in one transaction: enough to share one fsync, few enough to let interactive adds in between. */
 const GROUP_LINES = 64;
-/** A JSON reply is held in memory until its end; an NDJSON reply is sent as it grows and has no such bound. */
-const JSON_REPLY_LINES = 100_000;
-/** An upload that stays silent for so long is given up (ms). */
+/** Most results of a JSON reply, which is held in memory until its end; an NDJSON reply has no such limit. */
+const MAX_JSON_RESULTS = 100_000;
+/** Longest silence of an upload before it is given up, ms. */
 const IDLE_MS = 60_000;
 
 /**
- * `POST /memory/add/batch` with one item a line, for as long as the client sends. The next group is read only when the
- * one before is on disk and its results are on their way, so a fast sender is slowed down rather than buffered. A
- * failure of the storage, or the loss of the key, ends the stream: the summary then has an `error`, and every line that
- * has a result is stored.
+ * Answers `POST /memory/add/batch` with NDJSON: one item per line, until the client has sent all of them. The next
+ * group is read only when the previous one is on disk and its results are on their way, so a fast sender is slowed down
+ * rather than buffered. A failure of the storage, or a revoked key, ends the stream: the summary then has an `error`,
+ * and every line that has a result is stored.
  */
 export async function addLines(call: TenantCall): Promise<void> {
   const { api, tenant, request, response } = call;
@@ -36,8 +35,8 @@ export async function addLines(call: TenantCall): Promise<void> {
   const results = wantsLines(request) ? streamedResults(response) : collectedResults(response);
   const summary = { accepted: 0, rejected: 0, token: null as string | null };
   try {
-    for await (const group of groupsOf(linesOf(request, { maxBytes: JSON_BYTES }))) {
-      // The upload may outlast its key: one that was revoked meanwhile writes no more.
+    for await (const group of groupsOf(linesOf(request, { maxBytes: MAX_JSON_BYTES }))) {
+      // The key may be revoked during the upload; from then on nothing more is written.
       authenticate(request, api.engine, 'write');
       const items = group.map((line) => ({ number: line.number, item: parseLine(line) }));
       const good = items.map(({ item }) => item).filter((item): item is NewMemory => !isItemError(item));
@@ -67,14 +66,14 @@ async function* groupsOf(batches: AsyncIterable<readonly Line[]>): AsyncGenerato
 
 function parseLine(line: Line): ReturnType<typeof parseItem> {
   const { bytes } = line;
-  if (bytes === null) return itemError(new EngineError('too_large', `the line is over ${JSON_BYTES} bytes`));
+  if (bytes === null) return itemError(new EngineError('too_large', `the line is over ${MAX_JSON_BYTES} bytes`));
   const value = orItemError(() => ({ value: parseJson(bytes) }));
   return isItemError(value) ? value : parseItem(value.value);
 }
 
 interface Results {
   push(result: object): void;
-  /** Resolves when there is room for more. */
+  /** Sends the results so far; resolves when the client can take more. */
   flush(): Promise<void>;
   end(summary: object): void;
 }
@@ -103,10 +102,10 @@ function collectedResults(response: Response): Results {
   return {
     push: (result) => void results.push(result),
     async flush() {
-      if (results.length < JSON_REPLY_LINES) return;
+      if (results.length < MAX_JSON_RESULTS) return;
       throw new EngineError(
         'too_large',
-        `a JSON reply holds ${JSON_REPLY_LINES} results; send Accept: application/x-ndjson for more`,
+        `a JSON reply holds ${MAX_JSON_RESULTS} results; send Accept: application/x-ndjson for more`,
       );
     },
     end: (summary) => sendJson(response, 202, { results, ...summary }),

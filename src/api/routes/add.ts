@@ -3,8 +3,7 @@ import type { Request, Response } from 'express';
 import { z } from 'zod';
 import { type AddReply, EngineError, type IdempotencyClaim, type NewMemory } from '../../engine/index.ts';
 import { isErrorCode } from '../http-errors.ts';
-import type { JsonBody } from '../read-body.ts';
-import { mediaTypeOf, readJson } from '../read-body.ts';
+import { type JsonBody, mediaTypeOf, readJson } from '../read-body.ts';
 import { localsOf } from '../reply.ts';
 import { route, type Route } from '../route.ts';
 import { idempotencyKeySchema } from '../schemas/headers.ts';
@@ -57,9 +56,9 @@ export const addRoutes: readonly Route[] = [
     access: 'write',
     summary: 'Stores one memory',
     description:
-      'A 202 says that the memory, its words and its job are on disk, and that queries find it by its words. ' +
-      'Sectors, vector and waypoint follow in the background; `wait` answers when they are there.\n\n' +
-      'An exact duplicate is not stored again: the memory that exists is reinforced and named.',
+      'A 202 means that the memory, its words and its job are on disk, and that queries find it by its words. ' +
+      'Sectors, vector and waypoint follow in the background; with `wait` the reply comes when they exist.\n\n' +
+      'An exact duplicate is not stored again: the existing memory is reinforced, and the reply names it.',
     query: waitQuery,
     headers: ['idempotency-key', 'prefer'],
     body: {
@@ -73,19 +72,19 @@ export const addRoutes: readonly Route[] = [
     },
     replies: {
       202: {
-        description: 'Stored; the rest follows.',
+        description: 'The memory is stored; its job is queued.',
         json: acceptedMemory,
         headers: ['location', 'idempotent-replayed'],
       },
       200: {
-        description: 'Stored and finished in time, or a duplicate of a memory that is there.',
+        description: 'The memory is stored and its job ended in time, or it is a duplicate of an existing memory.',
         json: z.union([finishedMemory, duplicateMemory]),
         headers: ['location', 'idempotent-replayed'],
       },
     },
     errors: {
-      conflict: 'The `external_id` has another text, or the memory that the key made was deleted.',
-      too_large: 'The content is over 256 KiB: hand it in as a document.',
+      conflict: 'The `external_id` belongs to another text, or the memory that the idempotency key made was deleted.',
+      too_large: 'The content is over 256 KiB: send it as a document.',
       unprocessable: 'The idempotency key came with another body.',
     },
     async handle(call) {
@@ -118,13 +117,14 @@ export const addRoutes: readonly Route[] = [
     access: 'write',
     summary: 'Stores many memories',
     description:
-      'Their jobs stand behind those of single adds. A wrong item spares the others; a body that is no list of ' +
-      'items is refused whole. It does not wait: use the token.\n\n' +
-      'As JSON, all good items are stored in one transaction. As NDJSON the body is one item a line, any number of ' +
-      'them, stored as they arrive; with `accept: application/x-ndjson` each result is sent while you are still ' +
-      'sending, so read them as you send. An `Idempotency-Key` is for JSON alone: give each line an `external_id`. ' +
-      'The last line of the reply is the summary; where it has an `error`, the upload ended early and each line ' +
-      'that has a result with an `id` is stored.',
+      'The jobs of these memories run after the jobs of single adds. An invalid item does not affect the others; a ' +
+      'body that is not a list of items is refused as a whole. The request does not wait for the jobs: use the token.' +
+      '\n\n' +
+      'With JSON, all valid items are stored in one transaction. With NDJSON the body has one item per line, any ' +
+      'number of them, and they are stored as they arrive. With `accept: application/x-ndjson` the server sends each ' +
+      'result while you are still sending, so read results while you send. `Idempotency-Key` works with JSON only: ' +
+      'in NDJSON, give each line an `external_id`. The last line of the reply is the summary. If it has an `error`, ' +
+      'the upload ended early, and every line that has a result with an `id` is stored.',
     query: noQueryOnBatch,
     headers: ['idempotency-key'],
     body: {
@@ -145,14 +145,14 @@ export const addRoutes: readonly Route[] = [
     },
     replies: {
       202: {
-        description: 'What became of each item. An upload as NDJSON always has this status.',
+        description: 'The result of each item. An NDJSON upload always has this status.',
         json: batchReply,
         example: BATCH_EXAMPLE,
         media: [REPLY_LINES],
         headers: ['idempotent-replayed'],
       },
       200: {
-        description: 'No job was made: all items were duplicates, or were refused.',
+        description: 'No job was made: every item was a duplicate or was refused.',
         json: batchReply,
         example: { ...BATCH_EXAMPLE, results: [BATCH_EXAMPLE.results[1]], accepted: 1, token: null },
         media: [REPLY_LINES],

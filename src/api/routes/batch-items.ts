@@ -1,5 +1,5 @@
 import type { Request } from 'express';
-import { decodeToken, encodeToken, EngineError, type NewMemory } from '../../engine/index.ts';
+import { decodeReceipt, encodeReceipt, EngineError, type NewMemory } from '../../engine/index.ts';
 import { detailOf, toEngineError } from '../http-errors.ts';
 import { newMemorySchema } from '../schemas/memories.ts';
 import type { itemError as itemErrorSchema } from '../schemas/memory-replies.ts';
@@ -7,19 +7,19 @@ import { parse } from '../schemas/parse.ts';
 import type { Wire } from '../schemas/values.ts';
 import { toNewMemory } from '../wire/memories.ts';
 
-/** What stands in a batch's reply for an item that was refused. */
+/** Result of an item that was refused, in the reply to a batch. */
 export type ItemError = Wire<typeof itemErrorSchema>;
 
 export function isItemError(item: object): item is ItemError {
   return 'error' in item;
 }
 
-/** One item of a batch, or what is wrong with it: it spares the rest. */
+/** Parses one item of a batch. An invalid item becomes an `ItemError`, so that it does not affect other items. */
 export function parseItem(value: unknown): NewMemory | ItemError {
   return orItemError(() => toNewMemory(parse(newMemorySchema, value)));
 }
 
-/** @throws what is nobody's fault but ours */
+/** Turns an `EngineError` of `work` into the item's error; throws on everything else, which only a bug can cause. */
 export function orItemError<Value>(work: () => Value): Value | ItemError {
   try {
     return work();
@@ -29,18 +29,25 @@ export function orItemError<Value>(work: () => Value): Value | ItemError {
   }
 }
 
+/** Makes the result of an item that failed with `thrown`. The message of a bug is for operators only. */
 export function itemError(thrown: unknown): ItemError {
   const error = toEngineError(thrown);
   return { error: { code: error.code, message: detailOf(error) } };
 }
 
+/** True if the client asks for a reply in NDJSON. */
 export function wantsLines(request: Request): boolean {
   return request.headers.accept?.includes('application/x-ndjson') ?? false;
 }
 
-/** One token for several writes: it stands for all that the tenant wrote in between. */
+/**
+ * Makes one write receipt for two writes, the earlier one first; it also covers everything that the tenant wrote in
+ * between. null stands for no write, and is returned for two of them.
+ */
 export function spanningToken(before: string | null, next: string | null): string | null {
   if (before === null || next === null) return before ?? next;
-  const { storeId, first } = decodeToken(before, before.slice(0, before.indexOf('.')));
-  return encodeToken({ storeId, first, last: decodeToken(next, storeId).last });
+  const { storeId, first, last } = decodeReceipt(before, before.slice(0, before.indexOf('.')));
+  const other = decodeReceipt(next, storeId);
+  // The later write may name an earlier job: a document that is unchanged answers with the job that still reads it.
+  return encodeReceipt({ storeId, first: Math.min(first, other.first), last: Math.max(last, other.last) });
 }

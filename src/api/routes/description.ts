@@ -4,16 +4,16 @@ import { EngineError } from '../../engine/index.ts';
 import { describeApi } from '../openapi/describe.ts';
 import { openRoute, type Route, type RouteGroup } from '../route.ts';
 import { anyObject } from '../schemas/values.ts';
-import { findViewerFile, PAGE_HEADERS, viewerPage } from '../viewer/viewer.ts';
+import { findViewerFile, VIEWER_HEADERS, viewerPage } from '../viewer/viewer.ts';
 
 /**
- * The description of the API, and a page that shows it. Both tell nothing about this server but its version, so they ask for
- * no key: a browser could not send one with an address.
- * @param groups all routes, these included; asked when the description is first read
+ * Routes of the API's description and of the page that shows it. Both need no key: a browser cannot send one with an
+ * address, and they tell nothing about this server but its version.
+ * @param groups returns the groups of all routes, these included; called when the description is first read
  */
 export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly Route[] {
   let text: string | undefined;
-  // Some 80 ms of one core, which most servers never spend.
+  // Made on the first request, as it takes some 80 ms of one core and most servers are never asked for it.
   const describe = (version: string) => (text ??= JSON.stringify(describeApi(groups(), version)));
   return [
     openRoute({
@@ -38,7 +38,7 @@ export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly
       path: '/docs',
       name: 'getDocsPage',
       summary: 'Shows the description of this API as a page',
-      description: 'For a browser. The page comes with everything it needs and asks no other host for anything.',
+      description: 'The page is for a browser. It brings everything it needs and asks no other host for anything.',
       replies: {
         200: {
           description: 'The page.',
@@ -46,7 +46,7 @@ export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly
         },
       },
       handle({ request, response }) {
-        for (const [name, value] of Object.entries(PAGE_HEADERS)) response.setHeader(name, value);
+        response.setHeaders(VIEWER_HEADERS);
         response.setHeader('content-type', 'text/html; charset=utf-8');
         response.end(viewerPage({ hasTrailingSlash: request.path.endsWith('/') }));
       },
@@ -56,7 +56,7 @@ export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly
       path: '/docs/:file',
       name: 'getDocsFile',
       summary: 'Sends a script or style of the page',
-      params: { file: { description: 'Its name.', example: 'start.js' } },
+      params: { file: { description: 'Name of the file.', example: 'start.js' } },
       replies: {
         200: {
           description: 'The file.',

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import type { Response } from 'express';
 import { z } from 'zod';
 import { type Document, type DocumentState, EngineError, type Tenant } from '../../engine/index.ts';
-import { streamState } from '../event-stream.ts';
+import { stateEvents, streamState } from '../event-stream.ts';
 import { readReplacement } from '../read-document.ts';
 import { route, type Route } from '../route.ts';
 import {
@@ -17,7 +17,7 @@ import { deletedReply } from '../schemas/memory-replies.ts';
 import { ownerQuery } from '../schemas/values.ts';
 import { waitMsOf } from '../wait-for-writes.ts';
 import { chunkItem, documentItem } from '../wire/documents.ts';
-import { receiptItem } from '../wire/memories.ts';
+import { deletedItem } from '../wire/memories.ts';
 import { ACCEPTED_EXAMPLE, FILE_ERRORS, sendDocument, UPLOAD } from './ingest.ts';
 
 const DOCUMENT_ID = { description: 'Id of the document.', example: ACCEPTED_EXAMPLE.document_id } as const;
@@ -25,7 +25,7 @@ const NO_DOCUMENT = 'No document of this user has this id, or it has expired.';
 const ENDED: ReadonlySet<DocumentState> = new Set(['ready', 'empty', 'failed', 'cancelled']);
 const POLL_MS = 500;
 
-/** Documents as things; what takes them in stands in ingest.ts. */
+/** Routes of stored documents; the routes that take documents in stand in ingest.ts. */
 export const documentRoutes: readonly Route[] = [
   route({
     method: 'get',
@@ -69,8 +69,8 @@ export const documentRoutes: readonly Route[] = [
     access: 'read',
     summary: 'Sends the extracted text of a document',
     description:
-      'In full, as it comes. Where the document is replaced or deleted meanwhile, the connection breaks off before ' +
-      'the end that HTTP gives a whole reply: read it again.',
+      'The text is sent in full, as a stream. If the document is replaced or deleted meanwhile, the connection ' +
+      'breaks off before the reply is complete by the rules of HTTP: request it again.',
     params: { id: DOCUMENT_ID },
     query: ownerQuery,
     replies: {
@@ -88,9 +88,9 @@ export const documentRoutes: readonly Route[] = [
     errors: { not_found: NO_DOCUMENT, conflict: 'The document has no text, or none yet.' },
     async handle({ tenant, params, query, response }) {
       const { id } = await getOwned(tenant, params.id, query.user_id);
-      // In pieces, each read when the one before is on its way: a text may be 20 million characters long.
+      // The text is sent in pieces, as it may be 20 million characters long; each is read when the last is on its way.
       const pieces = (await tenant.documentContent(id))[Symbol.asyncIterator]();
-      // Before the status is sent, as this is where a document without content is found out.
+      // The first piece is read before the status is sent, as this read fails for a document without content.
       let piece = await pieces.next();
       response.writeHead(200, { 'content-type': 'text/markdown; charset=utf-8' });
       for (; !piece.done && !response.destroyed; piece = await pieces.next()) {
@@ -104,8 +104,8 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id/chunks',
     name: 'listChunks',
     access: 'read',
-    summary: 'Lists the chunks of a document, in the order of the text',
-    description: 'Each is a memory. Chunks overlap by up to `OM_CHUNK_OVERLAP_TOKENS` tokens.',
+    summary: 'Lists the chunks of a document in the order of its text',
+    description: 'Each chunk is a memory. Neighbouring chunks overlap by up to `OM_CHUNK_OVERLAP_TOKENS` tokens.',
     params: { id: DOCUMENT_ID },
     query: documentPageQuery,
     replies: {
@@ -116,8 +116,14 @@ export const documentRoutes: readonly Route[] = [
           id: DOCUMENT_ID.example,
           items: [
             {
-              ...{ memory_id: '01a1ff55-5a1a-713e-8abe-ac9f3766d934', chunk: 0, start_offset: 0, end_offset: 64 },
-              ...{ page_from: null, page_to: null, heading_path: ['Rollback'], tokens: 14 },
+              memory_id: '01a1ff55-5a1a-713e-8abe-ac9f3766d934',
+              chunk: 0,
+              start_offset: 0,
+              end_offset: 64,
+              page_from: null,
+              page_to: null,
+              heading_path: ['Rollback'],
+              tokens: 14,
             },
           ],
           total: 1,
@@ -138,28 +144,16 @@ export const documentRoutes: readonly Route[] = [
     access: 'read',
     summary: 'Streams a document as it changes',
     description:
-      'Server-sent events: `state` with the document at once and at each change, `gone` if it is deleted. The ' +
-      'stream ends with the state `ready`, `empty`, `failed` or `cancelled`. The document is looked at twice a ' +
-      'second.',
+      'The reply is a stream of server-sent events: `state` with the document, at once and at each change, and ' +
+      '`gone` if the document is deleted. The stream ends with the state `ready`, `empty`, `failed` or `cancelled`. ' +
+      'The server checks the document twice a second.',
     params: { id: DOCUMENT_ID },
     query: ownerQuery,
-    replies: {
-      200: {
-        description: 'The events.',
-        media: [
-          {
-            type: 'text/event-stream',
-            schema: z.string(),
-            events: { state: documentSchema, gone: z.strictObject({}) },
-            example: 'event: state\ndata: {"id":"01a1ff55-50c1-7421-a45c-cf733ddd36c3","state":"ready"}\n\n',
-          },
-        ],
-      },
-    },
+    replies: stateEvents(documentSchema, { id: DOCUMENT_ID.example, state: 'ready' }),
     errors: { not_found: NO_DOCUMENT },
     async handle(call) {
       const { tenant, params, query } = call;
-      // Once: a document never changes its user, so that the streams of all who may see it can share what is read.
+      // The user is checked once: a document never changes its user, so all streams of it can share one watch.
       const { id } = await getOwned(tenant, params.id, query.user_id);
       const read = async () => {
         const document = await tenant.getDocument(id);
@@ -173,10 +167,11 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id',
     name: 'replaceDocument',
     access: 'write',
-    summary: 'Reads a document anew',
+    summary: 'Replaces a document, or reads it again',
     description:
-      'Also where nothing has changed, as after another `OM_CHUNK_TOKENS`. A form, or JSON with `data`, `text` or ' +
-      '`url`. `session_id` and `external_id` stay as they are where they are left out; its user cannot be changed.',
+      'The body is a form, or JSON with `data`, `text` or `url`. The document is read even if nothing has changed, ' +
+      'which applies a new `OM_CHUNK_TOKENS`. `session_id` and `external_id` keep their values if they are left out; ' +
+      'the user of a document cannot be changed.',
     params: { id: DOCUMENT_ID },
     query: replaceQuery,
     headers: ['prefer'],
@@ -187,12 +182,12 @@ export const documentRoutes: readonly Route[] = [
     },
     replies: {
       202: {
-        description: 'It is being read.',
+        description: 'The document is queued for reading.',
         json: acceptedDocument,
         example: { ...ACCEPTED_EXAMPLE, outcome: 'replaced' },
         headers: ['location'],
       },
-      200: { description: 'It was read in time.', json: ingestedDocument, headers: ['location'] },
+      200: { description: 'The document was read in time.', json: ingestedDocument, headers: ['location'] },
     },
     errors: { ...FILE_ERRORS, not_found: NO_DOCUMENT, conflict: 'Another document has this `external_id`.' },
     async handle(call) {
@@ -208,12 +203,12 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id/cancel',
     name: 'cancelDocument',
     access: 'write',
-    summary: 'Ends the reading of a document',
-    description: 'The document is `cancelled` then, or `ready` where an earlier reading of it is still found.',
+    summary: 'Stops the reading of a document',
+    description: 'The document becomes `cancelled`, or `ready` if queries still find an earlier version of it.',
     params: { id: DOCUMENT_ID },
     query: ownerQuery,
     replies: { 200: { description: 'The document as it is now.', json: documentSchema } },
-    errors: { not_found: NO_DOCUMENT, conflict: 'It is not being read.' },
+    errors: { not_found: NO_DOCUMENT, conflict: 'The document is not being read.' },
     async handle({ tenant, params, query, send }) {
       const { id } = await getOwned(tenant, params.id, query.user_id);
       send(200, documentItem(await tenant.cancelDocument(id)));
@@ -232,7 +227,7 @@ export const documentRoutes: readonly Route[] = [
     async handle({ tenant, params, query, send }) {
       const { id } = await getOwned(tenant, params.id, query.user_id);
       const receipt = await tenant.deleteDocument(id);
-      send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
+      send(200, deletedItem(receipt));
     },
   }),
 ];
@@ -245,7 +240,10 @@ async function roomIn(response: Response): Promise<void> {
   );
 }
 
-/** Another user's document is as absent as none. @throws EngineError `not_found` */
+/**
+ * Returns the document, if it belongs to the user that the request names; another user's document counts as absent.
+ * @throws EngineError `not_found`
+ */
 async function getOwned(tenant: Tenant, id: string, userId: string | undefined): Promise<Document> {
   const document = await tenant.getDocument(id);
   if (userId !== undefined && userId !== document.userId)

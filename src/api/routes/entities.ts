@@ -11,9 +11,9 @@ export const entityRoutes: readonly Route[] = [
     access: 'read',
     summary: 'Lists names, the most mentioned first',
     description:
-      'A name that only hidden or expired memories mention is not listed. Pages are in the order of all mentions, ' +
-      'hidden ones too, so a count may be greater than one on the page before. Lists choose from 50,000 names at ' +
-      'most, the first in the alphabet: where there are more, give `q` or `user_id`.',
+      'A name that only hidden or expired memories mention is not listed. Pages are sorted by all mentions, those of ' +
+      'hidden memories included, so a count may be higher than one on the previous page. A list considers at most ' +
+      '50,000 names, the first in alphabetical order: if there are more, give `q` or `user_id`.',
     query: entitiesQuery,
     replies: { 200: { description: 'A page of names.', json: entityPage } },
     async handle({ tenant, query: { q, l, u, user_id }, send }) {
@@ -25,10 +25,10 @@ export const entityRoutes: readonly Route[] = [
     path: '/entities/:name',
     name: 'getEntity',
     access: 'read',
-    summary: 'Shows one name with what is stated about it',
-    description: 'Any spelling of the name finds it: `k8s` is `kubernetes`.',
+    summary: 'Shows one name with the relations that memories state about it',
+    description: 'Any known spelling finds the name: `k8s` is `kubernetes`.',
     params: { name: { description: 'The name, percent-encoded.', example: 'jwt' } },
-    query: z.strictObject({ user_id: userId.optional().describe("Only what this user's memories say.") }),
+    query: z.strictObject({ user_id: userId.optional().describe("Count only this user's memories.") }),
     replies: { 200: { description: 'The name.', json: entityDetails } },
     errors: { not_found: 'No memory that a query could find mentions the name.' },
     async handle({ tenant, params, query: { user_id }, send }) {

@@ -24,7 +24,7 @@ export const ACCEPTED_EXAMPLE = {
   token: 'ece1a89d.1.1',
 } as const;
 
-/** A document as a form with its file. */
+/** Description of the multipart body of an upload, for a route's `body.media`: the document's file and its fields. */
 export const UPLOAD = {
   type: 'multipart/form-data',
   schema: uploadForm,
@@ -33,25 +33,29 @@ export const UPLOAD = {
 
 export const FILE_ERRORS = {
   too_large: 'The document is over `OM_UPLOAD_MAX_MB`.',
-  unsupported: 'Another media type; or a file that is not read, or is not what it is said to be.',
-  forbidden: "The key's role is too small, or pages are not fetched here (`OM_URL_INGEST`).",
-  storage_full: 'It would take what the disk needs for everything else.',
+  unsupported: 'The body has another media type, or the file has a format that is not read or differs from its name.',
+  forbidden: "The key's role is too small, or this server does not fetch pages (`OM_URL_INGEST`).",
+  storage_full: 'The document would take disk space that everything else needs.',
 } as const;
 
 const REPLIES = {
   202: {
-    description: 'It is on disk, and will be read.',
+    description: 'The document is on disk and will be read.',
     json: acceptedDocument,
     example: ACCEPTED_EXAMPLE,
     headers: ['location'],
   },
-  200: { description: 'It was read in time, or has not changed.', json: ingestedDocument, headers: ['location'] },
+  200: {
+    description: 'The document was read in time, or has not changed.',
+    json: ingestedDocument,
+    headers: ['location'],
+  },
 } as const;
 const TAKEN = 'Another document has this `external_id`.';
 
 /**
- * None takes an Idempotency-Key: the same file of the same user is recognised by its content, and so is a known
- * external id or URL.
+ * Routes that take documents in. They need no Idempotency-Key: a repeated document of a user is recognised by its
+ * content, its external id or its URL.
  */
 export const ingestRoutes: readonly Route[] = [
   route({
@@ -59,11 +63,11 @@ export const ingestRoutes: readonly Route[] = [
     path: '/memory/ingest',
     name: 'ingestDocument',
     access: 'write',
-    summary: 'Takes in a file or a text that is too large for one memory',
+    summary: 'Stores a file or a text that is too large for one memory',
     description:
-      'As a form with the file in the part `file`, or as JSON with `data` or `text`. It is on disk before the ' +
-      'reply, and read in the background. The same file again is recognised by its bytes or its `external_id`: ' +
-      'where nothing changed the reply is a 200 with `outcome` `unchanged`.',
+      'The body is a form with the file in the part `file`, or JSON with `data` or `text`. The document is on disk ' +
+      'before the reply, and is read in the background. A file that is sent again is recognised by its bytes or its ' +
+      '`external_id`: if nothing has changed, the reply is a 200 with the `outcome` `unchanged`.',
     query: waitQuery,
     headers: ['prefer'],
     body: {
@@ -89,10 +93,10 @@ export const ingestRoutes: readonly Route[] = [
     path: '/memory/ingest/url',
     name: 'ingestPage',
     access: 'write',
-    summary: 'Takes in a page of the web',
+    summary: 'Stores a web page',
     description:
-      'It is fetched in the background, from public addresses only, whatever names and redirects say. The same URL ' +
-      'again asks its server whether the page changed.',
+      'The page is fetched in the background, and from public addresses only; this is checked for every name and ' +
+      'redirect. If a URL is sent again, its server is asked whether the page has changed.',
     query: waitQuery,
     headers: ['prefer'],
     body: { json: ingestUrlSchema, example: { url: 'https://example.com/handbook.html', user_id: 'ana' } },
@@ -109,8 +113,10 @@ export const ingestRoutes: readonly Route[] = [
     path: '/documents/batch',
     name: 'ingestDocuments',
     access: 'write',
-    summary: 'Takes in several documents and pages',
-    description: 'It does not wait: use the token. A body that is no list of items is refused whole.',
+    summary: 'Stores several documents and pages',
+    description:
+      'The request does not wait until they are read: use the token. A body that is not a list of items is refused ' +
+      'as a whole.',
     query: noQueryOnBatch,
     body: {
       json: documentBatchSchema,
@@ -118,7 +124,7 @@ export const ingestRoutes: readonly Route[] = [
     },
     replies: {
       202: {
-        description: 'What became of each item.',
+        description: 'The result of each item.',
         json: documentBatchReply,
         example: {
           results: [
@@ -136,7 +142,7 @@ export const ingestRoutes: readonly Route[] = [
         },
       },
       200: {
-        description: 'Nothing is left to do: all items were unchanged, or were refused.',
+        description: 'Nothing is left to do: every item was unchanged or was refused.',
         json: documentBatchReply,
         example: {
           results: [{ error: { code: 'invalid', message: 'expected either data or text' } }],
@@ -155,7 +161,10 @@ export const ingestRoutes: readonly Route[] = [
   }),
 ];
 
-/** 200 with the document where it is finished or was not changed, 202 with its job otherwise. */
+/**
+ * Answers 200 with the document if it was unchanged or is finished within `waitMs`, and 202 with its job otherwise. A
+ * `waitMs` of 0 does not wait.
+ */
 export async function sendDocument(call: TenantCall, reply: DocumentReply, waitMs: number): Promise<void> {
   const { tenant, response } = call;
   const { document, outcome, jobId, token } = reply;
@@ -168,7 +177,7 @@ export async function sendDocument(call: TenantCall, reply: DocumentReply, waitM
   sendJson(response, 202, accepted);
 }
 
-/** A wrong item spares the rest; a body that is no list of items is refused whole. */
+/** Adds the items of a batch. An invalid item does not affect the others; a body that is not a list is refused. */
 async function addItems(call: TenantCall, value: unknown) {
   const results: (DocumentOutcomeItem | ItemError)[] = [];
   let token: string | null = null;

@@ -1,12 +1,12 @@
-import { z } from 'zod';
 import type { JobState } from '../../engine/index.ts';
-import { streamState } from '../event-stream.ts';
+import { stateEvents, streamState } from '../event-stream.ts';
 import { route, type Route } from '../route.ts';
 import { discardedReply, jobPage, jobSchema, jobsQuery } from '../schemas/jobs.ts';
 import { backlogItem, jobItem } from '../wire/jobs.ts';
 
 const JOB_ID = { description: 'Id of the job.', example: '01a1fe30-e25d-71cf-b719-06918c2a54a4' } as const;
 const NO_JOB = 'No job has this id.';
+const JOB_NOW = { 200: { description: 'The job as it is now.', json: jobSchema } } as const;
 const ENDED: ReadonlySet<JobState> = new Set(['done', 'dead', 'cancelled']);
 const POLL_MS = 100;
 
@@ -17,9 +17,9 @@ export const jobRoutes: readonly Route[] = [
     name: 'listJobs',
     access: 'read',
     summary: 'Lists the jobs of the ledger, the newest first',
-    description: '`?state=dead` is the list of dead letters.',
+    description: '`?state=dead` lists the dead letters: jobs that have given up.',
     query: jobsQuery,
-    replies: { 200: { description: 'A page of jobs, with the whole ledger in numbers.', json: jobPage } },
+    replies: { 200: { description: 'A page of jobs, with counts of the whole ledger.', json: jobPage } },
     async handle({ api, tenant, query: { state, kind, l, u }, send }) {
       const { items, total, counts, backlog } = await tenant.listJobs({ state, kind, limit: l, offset: u });
       const now = api.engine.clock.now();
@@ -46,22 +46,11 @@ export const jobRoutes: readonly Route[] = [
     access: 'read',
     summary: 'Streams a job as it changes',
     description:
-      'Server-sent events: `state` with the job at once and at each change, `gone` if it is removed. The stream ' +
-      'ends when the job has ended, or when the server stops. A comment keeps it open every 15 s.',
+      'The reply is a stream of server-sent events: `state` with the job, at once and at each change, and `gone` if ' +
+      'the job is removed. The stream ends when the job has ended or the server stops. A comment every 15 s keeps it ' +
+      'open.',
     params: { id: JOB_ID },
-    replies: {
-      200: {
-        description: 'The events.',
-        media: [
-          {
-            type: 'text/event-stream',
-            schema: z.string(),
-            events: { state: jobSchema, gone: z.strictObject({}) },
-            example: 'event: state\ndata: {"id":"01a1fe30-e25d-71cf-b719-06918c2a54a4","state":"done"}\n\n',
-          },
-        ],
-      },
-    },
+    replies: stateEvents(jobSchema, { id: JOB_ID.example, state: 'done' }),
     errors: { not_found: NO_JOB },
     async handle(call) {
       const { tenant, params } = call;
@@ -77,12 +66,12 @@ export const jobRoutes: readonly Route[] = [
     path: '/jobs/:id/retry',
     name: 'retryJob',
     access: 'admin',
-    summary: 'Starts a dead, failed or cancelled job again, with a clean count',
+    summary: 'Starts a dead, failed or cancelled job again, with its failures set to 0',
     params: { id: JOB_ID },
-    replies: { 200: { description: 'The job as it is now.', json: jobSchema } },
+    replies: JOB_NOW,
     errors: {
       not_found: NO_JOB,
-      conflict: 'The job is in another state, its memory was deleted, or its memory has a newer job.',
+      conflict: 'The job is in another state, or its memory was deleted or has a newer job.',
     },
     async handle({ tenant, params, send }) {
       send(200, jobItem(await tenant.retryJob(params.id)));
@@ -94,9 +83,9 @@ export const jobRoutes: readonly Route[] = [
     name: 'cancelJob',
     access: 'admin',
     summary: 'Ends a queued, active or failed job',
-    description: 'Its memory stays, `failed` if it has no vector yet, and queries find it by its words.',
+    description: 'Its memory stays, as `failed` if it has no vector yet, and queries find it by its words.',
     params: { id: JOB_ID },
-    replies: { 200: { description: 'The job as it is now.', json: jobSchema } },
+    replies: JOB_NOW,
     errors: { not_found: NO_JOB, conflict: 'The job has ended.' },
     async handle({ tenant, params, send }) {
       send(200, jobItem(await tenant.cancelJob(params.id)));
@@ -107,9 +96,9 @@ export const jobRoutes: readonly Route[] = [
     path: '/jobs/:id',
     name: 'discardJob',
     access: 'admin',
-    summary: 'Takes a dead or cancelled job off the list',
+    summary: 'Removes a dead or cancelled job from the list',
     params: { id: JOB_ID },
-    replies: { 200: { description: 'It is gone.', json: discardedReply } },
+    replies: { 200: { description: 'The job was removed.', json: discardedReply } },
     errors: { not_found: NO_JOB, conflict: 'The job is in another state.' },
     async handle({ tenant, params, send }) {
       await tenant.discardJob(params.id);

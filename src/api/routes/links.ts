@@ -23,7 +23,7 @@ const [OLDER, NEWER, OTHER] = [
 const [STATED_AT, SUPERSEDED_AT] = [1795274904257, 1795274904199];
 const NO_MEMORY = 'A field names no memory, or one of another user than `user_id`.';
 
-/** They stand before `/memory/:id`, which would take `link` for an id. */
+/** Routes of links. They stand before `/memory/:id`, which would take `link` for an id. */
 export const linkRoutes: readonly Route[] = [
   route({
     method: 'post',
@@ -33,16 +33,23 @@ export const linkRoutes: readonly Route[] = [
     summary: 'States a link between two memories, or changes its weight',
     description:
       'Weights by default: `waypoint` 0.6, `mentions` 0.5, `supports` 0.7, `depends_on` 0.7, `same_as` 0.3, ' +
-      '`derived_from` 0.8. Queries follow links both ways (`max_hops`), to memories that pass their filters. A ' +
-      '`waypoint` that Cairn drew between the two becomes a stated one.',
+      '`derived_from` 0.8. Queries follow links in both directions (`max_hops`), to memories that pass their ' +
+      'filters. A `waypoint` that Cairn made between the two memories becomes a stated link.',
     body: { json: linkSchema, example: { src: OTHER, dst: OLDER, type: 'supports', weight: 0.9 } },
     replies: {
       200: {
-        description: 'The link as it stands.',
+        description: 'The link as it is now.',
         json: linkedReply,
         example: {
-          ...{ ok: true, src: OTHER, dst: OLDER, type: 'supports', similarity: null, automatic: false, weight: 0.9 },
-          ...{ created_at: STATED_AT, updated_at: STATED_AT },
+          ok: true,
+          src: OTHER,
+          dst: OLDER,
+          type: 'supports',
+          similarity: null,
+          automatic: false,
+          weight: 0.9,
+          created_at: STATED_AT,
+          updated_at: STATED_AT,
         },
       },
     },
@@ -64,18 +71,18 @@ export const linkRoutes: readonly Route[] = [
     access: 'write',
     summary: 'Removes a link, stated or automatic',
     description:
-      'What the link did to a memory is undone: one that was superseded or contradicted has its earlier status ' +
-      'again, unless another link still says otherwise, and the validity that the supersession ended, unless a ' +
-      'PATCH has set another end since.',
+      'The effect of the link is undone: a memory that was superseded or contradicted gets its earlier status back, ' +
+      'unless another link still supersedes or contradicts it. The end of validity that a supersession set is ' +
+      'removed too, unless a PATCH has set another end since.',
     body: { json: unlinkSchema, orQuery: 'link', example: { src: OTHER, dst: OLDER, type: 'supports' } },
     replies: {
       200: {
-        description: 'The link is gone.',
+        description: 'The link was removed.',
         json: unlinkedReply,
         example: { ok: true, src: OTHER, dst: OLDER, type: 'supports' },
       },
     },
-    errors: { not_found: `${NO_MEMORY} Or there is no such link.` },
+    errors: { not_found: `${NO_MEMORY} Or the link does not exist.` },
     async handle({ tenant, readBody, send }) {
       const { user_id, src, dst, type } = await readBody();
       await requireOwned(tenant, user_id, { src, dst });
@@ -88,27 +95,31 @@ export const linkRoutes: readonly Route[] = [
     path: '/memory/supersede',
     name: 'supersedeMemory',
     access: 'write',
-    summary: 'Says that a memory gives way to a newer one',
+    summary: 'States that a newer memory replaces an older one',
     description:
-      "The old memory's `status` becomes `superseded`, and its `valid_to` the new one's `valid_from`, else its " +
-      '`event_time`, unless its validity ends sooner anyway or would end before its `valid_from`. The history keeps ' +
-      'what that replaced. Queries that find the old words return the new memory, over chains of any ' +
-      'length.\n\n' +
-      'Saying it again changes nothing. A PATCH that moves the start of the new memory moves the end of the old ' +
-      'one. When the new memory is deleted or expires, its own successor takes its place; without one the old ' +
-      'memory stands again.',
+      "The old memory's `status` becomes `superseded`. Its `valid_to` becomes the new memory's `valid_from`, or its " +
+      '`event_time` if it has none, unless the old memory is valid for a shorter time anyway or would end before it ' +
+      'starts. The history keeps the replaced values. Queries that find the old words return the new memory, over ' +
+      'chains of any length.\n\nRepeating the request changes nothing. A PATCH that moves the start of the new ' +
+      'memory also moves the end of the old one. When the new memory is deleted or expires, its own successor takes ' +
+      'its place; without a successor the old memory is active again.',
     body: { json: supersedeSchema, example: { old_id: OLDER, new_id: NEWER } },
     replies: {
       200: {
-        description: 'The old memory as it stands now.',
+        description: 'The old memory as it is now.',
         json: supersededReply,
         example: {
-          ...{ ok: true, old_id: OLDER, new_id: NEWER, status: 'superseded', valid_to: SUPERSEDED_AT, version: 2 },
+          ok: true,
+          old_id: OLDER,
+          new_id: NEWER,
+          status: 'superseded',
+          valid_to: SUPERSEDED_AT,
+          version: 2,
         },
       },
     },
     errors: {
-      conflict: 'The old memory has another successor, or the new one leads back to it.',
+      conflict: 'The old memory already has another successor, or the new memory leads back to the old one.',
       not_found: NO_MEMORY,
     },
     async handle({ tenant, readBody, send }) {
@@ -123,15 +134,15 @@ export const linkRoutes: readonly Route[] = [
     path: '/memory/contradict',
     name: 'contradictMemories',
     access: 'write',
-    summary: 'Says that two memories contradict each other',
+    summary: 'States that two memories contradict each other',
     description:
-      'While nobody says which is right, a query that finds both lowers the weaker. Said again with a winner it is ' +
-      'decided, or decided anew; said again without one it stays as it is. When the winner is deleted, the other ' +
-      'stands again. No query follows this link.',
+      'Until somebody names a winner, a query that finds both memories lowers the score of the weaker one. Repeating ' +
+      'the request with a winner decides the contradiction, or changes the decision; repeating it without a winner ' +
+      'changes nothing. When the winner is deleted, the other memory is active again. Queries do not follow this link.',
     body: { json: contradictSchema, example: { a: NEWER, b: OTHER, winner: NEWER } },
     replies: {
       200: {
-        description: 'The contradiction as it stands.',
+        description: 'The contradiction as it is now.',
         json: contradictedReply,
         example: { ok: true, a: NEWER, b: OTHER, weight: 0.8, created_at: STATED_AT, updated_at: STATED_AT },
       },
@@ -150,22 +161,28 @@ export const linkRoutes: readonly Route[] = [
     path: '/memory/:id/links',
     name: 'listLinks',
     access: 'read',
-    summary: 'Lists links of all types from and to a memory, the heaviest first',
+    summary: 'Lists links of all types from and to a memory, the highest weight first',
     description:
-      'At most 1,000. A waypoint that Cairn drew leads to the nearest memory of the same user: `similarity` is what ' +
-      'was measured, `weight` starts there and grows with recall.',
+      'The list has at most 1,000 links. A waypoint that Cairn made leads to the nearest memory of the same user: ' +
+      '`similarity` is the measured value; `weight` starts at that value and grows with recall.',
     params: { id: MEMORY_ID },
     query: ownerQuery,
     replies: {
       200: {
-        description: 'Its links.',
+        description: 'The links of the memory.',
         json: linkList,
         example: {
           id: OTHER,
           items: [
             {
-              ...{ id: OLDER, type: 'waypoint', direction: 'out', similarity: 0.86, weight: 0.86, automatic: true },
-              ...{ created_at: STATED_AT, updated_at: STATED_AT },
+              id: OLDER,
+              type: 'waypoint',
+              direction: 'out',
+              similarity: 0.86,
+              weight: 0.86,
+              automatic: true,
+              created_at: STATED_AT,
+              updated_at: STATED_AT,
             },
           ],
         },
@@ -180,7 +197,8 @@ export const linkRoutes: readonly Route[] = [
 ];
 
 /**
- * Another user's memory is as absent as none; without a user, whoever has the key sees all.
+ * Checks that the memories belong to a user, if the request names one. Another user's memory counts as absent.
+ * @param ids memory ids by the name of their field
  * @throws EngineError `not_found`, naming the field
  */
 async function requireOwned(

@@ -12,15 +12,16 @@ import {
   timelineReply,
 } from '../schemas/memory-replies.ts';
 import { ownerQuery } from '../schemas/values.ts';
-import { memoryItem, receiptItem, revisionItem, timelineItem, toPatch } from '../wire/memories.ts';
+import { deletedItem, memoryItem, revisionItem, timelineItem, toPatch } from '../wire/memories.ts';
 import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
 
+/** Salience that a reinforcement adds if the request names no `boost`. */
 const DEFAULT_BOOST = 0.1;
 const NO_MEMORY = 'No memory of this user has this id, or it has expired.';
 
 /**
- * `/memory/all` stands before `/memory/:id`, which would take it for an id. To delete by filter asks for the same role
- * as to delete one by one: it saves requests, it permits nothing more.
+ * Routes of memories. `/memory/all` stands before `/memory/:id`, which would take `all` for an id. Deleting by filter
+ * needs the same role as deleting one by one, as it only saves requests.
  */
 export const memoryRoutes: readonly Route[] = [
   route({
@@ -42,11 +43,11 @@ export const memoryRoutes: readonly Route[] = [
     name: 'reinforceMemory',
     access: 'write',
     summary: "Raises a memory's salience, and its strength by 0.1",
-    description: 'Each rises to at most 1.',
+    description: 'Neither rises above 1.',
     body: { json: reinforceSchema, example: { id: MEMORY_ID.example } },
     replies: {
       200: {
-        description: 'What the two are now.',
+        description: 'Both values as they are now.',
         json: reinforcedReply,
         example: { ok: true, id: MEMORY_ID.example, salience: 0.5, strength: 1 },
       },
@@ -63,7 +64,7 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id',
     name: 'getMemory',
     access: 'read',
-    summary: 'Shows one memory, whatever its status',
+    summary: 'Shows one memory, with any status',
     params: { id: MEMORY_ID },
     query: ownerQuery,
     replies: { 200: { description: 'The memory.', json: memorySchema, headers: ['etag'] } },
@@ -79,8 +80,8 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id',
     name: 'patchMemory',
     access: 'write',
-    summary: 'Changes what is named of a memory, and leaves the rest',
-    description: 'At least one change must be named. A change that changes nothing keeps the version.',
+    summary: 'Changes the named fields of a memory and keeps the others',
+    description: 'The body must name at least one field. If no value changes, the version stays the same.',
     params: { id: MEMORY_ID },
     query: ownerQuery,
     headers: ['if-match'],
@@ -105,15 +106,15 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id',
     name: 'deleteMemory',
     access: 'write',
-    summary: 'Erases a memory with all that was made from it',
-    description: 'At once and for good, reflections on it included. A second delete is a 404.',
+    summary: 'Erases a memory and everything derived from it',
+    description: 'The memory and the reflections on it are erased at once and for good. A second delete is a 404.',
     params: { id: MEMORY_ID },
     query: ownerQuery,
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     errors: { not_found: NO_MEMORY },
     async handle({ tenant, params, query, send }) {
       const receipt = await tenant.deleteMemory((await getOwnedMemory(tenant, params.id, query.user_id)).id);
-      send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
+      send(200, deletedItem(receipt));
     },
   }),
   route({
@@ -123,9 +124,10 @@ export const memoryRoutes: readonly Route[] = [
     access: 'write',
     summary: 'Erases all memories that match a filter, archived and expired ones too',
     description:
-      'What is named must all hold; naming nothing is a 400. Documents go as a whole: those that match by what they ' +
-      'say themselves, also where they are not read yet, and those of which a root or chunk matches. It works in ' +
-      'slices of 100: if it fails midway, what was erased stays erased, and it can be asked for again.',
+      'A memory must match every named field; a request that names none is a 400. Documents are erased as a whole: a ' +
+      'document is erased if its own fields match, even if it is not read yet, or if its root or one of its chunks ' +
+      'matches. The work is done in slices of 100: after a failure the slices that were erased stay erased, and the ' +
+      'request can be repeated.',
     body: { json: deleteSchema, orQuery: 'filter', example: { user_id: 'ana', tags: ['deploy', 'staging'] } },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     async handle({ tenant, readBody, send }) {
@@ -135,7 +137,7 @@ export const memoryRoutes: readonly Route[] = [
         sessionIds: session_id === undefined ? undefined : [session_id],
         tags,
       });
-      send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
+      send(200, deletedItem(receipt));
     },
   }),
   route({
@@ -143,13 +145,13 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id/history',
     name: 'getHistory',
     access: 'read',
-    summary: 'Shows what changes of a memory replaced, the newest first',
+    summary: 'Shows the earlier values of a memory, the latest change first',
     description: 'A change is a PATCH, a supersession, a decided contradiction, or archiving by decay.',
     params: { id: MEMORY_ID },
     query: ownerQuery,
     replies: {
       200: {
-        description: 'Its revisions.',
+        description: 'The revisions of the memory.',
         json: historyReply,
         example: {
           id: MEMORY_ID.example,
@@ -168,10 +170,11 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id/timeline',
     name: 'getTimeline',
     access: 'read',
-    summary: 'Shows what stood before and after a memory in time',
+    summary: 'Shows the memories before and after a memory in time',
     description:
-      'By `event_time`. Only memories that are active, valid and not expired are shown; the anchor may be archived ' +
-      'or superseded. Where more than 200 others lie between, a side may have fewer than there are.',
+      'Memories are sorted by `event_time`. Only memories that are active, valid and not expired are shown; the ' +
+      'memory itself may be archived or superseded. Each side considers the nearest 5,000 memories, and may be ' +
+      'incomplete if many of them are not shown.',
     params: { id: MEMORY_ID },
     query: timelineQuery,
     replies: { 200: { description: 'The memory between its neighbours.', json: timelineReply } },
@@ -189,7 +192,11 @@ function setVersionTag(response: Response, memory: Memory): void {
   response.setHeader('etag', `"${memory.version}"`);
 }
 
-/** @returns undefined for any version. @throws EngineError `invalid` for what no reply of ours had as its ETag */
+/**
+ * Reads `If-Match`.
+ * @returns the expected version; undefined if any version will do
+ * @throws EngineError `invalid` for a value that cannot be an ETag of this API
+ */
 function expectedVersion(header: string | undefined): number | undefined {
   if (header === undefined || header === '*') return undefined;
   const version = /^(?:"(\d{1,10})"|(\d{1,10}))$/.exec(header);

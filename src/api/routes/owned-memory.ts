@@ -1,11 +1,11 @@
 import { EngineError, type Memory, type Tenant } from '../../engine/index.ts';
 
-/** The `:id` of paths that speak of one memory. */
+/** The parameter `:id` in paths of one memory. */
 export const MEMORY_ID = { description: 'Id of the memory.', example: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72' } as const;
 
 /**
- * The memory, if it belongs to each of the users that the request names: another user's is as absent as none.
- * @param users undefined and null name nobody
+ * Returns the memory, if it belongs to every user that the request names; another user's memory counts as absent.
+ * @param users the named users; undefined and null name nobody
  * @throws EngineError `not_found`
  */
 export async function getOwnedMemory(

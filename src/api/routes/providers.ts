@@ -3,7 +3,7 @@ import { route, type Route } from '../route.ts';
 import { providerCallPage, providerCallsQuery, providerUsageQuery, providerUsageReply } from '../schemas/providers.ts';
 import { providerCallItem, providerUsageItem } from '../wire/providers.ts';
 
-/** What was asked of embedding providers and of the language model, what failed, and what it cost. */
+/** Routes of the calls of embedding providers and the language model: their failures, tokens and cost. */
 export const providerRoutes: readonly Route[] = [
   route({
     method: 'get',
@@ -12,7 +12,8 @@ export const providerRoutes: readonly Route[] = [
     access: 'admin',
     summary: 'Lists calls of providers, the newest first',
     description:
-      'Kept for `OM_JOB_RETENTION_HOURS`, without any text. A call that served several tenants stands with one.',
+      'Calls are kept for `OM_JOB_RETENTION_HOURS`, without any text. A call that served several tenants is listed ' +
+      'for one of them.',
     query: providerCallsQuery,
     replies: { 200: { description: 'A page of calls.', json: providerCallPage } },
     async handle({ tenant, query: { state, l, u }, send }) {
@@ -26,7 +27,7 @@ export const providerRoutes: readonly Route[] = [
     name: 'sumProviderCalls',
     access: 'admin',
     summary: 'Sums up calls of providers by day, model and purpose',
-    description: 'Unlike the calls themselves, these sums are kept.',
+    description: 'These sums are kept, unlike the calls themselves.',
     query: providerUsageQuery,
     replies: { 200: { description: 'The sums.', json: providerUsageReply } },
     async handle({ api, tenant, query: { days }, send }) {
@@ -37,15 +38,15 @@ export const providerRoutes: readonly Route[] = [
 ];
 
 function totalsOf(usage: readonly ProviderUsage[]) {
-  const sum = (field: (one: ProviderUsage) => number) => usage.reduce((total, one) => total + field(one), 0);
+  const sum = (field: (row: ProviderUsage) => number) => usage.reduce((total, row) => total + field(row), 0);
   return {
-    calls: sum((one) => one.calls),
-    failed: sum((one) => one.failed),
-    texts: sum((one) => one.texts),
-    tokens: sum((one) => one.tokens),
-    output_tokens: sum((one) => one.outputTokens),
-    cost_usd: sum((one) => one.costUsd),
-    cached_texts: sum((one) => one.cachedTexts),
-    saved_tokens: sum((one) => one.savedTokens),
+    calls: sum((row) => row.calls),
+    failed: sum((row) => row.failed),
+    texts: sum((row) => row.texts),
+    tokens: sum((row) => row.tokens),
+    output_tokens: sum((row) => row.outputTokens),
+    cost_usd: sum((row) => row.costUsd),
+    cached_texts: sum((row) => row.cachedTexts),
+    saved_tokens: sum((row) => row.savedTokens),
   };
 }

@@ -13,21 +13,22 @@ export const queryRoutes: readonly Route[] = [
     access: 'read',
     summary: 'Finds memories by words, vectors and links',
     description:
-      'Without `filters.statuses` only active memories are returned; a superseded one leads to the memory that ' +
-      'superseded it. Memories that are expired or not valid now are always left out.\n\n' +
-      'What it returns is reinforced about 0.2 s after the answer, unless `reinforce` is false: each match gains ' +
-      '0.1 salience, one `access_count` and `last_seen_at`, and a waypoint that was walked gains 0.05 weight.',
+      'Without `filters.statuses` only active memories are returned; in place of a superseded memory the query ' +
+      'returns its successor. Memories that are expired or not valid now are always left out.\n\nMatches are ' +
+      'reinforced about 0.2 s after the answer, unless `reinforce` is false: the salience of each match rises by ' +
+      '0.1, its `access_count` by one, and `last_seen_at` is set; the weight of each waypoint that the query ' +
+      'followed rises by 0.05.',
     query: noQuery,
     body: {
       json: querySchema,
       example: { query: 'when do we deploy to staging?', user_id: 'ana', k: 1 },
     },
-    replies: { 200: { description: 'The matches, or a text made of them.', json: queryReply } },
+    replies: { 200: { description: 'The matches, or a text made from them.', json: queryReply } },
     async handle(call) {
       const { tenant, principal, response, send } = call;
       const body = await call.readBody();
       const tokenSatisfied = body.token == null ? undefined : await waitForWrites(call, body.token, TOKEN_WAIT_MS);
-      // Recall by the public must not change what a tenant remembers.
+      // A query without a key (`OM_PUBLIC_READS`) must not change the tenant's memories.
       const isPublic = principal.role === 'read' && principal.keyId === 'anonymous';
       const asked = { ...toQuery(body), ...(isPublic ? { reinforce: false } : {}) };
       const result = await tenant.query(asked, clientGone(response));
@@ -39,12 +40,12 @@ export const queryRoutes: readonly Route[] = [
     path: '/explain',
     name: 'explainMemory',
     access: 'read',
-    summary: 'Says why a memory does or does not come back for a query',
+    summary: 'Explains why a query does or does not return a memory',
     description:
-      'Takes the query as it was sent, and the memory. Remedies are found by asking: the query is asked again with ' +
-      'one change after the other, at most 32 times and without a language model, until the memory is among the ' +
-      'matches. Where no change alone helps, every bound is widened at once, and the changes that are needed ' +
-      'together are named. Reinforces nothing.',
+      'The body is the query as it was sent, and the id of the memory. Remedies are found by trial: the query runs ' +
+      'again with one change after another, at most 32 times and without a language model, until the memory is among ' +
+      'the matches. If no single change helps, every bound is widened at once, and the reply names the changes that ' +
+      'are needed together. This request reinforces nothing.',
     query: noQuery,
     body: {
       json: explainSchema,
@@ -56,15 +57,20 @@ export const queryRoutes: readonly Route[] = [
         memory_id: '01a1fec3-4938-741b-aa54-e63a9d23de8a',
       },
     },
-    replies: { 200: { description: 'Where the memory stands, and what would bring it back.', json: explanation } },
+    replies: {
+      200: {
+        description: 'The rank of the memory or the reason for its absence, and the changes that would return it.',
+        json: explanation,
+      },
+    },
     errors: { not_found: 'No memory of the users that the request names has this id, or it has expired.' },
     async handle(call) {
       const { tenant, response, send } = call;
       const body = await call.readBody();
       const tokenSatisfied = body.token == null ? undefined : await waitForWrites(call, body.token, TOKEN_WAIT_MS);
-      const found = await tenant.explain(toQuery(body), body.memory_id, clientGone(response));
+      const explained = await tenant.explain(toQuery(body), body.memory_id, clientGone(response));
       send(200, {
-        ...explanationItem(found),
+        ...explanationItem(explained),
         ...(tokenSatisfied === undefined ? {} : { token_satisfied: tokenSatisfied }),
       });
     },

@@ -3,16 +3,16 @@ import { reembedSchema, reembedStatus } from '../schemas/providers.ts';
 import { noQuery } from '../schemas/values.ts';
 import { reembedItem } from '../wire/providers.ts';
 
-const STATUS = { description: 'How far it is.', json: reembedStatus } as const;
+const STATUS = { description: 'Progress of the change.', json: reembedStatus } as const;
 
-/** A change of the embedding model. It is the tenant's of the key. */
+/** Routes of a change of the embedding model, for the tenant of the key. */
 export const reembedRoutes: readonly Route[] = [
   route({
     method: 'get',
     path: '/admin/reembed',
     name: 'getReembedStatus',
     access: 'admin',
-    summary: 'Shows how far a change of the embedding model is, or what it would take',
+    summary: 'Shows the progress of a change of the embedding model, or an estimate of its size',
     query: noQuery,
     replies: { 200: STATUS },
     async handle({ tenant, send }) {
@@ -24,12 +24,13 @@ export const reembedRoutes: readonly Route[] = [
     path: '/admin/reembed',
     name: 'startReembed',
     access: 'admin',
-    summary: 'Begins a change of the embedding model, or goes on with one',
+    summary: 'Starts or resumes a change of the embedding model',
     description:
-      'A repeat changes nothing. A change to another model that has not gone live is given up for it. Where the ' +
-      'configured model is live, memories without vectors get them, and what other models left behind goes. Unless ' +
-      '`without_refused` is set, a model that refuses more than one memory in a hundred, or a single one, ends the ' +
-      'change as `failed`, and the old model stays live.',
+      'Repeating the request changes nothing. A running change to another model is given up if that model has not ' +
+      'gone live. If the configured model is live already, memories without vectors get them, and the vectors of ' +
+      'other models are deleted. The change ends as `failed`, and the old model stays live, if the new model refuses ' +
+      'more than 1 % of the memories; a single refusal is allowed if there are other memories. `without_refused` ' +
+      'removes this limit.',
     query: noQuery,
     body: { json: reembedSchema, optional: true, example: { without_refused: true } },
     replies: { 202: STATUS },
@@ -44,7 +45,7 @@ export const reembedRoutes: readonly Route[] = [
     path: '/admin/reembed/pause',
     name: 'pauseReembed',
     access: 'admin',
-    summary: 'Stops a change of the embedding model; what was embedded stays',
+    summary: 'Pauses a change of the embedding model; new vectors are kept',
     query: noQuery,
     replies: { 200: STATUS },
     errors: { conflict: 'No change is under way.' },
@@ -57,8 +58,8 @@ export const reembedRoutes: readonly Route[] = [
     path: '/admin/reembed',
     name: 'cancelReembed',
     access: 'admin',
-    summary: 'Gives up a change of the embedding model; the old model stays live',
-    description: 'What was embedded is kept for a later start.',
+    summary: 'Cancels a change of the embedding model; the old model stays live',
+    description: 'Vectors that were made are kept for a later start.',
     query: noQuery,
     replies: { 200: STATUS },
     errors: { conflict: 'No change is under way, or the new model is live already.' },

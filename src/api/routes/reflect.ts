@@ -5,26 +5,28 @@ import { waitQuery } from '../schemas/values.ts';
 import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
 import { memoryItem } from '../wire/memories.ts';
 
-/** One job writes a few; those of others may have come since. */
-const LOOKED_AT = 20;
+/**
+ * Latest reflections that are searched for those of one job: a job writes a few, and other jobs may have added more.
+ */
+const SEARCHED_REFLECTIONS = 20;
 
-/** It stands before `/memory/:id`, which would take `reflect` for an id. */
+/** The route of reflections. It stands before `/memory/:id`, which would take `reflect` for an id. */
 export const reflectRoutes: readonly Route[] = [
   route({
     method: 'post',
     path: '/memory/reflect',
     name: 'reflect',
     access: 'write',
-    summary: 'Lets the language model write down what follows from the latest memories',
+    summary: 'Lets the language model write down conclusions from the latest memories',
     description:
-      'Needs `OM_LLM_MODEL`, else it is a 400. Asked again while it is owed, it answers with the same job. `wait` ' +
-      'answers when the job has ended, with what was written.',
+      'Without `OM_LLM_MODEL` the reply is a 400. If the same reflection is queued or running, the reply names its ' +
+      'job. With `wait` the reply comes when the job has ended, with the memories that it wrote.',
     query: waitQuery,
     headers: ['prefer'],
     body: { json: reflectSchema, example: { user_id: 'ana' } },
     replies: {
       202: {
-        description: 'It is owed; the token makes a query wait for it.',
+        description: 'The reflection is queued; a query with the token waits for it.',
         json: reflectionQueued,
         headers: ['location'],
       },
@@ -42,11 +44,13 @@ export const reflectRoutes: readonly Route[] = [
         return send(202, { job_id: jobId, state: 'queued', token });
       }
       const { state, error } = await tenant.getJob(jobId);
-      const reflections = (await tenant.listReflections(userId, LOOKED_AT)).filter(
+      const reflections = (await tenant.listReflections(userId, SEARCHED_REFLECTIONS)).filter(
         ({ metadata }) => metadata['reflection_job'] === jobId,
       );
       send(200, {
-        ...{ job_id: jobId, state, reflections: reflections.map(memoryItem) },
+        job_id: jobId,
+        state,
+        reflections: reflections.map(memoryItem),
         ...(error === null ? {} : { error }),
       });
     },

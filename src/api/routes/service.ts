@@ -26,14 +26,14 @@ const SECTORS_EXAMPLE = {
   stats: [{ sector: 'procedural', count: 1, avg_salience: 0.5 }],
 };
 
-/** What operators and their tools ask. Metrics speak of all tenants, so `OM_PUBLIC_READS` does not open them. */
+/** Routes for operators and their tools. Metrics cover all tenants, so `OM_PUBLIC_READS` does not open them. */
 export const serviceRoutes: readonly Route[] = [
   openRoute({
     method: 'get',
     path: '/health',
     name: 'getHealth',
-    summary: 'Says that the process answers, its version and its embedder',
-    replies: { 200: { description: 'It answers.', json: healthReply } },
+    summary: 'Shows that the process answers, with its version and its embedder',
+    replies: { 200: { description: 'The process answers.', json: healthReply } },
     async handle({ api, send }) {
       const { embedder } = api.engine;
       send(200, {
@@ -53,15 +53,19 @@ export const serviceRoutes: readonly Route[] = [
     method: 'get',
     path: '/ready',
     name: 'getReadiness',
-    summary: 'Says whether to send requests here',
+    summary: 'Shows whether this server should be sent requests',
     replies: {
-      200: { description: 'Send them.', json: readyReply },
+      200: { description: 'It should.', json: readyReply },
       503: {
-        description: "The server stops, or the default tenant's file cannot be read. Not a problem document.",
+        description:
+          "The server stops, or the default tenant's file cannot be read. The reply is not a problem document.",
         json: readyReply,
         example: {
-          ...{ ready: false, reasons: ['draining'], jobs: { waiting: 0, active: 0, oldest_age_ms: null } },
-          ...{ queues: { mode: 'redis', redis: 'up' }, embedding: {} },
+          ready: false,
+          reasons: ['draining'],
+          jobs: { waiting: 0, active: 0, oldest_age_ms: null },
+          queues: { mode: 'redis', redis: 'up' },
+          embedding: {},
         },
       },
     },
@@ -85,8 +89,8 @@ export const serviceRoutes: readonly Route[] = [
     access: 'key',
     summary: "Sends the metrics in Prometheus's text format",
     description:
-      'For all tenants together. `OM_METRICS_HOST` serves them elsewhere without a key, and worker processes serve ' +
-      'their own, at `OM_WORKER_METRICS_PORT`.',
+      'The metrics cover all tenants together. `OM_METRICS_HOST` serves them at another address without a key. ' +
+      'Worker processes serve their own metrics at `OM_WORKER_METRICS_PORT`.',
     replies: {
       200: {
         description: 'The metrics.',
@@ -111,8 +115,8 @@ export const serviceRoutes: readonly Route[] = [
     path: '/sectors',
     name: 'listSectors',
     access: 'read',
-    summary: 'Shows the five sectors, how each decays and is recognised, and how many memories it has',
-    description: "`decay_lambda` is the sector's own, unless `OM_DECAY_LAMBDA` replaces it.",
+    summary: 'Shows the five sectors: their decay, their patterns and the number of their memories',
+    description: 'Each sector has its own `decay_lambda`, unless `OM_DECAY_LAMBDA` replaces all of them.',
     replies: { 200: { description: 'The sectors.', json: sectorsReply, example: SECTORS_EXAMPLE } },
     async handle({ api, tenant, send }) {
       const model = api.engine.embedder?.model ?? null;
@@ -136,15 +140,19 @@ export const serviceRoutes: readonly Route[] = [
     path: '/stats',
     name: 'getStats',
     access: 'read',
-    summary: 'Shows what a tenant holds, archived memories included',
+    summary: 'Counts the contents of a tenant, archived memories included',
     replies: {
       200: {
         description: 'The counts.',
         json: statsReply,
         example: {
-          ...{ memories: 2, by_state: { queued: 0, ready: 2, failed: 0 }, vectors: 2, waypoints: 0 },
+          memories: 2,
+          by_state: { queued: 0, ready: 2, failed: 0 },
+          vectors: 2,
+          waypoints: 0,
           jobs: { queued: 0, active: 0, failed: 0, done: 2, dead: 0, cancelled: 0 },
-          ...{ database_bytes: 4096, wal_bytes: 646872 },
+          database_bytes: 4096,
+          wal_bytes: 646872,
           embedding: { live: MODEL, configured: MODEL, degraded: null },
         },
       },
@@ -167,19 +175,19 @@ export const serviceRoutes: readonly Route[] = [
 ];
 
 /**
- * Which model answers the default tenant's queries while the configured one is another. Words alone answer, so nobody
- * is unready.
+ * The model that answers the default tenant's queries, and whether its queries are degraded. A degraded tenant is
+ * ready: its queries still find memories by words.
  */
 async function modelsOf(engine: Engine) {
   try {
     const { live, degraded } = await (await engine.tenant(DEFAULT_TENANT)).embedding();
     return { live, degraded: degraded !== null, ...(degraded === null ? {} : { reason: degraded }) };
   } catch {
-    return {}; // `ready` says what is the matter with the file.
+    return {}; // `/ready` reports that the file cannot be read.
   }
 }
 
-/** A Redis that is down makes nobody unready: adds are accepted and wait in the ledger. */
+/** State of the queues. A Redis that is down does not affect readiness: adds are accepted and wait in the ledger. */
 function queuesOf(engine: Engine) {
   const state = engine.queueState();
   return state.mode === 'embedded'
@@ -188,8 +196,8 @@ function queuesOf(engine: Engine) {
 }
 
 /**
- * undefined if the ledger of the default tenant cannot be read: that is what this route is asked for. Anyone may ask,
- * so only what waits is counted and not the finished jobs, of which there may be millions.
+ * Counts the unfinished jobs of the default tenant; undefined if its ledger cannot be read. Anyone may call this route,
+ * so finished jobs are not counted: there may be millions.
  */
 async function readLedger(engine: Engine) {
   try {

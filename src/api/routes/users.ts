@@ -3,11 +3,11 @@ import { userIdSchema } from '../schemas/memories.ts';
 import { deletedReply, userMemoryPage } from '../schemas/memory-replies.ts';
 import { parse } from '../schemas/parse.ts';
 import { pageQuery } from '../schemas/values.ts';
-import { memoryItem, receiptItem } from '../wire/memories.ts';
+import { deletedItem, memoryItem } from '../wire/memories.ts';
 
 const USER_ID = { description: 'The user, as `user_id` names it.', example: 'ben' } as const;
 
-/** All that one user has. */
+/** Routes of all memories of one user. */
 export const userRoutes: readonly Route[] = [
   route({
     method: 'get',
@@ -15,7 +15,7 @@ export const userRoutes: readonly Route[] = [
     name: 'listMemoriesOfUser',
     access: 'read',
     summary: "Lists one user's memories, the newest first",
-    description: 'A user that nobody knows has an empty list.',
+    description: 'An unknown user has an empty list.',
     params: { id: USER_ID },
     query: pageQuery,
     replies: { 200: { description: 'A page of memories.', json: userMemoryPage } },
@@ -31,12 +31,12 @@ export const userRoutes: readonly Route[] = [
     name: 'deleteMemoriesOfUser',
     access: 'write',
     summary: 'Erases all memories and documents of one user',
-    description: '`deleted` is 0 for a user that nobody knows.',
+    description: '`deleted` is 0 for an unknown user.',
     params: { id: USER_ID },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     async handle({ tenant, params, send }) {
       const receipt = await tenant.deleteMemories({ userIds: [parse(userIdSchema, params.id)] });
-      send(200, { ok: true, deleted: receipt.memories, removed: receiptItem(receipt) });
+      send(200, deletedItem(receipt));
     },
   }),
 ];

@@ -1,9 +1,8 @@
+/** Schemas of replies about documents. */
 import { z } from 'zod';
 import { DOCUMENT_FORMATS, DOCUMENT_STATES } from '../../engine/index.ts';
 import { count, failure, itemError, timestamp, token, uuid } from './memory-replies.ts';
 import { anyObject, type Wire } from './values.ts';
-
-/** What replies say about documents. */
 
 const warning = z
   .strictObject({
@@ -29,10 +28,10 @@ const progress = z
     chunks: count,
     embedded: count,
     linked: count,
-    failed: count.describe('Chunks whose job gave up: queries find them by their words.'),
-    stages: z.record(z.string(), z.number()).describe('Milliseconds of each stage that ended.'),
+    failed: count.describe('Chunks whose job has given up; queries find them by their words.'),
+    stages: z.record(z.string(), z.number()).describe('Duration of each stage that has ended, in milliseconds.'),
   })
-  .describe('Pages that were read; chunks of the whole, and how far they are.');
+  .describe('Progress: pages read, chunks of the document, and how many of them are embedded and linked.');
 
 const fields = {
   id: uuid,
@@ -41,16 +40,18 @@ const fields = {
   external_id: z.string().nullable(),
   state: z
     .enum(DOCUMENT_STATES)
-    .describe('`processing` until every chunk is embedded and linked; `empty` where no text was in it.'),
-  error: failure.nullable().describe('Why it failed, or why it is empty.'),
+    .describe('`processing` until every chunk is embedded and linked; `empty` if the document has no text.'),
+  error: failure.nullable().describe('Why the document failed or is empty.'),
   source: z.enum(['upload', 'url']),
   url: z.string().nullable(),
   file_name: z.string().nullable(),
   format: z.enum(DOCUMENT_FORMATS).nullable(),
   bytes: count.nullable(),
   sha256: z.string().nullable().describe("SHA-256 of the file's bytes, in hexadecimal."),
-  title: z.string().describe("The given one, else the file's own."),
-  authors: z.array(z.string()).describe("The file's own, like its language and times below."),
+  title: z.string().describe("The title that was given, else the file's own title."),
+  authors: z
+    .array(z.string())
+    .describe('Authors that the file names; the language and the times below also come from the file.'),
   language: z.string().nullable(),
   published_at: timestamp.nullable(),
   modified_at: timestamp.nullable(),
@@ -59,7 +60,9 @@ const fields = {
   metadata: anyObject,
   event_time: timestamp.nullable(),
   expires_at: timestamp.nullable(),
-  root_memory_id: uuid.nullable().describe('The memory that stands for the whole; null until the document is shown.'),
+  root_memory_id: uuid
+    .nullable()
+    .describe('The memory that represents the whole document; null until queries can find the document.'),
   chunks: count,
   pages: count.nullable(),
   characters: count,
@@ -68,12 +71,14 @@ const fields = {
   receipt: z
     .strictObject({ stored: count, kept: count, removed: count })
     .nullable()
-    .describe('How many chunks are new, were there before, and are gone; null until the document is shown.'),
-  warnings: z.array(warning).describe('What was left out, or is kept but worth a look. Never holds content.'),
-  job_id: uuid.nullable().describe('The job that reads it, while the ledger knows it.'),
+    .describe('Numbers of chunks that are new, were kept and were removed; null until queries can find the document.'),
+  warnings: z
+    .array(warning)
+    .describe('What was left out, or was kept but should be checked. Warnings never hold content.'),
+  job_id: uuid.nullable().describe('The job that reads the document, as long as the ledger holds it.'),
   created_at: timestamp,
   updated_at: timestamp,
-  shown_at: timestamp.nullable().describe('When its words could first be found.'),
+  shown_at: timestamp.nullable().describe('When queries could first find the document.'),
   ready_at: timestamp.nullable(),
 };
 
@@ -120,11 +125,11 @@ export type DocumentItem = Wire<typeof documentSchema>;
 
 const outcome = z
   .enum(['accepted', 'replaced', 'unchanged'])
-  .describe('`replaced`: a known document is read again; `unchanged`: nothing is to be done.');
-const jobId = uuid.nullable().describe('null where nothing is to be done.');
+  .describe('`replaced`: a known document is read again; `unchanged`: nothing needs to be done.');
+const jobId = uuid.nullable().describe('The job that reads the document; null if nothing needs to be done.');
 
-/** What a batch says of a document. */
-export const documentOutcome = z
+/** Result of one document in a batch. */
+const documentOutcome = z
   .strictObject({
     document_id: uuid,
     job_id: jobId,
@@ -134,10 +139,10 @@ export const documentOutcome = z
   .meta({ id: 'DocumentOutcome' });
 export type DocumentOutcomeItem = Wire<typeof documentOutcome>;
 
-/** The whole answer where nobody waits for the document. */
+/** Answer to a caller that does not wait for the document. */
 export const acceptedDocument = documentOutcome.extend({ token }).meta({ id: 'AcceptedDocument' });
 
-/** The document with what OpenMemory's clients look for beside it: the count of its chunks, their tokens. */
+/** A document with the additional fields that OpenMemory's clients expect. */
 export const ingestedDocument = z
   .strictObject({
     ...fields,
@@ -157,7 +162,7 @@ export const ingestedDocument = z
   })
   .meta({
     id: 'IngestedDocument',
-    description: "The document, with the fields that OpenMemory's clients look for.",
+    description: "A document with the additional fields that OpenMemory's clients expect.",
     examples: [
       {
         ...EXAMPLE,
@@ -187,16 +192,18 @@ export const documentBatchReply = z.strictObject({
 
 export const documentPage = z.strictObject({ items: z.array(documentSchema), total: count });
 
-// ── Where a chunk stands in its document ─────────────────────────────────────────────────────────────────────────────
+// ── Position of a chunk in its document ──────────────────────────────────────────────────────────────────────────────
 
-/** A chunk's place in the extracted text of its document. */
-const placeFields = {
-  chunk: count.nullable().describe('Counted from 0; null for the root memory, which stands for the whole.'),
-  start_offset: count.nullable().describe('In the extracted text, in UTF-16 units.'),
+/** Position of a chunk in the extracted text of its document. */
+const positionFields = {
+  chunk: count
+    .nullable()
+    .describe('Number of the chunk, counted from 0; null for the root memory, which represents the whole document.'),
+  start_offset: count.nullable().describe('Start in the extracted text, in UTF-16 code units.'),
   end_offset: count.nullable(),
-  page_from: z.int().nullable().describe('Its first page, slide or sheet; null where the format has none.'),
+  page_from: z.int().nullable().describe('First page, slide or sheet of the chunk; null if the format has none.'),
   page_to: z.int().nullable(),
-  heading_path: z.array(z.string()).describe('The headings above it, outermost first.'),
+  heading_path: z.array(z.string()).describe('Headings above the chunk, outermost first.'),
 };
 
 export const provenance = z
@@ -207,14 +214,14 @@ export const provenance = z
     url: z.string().nullable(),
     format: z.enum(DOCUMENT_FORMATS).nullable(),
     sha256: z.string().nullable(),
-    ...placeFields,
+    ...positionFields,
     chunks: count.describe('Chunks of the whole document.'),
-    ingested_at: timestamp.describe('When its words could first be found.'),
+    ingested_at: timestamp.describe('When this version of the document was accepted.'),
   })
-  .meta({ id: 'Provenance', description: 'Where a match stands in its document.' });
+  .meta({ id: 'Provenance', description: 'Position of a match in its document.' });
 export type ProvenanceItem = Wire<typeof provenance>;
 
-const chunk = z.strictObject({ memory_id: uuid, ...placeFields, tokens: count });
+const chunk = z.strictObject({ memory_id: uuid, ...positionFields, tokens: count });
 export type ChunkItem = Wire<typeof chunk>;
 export const chunkPage = z.strictObject({
   id: uuid,

@@ -1,3 +1,4 @@
+/** Schemas of requests about documents, for every way in which a file can arrive. */
 import { z } from 'zod';
 import { DOCUMENT_STATES, type Metadata } from '../../engine/index.ts';
 import { LIMITS } from './limits.ts';
@@ -21,19 +22,19 @@ import {
   waitQuery,
 } from './values.ts';
 
-/** What requests say about documents, whichever way their file arrives. */
-
-/** null and '' stand for "none". */
+/** Fields of every new document. null and '' mean "none". */
 const documentFields = {
-  user_id: id.nullish().describe('Whose document it is; `""`, the default, for nobody in particular.'),
-  session_id: id.nullish().describe('The conversation or task it belongs to.'),
-  external_id: givenId.nullish().describe('Its name in your system, used once by each user.'),
-  title: text(LIMITS.titleCharacters).nullish().describe('Read off the file by default.'),
-  type: label(LIMITS.labelCharacters).nullish().describe('Your own kind of document; given to its memories.'),
-  tags: tags.nullish().describe('Given to its memories.'),
-  metadata: metadata.nullish().describe('Given to its memories; at most 16 KiB.'),
-  event_time: time.nullish().describe('Given to its memories; the time at which it was taken in by default.'),
-  expires_at: time.nullish().describe('No read finds it from this time on.'),
+  user_id: id.nullish().describe('The user who owns the document; `""`, the default, means no particular user.'),
+  session_id: id.nullish().describe('The conversation or task that the document belongs to.'),
+  external_id: givenId.nullish().describe('The id of the document in your system; unique for each user.'),
+  title: text(LIMITS.titleCharacters).nullish().describe('Title of the document; taken from the file by default.'),
+  type: label(LIMITS.labelCharacters).nullish().describe('Your own type of document; its memories get it too.'),
+  tags: tags.nullish().describe('Tags of its memories.'),
+  metadata: metadata.nullish().describe('Metadata of its memories; at most 16 KiB.'),
+  event_time: time
+    .nullish()
+    .describe('Event time of its memories; by default the time at which the document was stored.'),
+  expires_at: time.nullish().describe('The document cannot be read or found from this time on.'),
 };
 export type DocumentFields = z.output<z.ZodObject<typeof documentFields>>;
 
@@ -41,18 +42,20 @@ const fileFields = {
   content_type: text(LIMITS.labelCharacters)
     .nullish()
     .describe('A media type, also with `; charset=…`, or a short name such as pdf, docx, html, md or txt.'),
-  // Cleaned and bounded where it is used: a long path may end in a short name.
+  // The name is cut and bounded where it is used, as a long path may end in a short name.
   file_name: text(LIMITS.fileNameCharacters * 16)
     .nullish()
-    .describe('What the file is called: its last part is kept, as data and never as a path; at most 255 characters.'),
+    .describe(
+      'Name of the file. Only the last part of a path is kept, as data and never as a path; at most 255 characters.',
+    ),
 };
 
-/** How OpenMemory cuts a document, which is decided here by the server's settings: read and left alone. */
+/** Options of OpenMemory for cutting a document. They are accepted and ignored: the server's settings decide. */
 const config = z
   .custom<Metadata>(isObject, expected('an object'))
   .register(SHOWN_AS, { type: 'object', additionalProperties: true })
   .nullish()
-  .describe("Sent by OpenMemory's clients, and ignored.");
+  .describe("OpenMemory's clients send this field; it is ignored.");
 
 export const ingestSchema = z
   .strictObject(
@@ -60,11 +63,13 @@ export const ingestSchema = z
       ...fileFields,
       data: unboundedText
         .nullish()
-        .describe('The file: in base64 where its format is binary, as it stands where it is text. This or `text`.'),
-      text: unboundedText.nullish().describe('A text. This or `data`.'),
+        .describe(
+          'The file: in base64 if its format is binary, unchanged if it is text. Give either `data` or `text`.',
+        ),
+      text: unboundedText.nullish().describe('A text. Give either `text` or `data`.'),
       encoding: choice(['base64', 'utf8'])
         .nullish()
-        .describe('How `data` is written; decided by the format by default. A text in base64 needs it.'),
+        .describe('Encoding of `data`; the format decides by default. A text in base64 must name it.'),
       ...documentFields,
       config,
     },
@@ -98,7 +103,7 @@ const pageUrl = text(LIMITS.urlCharacters)
       context.addIssue({ code: 'custom', message: problem ?? '' });
       return z.NEVER;
     }
-    // What stands behind # is never sent, so pages that differ in it alone are one page.
+    // The part behind # is never sent to the server, so URLs that differ only in it are the same page.
     url.hash = '';
     return url.href;
   })
@@ -107,7 +112,9 @@ const pageUrl = text(LIMITS.urlCharacters)
 export const ingestUrlSchema = z
   .strictObject(
     {
-      url: pageUrl.describe('Begins with http:// or https://, without user name and password; `#…` is dropped.'),
+      url: pageUrl.describe(
+        'Address of the page. It begins with http:// or https:// and has no user name and password; `#…` is dropped.',
+      ),
       ...documentFields,
       config,
     },
@@ -116,7 +123,7 @@ export const ingestUrlSchema = z
   .meta({ id: 'NewPage' });
 export type IngestUrlBody = z.output<typeof ingestUrlSchema>;
 
-/** What replaces a document: which of the two it is, `url` says. */
+/** The replacement of a document; the field `url` tells a page from a file. */
 export const replacementSchema = z.union([ingestSchema, ingestUrlSchema]);
 
 export const documentBatchSchema = z.strictObject(
@@ -131,7 +138,9 @@ export const documentBatchSchema = z.strictObject(
         minItems: 1,
         maxItems: LIMITS.batchItems,
       })
-      .describe('Documents and pages as the routes for one take them as JSON. A wrong item spares the others.'),
+      .describe(
+        'Documents and pages in the JSON form of the routes for one. An invalid item does not affect the others.',
+      ),
   },
   expected('a JSON object {"items": [...]}'),
 );
@@ -146,7 +155,7 @@ const jsonText = (value: unknown, context: z.RefinementCtx): unknown => {
     return z.NEVER;
   }
 };
-/** Forms hold strings: an empty one is a field that was left empty, digits are a time in Unix ms. */
+/** A time in a form: an empty string counts as left out, digits are Unix ms. */
 const formTime = z
   .string()
   .transform((value) => (value === '' ? null : /^-?\d{1,15}$/.test(value) ? Number(value) : value))
@@ -161,24 +170,24 @@ export const formSchema = z.strictObject({
   external_id: id
     .transform((value) => (value === '' ? null : value))
     .optional()
-    .describe('Its name in your system, used once by each user.'),
+    .describe('The id of the document in your system; unique for each user.'),
   tags: z
     .preprocess(
       (value, context) => (isJsonList(value) ? jsonText(value, context) : value === '' ? [] : [value].flat()),
       tags,
     )
     .optional()
-    .describe('Given to its memories: the field several times, or a JSON list.'),
+    .describe('Tags of its memories. Repeat the field, or send a JSON list.'),
   metadata: z
     .preprocess((value, context) => (value === '' ? {} : jsonText(value, context)), metadata)
     .register(SHOWN_AS, { type: 'string', contentMediaType: 'application/json' })
     .optional()
-    .describe('A JSON object, given to its memories.'),
+    .describe('Metadata of its memories, as a JSON object.'),
   event_time: formTime.optional(),
   expires_at: formTime.optional(),
 });
 
-/** The same form with its file, as the description of the API shows it. */
+/** The form with its file, as the API description shows it. */
 export const uploadForm = formSchema
   .extend({
     file: z
@@ -186,7 +195,7 @@ export const uploadForm = formSchema
       .register(SHOWN_AS, { type: 'string', contentMediaType: 'application/octet-stream' })
       .describe('The file, in exactly one part with a filename.'),
   })
-  .meta({ id: 'UploadForm', description: 'An empty field is one that was left out.' });
+  .meta({ id: 'UploadForm', description: 'An empty field counts as left out.' });
 
 // ── Query strings ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -205,7 +214,7 @@ export const documentsQuery = z.strictObject({
   state: choice(DOCUMENT_STATES).optional().describe('Only documents in this state.'),
   external_id: givenId
     .optional()
-    .meta({ description: 'Only the document of this name in your system.', examples: ['wiki-12'] }),
+    .meta({ description: 'Only the document with this id in your system.', examples: ['wiki-12'] }),
   ids: commaSeparated.optional().describe('At most 100 ids, joined by commas.'),
   sha256: z
     .string(expected('one value'))

@@ -1,9 +1,8 @@
+/** Schemas of the names that memories mention and of the relations between them. */
 import { z } from 'zod';
 import { LIMITS } from './limits.ts';
 import { count, uuid } from './memory-replies.ts';
 import { page, userId } from './values.ts';
-
-/** The names that memories mention and what they state about two of them. */
 
 export const entitiesQuery = z.strictObject({
   ...page,
@@ -11,15 +10,15 @@ export const entitiesQuery = z.strictObject({
     .string()
     .max(LIMITS.labelCharacters, `expected at most ${LIMITS.labelCharacters} characters`)
     .default('')
-    .meta({ description: 'What the name begins with, whatever its case.', examples: ['j'] }),
+    .meta({ description: 'Beginning of the name, in any case.', examples: ['j'] }),
   user_id: userId.optional().describe("Only names that this user's memories mention."),
 });
 
 const summary = {
-  name: z.string().describe('Folded: lower case, without accents.'),
-  label: z.string().describe('As the first memory writes it that still mentions it.'),
+  name: z.string().describe('The name in lower case and without accents.'),
+  label: z.string().describe('The spelling in the first memory that mentions the name.'),
   type: z.string(),
-  mentions: count.describe('Memories that mention it and that a query could find.'),
+  mentions: count.describe('Memories that mention the name and that a query could find.'),
 };
 const EXAMPLE = { name: 'jwt', label: 'JWT', type: 'technology', mentions: 2 };
 
@@ -34,14 +33,14 @@ export const entityDetails = z
       .array(
         z.strictObject({
           type: z.string(),
-          direction: z.enum(['out', 'in']).describe('`out` where this name is the source of the relation.'),
+          direction: z.enum(['out', 'in']).describe('`out` if this name is the source of the relation.'),
           name: z.string(),
           label: z.string(),
-          memories: count.describe('Memories that state it.'),
+          memories: count.describe('Memories that state the relation.'),
         }),
       )
-      .describe('What is stated about it and another name; the most often stated first, at most 100.'),
-    memory_ids: z.array(uuid).describe('The latest first, at most 100.'),
+      .describe('Relations to other names, the most often stated first; at most 100.'),
+    memory_ids: z.array(uuid).describe('Memories that mention the name, the latest first; at most 100.'),
   })
   .meta({
     id: 'EntityDetails',

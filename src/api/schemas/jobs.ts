@@ -1,9 +1,8 @@
+/** Schemas of the jobs in the ledger, as an operator sees them. */
 import { z } from 'zod';
 import { JOB_KINDS, JOB_STATES, JOB_STEPS } from '../../engine/index.ts';
 import { count, failure, timestamp, uuid } from './memory-replies.ts';
 import { expected, page, type Wire } from './values.ts';
-
-/** Jobs of the ledger, as an operator sees them. */
 
 const STATE_NAMES = JOB_STATES.join(', ');
 const KIND_NAMES = JOB_KINDS.join(', ');
@@ -23,12 +22,16 @@ export const jobSchema = z
   .strictObject({
     id: uuid,
     kind: z.enum(JOB_KINDS),
-    memory_id: uuid.nullable().describe('null once the memory was deleted, and for the job of a document.'),
-    document_id: uuid.nullable().describe('The document that it reads, or that its memory belongs to.'),
-    step: z.enum(JOB_STEPS).describe('What is to be done next.'),
-    state: z.enum(JOB_STATES).describe('`failed` waits for its next attempt at `run_at`; `dead` has given up.'),
-    priority: z.int().describe('0 for what somebody waits for, more for what comes in bulk.'),
-    attempts: count.describe('Failures of the step it is at.'),
+    memory_id: uuid
+      .nullable()
+      .describe('The memory of the job; null if the memory was deleted, and for the job of a document.'),
+    document_id: uuid.nullable().describe('The document that the job reads, or that its memory belongs to.'),
+    step: z.enum(JOB_STEPS).describe('The next step of the job.'),
+    state: z
+      .enum(JOB_STATES)
+      .describe('A `failed` job waits for its next attempt at `run_at`; a `dead` job has given up.'),
+    priority: z.int().describe('0 for interactive work, higher for bulk work.'),
+    attempts: count.describe('Failures of the current step.'),
     crashes: count,
     run_at: timestamp,
     error: failure.nullable(),
@@ -81,9 +84,9 @@ export type BacklogItem = Wire<typeof backlog>;
 
 export const jobPage = z.strictObject({
   items: z.array(jobSchema),
-  total: count.describe('Jobs of that state and kind.'),
-  counts: jobCounts.describe('Jobs of the tenant by state.'),
-  backlog: z.array(backlog).describe('Steps that still owe something, and how old the oldest job of each is.'),
+  total: count.describe('Jobs with this state and kind.'),
+  counts: jobCounts.describe('All jobs of the tenant, by state.'),
+  backlog: z.array(backlog).describe('Steps with unfinished jobs, and the age of the oldest job of each.'),
 });
 
 export const discardedReply = z.strictObject({ ok: z.literal(true) });

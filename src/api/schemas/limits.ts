@@ -1,7 +1,7 @@
-import { METADATA_BYTES_MOST, METADATA_CONDITIONS_MOST, QUERY_LIMITS } from '../../engine/index.ts';
+import { MAX_METADATA_BYTES, MAX_METADATA_CONDITIONS, QUERY_LIMITS } from '../../engine/index.ts';
 
 /**
- * Bounds of what a request may hold. Characters are UTF-16 code units, as JavaScript, JSON and most clients count them.
+ * Limits of the values in a request. Characters are UTF-16 code units, as JavaScript and most clients count them.
  */
 export const LIMITS = {
   contentBytes: 256 * 1024,
@@ -12,9 +12,9 @@ export const LIMITS = {
   idCharacters: 256,
   files: 64,
   fileCharacters: 1_024,
-  metadataBytes: METADATA_BYTES_MOST,
+  metadataBytes: MAX_METADATA_BYTES,
   metadataDepth: 64,
-  metadataConditions: METADATA_CONDITIONS_MOST,
+  metadataConditions: MAX_METADATA_CONDITIONS,
   queryCharacters: 8_192,
   ...QUERY_LIMITS,
   columnWeight: 10,
@@ -30,9 +30,7 @@ export const LIMITS = {
   tokenCharacters: 1_024,
 } as const;
 
-/**
- * The earliest time that a request may name, 0001-01-01, in Unix milliseconds: ISO 8601 writes years with four digits.
- */
-export const TIME_MIN = -62_135_596_800_000;
-/** The latest time that a request may name, 9999-12-31, in Unix milliseconds. */
-export const TIME_MAX = 253_402_300_799_999;
+/** Earliest time that a request may name, 0001-01-01, Unix ms: ISO 8601 writes years with four digits. */
+export const MIN_TIME = -62_135_596_800_000;
+/** Latest time that a request may name, 9999-12-31, Unix ms. */
+export const MAX_TIME = 253_402_300_799_999;

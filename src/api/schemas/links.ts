@@ -1,15 +1,16 @@
+/** Schemas of links between memories. */
 import { z } from 'zod';
 import { EDGE_TYPES, MEMORY_STATUSES } from '../../engine/index.ts';
 import { link, timestamp, unit, uuid } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, expected, fraction, givenId, id } from './values.ts';
 
-/** Links between memories, as requests state them and replies show them. */
-
-const owner = id.nullish().describe("Not stored: another user's memories are a 404.");
+const owner = id
+  .nullish()
+  .describe("The user who must own the memories: another user's memory is a 404. The field is not stored.");
 const ends = {
   user_id: owner,
-  src: givenId.describe('The memory that it leads from.'),
-  dst: givenId.describe('The memory that it leads to; another than `src`.'),
+  src: givenId.describe('The memory where the link begins.'),
+  dst: givenId.describe('The memory where the link ends; not the same as `src`.'),
 };
 const STATED_TYPES = EDGE_TYPES.filter((type) => type !== 'supersedes' && type !== 'contradicts');
 
@@ -24,10 +25,12 @@ export const linkSchema = z.strictObject(
             'supersedes and contradicts have POST /memory/supersede and /memory/contradict',
         ),
       )
-      .describe('What the link says.'),
+      .describe('Type of the link.'),
     weight: fraction
       .nullish()
-      .describe('How much of what a query woke passes it. Left out, a link that is there keeps its weight.'),
+      .describe(
+        'Share of the activation that passes the link in a query. If left out, an existing link keeps its weight.',
+      ),
   },
   BODY_EXPECTED,
 );
@@ -36,7 +39,7 @@ export const unlinkSchema = z.strictObject(
   {
     ...ends,
     type: choice(EDGE_TYPES).describe(
-      'Also `supersedes` (from the new memory to the old) and `contradicts` (either way round).',
+      'Type of the link. For `supersedes`, `src` is the new memory; for `contradicts` the order does not matter.',
     ),
   },
   expected('an object'),
@@ -45,8 +48,8 @@ export const unlinkSchema = z.strictObject(
 export const supersedeSchema = z.strictObject(
   {
     user_id: owner,
-    old_id: givenId.describe('The memory that gives way.'),
-    new_id: givenId.describe('The memory that takes its place, of the same user.'),
+    old_id: givenId.describe('The memory that is replaced.'),
+    new_id: givenId.describe('The memory that replaces it, of the same user.'),
   },
   BODY_EXPECTED,
 );
@@ -54,9 +57,11 @@ export const supersedeSchema = z.strictObject(
 export const contradictSchema = z.strictObject(
   {
     user_id: owner,
-    a: givenId.describe('One of the two.'),
-    b: givenId.describe('The other, of the same user.'),
-    winner: givenId.nullish().describe('The id of `a` or `b` that is right: the other becomes `contradicted`.'),
+    a: givenId.describe('One of the two memories.'),
+    b: givenId.describe('The other memory, of the same user.'),
+    winner: givenId
+      .nullish()
+      .describe('The memory that is right, as the id given in `a` or `b`; the other becomes `contradicted`.'),
   },
   BODY_EXPECTED,
 );
@@ -68,16 +73,19 @@ export const linkedReply = z.strictObject({
   ok: z.literal(true),
   src: uuid,
   dst: uuid,
-  ...{ type, similarity, automatic, ...stated },
+  type,
+  similarity,
+  automatic,
+  ...stated,
 });
 export const unlinkedReply = z.strictObject({ ok: z.literal(true), src: uuid, dst: uuid, type });
 export const supersededReply = z.strictObject({
   ok: z.literal(true),
   old_id: uuid,
   new_id: uuid,
-  status: z.enum(MEMORY_STATUSES).describe("The old memory's."),
-  valid_to: timestamp.nullable().describe("The old memory's."),
-  version: z.int().min(1).describe("The old memory's."),
+  status: z.enum(MEMORY_STATUSES).describe('Status of the old memory.'),
+  valid_to: timestamp.nullable().describe('End of validity of the old memory.'),
+  version: z.int().min(1).describe('Version of the old memory.'),
 });
 export const contradictedReply = z.strictObject({ ok: z.literal(true), a: uuid, b: uuid, ...stated, weight: unit });
 export const linkList = z.strictObject({ id: uuid, items: z.array(link) });

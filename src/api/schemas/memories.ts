@@ -1,4 +1,6 @@
+/** Schemas of requests about memories. */
 import { z } from 'zod';
+import { LONE_SURROGATE } from '../json-problem.ts';
 import { LIMITS } from './limits.ts';
 import {
   BODY_EXPECTED,
@@ -9,7 +11,6 @@ import {
   id,
   label,
   labels,
-  LONE_SURROGATE,
   metadata,
   numberUpTo,
   ownerFilter,
@@ -22,14 +23,12 @@ import {
   userId,
 } from './values.ts';
 
-/** What requests say about memories. */
-
 const content = z
   .string(expected('a string'))
   .superRefine((value, context) => {
     if (value === '') context.addIssue({ code: 'custom', message: 'must not be empty' });
     if (!value.isWellFormed()) context.addIssue({ code: 'custom', message: LONE_SURROGATE });
-    // A UTF-16 unit takes at most 3 bytes, so most texts need no counting.
+    // A UTF-16 code unit takes at most 3 bytes in UTF-8, so most texts need no counting.
     if (value.length * 3 <= LIMITS.contentBytes) return;
     const bytes = Buffer.byteLength(value);
     if (bytes <= LIMITS.contentBytes) return;
@@ -48,33 +47,41 @@ const endsAfterStart = ({ valid_from, valid_to }: Validity) =>
   valid_from == null || valid_to == null || valid_from < valid_to;
 const endsBeforeStart = { path: ['valid_to'], message: 'must be later than valid_from' };
 
-/** A memory to add. null and '' stand for "none", as clients without optional fields send them. */
+/** A memory to add. null and '' mean "none", for clients without optional fields. */
 export const newMemorySchema = z
   .strictObject(
     {
-      content: content.describe('The text, kept verbatim; at most 256 KiB of UTF-8.'),
-      user_id: id.nullish().describe('Whose memory it is; `""`, the default, for nobody in particular.'),
-      session_id: id.nullish().describe('The conversation or task it belongs to.'),
-      tags: tags.nullish().describe('Names to filter by.'),
+      content: content.describe('The text, stored verbatim; at most 256 KiB of UTF-8.'),
+      user_id: id.nullish().describe('The user who owns the memory; `""`, the default, means no particular user.'),
+      session_id: id.nullish().describe('The conversation or task that the memory belongs to.'),
+      tags: tags.nullish().describe('Labels to filter by.'),
       metadata: metadata
         .nullish()
         .describe(
           'Any JSON object, at most 16 KiB. Its `sector` forces the primary sector and must be one of the five.',
         ),
-      type: label(LIMITS.labelCharacters).nullish().describe('Your own kind of memory, for filters.'),
-      title: text(LIMITS.titleCharacters).nullish().describe('Indexed and embedded together with the content.'),
-      gist: text(LIMITS.gistCharacters).nullish().describe('One line about the text; read off the text by default.'),
-      entities: tags.nullish().describe('Names in the text; read off the text by default.'),
-      files: labels(LIMITS.files, LIMITS.fileCharacters).nullish().describe('Paths that the text speaks of.'),
-      event_time: time.nullish().describe('When it happened; the time of the add by default.'),
+      type: label(LIMITS.labelCharacters).nullish().describe('Your own type of memory, for filters.'),
+      title: text(LIMITS.titleCharacters)
+        .nullish()
+        .describe('A title, indexed and embedded together with the content.'),
+      gist: text(LIMITS.gistCharacters)
+        .nullish()
+        .describe('One line about the text; derived from the text by default.'),
+      entities: tags.nullish().describe('Names in the text; derived from the text by default.'),
+      files: labels(LIMITS.files, LIMITS.fileCharacters).nullish().describe('Paths that the text mentions.'),
+      event_time: time.nullish().describe('When the event happened; by default the time of the request.'),
       valid_from: time.nullish().describe('Queries and lists leave the memory out before this time.'),
-      valid_to: time.nullish().describe('Queries and lists leave it out from this time on. Later than `valid_from`.'),
-      expires_at: time.nullish().describe('No read finds it from this time on; it is erased within about a minute.'),
+      valid_to: time
+        .nullish()
+        .describe('Queries and lists leave the memory out from this time on. Must be later than `valid_from`.'),
+      expires_at: time
+        .nullish()
+        .describe('The memory cannot be read from this time on; it is erased within about a minute.'),
       importance: fraction
         .nullish()
-        .describe('The salience it starts with; by default 0.4, and 0.1 more for each additional sector.'),
-      confidence: fraction.nullish().describe('How sure you are of it; 1 by default.'),
-      external_id: givenId.nullish().describe('Its name in your system, used once by each user.'),
+        .describe('The initial salience; by default 0.4, and 0.1 more for each additional sector.'),
+      confidence: fraction.nullish().describe('How certain the memory is; 1 by default.'),
+      external_id: givenId.nullish().describe('The id of the memory in your system; unique for each user.'),
     },
     BODY_EXPECTED,
   )
@@ -94,7 +101,7 @@ export const batchSchema = z.strictObject(
         minItems: 1,
         maxItems: LIMITS.batchItems,
       })
-      .describe('Memories as `POST /memory/add` takes them. A wrong item spares the others.'),
+      .describe('Memories in the form of `POST /memory/add`. An invalid item does not affect the others.'),
   },
   expected('a JSON object {"items": [...]}'),
 );
@@ -102,29 +109,39 @@ export const batchSchema = z.strictObject(
 export const patchSchema = z
   .strictObject(
     {
-      user_id: id.nullish().describe("Not changed: another user's memory is a 404."),
+      user_id: id
+        .nullish()
+        .describe("The user who must own the memory: another user's memory is a 404. The field changes nothing."),
       content: content
         .optional()
-        .describe('Embedded and linked again. A gist and entities that are not given along are read off it.'),
-      title: text(LIMITS.titleCharacters).optional().describe('Embedded and linked again.'),
-      gist: text(LIMITS.gistCharacters).optional().describe('`""` reads it off the text.'),
-      entities: tags.optional().describe('`[]` reads them off the text.'),
-      type: label(LIMITS.labelCharacters).nullable().optional().describe('Your own kind of memory.'),
-      tags: tags.optional().describe('Replaces the list.'),
-      files: labels(LIMITS.files, LIMITS.fileCharacters).optional().describe('Replaces the list.'),
+        .describe(
+          'The new text; it is embedded and linked again. Gist and entities are derived from it unless they are given.',
+        ),
+      title: text(LIMITS.titleCharacters)
+        .optional()
+        .describe('The new title; the memory is embedded and linked again.'),
+      gist: text(LIMITS.gistCharacters).optional().describe('One line about the text; `""` derives it from the text.'),
+      entities: tags.optional().describe('Names in the text; `[]` derives them from the text.'),
+      type: label(LIMITS.labelCharacters).nullable().optional().describe('Your own type of memory.'),
+      tags: tags.optional().describe('The new tags; they replace the old ones.'),
+      files: labels(LIMITS.files, LIMITS.fileCharacters)
+        .optional()
+        .describe('The new paths; they replace the old ones.'),
       metadata: metadata
         .optional()
-        .describe('Merged one level deep; a null removes its key. Another `sector` classifies the memory again.'),
-      event_time: time.optional().describe('When it happened.'),
-      valid_from: time.nullable().optional().describe('Start of its validity; null for none.'),
-      valid_to: time.nullable().optional().describe('End of its validity; null for none. Later than `valid_from`.'),
-      expires_at: time.nullable().optional().describe('When it expires; null for never.'),
-      importance: fraction.nullable().optional().describe('A number is its salience from now on.'),
-      confidence: fraction.optional().describe('How sure you are of it.'),
+        .describe(
+          'Merged into the metadata, one level deep; null removes a key. A new `sector` classifies the memory again.',
+        ),
+      event_time: time.optional().describe('When the event happened.'),
+      valid_from: time.nullable().optional().describe('Start of validity; null for none.'),
+      valid_to: time.nullable().optional().describe('End of validity; null for none. Must be later than `valid_from`.'),
+      expires_at: time.nullable().optional().describe('When the memory expires; null for never.'),
+      importance: fraction.nullable().optional().describe('A number becomes the salience from now on.'),
+      confidence: fraction.optional().describe('How certain the memory is.'),
       status: z
         .enum(['active', 'archived'], expected('active or archived'))
         .optional()
-        .describe('Archived memories are left out of lists, and of queries that do not ask for them.'),
+        .describe('Lists leave archived memories out, and so do queries that do not ask for them.'),
     },
     BODY_EXPECTED,
   )
@@ -137,22 +154,24 @@ export type PatchBody = z.output<typeof patchSchema>;
 
 export const reinforceSchema = z.strictObject(
   {
-    id: givenId.describe('The memory to raise.'),
-    // OpenMemory allows up to 100; salience ends at 1 all the same.
-    boost: numberUpTo(100).nullish().describe('Added to its salience; 0.1 by default, and more than 1 counts as 1.'),
+    id: givenId.describe('The memory to reinforce.'),
+    // OpenMemory allows up to 100; salience is at most 1 in any case.
+    boost: numberUpTo(100)
+      .nullish()
+      .describe('Increase of the salience; 0.1 by default, and values above 1 count as 1.'),
   },
   BODY_EXPECTED,
 );
 
 export const reflectSchema = z.strictObject(
   {
-    user_id: id.nullish().describe('Whose memories; by default those of nobody in particular.'),
-    session_id: givenId.nullish().describe('Only memories of this session; all by default.'),
+    user_id: id.nullish().describe('The user whose memories are read; by default the memories of no particular user.'),
+    session_id: givenId.nullish().describe('Only memories of this session; by default all sessions.'),
   },
   BODY_EXPECTED,
 );
 
-/** A filter of memories to erase. An empty id is more likely a client's empty variable than meant, so it is refused. */
+/** A filter of memories to erase. It refuses an empty id, which is probably an empty variable of the client. */
 export const deleteSchema = z.strictObject(
   {
     user_id: givenId.optional().describe('Memories of this user.'),
@@ -161,7 +180,7 @@ export const deleteSchema = z.strictObject(
     tags: z
       .preprocess((value) => (typeof value === 'string' ? [value] : value), tags.min(1, 'must not be empty'))
       .optional()
-      .describe('A memory must carry all of them. In a query string repeat it: `tags=a&tags=b`.'),
+      .describe('A memory must have all of these tags. In a query string, repeat the parameter: `tags=a&tags=b`.'),
   },
   expected('an object'),
 );
@@ -169,18 +188,18 @@ export const deleteSchema = z.strictObject(
 export const listQuery = z.strictObject({
   ...page,
   sector: sector.optional().describe('Only memories of this sector, primary or additional.'),
-  user_id: userId.optional().describe("Only this user's memories; `user_id=` for nobody's."),
+  user_id: userId.optional().describe('Only memories of this user; `user_id=` for memories of no particular user.'),
 });
 
 export const timelineQuery = z.strictObject({
-  before: digits(0, LIMITS.timeline).default(5).describe('Most memories before it.'),
-  after: digits(0, LIMITS.timeline).default(5).describe('Most memories after it.'),
+  before: digits(0, LIMITS.timeline).default(5).describe('Most memories to show before it.'),
+  after: digits(0, LIMITS.timeline).default(5).describe('Most memories to show after it.'),
   session: z
     .enum(['true', 'false'], expected('true or false'))
     .transform((value) => value === 'true')
     .register(SHOWN_AS, { type: 'boolean' })
     .default(false)
-    .describe("Keeps to the memory's session; otherwise all memories of its user take part."),
+    .describe('If true, only memories of the same session; otherwise all memories of the same user.'),
   user_id: ownerFilter,
 });
 

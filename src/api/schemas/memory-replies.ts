@@ -1,10 +1,8 @@
+/** Schemas of replies about memories. Each schema is strict, so that a test finds a field without a description. */
 import { z } from 'zod';
 import { EDGE_TYPES, MEMORY_STATES, MEMORY_STATUSES, SECTORS } from '../../engine/index.ts';
 import { anyObject, SHOWN_AS, type Wire } from './values.ts';
 
-/** What replies say about memories. Each schema is strict, so that a test finds a field that nobody described. */
-
-/** Unix milliseconds. */
 export const timestamp = z
   .int()
   .meta({ id: 'Timestamp', description: 'Unix milliseconds.', examples: [1_795_265_978_965] });
@@ -20,24 +18,26 @@ const sectorOf = z.enum(SECTORS);
 export const token = z
   .string()
   .nullable()
-  .describe('Stands for these writes in a query that is to wait for them; null where nothing is left to do.')
+  .describe('Write receipt: a query that sends it waits for these writes. null if nothing is left to do.')
   .meta({ examples: ['e12327b4.1.1'] });
 
-/** Why one item, document or job failed. Beside the codes of errors, `code` may be one of a document or `crash`. */
+/** Error of an item, document or job that failed. `code` is an error code, a code of a document, or `crash`. */
 export const failure = z
   .strictObject({ code: z.string(), message: z.string() })
   .meta({ id: 'Failure', examples: [{ code: 'invalid', message: 'content: must not be empty' }] });
 
-/** What stands in a batch's reply for an item that was refused. */
+/** Result of an item that was refused, in the reply to a batch. */
 export const itemError = z
   .strictObject({ error: failure })
   .meta({ id: 'ItemError', examples: [{ error: { code: 'invalid', message: 'content: must not be empty' } }] });
 
-const sectors = z.array(sectorOf).describe('The primary sector first; `["semantic"]` until it was first classified.');
+const sectors = z
+  .array(sectorOf)
+  .describe('Sectors, the primary one first; `["semantic"]` until the memory is classified.');
 
 const stored = {
-  id: uuid.describe('Ids are in the order of adding.'),
-  user_id: z.string().describe('`""` for nobody in particular.'),
+  id: uuid.describe('Ids are sorted by the time of adding.'),
+  user_id: z.string().describe('`""` means no particular user.'),
   session_id: z.string(),
   content: z.string(),
   title: z.string(),
@@ -49,16 +49,20 @@ const stored = {
   sectors,
   state: z
     .enum(MEMORY_STATES)
-    .describe('`failed`: its job gave up or was cancelled before it had a vector; queries find it by its words.'),
+    .describe(
+      '`failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words.',
+    ),
   status: z
     .enum(MEMORY_STATUSES)
-    .describe('`superseded` by another memory, `contradicted` by one that was said to be right.'),
-  salience: unit.describe('Decayed to the moment of reading, by `decay_lambda` a day.'),
-  strength: unit.describe('Decayed to the moment of reading, by 0.01 a day.'),
+    .describe(
+      '`superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner.',
+    ),
+  salience: unit.describe('Salience at the time of reading; it decays by `decay_lambda` a day.'),
+  strength: unit.describe('Strength at the time of reading; it decays by 0.01 a day.'),
   decay_lambda: z.number().min(0),
   confidence: unit,
   importance: unit.nullable(),
-  access_count: count.describe('How often a query returned and reinforced it.'),
+  access_count: count.describe('Number of queries that returned and reinforced the memory.'),
   last_seen_at: timestamp,
   created_at: timestamp,
   updated_at: timestamp,
@@ -67,7 +71,7 @@ const stored = {
   valid_to: timestamp.nullable(),
   expires_at: timestamp.nullable(),
   external_id: z.string().nullable(),
-  version: z.int().min(1).describe('1, and one more for each change; also the `etag`.'),
+  version: z.int().min(1).describe('Starts at 1 and rises by one with each change; also sent as the `etag`.'),
 };
 
 const STORED_EXAMPLE = {
@@ -102,7 +106,7 @@ const STORED_EXAMPLE = {
 };
 const SKIMMED_EXAMPLE = { gist: STORED_EXAMPLE.content, entities: [] };
 
-/** A memory beside a hit, without the gist and entities that are read off the text when it is shown alone. */
+/** A memory in the answer of a query, without the gist and entities that are derived when a memory is shown alone. */
 export const storedMemory = z.strictObject(stored).meta({ id: 'StoredMemory', examples: [STORED_EXAMPLE] });
 export type StoredMemory = Wire<typeof storedMemory>;
 export const storedFields = stored;
@@ -110,11 +114,11 @@ export const storedExample = STORED_EXAMPLE;
 
 const shown = {
   ...stored,
-  gist: z.string().describe('As stated, else read off the text.'),
-  entities: z.array(z.string()).describe('As stated, else read off the text.'),
+  gist: z.string().describe('One line about the text, as stated, else derived from the text.'),
+  entities: z.array(z.string()).describe('Names in the text, as stated, else derived from the text.'),
 };
 
-/** A memory that is shown for itself. */
+/** A memory that is shown alone. */
 export const memorySchema = z
   .strictObject(shown)
   .meta({ id: 'Memory', examples: [{ ...STORED_EXAMPLE, ...SKIMMED_EXAMPLE }] });
@@ -140,7 +144,7 @@ export type AcceptedItem = Wire<typeof acceptedMemory>;
 
 export const duplicateMemory = z
   .strictObject({
-    id: uuid.describe('The memory that was there already.'),
+    id: uuid.describe('The existing memory.'),
     primary_sector: sectorOf,
     sectors,
     deduplicated: z.literal(true),
@@ -154,9 +158,9 @@ export const finishedMemory = z
     id: uuid,
     primary_sector: sectorOf,
     sectors,
-    chunks: z.literal(1).describe("Expected by OpenMemory's clients; a memory is kept whole."),
+    chunks: z.literal(1).describe("OpenMemory's clients expect this field; a memory is never split."),
     state: z.enum(MEMORY_STATES),
-    error: failure.exactOptional().describe('Why it has no vector; only where `state` is `failed`.'),
+    error: failure.exactOptional().describe('Why the memory has no vector; only if `state` is `failed`.'),
   })
   .meta({ id: 'FinishedMemory' });
 export type FinishedItem = Wire<typeof finishedMemory>;
@@ -164,16 +168,16 @@ export type FinishedItem = Wire<typeof finishedMemory>;
 const acceptedOutcome = z
   .strictObject({ id: uuid, state: z.literal('queued'), job_id: uuid })
   .meta({ id: 'AcceptedItem' });
-/** What became of one item of a batch. */
-export const batchOutcome = z.union([acceptedOutcome, duplicateMemory, itemError]);
+/** Result of one item of a batch. */
+const batchOutcome = z.union([acceptedOutcome, duplicateMemory, itemError]);
 export type BatchOutcome = Wire<typeof batchOutcome>;
 
 const summary = {
-  accepted: count.describe('Items that are stored, duplicates included.'),
+  accepted: count.describe('Items that were stored, duplicates included.'),
   rejected: count,
   token,
 };
-const line = { line: z.int().min(1).describe('Its line of the upload, counted from 1.') };
+const line = { line: z.int().min(1).describe('Line of the item in the upload, counted from 1.') };
 const lineOutcome = z.union([
   acceptedOutcome.extend(line).meta({ id: 'AcceptedLine' }),
   duplicateMemory.extend(line).meta({ id: 'DuplicateLine' }),
@@ -181,9 +185,9 @@ const lineOutcome = z.union([
 ]);
 const endedEarly = itemError.shape.error
   .exactOptional()
-  .describe('Why the upload ended early; what has a result is stored.');
+  .describe('Why the upload ended early; every item with a result is stored.');
 
-/** A batch that was sent as JSON has results without lines, one that was sent as NDJSON names them. */
+/** Reply to a batch. Results name their line only if the batch was sent as NDJSON. */
 export const batchReply = z
   .strictObject({
     results: z.array(z.union([batchOutcome, lineOutcome])).describe('In the order of the items.'),
@@ -191,27 +195,26 @@ export const batchReply = z
     error: endedEarly,
   })
   .meta({ id: 'BatchReply' });
-/** One line of a batch's reply as NDJSON: a result an item, and the summary at the end. */
+/** One line of the NDJSON reply to a batch: one result per item, and the summary at the end. */
 export const batchReplyLine = z.union([
   batchOutcome,
   lineOutcome,
   z.strictObject({ ...summary, error: endedEarly }).meta({ id: 'BatchSummary' }),
 ]);
 
-export const deleteReceipt = z
+const deleteReceipt = z
   .strictObject({
     memories: count,
     documents: count,
     vectors: count,
     edges: count,
     revisions: count,
-    jobs: count.describe('Jobs that spoke of a memory: they end, and stay in the ledger without its id.'),
+    jobs: count.describe('Jobs of erased memories; they end and stay in the ledger without the id of the memory.'),
     cached_embeddings: count,
-    stored_replies: count.describe('Replies that were kept for idempotency keys.'),
+    stored_replies: count.describe('Replies that were stored for idempotency keys.'),
   })
   .describe('Rows that were removed.')
   .meta({ id: 'DeleteReceipt' });
-export type ReceiptItem = Wire<typeof deleteReceipt>;
 
 export const deletedReply = z
   .strictObject({ ok: z.literal(true), deleted: count.describe('Memories that were erased.'), removed: deleteReceipt })
@@ -234,22 +237,23 @@ export const deletedReply = z
       },
     ],
   });
+export type DeletedItem = Wire<typeof deletedReply>;
 
 export const memoryPage = z.strictObject({ items: z.array(memorySchema) });
 export const userMemoryPage = z.strictObject({ user_id: z.string(), items: z.array(memorySchema) });
 
 export const reinforcedReply = z.strictObject({ ok: z.literal(true), id: uuid, salience: unit, strength: unit });
 
-export const revision = z.strictObject({
+const revision = z.strictObject({
   version: z.int().min(1).describe('The version that was replaced.'),
   replaced_at: timestamp,
-  replaced: anyObject.describe('The old values of the fields that changed.'),
+  replaced: anyObject.describe('Earlier values of the fields that changed.'),
 });
 export type RevisionItem = Wire<typeof revision>;
 export const historyReply = z.strictObject({ id: uuid, items: z.array(revision) });
 
 export const timelineReply = z.strictObject({
-  before: z.array(memorySchema).describe('Earlier first.'),
+  before: z.array(memorySchema).describe('The earliest first.'),
   anchor: memorySchema,
   after: z.array(memorySchema),
 });
@@ -258,19 +262,21 @@ export type TimelineItem = Wire<typeof timelineReply>;
 export const reflectionReply = z.strictObject({
   job_id: uuid,
   state: z.enum(['queued', 'active', 'failed', 'done', 'dead', 'cancelled']),
-  reflections: z.array(memorySchema).describe('What was written; empty where nothing new followed.'),
+  reflections: z
+    .array(memorySchema)
+    .describe('Memories that the job wrote; empty if there was nothing new to conclude.'),
   error: failure.exactOptional().describe('Why the job failed.'),
 });
 export const reflectionQueued = z.strictObject({ job_id: uuid, state: z.literal('queued'), token });
 
 export const link = z
   .strictObject({
-    id: uuid.describe('The memory at its other end.'),
+    id: uuid.describe('The memory at the other end of the link.'),
     type: z.enum(EDGE_TYPES),
-    direction: z.enum(['out', 'in']).describe('`out` where the memory that was asked for is its source.'),
-    similarity: z.number().nullable().describe('As measured; null for a link that was stated.'),
+    direction: z.enum(['out', 'in']).describe('`out` if the link begins at the memory of the request.'),
+    similarity: z.number().nullable().describe('Measured similarity of the two memories; null for a stated link.'),
     weight: unit,
-    automatic: z.boolean().describe('Drawn by Cairn rather than stated by a client.'),
+    automatic: z.boolean().describe('Whether Cairn made the link, rather than a client.'),
     created_at: timestamp,
     updated_at: timestamp,
   })

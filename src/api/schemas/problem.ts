@@ -18,20 +18,22 @@ export const HTTP_STATUS = {
   storage_full: 507,
 } as const satisfies Record<ErrorCode, number>;
 
-export const ERROR_CODES = Object.keys(HTTP_STATUS) as [ErrorCode, ...ErrorCode[]];
+const ERROR_CODES = Object.keys(HTTP_STATUS) as [ErrorCode, ...ErrorCode[]];
 
 /**
- * The one shape of every error reply: RFC 9457, plus `code` to branch on, a line a problem, and the id to find the log.
+ * Shape of every error reply: RFC 9457, plus `code` for programs, one line for each problem, and the id of the request.
  */
 export const problemSchema = z
   .strictObject({
     type: z.literal('about:blank'),
-    title: z.string().describe("The status's own words."),
+    title: z.string().describe('Standard text of the status.'),
     status: z.int().min(400).max(599),
-    detail: z.string().describe('For people: what was wrong and what is allowed, at most three problems of it.'),
-    code: z.enum(ERROR_CODES).describe('For programs to branch on.'),
-    errors: z.array(z.string()).optional().describe('A line for each problem, at most 20.'),
-    request_id: z.string().describe('Also in `x-request-id`; a failure of the server is logged under it.'),
+    detail: z.string().describe('For people: what was wrong and what is allowed; at most three problems.'),
+    code: z.enum(ERROR_CODES).describe('For programs: the kind of error.'),
+    errors: z.array(z.string()).optional().describe('One line for each problem, at most 20.'),
+    request_id: z
+      .string()
+      .describe('Id of the request, also in `x-request-id`; failures of the server are logged with it.'),
   })
   .meta({ id: 'Problem' });
 export type Problem = Wire<typeof problemSchema>;

@@ -1,37 +1,36 @@
+/** Schemas of the calls of embedding providers and language models, and of a change of the embedding model. */
 import { z } from 'zod';
 import { CALL_PURPOSES, REEMBED_PHASES } from '../../engine/index.ts';
 import { LIMITS } from './limits.ts';
 import { count, failure, timestamp } from './memory-replies.ts';
 import { BODY_EXPECTED, choice, digits, eachSector, flag, page, type Wire } from './values.ts';
 
-/** Calls of embedding providers and language models, and a change of the embedding model. */
-
 export const providerCallsQuery = z.strictObject({
   ...page,
-  state: choice(['failed', 'completed']).optional().describe('Only calls that ended this way.'),
+  state: choice(['failed', 'completed']).optional().describe('Only calls with this result.'),
 });
 export const providerUsageQuery = z.strictObject({
-  days: digits(1, LIMITS.usageDays).default(30).describe('How far back, today included.'),
+  days: digits(1, LIMITS.usageDays).default(30).describe('Number of days, today included.'),
 });
 
 const purpose = z.enum(CALL_PURPOSES);
-const tokens = count.describe('As billed where the reply says, else estimated.');
-const outputTokens = count.describe('Written by a language model.');
-const cost = z.number().min(0).describe('By `OM_PRICES`.');
+const tokens = count.describe('Input tokens as billed if the provider reports them, else estimated.');
+const outputTokens = count.describe('Tokens that a language model wrote.');
+const cost = z.number().min(0).describe('Cost by the prices in `OM_PRICES`.');
 
 const providerCall = z
   .strictObject({
     at: timestamp,
     provider: z.string(),
     model: z.string(),
-    server: count.describe('0 for the configured server, 1 and up for those of `OM_EMBED_FALLBACK`.'),
+    server: count.describe('0 for the configured server, 1 and up for the servers of `OM_EMBED_FALLBACK`.'),
     purpose,
-    texts: count.describe('1 for a prompt.'),
+    texts: count.describe('Number of texts; 1 for a prompt.'),
     tokens,
     output_tokens: outputTokens,
     ms: z.number().min(0),
     cost_usd: cost,
-    error: failure.nullable().describe('null for a call that completed.'),
+    error: failure.nullable().describe('Why the call failed; null if it completed.'),
   })
   .meta({
     id: 'ProviderCall',
@@ -57,12 +56,12 @@ export const providerCallPage = z.strictObject({ items: z.array(providerCall), t
 const totals = {
   calls: count,
   failed: count,
-  texts: count.describe('Of calls that completed, like tokens and cost.'),
+  texts: count.describe('Texts of completed calls; tokens and cost count completed calls too.'),
   tokens,
   output_tokens: outputTokens,
   cost_usd: cost,
-  cached_texts: count.describe('Texts whose vector was known already.'),
-  saved_tokens: count.describe('Tokens that they would have taken, by estimate.'),
+  cached_texts: count.describe('Texts whose vector was found in the cache.'),
+  saved_tokens: count.describe('Estimated tokens that the cache saved.'),
 };
 const TOTALS_EXAMPLE = {
   calls: 158,
@@ -76,7 +75,7 @@ const TOTALS_EXAMPLE = {
 };
 const providerUsage = z
   .strictObject({
-    day: z.iso.date().describe('UTC.'),
+    day: z.iso.date().describe('Day in UTC.'),
     provider: z.string(),
     model: z.string(),
     purpose,
@@ -96,7 +95,7 @@ const providerUsage = z
   });
 export type ProviderUsageItem = Wire<typeof providerUsage>;
 export const providerUsageReply = z.strictObject({
-  items: z.array(providerUsage).describe('By day, model and purpose, newest first.'),
+  items: z.array(providerUsage).describe('Sums by day, model and purpose, the newest first.'),
   totals: z.strictObject(totals).meta({ examples: [TOTALS_EXAMPLE] }),
 });
 
@@ -110,7 +109,7 @@ export const embeddingModel = z
     dimensions: z.int().min(1),
     sectors: eachSector(z.string())
       .exactOptional()
-      .describe('Where each sector has a model of its own: all of them, as `model@dimensions`.'),
+      .describe('Models by sector, as `model@dimensions`; only if sectors have different models.'),
   })
   .meta({ id: 'EmbeddingModel', examples: [MODEL_EXAMPLE] });
 
@@ -118,7 +117,7 @@ export const reembedSchema = z.strictObject(
   {
     without_refused: flag
       .nullish()
-      .describe('The new model goes live however many memories it refuses; false by default.'),
+      .describe('If true, the new model goes live even if it refuses many memories; false by default.'),
   },
   BODY_EXPECTED,
 );
@@ -127,26 +126,28 @@ export const reembedStatus = z
   .strictObject({
     state: z
       .enum(['current', 'needed', 'running', 'paused', 'failed'])
-      .describe('`needed`: the settings name another model than the live one, or memories lack vectors of it.'),
+      .describe('`needed`: the settings name a model that is not live, or memories lack vectors of the live model.'),
     phase: z
       .enum(REEMBED_PHASES)
       .nullable()
       .describe(
-        '`embed`: new vectors beside the old ones; `link`: the new model is live, waypoints are measured anew; ' +
-          '`drop`: the old vectors go.',
+        '`embed`: new vectors are made beside the old ones; `link`: the new model is live and waypoints are measured ' +
+          'again; `drop`: the old vectors are deleted.',
       ),
     live: embeddingModel.nullable().describe('The model that answers queries.'),
     configured: embeddingModel.nullable().describe('The model that the settings name.'),
-    done: count.describe('Memories of this phase that are done; while nothing is under way, those with vectors.'),
+    done: count.describe('Memories that this phase has finished; without a running change, memories with vectors.'),
     total: count,
-    failed: count.describe('Memories that were refused or given up: their jobs are dead letters.'),
-    rate_per_second: z.number().nullable().describe('null where nothing is known.'),
-    remaining_ms: z.number().nullable().describe('For this phase, at that rate.'),
+    failed: count.describe('Memories that were refused or given up; their jobs are dead letters.'),
+    rate_per_second: z.number().nullable().describe('Memories per second; null if it is not known.'),
+    remaining_ms: z.number().nullable().describe('Remaining time of this phase at that rate; null if it is not known.'),
     estimate: z
       .strictObject({ memories: count, tokens: count })
       .nullable()
-      .describe('Still to be embedded, tokens by a sample; null where nothing is.'),
-    error: z.string().nullable().describe('Why it failed.'),
+      .describe(
+        'Memories that are still to be embedded, and their tokens as estimated from a sample; null if there are none.',
+      ),
+    error: z.string().nullable().describe('Why the change failed.'),
   })
   .meta({
     id: 'ReembedStatus',

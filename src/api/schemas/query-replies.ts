@@ -1,10 +1,9 @@
+/** Schemas of the answers to queries and explanations. */
 import { z } from 'zod';
 import { EDGE_TYPES, FORMATS, OUTCOMES, PROFILES, WEIGHT_NAMES } from '../../engine/index.ts';
 import { provenance } from './document-replies.ts';
 import { count, storedExample, storedFields, storedMemory, unit, uuid } from './memory-replies.ts';
 import { anyObject, type Wire } from './values.ts';
-
-/** What answers of queries and explanations hold. */
 
 const rank = z.int().min(1);
 const weights = z.partialRecord(z.enum(WEIGHT_NAMES), z.number());
@@ -13,22 +12,24 @@ const weights = z.partialRecord(z.enum(WEIGHT_NAMES), z.number());
 
 const features = z
   .strictObject({
-    similarity: unit.describe('How well words and vector fit, relative to the best match.'),
-    activation: unit.describe('Share of the best fused score, or what came over links where that is more.'),
-    waypoint: unit.describe('What came over links; 0 for a direct hit that they brought nothing.'),
-    salience: unit.describe("The memory's, as it has decayed by now."),
-    strength: unit.describe("The memory's, as it has decayed by now."),
+    similarity: unit.describe('How well words and vector match, relative to the best match.'),
+    activation: unit.describe(
+      'Share of the best fused score, or the activation that came over links if that is higher.',
+    ),
+    waypoint: unit.describe('Activation that came over links; 0 for a direct hit without any.'),
+    salience: unit.describe('Salience of the memory, decayed until now.'),
+    strength: unit.describe('Strength of the memory, decayed until now.'),
     recency: unit.describe('`e^(−0.05 · days since last_seen_at)`.'),
     retention: unit.describe('`e^(−decay_lambda · days since last_seen_at)`, at least 0.02.'),
-    confidence: unit.describe("The memory's own."),
+    confidence: unit.describe('Confidence of the memory.'),
   })
-  .describe('What the formula of the profile reads.');
+  .describe('Values that the formula of the profile uses.');
 
 const adjustment = z.strictObject({
   by: z.enum(['contradicted', 'superseded', 'status', 'rerank', 'session', 'model']),
   factor: z.number().min(0),
-  because: z.string().exactOptional().describe('The memory that caused it.'),
-  automatic: z.literal(true).exactOptional().describe('A language model found the contradiction; nobody stated it.'),
+  because: z.string().exactOptional().describe('The memory that caused the adjustment.'),
+  automatic: z.literal(true).exactOptional().describe('A language model found the contradiction; no client stated it.'),
 });
 
 const arrival = z
@@ -41,41 +42,39 @@ const arrival = z
     activation: unit,
   })
   .nullable()
-  .describe('Over which link, or by which name, activation came; null if none did.');
+  .describe('The link or name over which activation came; null if there was none.');
 
-export const hitExplanation = z
+const hitExplanation = z
   .strictObject({
     lexical: z
       .strictObject({ rank, bm25: z.number(), coverage: z.number().min(0) })
       .nullable()
-      .describe(
-        'Place among the memories found by words. `coverage` is about 1 where all words of the query stand there.',
-      ),
+      .describe('Result of the search by words. `coverage` is about 1 if the memory has all words of the query.'),
     dense: z
       .strictObject({ rank, similarity: z.number(), window: count })
       .nullable()
-      .describe('Place among the nearest, its cosine, and which part of a long text it was.'),
+      .describe('Result of the search by vectors: rank, cosine, and the number of the matching part of a long text.'),
     fused: z
       .strictObject({ rank, score: z.number() })
       .nullable()
-      .describe('Place in the two lists together; null for a memory that only links led to.'),
+      .describe('Result of both searches together; null for a memory that was found only over links.'),
     arrival,
-    profile: z.enum(PROFILES).describe('What turned `features` into `raw_score`, by `weights`.'),
+    profile: z.enum(PROFILES).describe('The profile, whose formula makes `raw_score` from `features` and `weights`.'),
     features,
     weights,
-    adjustments: z.array(adjustment).describe('Factors that later stages put on the raw score.'),
+    adjustments: z.array(adjustment).describe('Factors that later stages applied to the raw score.'),
     rerank: z
       .record(z.string(), z.number())
       .nullable()
-      .describe('What the built-in reranker measured, 0..1 each; null where it did not run.'),
+      .describe('Measurements of the built-in reranker, each in 0..1; null if it did not run.'),
     confidence: unit.describe(
-      'How sure it is that the query is about these memories at all, the same for all matches.',
+      'How certain it is that the query is about these memories at all; the same for all matches.',
     ),
-    terms: z.array(z.string()).describe("The query's terms that the memory, or what was said before it, holds."),
+    terms: z.array(z.string()).describe("The query's terms that stand in the memory or in the text before it."),
   })
   .meta({
     id: 'HitExplanation',
-    description: 'Why a match came back. Ranks count from 1; null where a stage did not find it.',
+    description: 'Why a query returned a match. Ranks count from 1; a stage that did not find the memory is null.',
   });
 
 const trace = z
@@ -89,11 +88,13 @@ const trace = z
         note: z
           .string()
           .exactOptional()
-          .describe('The plan chosen, terms left out, or what a stage was switched off by.'),
+          .describe('The plan of the query, terms that were left out, or the reason why a stage did not run.'),
       })
       .meta({ id: 'StageTrace', examples: [{ stage: 'embed', ms: 1.3, in: 1, out: 1 }] }),
   )
-  .describe('Each stage in the order they ran, with its time and how many memories went in and came out.');
+  .describe(
+    'The stages in the order in which they ran, with their time and the numbers of memories that went in and came out.',
+  );
 
 // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -104,21 +105,24 @@ const matchExample = {
   path: [storedExample.id],
 };
 
-export const match = z
+const match = z
   .strictObject({
     ...storedFields,
-    score: unit.describe('Comparable between queries; what `min_score` compares with.'),
-    raw_score: z.number().min(0).describe("The profile's value times the adjustments; may exceed 1. Orders matches."),
-    path: z.array(uuid).describe('Ids from the direct hit to this memory; only its own for a direct hit.'),
-    supersedes: uuid.exactOptional().describe('The memory in whose place it stands, which led to it.'),
+    score: unit.describe('Score that is comparable between queries; `min_score` applies to it.'),
+    raw_score: z
+      .number()
+      .min(0)
+      .describe('Score of the profile times the adjustments; may exceed 1. Matches are sorted by it.'),
+    path: z.array(uuid).describe('Ids from the direct hit to this memory; for a direct hit only its own id.'),
+    supersedes: uuid.exactOptional().describe('The superseded memory that was found, and that this match replaces.'),
     neighbours: z
       .strictObject({ before: z.array(storedMemory), after: z.array(storedMemory) })
       .exactOptional()
-      .describe('With `expand`: what was said around it in its session, earlier first.'),
+      .describe('With `expand`: memories around the match in its session, the earliest first.'),
     sources: z
       .array(storedMemory)
       .exactOptional()
-      .describe('With `expand`: memories that it is derived from, nearest first.'),
+      .describe('With `expand`: memories that the match is derived from, the nearest first.'),
     document: provenance.exactOptional(),
     explain: hitExplanation.exactOptional(),
   })
@@ -128,11 +132,11 @@ export type MatchItem = Wire<typeof match>;
 const episode = z
   .strictObject({
     kind: z.enum(['memory', 'session']),
-    id: z.string().describe("The memory's id, or the session's."),
+    id: z.string().describe('Id of the memory or the session.'),
     user_id: z.string(),
-    title: z.string().describe("The memory's title, else its gist; for a session its id."),
+    title: z.string().describe('Title of the memory, else its gist; for a session its id.'),
     memory: storedMemory.nullable().describe('null for a session, which has no text of its own.'),
-    memory_ids: z.array(uuid).describe('Matches that belong to it, best first.'),
+    memory_ids: z.array(uuid).describe('Matches that belong to the episode, best first.'),
   })
   .meta({
     id: 'Episode',
@@ -152,25 +156,25 @@ export type EpisodeItem = Wire<typeof episode>;
 const tokenSatisfied = z
   .boolean()
   .exactOptional()
-  .describe('Only where a token was sent: whether its writes were finished in time.');
+  .describe('Whether the writes of the token were finished in time; only if the request sent a token.');
 const floor = z
   .strictObject({
-    min_score: z.number().describe('The least score that was asked for, by the request or else by the defaults.'),
-    acted: z.boolean().describe('Whether memories under it were left out.'),
+    min_score: z.number().describe('The lowest score that was allowed, by the request or by default.'),
+    acted: z.boolean().describe('Whether memories with a lower score were left out.'),
     reason: z
       .enum(['asking_sentence_unknown'])
       .exactOptional()
-      .describe('Why a default floor did not act: nothing tells which of several sentences asks.'),
-    below: count.describe('How many candidates had a lower score.'),
-    best_below: z.number().nullable().describe('The best of their scores; null where there were none.'),
+      .describe('Why a default floor was not applied: of several sentences, it is not known which one asks.'),
+    below: count.describe('Number of candidates with a lower score.'),
+    best_below: z.number().nullable().describe('The best score among them; null if there were none.'),
   })
   .meta({ id: 'Floor' });
 export type FloorItem = Wire<typeof floor>;
 
 const answer = {
-  degraded: z.boolean().describe('Vectors were due and the provider failed: the answer rests on words.'),
-  recall_id: uuid.describe('Names this answer.'),
-  floor: floor.exactOptional().describe('Only where the floor left something out, or did not act.'),
+  degraded: z.boolean().describe('Whether the search was by words only because the embedding provider failed.'),
+  recall_id: uuid.describe('Id of this answer.'),
+  floor: floor.exactOptional().describe('Only if the floor left something out or was not applied.'),
   token_satisfied: tokenSatisfied,
   trace: trace.exactOptional(),
 };
@@ -179,7 +183,10 @@ const matchesReply = z
   .strictObject({
     query: z.string(),
     matches: z.array(match).describe('Best first.'),
-    episodes: z.array(episode).exactOptional().describe('With `include_episodes`: what the matches belong to.'),
+    episodes: z
+      .array(episode)
+      .exactOptional()
+      .describe('With `include_episodes`: the memories and sessions that the matches belong to.'),
     ...answer,
   })
   .meta({
@@ -198,18 +205,15 @@ const textReply = z
     query: z.string(),
     format: z.enum(FORMATS).exclude(['json']),
     text: z.string().describe('The matches, laid out for a language model.'),
-    tokens: count.describe('As estimated.'),
+    tokens: count.describe('Estimated tokens of the text.'),
     ids: z.array(uuid).describe('Memories that the text holds, best first.'),
     ...answer,
   })
   .meta({ id: 'MatchesAsText' });
 
-/** An answer as matches, or as a text where `format` asks for one. */
+/** Answer to a query: matches, or a text if `format` asks for one. */
 export const queryReply = z.union([matchesReply, textReply]);
 export type QueryReplyBody = Wire<typeof queryReply>;
-/** An answer as matches, which is what a query without `format` gets. */
-export type MatchesReply = Wire<typeof matchesReply>;
-
 const explanationExample = {
   memory_id: '01a1fec3-4938-741b-aa54-e63a9d23de8a',
   outcome: 'filtered',
@@ -229,27 +233,36 @@ const explanationExample = {
 export const explanation = z
   .strictObject({
     memory_id: uuid,
-    outcome: z.enum(OUTCOMES).describe('Where it stands or fell out.'),
-    rank: rank.nullable().describe('Its place among all candidates; null where it was none.'),
+    outcome: z.enum(OUTCOMES).describe('Whether the query returned the memory, or the stage that left it out.'),
+    rank: rank.nullable().describe('Rank among all candidates; null if the memory was no candidate.'),
     score: unit.nullable(),
     raw_score: z.number().nullable(),
     failed_filters: z
       .array(z.string())
-      .describe('Fields of the request that it fails; `status` or `validity` where it is hidden by default.'),
-    superseded_by: uuid.nullable().describe('The live end that took its place.'),
+      .describe(
+        'Fields of the request that the memory does not match; `status` or `validity` if it is hidden by default.',
+      ),
+    superseded_by: uuid.nullable().describe('The last memory of its chain of successors, which replaced it.'),
     terms: z
       .strictObject({
         matched: z.array(z.string()),
         in_context: z.array(z.string()),
         missed: z.array(z.string()),
       })
-      .describe("The query's terms that stand in the memory itself, only in what was said before it, and in neither."),
-    cosine: z.number().nullable().describe('Of its best part and the query; null where one of them has no vector.'),
+      .describe("The query's terms that stand in the memory itself, only in the text before it, and in neither."),
+    cosine: z
+      .number()
+      .nullable()
+      .describe('Cosine of the query and the best part of the memory; null if one of them has no vector.'),
     explain: hitExplanation.nullable(),
-    remedies: z.array(z.string()).describe('What would bring it back, all of it together; else why nothing would.'),
+    remedies: z
+      .array(z.string())
+      .describe('Changes that together would return the memory; otherwise why no change would.'),
     changes: anyObject
       .nullable()
-      .describe('The same for a program: fields to set, null to leave one out. null where no change helps.'),
+      .describe(
+        'The changes for a program: fields to set, with null for a field to leave out. null if no change helps.',
+      ),
     trace,
     token_satisfied: tokenSatisfied,
   })

@@ -1,3 +1,4 @@
+/** Schemas of queries, of explanations and of a tenant's defaults for queries. */
 import { z } from 'zod';
 import {
   EXPANSIONS,
@@ -34,12 +35,10 @@ import {
   type Wire,
 } from './values.ts';
 
-/** What a query, an explanation and a tenant's defaults of queries may say. */
-
 // ── Filters ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 const range = z.strictObject(
-  { from: time.optional().describe('Included.'), to: time.optional().describe('Excluded.') },
+  { from: time.optional().describe('Start, included.'), to: time.optional().describe('End, excluded.') },
   expected('an object {from, to}'),
 );
 const ids = z
@@ -47,7 +46,7 @@ const ids = z
   .min(1, 'must not be empty')
   .max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`);
 
-/** A bare value and each operator of a key is a condition. */
+/** Number of conditions for one key: a bare value is one, and so is each operator (`$…`) of an object. */
 const conditionsOf = (condition: Json) =>
   isObject(condition) ? Math.max(1, Object.keys(condition as Metadata).filter((key) => key.startsWith('$')).length) : 1;
 
@@ -69,32 +68,35 @@ const metadataFilter = jsonObject
   })
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
 
-/** Cairn's own filters, and the five that OpenMemory's clients send: sector, user_id, min_score, startTime, endTime. */
+/** Cairn's filters, and the five of OpenMemory's clients: sector, user_id, min_score, startTime, endTime. */
 const filtersSchema = z
   .strictObject(
     {
       sectors: someOf(SECTORS).optional().describe('Memories of one of these sectors, primary or additional.'),
       types: ids.optional().describe('Memories of one of these types.'),
-      tags: tags.optional().describe('A memory must carry all of them.'),
-      users: ids.optional().describe('Memories of these users; must agree with every other `user_id`.'),
+      tags: tags.optional().describe('Memories with all of these tags.'),
+      users: ids.optional().describe('Memories of these users. If a `user_id` is given too, both must hold.'),
       sessions: ids.optional().describe('Memories of these sessions.'),
-      statuses: someOf(MEMORY_STATUSES).optional().describe('By default `active` alone.'),
-      external_ids: ids.optional().describe('Memories with one of these names in your system.'),
-      documents: ids.optional().describe('Ids of documents: their chunks and roots.'),
-      event_time: range.optional().describe('When it happened.'),
-      created_at: range.optional().describe('When it was added.'),
+      statuses: someOf(MEMORY_STATUSES)
+        .optional()
+        .describe('Memories with one of these statuses; by default only `active`.'),
+      external_ids: ids.optional().describe('Memories with one of these ids in your system.'),
+      documents: ids.optional().describe('Chunks and root memories of these documents.'),
+      event_time: range.optional().describe('When the event happened.'),
+      created_at: range.optional().describe('When the memory was added.'),
       metadata: metadataFilter
         .optional()
         .describe(
           '`{key: value}` or `{key: {operator: value}}`, at most 32 conditions. Operators are `$eq`, `$ne`, `$gt`, ' +
-            '`$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a name ' +
-            'on the top level, and a dot in it is a dot. Type and value must agree. null stands for a missing key too.',
+            '`$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`; several in one object must all hold. A key is a ' +
+            'name on the top level; a dot in it has no special meaning. Type and value must match. null also matches ' +
+            'a missing key.',
         ),
-      sector: sector.nullish().describe("OpenMemory's name for one sector."),
-      user_id: id.nullish().describe("OpenMemory's name for one user."),
-      min_score: fraction.nullish().describe('Used where the query itself has no `min_score`.'),
-      startTime: time.nullish().describe('As `startTime` of the query.'),
-      endTime: time.nullish().describe('As `endTime` of the query.'),
+      sector: sector.nullish().describe("One sector, under OpenMemory's name."),
+      user_id: id.nullish().describe("One user, under OpenMemory's name."),
+      min_score: fraction.nullish().describe('Lowest score, if the query itself has no `min_score`.'),
+      startTime: time.nullish().describe('Same as `startTime` of the query.'),
+      endTime: time.nullish().describe('Same as `endTime` of the query.'),
     },
     expected('an object'),
   )
@@ -102,46 +104,50 @@ const filtersSchema = z
 
 // ── How an answer is found ───────────────────────────────────────────────────────────────────────────────────────────
 
-/** An object of these names rather than a record, so that an unknown name is told which there are. */
-const weightTable = <Name extends string>(names: readonly Name[], most: number) => {
-  const weight = numberUpTo(most);
+/** Schema of weights by name. It is an object rather than a record, so that a refusal lists the allowed names. */
+const weightTable = <Name extends string>(names: readonly Name[], max: number) => {
+  const weight = numberUpTo(max);
   const shape = Object.fromEntries(names.map((name) => [name, weight.exactOptional()]));
   return z.strictObject(shape as Record<Name, z.ZodExactOptional<typeof weight>>, expected('an object'));
 };
 
-/** What a query may say about how it is answered, and a tenant's defaults with it. */
+/** Options of retrieval, in a query and in a tenant's defaults. */
 const retrievalFields = {
-  profile: choice(PROFILES).describe('How a match is scored; `composite` by default.'),
+  profile: choice(PROFILES).describe('Formula that scores matches; `composite` by default.'),
   weights: weightTable(WEIGHT_NAMES, 1).describe(
-    "Weights of the profile by name; those left out keep theirs. A name that the query's profile does not read is a 400.",
+    "Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400.",
   ),
   column_weights: weightTable(TEXT_COLUMNS, LIMITS.columnWeight).describe(
-    'What a word counts by the column it stands in; those left out keep theirs.',
+    'Weights of a word by the column in which it stands; the others keep their values.',
   ),
   vector_weight: fraction.describe(
     '0 for words only, 1 for vectors only; by default 0.05 offline and 0.5 with a model.',
   ),
-  k_sparse: integer(1, LIMITS.candidates).describe("Candidates taken from the words' list; `k` + 20 by default."),
+  k_sparse: integer(1, LIMITS.candidates).describe('Most candidates from the search by words; `k` + 20 by default.'),
   k_dense: integer(1, LIMITS.candidates).describe(
-    "Candidates taken from the vectors' list; `k`, at least 20, by default.",
+    'Most candidates from the search by vectors; `k`, at least 20, by default.',
   ),
   dense_sectors: choice(['all', 'candidate']).describe(
-    '`candidate`: where the query says what kind of memory it is after, the nearest `k_dense` of each such sector.',
+    '`candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector.',
   ),
-  session_prior: fraction.describe(
-    'How much a match gains at most from others of its session that fit; 0.1 by default.',
+  session_prior: fraction.describe('Most that a match can gain from other matches of its session; 0.1 by default.'),
+  max_hops: integer(0, LIMITS.hops).describe(
+    'Most links in a row that are followed from the best direct hits; 2 by default.',
   ),
-  max_hops: integer(0, LIMITS.hops).describe('Links followed from the best direct hits; 2 by default.'),
-  decay_per_hop: fraction.describe('Share of the activation that is left after each link; 0.5 by default.'),
-  entity_graph: flag.describe('Memories about what the names of the query are related to take part; true by default.'),
+  decay_per_hop: fraction.describe('Share of the activation that remains after each link; 0.5 by default.'),
+  entity_graph: flag.describe(
+    'If true, memories about names that are related to the names in the query take part; true by default.',
+  ),
   rerank: choice(RERANKERS).describe(
-    'How the first candidates are looked at again; `builtin` by default. `llm` needs `OM_LLM_MODEL`.',
+    'How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`.',
   ),
   min_score: fraction.describe('Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default.'),
-  relative_floor: fraction.describe("Matches whose `raw_score` is under this share of the best one's are left out."),
+  relative_floor: fraction.describe(
+    'Matches whose `raw_score` is below this share of the best `raw_score` are left out.',
+  ),
   per_document: integer(0, LIMITS.k).describe(
-    'Most matches derived from one memory, itself included; 2 by default, 0 for any number. Applies while `k` is at ' +
-      'most 10. Unless it is 0, the root of a document gives way to a chunk of it that fits.',
+    'Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most ' +
+      '10. Unless it is 0, a matching chunk replaces the root memory of its document.',
   ),
 };
 
@@ -160,7 +166,7 @@ const retrievalOptions = eachNullish(retrievalFields);
 export const retrievalSchema = z.strictObject(retrievalOptions, BODY_EXPECTED);
 export type RetrievalBody = z.output<typeof retrievalSchema>;
 
-/** A tenant's defaults: what was put and nothing else, so that it can be sent back as it is. */
+/** A tenant's defaults: only the options that were set, so that a client can send them back unchanged. */
 export const retrievalReply = z
   .strictObject(eachOptional(retrievalFields))
   .meta({ id: 'RetrievalDefaults', examples: [{ profile: 'activation', weights: { recency: 0.1 }, max_hops: 1 }] });
@@ -173,8 +179,8 @@ const asOf = z.union(
     time,
     z
       .strictObject({
-        valid: time.optional().describe('Memories that had happened and held then.'),
-        recorded: time.optional().describe('Memories that had been stored by then, as they stood then.'),
+        valid: time.optional().describe('Memories that had happened and were valid at this time.'),
+        recorded: time.optional().describe('Memories that were stored by this time, with their values of that time.'),
       })
       .refine(
         ({ valid, recorded }) => valid !== undefined || recorded !== undefined,
@@ -190,55 +196,61 @@ export const querySchema = z
     {
       query: text(LIMITS.queryCharacters)
         .min(1, 'must not be empty')
-        .describe('Plain text, any word of which may match; `"a phrase"` in double quotes counts as one term.'),
+        .describe('Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term.'),
       k: integer(1, LIMITS.k).nullish().describe('Most matches; 8 by default.'),
-      user_id: id.nullish().describe('Only memories of this user, `""` for nobody\'s; all users by default.'),
-      filters: filtersSchema.nullish().describe('Which memories take part.'),
-      startTime: time.nullish().describe("OpenMemory's name: `created_at` from this time on, included."),
-      endTime: time.nullish().describe("OpenMemory's name: `created_at` up to this time, included."),
+      user_id: id.nullish().describe('Only memories of this user; `""` for no particular user. All users by default.'),
+      filters: filtersSchema.nullish().describe('Filters of memories.'),
+      startTime: time.nullish().describe("`created_at` from this time on, included; the name is OpenMemory's."),
+      endTime: time.nullish().describe("`created_at` up to this time, included; the name is OpenMemory's."),
       ...retrievalOptions,
       token_budget: integer(1, LIMITS.tokenBudget)
         .nullish()
         .describe(
           "Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A " +
-            'match that does not fit is skipped, and a shorter one behind it may come.',
+            'match that does not fit is skipped; a shorter one further down may take its place.',
         ),
       deep_recall: flag
         .nullish()
-        .describe('Superseded, contradicted and archived memories take part, for 0.5, 0.3 and 0.5 of their score.'),
-      as_of: asOf.nullish().describe('A moment to look back to; a bare time is `valid`.'),
+        .describe(
+          'If true, superseded, contradicted and archived memories take part, at 0.5, 0.3 and 0.5 of their score.',
+        ),
+      as_of: asOf.nullish().describe('An earlier time to answer for; a bare time means `valid`.'),
       top_k: z
         .strictObject(
           {
-            knowledge: integer(0, LIMITS.k).optional().describe('Matches that are derived from others.'),
-            episodes: integer(0, LIMITS.k).optional().describe('Matches that others are derived from.'),
+            knowledge: integer(0, LIMITS.k).optional().describe('Most matches that are derived from others.'),
+            episodes: integer(0, LIMITS.k).optional().describe('Most matches that others are derived from.'),
           },
           expected('an object {knowledge, episodes}'),
         )
         .nullish()
-        .describe('Most matches of a kind.'),
-      include_episodes: flag.nullish().describe('Adds `episodes` to the reply; true by default for `prompt` alone.'),
+        .describe('Most matches of each kind.'),
+      include_episodes: flag
+        .nullish()
+        .describe('If true, adds `episodes` to the reply; true by default only for `prompt`.'),
       expand: someOf(EXPANSIONS)
         .nullish()
         .describe(
-          '`neighbours`: two memories before and after each match in its session; `document`: up to three that it ' +
-            'is derived from.',
+          '`neighbours` adds two memories before and after each match in its session; `document` adds up to three ' +
+            'memories that the match is derived from.',
         ),
       reinforce: flag
         .nullish()
-        .describe('false leaves memories and links as they are; `OM_DECAY_REINFORCE_ON_QUERY` by default.'),
-      explain: flag.nullish().describe('Adds `explain` to each match, and `trace` to the reply.'),
+        .describe('If false, the query changes no memories and links; `OM_DECAY_REINFORCE_ON_QUERY` by default.'),
+      explain: flag.nullish().describe('If true, adds `explain` to each match, and `trace` to the reply.'),
       format: choice(FORMATS)
         .nullish()
-        .describe('`prompt` and `text` answer with a text for a language model; `json` by default.'),
-      token: label(LIMITS.tokenCharacters).nullish().describe('Waits for the writes behind it, at most 2 s.'),
+        .describe('With `prompt` and `text` the reply holds a text for a language model; `json` by default.'),
+      token: label(LIMITS.tokenCharacters)
+        .nullish()
+        .describe('A write receipt; the query waits for its writes, at most 2 s.'),
     },
     BODY_EXPECTED,
   )
   .meta({ id: 'Query' });
 export type QueryBody = z.output<typeof querySchema>;
 
-/** The query as it was sent, so that it need not be written anew. */
+/** An explanation takes the query as it was sent, with the memory to explain. */
 export const explainSchema = z
   .strictObject({ ...querySchema.shape, memory_id: givenId.describe('The memory to explain.') }, BODY_EXPECTED)
   .meta({ id: 'ExplainQuery' });

@@ -1,3 +1,4 @@
+/** Schemas of replies about the service itself, for operators and their tools. */
 import { z } from 'zod';
 import { SECTORS } from '../../engine/index.ts';
 import { jobCounts } from './jobs.ts';
@@ -5,16 +6,14 @@ import { count, unit } from './memory-replies.ts';
 import { embeddingModel } from './providers.ts';
 import { eachSector } from './values.ts';
 
-/** What operators and their tools ask of the service itself. */
-
-/** Left out as a whole where the default tenant's file cannot be read; `ready` says so then. */
+/** All of these fields are left out if the default tenant's file cannot be read; `/ready` then reports it. */
 const modelState = {
   live: embeddingModel
     .nullable()
     .exactOptional()
     .describe("The model whose vectors answer the default tenant's queries."),
-  degraded: z.boolean().exactOptional().describe('Queries find words only, although there are vectors.'),
-  reason: z.string().exactOptional().describe('Why it is degraded.'),
+  degraded: z.boolean().exactOptional().describe('Queries search by words only, although there are vectors.'),
+  reason: z.string().exactOptional().describe('Why queries are degraded.'),
 };
 
 export const healthReply = z
@@ -22,7 +21,7 @@ export const healthReply = z
     ok: z.literal(true),
     version: z.string(),
     embedding: z.strictObject({
-      provider: z.string().describe('`none` where the settings ask for no embeddings.'),
+      provider: z.string().describe('`none` if embeddings are switched off.'),
       model: z.string().nullable(),
       dimensions: z.int().nullable(),
       configured: z.boolean(),
@@ -48,20 +47,20 @@ export const healthReply = z
 
 const readiness = {
   ready: z.boolean(),
-  reasons: z.array(z.string()).describe('Why not, in a few words each.'),
+  reasons: z.array(z.string()).describe('Short reasons why the server is not ready.'),
   jobs: z
     .strictObject({
-      waiting: count.describe('Jobs that wait for a worker or another attempt.'),
+      waiting: count.describe('Jobs that wait for a worker or for another attempt.'),
       active: count,
       oldest_age_ms: count.nullable().describe('Age of the oldest unfinished job.'),
     })
     .exactOptional()
-    .describe("The default tenant's; left out where its file cannot be read."),
+    .describe('Jobs of the default tenant; left out if its file cannot be read.'),
   queues: z.union([
     z.strictObject({ mode: z.literal('embedded') }),
     z.strictObject({
       mode: z.literal('redis'),
-      redis: z.enum(['up', 'down']).describe('`down` changes nothing about readiness: adds are accepted without it.'),
+      redis: z.enum(['up', 'down']).describe('`down` does not affect readiness: adds are accepted without Redis.'),
     }),
   ]),
   embedding: z.strictObject(modelState),
@@ -84,8 +83,8 @@ export const sectorsReply = z.strictObject({
   configs: eachSector(
     z.strictObject({
       model: z.string().nullable(),
-      decay_lambda: z.number().describe('By how much salience decays a day.'),
-      weight: z.number().describe('What the classifier multiplies evidence with.'),
+      decay_lambda: z.number().describe('Decay rate of salience, per day.'),
+      weight: z.number().describe('Factor that the classifier applies to evidence for the sector.'),
       patterns: z.array(z.strictObject({ pattern: z.string(), weight: z.number() })),
     }),
   ),
@@ -100,11 +99,11 @@ export const statsReply = z.strictObject({
   vectors: count,
   waypoints: count,
   jobs: jobCounts,
-  database_bytes: count.describe('The file.'),
-  wal_bytes: count.describe('The log beside it, which is moved into the file now and then.'),
+  database_bytes: count.describe('Size of the database file.'),
+  wal_bytes: count.describe('Size of the write-ahead log, which is moved into the file from time to time.'),
   embedding: z.strictObject({
     live: embeddingModel.nullable(),
     configured: embeddingModel.nullable(),
-    degraded: z.string().nullable().describe('Why answers rest on words alone; null where they do not.'),
+    degraded: z.string().nullable().describe('Why queries search by words only; null if they do not.'),
   }),
 });

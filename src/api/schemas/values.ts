@@ -1,17 +1,16 @@
+/** Schemas of the values in requests and replies, with their limits and the messages of a refusal. */
 import { z } from 'zod';
 import { type Json, type Metadata, type Sector, SECTORS } from '../../engine/index.ts';
-import { jsonProblem } from '../json-problem.ts';
-import { LIMITS, TIME_MAX, TIME_MIN } from './limits.ts';
-
-/** The values that fields of requests and replies hold, each with its bounds and its words when it is refused. */
+import { jsonProblem, LONE_SURROGATE } from '../json-problem.ts';
+import { LIMITS, MAX_TIME, MIN_TIME } from './limits.ts';
 
 /**
- * How a schema stands in the description of the API where zod's own translation would say less, or would describe how a
- * value is read off a query string rather than the value itself.
+ * JSON schemas for the API description that replace zod's own translation: where that says less, or describes the text
+ * in a query string rather than the value.
  */
 export const SHOWN_AS = z.registry<z.core.JSONSchema.BaseSchema>();
 
-/** What a schema describes, as seen by code that only reads it; no part of it can be changed. */
+/** Deeply readonly type of the values that a schema describes. */
 export type Wire<Schema extends z.ZodType> = DeepReadonly<z.output<Schema>>;
 
 type DeepReadonly<Value> = Value extends readonly (infer Entry)[]
@@ -20,29 +19,35 @@ type DeepReadonly<Value> = Value extends readonly (infer Entry)[]
     ? { readonly [Key in keyof Value]: DeepReadonly<Value[Key]> }
     : Value;
 
-/** zod's option for the message of a value of another type. */
+/** Option of zod: the message for a value of the wrong type. */
 export const expected = (what: string) => ({ error: `expected ${what}` });
 
 export const BODY_EXPECTED = expected('a JSON object');
 const CONTROL = /\p{Cc}/u;
-export const LONE_SURROGATE = 'holds a surrogate without its pair, which is not well-formed Unicode';
 
 // ── Texts and names ──────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** A string of well-formed Unicode with at most `most` UTF-16 code units; it may be empty. */
 export const text = (most: number) =>
   z
     .string(expected('a string'))
     .max(most, `at most ${most} characters`)
     .refine((value) => value.isWellFormed(), LONE_SURROGATE);
 
-/** A string that is compared as a whole: one line, nothing invisible that would make two of them look the same. */
+/**
+ * A string that is compared as a whole: it has no control characters, which are invisible or break lines, and at most
+ * `most` UTF-16 code units.
+ */
 export const label = (most: number) =>
   text(most).refine((value) => !CONTROL.test(value), 'must not hold control characters');
 
+/** An id that a caller chose, at most 256 UTF-16 code units; '' means none. */
 export const id = label(LIMITS.idCharacters);
+/** An id that must be given: not ''. */
 export const givenId = id.min(1, 'must not be empty');
 export const userId = id.meta({ examples: ['ana'] });
 
+/** A list of at most `count` labels, none of them empty; the list may be empty. */
 export const labels = (count: number, most: number) =>
   z
     .array(label(most).min(1, 'must not be empty'), expected('a list of strings'))
@@ -54,9 +59,11 @@ export const unboundedText = z.string(expected('a string')).refine((value) => va
 
 // ── Numbers and times ────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** A number from 0 to `most`, both included. */
 export const numberUpTo = (most: number) =>
   z.number(expected('a number')).min(0, `expected 0..${most}`).max(most, `expected 0..${most}`);
 export const fraction = numberUpTo(1);
+/** An integer from `min` to `max`, both included. */
 export const integer = (min: number, max: number) =>
   z
     .int(expected(`an integer in ${min}..${max}`))
@@ -66,20 +73,23 @@ export const flag = z.boolean(expected('true or false'));
 
 const TIME_EXAMPLES = [1_795_265_978_965, '2026-11-21', '2026-11-21T12:19:38+01:00'];
 
-/** A time as a request names it: Unix milliseconds, or ISO 8601 as a date or with its offset. */
+/**
+ * A time in a request: Unix milliseconds, or ISO 8601 as a date (midnight UTC), or as a date and time with offset.
+ * Parsed to Unix milliseconds.
+ */
 export const time = z
   .union(
     [z.int(), z.iso.datetime({ offset: true }), z.iso.date()],
     expected('an integer of Unix ms, or an ISO 8601 date, or date and time with its offset'),
   )
   .transform((value) => (typeof value === 'number' ? value : Date.parse(value)))
-  .refine((ms) => ms >= TIME_MIN && ms <= TIME_MAX, 'expected a time in the years 1 to 9999')
+  .refine((ms) => ms >= MIN_TIME && ms <= MAX_TIME, 'expected a time in the years 1 to 9999')
   .meta({ id: 'Time' })
   .register(SHOWN_AS, {
     description:
-      'Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with its offset. The years 1 to 9999.',
+      'Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999.',
     anyOf: [
-      { type: 'integer', minimum: TIME_MIN, maximum: TIME_MAX },
+      { type: 'integer', minimum: MIN_TIME, maximum: MAX_TIME },
       { type: 'string', format: 'date' },
       { type: 'string', format: 'date-time' },
     ],
@@ -90,6 +100,7 @@ export const time = z
 
 export const choice = <const Values extends readonly [string, ...string[]]>(values: Values) =>
   z.enum(values, expected(`one of ${values.join(', ')}`));
+/** A list of one or more of the values; it may name a value twice. */
 export const someOf = <Values extends readonly [string, ...string[]]>(values: Values) =>
   z
     .array(z.enum(values, expected(`one of ${values.join(', ')}`)), expected('a list'))
@@ -97,7 +108,7 @@ export const someOf = <Values extends readonly [string, ...string[]]>(values: Va
     .max(values.length, `at most ${values.length} entries`);
 export const sector = choice(SECTORS);
 
-/** A value for each of the five sectors. */
+/** An object with one value for each of the five sectors. */
 export const eachSector = <Value extends z.ZodType>(value: Value) =>
   z.strictObject(Object.fromEntries(SECTORS.map((name) => [name, value])) as Record<Sector, Value>);
 
@@ -105,7 +116,7 @@ export const eachSector = <Value extends z.ZodType>(value: Value) =>
 
 export const isObject = (value: unknown) => typeof value === 'object' && value !== null && !Array.isArray(value);
 
-/** An object that is passed on as it came, by reference: every own key, `__proto__` too, is data. */
+/** An object that is passed on by reference and unchanged: every own key is data, `__proto__` too. */
 export const jsonObject = z
   .custom<Metadata>(isObject, expected('an object'))
   .superRefine((value, context) => {
@@ -126,14 +137,17 @@ export const metadata = jsonObject
     properties: { sector: { enum: [...SECTORS, null] } },
   });
 
-/** Any object that a reply holds, such as metadata. */
+/** Any object in a reply, such as metadata. */
 export const anyObject = z
   .custom<Metadata>(isObject, expected('an object'))
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
 
 // ── Query strings ────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** An integer as a query string writes it. */
+/**
+ * An integer in a query string, written as digits, from `min` to `max`, both included.
+ * @param hint end of the message of a refusal
+ */
 export const digits = (min: number, max: number, hint = '') =>
   z
     .string(expected('one value'))
@@ -142,28 +156,29 @@ export const digits = (min: number, max: number, hint = '') =>
     .refine((value) => value >= min && value <= max, `expected ${min}..${max}${hint}`)
     .register(SHOWN_AS, { type: 'integer', minimum: min, maximum: max });
 
-/** Limit and offset of a list by OpenMemory's names. */
+/** Limit and offset of a list, under OpenMemory's names. */
 export const page = {
-  l: digits(1, LIMITS.page, '; page with u, the offset').default(100).describe('Most items of this page.'),
-  u: digits(0, LIMITS.offset).default(0).describe('Items before this page, counted from the newest.'),
+  l: digits(1, LIMITS.page, '; page with u, the offset').default(100).describe('Most items on the page.'),
+  u: digits(0, LIMITS.offset).default(0).describe('Items to skip, counted from the newest.'),
 };
 export const pageQuery = z.strictObject(page);
 
 export const ownerFilter = userId
   .optional()
-  .describe("Whose it must be: another user's is a 404, like one that does not exist.");
+  .describe('The user who must be the owner; otherwise the reply is a 404, as if nothing had this id.');
 export const ownerQuery = z.strictObject({ user_id: ownerFilter });
 
 export const waitQuery = z.strictObject({
   wait: digits(0, LIMITS.waitMs)
     .optional()
     .meta({
-      description: 'Answer when the work is finished, or after this many milliseconds. Goes before `Prefer: wait`.',
+      description:
+        'The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`.',
       examples: [5_000],
     }),
 });
 
-/** For routes that take a body and nothing else. */
+/** Schema of the query string for routes that take no parameters in it. */
 export const noQuery = z.custom<object>(
   (query) => Object.keys(query as object).length === 0,
   'query parameters: none are allowed here',

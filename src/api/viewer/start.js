@@ -1,13 +1,13 @@
-// Shows the description of this server's API. Nothing is asked of any other host: no validator, no fonts, no sign-in of others.
-const place = document.getElementById('api');
+// Shows the description of this server's API. It asks no other host for anything: no validator, no fonts, no sign-in.
+const page = document.getElementById('api');
 SwaggerUIBundle({
-  url: place.dataset.description,
-  domNode: place,
+  url: page.dataset.description,
+  domNode: page,
   deepLinking: true,
   docExpansion: 'list',
   defaultModelsExpandDepth: 0,
   displayRequestDuration: true,
-  // A key that was typed in is forgotten with the page.
+  // A key that a user enters is not kept when the page is closed.
   persistAuthorization: false,
   validatorUrl: null,
 });

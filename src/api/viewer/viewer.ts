@@ -1,13 +1,13 @@
+/**
+ * Swagger UI, bundled, is the page that shows the description of the API. `npm run build` copies its files into the
+ * compiled package. Installing Cairn therefore does not install `swagger-ui-dist`: 12 MB, with a dependency that
+ * reports installations to its maker.
+ */
 import fs from 'node:fs';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { EngineError } from '../../engine/index.ts';
-
-/**
- * Swagger UI, bundled, as the page that shows the description of the API. Its files are copied into the compiled package
- * (`npm run build`), so that nobody who installs Cairn installs `swagger-ui-dist`: 12 MB, with a dependency that reports
- * installations to its maker.
- */
+import { pageHeaders } from '../page-headers.ts';
 
 const VIEWER = 'swagger-ui-dist';
 const FILES: Readonly<Record<string, { readonly type: string; readonly isOurs?: true }>> = {
@@ -16,25 +16,13 @@ const FILES: Readonly<Record<string, { readonly type: string; readonly isOurs?: 
   'start.js': { type: 'text/javascript', isOurs: true },
 };
 
-/** Scripts, styles and requests come from and go to this server alone. `data:` is for the icons in the viewer's styles. */
-export const PAGE_HEADERS = {
-  'content-security-policy': [
-    "default-src 'none'",
-    "script-src 'self'",
-    "style-src 'self'",
-    'img-src data:',
-    "connect-src 'self'",
-    "base-uri 'none'",
-    "form-action 'none'",
-    "frame-ancestors 'none'",
-  ].join('; '),
-  'x-frame-options': 'DENY',
-  'referrer-policy': 'no-referrer',
-  'cross-origin-opener-policy': 'same-origin',
-  'cross-origin-resource-policy': 'same-origin',
-} as const;
+/** Headers of the page. `data:` serves the icons in the viewer's styles. */
+export const VIEWER_HEADERS = pageHeaders({ 'style-src': "'self'", 'img-src': 'data:', 'base-uri': "'none'" });
 
-/** The page, whose addresses are relative, so that a proxy may serve it below a path of its own. */
+/**
+ * HTML of the page. Its addresses are relative, so that a proxy may serve it below another path. `hasTrailingSlash`
+ * says whether the request's path ends with a slash, from which browsers resolve them.
+ */
 export function viewerPage({ hasTrailingSlash }: { readonly hasTrailingSlash: boolean }): string {
   const root = hasTrailingSlash ? '../' : './';
   return `<!doctype html>
@@ -67,7 +55,9 @@ export function findViewerFile(name: string): { readonly path: string; readonly 
   return { type: file.type, path: file.isOurs || fs.existsSync(beside) ? beside : installedFile(name) };
 }
 
-/** Where the service runs from its sources, the viewer is a development dependency. */
+/**
+ * Finds a file of the viewer in `node_modules`: a service that runs from its sources has it as development dependency.
+ */
 function installedFile(name: string): string {
   try {
     return fileURLToPath(import.meta.resolve(`${VIEWER}/${name}`));

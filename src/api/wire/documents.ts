@@ -1,3 +1,4 @@
+/** Translation of documents between the engine's names and the names of the wire. */
 import type { Document, DocumentChunk, DocumentReply, NewDocument, Provenance } from '../../engine/index.ts';
 import type {
   ChunkItem,
@@ -7,8 +8,6 @@ import type {
   ProvenanceItem,
 } from '../schemas/document-replies.ts';
 import type { DocumentFields } from '../schemas/documents.ts';
-
-/** Documents in both directions between the engine's names and those of the wire. */
 
 export function toNewDocument(fields: DocumentFields, source: NewDocument['source']): NewDocument {
   return {
@@ -73,12 +72,15 @@ export function documentItem(document: Document): DocumentItem {
   };
 }
 
-/** What a batch says of a document, and the whole answer where nobody waits for it. */
+/**
+ * Makes the outcome of one document: a result of a batch, or the answer to a caller that does not wait, which then adds
+ * the token.
+ */
 export function documentOutcomeItem({ document, outcome, jobId }: DocumentReply): DocumentOutcomeItem {
   return { document_id: document.id, job_id: jobId, state: document.state, outcome };
 }
 
-/** The document with what OpenMemory's clients look for beside it: the root, the count of its chunks, their tokens. */
+/** Makes a document with the additional fields that OpenMemory's clients expect. */
 export function ingestedItem(document: Document, { outcome, jobId, token }: DocumentReply): IngestedItem {
   return {
     ...documentItem(document),
@@ -98,7 +100,7 @@ export function ingestedItem(document: Document, { outcome, jobId, token }: Docu
   };
 }
 
-/** Where a hit stands in its document. */
+/** Translates the document of a hit, and the hit's position in it. */
 export function provenanceItem(provenance: Provenance): ProvenanceItem {
   return {
     document_id: provenance.documentId,
@@ -107,17 +109,17 @@ export function provenanceItem(provenance: Provenance): ProvenanceItem {
     url: provenance.url,
     format: provenance.format,
     sha256: provenance.sha256,
-    ...placeItem(provenance),
+    ...positionItem(provenance),
     chunks: provenance.chunks,
     ingested_at: provenance.ingestedAt,
   };
 }
 
 export function chunkItem({ memoryId, provenance, tokens }: DocumentChunk): ChunkItem {
-  return { memory_id: memoryId, ...placeItem(provenance), tokens };
+  return { memory_id: memoryId, ...positionItem(provenance), tokens };
 }
 
-function placeItem({ chunk, startOffset, endOffset, pageFrom, pageTo, headingPath }: Provenance) {
+function positionItem({ chunk, startOffset, endOffset, pageFrom, pageTo, headingPath }: Provenance) {
   return {
     chunk,
     start_offset: startOffset,

@@ -1,7 +1,6 @@
+/** Translation of jobs to the names of the wire. */
 import type { Job, StepBacklog } from '../../engine/index.ts';
 import type { BacklogItem, JobItem } from '../schemas/jobs.ts';
-
-/** Jobs under the names of the wire. */
 
 export function jobItem(job: Job): JobItem {
   return {
@@ -23,7 +22,7 @@ export function jobItem(job: Job): JobItem {
   };
 }
 
-/** @param now the time to count ages from, in Unix milliseconds */
+/** Translates the backlog of a step, with the age of its oldest job. @param now current time, Unix ms */
 export function backlogItem({ step, queued, active, failed, oldestAt }: StepBacklog, now: number): BacklogItem {
   return { step, queued, active, failed, oldest_age_ms: Math.max(0, now - oldestAt) };
 }

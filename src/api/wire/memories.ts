@@ -1,3 +1,6 @@
+/**
+ * Translation of memories between the engine's names and the names of the wire: snake_case, times in Unix milliseconds.
+ */
 import {
   type AddOutcome,
   type AddReply,
@@ -15,20 +18,20 @@ import type { NewMemoryBody, PatchBody } from '../schemas/memories.ts';
 import type {
   AcceptedItem,
   BatchOutcome,
+  DeletedItem,
   DuplicateItem,
   FinishedItem,
   LinkItem,
   MemoryItem,
-  ReceiptItem,
   RevisionItem,
   StoredMemory,
   TimelineItem,
 } from '../schemas/memory-replies.ts';
 
 /**
- * Memories in both directions between the engine's names and those of the wire: snake_case, times in Unix milliseconds.
+ * Translates a memory to add. Fields that were left out get their defaults: '', an empty list or object, null for not
+ * stated, and a confidence of 1.
  */
-
 export function toNewMemory(body: NewMemoryBody): NewMemory {
   return {
     content: body.content,
@@ -51,6 +54,7 @@ export function toNewMemory(body: NewMemoryBody): NewMemory {
   };
 }
 
+/** Translates a patch. A field that was left out is undefined and stays as it is. */
 export function toPatch(body: PatchBody): MemoryPatch {
   return {
     content: body.content,
@@ -71,13 +75,14 @@ export function toPatch(body: PatchBody): MemoryPatch {
   };
 }
 
-/** A memory as it is shown for itself, with what is read off its text where nobody stated it. */
+/** Translates a memory that is shown alone. Gist and entities are derived from its text unless they were stated. */
 export function memoryItem(memory: Memory): MemoryItem {
   return { ...storedMemoryItem(memory), gist: shownGist(memory), entities: shownEntities(memory) };
 }
 
 /**
- * A memory as it stands beside a hit: to read gist and entities off the text costs more than the search that found it.
+ * Translates a memory in the answer of a query, with the stored fields only: deriving gist and entities from the text
+ * takes longer than the search.
  */
 export function storedMemoryItem(memory: Memory): StoredMemory {
   return {
@@ -116,7 +121,7 @@ export function timelineItem({ before, anchor, after }: Timeline): TimelineItem 
   return { before: before.map(memoryItem), anchor: memoryItem(anchor), after: after.map(memoryItem) };
 }
 
-/** What a batch's reply says of one item. */
+/** Makes the result of one item in the reply to a batch. */
 export function outcomeItem(outcome: AddOutcome): BatchOutcome {
   switch (outcome.kind) {
     case 'accepted':
@@ -155,7 +160,7 @@ export function linkItem(link: Link): LinkItem {
   };
 }
 
-/** The replaced fields by their names on the wire. */
+/** Translates a revision, with the replaced fields under their names on the wire. */
 export function revisionItem(revision: Revision): RevisionItem {
   const replaced = Object.fromEntries(
     Object.entries(revision.replaced).map(([field, value]) => [snakeCase(field), value]),
@@ -167,9 +172,9 @@ function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 }
 
-/** What a delete removed, as counts of rows. */
-export function receiptItem(receipt: DeleteReceipt): ReceiptItem {
-  return {
+/** Makes the reply to a delete: counts of the removed rows. */
+export function deletedItem(receipt: DeleteReceipt): DeletedItem {
+  const removed = {
     memories: receipt.memories,
     documents: receipt.documents,
     vectors: receipt.vectors,
@@ -179,4 +184,5 @@ export function receiptItem(receipt: DeleteReceipt): ReceiptItem {
     cached_embeddings: receipt.cachedEmbeddings,
     stored_replies: receipt.storedReplies,
   };
+  return { ok: true, deleted: receipt.memories, removed };
 }

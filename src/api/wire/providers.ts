@@ -1,7 +1,6 @@
+/** Translation of provider calls and of a change of the embedding model to the names of the wire. */
 import type { EmbedLogEntry, ProviderUsage, ReembedStatus } from '../../engine/index.ts';
 import type { ProviderCallItem, ProviderUsageItem, ReembedItem } from '../schemas/providers.ts';
-
-/** Calls of providers and a change of the embedding model, under the names of the wire. */
 
 export function providerCallItem(call: EmbedLogEntry): ProviderCallItem {
   return {
@@ -36,11 +35,17 @@ export function providerUsageItem(usage: ProviderUsage): ProviderUsageItem {
   };
 }
 
-/** How far a change of the embedding model is. */
+/** Translates the progress of a change of the embedding model. */
 export function reembedItem(status: ReembedStatus): ReembedItem {
   const { state, phase, live, configured, done, total, failed, ratePerSecond, remainingMs, estimate, error } = status;
   return {
-    ...{ state, phase, live, configured, done, total, failed },
+    state,
+    phase,
+    live,
+    configured,
+    done,
+    total,
+    failed,
     rate_per_second: ratePerSecond,
     remaining_ms: remainingMs,
     estimate,

@@ -1,3 +1,4 @@
+/** Translation of queries and their answers between the engine's names and the names of the wire. */
 import type {
   Episode,
   FloorReport,
@@ -11,8 +12,6 @@ import type { EpisodeItem, ExplanationItem, FloorItem, MatchItem, QueryReplyBody
 import type { QueryBody, RetrievalBody, RetrievalItem } from '../schemas/query.ts';
 import { provenanceItem } from './documents.ts';
 import { storedMemoryItem } from './memories.ts';
-
-/** Queries and their answers, in both directions between the engine's names and those of the wire. */
 
 const DEFAULT_K = 8;
 
@@ -36,7 +35,10 @@ export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
   };
 }
 
-/** What was set and nothing else, so that it can be sent back as it is. */
+/**
+ * Translates a tenant's defaults for queries: only the options that were set, so that a client can send them back
+ * unchanged.
+ */
 export function retrievalItem(options: RetrievalOptions): RetrievalItem {
   return {
     profile: options.profile,
@@ -57,7 +59,10 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
   };
 }
 
-/** A user named in two places must satisfy both. */
+/**
+ * Translates a query. If users or sectors are named in several places, only those named in all of them count; of
+ * several bounds of a time, the narrowest counts.
+ */
 export function toQuery(body: QueryBody): MemoryQuery {
   const filters = body.filters ?? {};
   const options = toRetrievalOptions(body);
@@ -101,7 +106,7 @@ const largest = (times: readonly (number | null | undefined)[]) =>
   given(times).length === 0 ? undefined : Math.max(...given(times));
 const smallest = (times: readonly (number | null | undefined)[]) =>
   given(times).length === 0 ? undefined : Math.min(...given(times));
-/** OpenMemory's end belongs to the range, ours is half-open. */
+/** Converts the end of a range of OpenMemory, which is included, to Cairn's, which is excluded. */
 const inclusive = (time: number | null | undefined) => (time == null ? undefined : time + 1);
 
 function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): readonly Value[] | undefined {
@@ -111,7 +116,10 @@ function intersection<Value>(lists: readonly (readonly Value[] | undefined)[]): 
   );
 }
 
-/** @param tokenSatisfied undefined where no token was sent */
+/**
+ * Makes the answer to a query: matches, or a text if the query's `format` asks for one.
+ * @param tokenSatisfied whether the writes behind the request's token were finished; undefined if it sent none
+ */
 export function queryItem(
   { query, format }: MemoryQuery,
   result: QueryResult,

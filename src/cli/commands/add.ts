@@ -17,7 +17,11 @@ type AddReply = AcceptedItem | DuplicateItem | FinishedItem;
 
 const WAIT_MS = 60_000;
 
-/** `cairn add TEXT…` */
+/**
+ * Runs `cairn add TEXT…`: stores the words, joined by blanks, as one memory; the single word `-` stands for standard
+ * input.
+ * @throws CliError for an empty text
+ */
 export async function add(words: readonly string[], options: AddCommandOptions): Promise<void> {
   const client = connect(options);
   const content =

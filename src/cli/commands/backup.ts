@@ -4,7 +4,7 @@ import { withDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
 import { bytes, counted, print } from '../terminal.ts';
 
-/** `cairn backup FILE` */
+/** Runs `cairn backup FILE`: copies the memories of a tenant into a new file, and checks the copy. */
 export async function backup(file: string, { tenant }: { readonly tenant?: string }): Promise<void> {
   await withDataFolder(async ({ fileOf }) => {
     const from = fileOf(tenant);
@@ -21,7 +21,8 @@ export async function backup(file: string, { tenant }: { readonly tenant?: strin
     print(`${file}: ${counted(memories, 'memory', 'memories')}, ${bytes(size)}, checked from end to end`);
     if (unread > 0) {
       print(
-        `not in it: the files of ${counted(unread, 'document')} that had not been read yet. Back up again once they are, or hand them in again after a restore`,
+        `not in it: the files of ${counted(unread, 'document')} that had not been read yet. ` +
+          'Back up again when they are read, or send them again after a restore',
       );
     }
   });

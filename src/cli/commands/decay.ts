@@ -3,7 +3,10 @@ import { DAY_MS } from '../../engine/index.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { bold, count, counted, cut, cyan, dim, print, sparkline, table, widthOfTerminal } from '../terminal.ts';
 
-/** `cairn decay --preview DATE` */
+/**
+ * Runs `cairn decay --preview DATE`: prints how memories will have decayed by then, without changing them.
+ * @param options `preview` is the time, Unix ms
+ */
 export async function decay({
   preview: at,
   tenant,

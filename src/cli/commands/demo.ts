@@ -14,7 +14,7 @@ import { describeHits, type MatchItem, type MemoryItem, type QueryReply } from '
 import { bold, counted, cut, cyan, dim, oneLine, print, widthOfTerminal, wrap } from '../terminal.ts';
 import type { JobsReply } from './jobs.ts';
 
-/** Where package.json is, in a checkout and in a published package. */
+/** Folder of package.json, in a checkout and in a published package. */
 const ROOT = path.resolve(import.meta.dirname, '../../..');
 const QUESTIONS = [
   'How does decay work, and what makes a memory fade?',
@@ -25,12 +25,14 @@ const HITS = 2;
 const READY_POLL_MS = 25;
 const READY_WITHIN_MS = 60_000;
 const NOTE_WITHIN_MS = 20_000;
-const REMOVALS_MOST = 10;
-const REMOVED_FOR_MS = 100;
+/** Most attempts to remove the temporary folder at a signal. */
+const MAX_REMOVALS = 10;
+/** Pause after each attempt, ms. */
+const REMOVAL_PAUSE_MS = 100;
 
 /**
- * `cairn demo`: remembers documents in a store of its own, which is gone afterwards, asks questions about them and shows the reasons
- * for the answers. The server is the real one, on a free port.
+ * Runs `cairn demo`: stores documents in a temporary store, asks questions about them, and shows the reasons for the
+ * answers. The server is the real one, on a free port.
  */
 export async function demo(
   folder = ROOT,
@@ -53,20 +55,20 @@ export async function demo(
   } finally {
     await service.stop();
   }
-  print('', dim('The store is gone again. To keep one: npm start, cairn add, cairn query.'));
+  print('', dim('The store was removed. To keep memories: npm start, cairn add, cairn query.'));
 }
 
-/** Removed however the process ends, short of a kill. */
+/** Makes a folder that is removed when the process ends, except by SIGKILL. */
 function makeThrowawayFolder(): string {
   const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-demo-'));
   const remove = () => fs.rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
   process.on('exit', remove);
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.on(signal, () => {
-      // Threads of the service still run, and one that opens the store just then makes the folder again.
-      for (let tries = 0; tries < REMOVALS_MOST && fs.existsSync(folder); tries += 1) {
+      // Threads of the service still run. A thread that opens the store at this moment makes the folder again.
+      for (let tries = 0; tries < MAX_REMOVALS && fs.existsSync(folder); tries += 1) {
         remove();
-        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, REMOVED_FOR_MS);
+        Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, REMOVAL_PAUSE_MS);
       }
       process.exit(128 + os.constants.signals[signal]);
     });
@@ -98,7 +100,7 @@ async function remember(client: Client, passages: readonly Passage[]): Promise<v
   }
 }
 
-/** The file is the session, so that the passages before one count as its context. */
+/** Passages as lines of NDJSON. The session is the file, so that earlier passages of a file count as context. */
 async function* linesOf(passages: readonly Passage[]): AsyncGenerator<string> {
   for (const { file, headings, content } of passages) {
     yield `${JSON.stringify({ content, session_id: file, title: [file, ...headings].join(' › ').slice(0, 200) })}\n`;
@@ -116,17 +118,18 @@ async function answer(client: Client, question: string): Promise<readonly MatchI
   return matches;
 }
 
-/** Notes what the best hit says, as an agent would, and shows what the new memory was linked to, and how alike the two are. */
+/** Adds a note about the best hit, as an agent would, and shows the memory that the note was linked to. */
 async function showWaypoint(client: Client, matches: readonly MatchItem[]): Promise<void> {
   const best = matches.toSorted((a, b) => b.score - a.score)[0];
   if (best === undefined) return;
-  print('', cyan('▸ A note is added. Its waypoint: the link to the memory most like it'), '');
+  print('', cyan('▸ A note is added. Its waypoint is the link to the most similar memory'), '');
   const body = { content: noteOf(best.content), title: 'A note', session_id: 'notes' };
   const { id } = await client.post<{ id: string }>(`/memory/add?wait=${NOTE_WITHIN_MS}`, body);
   const { items } = await client.get<{ items: LinkItem[] }>(`/memory/${id}/links`);
   const link = items.find(({ type, direction }) => type === 'waypoint' && direction === 'out');
-  if (link === undefined) return print('No memory is alike enough for one.');
-  const facts = `similarity ${(link.similarity ?? 0).toFixed(2)}, weight ${link.weight.toFixed(2)}; each recall over it adds 0.05`;
+  if (link === undefined) return print('No memory is similar enough for a waypoint.');
+  const similarity = `similarity ${(link.similarity ?? 0).toFixed(2)}`;
+  const facts = `${similarity}, weight ${link.weight.toFixed(2)}; each recall over it adds 0.05`;
   print(
     ...textOf(body),
     `    ${bold('↓')} ${dim(facts)}`,
@@ -134,7 +137,7 @@ async function showWaypoint(client: Client, matches: readonly MatchItem[]): Prom
   );
 }
 
-/** The first two thirds, without the marks of Markdown. */
+/** The first two thirds of a text, without Markdown. */
 function noteOf(content: string): string {
   const plain = oneLine(content.replaceAll(/[*`|#]|^ *- /gm, ''));
   const end = plain.indexOf(' ', Math.floor((plain.length * 2) / 3));

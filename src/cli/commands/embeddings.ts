@@ -12,7 +12,7 @@ interface CallsReply {
   readonly total: number;
 }
 
-/** `cairn embeddings` */
+/** Runs `cairn embeddings`: prints the calls of providers by day and model. */
 export async function embeddingStats(options: ConnectionOptions & { readonly days: number }): Promise<void> {
   const { items, totals } = await connect(options).get<UsageReply>(`/embeddings/stats?days=${options.days}`);
   if (items.length === 0) return print('No calls of a provider.');
@@ -27,7 +27,7 @@ export async function embeddingStats(options: ConnectionOptions & { readonly day
   print(dim(head!), ...rows);
 }
 
-/** `cairn embeddings failures` */
+/** Runs `cairn embeddings failures`: prints the latest failed calls of providers, `limit` at most. */
 export async function embeddingFailures(options: ConnectionOptions & { readonly limit: number }): Promise<void> {
   const { items, total } = await connect(options).get<CallsReply>(`/embeddings/log?state=failed&l=${options.limit}`);
   if (items.length === 0) return print('No failed calls.');

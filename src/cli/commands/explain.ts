@@ -8,32 +8,30 @@ export interface ExplainCommandOptions extends AskOptions {
   readonly json?: boolean;
 }
 
-type Explanation = ExplanationItem;
-
-const SAID: Readonly<Record<Outcome, string>> = {
+const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
   returned: 'It comes back',
   filtered: 'A filter keeps it out',
   no_match: 'Nothing leads to it',
-  not_a_candidate: 'Too many others fit better for it to be looked at',
-  superseded: 'Another memory takes its place',
-  below_min_score: 'Its score is under min_score',
+  not_a_candidate: 'Too many others match better, so it was not considered',
+  superseded: 'Another memory replaces it',
+  below_min_score: 'Its score is below min_score',
   below_relative_floor: 'It is too far behind the best',
-  document_limit: 'Enough of its document came back',
-  kind_limit: 'Enough of its kind came back',
+  document_limit: 'The limit of matches from its document is reached',
+  kind_limit: 'The limit of matches of its kind is reached',
   beyond_k: 'Others fill all places',
-  over_budget: 'There was no room for it in the token budget',
+  over_budget: 'The token budget has no room for it',
 };
 
-/** `cairn explain QUERY ID` */
+/** Runs `cairn explain QUERY ID`: prints why a query does or does not return a memory. */
 export async function explain(query: string, id: string, options: ExplainCommandOptions): Promise<void> {
-  const explanation = await connect(options).post<Explanation>('/explain', {
+  const explanation = await connect(options).post<ExplanationItem>('/explain', {
     ...queryBody(query, options),
     memory_id: id,
   });
   print(...(options.json ? [JSON.stringify(explanation, null, 2)] : describe(explanation)));
 }
 
-function describe(explanation: Explanation): string[] {
+function describe(explanation: ExplanationItem): string[] {
   const { outcome, rank, score, remedies, trace } = explanation;
   const standing = rank === null || score === null ? '' : dim(`  place ${rank}, score ${score.toFixed(3)}`);
   const rows = facts(explanation).map(([name, value]) => [`  ${cyan(name)}`, cut(value, widthOfTerminal() - 20)]);
@@ -45,7 +43,7 @@ function describe(explanation: Explanation): string[] {
     dim(cut(stage.note ?? '', widthOfTerminal() - 50)),
   ]);
   return [
-    `${bold(outcome === 'returned' ? green(SAID[outcome]) : yellow(SAID[outcome]))}${standing}`,
+    `${bold(outcome === 'returned' ? green(OUTCOME_TEXTS[outcome]) : yellow(OUTCOME_TEXTS[outcome]))}${standing}`,
     ...table(rows, '<<'),
     ...(remedies.length === 0 ? [] : ['', bold('What would bring it back'), ...adviceOf(explanation)]),
     '',
@@ -54,7 +52,7 @@ function describe(explanation: Explanation): string[] {
   ];
 }
 
-function facts({ failed_filters, superseded_by, terms, cosine, explain }: Explanation): [string, string][] {
+function facts({ failed_filters, superseded_by, terms, cosine, explain }: ExplanationItem): [string, string][] {
   const list = (name: string, values: readonly string[]): [string, string][] =>
     values.length === 0 ? [] : [[name, values.join(', ')]];
   return [
@@ -74,8 +72,8 @@ function featuresOf({ features, weights }: HitExplanation): string[] {
     .map(([name, value]) => `${name} ${value.toFixed(2)}`);
 }
 
-function adviceOf({ remedies, changes }: Explanation): string[] {
+function adviceOf({ remedies, changes }: ExplanationItem): string[] {
   if (changes === null)
-    return [...remedies.map((remedy) => `  ${remedy}`), dim('  no change of the request alone does')];
+    return [...remedies.map((remedy) => `  ${remedy}`), dim('  no change of the request alone does this')];
   return remedies.map((remedy, place) => `  ${place === 0 ? '' : 'and '}${remedy}`);
 }

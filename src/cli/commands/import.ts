@@ -8,7 +8,7 @@ import { bytes, count, counted, oneLine, print, red, span } from '../terminal.ts
 const REASONS_SHOWN = 5;
 const LINE_FEED = 10;
 
-/** `cairn import FILE.ndjson` */
+/** Runs `cairn import FILE.ndjson`: stores one memory a line; `-` stands for standard input. */
 export async function importLines(file: string, options: ConnectionOptions): Promise<void> {
   const client = connect(options);
   const { stream, size } = openSource(file);
@@ -38,8 +38,8 @@ export async function importLines(file: string, options: ConnectionOptions): Pro
   };
   const counts = await send().finally(() => progress.stop());
   print(
-    `${count(counts.accepted)} accepted, ${count(counts.duplicate)} known already, ${count(counts.rejected)} rejected ` +
-      `in ${span(performance.now() - startedAt)}`,
+    `${count(counts.accepted)} accepted, ${count(counts.duplicate)} known already, ` +
+      `${count(counts.rejected)} rejected in ${span(performance.now() - startedAt)}`,
   );
   if (counts.rejected === 0) return;
   for (const { line, reason } of reasons) print(red(`line ${line}: ${oneLine(reason)}`));
@@ -47,7 +47,7 @@ export async function importLines(file: string, options: ConnectionOptions): Pro
   process.exitCode = 1;
 }
 
-/** The size is 0 where nobody can tell. */
+/** Opens the source of an import; `size` is 0 if it is not known. */
 function openSource(file: string): { stream: NodeJS.ReadableStream; size: number } {
   if (file === '-') return { stream: process.stdin, size: 0 };
   const stats = fs.statSync(file);
@@ -57,7 +57,7 @@ function openSource(file: string): { stream: NodeJS.ReadableStream; size: number
 
 const BYTE_ORDER_MARK = Buffer.from([0xef, 0xbb, 0xbf]);
 
-/** Editors on Windows begin a file of UTF-8 with three bytes that are no JSON. Chunks may be smaller than they are. */
+/** Removes a byte order mark, which some editors on Windows put at the start of UTF-8. It may span several chunks. */
 async function* withoutByteOrderMark(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   let start: Buffer | undefined = Buffer.alloc(0);
   for await (const chunk of chunks) {
@@ -78,9 +78,9 @@ function afterByteOrderMark(start: Buffer): Buffer {
   return start.subarray(0, length).equals(BYTE_ORDER_MARK) ? start.subarray(length) : start;
 }
 
-/** Tells how many bytes of the source are answered by line: what is only sent may wait in buffers, megabytes of it. */
+/** Counts the bytes of the source whose lines were answered: sent bytes may still wait in buffers of megabytes. */
 function createMeter() {
-  /** How many lines had ended, and how many bytes were sent, after each chunk that is not answered yet. */
+  /** Numbers of lines ended and bytes sent after each chunk that was not answered yet. */
   const chunks: { readonly lines: number; readonly bytes: number }[] = [];
   let lines = 0;
   let sent = 0;

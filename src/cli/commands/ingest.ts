@@ -8,7 +8,7 @@ import { startProgress } from '../progress.ts';
 import {
   createFileSender,
   sendPage,
-  type DocumentWords,
+  type SharedFields,
   type SendOutcome,
   type SentDocument,
 } from '../send-documents.ts';
@@ -19,15 +19,15 @@ export interface IngestCommandOptions extends ConnectionOptions {
   readonly session?: string;
   readonly tag?: readonly string[];
   readonly metadata?: object;
-  /** false for --no-wait */
+  /** Whether to wait until the documents are read; false with --no-wait. */
   readonly wait: boolean;
 }
 
-/** A file or a URL, as it was named. */
+/** A file or a URL under the name that the user gave. */
 interface Source {
   readonly name: string;
   readonly kind: 'file' | 'page';
-  /** 0 for a page. */
+  /** Size of the file; 0 for a page. */
   readonly bytes: number;
 }
 
@@ -40,23 +40,26 @@ interface Failure {
 const UPLOADS_AT_ONCE = 4;
 const FAILURES_SHOWN = 50;
 
-/** `cairn ingest PATH… | URL…` */
+/**
+ * Runs `cairn ingest PATH… | URL…`: sends files and URLs, and waits until they are read unless `wait` is false. If a
+ * document fails, the exit code is 1.
+ */
 export async function ingest(targets: readonly string[], options: IngestCommandOptions): Promise<void> {
   const client = connect(options);
-  const words = wordsOf(options);
+  const shared = sharedFieldsOf(options);
   const { sources, skipped } = findSources(targets);
   if (skipped.size > 0) print(`skipped: ${tally(skipped)}`);
   if (sources.length === 0) throw new CliError('nothing to ingest: no file of a type that can be read was found');
 
   const startedAt = performance.now();
-  const { sent, refused } = await sendAll(client, sources, words);
+  const { sent, refused } = await sendAll(client, sources, shared);
   print(describeSent(sources, { sent, refused, ms: performance.now() - startedAt }));
   const failed = options.wait ? await waitForAll(client, sent) : [];
-  if (!options.wait && sent.size > 0) print('they are read in the background: cairn jobs shows how far');
+  if (!options.wait && sent.size > 0) print('they are read in the background: `cairn jobs` shows the progress');
   reportFailures([...refused, ...failed]);
 }
 
-function wordsOf({ user = '', session = '', tag = [], metadata = {} }: IngestCommandOptions): DocumentWords {
+function sharedFieldsOf({ user = '', session = '', tag = [], metadata = {} }: IngestCommandOptions): SharedFields {
   return { user, session, tags: tag, metadata };
 }
 
@@ -77,7 +80,7 @@ interface SendResult {
   readonly refused: Failure[];
 }
 
-async function sendAll(client: Client, sources: readonly Source[], words: DocumentWords): Promise<SendResult> {
+async function sendAll(client: Client, sources: readonly Source[], shared: SharedFields): Promise<SendResult> {
   const result: SendResult = { sent: new Map(), refused: [] };
   const meter = createMeter(sources);
   const progress = startProgress('Sending', meter.total);
@@ -85,13 +88,13 @@ async function sendAll(client: Client, sources: readonly Source[], words: Docume
     const [done, note] = meter.state();
     progress.update(done, `${note} · waiting: ${oneLine(reason)}`);
   };
-  const sendFile = createFileSender(client, words, onWait);
+  const sendFile = createFileSender(client, shared, onWait);
   const send = async (source: Source) => {
     const { name, kind } = source;
     try {
-      result.sent.set(name, await (kind === 'page' ? sendPage(client, name, words, onWait) : sendFile(name)));
+      result.sent.set(name, await (kind === 'page' ? sendPage(client, name, shared, onWait) : sendFile(name)));
     } catch (error) {
-      if (!isOfOne(source, error)) throw error;
+      if (!concernsOne(source, error)) throw error;
       result.refused.push(describeFailure(source, error));
     }
     meter.add(source);
@@ -102,7 +105,8 @@ async function sendAll(client: Client, sources: readonly Source[], words: Docume
   } catch (error) {
     if (!(error instanceof ConnectionError) || meter.done() === 0) throw error;
     throw new CliError(
-      `the connection broke off after ${count(meter.done())} of ${counted(sources.length, 'document')}: run the same command again, what is stored already is recognised`,
+      `the connection broke off after ${count(meter.done())} of ${counted(sources.length, 'document')}: ` +
+        'run the same command again, what is stored already is recognised',
       { cause: error },
     );
   } finally {
@@ -111,8 +115,11 @@ async function sendAll(client: Client, sources: readonly Source[], words: Docume
   return result;
 }
 
-/** A server that is gone, or a key that is wrong, fails all the others alike. */
-function isOfOne({ kind }: Source, error: unknown): error is RefusalError | ChangedFileError | NodeJS.ErrnoException {
+/** Whether an error concerns one document only; an unreachable server or a wrong key concerns all of them. */
+function concernsOne(
+  { kind }: Source,
+  error: unknown,
+): error is RefusalError | ChangedFileError | NodeJS.ErrnoException {
   if (error instanceof RefusalError) return error.status !== 401 && (error.status !== 403 || kind === 'page');
   return error instanceof ChangedFileError || (error instanceof Error && 'syscall' in error && 'code' in error);
 }
@@ -123,14 +130,14 @@ function describeFailure({ name }: Source, error: RefusalError | ChangedFileErro
   return { name, code: 'unreadable', message };
 }
 
-/** Counts in bytes, where they say how far it is, or else in documents. */
+/** Measures progress in bytes, or in documents if all sources are pages, whose size is not known. */
 function createMeter(sources: readonly Source[]) {
   const startedAt = performance.now();
-  const bytesInAll = sources.reduce((sum, source) => sum + source.bytes, 0);
+  const totalBytes = sources.reduce((sum, source) => sum + source.bytes, 0);
   let documents = 0;
   let sent = 0;
   return {
-    total: bytesInAll || sources.length,
+    total: totalBytes || sources.length,
     done: () => documents,
     add(source: Source): void {
       documents++;
@@ -138,8 +145,8 @@ function createMeter(sources: readonly Source[]) {
     },
     state(): [done: number, note: string] {
       const rate = sent / ((performance.now() - startedAt) / 1000);
-      const size = bytesInAll === 0 ? '' : ` · ${bytes(sent)} · ${bytes(rate)}/s`;
-      return [bytesInAll === 0 ? documents : sent, `${count(documents)} of ${count(sources.length)}${size}`];
+      const size = totalBytes === 0 ? '' : ` · ${bytes(sent)} · ${bytes(rate)}/s`;
+      return [totalBytes === 0 ? documents : sent, `${count(documents)} of ${count(sources.length)}${size}`];
     },
   };
 }
@@ -156,7 +163,8 @@ function describeSent(sources: readonly Source[], { sent, refused, ms }: SendRes
     words,
     [...sent.values()].filter(({ outcome }) => outcomes.includes(outcome)).length,
   ]);
-  return `${counted(sources.length, 'document')} (${bytes(size)}) in ${span(ms)}: ${tally([...counts, ['refused', refused.length]])}`;
+  const results = tally([...counts, ['refused', refused.length]]);
+  return `${counted(sources.length, 'document')} (${bytes(size)}) in ${span(ms)}: ${results}`;
 }
 
 function tally(counts: Iterable<readonly [string, number]>): string {
@@ -165,7 +173,7 @@ function tally(counts: Iterable<readonly [string, number]>): string {
 
 // ── Waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** @returns what did not come to a good end */
+/** Waits until all documents have ended. Returns those that did not become `ready` or `empty`. */
 async function waitForAll(client: Client, sent: ReadonlyMap<string, SentDocument>): Promise<Failure[]> {
   // Files with the same content are one document.
   const ids = new Set([...sent.values()].map(({ id }) => id));
@@ -173,7 +181,7 @@ async function waitForAll(client: Client, sent: ReadonlyMap<string, SentDocument
   const show = (settled: number) => progress.update(settled, `${count(settled)} of ${count(ids.size)}`);
   const settled = await awaitDocuments(client, ids, show).finally(() => progress.stop());
   const states = Map.groupBy(ids, (id) => settled.get(id)?.state ?? 'unfinished');
-  const counts = [...states].map(([state, some]): [string, number] => [STATES[state] ?? state, some.length]);
+  const counts = [...states].map(([state, ids]): [string, number] => [STATES[state] ?? state, ids.length]);
   if (counts.length > 0) print(tally(counts));
   return [...sent].flatMap(([name, { id }]) => {
     const state = settled.get(id)?.state;

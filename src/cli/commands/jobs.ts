@@ -4,14 +4,18 @@ import { CliError } from '../cli-error.ts';
 import { connect, RefusalError, type Client, type ConnectionOptions } from '../client.ts';
 import { age, count, counted, cut, dim, print, red, span, table, widthOfTerminal } from '../terminal.ts';
 
+/** Reply of `GET /jobs`. */
 export interface JobsReply {
   readonly items: readonly JobItem[];
+  /** Number of jobs in the wanted state, on all pages. */
   readonly total: number;
+  /** Numbers of jobs by state, whatever state is wanted. */
   readonly counts: JobCounts;
+  /** Unfinished jobs by step. */
   readonly backlog: readonly BacklogItem[];
 }
 
-/** `cairn jobs list` */
+/** Runs `cairn jobs list`: prints the numbers of jobs by state, the backlog, and the latest `limit` jobs. */
 export async function listJobs(
   options: ConnectionOptions & { readonly state?: JobState; readonly limit: number },
 ): Promise<void> {
@@ -25,7 +29,8 @@ export async function listJobs(
   if (counts.dead > 0 && state !== 'dead')
     print(
       '',
-      `${red(counted(counts.dead, 'dead letter'))}: cairn jobs --state dead shows why, cairn jobs retry ID or --state dead tries again`,
+      `${red(counted(counts.dead, 'dead letter'))}: cairn jobs --state dead shows why, ` +
+        'cairn jobs retry ID or --state dead tries again',
     );
   if (items.length === 0) return;
   const rows = table([['job', 'state', 'step', 'failures', 'made', 'memory'], ...items.map(rowOf)], '<<<>><');
@@ -37,7 +42,7 @@ export async function listJobs(
   if (total > items.length) print(dim(`and ${count(total - items.length)} more: --limit shows up to 1,000`));
 }
 
-/** What is owed, by step: how much of it waits, and for how long. */
+/** Prints the unfinished jobs by step, with the age of the oldest. */
 function printBacklog(backlog: readonly BacklogItem[]): void {
   if (backlog.length === 0) return;
   const head = ['step', 'queued', 'active', 'failed', 'oldest'];
@@ -50,7 +55,7 @@ function printBacklog(backlog: readonly BacklogItem[]): void {
   print('', dim(first!), ...others);
 }
 
-/** `cairn jobs retry ID`, `cairn jobs retry --state dead` */
+/** Runs `cairn jobs retry`, for one job or for all of a state; exactly one of `id` and `state` must be given. */
 export async function retryJobs(
   id: string | undefined,
   { state, ...options }: ConnectionOptions & { readonly state?: JobState },
@@ -69,9 +74,11 @@ function retry(client: Client, id: string): Promise<JobItem> {
 const RETRIED_AT_ONCE = 8;
 const PAGE = 1_000;
 
-/** Those that cannot be retried stay as they are, and are counted: another job works on their memory, or it is gone. */
+/**
+ * Retries all jobs of a state. Jobs that cannot be retried are counted: their memory has another job, or was erased.
+ */
 async function retryAll(client: Client, state: JobState): Promise<void> {
-  // All are listed first: one that ends the same way again is not to be met a second time.
+  // All jobs are listed first: a job that ends in the same state again must not be retried twice.
   const ids: string[] = [];
   for (let total = 1; ids.length < total;) {
     const page = await client.get<JobsReply>(`/jobs?state=${state}&l=${PAGE}&u=${ids.length}`);
@@ -90,13 +97,13 @@ async function retryAll(client: Client, state: JobState): Promise<void> {
   print(`${counted(ids.length - left, 'job')} started again${left === 0 ? '' : `, ${count(left)} cannot be`}`);
 }
 
-/** `cairn jobs cancel ID` */
+/** Runs `cairn jobs cancel ID`. */
 export async function cancelJob(id: string, options: ConnectionOptions): Promise<void> {
   const job = await connect(options).post<JobItem>(`/jobs/${encodeURIComponent(id)}/cancel`);
   print(`${job.id}  ${job.state}${job.step === 'reason' ? '' : '; its memory stays and is found by its words'}`);
 }
 
-/** `cairn jobs discard ID` */
+/** Runs `cairn jobs discard ID`. */
 export async function discardJob(id: string, options: ConnectionOptions): Promise<void> {
   await connect(options).delete(`/jobs/${encodeURIComponent(id)}`);
   print(`${id}  discarded`);

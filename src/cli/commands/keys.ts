@@ -2,7 +2,7 @@ import { DEFAULT_TENANT, type Role } from '../../engine/index.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { bold, cut, dim, print, table } from '../terminal.ts';
 
-/** `cairn keys create`: the only command that prints a key, and the only time this one is shown. */
+/** Runs `cairn keys create`, the only command that prints a key; the key is never shown again. */
 export async function createKey({
   tenant = DEFAULT_TENANT,
   role,
@@ -15,12 +15,12 @@ export async function createKey({
   await withDataFolder(({ control }) => {
     const { record, secret } = control.createKey({ tenantId: tenant, role, ...(label === undefined ? {} : { label }) });
     print(bold(secret));
-    // On stderr, so that the key alone can be piped to where it is kept.
+    // Printed on stderr, so that standard output holds only the key and can be piped.
     process.stderr.write(`key ${record.id}, role ${role}, tenant ${tenant}: keep it now, it is not shown again\n`);
   });
 }
 
-/** `cairn keys list` */
+/** Runs `cairn keys list`: prints the keys of one tenant or, without one, of all tenants. */
 export async function listKeys({ tenant }: { readonly tenant?: string }): Promise<void> {
   await withDataFolder(({ control, pathOf }) => {
     if (tenant !== undefined) pathOf(tenant);
@@ -39,10 +39,10 @@ export async function listKeys({ tenant }: { readonly tenant?: string }): Promis
   });
 }
 
-/** `cairn keys revoke ID` */
+/** Runs `cairn keys revoke ID`; `id` is the key's id, not its secret. */
 export async function revokeKey(id: string): Promise<void> {
   await withDataFolder(({ control }) => {
     control.revokeKey(id);
-    print('revoked; servers that run notice within a second');
+    print('revoked; running servers refuse it within a second');
   });
 }

@@ -3,13 +3,13 @@ import { connect, type ConnectionOptions } from '../client.ts';
 import { describeFloor, describeHits, type QueryReply } from '../show-hits.ts';
 import { dim, print, yellow } from '../terminal.ts';
 
-/** What is asked, apart from how the answer is shown. */
+/** Options of a query, apart from those for showing the answer. */
 export interface AskOptions extends ConnectionOptions {
   readonly user?: string;
   readonly k?: number;
   readonly profile?: Profile;
   readonly minScore?: number;
-  /** Unix ms or ISO 8601. */
+  /** Earlier time to answer for, as Unix ms or ISO 8601. */
   readonly asOf?: number | string;
   readonly deep?: boolean;
 }
@@ -20,7 +20,7 @@ export interface QueryCommandOptions extends AskOptions {
   readonly json?: boolean;
 }
 
-/** `cairn query TEXT…` */
+/** Runs `cairn query TEXT…`: prints the hits for the words, joined by blanks. */
 export async function query(words: readonly string[], options: QueryCommandOptions): Promise<void> {
   const text = words.join(' ');
   const format = options.json ? 'json' : options.format;
@@ -32,11 +32,12 @@ export async function query(words: readonly string[], options: QueryCommandOptio
   if (format === 'json') return print(JSON.stringify(reply, null, 2));
   if (format !== undefined) return print(reply.text ?? '');
   if (reply.degraded)
-    print(yellow('The embedding provider did not answer in time: these hits rest on words alone.'), '');
+    print(yellow('The embedding provider did not answer in time: these hits were found by words only.'), '');
   print(...(reply.matches.length === 0 ? ['No memory matches.'] : describeHits(reply.matches, text)));
   print(...describeFloor(reply).map(dim));
 }
 
+/** Makes the body of a query; an option that was not given is left to the server's defaults. */
 export function queryBody(query: string, options: AskOptions): object {
   return {
     query,

@@ -15,7 +15,9 @@ import { withExclusiveDataFolder } from '../data-folder.ts';
 import { startProgress, type Progress } from '../progress.ts';
 import { counted, print } from '../terminal.ts';
 
-/** `cairn rebuild-index`: words, names and vector indexes again from the memories and their vectors. */
+/**
+ * Runs `cairn rebuild-index`: makes the indexes of words, names and vectors again from the memories and their vectors.
+ */
 export async function rebuildIndex({ tenant }: { readonly tenant?: string }): Promise<void> {
   await withExclusiveDataFolder(({ config, fileOf }) => {
     const path = fileOf(tenant);
@@ -27,7 +29,7 @@ export async function rebuildIndex({ tenant }: { readonly tenant?: string }): Pr
       const memories = withProgress('Words  ', states.queued + states.ready + states.failed, (progress) =>
         rebuildText(open.store, (done) => progress.update(done, counted(done, 'memory', 'memories'))),
       );
-      // What a language model found was paid for and follows from nothing that is stored.
+      // Names that a language model found are kept: they were paid for and cannot be derived from stored data.
       if (config.OM_ENTITY_EXTRACTION === 'patterns') {
         withProgress('Names  ', memories, (progress) =>
           rebuildEntities(open.store, config.entityMode, (done) =>

@@ -3,8 +3,6 @@ import type { EmbeddingModel } from '../../engine/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { count, counted, print, red } from '../terminal.ts';
 
-type ReembedReply = ReembedItem;
-
 export interface ReembedOptions extends ConnectionOptions {
   readonly status?: boolean;
   readonly pause?: boolean;
@@ -12,23 +10,26 @@ export interface ReembedOptions extends ConnectionOptions {
   readonly withoutRefused?: boolean;
 }
 
-const PHASES = { embed: 'embedding', link: 'linking anew', drop: 'dropping the old vectors' } as const;
+const PHASES = { embed: 'embedding', link: 'linking again', drop: 'deleting the old vectors' } as const;
 
-/** `cairn reembed`: says what it will take before it begins. */
+/**
+ * Runs `cairn reembed`: starts a change of the embedding model, after an estimate, or goes on with one; its options
+ * show, pause or cancel it.
+ */
 export async function reembed(options: ReembedOptions): Promise<void> {
   const client = connect(options);
-  if (options.cancel) return show(await client.delete<ReembedReply>('/admin/reembed'));
-  if (options.pause) return show(await client.post<ReembedReply>('/admin/reembed/pause'));
-  const before = await client.get<ReembedReply>('/admin/reembed');
+  if (options.cancel) return show(await client.delete<ReembedItem>('/admin/reembed'));
+  if (options.pause) return show(await client.post<ReembedItem>('/admin/reembed/pause'));
+  const before = await client.get<ReembedItem>('/admin/reembed');
   if (options.status) return show(before);
   if (before.state === 'needed') show(before);
   const body = options.withoutRefused ? { without_refused: true } : undefined;
-  show(await client.post<ReembedReply>('/admin/reembed', body));
+  show(await client.post<ReembedItem>('/admin/reembed', body));
 }
 
-function show(reply: ReembedReply): void {
+function show(reply: ReembedItem): void {
   const { state, phase, live, configured, done, total, failed, estimate, error } = reply;
-  if (state === 'current') print(`All is by ${named(live)}; there is nothing to embed anew.`);
+  if (state === 'current') print(`All vectors are by ${named(live)}; nothing has to be embedded again.`);
   else if (state === 'needed' && named(live) === named(configured)) {
     print(`${counted(total - done, 'memory', 'memories')} of ${count(total)} without vectors of ${named(live)}.`);
   } else if (state === 'needed') print(`The vectors are by ${named(live)}, the settings name ${named(configured)}.`);
@@ -43,13 +44,14 @@ function show(reply: ReembedReply): void {
   if (failed > 0)
     print(
       red(
-        `${counted(failed, 'memory', 'memories')} failed: \`cairn jobs list --state dead\` says why, \`cairn jobs retry --state dead\` tries again`,
+        `${counted(failed, 'memory', 'memories')} failed: \`cairn jobs list --state dead\` shows why, ` +
+          '`cairn jobs retry --state dead` tries again',
       ),
     );
   if (error !== null) print(red(error));
 }
 
-function left({ remaining_ms: ms }: ReembedReply): string {
+function left({ remaining_ms: ms }: ReembedItem): string {
   return ms === null ? '' : `, ${count(Math.ceil(ms / 1_000))} s left`;
 }
 

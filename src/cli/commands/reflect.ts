@@ -18,7 +18,10 @@ interface ReflectReply {
 
 const WAIT_MS = 60_000;
 
-/** `cairn reflect` */
+/**
+ * Runs `cairn reflect`: asks for reflections and, with `wait`, prints them.
+ * @throws CliError if the job has failed
+ */
 export async function reflect({ user, session, wait, ...options }: ReflectCommandOptions): Promise<void> {
   const reply = await connect(options).post<ReflectReply>(`/memory/reflect${wait ? `?wait=${WAIT_MS}` : ''}`, {
     user_id: user,
@@ -27,7 +30,7 @@ export async function reflect({ user, session, wait, ...options }: ReflectComman
   const { job_id: id, state, reflections, error } = reply;
   if (error !== undefined) throw new CliError(`job ${id} is ${state}: ${error.message}`);
   if (reflections === undefined) {
-    return print(`${id}  owed${wait ? `, still being worked on after ${WAIT_MS / 1000} s` : ''}`);
+    return print(`${id}  queued${wait ? `, still being worked on after ${WAIT_MS / 1000} s` : ''}`);
   }
   print(
     reflections.length === 0

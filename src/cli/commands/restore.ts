@@ -5,13 +5,13 @@ import { withExclusiveDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
 import { bytes, counted, print } from '../terminal.ts';
 
-/** `cairn restore FILE` */
+/** Runs `cairn restore FILE`: replaces all memories of a tenant by a backup. @throws CliError without `yes` */
 export async function restore(
   file: string,
   { tenant, yes }: { readonly tenant?: string; readonly yes?: boolean },
 ): Promise<void> {
   if (!yes)
-    throw new CliError('this puts the backup in the place of all memories of the tenant: say so with --yes', {
+    throw new CliError('this replaces all memories of the tenant by the backup: confirm with --yes', {
       exitCode: 2,
     });
   await withExclusiveDataFolder(async ({ pathOf }) => {
@@ -26,7 +26,8 @@ export async function restore(
     print(`${counted(memories, 'memory', 'memories')} restored to ${to}`);
     if (lost > 0) {
       print(
-        `${counted(lost, 'document')} had not been read when the backup was made, and the files are not here: hand them in again (they end as failed, upload_missing)`,
+        `${counted(lost, 'document')} had not been read when the backup was made, and the files are not here: ` +
+          'send them again (they end as failed, upload_missing)',
       );
     }
     if (kept !== null) print(`what was there before is kept as ${path.basename(kept)}`);

@@ -26,7 +26,7 @@ interface StatsReply {
   readonly embedding: EmbeddingState;
 }
 
-/** `cairn stats` */
+/** Runs `cairn stats`: prints numbers of memories, jobs and vectors, and sizes. */
 export async function stats(options: ConnectionOptions): Promise<void> {
   const client = connect(options);
   const [health, sectors, jobs, totals] = await Promise.all([
@@ -61,7 +61,7 @@ export async function stats(options: ConnectionOptions): Promise<void> {
   print(dim(head!), ...body);
 }
 
-/** Said where it is not the one that the settings ask for. */
+/** A row about the live model, if it is not the model that the settings name. */
 function liveModel({ live, configured, degraded }: EmbeddingState): [string, string][] {
   if (live === null || JSON.stringify(live) === JSON.stringify(configured)) return [];
   const answers = degraded === null ? 'queries use it' : 'queries find words only';

@@ -10,7 +10,7 @@ export interface TimelineCommandOptions extends ConnectionOptions {
   readonly json?: boolean;
 }
 
-/** `cairn timeline ID` */
+/** Runs `cairn timeline ID`: prints the memories before and after a memory. */
 export async function timeline(id: string, options: TimelineCommandOptions): Promise<void> {
   const parameters = new URLSearchParams({
     before: String(options.before),

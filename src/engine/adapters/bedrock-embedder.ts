@@ -4,17 +4,19 @@ import type { EngineError } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
 import { createProviderClient, type FailedReply } from './provider-client.ts';
 import type { ProviderErrors } from './provider-errors.ts';
-import { readVectors, replyBytesMost } from './read-vectors.ts';
+import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 
-/** Requests that one call of `embed` has under way. */
+/** Most requests that one call of `embed` has under way. */
 const REQUESTS_AT_ONCE = 4;
-/** Of a text; beyond it Titan refuses. */
-const TOKENS_MOST = 8_192;
+/** Longest text that Titan accepts, in tokens. */
+const MAX_TOKENS = 8_192;
+/** Names of the settings that hold credentials, for error messages. */
 const CREDENTIALS = 'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_BEARER_TOKEN_BEDROCK';
 
 /**
- * Embeds by Amazon's Titan Text Embeddings V2 on Bedrock, which takes one text a request. So a batch is one text too: what is counted
- * as a call is one, and a text that is refused stands alone. `OM_EMBED_CONCURRENCY` says how many are under way.
+ * Creates an embedder that calls Amazon's Titan Text Embeddings V2 on Bedrock. Titan takes one text in a request, so
+ * `maxBatchTexts` is 1: a call in the metrics is one request, and a refused text fails alone. `OM_EMBED_CONCURRENCY`
+ * bounds the requests under way. If `embed` gets several texts, it sends up to four requests at a time.
  */
 export function createBedrockEmbedder(config: Config): Embedder {
   const { OM_BEDROCK_MODEL: model, OM_VEC_DIM: dimensions } = config;
@@ -23,8 +25,8 @@ export function createBedrockEmbedder(config: Config): Embedder {
   const client = createProviderClient({
     role: 'embedding provider',
     timeoutMs: config.OM_EMBED_TIMEOUT_MS,
-    // The vector comes twice, by type as well.
-    maxReplyBytes: replyBytesMost(2, dimensions),
+    // A reply holds the vector twice, the second time in a list by type.
+    maxReplyBytes: maxReplyBytesOf(2, dimensions),
     settings: {
       baseUrl: 'OM_BEDROCK_BASE_URL',
       apiKey: `${CREDENTIALS}, and whether they may use OM_BEDROCK_MODEL`,
@@ -46,19 +48,16 @@ export function createBedrockEmbedder(config: Config): Embedder {
     provider: 'bedrock',
     model,
     dimensions,
-    encoding: 'float32',
-    waypointThreshold: 0.75,
-    vectorWeight: 0.5,
-    cacheable: true,
+    ...MODEL_VECTORS,
     maxBatchTexts: 1,
-    maxBatchTokens: TOKENS_MOST,
+    maxBatchTokens: MAX_TOKENS,
     prepare: async () => void (config.AWS_BEARER_TOKEN_BEDROCK ?? (await loadSigner())),
     async embed(texts, options) {
       const limit = pLimit(REQUESTS_AT_ONCE);
       try {
         return await Promise.all(texts.map((text) => limit(() => embedOne(text, options))));
       } finally {
-        // After a failure nobody wants the rest.
+        // After a failure the other texts are not sent any more.
         limit.clearQueue();
       }
     },
@@ -67,7 +66,10 @@ export function createBedrockEmbedder(config: Config): Embedder {
 
 const loadSigner = () => import('aws4fetch');
 
-/** A Bedrock API key as it is, or a signature of the request (Signature Version 4). */
+/**
+ * Returns the headers that authorise a POST request: a Bedrock API key if one is set, else a signature of the request
+ * (Signature Version 4).
+ */
 async function authorise(config: Config, url: string, body: string): Promise<Record<string, string>> {
   const { AWS_BEARER_TOKEN_BEDROCK: bearer, AWS_SESSION_TOKEN: sessionToken } = config;
   if (bearer !== undefined) return { authorization: `Bearer ${bearer}` };
@@ -85,6 +87,7 @@ async function authorise(config: Config, url: string, body: string): Promise<Rec
   return Object.fromEntries(headers);
 }
 
+/** Types of AWS errors that ask for a pause. */
 const LIMITS = new Set([
   'ThrottlingException',
   'TooManyRequestsException',
@@ -92,13 +95,16 @@ const LIMITS = new Set([
   'ModelNotReadyException',
 ]);
 
-/** AWS names an error in a header, with where it is documented behind a colon; a status stands for several. */
+/**
+ * Explains a failed reply; undefined if its status says all. AWS names the error in a header, with a URL behind a
+ * colon, or in the body; one status has several errors.
+ */
 function explain({ status, headers, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
   const { message, __type: named } = (json ?? {}) as { message?: unknown; __type?: unknown };
   const type = (headers.get('x-amzn-errortype') ?? (typeof named === 'string' ? named : '')).replace(/:.*|.*#/g, '');
   if (LIMITS.has(type)) return errors.limited(errors.retryAfterOf(headers));
   if (status !== 400) return undefined;
-  // Of these only this one may be about the text.
+  // Of all errors of status 400 only this one may be about the text.
   if (type !== 'ValidationException') return errors.misconfigured(status, CREDENTIALS);
   return typeof message === 'string' && /model id|on-demand throughput|dimensions/i.test(message)
     ? errors.misconfigured(status, 'OM_BEDROCK_MODEL, AWS_REGION and OM_VEC_DIM')

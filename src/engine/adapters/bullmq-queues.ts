@@ -7,46 +7,51 @@ import { QUEUE_NAMES, type QueueName } from '../jobs.ts';
 import type { Logger } from '../ports.ts';
 
 export interface BullmqOptions {
+  /** URL of the Redis server, which may hold a password: it is never logged. */
   readonly redisUrl: string;
-  /** Keeps the queues of one data folder apart from those of another in the same Redis. */
+  /** Prefix of all keys, which separates the queues of several data folders in one Redis. */
   readonly prefix: string;
   readonly logger: Logger;
 }
 
-/** A call to Redis that takes longer has failed: BullMQ itself would wait for ever. */
-const CALL_MOST_MS = 2_000;
-/** A dispatcher that fell silent for so long does not lead any more. */
+/** Time limit of a call to Redis (ms): BullMQ itself would wait for ever. */
+const MAX_CALL_MS = 2_000;
+/** Time for which a dispatcher counts as the leader after it said so (ms). */
 const LEADS_MS = 2_000;
-/** So long nobody need keep the schedules before it is said. */
+/** Time for which the schedules count as kept after a worker said so (ms). */
 const UNMAINTAINED_MS = 60_000;
-/** Bulk jobs are picked up after all that have no priority. */
+/** Priority of bulk jobs: workers take them after all jobs without a priority. */
 const BULK_PRIORITY = 10;
 
-/** Nobody reads BullMQ's own stream of events; the ledger has the timeline. */
+/** Events kept in BullMQ's stream. Nobody reads it, because the ledger has the timeline. */
 const EVENTS_KEPT = 100;
 
-/** Options of every job: the ledger counts attempts and keeps what became of a job. */
+/**
+ * Options of every job. BullMQ neither retries nor keeps jobs, because the ledger counts attempts and keeps outcomes.
+ */
 export const JOB_OPTIONS = { attempts: 1, removeOnComplete: true, removeOnFail: true } as const;
 
 /**
- * A connection that fails at once while Redis is down: for callers that have something better to do than wait.
- * `blocking` makes one for a worker, which waits for ever and resumes by itself.
+ * Creates a connection to Redis, which connects in the background, as often as needed. An outage is logged.
+ * @param blocking true for a worker, whose commands wait for ever and resume by themselves; false for callers that can
+ *   go on without Redis: while it is down, commands fail at once
+ * @param maxCommandMs time limit of a command (ms); none by default
  */
 export async function connectRedis(
   { redisUrl, logger }: Pick<BullmqOptions, 'redisUrl' | 'logger'>,
-  { blocking, commandMostMs }: { readonly blocking: boolean; readonly commandMostMs?: number },
+  { blocking, maxCommandMs }: { readonly blocking: boolean; readonly maxCommandMs?: number },
 ): Promise<Redis> {
   const { Redis } = await import('ioredis');
   const redis = new Redis(redisUrl, {
     maxRetriesPerRequest: blocking ? null : 1,
     enableOfflineQueue: blocking,
-    connectTimeout: CALL_MOST_MS,
-    ...(commandMostMs === undefined ? {} : { commandTimeout: commandMostMs }),
+    connectTimeout: MAX_CALL_MS,
+    ...(maxCommandMs === undefined ? {} : { commandTimeout: maxCommandMs }),
     retryStrategy: (attempt) => Math.min(2_000, 50 * 2 ** Math.min(attempt, 6)),
   });
   let down = false;
   redis.on('error', (error: Error & { code?: string }) => {
-    // One line an outage. The message of an error may hold the URL, which may hold a password.
+    // One line is logged per outage. An error's message may hold the URL, which may hold a password.
     if (!down) logger.warn({ code: error.code ?? reasonOf(error) }, 'redis_lost');
     down = true;
   });
@@ -57,16 +62,31 @@ export async function connectRedis(
   return redis;
 }
 
-/** What the queues hold, for metrics. */
+/** Counts the jobs in the queues, for metrics. */
 export interface QueueCounter {
-  /** Of every queue; undefined while Redis is not reached. */
-  counts(): Promise<{ readonly queue: QueueName; readonly state: string; readonly jobs: number }[] | undefined>;
+  /** Returns the number of jobs of every queue in each of `COUNTED_STATES`; undefined while Redis is not reached. */
+  counts(): Promise<QueuedJobs[] | undefined>;
 }
 
-/** States that are counted: what has ended is not kept. */
+/** Number of jobs of one queue in one state. */
+interface QueuedJobs {
+  readonly queue: QueueName;
+  /** One of `COUNTED_STATES`. */
+  readonly state: string;
+  readonly jobs: number;
+}
+
+/**
+ * BullMQ's states in which jobs are counted: `waiting` is for interactive jobs, `prioritized` for bulk jobs. Jobs that
+ * ended are not kept.
+ */
 const COUNTED_STATES = ['waiting', 'prioritized', 'active', 'delayed'] as const;
 
-/** The step queues of BullMQ, for a dispatcher. Connecting goes on in the background: a Redis that is down delays nothing here. */
+/**
+ * Opens BullMQ's step queues for a dispatcher. It connects in the background, so that a Redis that is down delays
+ * nothing. Each call to Redis fails with EngineError `unavailable` within `MAX_CALL_MS`, as `bounded` says; `counts`
+ * never fails.
+ */
 export async function openStepQueues(options: BullmqOptions): Promise<StepQueues & QueueCounter> {
   const [{ Queue }, redis] = await Promise.all([import('bullmq'), connectRedis(options, { blocking: false })]);
   redis.on('ready', () => void warnOfSettings(redis, options.logger));
@@ -74,10 +94,12 @@ export async function openStepQueues(options: BullmqOptions): Promise<StepQueues
   const marker = `${options.prefix}:known`;
   const leader = `${options.prefix}:leader`;
   const maintained = maintainedKey(options);
-  /** A Redis that this process or anybody saw just now may not know the workers yet. */
+  /** True while this Redis is new to this process, or has just lost its data: it may not know of the workers yet. */
   let isNew = true;
 
-  /** A queue that could not make itself ready never will, so after a failure it is made anew. */
+  /**
+   * Runs a call on a step's queue. A queue that failed to get ready never will, so after a failure it is created anew.
+   */
   async function call<T>(step: QueueName, work: (queue: Queue) => Promise<T>): Promise<T> {
     try {
       return await bounded(redis, () => {
@@ -104,7 +126,7 @@ export async function openStepQueues(options: BullmqOptions): Promise<StepQueues
       }));
       await call(step, (queue) => queue.addBulk(added));
     },
-    // Whoever sets the mark has found it gone, and with it all that the queues knew.
+    // If the marker could be set, it was gone, and with it everything that the queues held.
     async haveForgotten() {
       const wasGone = (await bounded(redis, () => redis.set(marker, '1', 'NX'))) === 'OK';
       isNew ||= wasGone;
@@ -121,15 +143,9 @@ export async function openStepQueues(options: BullmqOptions): Promise<StepQueues
     async counts() {
       if (redis.status !== 'ready') return undefined;
       try {
-        const counted = await Promise.all(
-          QUEUE_NAMES.map(async (name) => {
-            const counts = await call(name, (queue) => queue.getJobCounts(...COUNTED_STATES));
-            return COUNTED_STATES.map((state) => ({ queue: name, state, jobs: counts[state] ?? 0 }));
-          }),
-        );
-        return counted.flat();
+        return await countJobs((name) => call(name, (queue) => queue.getJobCounts(...COUNTED_STATES)));
       } catch {
-        return undefined; // Lost just now, which the dispatcher says.
+        return undefined; // Redis was lost just now; the dispatcher reports that.
       }
     },
     async close() {
@@ -138,16 +154,27 @@ export async function openStepQueues(options: BullmqOptions): Promise<StepQueues
   };
 }
 
+async function countJobs(countsOf: (name: QueueName) => Promise<Record<string, number>>): Promise<QueuedJobs[]> {
+  const counted = await Promise.all(
+    QUEUE_NAMES.map(async (name) => {
+      const counts = await countsOf(name);
+      return COUNTED_STATES.map((state) => ({ queue: name, state, jobs: counts[state] ?? 0 }));
+    }),
+  );
+  return counted.flat();
+}
+
 /**
- * All queues, for somebody who looks at them by whatever BullMQ offers: each command fails after two seconds.
- * @throws EngineError `unavailable` soon while Redis is down
+ * Opens BullMQ's own queue objects, one for each of `QUEUE_NAMES`, for a display that calls them directly. Every
+ * command of theirs fails if it takes longer than `MAX_CALL_MS`.
+ * @throws EngineError `unavailable` within `MAX_CALL_MS` while Redis is down
  */
 export async function openQueuesToShow(
   options: BullmqOptions,
 ): Promise<{ readonly queues: readonly Queue[]; isUp(): boolean; close(): void }> {
   const [{ Queue }, redis] = await Promise.all([
     import('bullmq'),
-    connectRedis(options, { blocking: false, commandMostMs: CALL_MOST_MS }),
+    connectRedis(options, { blocking: false, maxCommandMs: MAX_CALL_MS }),
   ]);
   try {
     await bounded(redis, async () => {});
@@ -162,6 +189,7 @@ export async function openQueuesToShow(
   };
 }
 
+/** Opens one queue over a connection, which the caller closes; the queue's errors are logged. */
 export function openQueue(
   QueueClass: typeof Queue,
   name: QueueName,
@@ -173,7 +201,7 @@ export function openQueue(
   return queue;
 }
 
-/** Says that a worker keeps the schedules, to be repeated every few seconds. */
+/** Notes in Redis that a worker keeps the schedules. The note lasts for `UNMAINTAINED_MS`: repeat it well before. */
 export async function noteMaintained(redis: Redis, options: Pick<BullmqOptions, 'prefix'>): Promise<void> {
   await redis.set(maintainedKey(options), '1', 'PX', UNMAINTAINED_MS);
 }
@@ -182,7 +210,9 @@ function maintainedKey({ prefix }: Pick<BullmqOptions, 'prefix'>): string {
   return `${prefix}:maintained`;
 }
 
-/** A Redis that forgets costs time, never work; one that evicts or denies what it was asked to hold is set up for something else. */
+/**
+ * Warns of settings with which Redis evicts or forgets jobs. Lost data costs time only, as the ledger keeps all work.
+ */
 async function warnOfSettings(redis: Redis, logger: Logger): Promise<void> {
   try {
     const [, policy] = await redis.config('GET', 'maxmemory-policy');
@@ -192,13 +222,16 @@ async function warnOfSettings(redis: Redis, logger: Logger): Promise<void> {
     if (appendOnly !== undefined && appendOnly !== 'yes')
       logger.warn({ setting: 'appendonly', value: appendOnly, expected: 'yes' }, 'redis_settings');
   } catch {
-    // Some hosts forbid CONFIG.
+    // Some hosting providers forbid the CONFIG command.
   }
 }
 
-/** @throws EngineError `unavailable` soon while Redis is down, or when the call takes too long */
+/**
+ * Runs a call to Redis, once the connection is ready.
+ * @throws EngineError `unavailable` if Redis is down, refuses the call, or is not ready and done within `MAX_CALL_MS`
+ */
 export async function bounded<T>(redis: Redis, call: () => Promise<T>): Promise<T> {
-  return within(CALL_MOST_MS, async () => {
+  return within(MAX_CALL_MS, async () => {
     if (redis.status !== 'ready') await once(redis, 'ready');
     return call();
   });
@@ -210,7 +243,7 @@ async function within<T>(ms: number, work: () => Promise<T>): Promise<T> {
     timer = setTimeout(() => reject(new EngineError('unavailable', `Redis did not answer within ${ms} ms`)), ms);
   });
   const answer = work();
-  answer.catch(() => {}); // It may fail after nobody waits any more.
+  answer.catch(() => {}); // It may fail after the timeout, when nobody waits any more.
   try {
     return await Promise.race([answer, timeout]);
   } catch (error) {
@@ -223,7 +256,10 @@ async function within<T>(ms: number, work: () => Promise<T>): Promise<T> {
 
 const REFUSALS = /\b(OOM|READONLY|NOAUTH|WRONGPASS|NOPERM|LOADING|MISCONF|BUSY|MASTERDOWN|CLUSTERDOWN|MAXCLIENTS)\b/;
 
-/** Only words from closed sets: the message of an error may hold the URL, which may hold a password. */
+/**
+ * Returns the reason of an error as a word: Redis's own word, else the error's code or name. Its message may hold the
+ * URL, which may hold a password.
+ */
 function reasonOf(error: unknown): string {
   if (!(error instanceof Error)) return 'unknown';
   if (error.message.includes('max number of clients')) return 'MAXCLIENTS';

@@ -8,9 +8,10 @@ import { createOllamaEmbedder } from './ollama-embedder.ts';
 import { createOpenAiEmbedder } from './openai-embedder.ts';
 
 /**
- * The embedder that `OM_EMBEDDINGS` names; null for `none`, where words alone are searched. What it needs from packages is loaded by
- * its first call.
- * @throws EngineError `invalid` where a local model or what runs it is missing
+ * Creates the embedder that `OM_EMBEDDINGS` names; null for `none`, with which only words are searched. Its first call
+ * loads the packages that it needs.
+ * @throws EngineError `invalid` if a local model or a package that runs it is missing, or if the offline embedder
+ *         cannot make `OM_VEC_DIM` dimensions
  */
 export function createEmbedder(config: Config): Embedder | null {
   switch (config.OM_EMBEDDINGS) {

@@ -3,7 +3,7 @@ import { EngineError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import type { Tracing } from '../tracing.ts';
 
-/** Optional, as most installations trace nothing: found beside this package if they were installed. */
+/** Packages of OpenTelemetry with versions, for npm. They are optional, because most installations trace nothing. */
 const PACKAGES = [
   '@opentelemetry/api@1.9',
   '@opentelemetry/resources@2',
@@ -12,8 +12,8 @@ const PACKAGES = [
 ] as const;
 
 /**
- * A thread's own traces, if the settings ask for any. Nothing of OpenTelemetry is loaded otherwise.
- * @throws EngineError `invalid` where the packages are not installed
+ * Opens tracing for this thread if the settings ask for it; else returns null and loads nothing of OpenTelemetry.
+ * @throws EngineError `invalid` if the packages are not installed
  */
 export async function createTracing(config: Config, logger: Logger): Promise<Tracing | null> {
   if (config.OM_TRACING === 'none') return null;
@@ -21,7 +21,7 @@ export async function createTracing(config: Config, logger: Logger): Promise<Tra
     const { openOtelTracing } = await import('./otel-tracing.ts');
     return openOtelTracing(logger);
   } catch (error) {
-    // One package of them misses another by the name without ERR_.
+    // If one of these packages misses another, the code is MODULE_NOT_FOUND, without ERR_.
     if (!(error as NodeJS.ErrnoException).code?.endsWith('MODULE_NOT_FOUND')) throw error;
     throw new EngineError(
       'invalid',

@@ -4,26 +4,26 @@ import type { EngineError } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
 import { createProviderClient, type FailedReply } from './provider-client.ts';
 import type { ProviderErrors } from './provider-errors.ts';
-import { readVectors, replyBytesMost } from './read-vectors.ts';
+import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 
-/** Gemini refuses a batch of more. */
-const TEXTS_MOST = 100;
+/** Most texts of a batch: Gemini refuses more. */
+const MAX_TEXTS = 100;
 const TASK_TYPES = { document: 'RETRIEVAL_DOCUMENT', query: 'RETRIEVAL_QUERY' } as const;
 
 /**
- * Embeds by Google's Gemini API, whose own format knows questions from documents, which its OpenAI-compatible one does not. Vectors that
- * it shortens come unnormalised.
+ * Creates an embedder that calls Google's Gemini API in Gemini's own format, which distinguishes questions from
+ * documents, unlike its OpenAI-compatible one. Gemini does not normalise vectors that it shortens; the embedder does.
  */
 export function createGeminiEmbedder(config: Config): Embedder {
   const { OM_VEC_DIM: dimensions } = config;
   const model = config.OM_GEMINI_MODEL.replace(/^models\//, '');
-  const maxBatchTexts = Math.min(config.OM_EMBED_BATCH_TEXTS, TEXTS_MOST);
+  const maxBatchTexts = Math.min(config.OM_EMBED_BATCH_TEXTS, MAX_TEXTS);
   const baseUrl = config.OM_GEMINI_BASE_URL.replace(/\/+$/, '');
   const url = `${baseUrl}/models/${encodeURIComponent(model)}:batchEmbedContents`;
   const client = createProviderClient({
     role: 'embedding provider',
     timeoutMs: config.OM_EMBED_TIMEOUT_MS,
-    maxReplyBytes: replyBytesMost(maxBatchTexts, dimensions),
+    maxReplyBytes: maxReplyBytesOf(maxBatchTexts, dimensions),
     settings: {
       baseUrl: 'OM_GEMINI_BASE_URL',
       apiKey: 'GEMINI_API_KEY',
@@ -39,10 +39,7 @@ export function createGeminiEmbedder(config: Config): Embedder {
     provider: 'gemini',
     model,
     dimensions,
-    encoding: 'float32',
-    waypointThreshold: 0.75,
-    vectorWeight: 0.5,
-    cacheable: true,
+    ...MODEL_VECTORS,
     maxBatchTexts,
     maxBatchTokens: config.OM_EMBED_BATCH_TOKENS,
     async embed(texts, { purpose, ...options }) {
@@ -73,7 +70,10 @@ const errorSchema = z.object({
   }),
 });
 
-/** Gemini blames a wrong key and an account that is not set up on the request (400), and says in the body how long to wait. */
+/**
+ * Explains a failed reply; undefined if its status says all. Gemini answers 400 also for a wrong key and for an account
+ * that is not set up, and says in the body how long to wait.
+ */
 function explain({ status, json }: FailedReply, errors: ProviderErrors): EngineError | undefined {
   const parsed = errorSchema.safeParse(json);
   if (!parsed.success) return undefined;

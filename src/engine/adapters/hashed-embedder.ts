@@ -1,40 +1,48 @@
 /**
- * The embedder that needs no model, key or network: a text becomes a signed count of its words and letter triples, hashed
- * into a few hundred dimensions (Weinberger et al., "Feature Hashing for Large Scale Multitask Learning", ICML 2009). It
- * knows forms of a word and typing errors, not synonyms. Word pairs were measured and bring nothing. The same text gives the
- * same vector everywhere and for ever: any change of what follows needs a new model name.
+ * The offline embedder, which needs no model, key or network. A text becomes a signed count of its words and letter
+ * triples, hashed into a few hundred dimensions (Weinberger et al., "Feature Hashing for Large Scale Multitask
+ * Learning", ICML 2009). It matches forms of a word and typing errors, and does not match synonyms. Word pairs as
+ * features were measured and gain nothing. The same text gives the same vector on every machine and for ever: any
+ * change of the computation in this file needs a new model name.
  */
+
 import { EngineError } from '../errors.ts';
 import type { Embedder, EmbedOptions } from '../ports.ts';
 import { informativeness, stem } from '../text/english-words.ts';
-import { isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
+import { isCjk, normalise, words } from '../text/words.ts';
+import { STOP_WORDS } from '../text/stop-words.ts';
 
 export interface HashedEmbedderOptions {
-  /** A multiple of 256, at most 4,096. */
+  /** Dimensions of a vector: a multiple of 256, at most 4,096; 768 by default. */
   readonly dimensions?: number;
 }
 
 export interface HashedEmbedder extends Embedder {
-  /** What `embed` does for each text, at once. L2-normalised. */
+  /** Embeds one text as `embed` does, without a promise. Returns a new L2-normalised vector, also for a blank text. */
   embedOne(text: string, purpose: EmbedOptions['purpose']): Float32Array;
 }
 
 /**
- * As bench/eval-embedder.ts measures: at 0.5 half of the memories of long chats have a neighbour, a third of the abstracts on
- * one subject, and 0.4 % of the chats' memories would have one among a stranger's. In 32 pairs read, those above share
- * topic and words, those below 0.45 often only a name and a tone.
+ * Least cosine for a waypoint, as measured by bench/eval-embedder.ts. At 0.5, half of the memories of long chats have a
+ * neighbour, as do a third of the abstracts on one subject, and 0.4 % of the chats' memories would have one among the
+ * memories of another user. Of 32 pairs that were read, those above 0.5 share topic and words, those below 0.45 often
+ * only a name and a tone.
  */
 const WAYPOINT_THRESHOLD = 0.5;
 
 /**
- * The highest weight at which vectors take no more than .005 from any of the three sets of bench/eval-retrieval.ts that words, with
- * those of their context, reach alone: recall@1, 10 and 60 and nDCG@10, in rank fusion as in the composite score. At 0.15 rank fusion
- * takes .024 from recall@10 of the chats. At 0.05 most of what vectors give is kept: .027 of recall@10 on the Chinese notes, .005 of
- * nDCG@10 on the abstracts.
+ * Weight of vectors in rank fusion, which bench/eval-embedder.ts measures. It is the highest weight at which vectors
+ * lower no figure of the three sets of bench/datasets.ts by more than 0.005 below what words alone reach, the words of
+ * the context included. The figures are recall@1, 10 and 60 and nDCG@10, in rank fusion and in the composite score. At
+ * 0.15, rank fusion lowers recall@10 of the chats by 0.024. At 0.05, most of what vectors gain is kept: 0.027 of
+ * recall@10 on the Chinese notes, 0.005 of nDCG@10 on the abstracts.
  */
 const VECTOR_WEIGHT = 0.08;
 
-/** @throws EngineError `invalid` for dimensions it cannot make */
+/**
+ * Creates the offline embedder.
+ * @throws EngineError `invalid` for dimensions that it cannot compute
+ */
 export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions = {}): HashedEmbedder {
   if (!Number.isInteger(dimensions) || dimensions % BLOCK !== 0 || dimensions < BLOCK || dimensions > 4096) {
     throw new EngineError(
@@ -48,7 +56,7 @@ export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions
     sketch.fill(0);
     addWords(sketch, words(text));
     scaleEcho(sketch, purpose);
-    // Of a text without words its symbols are the word, and so they are where all features cancelled out.
+    // A text without words is embedded by its symbols, and so is a text whose features all cancelled out.
     if (squaredLength(sketch) === 0) {
       addSymbols(sketch, normalise(text).trim());
       scaleEcho(sketch, purpose);
@@ -65,7 +73,7 @@ export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions
     waypointThreshold: WAYPOINT_THRESHOLD,
     vectorWeight: VECTOR_WEIGHT,
     cacheable: false,
-    // Some 5 ms of work, so that a worker thread stays responsive between calls.
+    // A call takes about 5 ms, so that a worker thread stays responsive between calls.
     maxBatchTexts: 64,
     maxBatchTokens: 32_768,
     embedOne,
@@ -76,9 +84,14 @@ export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions
   };
 }
 
-// A word counts its informativeness, all else relative to it. Measured by bench/eval-embedder.ts; few and round, to fit no set.
+// Weights of features. A word counts its informativeness, and all others are relative to that. bench/eval-embedder.ts
+// measures them. They are few and round, so that they are not fitted to one set.
+
+/** Weight of all letter triples of a word together, relative to the word. */
 const TRIPLES_WEIGHT = 0.4;
+/** Weight of two adjacent CJK characters. */
 const CJK_PAIR_WEIGHT = 1.5;
+/** Weight of a single CJK character. */
 const CJK_CHARACTER_WEIGHT = 0.75;
 
 /** Seeds that keep the kinds of features apart. */
@@ -89,10 +102,10 @@ function addSymbols(sketch: Float64Array, symbols: string): void {
   addTriples(sketch, symbols, TRIPLES_WEIGHT);
 }
 
-/** Term frequency is sublinear, 1 + ln n. */
-function addWords(sketch: Float64Array, found: readonly string[]): void {
+/** Adds the words of a text. The frequency n of a term counts sublinearly, as 1 + ln n. */
+function addWords(sketch: Float64Array, textWords: readonly string[]): void {
   const terms = new Map<string, Term>();
-  for (const word of found) {
+  for (const word of textWords) {
     const cjk = isCjk(word);
     const key = cjk ? word : stem(word);
     let term = terms.get(key);
@@ -106,13 +119,16 @@ function addWords(sketch: Float64Array, found: readonly string[]): void {
   }
 }
 
+/** A word in all its forms, which have one stem. */
 interface Term {
-  /** The form met first, which stands for the others in letter triples. */
+  /** The first form in the text, whose letter triples stand for those of the term's other forms. */
   readonly word: string;
   readonly hash: number;
+  /** Weight of the term if it occurs once. */
   readonly weight: number;
-  /** Whether its letters count too: not for CJK, which has none, nor for stop words. */
+  /** True if letter triples count too: not for CJK, which has no letters, and not for stop words. */
   readonly spelled: boolean;
+  /** Times that the term occurs in the text. */
   count: number;
 }
 
@@ -126,7 +142,7 @@ function makeTerm(word: string, key: string, cjk: boolean): Term {
   };
 }
 
-/** Of one character or two, as `words` gives them. */
+/** Returns the weight of a CJK token, which has one character or two, as `words` makes them. */
 function cjkWeight(token: string): number {
   const first = String.fromCodePoint(token.codePointAt(0)!);
   const second = token.slice(first.length);
@@ -135,7 +151,10 @@ function cjkWeight(token: string): number {
   return CJK_PAIR_WEIGHT * (isCjkGrammar(second) ? 0.6 : 1);
 }
 
-/** Chinese particles, pronouns, question words and small numbers; and Hiragana, in which Japanese writes its grammar. */
+/**
+ * True for Chinese particles, pronouns, question words and small numbers, and for Hiragana, in which Japanese writes
+ * its grammar.
+ */
 function isCjkGrammar(character: string): boolean {
   return CJK_GRAMMAR.has(character) || (character >= '\u3040' && character <= '\u309f');
 }
@@ -145,8 +164,9 @@ const CJK_GRAMMAR = new Set(
 );
 
 /**
- * The triples of a word with both its ends marked share one weight, so that a long word does not outweigh a short one. Their
- * squares, not they themselves, add up to it: that is how much of the vector they make out.
+ * Adds the letter triples of a word, with both its ends marked; a word of less than three UTF-16 units adds none. The
+ * triples share one weight, so that a long word does not outweigh a short one: the squares of their weights add up to
+ * the square of `weight`, as squares measure their share of the vector.
  */
 function addTriples(sketch: Float64Array, word: string, weight: number): void {
   if (word.length < 3) return;
@@ -164,9 +184,10 @@ function addTriples(sketch: Float64Array, word: string, weight: number): void {
 const WORD_END = 0;
 
 /**
- * Adds a feature to every block: in one place of the text, and in one of its echo, each with a sign. Three blocks share a
- * hash, 8 bits each for the place and one for the sign; the echo takes those of the next block. Features that meet in one
- * block are apart in the others, and unrelated ones cancel out in the mean.
+ * Adds a feature to every block: to one dimension of the text's part and one of its echo (see `scaleEcho`), each with a
+ * sign. Three blocks share a hash: each takes 8 bits for the dimension and one for the sign, and its echo takes those
+ * of the next block. Features that collide in one block do not collide in the others, and unrelated ones cancel out in
+ * the mean.
  */
 function addFeature(sketch: Float64Array, hash: number, weight: number): void {
   let bits = hash;
@@ -182,15 +203,20 @@ function addFeature(sketch: Float64Array, hash: number, weight: number): void {
   }
 }
 
+/** Dimensions of a block: as many as 8 bits of a hash can choose from. */
 const BLOCK = 256;
-/** Of each block; a power of two. More tell echoes better apart and leave less room for the text. */
+/**
+ * Dimensions of each block for the echo, a power of two. More of them separate echoes better and leave less for the
+ * text.
+ */
 const ECHO_PLACES = 16;
 
 /**
- * Gives the echo the length that the text lacks, and none in a question. Without it "Wow, Anna!" would be all about Anna and
- * come before every sentence that says something of her: cosine divides by the length of a vector, and BM25 knows not to
- * believe that fully. To a question, which has no echo, a short memory is one with something else in it; two memories hear
- * each other's echoes and are as alike as they were. In chats this doubles nDCG@10, elsewhere it changes little.
+ * Scales the echo, a second copy of a text's features, to the length that a short text lacks; a question gets no echo.
+ * Without an echo, "Wow, Anna!" would be entirely about Anna and rank above every sentence that says something about
+ * her: cosine divides by the length of a vector, while BM25 normalises length only in part. To a question, which has no
+ * echo, a short memory seems to hold something else as well. Two memories both have echoes, so they are as similar as
+ * without. In chats this doubles nDCG@10, elsewhere it changes little.
  */
 function scaleEcho(sketch: Float64Array, purpose: EmbedOptions['purpose']): void {
   let text = 0;
@@ -199,19 +225,20 @@ function scaleEcho(sketch: Float64Array, purpose: EmbedOptions['purpose']): void
     if (i % BLOCK < ECHO_PLACES) echo += sketch[i]! ** 2;
     else text += sketch[i]! ** 2;
   }
-  const missing = LEAST_LENGTH ** 2 * (sketch.length / BLOCK) - text;
+  const missing = MIN_LENGTH ** 2 * (sketch.length / BLOCK) - text;
   const scale = purpose === 'document' && missing > 0 && echo > 0 ? Math.sqrt(missing / echo) : 0;
   for (let start = 0; start < sketch.length; start += BLOCK) {
     for (let i = start; i < start + ECHO_PLACES; i += 1) sketch[i]! *= scale;
   }
 }
 
-/** In words that count fully. */
-const LEAST_LENGTH = 4;
+/** Length of a vector that needs no echo, in words that count fully. */
+const MIN_LENGTH = 4;
 
 /**
- * A Walsh-Hadamard transform of each block: a rotation, so cosines stay, after which every dimension holds a bit of every
- * feature. An index that keeps one bit a dimension needs that; in the sketch most dimensions of a short text are zero.
+ * Applies a Walsh-Hadamard transform to each block. It is a rotation, so cosines stay the same, and afterwards every
+ * dimension depends on every feature. An index that keeps one bit of each dimension needs that, because most dimensions
+ * of a short text's sketch are zero.
  */
 function mixBlocks(sketch: Float64Array): void {
   for (let half = 1; half < BLOCK; half *= 2) {
@@ -239,7 +266,9 @@ function squaredLength(sketch: Float64Array): number {
   return squared;
 }
 
-/** FNV-1a over UTF-16 code units, then the finisher of MurmurHash3, which spreads each bit over all others. */
+/**
+ * Hashes by FNV-1a over UTF-16 code units, then by the finisher of MurmurHash3, which spreads each bit over all others.
+ */
 function hashText(text: string, seed: number): number {
   let hash = seed;
   for (let i = 0; i < text.length; i += 1) hash = absorb(hash, text.charCodeAt(i));

@@ -1,7 +1,7 @@
 /**
- * The door to what reaches the world outside: `cairn-memory/adapters`. It has the makers of embedders and language models and the ports
- * that they implement, tracing, and the queues in Redis. The package of a provider, of OpenTelemetry or of BullMQ is loaded by the
- * function that needs it.
+ * The exports of `cairn-memory/adapters`, whose parts reach other services: embedders and language models with the
+ * ports that they implement, tracing, and the queues in Redis. The package of a provider, of OpenTelemetry or of BullMQ
+ * is loaded by the function that needs it.
  */
 
 export { createEmbedder } from './create-embedder.ts';

@@ -1,12 +1,13 @@
 /**
- * Embeds by an ONNX model on this machine, in the thread that asks. The packages that run it are optional: `onnxruntime-web` (WebAssembly,
- * one core, nothing to build) or `onnxruntime-node` (native, faster, all cores), which is preferred where it is installed, and
- * `@huggingface/tokenizers`.
+ * The embedder that runs an ONNX model on this machine, in the thread that calls it. The packages for this are
+ * optional: `onnxruntime-web` (WebAssembly, one core, nothing to build) or `onnxruntime-node` (native, faster, all
+ * cores), which is preferred if it is installed, and `@huggingface/tokenizers`.
  *
- * WebAssembly keeps its thread busy while it computes, so texts are computed in runs of at most one long text, and the thread is free
- * between two runs. On one core of a server a model of the size of all-MiniLM-L6 takes about 1 ms a token, one of 12 layers of 768
- * about 6 ms.
+ * WebAssembly keeps its thread busy while it computes. Texts are therefore computed in runs no longer than one long
+ * text, and the thread is free between two runs. On one core of a server, a model of the size of all-MiniLM-L6 takes
+ * about 1 ms a token, and one with 12 layers of 768 dimensions about 6 ms.
  */
+
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -17,12 +18,12 @@ import pLimit from 'p-limit';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
-import { readVectors } from './read-vectors.ts';
+import { MODEL_VECTORS, readVectors } from './read-vectors.ts';
 import { taskPrefixes } from './task-prefixes.ts';
 
 type Runtime = Pick<typeof import('onnxruntime-web'), 'InferenceSession' | 'Tensor' | 'env'>;
 
-/** As much of the package as is used; its own types name no files that a compiler finds. */
+/** The part of the tokenizers package that is used; the package's own types name no files that a compiler finds. */
 interface Tokenizer {
   encode(text: string): { readonly ids: readonly number[] };
 }
@@ -30,26 +31,31 @@ interface Tokenizers {
   readonly Tokenizer: new (tokenizer: object, config: object) => Tokenizer;
 }
 
-/** A longer text is cut: models of this kind were trained on so many tokens, and a window of a memory is about as long. */
-const TEXT_TOKENS_MOST = 512;
-/** Of a run, with padding. */
-const RUN_TOKENS_MOST = 512;
+/**
+ * Longest text (tokens); a longer one is cut. Models of this kind were trained on 512, and a window of a memory has
+ * about 512.
+ */
+const MAX_TEXT_TOKENS = 512;
+/** Most tokens of a run, which is a group of texts that are computed together; padding is included. */
+const MAX_RUN_TOKENS = 512;
 const TOKENIZER = '@huggingface/tokenizers';
 const RUNTIMES = ['onnxruntime-node', 'onnxruntime-web'];
-/** By preference: a vector of the whole text, or one per token. */
+/** Names of models' outputs by preference: a vector of the whole text, else one for each token. */
 const OUTPUTS = ['sentence_embedding', 'last_hidden_state', 'token_embeddings'];
 
 interface LoadedModel {
   readonly tokenizer: Tokenizer;
+  /** Id of the token that pads shorter texts of a run. */
   readonly padId: number;
   readonly session: InferenceSession;
+  /** Name of the output that holds the vectors. */
   readonly output: string;
   readonly Tensor: Runtime['Tensor'];
 }
 
 /**
- * The model is loaded by the first call.
- * @throws EngineError `invalid` without a package that is needed, or without a model in `LOCAL_MODEL_PATH`
+ * Creates the embedder of the model in `LOCAL_MODEL_PATH`; its first call loads the model.
+ * @throws EngineError `invalid` if a package is missing, or if the folder holds no `model.onnx` or no `tokenizer.json`
  */
 export function createLocalEmbedder(config: Config): Embedder {
   const { OM_VEC_DIM: dimensions, OM_LOCAL_POOLING: pooling } = config;
@@ -58,7 +64,7 @@ export function createLocalEmbedder(config: Config): Embedder {
   const runtime = findRuntime();
   const prefixes = taskPrefixes(path.basename(folder));
   const named = fingerprint(files, pooling);
-  // Calls in parallel would only take turns on the same cores, and memory.
+  // Parallel calls would only share the same cores, and would take more memory.
   const oneAtATime = pLimit(1);
   let loaded: Promise<LoadedModel> | undefined;
 
@@ -67,22 +73,19 @@ export function createLocalEmbedder(config: Config): Embedder {
       return await (loaded ??= loadModel(files, runtime, () => fingerprint(files, pooling) === named));
     } catch (error) {
       loaded = undefined;
-      // No text is involved yet, so nothing of one is in the message.
+      // No text is involved yet, so the message cannot quote one.
       throw failed(`could not be loaded: ${error instanceof Error ? error.message : String(error)}`);
     }
   }
 
   return {
     provider: 'local',
-    // Another model in the same folder makes another space.
+    // The fingerprint is part of the name: another model in the same folder makes another vector space.
     model: `${path.basename(folder)}@${named}`,
     dimensions,
-    encoding: 'float32',
-    waypointThreshold: 0.75,
-    vectorWeight: 0.5,
-    cacheable: true,
+    ...MODEL_VECTORS,
     maxBatchTexts: Math.min(config.OM_EMBED_BATCH_TEXTS, 16),
-    maxBatchTokens: Math.min(config.OM_EMBED_BATCH_TOKENS, 4 * RUN_TOKENS_MOST),
+    maxBatchTokens: Math.min(config.OM_EMBED_BATCH_TOKENS, 4 * MAX_RUN_TOKENS),
     async embed(texts, { purpose, signal }) {
       const model = await load();
       const tokens = texts.map((text) => tokenise(model, prefixes[purpose] + text));
@@ -92,13 +95,13 @@ export function createLocalEmbedder(config: Config): Embedder {
           if (signal?.aborted) throw failed('was given up by its caller');
           const computed = await compute(
             model,
-            run.map((place) => tokens[place]!),
+            run.map((index) => tokens[index]!),
             pooling,
           ).catch(() => {
-            // The runtime's own words may quote what it was given.
+            // The runtime's message may quote the text.
             throw failed('failed');
           });
-          run.forEach((place, i) => (vectors[place] = computed[i]!));
+          run.forEach((index, i) => (vectors[index] = computed[i]!));
           await setImmediate();
         });
       }
@@ -107,18 +110,19 @@ export function createLocalEmbedder(config: Config): Embedder {
   };
 }
 
+/** Paths of a model's files. */
 interface ModelFiles {
   readonly model: string;
   readonly tokenizer: string;
-  /** May be missing. */
+  /** Path of `tokenizer_config.json`, which need not exist. */
   readonly tokenizerConfig: string;
 }
 
 function findModel(folder: string): ModelFiles {
   const find = (...names: readonly string[]) => {
-    const found = names.map((name) => path.join(folder, name)).find((file) => fs.existsSync(file));
-    if (found === undefined) throw new EngineError('invalid', `LOCAL_MODEL_PATH=${folder}: holds no ${names[0]}`);
-    return found;
+    const existing = names.map((name) => path.join(folder, name)).find((file) => fs.existsSync(file));
+    if (existing === undefined) throw new EngineError('invalid', `LOCAL_MODEL_PATH=${folder}: holds no ${names[0]}`);
+    return existing;
   };
   return {
     model: find('model.onnx', path.join('onnx', 'model.onnx')),
@@ -127,7 +131,7 @@ function findModel(folder: string): ModelFiles {
   };
 }
 
-/** @returns the package that runs models */
+/** Returns the package to run models with. Throws EngineError `invalid` if none, or no tokenizer, is installed. */
 function findRuntime(): string {
   const require = createRequire(import.meta.url);
   const isInstalled = (name: string) => {
@@ -139,16 +143,19 @@ function findRuntime(): string {
   };
   const runtime = RUNTIMES.find(isInstalled);
   if (runtime !== undefined && isInstalled(TOKENIZER)) return runtime;
-  throw new EngineError(
-    'invalid',
-    `OM_EMBEDDINGS=local needs packages that are not installed: npm install ${runtime ?? 'onnxruntime-web'} ${TOKENIZER}`,
-  );
+  const missing = `${runtime ?? 'onnxruntime-web'} ${TOKENIZER}`;
+  throw new EngineError('invalid', `OM_EMBEDDINGS=local needs packages that are not installed: npm install ${missing}`);
 }
 
+/** Number of samples of a model's file that its fingerprint is made of, at equal distances. */
 const SAMPLES = 16;
+/** Length of a sample (bytes). */
 const SAMPLE_BYTES = 65_536;
 
-/** Of the tokenizer, how vectors are made, and the model's size and some of its bytes: to read all takes seconds. */
+/**
+ * Returns a digest of the pooling, the tokenizer's file, and the model's size and some of its bytes, as 8 hexadecimal
+ * digits; to read all bytes would take seconds.
+ */
 function fingerprint({ model, tokenizer }: ModelFiles, pooling: string): string {
   const hash = createHash('sha256').update(pooling).update(fs.readFileSync(tokenizer));
   const file = fs.openSync(model, 'r');
@@ -166,7 +173,10 @@ function fingerprint({ model, tokenizer }: ModelFiles, pooling: string): string 
   return hash.digest('hex').slice(0, 8);
 }
 
-/** @param isSame whether the files are still those that the space is named after: others make vectors of another one */
+/**
+ * Loads the packages, the tokenizer and the model. Throws a plain Error if that fails or the files have been replaced.
+ * @param isSame returns true if the files are still those in the model's name; other files make another vector space
+ */
 async function loadModel(files: ModelFiles, runtimeName: string, isSame: () => boolean): Promise<LoadedModel> {
   const [{ Tokenizer }, { InferenceSession, Tensor, env }] = await Promise.all([
     import('@huggingface/tokenizers') as Promise<object> as Promise<Tokenizers>,
@@ -174,7 +184,7 @@ async function loadModel(files: ModelFiles, runtimeName: string, isSame: () => b
   ]);
   const tokenizer = readJson(files.tokenizer) as { padding?: { pad_id?: number } | null };
   const tokenizerConfig = fs.existsSync(files.tokenizerConfig) ? readJson(files.tokenizerConfig) : {};
-  // Threads of its own would outlive a stop, and a server has others to keep busy.
+  // The runtime's own threads would outlive a stop, and a server's other cores have other work.
   env.wasm.numThreads = 1;
   const session = await InferenceSession.create(files.model, {
     executionProviders: [runtimeName === 'onnxruntime-web' ? 'wasm' : 'cpu'],
@@ -196,34 +206,38 @@ function readJson(file: string): object {
   return JSON.parse(fs.readFileSync(file, 'utf8')) as object;
 }
 
-/** Of a text that is too long the end goes, but the token that ends every text stays. */
+/**
+ * Splits a text into token ids, 1 to `MAX_TEXT_TOKENS`. A text that is too long loses its end, but keeps the token that
+ * ends every text; one without tokens gives a single padding token.
+ */
 function tokenise({ tokenizer, padId }: LoadedModel, text: string): readonly number[] {
   const { ids } = tokenizer.encode(text);
   if (ids.length === 0) return [padId];
-  return ids.length > TEXT_TOKENS_MOST ? [...ids.slice(0, TEXT_TOKENS_MOST - 1), ids.at(-1)!] : ids;
+  return ids.length > MAX_TEXT_TOKENS ? [...ids.slice(0, MAX_TEXT_TOKENS - 1), ids.at(-1)!] : ids;
 }
 
-/** Texts of like length go together, since the shorter are padded to the longest. Gives their places. */
+/** Groups texts of similar length, as shorter ones are padded to the longest. Returns runs of indexes into `tokens`. */
 function planRuns(tokens: readonly (readonly number[])[]): number[][] {
   const byLength = [...tokens.keys()].sort((a, b) => tokens[a]!.length - tokens[b]!.length);
   const runs: number[][] = [];
-  for (const place of byLength) {
+  for (const index of byLength) {
     const run = runs.at(-1);
-    // The longest so far is the one that comes.
-    if (run !== undefined && (run.length + 1) * tokens[place]!.length <= RUN_TOKENS_MOST) run.push(place);
-    else runs.push([place]);
+    // Texts ascend in length, so this one is the longest of the run.
+    if (run !== undefined && (run.length + 1) * tokens[index]!.length <= MAX_RUN_TOKENS) run.push(index);
+    else runs.push([index]);
   }
   return runs;
 }
 
-/** What models take, of each token: with `isText` false where it is padding. */
+/** Inputs of models by name, as functions that give the value for one token; `isText` is false for padding. */
 const INPUTS: Readonly<Record<string, (id: number, isText: boolean) => number>> = {
   input_ids: (id) => id,
   attention_mask: (_, isText) => (isText ? 1 : 0),
-  // All of one text.
+  // A text has one part, so every token has type 0.
   token_type_ids: () => 0,
 };
 
+/** Runs the model on one run of texts, given as token ids. Returns one vector per text, in order, not normalised. */
 async function compute(
   { session, output, Tensor, padId }: LoadedModel,
   tokens: readonly (readonly number[])[],
@@ -243,8 +257,9 @@ async function compute(
 }
 
 /**
- * @param count tokens that take part, from the first
- * @returns the mean of a text's token vectors, or its vector where the model has made one
+ * Returns the vector of one text, not normalised: the model's own if it made one for the whole text, else the mean of
+ * the first `count` token vectors.
+ * @param row index of the text in the run
  */
 function pool({ data, dims }: Tensor, row: number, count: number): number[] {
   const numbers = data as Float32Array;

@@ -3,13 +3,19 @@ import type { EngineError } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
 import { createProviderClient, type FailedReply } from './provider-client.ts';
 import type { ProviderErrors } from './provider-errors.ts';
-import { readVectors, replyBytesMost } from './read-vectors.ts';
+import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 import { taskPrefixes } from './task-prefixes.ts';
 
-/** Ollama forgets a model after five minutes by default; to load it again takes longer than a query waits. */
+/**
+ * Time that Ollama keeps the model loaded. Its default is five minutes, and to load a model takes longer than a query
+ * waits.
+ */
 const KEEP_ALIVE = '30m';
 
-/** Embeds by Ollama's own API, which unlike its OpenAI-compatible one refuses a text that is too long rather than cutting it off. */
+/**
+ * Creates an embedder that calls Ollama's own API. Unlike Ollama's OpenAI-compatible one, it refuses a text that is too
+ * long.
+ */
 export function createOllamaEmbedder(config: Config): Embedder {
   const { OM_OLLAMA_MODEL: model, OM_VEC_DIM: dimensions, OM_EMBED_BATCH_TEXTS: maxBatchTexts } = config;
   const prefixes = taskPrefixes(model);
@@ -17,7 +23,7 @@ export function createOllamaEmbedder(config: Config): Embedder {
   const client = createProviderClient({
     role: 'embedding provider',
     timeoutMs: config.OM_EMBED_TIMEOUT_MS,
-    maxReplyBytes: replyBytesMost(maxBatchTexts, dimensions),
+    maxReplyBytes: maxReplyBytesOf(maxBatchTexts, dimensions),
     settings: {
       baseUrl: 'OLLAMA_URL',
       apiKey: 'OLLAMA_URL',
@@ -32,10 +38,7 @@ export function createOllamaEmbedder(config: Config): Embedder {
     provider: 'ollama',
     model,
     dimensions,
-    encoding: 'float32',
-    waypointThreshold: 0.75,
-    vectorWeight: 0.5,
-    cacheable: true,
+    ...MODEL_VECTORS,
     maxBatchTexts,
     maxBatchTokens: config.OM_EMBED_BATCH_TOKENS,
     async embed(texts, { purpose, ...options }) {
@@ -49,7 +52,10 @@ export function createOllamaEmbedder(config: Config): Embedder {
   };
 }
 
-/** Ollama tells a text that is too long, with 400 or in older versions 500, from all else only by its message. */
+/**
+ * Explains a failed reply; undefined if its status says all. Only its message shows that a text is too long; the status
+ * is 400, or 500 in older versions.
+ */
 function explain({ status, json }: FailedReply, model: string, errors: ProviderErrors): EngineError | undefined {
   const said = (json as { error?: unknown } | null | undefined)?.error;
   if (typeof said !== 'string') return undefined;

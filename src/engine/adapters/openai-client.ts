@@ -10,31 +10,38 @@ type ApiError = InstanceType<Sdk['APIError']>;
 
 /** A server that speaks OpenAI's API. */
 export interface OpenAiServer extends CalledProvider {
+  /** Address of the API with its path, such as `https://api.openai.com/v1`. */
   readonly baseUrl: string;
-  /** None is sent where it is undefined. */
+  /** API key; undefined for a server that needs none. */
   readonly apiKey: string | undefined;
-  /** Bounds a call from connect to the last byte. */
+  /** Time limit of a call from connect to the last byte (ms). */
   readonly timeoutMs: number;
-  /** A longer reply is refused. */
+  /** Longest reply that is accepted (bytes). */
   readonly maxReplyBytes: number;
-  /** What a reply of status 400 or 422 in JSON, or of 413, means; `param` is what it complains about, if it says so. */
+  /**
+   * Returns the error for a reply of status 400 or 422 in JSON, or of 413; `param` is the parameter that it names, if
+   * any.
+   */
   badRequest(status: number, param: string | null | undefined): EngineError;
 }
 
+/** Sends requests to one server, and creates the errors of its calls. */
 export interface OpenAiClient extends Pick<
   ProviderErrors,
   'refused' | 'declined' | 'failed' | 'misconfigured' | 'badText'
 > {
-  /** Loads the SDK. */
+  /** Loads the SDK, which `call` does otherwise. */
   prepare(): Promise<void>;
   /**
-   * Makes one request: retries are the caller's business.
-   * @throws EngineError `rate_limited` with `retryAfterMs`, `unavailable`, or what `badRequest` says
+   * Makes one request; retries are up to the caller. `onReply` is also called for a failed reply.
+   * @param request makes the request with the SDK's client, and passes the caller's abort signal to it
+   * @returns the body of the reply, which the SDK does not check
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable`, also on abort; what `badRequest` returns
    */
   call<T>(request: (client: OpenAI) => APIPromise<T>, onReply?: EmbedOptions['onReply']): Promise<T>;
 }
 
-/** The SDK with bounds on time and size, whose errors are ours. */
+/** Wraps OpenAI's SDK: bounds time and size of a call, and turns the SDK's errors into EngineErrors. */
 export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   let connection: Promise<{ sdk: Sdk; client: OpenAI }> | undefined;
   const errors = createProviderErrors(server);
@@ -57,8 +64,8 @@ export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   };
 
   /**
-   * What a failed call means. The SDK's own errors quote replies, which may quote texts and keys: neither their messages nor
-   * they themselves, as `cause`, are passed on.
+   * Returns the error for a failed call. The SDK's own errors quote replies, which may quote texts and keys. Neither
+   * their messages nor the errors themselves (as `cause`) are passed on.
    */
   function meaningOf(error: unknown, sdk: Sdk): EngineError {
     if (error instanceof sdk.APIUserAbortError) return failed('was given up by its caller');
@@ -78,18 +85,21 @@ export function createOpenAiClient(server: OpenAiServer): OpenAiClient {
   }
 }
 
-/** What the call is billed for; not all servers count. */
+/** Reads the tokens that a call was billed for; undefined if the server does not count, or counts 0. */
 function tokensOf(reply: unknown): number | undefined {
   const { total_tokens: tokens } = (reply as { usage?: { total_tokens?: unknown } } | null)?.usage ?? {};
   return Number.isSafeInteger(tokens) && (tokens as number) > 0 ? (tokens as number) : undefined;
 }
 
-/** True for OpenAI's own server, which knows parameters that compatible ones refuse, and the other way round. */
+/**
+ * True for the address of OpenAI's own server, by its host name. That server accepts parameters that compatible servers
+ * refuse, and refuses some that they accept.
+ */
 export function isOpenAiItself(baseUrl: string): boolean {
   return new URL(baseUrl).hostname === 'api.openai.com';
 }
 
-/** The SDK takes 0.2 s to load, so it is loaded when it is needed. */
+/** Loads the SDK and creates a client. Loading takes 0.2 s, so it waits until the first call. */
 async function connect(
   { baseUrl, apiKey, timeoutMs, maxReplyBytes }: OpenAiServer,
   refused: (what: string) => EngineError,
@@ -97,7 +107,7 @@ async function connect(
   const sdk = await import('openai');
   const client = new sdk.OpenAI({
     baseURL: baseUrl,
-    // Left out, these would be taken from the environment, past Config.
+    // If these were left out, the SDK would read them from the environment and bypass Config.
     apiKey: apiKey ?? 'none',
     adminAPIKey: null,
     organization: null,

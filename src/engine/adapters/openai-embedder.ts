@@ -1,12 +1,12 @@
 import type { Config } from '../config.ts';
 import type { Embedder } from '../ports.ts';
 import { createOpenAiClient, isOpenAiItself } from './openai-client.ts';
-import { readVectors, replyBytesMost } from './read-vectors.ts';
+import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
 import { taskPrefixes } from './task-prefixes.ts';
 
 /**
- * Embeds by any server that speaks OpenAI's `/embeddings`. One call is one request: retries belong to the ledger, which
- * knows how often a job was tried. `OM_EMBED_TIMEOUT_MS` bounds a call from connect to the last byte.
+ * Creates an embedder that calls any server with OpenAI's `/embeddings`. One call is one request: the ledger retries,
+ * as it knows how often a job was tried. `OM_EMBED_TIMEOUT_MS` bounds a call from connect to the last byte.
  */
 export function createOpenAiEmbedder(config: Config): Embedder {
   const { OM_OPENAI_MODEL: model, OM_VEC_DIM: dimensions, OM_EMBED_BATCH_TEXTS: maxBatchTexts } = config;
@@ -17,7 +17,7 @@ export function createOpenAiEmbedder(config: Config): Embedder {
     baseUrl: config.OM_OPENAI_BASE_URL,
     apiKey: config.OPENAI_API_KEY,
     timeoutMs: config.OM_EMBED_TIMEOUT_MS,
-    maxReplyBytes: replyBytesMost(maxBatchTexts, dimensions),
+    maxReplyBytes: maxReplyBytesOf(maxBatchTexts, dimensions),
     settings: {
       baseUrl: 'OM_OPENAI_BASE_URL',
       apiKey: 'OPENAI_API_KEY',
@@ -25,7 +25,7 @@ export function createOpenAiEmbedder(config: Config): Embedder {
       timeout: 'OM_EMBED_TIMEOUT_MS',
     },
     badRequest: (status, param) =>
-      // These come from settings: a complaint about them is no text's fault.
+      // These parameters come from settings, so an error about them is not the text's fault.
       param === 'model' || param === 'dimensions' || param === 'encoding_format'
         ? client.misconfigured(status, 'OM_OPENAI_MODEL and OM_VEC_DIM')
         : client.badText(status),
@@ -35,10 +35,7 @@ export function createOpenAiEmbedder(config: Config): Embedder {
     provider: 'openai',
     model,
     dimensions,
-    encoding: 'float32',
-    waypointThreshold: 0.75,
-    vectorWeight: 0.5,
-    cacheable: true,
+    ...MODEL_VECTORS,
     maxBatchTexts,
     maxBatchTokens: config.OM_EMBED_BATCH_TOKENS,
     prepare: () => client.prepare(),
@@ -57,14 +54,14 @@ export function createOpenAiEmbedder(config: Config): Embedder {
 
 function requestOptions(config: Config): { encoding_format: 'base64' | 'float'; dimensions?: number } {
   return {
-    // Base64 is a quarter as long. OpenAI's own servers send it; some compatible ones refuse it or send nothing.
+    // Base64 has a quarter of the length. OpenAI's own servers send it; some compatible ones refuse it or send nothing.
     encoding_format: isOpenAiItself(config.OM_OPENAI_BASE_URL) ? 'base64' : 'float',
-    // Other models have one size, and servers refuse a parameter they do not know.
+    // Other models have one size, and servers refuse a parameter that they do not know.
     ...(config.OM_OPENAI_MODEL.includes('text-embedding-3') ? { dimensions: config.OM_VEC_DIM } : {}),
   };
 }
 
-/** @returns what the list of a reply holds of one text */
+/** Reads the vector and its index from an item of a reply's list. */
 function openItem(item: unknown): { numbers: unknown; index?: unknown } {
   const { embedding, index } = (item ?? {}) as { embedding?: unknown; index?: unknown };
   return { numbers: embedding, index };

@@ -5,17 +5,18 @@ import type { Completion, EmbedOptions, LanguageModel } from '../ports.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import { createOpenAiClient, isOpenAiItself, type OpenAiClient } from './openai-client.ts';
 
-/** More than any answer we ask for, even of servers that send what the model thought as well. */
+/** Longest reply (bytes): more than any requested answer, even from servers that also send the model's reasoning. */
 const MAX_REPLY_BYTES = 1_048_576;
 
 type Request = Parameters<LanguageModel['complete']>[0];
 
 /**
- * Completes by any server that speaks OpenAI's `/chat/completions`. One answer is one request; `OM_LLM_TIMEOUT_MS` bounds it
- * from connect to the last byte.
+ * Creates a language model that calls any server with OpenAI's `/chat/completions`. One answer is one request, which
+ * `OM_LLM_TIMEOUT_MS` bounds from connect to the last byte. `complete` throws EngineError `conflict` when the model
+ * first refuses a temperature; the next request is sent without one.
  */
 export function createOpenAiLanguageModel(config: Config, model: string): LanguageModel {
-  // Models that reason take no temperature, and no name tells them from others: their first refusal is remembered.
+  // Reasoning models take no temperature, and their names do not show it. The first refusal is remembered.
   let takesTemperature = true;
   const client = createOpenAiClient({
     role: 'language model',
@@ -34,7 +35,7 @@ export function createOpenAiLanguageModel(config: Config, model: string): Langua
       return client.failed(`was refused (HTTP ${status}): check OM_LLM_MODEL`);
     },
   });
-  // OpenAI's newer models know only the one, most compatible servers only the other.
+  // OpenAI's newer models accept only `max_completion_tokens`, most compatible servers only `max_tokens`.
   const limit = isOpenAiItself(config.OM_LLM_BASE_URL) ? 'max_completion_tokens' : 'max_tokens';
 
   async function ask(
@@ -85,11 +86,15 @@ const completionSchema = z.object({
       }),
     )
     .min(1),
-  // Some servers do not count, or only some.
+  // Some servers count no tokens, or count only prompt or completion.
   usage: z.object({ prompt_tokens: count, completion_tokens: count }).nullish().catch(null),
 });
 
-/** A text that was cut off or withheld is no answer, but says nothing against the server. */
+/**
+ * Reads an answer; where the server counts no tokens, they are estimated.
+ * @throws EngineError `unavailable` for a reply of another form; `invalid` for a text that was cut off, withheld or
+ *         left empty: it is no answer, but not the server's failure
+ */
 function readCompletion(
   reply: unknown,
   { instructions, input }: Request,

@@ -9,6 +9,7 @@ import {
   type Context,
   type Span as OtelSpan,
   type SpanContext,
+  type Tracer,
 } from '@opentelemetry/api';
 import { OTLPTraceExporter } from '@opentelemetry/exporter-trace-otlp-http';
 import { defaultResource, detectResources, envDetector, resourceFromAttributes } from '@opentelemetry/resources';
@@ -25,78 +26,38 @@ const KINDS = {
   consumer: OtelKind.CONSUMER,
 } as const satisfies Record<SpanKind, OtelKind>;
 
-/** Beyond so many the SDK drops them. */
-const LINKS_MOST = 128;
-/** A collector that is down holds up no stop for longer than this. */
-const CLOSE_MOST_MS = 2_000;
+/** Most links of one span: the OpenTelemetry SDK drops any beyond 128. */
+const MAX_LINKS = 128;
+/**
+ * Longest time that `close` waits for the collector (ms), so that a collector that is down does not delay a shutdown.
+ */
+const MAX_CLOSE_MS = 2_000;
 
+/** A span as this module holds it. */
 interface OpenSpan extends Span {
+  /** OpenTelemetry's context in which the span is the active one. */
   readonly context: Context;
   readonly hasEnded: boolean;
 }
 
 /**
- * Traces by OpenTelemetry's SDK, sent by OTLP over HTTP. Where to, how much is sampled, in what batches: that is for the SDK's own
- * variables (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` …) to say. Registers nothing globally, so that no
- * other library of the process traces, or is traced, by it.
+ * Opens tracing by OpenTelemetry's SDK, which sends spans by OTLP over HTTP. The SDK's own variables say where to, how
+ * much is sampled and in what batches (`OTEL_EXPORTER_OTLP_ENDPOINT`, `OTEL_TRACES_SAMPLER`, `OTEL_SERVICE_NAME` …).
+ * Nothing is registered globally, so that no other library of the process traces, or is traced, by it.
  */
 export function openOtelTracing(logger: Logger, exporter: SpanExporter = new OTLPTraceExporter()): Tracing {
   const provider = new NodeTracerProvider({
-    // What comes later wins.
+    // A later resource overrides an earlier one.
     resource: defaultResource()
       .merge(resourceFromAttributes({ 'service.name': 'cairn', 'service.version': VERSION }))
       .merge(detectResources({ detectors: [envDetector] })),
-    spanProcessors: [new BatchSpanProcessor(sayFailures(exporter, logger))],
+    spanProcessors: [new BatchSpanProcessor(logOutages(exporter, logger))],
   });
-  const tracer = provider.getTracer('cairn', VERSION);
-  const storage = new AsyncLocalStorage<OpenSpan>();
-
-  function begin(name: string, parent: Context, options: SpanOptions, others: readonly SpanContext[] = []): OpenSpan {
-    const { kind = 'internal', attributes = {}, startedAt = performance.now() } = options;
-    const shape = { kind: KINDS[kind], startTime: toUnixMs(startedAt) };
-    const links = others.slice(0, LINKS_MOST).map((context) => ({ context }));
-    const span = tracer.startSpan(name, { ...shape, attributes, links }, parent);
-    const context = trace.setSpan(parent, span);
-    let said = attributes;
-    let hasEnded = false;
-    const open: OpenSpan = {
-      context,
-      get hasEnded() {
-        return hasEnded;
-      },
-      traceId: span.spanContext().traceId,
-      traceparent: span.isRecording() ? formatTraceparent(span.spanContext()) : null,
-      run: (work) => storage.run(open, work),
-      set(more) {
-        said = { ...said, ...more };
-        span.setAttributes(more);
-      },
-      fail(type) {
-        said = { ...said, 'error.type': type };
-        markFailed(span, type);
-      },
-      end() {
-        hasEnded = true;
-        const endedAt = shape.startTime + (performance.now() - startedAt);
-        span.end(endedAt);
-        for (const other of others) {
-          const copy = tracer.startSpan(
-            name,
-            { ...shape, attributes: said, links: [{ context: span.spanContext() }] },
-            trace.setSpanContext(ROOT_CONTEXT, other),
-          );
-          const type = said['error.type'];
-          if (type !== undefined) markFailed(copy, String(type));
-          copy.end(endedAt);
-        }
-      },
-    };
-    return open;
-  }
+  const source: SpanSource = { tracer: provider.getTracer('cairn', VERSION), storage: new AsyncLocalStorage() };
 
   function active(): OpenSpan | undefined {
-    const span = storage.getStore();
-    // A timer that a request set goes off inside its span, which may have ended long ago.
+    const span = source.storage.getStore();
+    // A timer that a request set goes off inside the request's span, which may have ended long ago.
     return span === undefined || span.hasEnded || span.traceparent === null ? undefined : span;
   }
 
@@ -104,50 +65,121 @@ export function openOtelTracing(logger: Logger, exporter: SpanExporter = new OTL
     startRequest(name, { traceparent, attributes }) {
       const caller = parseTraceparent(traceparent);
       const parent = caller === undefined ? ROOT_CONTEXT : trace.setSpanContext(ROOT_CONTEXT, caller);
-      return begin(name, parent, { kind: 'server', attributes });
+      return startSpan(source, name, { parent, options: { kind: 'server', attributes } });
     },
     start(name, options = {}) {
       const contexts = (options.continues ?? []).map(parseTraceparent).filter((context) => context !== undefined);
       const [first, ...others] = contexts;
       const parent = first === undefined ? active()?.context : trace.setSpanContext(ROOT_CONTEXT, first);
-      return parent && begin(name, parent, options, others);
+      return parent && startSpan(source, name, { parent, options, others });
     },
     active,
-    async close() {
-      let timer: NodeJS.Timeout | undefined;
-      const late = new Promise<void>((resolve) => {
-        timer = setTimeout(resolve, CLOSE_MOST_MS);
-      });
-      await Promise.race([provider.shutdown().catch(() => {}), late]);
-      clearTimeout(timer);
-    },
+    close: () => shutDown(provider),
   };
 }
 
-/** Between the two clocks of this thread (ms). */
+/** The tracer that makes spans, and the storage that holds the active span of the code that runs. */
+interface SpanSource {
+  readonly tracer: Tracer;
+  readonly storage: AsyncLocalStorage<OpenSpan>;
+}
+
+interface SpanStart {
+  /** Context of the span that the new span is part of; `ROOT_CONTEXT` for the first span of a trace. */
+  readonly parent: Context;
+  readonly options: SpanOptions;
+  /** Further traces that the work belongs to: each gets a copy of the span, with the same times, when it ends. */
+  readonly others?: readonly SpanContext[];
+}
+
+/** Starts a span whose `end` also makes a copy of it in each of the other traces. */
+function startSpan(
+  { tracer, storage }: SpanSource,
+  name: string,
+  { parent, options, others = [] }: SpanStart,
+): OpenSpan {
+  const { kind = 'internal', attributes = {}, startedAt = performance.now() } = options;
+  const shape = { kind: KINDS[kind], startTime: toUnixMs(startedAt) };
+  const links = others.slice(0, MAX_LINKS).map((context) => ({ context }));
+  const span = tracer.startSpan(name, { ...shape, attributes, links }, parent);
+  let spanAttributes = attributes;
+  let hasEnded = false;
+  const open: OpenSpan = {
+    context: trace.setSpan(parent, span),
+    get hasEnded() {
+      return hasEnded;
+    },
+    traceId: span.spanContext().traceId,
+    traceparent: span.isRecording() ? formatTraceparent(span.spanContext()) : null,
+    run: (work) => storage.run(open, work),
+    set(more) {
+      spanAttributes = { ...spanAttributes, ...more };
+      span.setAttributes(more);
+    },
+    fail(type) {
+      spanAttributes = { ...spanAttributes, 'error.type': type };
+      markFailed(span, type);
+    },
+    end() {
+      hasEnded = true;
+      const endedAt = shape.startTime + (performance.now() - startedAt);
+      span.end(endedAt);
+      for (const other of others) {
+        const copy = tracer.startSpan(
+          name,
+          { ...shape, attributes: spanAttributes, links: [{ context: span.spanContext() }] },
+          trace.setSpanContext(ROOT_CONTEXT, other),
+        );
+        const type = spanAttributes['error.type'];
+        if (type !== undefined) markFailed(copy, String(type));
+        copy.end(endedAt);
+      }
+    },
+  };
+  return open;
+}
+
+/** Sends the spans that are left, for `MAX_CLOSE_MS` at most. Never rejects. */
+async function shutDown(provider: NodeTracerProvider): Promise<void> {
+  let timer: NodeJS.Timeout | undefined;
+  const timeout = new Promise<void>((resolve) => {
+    timer = setTimeout(resolve, MAX_CLOSE_MS);
+  });
+  await Promise.race([provider.shutdown().catch(() => {}), timeout]);
+  clearTimeout(timer);
+}
+
+/** Difference between the wall clock and `performance.now()` in this thread (ms). */
 let offsetMs = 0;
-/** The wall clock comes in whole milliseconds; what differs by more was set, or drifted. */
+/**
+ * Largest error of `offsetMs` (ms): the wall clock has whole milliseconds, and beyond that it was set or has drifted.
+ */
 const OFFSET_ERROR_MS = 2;
 
 /**
- * @param at by `performance.now()`, which alone measures durations
- * @returns Unix ms with fractions. The SDK would look at both clocks anew for each span, and put spans up to a millisecond apart that touch.
+ * Converts a monotonic time to the wall clock. One offset serves all spans: the SDK would read both clocks for each
+ * span and put adjacent spans up to a millisecond apart.
+ * @param at a time by `performance.now()`, the only clock that measures durations
+ * @returns  Unix ms with fractions
  */
 function toUnixMs(at: number): number {
-  const seenMs = Date.now() - performance.now();
-  if (Math.abs(seenMs - offsetMs) > OFFSET_ERROR_MS) offsetMs = seenMs;
+  const measuredMs = Date.now() - performance.now();
+  if (Math.abs(measuredMs - offsetMs) > OFFSET_ERROR_MS) offsetMs = measuredMs;
   return at + offsetMs;
 }
 
 function markFailed(span: OtelSpan, type: string): void {
   span.setAttribute('error.type', type);
-  // Without a message, which could hold anything.
+  // The status carries no message, since an error's message could hold anything, content included.
   span.setStatus({ code: SpanStatusCode.ERROR });
 }
 
 const TRACEPARENT = /^(?!ff|00.{54})[0-9a-f]{2}-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(?:-|$)/;
 
-/** @returns undefined for anything that is none, as W3C Trace Context asks for */
+/**
+ * Parses a `traceparent` header; undefined if it is absent or malformed: W3C Trace Context demands that such a header
+ * is ignored.
+ */
 function parseTraceparent(header: string | undefined): SpanContext | undefined {
   const [, traceId = '', spanId = '', flags = ''] = TRACEPARENT.exec(header ?? '') ?? [];
   const context = { traceId, spanId, traceFlags: Number.parseInt(flags, 16) & TraceFlags.SAMPLED, isRemote: true };
@@ -158,8 +190,11 @@ function formatTraceparent({ traceId, spanId }: SpanContext): string {
   return `00-${traceId}-${spanId}-01`;
 }
 
-/** One line an outage. The message of an error may hold the collector's URL, which may hold a password. */
-function sayFailures(exporter: SpanExporter, logger: Logger): SpanExporter {
+/**
+ * Wraps an exporter so that it logs one line per outage. Only the error's code or name is logged: its message may hold
+ * the collector's URL, which may hold a password.
+ */
+function logOutages(exporter: SpanExporter, logger: Logger): SpanExporter {
   let isFailing = false;
   return {
     export(spans, done) {

@@ -14,36 +14,43 @@ import type { FetchedFile, PageFetcher } from '../ports.ts';
 import { VERSION } from '../version.ts';
 
 export interface PageFetcherOptions {
-  /** Total time: host names, redirects and the body. */
+  /** Time limit (ms) of one page, for host names, redirects and the body together. */
   readonly timeoutMs: number;
   /** Most bytes of a page, both as sent and after decompression. */
   readonly maxBytes: number;
+  /** Resolves host names; by the DNS alone by default. */
   readonly resolve?: ResolveHost;
+  /** Opens connections; to any of the addresses by default. */
   readonly connect?: ConnectTo;
 }
 
-/** The addresses of a host name. Rejects with a system error where it has none. */
-export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
+/** Resolves a host name to its addresses, public or not. Rejects with a system error if it has none. */
+type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
 
-/** Connects to one of `addresses` and to nothing else, whatever the host in `options` is called. */
-export type ConnectTo = (
+/** Connects to one of `addresses` and to nothing else, whatever host `options` names. */
+type ConnectTo = (
   addresses: readonly string[],
   options: buildConnector.Options,
   callback: buildConnector.Callback,
 ) => void | Promise<void>;
 
-const REDIRECTS_MOST = 5;
-/** Behind other ports are services that were never meant to be read as pages. */
+/** Most redirects that are followed for one page. */
+const MAX_REDIRECTS = 5;
+/**
+ * Ports that pages are fetched from ('' is the default port): services at other ports are not meant to be read as
+ * pages.
+ */
 const PORTS: ReadonlySet<string> = new Set(['', '80', '443']);
+/** Longest validator (an ETag or a date) that is stored; a longer one is dropped. */
 const VALIDATOR_CHARACTERS = 512;
 
-/** Loaded with the first page: it takes 5 MB in each thread that could fetch one, and most never do. */
+/** Loads undici with the first page: it takes 5 MB in each thread, and most threads never fetch a page. */
 const loadUndici = () => import('undici');
 
 /**
- * Fetches pages over HTTP with nothing of ours in the request: no cookies, no credentials, no referrer. A connection is opened only to
- * an address that was checked a moment before, on every hop, so that neither a redirect nor a resolver that changes its mind leads
- * elsewhere.
+ * Creates a fetcher of pages over HTTP. Requests carry no cookies, credentials or referrer. On every hop, a connection
+ * is opened only to an address that was checked just before, so that neither a redirect nor a changed DNS answer leads
+ * to a private address.
  */
 export function createPageFetcher({
   timeoutMs,
@@ -59,7 +66,7 @@ export function createPageFetcher({
       const timeout = AbortSignal.timeout(timeoutMs);
       const either = AbortSignal.any([stopped, timeout]);
       const { Agent, request } = await loadUndici();
-      // One for each page: nothing that a page's server left behind in a connection meets the next one.
+      // Each page has its own agent, so that data which a server left in a connection never meets the next page.
       const agent = new Agent({
         connect: guardedConnector({ resolve, connect, signal: either }),
         headersTimeout: timeoutMs,
@@ -91,13 +98,23 @@ export function createPageFetcher({
 
 // ── Where to ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/** A reply, whose body was not read yet. */
 interface Hop {
+  /** The URL that the reply came from, after redirects. */
   readonly url: URL;
   readonly response: Dispatcher.ResponseData;
+  /** True if `url` is not the first that was asked. */
   readonly isRedirected: boolean;
 }
 
-/** The first reply that is no redirect: 200, or 304 to a question that held `known`. */
+/** The validators of an earlier fetch, with which a server can answer that the page is unchanged. */
+type Validators = Pick<FetchedFile, 'etag' | 'lastModified'>;
+
+/**
+ * Follows redirects to the first other reply, which must be 200, or 304 to a request with the validators in `known`.
+ * @throws DocumentError `fetch_failed` for another status; `fetch_refused` for too many redirects, or for one to a URL
+ *         that must not be fetched
+ */
 async function followRedirects(
   start: URL,
   {
@@ -106,15 +123,15 @@ async function followRedirects(
     ask,
     signal,
   }: {
-    readonly known: { readonly etag: string | null; readonly lastModified: string | null } | null;
+    readonly known: Validators | null;
     readonly agent: Agent;
     readonly ask: typeof request;
     readonly signal: AbortSignal;
   },
 ): Promise<Hop> {
   let url = start;
-  for (let redirects = 0; redirects <= REDIRECTS_MOST; redirects++) {
-    // Only the first: what another page is called by its own server may be the same words.
+  for (let redirects = 0; redirects <= MAX_REDIRECTS; redirects++) {
+    // Only the first request has validators: on another server the same validator may belong to another page.
     const validators = redirects === 0 ? validatorHeaders(known) : {};
     const response = await ask(url, { dispatcher: agent, signal, headers: { ...HEADERS, ...validators } });
     const { statusCode, headers } = response;
@@ -127,7 +144,7 @@ async function followRedirects(
     }
     url = parseRedirect(location, url);
   }
-  throw new DocumentError('fetch_refused', `the server redirects more than ${REDIRECTS_MOST} times`);
+  throw new DocumentError('fetch_refused', `the server redirects more than ${MAX_REDIRECTS} times`);
 }
 
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308]);
@@ -138,7 +155,7 @@ const HEADERS = {
   'accept-encoding': 'gzip, br',
 };
 
-function validatorHeaders(known: { readonly etag: string | null; readonly lastModified: string | null } | null) {
+function validatorHeaders(known: Validators | null) {
   return {
     ...(known?.etag == null ? {} : { 'if-none-match': known.etag }),
     ...(known?.lastModified == null ? {} : { 'if-modified-since': known.lastModified }),
@@ -170,7 +187,7 @@ function parseRedirect(location: string, from: URL): URL {
   return url;
 }
 
-/** Its connection goes with it: the body of a redirect may be endless. */
+/** Ends a reply with its connection, without reading its body, which may be endless. */
 function discard({ body }: Dispatcher.ResponseData): void {
   body.on('error', () => {}).destroy();
 }
@@ -178,8 +195,9 @@ function discard({ body }: Dispatcher.ResponseData): void {
 // ── Connections ──────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Resolves, checks and connects in one step: the host name is not looked up a second time. Whatever throws is told to undici, which waits for an
- * answer for ever; a fetch that is over hears it from `signal`, whether or not the resolver does.
+ * Creates a connector that resolves, checks and connects in one step, so that the host name is not resolved a second
+ * time. Every error goes to undici's callback, because undici would wait for the callback for ever. `signal` ends the
+ * wait for the resolver, whether or not the resolver heeds it.
  */
 function guardedConnector({
   resolve,
@@ -201,14 +219,17 @@ function guardedConnector({
   };
 }
 
-/** @param host without the brackets of an IPv6 address */
+/**
+ * Returns the public addresses of a host. Throws DocumentError `fetch_refused` if it has none.
+ * @param host a name, or an address without the brackets of IPv6
+ */
 async function publicAddressesOf(
   host: string,
   { resolve, signal }: { readonly resolve: ResolveHost; readonly signal: AbortSignal },
 ): Promise<readonly string[]> {
   const addresses = net.isIP(host) === 0 ? await resolve(host, signal) : [host];
-  const publicOnes = addresses.filter(isPublicAddress);
-  if (publicOnes.length > 0) return publicOnes;
+  const publicAddresses = addresses.filter(isPublicAddress);
+  if (publicAddresses.length > 0) return publicAddresses;
   throw new DocumentError(
     'fetch_refused',
     'its host has no public address; pages are fetched only from public addresses',
@@ -216,8 +237,8 @@ async function publicAddressesOf(
 }
 
 /**
- * Asks the DNS alone. What stands in the host's own files is nobody's public page, search domains are not tried, and a slow server
- * blocks none of the few threads that file access shares with the system's resolver.
+ * Resolves a host name by the DNS alone. Names in the machine's hosts file are no public pages, search domains are not
+ * tried, and a slow DNS server blocks none of the few threads that file access shares with the system's resolver.
  */
 async function resolveByDns(hostname: string, signal: AbortSignal): Promise<readonly string[]> {
   const resolver = new dns.Resolver();
@@ -244,7 +265,7 @@ async function connectToAddress(
   const connect = buildConnector({
     allowH2: false,
     autoSelectFamily: true,
-    // Never called for an address, which is connected to as it is.
+    // This is called for names only; a connection to an address needs no lookup.
     lookup: (_hostname, { all }, reply) =>
       all ? reply(null, checked) : reply(null, checked[0]!.address, checked[0]!.family),
   });
@@ -266,7 +287,7 @@ async function readBody(
   try {
     if (Number(firstOf(headers['content-length'])) > maxBytes) throw tooLarge(maxBytes);
     const decoder = createDecoder(firstOf(headers['content-encoding']));
-    // Twice: a page may be endless before it is decompressed, and after.
+    // The limit applies twice: a page may be endless before it is decompressed, and after.
     if (decoder === null) await pipeline(body, limit, collect, { signal });
     else await pipeline(body, limit, decoder, limit, collect, { signal });
   } catch (error) {
@@ -289,7 +310,10 @@ function tooLarge(maxBytes: number): DocumentError {
   return new DocumentError('document_too_large', `the page is larger than ${maxBytes / 1024 / 1024} MB`);
 }
 
-/** null for a body that is sent as it is. */
+/**
+ * Creates the decompressor for a content encoding; null for a body that is not compressed.
+ * @throws DocumentError `fetch_refused` for an encoding that was not asked for
+ */
 function createDecoder(encoding = 'identity'): zlib.Gunzip | zlib.BrotliDecompress | null {
   switch (encoding.trim().toLowerCase()) {
     case 'identity':
@@ -308,9 +332,10 @@ function createDecoder(encoding = 'identity'): zlib.Gunzip | zlib.BrotliDecompre
   }
 }
 
+/** Describes a fetched page for the parser and for the next fetch. */
 function describeFile({ url, response: { headers }, isRedirected }: Hop, bytes: Buffer): FetchedFile {
   const { mediaType, charset } = parseContentType(firstOf(headers['content-type']));
-  // The end of a URL says something of a file only where the server does not: a page about a PDF is often called .pdf too.
+  // The extension of a URL counts only if the server names no type: a page about a PDF often ends in .pdf, too.
   const extension = mediaType === null || mediaType === 'text/plain' ? extensionOf(url) : '';
   return {
     bytes,
@@ -318,13 +343,13 @@ function describeFile({ url, response: { headers }, isRedirected }: Hop, bytes: 
     declared: sniffFormat({ start: bytes.subarray(0, SNIFFED_BYTES), mediaType, extension }),
     charset,
     extension,
-    // Those of a page that was redirected to belong to another URL than the one that is asked for next time.
+    // After a redirect the validators belong to another URL than the one that the next fetch asks for.
     etag: isRedirected ? null : validatorOf(headers.etag),
     lastModified: isRedirected ? null : validatorOf(headers['last-modified']),
   };
 }
 
-/** Media types that say no more than: these are bytes. */
+/** Media types that say nothing about the format. */
 const UNSPECIFIC: ReadonlySet<string> = new Set([
   'application/octet-stream',
   'binary/octet-stream',
@@ -345,7 +370,7 @@ function extensionOf(url: URL): string {
   return /^[a-z0-9]{1,16}$/.test(extension) ? extension : '';
 }
 
-/** null for none, and for one that could not be sent back. */
+/** Returns a validator to store; null if there is none, or if it is too long or could not be sent back. */
 function validatorOf(header: string | string[] | undefined): string | null {
   const validator = firstOf(header);
   return validator !== undefined && /^[\x20-\x7e]+$/.test(validator) && validator.length <= VALIDATOR_CHARACTERS
@@ -357,7 +382,10 @@ function firstOf(header: string | string[] | undefined): string | undefined {
   return Array.isArray(header) ? header[0] : header;
 }
 
-/** Errors of sockets, resolvers and decompressors hold host names and addresses: only their code is passed on. */
+/**
+ * Returns a DocumentError as it is, and turns any other error into DocumentError `fetch_failed`. System errors hold
+ * host names and addresses, so only their code is passed on.
+ */
 function describeFailure(error: unknown): DocumentError {
   if (error instanceof DocumentError) return error;
   const { code, name } = (error instanceof AggregateError ? error.errors[0] : error) as NodeJS.ErrnoException;

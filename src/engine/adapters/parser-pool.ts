@@ -1,29 +1,35 @@
 import pLimit from 'p-limit';
 import { EngineError } from '../errors.ts';
 import type { DocumentParser } from '../ports.ts';
-import { aborted, type ParserExit, type ParserProcess, startParserProcess } from './parser-process.ts';
+import { aborted, type ParserExit } from './parser-exit.ts';
+import { type ParserProcess, startParserProcess } from './parser-process.ts';
 
 export interface ParserPoolOptions {
-  /** Child processes, each reading one document at a time. */
+  /** Most child processes; each reads one document at a time. */
   readonly size: number;
-  /** Most time to read one document. */
+  /** Longest time to read one document (ms); time in the queue or without a processor does not count. */
   readonly timeoutMs: number;
+  /** Bound on the V8 heap of a child (MB). */
   readonly heapMb: number;
-  /** How long a child may wait for its next document; it holds some 200 MB. */
+  /** Longest time that an idle child is kept (ms); it holds about 200 MB. A minute by default. */
   readonly idleMs?: number;
-  /** The module that a child runs. */
+  /** File URL of the module that a child runs; the engine's parser by default. */
   readonly entry?: URL;
-  /** Told of each child that was started, and of its end. */
+  /** Called for each child that was started. */
   readonly onStart?: () => void;
+  /** Called for each child that is gone, with the reason. */
   readonly onExit?: (exit: ParserExit) => void;
 }
 
+/** Longest time that an idle child is kept by default (ms). */
 const IDLE_MS = 60_000;
 
 /**
- * Reads documents in child processes, which are kept for the next document as long as they behave. A child is started when there is
- * a document for it, so one that died costs the next document some 0.4 s. Beyond `size`, documents wait in the order in which they
- * came; the time limit counts from when a child has it. `close` ends what is being read, and what waits, with EngineError `unavailable`.
+ * Creates a parser that reads documents in child processes. A child is kept for further documents while it is usable
+ * (`ParserProcess.isUsable`). It is started when there is a document for it, so after one died the next document takes
+ * about 0.4 s longer. While `size` children are busy, documents wait in the order in which they came; the time limit of
+ * a document begins when a child has it. An abort ends a running read at once, and a waiting one when its turn comes.
+ * `close` ends running and waiting reads with EngineError `unavailable`.
  */
 export function createParserPool({
   size,
@@ -36,12 +42,12 @@ export function createParserPool({
 }: ParserPoolOptions): DocumentParser {
   const limit = pLimit(size);
   const running = new Set<ParserProcess>();
-  /** Each with the timer that ends it; who waited longest comes first. */
+  /** Idle children with the timers that end them, longest idle first. */
   const idle = new Map<ParserProcess, NodeJS.Timeout>();
   let isClosed = false;
 
   const take = (): ParserProcess => {
-    // The one that waited least, so that what is not needed gets old.
+    // The child that was idle for the shortest time is taken, so that children that are not needed reach `idleMs`.
     for (const [parser, timer] of [...idle].reverse()) {
       clearTimeout(timer);
       idle.delete(parser);

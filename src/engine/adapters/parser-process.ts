@@ -1,275 +1,262 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import fs from 'node:fs';
+import type { ChildProcess } from 'node:child_process';
 import type { Socket } from 'node:net';
-import os from 'node:os';
-import path from 'node:path';
-import { fileURLToPath } from 'node:url';
 import { DocumentError } from '../documents/document-error.ts';
-import { createFrameDecoder, encodeHead, type Frame, REPLY_BYTES_MOST } from '../documents/parser/parser-frames.ts';
+import { createFrameDecoder, encodeHead, type Frame, MAX_REPLY_BYTES } from '../documents/parser/parser-frames.ts';
 import { type Reply, replySchema } from '../documents/parser/parser-replies.ts';
-import { EngineError } from '../errors.ts';
 import type { ParseRequest, ParseResult } from '../ports.ts';
 import type { DocumentWarning } from '../types.ts';
+import { aborted, errorOfExit, exitOf, type KillReason, type ParserExit } from './parser-exit.ts';
+import { maxResidentMb, notStarted, spawnParser, unscheduledMs } from './spawn-parser.ts';
 
 export interface ParserProcessOptions {
-  /** The module that it runs. */
+  /** File URL of the module that the child runs. */
   readonly entry: URL;
+  /** Longest time to read one document (ms); time without a processor, up to 60 times as long, does not count. */
   readonly timeoutMs: number;
+  /** Bound on the V8 heap of the child (MB). */
   readonly heapMb: number;
 }
 
-export interface ReadOptions {
+interface ReadOptions {
+  /** Kills the child when it aborts. */
   readonly signal?: AbortSignal | undefined;
+  /** Called now and then with the number of pages that are done and that of all pages. If it throws, the read fails. */
   readonly onPage?: ((done: number, pages: number) => void) | undefined;
 }
 
 /** A child process that reads one document at a time. */
 export interface ParserProcess {
-  /** False once it is gone, or not worth another document. */
+  /** False once the child is gone, or should not get another document. */
   isUsable(): boolean;
-  /** @throws what `DocumentParser.parse` does */
+  /**
+   * Reads a document. Call it only while `isUsable`, and after an earlier read has ended. Throws what
+   * `DocumentParser.parse` does.
+   */
   read(request: ParseRequest, options: ReadOptions): Promise<ParseResult>;
-  /** Ends it, whatever it does, and what it reads with it. */
+  /** Kills the child, and with it the document that it reads. Resolves once the child is gone. */
   stop(): Promise<void>;
-  /** Resolves once it is gone. */
+  /** Resolves once the child is gone; never rejects. */
   readonly ended: Promise<ParserExit>;
 }
 
-/** Why a child process is gone: it was ended, killed for what it did, or died. */
-export type ParserExit = 'stopped' | 'aborted' | 'time' | 'output' | 'reply' | 'memory' | 'crashed';
-
-/** Beside the heap a parser may take this much for buffers, code and Node itself. */
-const OUTSIDE_HEAP_MB = 256;
-/** Of what it may take, a process that holds more after a document is replaced: the next one may need it. */
-const HELD_SHARE_MOST = 2 / 3;
-const DOCUMENTS_MOST = 200;
-/** Far more than a child tells of its own accord in the longest time it may take. */
-const PROGRESS_REPLIES_MOST = 10_000;
-/** Bounds a child that hangs before it can read (ms). A start takes 0.4 s of CPU, of which a busy machine gives it a twentieth of a core. */
+/**
+ * Share of the bound on its memory (`maxResidentMb`) that a child may hold after a document. A child that holds more is
+ * replaced: the next document may need that memory.
+ */
+const MAX_HELD_SHARE = 2 / 3;
+/** Documents that a child reads before it is replaced. */
+const MAX_DOCUMENTS = 200;
+/** Most progress replies for one document: far more than a child sends in the longest time it may take. */
+const MAX_PROGRESS_REPLIES = 10_000;
+/**
+ * Longest time until a child is ready (ms); bounds a child that hangs. A start takes 0.4 s of CPU, and a busy machine
+ * may give the child a twentieth of a core.
+ */
 const START_TIMEOUT_MS = 120_000;
-/** A document may wait for a processor this many times as long as it may be read. */
-const UNSCHEDULED_MOST = 60;
+/** Longest time for which a document may wait for a processor, as a multiple of `timeoutMs`. */
+const MAX_UNSCHEDULED = 60;
 
-/** Why the parent ended a child. */
-type Sentence = 'time' | 'output' | 'reply' | 'abort' | 'stop';
-
-interface Reading {
+/** The document that a child reads now. */
+interface OpenRead {
   readonly resolve: (result: ParseResult) => void;
   readonly reject: (error: Error) => void;
   readonly onPage: ReadOptions['onPage'];
+  /** Bytes of all replies for the document so far. */
   receivedBytes: number;
+  /** Progress replies for the document so far. */
   progressReplies: number;
+  /** True once the child has sent the document or its error. */
   isAnswered: boolean;
 }
 
+/** A started child, its pipes, and what the parent has noted about it. */
+interface Child {
+  readonly process: ChildProcess;
+  readonly requests: Socket;
+  readonly replies: Socket;
+  /** A pipe that carries nothing: its end tells the child that the parent is gone. */
+  readonly lifeline: Socket;
+  /** Resolves once the child is ready to read; rejects if it ends before. */
+  readonly ready: PromiseWithResolvers<void>;
+  /** Resolves once the child has ended. */
+  readonly gone: PromiseWithResolvers<ParserExit>;
+  /** The document that the child reads now; undefined while it is idle or starts. */
+  openRead: OpenRead | undefined;
+  /** The first reason why the parent killed the child; undefined if it did not. */
+  killedFor: KillReason | undefined;
+  /** Documents read so far. */
+  documents: number;
+  /** True once the child should not get another document. */
+  isSpent: boolean;
+}
+
 /**
- * Keeps this process alive only while it reads a document.
- * @throws EngineError `unavailable` where no process can be started
+ * Starts a child process for documents. It keeps this process alive only while it reads one.
+ * @throws EngineError `unavailable` if no process can be started
  */
 export function startParserProcess({ entry, timeoutMs, heapMb }: ParserProcessOptions): ParserProcess {
-  const child = spawnParser(entry, heapMb);
-  const requests = child.stdio[0] as Socket;
-  const replies = child.stdio[3] as Socket;
-  const lifeline = child.stdio[4] as Socket;
-  const ready = Promise.withResolvers<void>();
-  const gone = Promise.withResolvers<ParserExit>();
-  let reading: Reading | undefined;
-  let sentence: Sentence | undefined;
-  let documents = 0;
-  let isSpent = false;
-
-  const kill = (why: Sentence) => {
-    sentence ??= why;
-    isSpent = true;
-    child.kill('SIGKILL');
-  };
-
-  const decode = createFrameDecoder(REPLY_BYTES_MOST);
-  replies.on('data', (piece: Buffer) => {
-    if (sentence !== undefined) return;
-    if (reading !== undefined) reading.receivedBytes += piece.length;
-    if (reading !== undefined && reading.receivedBytes > REPLY_BYTES_MOST) return kill('output');
-    try {
-      for (const frame of decode(piece)) receive(frame);
-    } catch (error) {
-      kill(error instanceof RangeError ? 'output' : 'reply');
-    }
-  });
-
-  const receive = ({ head, body }: Frame) => {
-    const reply = replySchema.parse(head);
-    if (reply.kind === 'ready') return ready.resolve();
-    if (reading === undefined || reading.isAnswered) throw new Error('a reply that nobody asked for');
-    if (reply.kind === 'page') return tellProgress(reading, reply.done, reply.pages);
-    reading.isAnswered = true;
-    if (reply.rssMb > (heapMb + OUTSIDE_HEAP_MB) * HELD_SHARE_MOST) isSpent = true;
-    if (reply.kind === 'read') return reading.resolve(toResult(reply.document, body.toString()));
-    if (reply.isLast) isSpent = true;
-    reading.reject(new DocumentError(reply.code, reply.message));
-  };
-
-  const tellProgress = (current: Reading, done: number, pages: number) => {
-    if (++current.progressReplies > PROGRESS_REPLIES_MOST) return kill('reply');
-    try {
-      current.onPage?.(done, pages);
-    } catch (error) {
-      // The caller's own failure, which is not the document's.
-      current.reject(error as Error);
-      kill('stop');
-    }
-  };
-
-  // A pipe breaks when the child dies; its end says why.
-  for (const pipe of [requests, replies, lifeline]) pipe.on('error', () => {});
-  child.on('error', () => end(null));
-  child.on('close', (_code, signal) => end(signal));
-  const end = (signal: NodeJS.Signals | null) => {
-    isSpent = true;
-    ready.reject(notStarted());
-    reading?.reject(causeOfDeath(sentence, signal));
-    gone.resolve(exitOf(sentence, signal));
-  };
-  ready.promise.catch(() => {});
-
-  const keepAlive = (on: boolean) => {
-    for (const handle of [child, requests, replies, lifeline]) {
-      if (on) handle.ref();
-      else handle.unref();
-    }
-  };
-  keepAlive(false);
-
-  const awaitStart = async () => {
-    const timer = setTimeout(() => kill('stop'), START_TIMEOUT_MS);
-    try {
-      await ready.promise;
-    } finally {
-      clearTimeout(timer);
-    }
-  };
-
-  const readNow = async ({ bytes, ...head }: ParseRequest, { onPage }: ReadOptions) => {
-    const { promise, resolve, reject } = Promise.withResolvers<ParseResult>();
-    const current: Reading = { resolve, reject, onPage, receivedBytes: 0, progressReplies: 0, isAnswered: false };
-    reading = current;
-    const killIfUnanswered = () => {
-      if (!current.isAnswered) kill('time');
-    };
-    const dueAt = performance.now() + timeoutMs - unscheduledMs(child);
-    const expire = () => {
-      const leftMs = dueAt + Math.min(unscheduledMs(child), UNSCHEDULED_MOST * timeoutMs) - performance.now();
-      // An answer may lie in the pipe already, where this process was busy itself: one more look.
-      if (leftMs < 1) setImmediate(killIfUnanswered);
-      else timer = setTimeout(expire, leftMs);
-    };
-    let timer = setTimeout(expire, timeoutMs);
-    requests.write(encodeHead(head, bytes.length));
-    requests.write(bytes);
-    try {
-      return await promise;
-    } finally {
-      clearTimeout(timer);
-      reading = undefined;
-      if (++documents >= DOCUMENTS_MOST) isSpent = true;
-    }
-  };
+  const child = openChild(entry, heapMb);
+  receiveReplies(child, maxResidentMb(heapMb) * MAX_HELD_SHARE);
+  keepAlive(child, false);
 
   return {
-    // Its end is known here before its pipes are empty and `close` tells of it.
-    isUsable: () => !isSpent && child.exitCode === null && child.signalCode === null,
+    // The exit code is known here before the pipes are empty and `close` is emitted.
+    isUsable: () => !child.isSpent && child.process.exitCode === null && child.process.signalCode === null,
     async read(request, options) {
       const { signal } = options;
-      const abort = () => kill('abort');
+      const abort = () => kill(child, 'abort');
       signal?.addEventListener('abort', abort, { once: true });
-      keepAlive(true);
+      keepAlive(child, true);
       try {
-        await awaitStart();
-        return await readNow(request, options);
+        await awaitStart(child);
+        return await readDocument(child, request, { onPage: options.onPage, timeoutMs });
       } catch (error) {
-        throw sentence === 'abort' ? aborted() : error;
+        throw child.killedFor === 'abort' ? aborted() : error;
       } finally {
         signal?.removeEventListener('abort', abort);
-        keepAlive(false);
+        keepAlive(child, false);
       }
     },
     async stop() {
-      kill('stop');
-      child.ref();
-      await gone.promise;
+      kill(child, 'stop');
+      child.process.ref();
+      await child.gone.promise;
     },
-    ended: gone.promise,
+    ended: child.gone.promise,
   };
 }
 
-/**
- * The child may read the engine's code and installed packages and nothing else; write, start or load nothing. It gets no
- * environment but a time zone, so that dates without one mean the same everywhere.
- */
-function spawnParser(entry: URL, heapMb: number): ChildProcess {
-  const file = fileURLToPath(entry);
-  const flags = [
-    `--max-old-space-size=${heapMb}`,
-    // By default 32 MB, which stand in memory three times over and collect no faster.
-    '--max-semi-space-size=16',
-    '--permission',
-    // For the watchdog's thread; given up, or closed, once that runs.
-    '--allow-worker',
-    ...[file, ...readablePaths()].map((readable) => `--allow-fs-read=${readable}`),
-    '--disallow-code-generation-from-strings',
-    '--disable-sigusr1',
-    '--no-addons',
-  ];
-  const child = spawnOrThrow([...flags, file, String(heapMb + OUTSIDE_HEAP_MB)], path.parse(file).root);
-  child.on('error', () => {});
-  // Without a free descriptor Node makes no pipes, and says so later.
-  if ((child.stdio as unknown) === undefined) throw notStarted();
-  giveWay(child);
+function openChild(entry: URL, heapMb: number): Child {
+  const process = spawnParser(entry, heapMb);
+  const child: Child = {
+    process,
+    requests: process.stdio[0] as Socket,
+    replies: process.stdio[3] as Socket,
+    lifeline: process.stdio[4] as Socket,
+    ready: Promise.withResolvers<void>(),
+    gone: Promise.withResolvers<ParserExit>(),
+    openRead: undefined,
+    killedFor: undefined,
+    documents: 0,
+    isSpent: false,
+  };
+  const end = (signal: NodeJS.Signals | null) => {
+    child.isSpent = true;
+    child.ready.reject(notStarted());
+    child.openRead?.reject(errorOfExit(child.killedFor, signal));
+    child.gone.resolve(exitOf(child.killedFor, signal));
+  };
+  // A pipe breaks when the child dies; the child's end says why.
+  for (const pipe of [child.requests, child.replies, child.lifeline]) pipe.on('error', () => {});
+  process.on('error', () => end(null));
+  process.on('close', (_code, signal) => end(signal));
+  child.ready.promise.catch(() => {});
   return child;
 }
 
-/** Behind requests and behind the worker that stores what is read: a parser holds nothing that anybody waits for. */
-function giveWay({ pid }: ChildProcess): void {
+function kill(child: Child, reason: KillReason): void {
+  child.killedFor ??= reason;
+  child.isSpent = true;
+  child.process.kill('SIGKILL');
+}
+
+function keepAlive({ process, requests, replies, lifeline }: Child, on: boolean): void {
+  for (const handle of [process, requests, replies, lifeline]) {
+    if (on) handle.ref();
+    else handle.unref();
+  }
+}
+
+/** Handles the child's replies. A child that holds more than `maxHeldMb` after a document gets no other document. */
+function receiveReplies(child: Child, maxHeldMb: number): void {
+  const decode = createFrameDecoder(MAX_REPLY_BYTES);
+  child.replies.on('data', (piece: Buffer) => {
+    const { openRead } = child;
+    if (child.killedFor !== undefined) return;
+    if (openRead !== undefined) openRead.receivedBytes += piece.length;
+    if (openRead !== undefined && openRead.receivedBytes > MAX_REPLY_BYTES) return kill(child, 'output');
+    try {
+      for (const frame of decode(piece)) receive(child, frame, maxHeldMb);
+    } catch (error) {
+      kill(child, error instanceof RangeError ? 'output' : 'reply');
+    }
+  });
+}
+
+function receive(child: Child, { head, body }: Frame, maxHeldMb: number): void {
+  const { openRead } = child;
+  const reply = replySchema.parse(head);
+  if (reply.kind === 'ready') return child.ready.resolve();
+  if (openRead === undefined || openRead.isAnswered) throw new Error('a reply that nobody asked for');
+  if (reply.kind === 'page') return reportProgress(child, openRead, reply);
+  openRead.isAnswered = true;
+  if (reply.rssMb > maxHeldMb) child.isSpent = true;
+  if (reply.kind === 'read') return openRead.resolve(toResult(reply.document, body.toString()));
+  if (reply.isLast) child.isSpent = true;
+  openRead.reject(new DocumentError(reply.code, reply.message));
+}
+
+function reportProgress(child: Child, openRead: OpenRead, { done, pages }: Extract<Reply, { kind: 'page' }>): void {
+  if (++openRead.progressReplies > MAX_PROGRESS_REPLIES) return kill(child, 'reply');
   try {
-    if (pid !== undefined) os.setPriority(pid, 14);
-  } catch {
-    // It has ended, or the system has no such thing.
+    openRead.onPage?.(done, pages);
+  } catch (error) {
+    // The caller's own failure, which is not the document's.
+    openRead.reject(error as Error);
+    kill(child, 'stop');
   }
 }
 
 /**
- * How long a child has been ready to run and had no processor (ms): on a busy machine far longer than it ran, since it stands behind all
- * else. That says nothing about its document. 0 where the system does not tell; Linux does.
+ * Resolves once the child is ready to read. Rejects with `notStarted` if it ends before, and kills it if the start
+ * takes longer than `START_TIMEOUT_MS`.
  */
-function unscheduledMs({ pid }: ChildProcess): number {
+async function awaitStart(child: Child): Promise<void> {
+  const timer = setTimeout(() => kill(child, 'stop'), START_TIMEOUT_MS);
   try {
-    return Number(fs.readFileSync(`/proc/${pid}/schedstat`, 'utf8').split(' ')[1]) / 1e6;
-  } catch {
-    return 0;
+    await child.ready.promise;
+  } finally {
+    clearTimeout(timer);
   }
 }
 
-function spawnOrThrow(args: readonly string[], cwd: string): ChildProcess {
+async function readDocument(
+  child: Child,
+  { bytes, ...head }: ParseRequest,
+  { onPage, timeoutMs }: Pick<ReadOptions, 'onPage'> & { readonly timeoutMs: number },
+): Promise<ParseResult> {
+  const { promise, resolve, reject } = Promise.withResolvers<ParseResult>();
+  const openRead: OpenRead = { resolve, reject, onPage, receivedBytes: 0, progressReplies: 0, isAnswered: false };
+  child.openRead = openRead;
+  const stopClock = limitTime(child.process, timeoutMs, () => {
+    if (!openRead.isAnswered) kill(child, 'time');
+  });
+  child.requests.write(encodeHead(head, bytes.length));
+  child.requests.write(bytes);
   try {
-    return spawn(process.execPath, args, {
-      cwd,
-      env: { TZ: 'UTC' },
-      stdio: ['pipe', 'ignore', 'ignore', 'pipe', 'pipe'],
-      windowsHide: true,
-    });
-  } catch {
-    throw notStarted();
+    return await promise;
+  } finally {
+    stopClock();
+    child.openRead = undefined;
+    if (++child.documents >= MAX_DOCUMENTS) child.isSpent = true;
   }
 }
 
-/** The engine's folder, the package's manifest, and every folder in which Node looks for packages from here. */
-function readablePaths(): string[] {
-  const engine = path.resolve(import.meta.dirname, '..');
-  const paths = [engine, path.resolve(engine, '../../package.json')];
-  for (let folder = engine; folder !== path.dirname(folder); folder = path.dirname(folder)) {
-    const packages = path.basename(folder) === 'node_modules' ? folder : path.join(folder, 'node_modules');
-    if (fs.existsSync(packages)) paths.push(packages, fs.realpathSync(packages));
-  }
-  return [...new Set(paths)];
+/**
+ * Calls `expire` once `timeoutMs` have passed, not counting the time for which the child had no processor (of which at
+ * most `MAX_UNSCHEDULED` times `timeoutMs` are granted).
+ * @returns a function that ends the time limit
+ */
+function limitTime(process: ChildProcess, timeoutMs: number, expire: () => void): () => void {
+  const dueAt = performance.now() + timeoutMs - unscheduledMs(process);
+  const check = () => {
+    const leftMs = dueAt + Math.min(unscheduledMs(process), MAX_UNSCHEDULED * timeoutMs) - performance.now();
+    // Where this process was busy itself, an answer may be in the pipe already: `expire` runs after one more read.
+    if (leftMs < 1) setImmediate(expire);
+    else timer = setTimeout(check, leftMs);
+  };
+  let timer = setTimeout(check, timeoutMs);
+  return () => clearTimeout(timer);
 }
 
 function toResult(document: Extract<Reply, { kind: 'read' }>['document'], text: string): ParseResult {
@@ -278,44 +265,4 @@ function toResult(document: Extract<Reply, { kind: 'read' }>['document'], text: 
     warnings: document.warnings as readonly DocumentWarning[],
     chunks: document.chunks.map((chunk) => ({ ...chunk, content: text.slice(chunk.startOffset, chunk.endOffset) })),
   };
-}
-
-function causeOfDeath(sentence: Sentence | undefined, signal: NodeJS.Signals | null): Error {
-  switch (sentence) {
-    case 'time':
-      return new DocumentError('document_too_complex', 'Reading the document took too long');
-    case 'output':
-      return new DocumentError('document_too_large', 'The document holds more text than is allowed');
-    case 'abort':
-      return aborted();
-    case 'stop':
-      return new EngineError('unavailable', 'the reading of documents was stopped');
-    case 'reply':
-      return crashed();
-    case undefined:
-      return signal !== null && MEMORY_SIGNALS.has(signal)
-        ? new DocumentError('document_too_complex', 'Reading the document took too much memory')
-        : crashed();
-  }
-}
-
-function exitOf(sentence: Sentence | undefined, signal: NodeJS.Signals | null): ParserExit {
-  if (sentence === 'stop') return 'stopped';
-  if (sentence === 'abort') return 'aborted';
-  return sentence ?? (signal !== null && MEMORY_SIGNALS.has(signal) ? 'memory' : 'crashed');
-}
-
-/** How V8 ends a process whose heap is full or that asked for too large a piece, and how the watchdog does. */
-const MEMORY_SIGNALS: ReadonlySet<NodeJS.Signals> = new Set(['SIGABRT', 'SIGTRAP', 'SIGILL']);
-
-export function aborted(): EngineError {
-  return new EngineError('unavailable', 'the reading of the document was aborted');
-}
-
-function crashed(): DocumentError {
-  return new DocumentError('parser_crashed', 'The process that read the document ended unexpectedly');
-}
-
-function notStarted(): EngineError {
-  return new EngineError('unavailable', 'no process to read documents could be started');
 }

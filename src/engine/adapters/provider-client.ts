@@ -3,46 +3,53 @@ import { boundedFetch } from './bounded-fetch.ts';
 import { createProviderErrors, type CalledProvider, type ProviderErrors } from './provider-errors.ts';
 import { EngineError } from '../errors.ts';
 
-/** A provider that takes JSON over HTTP and has a wire format of its own. */
+/** A provider that is called with JSON over HTTP and has its own wire format. */
 export interface JsonProvider extends CalledProvider {
-  /** Bounds a call from connect to the last byte. */
+  /** Time limit of a call from connect to the last byte (ms). */
   readonly timeoutMs: number;
-  /** A longer reply is refused. */
+  /** Longest reply that is accepted (bytes). */
   readonly maxReplyBytes: number;
-  /** How many tokens a reply says that it was asked for. */
+  /**
+   * Finds in a reply of status 2xx the number of tokens that the request was billed for. The client ignores a value
+   * that is no whole number of 0 or more.
+   */
   tokensOf(reply: JsonReply): unknown;
-  /** What a failed reply means where that is more than its status says; undefined leaves it at that. */
+  /** Returns the error for a failed reply whose body says more than its status; undefined if the status says all. */
   explain(reply: FailedReply, errors: ProviderErrors): EngineError | undefined;
 }
 
+/** A reply with a status other than 2xx. */
 export interface FailedReply {
   readonly status: number;
   readonly headers: Headers;
-  /** undefined where it is no JSON. To be looked at and never quoted. */
+  /** Body of the reply; undefined if it is not JSON. Messages must not quote it. */
   readonly json: unknown;
 }
 
-export interface JsonRequest {
+interface JsonRequest {
   readonly url: string;
-  /** A function makes them when the request is about to be sent; what it throws is a failure of the call. */
+  /** Headers, or a function that makes them just before the request is sent; an error that it throws fails the call. */
   readonly headers?: RequestHeaders | (() => Promise<RequestHeaders>);
-  /** JSON. */
+  /** Body of the request, JSON. */
   readonly body: string;
 }
 
 type RequestHeaders = Readonly<Record<string, string>>;
 
 interface JsonReply {
+  /** Body of the reply; undefined if it is not JSON. */
   readonly json: unknown;
   readonly headers: Headers;
 }
 
+/** Sends requests to one provider. */
 export interface ProviderClient {
   readonly errors: ProviderErrors;
   /**
-   * Makes one request: retries are the caller's business.
-   * @returns the JSON of the reply
-   * @throws EngineError `rate_limited` with `retryAfterMs`, `unavailable`, `invalid` where the provider refuses a text
+   * Makes one request; retries are up to the caller. `onReply` is also called for a failed reply.
+   * @returns the JSON of a reply of status 2xx, parsed and otherwise unchecked
+   * @throws EngineError `rate_limited` with `retryAfterMs`; `unavailable`, also on abort; `invalid` if the provider
+   *         refuses a text
    */
   post(request: JsonRequest, options: Pick<EmbedOptions, 'signal' | 'onReply'>): Promise<unknown>;
 }
@@ -91,7 +98,7 @@ function isCount(tokens: unknown): tokens is number {
   return Number.isSafeInteger(tokens) && (tokens as number) >= 0;
 }
 
-/** @returns undefined for what is no JSON */
+/** Parses the body of a reply; undefined if it is not JSON. */
 async function parse(response: Response): Promise<unknown> {
   try {
     return await response.json();

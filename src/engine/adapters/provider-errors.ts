@@ -1,15 +1,17 @@
 import { EngineError } from '../errors.ts';
 
+/** Pause for a provider that asks for one and does not say how long (ms). */
 const DEFAULT_RETRY_MS = 1_000;
-/** One that asks for less is asked again after this: it refused just now, and queries would call as fast as they come. */
+/** Least pause (ms), also if the provider asks for less: otherwise queries would call again as fast as they arrive. */
 const MIN_RETRY_MS = 100;
-/** A provider that asks for a longer pause is asked again after this one: a wrong header must not stop a queue for days. */
+/** Longest pause (ms), also if the provider asks for more: a wrong header must not stop a queue for days. */
 const MAX_RETRY_MS = 3_600_000;
 
-/** Whom a call went to. The settings are named in errors, so that whoever reads one knows what to change. */
+/** The provider that is called. Errors name its settings, so that whoever reads one knows what to change. */
 export interface CalledProvider {
-  /** What it is to us: 'embedding provider'. */
+  /** The provider's role in error messages, without an article: 'embedding provider'. */
   readonly role: string;
+  /** Names (not values) of the settings that say how to reach the provider, as error messages quote them. */
   readonly settings: {
     readonly baseUrl: string;
     readonly apiKey: string;
@@ -18,28 +20,35 @@ export interface CalledProvider {
   };
 }
 
-/** The errors of calls to one provider. None quotes a reply, which may quote texts and keys, nor has what failed as its `cause`. */
+/**
+ * Creates the errors of calls to one provider; the caller throws them. None quotes a reply, which may quote texts and
+ * keys, and none has a `cause`. `what` ends the sentence of the message.
+ */
 export interface ProviderErrors {
-  /** For a reply that is not what it should be: `the embedding provider's reply holds no list`. */
+  /** Error `unavailable` for a reply of the wrong form: `the embedding provider's reply` + `holds no list`. */
   refused(what: string): EngineError;
-  /** `invalid` for a reply that is sound but no answer to this text: `the language model's reply is a refusal`. */
+  /** Error `invalid` for a well-formed reply that does not answer: `the language model's reply` + `is a refusal`. */
   declined(what: string): EngineError;
-  /** For a call that failed: `the call to the embedding provider took too long`. */
+  /** Error `unavailable` for a call that failed: `the call to the embedding provider` + `took too long`. */
   failed(what: string, retryAfterMs?: number): EngineError;
-  /** For a call that asks for a pause; of a second where the provider does not say how long. */
+  /**
+   * Error `rate_limited` for a call that is answered with a pause. Its `retryAfterMs` is at least 100 ms and at most an
+   * hour; a second if the provider does not say how long.
+   */
   limited(retryAfterMs: number | undefined): EngineError;
-  /** `unavailable` for a request that a setting is to blame for. */
+  /** Error `unavailable` for a request that failed because of a setting; `settings` names those to check. */
   misconfigured(status: number, settings: string): EngineError;
-  /** `invalid` for a text that the provider does not take: `as too long`, where it says why. */
+  /** Error `invalid` for a text that the provider refuses; `reason` is `as too long`, for example. */
   badText(status: number, reason?: string): EngineError;
-  /** Milliseconds that a reply asks to wait, if it does; of no more than an hour. */
+  /** Reads the pause that a reply asks for (ms), an hour at most; undefined if it asks for none. */
   retryAfterOf(headers: Headers | undefined): number | undefined;
   /**
-   * What a failed status means where a provider says nothing more exact.
-   * @param isJson whether the reply is: what answers a bad request in another way is no API, but a proxy or another server in its place
+   * Returns the error for a failed status if the provider says nothing more exact: `rate_limited` for 429; `invalid`
+   * for 413, and for 400 and 422 in JSON; else `unavailable`.
+   * @param isJson true if the reply is JSON; a bad request that is answered otherwise came to a proxy or another server
    */
   ofStatus(status: number, headers: Headers | undefined, isJson: boolean): EngineError;
-  /** For a request without a reply. */
+  /** Error `unavailable` for a request without a reply; of `error` it names only the code of a network error. */
   ofConnection(error: unknown): EngineError;
 }
 
@@ -77,7 +86,14 @@ export function createProviderErrors({ role, settings }: CalledProvider): Provid
   }
 
   return {
-    ...{ refused, declined, failed, limited, misconfigured, badText, ofStatus, retryAfterOf: readRetryAfter },
+    refused,
+    declined,
+    failed,
+    limited,
+    misconfigured,
+    badText,
+    ofStatus,
+    retryAfterOf: readRetryAfter,
     ofConnection: (error) => failed(`failed to connect or was cut off${networkCode(error)}`),
   };
 }
@@ -86,7 +102,10 @@ function optional(retryAfterMs: number | undefined): { retryAfterMs?: number } {
   return retryAfterMs === undefined ? {} : { retryAfterMs };
 }
 
-/** `retry-after-ms`, or `retry-after` in seconds or as a date, as milliseconds from now; undefined if absent or senseless, as 0 is. */
+/**
+ * Reads `retry-after-ms`, or `retry-after` in seconds or as a date, as milliseconds from now, `MAX_RETRY_MS` at most;
+ * undefined if both are absent, make no sense or are not above 0.
+ */
 function readRetryAfter(headers: Headers | undefined): number | undefined {
   const [precise, standard] = [headers?.get('retry-after-ms'), headers?.get('retry-after')];
   const candidates = [

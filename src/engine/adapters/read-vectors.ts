@@ -1,32 +1,53 @@
+import type { Embedder } from '../ports.ts';
 import type { ProviderErrors } from './provider-errors.ts';
 
-/** JSON spells a float64 in at most 25 characters; the rest is for servers that indent. */
+/** Properties that all embedders of trained models have in common. */
+export const MODEL_VECTORS = {
+  encoding: 'float32',
+  waypointThreshold: 0.75,
+  vectorWeight: 0.5,
+  cacheable: true,
+} as const satisfies Partial<Embedder>;
+
+/**
+ * Most bytes of one number in a reply. JSON writes a float64 in at most 25 characters; the rest is for servers that
+ * indent.
+ */
 const BYTES_PER_NUMBER = 48;
+/** Bytes that a reply may have beside its vectors. */
 const REPLY_OVERHEAD_BYTES = 65_536;
 
-/** What an honest reply of so many vectors takes at most. */
-export function replyBytesMost(vectors: number, dimensions: number): number {
+/** Returns the most bytes that a correct reply with `vectors` vectors has. */
+export function maxReplyBytesOf(vectors: number, dimensions: number): number {
   return vectors * dimensions * BYTES_PER_NUMBER + REPLY_OVERHEAD_BYTES;
 }
 
+/** The vectors that a reply must hold. */
 export interface ExpectedVectors {
+  /** Number of texts that were sent. */
   readonly count: number;
+  /** Dimensions of each vector. */
   readonly dimensions: number;
+  /** Creates the error for a reply that holds anything else. */
   readonly refused: ProviderErrors['refused'];
 }
 
-/** One vector as a reply holds it: numbers, or float32 in base64; with the place of its text where the reply is in no order. */
+/**
+ * One vector of a reply, unchecked. `numbers` should be a list, or float32 in base64; `index` is the position of the
+ * vector's text among the texts, undefined if the reply does not say it.
+ */
 interface VectorItem {
   readonly numbers: unknown;
   readonly index?: unknown;
 }
 
 /**
- * Checks a reply from end to end before any of it is used.
- * @param items what should be a list of vectors
+ * Checks a whole reply and reads its vectors.
+ * @param items the list of vectors, unchecked
  * @param open finds the vector in an item of the list; by default the item is the vector
  * @returns one L2-normalised vector per text, in the order of the texts
- * @throws EngineError `unavailable`: another count, length or order, or a number that is none or none in float32, or zeros alone
+ * @throws EngineError `unavailable` for another number of vectors or of dimensions, for indexes that do not name every
+ *         text once, for a value that is no number or too large for float32, and for a vector of zeros
  */
 export function readVectors(
   items: unknown,
@@ -68,15 +89,17 @@ function toFloats(numbers: unknown, refused: ProviderErrors['refused']): Float32
   return Float32Array.from(numbers);
 }
 
-/** Little-endian, as all who send it do. */
+/** Decodes float32 in base64. It is little-endian, as all servers send it. */
 function decodeFloats(base64: string, refused: ProviderErrors['refused']): Float32Array {
   const bytes = Buffer.from(base64, 'base64');
   if (bytes.length % 4 !== 0) throw refused('holds something that is no vector');
   return Float32Array.from({ length: bytes.length / 4 }, (_, i) => bytes.readFloatLE(4 * i));
 }
 
-/** @returns null where there is no direction: one NaN or infinity makes the norm one, a vector of zeros makes it 0 */
-export function normalise(vector: Float32Array): Float32Array | null {
+/**
+ * Scales a vector to length 1; null if it has no direction: a NaN or an infinity makes the norm one, zeros make it 0.
+ */
+function normalise(vector: Float32Array): Float32Array | null {
   const norm = Math.sqrt(vector.reduce((sum, value) => sum + value * value, 0));
   return Number.isFinite(norm) && norm > 0 ? vector.map((value) => value / norm) : null;
 }

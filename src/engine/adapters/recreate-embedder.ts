@@ -3,9 +3,10 @@ import type { Embedder } from '../ports.ts';
 import { createEmbedder } from './create-embedder.ts';
 
 /**
- * The embedder of a model that a file has vectors of, though the settings ask for another by now: what computes can always be made
- * again, and a provider that the settings still name is asked for its other model.
- * @returns null where the settings do not say how to reach it, or what they say makes other vectors
+ * Creates the embedder of a model that a file has vectors of, although the settings name another model now. The offline
+ * embedder can always be created again; a provider that the settings still name is asked for the file's model.
+ * @returns null if the settings name another provider (unless the model is offline), or if they make other vectors
+ * @throws EngineError `invalid` as `createEmbedder` does
  */
 export function recreateEmbedder(
   config: Config,

@@ -1,9 +1,10 @@
 import type { EmbedOptions } from '../ports.ts';
 
 /**
- * What some models want before a text, so that a question comes near to its answers: they were trained with it, and servers that run a
- * model do not add it. Whoever changes a document's prefix here makes another vector space of the same name.
- * @param model as servers and folders call it: with an owner, a size or a format around it
+ * Returns the prefixes that a model needs before a text, so that the vectors of a question and of its answers are near.
+ * The model was trained with them, and servers do not add them. For a model that is not listed both prefixes are ''. A
+ * change of a document's prefix here would make another vector space with the same name.
+ * @param model name of the model as servers and folders have it, in any case, perhaps with an owner, a size or a format
  */
 export function taskPrefixes(model: string): Readonly<Record<EmbedOptions['purpose'], string>> {
   const name = model.toLowerCase();
@@ -14,7 +15,7 @@ const NONE = { document: '', query: '' };
 
 const PASSAGES_OF_A_SENTENCE = 'Represent this sentence for searching relevant passages: ';
 
-/** From the models' own cards. */
+/** Prefixes by name of the model, taken from the models' cards. */
 const PREFIXES: readonly { readonly names: RegExp; readonly document: string; readonly query: string }[] = [
   { names: /nomic-embed-text/, document: 'search_document: ', query: 'search_query: ' },
   {

@@ -3,27 +3,29 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { hasUpload } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
-import { listUnreadUploads } from '../store/documents.ts';
-import { BUSY_TIMEOUT_MS, openForLook, openStore, storageError } from '../store/open-store.ts';
+import { listUnreadUploads } from '../store/uploads.ts';
+import { BUSY_TIMEOUT_MS, openForLook, openStore } from '../store/open-store.ts';
+import { storageError } from '../store/storage-errors.ts';
 import { createPrivateFile } from '../store/private-file.ts';
 import { checkDatabase, requireUnused, type DatabaseSummary } from '../store/check-database.ts';
 
-/** Told after each step of a copy how many bytes are done, of how many. */
+/** Called after each step of a copy with the number of bytes that are done and of all bytes. */
 export type CopyProgress = (done: number, total: number) => void;
 
+/** What a backup holds. */
 export interface BackedUp extends DatabaseSummary {
-  /** Documents that had not been read. Their files stand outside of the database and are not in the copy. */
+  /** Number of uploaded documents that were not read yet. Their files are outside of the database, not in the copy. */
   readonly unread: number;
 }
 
-/** Some milliseconds of work, so that a bar moves and a signal is heard. */
+/** Database pages copied in one step: some milliseconds, so that a progress bar moves and a signal is noticed. */
 const STEP_PAGES = 2_000;
 
 /**
- * Copies a tenant's file as of now, also while it is being written, into one file that needs nothing beside it, and checks the
- * copy from end to end. What stands at `to` is a finished backup or nothing.
- * @throws EngineError `not_found` without a file at `from`, `conflict` if `to` exists, `unprocessable` for a damaged file,
- *         `storage_full`
+ * Copies a tenant's file as it is now, even while it is written, into one file that needs no other beside it, and
+ * checks the whole copy. Afterwards `to` is either a complete backup or does not exist. `from` and `to` are paths.
+ * @throws EngineError `not_found` without a file at `from`; `conflict` if `to` exists; `unprocessable` if the copy is
+ *   damaged or no tenant's file; `storage_full`
  */
 export async function backupDatabase({
   from,
@@ -48,19 +50,21 @@ export async function backupDatabase({
   }
 }
 
+/** Contents of the restored file, and what became of the file that it replaced. */
 export interface Restored extends DatabaseSummary {
-  /** Where the replaced file is now; null if there was none. */
+  /** New path of the replaced file; null if there was none. */
   readonly kept: string | null;
-  /** Documents that had not been read and whose files are not here: the first worker ends them as failed, with `upload_missing`. */
+  /** Number of unread documents whose files are gone. The first worker ends them as failed, with `upload_missing`. */
   readonly lost: number;
 }
 
 /**
- * Puts a backup in the place of a tenant's file. The copy is checked and brought to today's schema before anything is replaced, and
- * the replaced file stays beside it. Call with the instance lock held.
- * @param now names the kept file
- * @throws EngineError as `checkDatabase` does for the backup; `unprocessable` for one of a newer Cairn; `conflict` if a process has
- *         the file at `to` open
+ * Replaces the tenant's file at `to`, if there is one, by a copy of the backup at `from`. The copy is checked and
+ * migrated to the current schema before anything is replaced, and the replaced file stays beside it under a new name.
+ * The caller holds the instance lock.
+ * @param options.now time for the name of the replaced file, Unix ms
+ * @throws EngineError the errors of `checkDatabase` for the backup; `unprocessable` for a backup of a newer Cairn;
+ *   `conflict` if a process has the file at `to` open; `storage_full`
  */
 export async function restoreDatabase({
   from,
@@ -122,7 +126,7 @@ async function copyDatabase({
   leaveLogMode(to);
 }
 
-/** The files that documents of a database have yet to be read from. */
+/** Lists the names of the uploaded files that the database at `file` has yet to read. */
 function listUnread(file: string): string[] {
   const store = openForLook(file);
   try {
@@ -132,7 +136,7 @@ function listUnread(file: string): string[] {
   }
 }
 
-/** In WAL mode a copy would need files beside it to be read. */
+/** Switches the database at `file` out of WAL mode, in which it could not be read without files beside it. */
 function leaveLogMode(file: string): void {
   const db = new Database(file);
   try {
@@ -142,7 +146,11 @@ function leaveLogMode(file: string): void {
   }
 }
 
-/** Gives the file a second name, so that there is no moment without one; its log, if it was too damaged to fold in, moves along. */
+/**
+ * Gives the file a second name, so that there is a file at every moment. A log that was too damaged to be merged moves
+ * to that name.
+ * @returns the path with the second name; null if there is no file
+ */
 function keep(file: string, now: number): string | null {
   if (!fs.existsSync(file)) return null;
   const kept = `${file}.before-restore-${new Date(now).toISOString().replaceAll(/[:.]/g, '-')}`;
@@ -157,7 +165,7 @@ function keep(file: string, now: number): string | null {
   return kept;
 }
 
-/** Makes the new name as durable as the bytes. */
+/** Syncs the folder of a file to disk, so that the file's new name is as durable as its bytes. */
 function syncFolder(file: string): void {
   if (process.platform === 'win32') return; // Folders cannot be opened there.
   const folder = fs.openSync(path.dirname(file), 'r');

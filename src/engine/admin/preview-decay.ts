@@ -4,39 +4,46 @@ import { readMemories } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { SECTORS, type Memory, type Sector } from '../types.ts';
 
-/** Salience of a sector's memories at one moment. */
+/** How the salience of a sector's memories is spread at one moment. */
 export interface SalienceSpread {
+  /** Average salience, 0..1. */
   readonly average: number;
-  /** How many lie in 0..0.1, 0.1..0.2 and so on. */
+  /** Ten counts of memories: with a salience of 0 to below 0.1, of 0.1 to below 0.2, and so on, at last of 0.9 to 1. */
   readonly tenths: readonly number[];
 }
 
+/** How the salience of active memories would change until a later date. */
 export interface DecayPreview {
-  /** Sectors with at least one memory. */
+  /** Spread now (`before`) and at the later date (`after`), for each sector with active memories. */
   readonly sectors: readonly {
     readonly sector: Sector;
     readonly count: number;
     readonly before: SalienceSpread;
     readonly after: SalienceSpread;
   }[];
-  /** Those that fall most, the furthest first; at most ten. */
+  /** The active memories whose salience falls most, at most ten, largest fall first; ties by age, oldest first. */
   readonly falls: readonly { readonly memory: Memory; readonly before: number; readonly after: number }[];
-  /** How many active memories the decay job would archive by then. */
+  /** Number of active memories that the decay job would have archived by the later date. */
   readonly archived: number;
 }
 
+/** Most falls listed. */
 const FALLS = 10;
 
 /**
- * What salience would be at a later date if nothing were recalled until then. From `now` on the sector's λ of the settings counts,
- * as it would for the decay job; what lies behind keeps the λ it had. Writes nothing.
+ * Computes the salience of active memories at a later date if nothing were recalled until then, and writes nothing.
+ * From `now` on it uses the sector's λ by the settings, as the decay job would; for the time before `now` it uses the λ
+ * stored with each memory.
+ * @param options.at the later date, Unix ms like `now`
+ * @param options.lambda value of `OM_DECAY_LAMBDA`; undefined if it is not set
+ * @param options.archiveBelow value of `OM_ARCHIVE_BELOW`; 0 archives none
  */
 export function previewDecay(
   store: Store,
   { now, at, lambda, archiveBelow }: { now: number; at: number; lambda: number | undefined; archiveBelow: number },
 ): DecayPreview {
   const spreads = new Map(SECTORS.map((sector) => [sector, { count: 0, before: newSpread(), after: newSpread() }]));
-  let falls: { seq: number; before: number; after: number }[] = [];
+  let falls: { memoryNo: number; before: number; after: number }[] = [];
   let archived = 0;
   const preview = () => {
     for (const row of iterateActive(store)) {
@@ -47,13 +54,13 @@ export function previewDecay(
       count(spread.before, before);
       count(spread.after, after);
       if (after < archiveBelow) archived++;
-      falls.push({ seq: row.seq, before, after });
+      falls.push({ memoryNo: row.memoryNo, before, after });
       if (falls.length >= 100 * FALLS) falls = furthest(falls);
     }
     falls = furthest(falls);
     return readMemories(
       store,
-      falls.map(({ seq }) => seq),
+      falls.map(({ memoryNo }) => memoryNo),
       now,
     );
   };
@@ -67,7 +74,7 @@ export function previewDecay(
         before: finish(spread.before, spread.count),
         after: finish(spread.after, spread.count),
       })),
-    falls: falls.map(({ seq, before, after }) => ({ memory: memories.get(seq)!, before, after })),
+    falls: falls.map(({ memoryNo, before, after }) => ({ memory: memories.get(memoryNo)!, before, after })),
     archived,
   };
 }
@@ -85,10 +92,10 @@ function finish({ sum, tenths }: ReturnType<typeof newSpread>, of: number): Sali
   return { average: sum / of, tenths };
 }
 
-/** Ties go to the older memory. */
-function furthest<Fall extends { seq: number; before: number; after: number }>(falls: readonly Fall[]): Fall[] {
+/** Returns the `FALLS` largest falls, largest first; of equal ones that of the older memory comes first. */
+function furthest<Fall extends { memoryNo: number; before: number; after: number }>(falls: readonly Fall[]): Fall[] {
   return falls
     .filter(({ before, after }) => before > after)
-    .sort((a, b) => b.before - b.after - (a.before - a.after) || a.seq - b.seq)
+    .sort((a, b) => b.before - b.after - (a.before - a.after) || a.memoryNo - b.memoryNo)
     .slice(0, FALLS);
 }

@@ -3,13 +3,13 @@ import { entitiesFromPatterns } from '../steps/extract-entities.ts';
 import { clearEntities, putEntities } from '../store/entities.ts';
 import { readMemoryRows } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { seqsAfter } from './rebuild-text.ts';
+import { memoryNosAfter } from './rebuild-text.ts';
 
 /**
- * Makes the graph of names again from the memories, in short writes: by patterns, whoever made it before, and with the
- * types of the mode that is set now.
- * @param mode null leaves the graph empty
- * @param onProgress told after each slice how many memories are done
+ * Removes the graph of names and makes it again from the memories, in short writes. It uses patterns, even if a
+ * language model made the graph. If it is broken off, names of other memories are missing until it is run again.
+ * @param mode types of entities and relations; null leaves the graph empty
+ * @param onProgress called after each slice with the number of memories done so far
  */
 export function rebuildEntities(
   store: Store,
@@ -19,12 +19,16 @@ export function rebuildEntities(
   store.write(() => clearEntities(store));
   if (mode === null) return;
   let done = 0;
-  for (let seqs = seqsAfter(store, 0); seqs.length > 0; seqs = seqsAfter(store, seqs.at(-1)!)) {
+  for (
+    let memoryNos = memoryNosAfter(store, 0);
+    memoryNos.length > 0;
+    memoryNos = memoryNosAfter(store, memoryNos.at(-1)!)
+  ) {
     store.write(() => {
-      for (const row of readMemoryRows(store, seqs)) {
-        putEntities(store, { memory: row.seq, userNo: row.user_no }, entitiesFromPatterns(row, mode));
+      for (const row of readMemoryRows(store, memoryNos)) {
+        putEntities(store, { memory: row.memoryNo, userNo: row.user_no }, entitiesFromPatterns(row, mode));
       }
     });
-    onProgress((done += seqs.length));
+    onProgress((done += memoryNos.length));
   }
 }

@@ -3,12 +3,15 @@ import { getVectorSpace } from '../store/embeddings.ts';
 import type { Store } from '../store/open-store.ts';
 import { lastVectorNo, readVectorsAfter } from '../store/vectors.ts';
 
+/** Most vectors that one write adds. */
 const SLICE = 500;
 
 /**
- * Makes an index again from the canonical vectors, a short write a slice, so that other writers get in between. Vectors that they
- * add meanwhile have higher numbers than any at the start, and reach the index by their own way.
- * @returns how many vectors the index took
+ * Makes a vector index again from the canonical vectors, in short writes, so that other writers come between. Vectors
+ * that they add meanwhile have higher numbers than any at the start, and their writers put them into the index.
+ * @param index the index of the model with the number `modelNo` in this file
+ * @returns the number of vectors that were there at the start and are in the index now
+ * @throws EngineError `not_found` if the file has no such model
  */
 export function rebuildVectorIndex(store: Store, index: VectorIndex, modelNo: number): number {
   const space = getVectorSpace(store, modelNo);

@@ -1,28 +1,22 @@
 import { isEngineError } from '../errors.ts';
-import { QUESTIONS_MOST } from '../jobs.ts';
+import { MAX_QUESTIONS } from '../jobs.ts';
 import { createProviderHealth } from '../providers/retry.ts';
 import { checkContradictions } from '../steps/check-contradictions.ts';
 import { reflect } from '../steps/reflect.ts';
 import type { StepContext } from '../steps/step-context.ts';
-import {
-  claimJobs,
-  claimSuspects,
-  claimThese,
-  releaseJob,
-  type Claim,
-  type HeldJob,
-  type Question,
-} from '../store/jobs.ts';
-import type { BatchContext } from './batch-context.ts';
-import { settleFailures, type Batch, type BatchResult, type Failed, type NamedJobs } from './run-batch.ts';
+import { releaseJob, type Question } from '../store/jobs.ts';
+import { claimJobs, claimSuspects, claimThese } from '../store/job-claims.ts';
+import type { Batch, BatchContext, BatchResult } from './batch-context.ts';
+import type { NamedJobs } from './run-batch.ts';
+import { settleFailures, type Failed } from './settle-failures.ts';
 import { tracedBatch } from './traced-batch.ts';
 
-/** Questions under way at once. */
+/** Most questions that are asked at once. */
 const ASKED_AT_ONCE = 4;
 
 /**
- * What is asked, and what is done with the answer. A handler ends its job, or throws and has changed nothing; it returns whether there was
- * anything to ask.
+ * Asks one question and acts on the answer. A handler ends its job, or throws and has changed nothing.
+ * @returns whether the language model was asked
  */
 type Handler = (context: StepContext, question: Question, signal?: AbortSignal) => Promise<boolean>;
 const HANDLERS: Readonly<Record<Question['kind'], Handler>> = {
@@ -31,8 +25,11 @@ const HANDLERS: Readonly<Record<Question['kind'], Handler>> = {
 };
 
 /**
- * Claims some of a tenant's questions to the language model and asks them.
- * @param context its `provider` is the language model's: it may be down while the embedding provider works, and the other way round
+ * Claims questions to the language model that are due in a tenant's ledger, 8 at most, and asks them. What goes wrong
+ * with a question is settled in the ledger, not thrown.
+ * @param context its `provider` is the health of the language model, which may be down while the embedding provider
+ *   works, and the reverse
+ * @param alone   true to claim suspects only, false to leave them out; with true the caller runs nothing else meanwhile
  */
 export async function runNextQuestions(
   context: BatchContext,
@@ -45,33 +42,42 @@ export async function runNextQuestions(
     owner,
     leaseMs: config.OM_LEASE_MS,
     now: clock.now(),
-    limit: QUESTIONS_MOST,
+    limit: MAX_QUESTIONS,
     step: 'reason',
   } as const;
-  const claims = store.write(() => (alone ? claimSuspects(store, options) : claimJobs(store, options)));
-  return ask(context, claims, signal);
+  const questions = store.write(() => (alone ? claimSuspects(store, options) : claimJobs(store, options)));
+  return ask(context, questions, signal);
 }
 
-/** Asks the questions that a queue named, as far as the ledger owes them; `context` as above. */
+/**
+ * Asks the questions that a queue named, as far as the ledger still owes them. What goes wrong with a question is
+ * settled in the ledger, not thrown; `context` is as in `runNextQuestions`.
+ * @param jobs `alone` is true for suspects: the caller runs nothing else meanwhile
+ */
 export async function runNamedQuestions(
   context: BatchContext,
-  { seqs, alone }: Pick<NamedJobs, 'seqs' | 'alone'>,
+  { jobNos, alone }: Pick<NamedJobs, 'jobNos' | 'alone'>,
   signal?: AbortSignal,
 ): Promise<BatchResult> {
   const { open, owner, config, clock } = context;
   const { store } = open();
-  const options = { seqs, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now(), step: 'reason' } as const;
-  const claims = store.write(() => claimThese(store, options));
-  return ask(context, claims, signal);
+  const options = { jobNos, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now(), step: 'reason' } as const;
+  const questions = store.write(() => claimThese(store, options));
+  return ask(context, questions, signal);
 }
 
-async function ask(context: BatchContext, claims: readonly Claim[], signal?: AbortSignal): Promise<BatchResult> {
-  if (claims.length === 0) return { claimed: 0, providerPauseMs: null };
+async function ask(
+  context: BatchContext,
+  questions: readonly Question[],
+  signal: AbortSignal | undefined,
+): Promise<BatchResult> {
+  if (questions.length === 0) return { claimed: 0, providerPauseMs: null };
   const batch = { ...context, provider: context.provider ?? createProviderHealth() };
   const { metrics, provider } = batch;
   const end = metrics.steps.startTimer({ step: 'reason' });
-  const questions = claims as readonly HeldJob[] as readonly Question[];
-  const { wasAnswered, failures } = await tracedBatch(batch, 'reason', claims, () => askAll(batch, questions, signal));
+  const { wasAnswered, failures } = await tracedBatch(batch, 'reason', questions, () =>
+    askAll(batch, questions, signal),
+  );
   end({ outcome: failures.length === 0 ? 'ok' : 'failed' });
   metrics.finishedJobs.inc({ state: 'done' }, questions.length - failures.length);
   if (wasAnswered) {
@@ -81,8 +87,8 @@ async function ask(context: BatchContext, claims: readonly Claim[], signal?: Abo
   return { claimed: questions.length, providerPauseMs: settle(batch, failures, signal) };
 }
 
-interface Asked {
-  /** The language model answered one at least. */
+interface AskResult {
+  /** True if the language model answered at least one question. */
   readonly wasAnswered: boolean;
   readonly failures: readonly Failed[];
 }
@@ -91,7 +97,7 @@ async function askAll(
   context: BatchContext,
   questions: readonly Question[],
   signal: AbortSignal | undefined,
-): Promise<Asked> {
+): Promise<AskResult> {
   const waiting = [...questions];
   const failures: Failed[] = [];
   let wasAnswered = false;
@@ -111,8 +117,9 @@ async function askAll(
 }
 
 /**
- * A language model that is down costs a question nothing: it waits. One that fails again and again while others are answered has itself
- * to blame, and is charged. @returns how long to ask nothing
+ * Decides what the failures of questions mean. While the language model is down its questions wait, and nothing is
+ * counted. A question that fails again although the model answers others is to blame itself, and is charged.
+ * @returns time in which nothing should be asked (ms); null for no pause
  */
 function settle(batch: Batch, failures: readonly Failed[], signal: AbortSignal | undefined): number | null {
   const { store } = batch.open();
@@ -121,7 +128,7 @@ function settle(batch: Batch, failures: readonly Failed[], signal: AbortSignal |
     store.write(() => failures.forEach(([question]) => releaseJob(store, question, now, now)));
     return null;
   }
-  const nameOf = ([{ seq }]: Failed) => `${store.path}:${seq}`;
+  const nameOf = ([{ jobNo }]: Failed) => `${store.path}:${jobNo}`;
   const onProvider = failures.filter(([, error]) => isEngineError(error, 'unavailable'));
   const atFault = new Set(onProvider.filter((failed) => batch.provider.failsAmongAnswers(nameOf(failed))));
   for (const failed of onProvider) batch.provider.noteFailureAlone(nameOf(failed));

@@ -3,16 +3,19 @@ import { removeUpload } from '../documents/uploads.ts';
 import { serialiseError } from '../errors.ts';
 import { backoffMs, retryCharged, retryOf, type Retry } from '../providers/retry.ts';
 import { ingestDocument } from '../steps/ingest-document.ts';
-import { failDocument, findDocumentRow, releaseUpload } from '../store/documents.ts';
-import { claimDocument, claimThese, CRASH_BUDGET, failJob, releaseJob, type DocumentClaim } from '../store/jobs.ts';
+import { failDocument, findDocumentRow } from '../store/documents.ts';
+import { releaseUpload } from '../store/uploads.ts';
+import { claimDocument, claimThese } from '../store/job-claims.ts';
+import { CRASH_BUDGET, failJob, releaseJob, type DocumentClaim } from '../store/jobs.ts';
 import { eraseAbandonedDocuments } from '../upkeep/maintain.ts';
 import type { BatchContext } from './batch-context.ts';
 import { tracedBatch } from './traced-batch.ts';
 
 /**
- * Claims one document and reads it. The caller runs nothing else meanwhile where it is a suspect (`alone`).
- * @param onClaimed told before the reading begins: another reader may look for the next one
- * @returns whether there was one
+ * Claims one document that is due, and reads it. A failure of the reading is settled in the ledger, not thrown.
+ * @param alone     true to claim a suspect, false to claim no suspect; with true the caller runs nothing else meanwhile
+ * @param onClaimed called before the reading begins, when another reader may look for the next document
+ * @returns         whether a document was claimed
  */
 export async function runNextDocument(
   context: BatchContext,
@@ -30,17 +33,22 @@ export async function runNextDocument(
   return true;
 }
 
-/** Reads the documents that a queue named, as far as the ledger owes it. @returns how many */
+/**
+ * Reads the documents that a queue named, one after the other, as far as the ledger still owes it. Failures are settled
+ * in the ledger, not thrown.
+ * @param alone whether the jobs are suspects: the caller runs nothing else meanwhile
+ * @returns how many were claimed
+ */
 export async function runNamedDocuments(
   context: BatchContext,
-  { seqs, alone }: { readonly seqs: readonly number[]; readonly alone: boolean },
+  { jobNos, alone }: { readonly jobNos: readonly number[]; readonly alone: boolean },
   signal?: AbortSignal,
 ): Promise<number> {
   const { open, owner, config, clock } = context;
   const { store } = open();
   const claims = store.write(() =>
-    claimThese(store, { step: 'ingest', seqs, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
-  ) as unknown as DocumentClaim[];
+    claimThese(store, { step: 'ingest', jobNos, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
+  );
   for (const claim of claims) {
     await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
   }
@@ -57,7 +65,7 @@ async function runDocument(context: BatchContext, claim: DocumentClaim, signal?:
     metrics.documents.inc({ format, outcome: outcome.kind });
     if (outcome.kind === 'shown') metrics.documentPages.inc(outcome.pages ?? 1);
     logger.debug({ jobId: claim.id, outcome: outcome.kind }, 'document_read');
-    // What it replaced, and what earlier attempts left.
+    // This erases the generation that was replaced, and what earlier attempts left.
     await eraseAbandonedDocuments(context);
   } catch (error) {
     observe({ outcome: 'failed' });
@@ -86,8 +94,8 @@ function settleFailure(
     const retryAt = retry.kind === 'retry' ? now + backoffMs(claim.attempts) : null;
     const ended = failJob(store, claim, { code, message, retryAt }, now);
     if (ended !== 'dead') return { state: ended ?? 'lost', upload: '' };
-    const next = findDocumentRow(store, claim.document)?.next_no ?? null;
-    failDocument(store, claim.document, { code, message, now });
+    const next = findDocumentRow(store, claim.documentNo)?.next_no ?? null;
+    failDocument(store, claim.documentNo, { code, message, now });
     return { state: ended, upload: next === null || mayPass(error) ? '' : releaseUpload(store, next) };
   });
   removeUpload(store.path, upload);
@@ -102,10 +110,13 @@ function settleFailure(
   logger[state === 'queued' ? 'debug' : 'warn']({ jobId: claim.id, step: 'ingest', code, state }, 'document_failed');
 }
 
-/** Failures that another try may not meet, with how often they may happen. */
+/**
+ * Errors of a document that may be gone at the next attempt, with the most attempts that each gets: `OM_JOB_ATTEMPTS`,
+ * or this number if it is lower. Any other error ends the job.
+ */
 const MAY_PASS: Partial<Record<DocumentErrorCode, number>> = { parser_crashed: CRASH_BUDGET, fetch_failed: Infinity };
 
-/** What is wrong with a file is wrong the next time too, so nobody needs it again. */
+/** True if another attempt may succeed. What is wrong with a file stays wrong, so nobody needs that file again. */
 function mayPass(error: unknown): boolean {
   return !(error instanceof DocumentError) || error.code in MAY_PASS;
 }

@@ -2,8 +2,8 @@ import type { StepContext } from '../steps/step-context.ts';
 import { messageAttributes, tracesOf, traced } from '../tracing.ts';
 
 /**
- * What is done with jobs that were claimed together, as a span of the traces that they go back to. Where a queue carried them that is the
- * processing of its message, by OpenTelemetry's conventions.
+ * Does work for jobs that were claimed together, as a span of the traces that they belong to. Where a queue carried the
+ * jobs, the span is the processing of its message, by OpenTelemetry's conventions.
  */
 export function tracedBatch<T>(
   { tracing, config }: Pick<StepContext, 'tracing' | 'config'>,

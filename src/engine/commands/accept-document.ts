@@ -1,41 +1,44 @@
 import { EngineError } from '../errors.ts';
+import { dropNextGeneration, getGenerationRow, insertGeneration } from '../store/document-generations.ts';
 import {
-  dropNextGeneration,
   findDocumentRow,
   findKnownDocument,
   getDocumentRow,
-  getGenerationRow,
   insertDocument,
-  insertGeneration,
   setDocumentState,
-  toDocument,
   type DocumentRow,
 } from '../store/documents.ts';
-import { cancelDocumentJobs, findOpenDocumentJob, insertJob } from '../store/jobs.ts';
+import { toDocument } from '../store/document-views.ts';
+import { cancelDocumentJobs, findOpenDocumentJob } from '../store/document-jobs.ts';
+import { insertJob } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import type { DocumentReply, Document, NewDocument } from '../types.ts';
 import { refuseOverBacklog } from './accept.ts';
-import { encodeToken } from './token.ts';
+import { encodeReceipt } from './write-receipt.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Puts a document into the ledger, in the writer's transaction. Its file is on disk already; it is read by a worker. What is known by
- * its external id, URL or bytes is read again if it changed, and left alone if not, so that a client may repeat itself.
+ * Puts a document into the ledger, in the writer's transaction, for a worker to read. The file of an upload is on disk
+ * already; the page of a URL is fetched by the worker. A document that is known by its external id, URL or bytes is
+ * read again if it changed, and else left as it is, so that a client may repeat itself.
+ * @throws EngineError `unavailable` as `refuseOverBacklog`
  */
 export function addDocument(context: WriteContext, { document }: { readonly document: NewDocument }): DocumentReply {
   const { store, now } = context;
-  const known = findKnownDocument(store, document, now);
-  if (known !== undefined)
-    return isUnchanged(store, known, document) ? leave(context, known) : readAgain(context, known, document);
+  const existing = findKnownDocument(store, document, now);
+  if (existing !== undefined)
+    return isUnchanged(store, existing, document) ? leave(context, existing) : readAgain(context, existing, document);
   refuseOverBacklog(context, 1);
   const row = insertDocument(store, { id: context.newId(), document, now });
   return begin(context, row, { document, always: false, outcome: 'accepted' });
 }
 
 /**
- * Reads a document anew, also where nothing about it seems to have changed: the settings may have.
- * @throws EngineError `not_found`; `conflict` where the external id is another document's
+ * Has a document read anew, even if nothing about it seems to have changed: the settings may have changed. It keeps its
+ * user and external id.
+ * @throws EngineError `not_found`; `conflict` for another external id than the document was added with; `unavailable`
+ *   as `refuseOverBacklog`
  */
 export function replaceDocument(
   context: WriteContext,
@@ -55,7 +58,7 @@ function leave({ store }: WriteContext, row: DocumentRow): DocumentReply {
     document: toDocument(store, row),
     outcome: 'unchanged',
     jobId: job?.id ?? null,
-    token: job === undefined ? null : tokenOf(store, job.seq),
+    token: job === undefined ? null : receiptOf(store, job.jobNo),
   };
 }
 
@@ -82,19 +85,19 @@ function begin(
   const { store, now, trace } = context;
   insertGeneration(store, { documentNo: row.document_no, document, always, now });
   const jobId = context.newId();
-  const seq = insertJob(store, { id: jobId, document: row.document_no, step: 'ingest', bulk: false, trace, now });
+  const jobNo = insertJob(store, { id: jobId, document: row.document_no, step: 'ingest', bulk: false, trace, now });
   const begun = toDocument(store, findDocumentRow(store, row.document_no)!);
-  return { document: begun, outcome, jobId, token: tokenOf(store, seq) };
+  return { document: begun, outcome, jobId, token: receiptOf(store, jobNo) };
 }
 
-/** A document's own job ends with its last chunk. */
-function tokenOf(store: Store, jobSeq: number): string {
-  return encodeToken({ storeId: ensureStoreId(store), first: jobSeq, last: jobSeq });
+/** Makes the write receipt of a document. Its job ends with its last chunk, so the job alone is in the receipt. */
+function receiptOf(store: Store, jobNo: number): string {
+  return encodeReceipt({ storeId: ensureStoreId(store), first: jobNo, last: jobNo });
 }
 
 /**
- * A page may have changed, whatever is known of it; only one that is about to be fetched need not be asked for twice. Bytes that are
- * said to be something else are read as that.
+ * True if a document need not be read again. A page may have changed whatever is known of it, so it is asked for again
+ * unless it is about to be fetched. The same bytes count as changed if they are declared to be something else.
  */
 function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boolean {
   const generationNo = row.next_no ?? row.live_no;
@@ -121,7 +124,10 @@ function isUnchanged(store: Store, row: DocumentRow, document: NewDocument): boo
   );
 }
 
-/** @throws EngineError `not_found`; `conflict` where nothing is being read */
+/**
+ * Ends the reading of a document that is under way or waits. The generation that was shown before stays.
+ * @throws EngineError `not_found`; `conflict` where nothing is being read
+ */
 export function cancelDocument(context: WriteContext, { id }: { readonly id: string }): Document {
   const { store, now } = context;
   const row = getDocumentRow(store, id, now);

@@ -1,16 +1,11 @@
 import { decayLambdaOf, initialSalience, RECALL_SALIENCE_BOOST, sectorsFromBits } from '../dynamics.ts';
 import { assert, EngineError, isEngineError } from '../errors.ts';
 import { insertDynamics, reinforceMemory } from '../store/dynamics.ts';
-import { findStoredReply, putStoredReply, REPLY_MEMORIES_MOST } from '../store/idempotency.ts';
-import { countWaiting, insertJob } from '../store/jobs.ts';
-import {
-  ensureUser,
-  findByExternalId,
-  findDuplicate,
-  insertMemory,
-  readMemoryRows,
-  type Twin,
-} from '../store/memories.ts';
+import { findStoredReply, putStoredReply, MAX_REPLY_MEMORIES } from '../store/idempotency.ts';
+import { countWaiting } from '../store/job-views.ts';
+import { insertJob } from '../store/jobs.ts';
+import { ensureUser, insertMemory, readMemoryRows } from '../store/memories.ts';
+import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.ts';
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
@@ -18,12 +13,15 @@ import { contextOf, successorsOf } from '../store/session-context.ts';
 import { putText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { AddOptions, AddReply, AddOutcome, NewMemory } from '../types.ts';
-import { encodeToken } from './token.ts';
+import { encodeReceipt } from './write-receipt.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * The accept step, inside the writer's transaction: memory row, its words and its ledger row are written together, so that what is
- * answered 2xx is stored, searchable and owed its vector. Exact duplicates and known Idempotency-Keys write nothing twice.
+ * Runs the accept step, in the writer's transaction. The row of a memory, its words and its row of the ledger are
+ * written together, so that whatever is answered 2xx is stored, searchable and owed its vector. Exact duplicates and
+ * known Idempotency-Keys write no memory twice. An `external_id` that stands for another text rejects that item alone.
+ * @returns outcomes in the order of `items`; a known Idempotency-Key gets its stored reply
+ * @throws  EngineError `unavailable` as `refuseOverBacklog`, for all items
  */
 export function addMemories(
   context: WriteContext,
@@ -33,7 +31,7 @@ export function addMemories(
   const stored = options.idempotency && findStoredReply(store, options.idempotency);
   if (stored) return stored;
   assert(
-    options.idempotency === undefined || items.length <= REPLY_MEMORIES_MOST,
+    options.idempotency === undefined || items.length <= MAX_REPLY_MEMORIES,
     'a reply that is kept is a short one',
   );
   refuseOverBacklog(context, items.length);
@@ -42,8 +40,10 @@ export function addMemories(
   const outcomes = items.map((memory): AddOutcome => {
     try {
       const result = acceptMemory(context, memory, options.bulk ?? false);
-      if ('seq' in result) accepted.push(result);
-      return 'seq' in result ? { kind: 'accepted', id: result.id, jobId: result.jobId, jobSeq: result.jobSeq } : result;
+      if ('memoryNo' in result) accepted.push(result);
+      return 'memoryNo' in result
+        ? { kind: 'accepted', id: result.id, jobId: result.jobId, jobNo: result.jobNo }
+        : result;
     } catch (error) {
       if (!isEngineError(error, 'conflict')) throw error;
       return { kind: 'rejected', error: { code: error.code, message: error.message } };
@@ -53,21 +53,21 @@ export function addMemories(
   const reply: AddReply = {
     outcomes,
     token:
-      first && last ? encodeToken({ storeId: ensureStoreId(store), first: first.jobSeq, last: last.jobSeq }) : null,
+      first && last ? encodeReceipt({ storeId: ensureStoreId(store), first: first.jobNo, last: last.jobNo }) : null,
     replayed: false,
   };
   if (options.idempotency) {
-    const memories = first && last ? { first: first.seq, last: last.seq } : null;
+    const memories = first && last ? { first: first.memoryNo, last: last.memoryNo } : null;
     putStoredReply(store, options.idempotency, { reply, memories, now: context.now });
   }
   return reply;
 }
 
 interface Accepted {
-  readonly seq: number;
+  readonly memoryNo: number;
   readonly id: string;
   readonly jobId: string;
-  readonly jobSeq: number;
+  readonly jobNo: number;
 }
 
 function acceptMemory(context: WriteContext, memory: NewMemory, bulk: boolean): Accepted | AddOutcome {
@@ -78,16 +78,16 @@ function acceptMemory(context: WriteContext, memory: NewMemory, bulk: boolean): 
   if (twin !== undefined) return recogniseDuplicate(context, twin);
 
   const id = context.newId();
-  const seq = insertMemory(store, { id, userNo, memory, contentHash: hash, now });
+  const memoryNo = insertMemory(store, { id, userNo, memory, contentHash: hash, now });
   insertDynamics(store, {
-    seq,
+    memoryNo,
     salience: initialSalience(memory.importance, 0),
     decayLambda: decayLambdaOf('semantic', context.config.OM_DECAY_LAMBDA),
     now,
   });
-  const place = { seq, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime ?? now, isChunk: false };
+  const place = { memoryNo, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime ?? now, isChunk: false };
   putText(store, {
-    seq,
+    memoryNo,
     title: memory.title,
     content: memory.content,
     gist: memory.gist,
@@ -97,8 +97,8 @@ function acceptMemory(context: WriteContext, memory: NewMemory, bulk: boolean): 
   });
   reindexText(store, successorsOf(store, place));
   const jobId = context.newId();
-  const jobSeq = insertJob(store, { id: jobId, memory: seq, step: 'encode', bulk, trace: context.trace, now });
-  return { seq, id, jobId, jobSeq };
+  const jobNo = insertJob(store, { id: jobId, memory: memoryNo, step: 'encode', bulk, trace: context.trace, now });
+  return { memoryNo, id, jobId, jobNo };
 }
 
 function findTwin(
@@ -106,23 +106,23 @@ function findTwin(
   { memory, userNo, hash, now }: { memory: NewMemory; userNo: number; hash: Buffer; now: number },
 ): Twin | undefined {
   if (memory.externalId !== null) {
-    const known = findByExternalId(store, { externalId: memory.externalId, userNo }, now);
-    if (known !== undefined && !contentHash(known.content).equals(hash)) {
+    const twin = findByExternalId(store, { externalId: memory.externalId, userNo }, now);
+    if (twin !== undefined && !contentHash(twin.content).equals(hash)) {
       throw new EngineError(
         'conflict',
-        `external_id belongs to memory ${known.id}, whose text differs: PATCH that one instead`,
+        `external_id belongs to memory ${twin.id}, whose text differs: PATCH that one instead`,
       );
     }
-    return known;
+    return twin;
   }
   return findDuplicate(store, { ...memory, contentHash: hash, userNo }, now);
 }
 
-/** Saying a thing again reinforces it, and brings it back if it was archived. */
+/** Reinforces a memory that was said again, and makes it active again if it was archived. */
 function recogniseDuplicate({ store, now }: WriteContext, twin: Twin): AddOutcome {
-  reinforceMemory(store, twin.seq, RECALL_SALIENCE_BOOST, now);
+  reinforceMemory(store, twin.memoryNo, RECALL_SALIENCE_BOOST, now);
   if (twin.status === 'archived') {
-    for (const row of readMemoryRows(store, [twin.seq]))
+    for (const row of readMemoryRows(store, [twin.memoryNo]))
       replaceMemory(store, row, { columns: {}, status: 'active', now });
   }
   return {
@@ -134,12 +134,17 @@ function recogniseDuplicate({ store, now }: WriteContext, twin: Twin): AddOutcom
   };
 }
 
-/** A client that does not wait before it asks again would otherwise have the backlog counted each time, and every tenant wait for that. */
+/**
+ * Time after a refusal in which adds are refused without another count (ms). A client that asks again at once would
+ * otherwise have the backlog counted each time, and every tenant would wait for that.
+ */
 const REFUSES_ON_MS = 500;
 
 /**
- * Counts the backlog only when what was added since the last count could have reached the cap, and not again just after a count that
- * refused: one over a million rows takes tens of milliseconds.
+ * Refuses to add jobs if more than `OM_MAX_BACKLOG` would then wait, or else counts `adding` jobs as waiting. The
+ * backlog is counted only when the jobs added since the last count could have passed the cap, and not again just after
+ * a count that refused: a count of a million rows takes tens of milliseconds.
+ * @throws EngineError `unavailable`
  */
 export function refuseOverBacklog({ store, config, backlog, now }: WriteContext, adding: number): void {
   const isOver = () => backlog.atMost + adding > config.OM_MAX_BACKLOG;

@@ -3,24 +3,29 @@ import { EngineError } from '../errors.ts';
 import { chainOf, listChainsEndingIn, shortenChain } from '../store/chains.ts';
 import {
   deleteDocumentRow,
-  deleteGeneration,
-  documentsOfMemories,
-  findAbandonedGeneration,
   findErasedDocument,
   getDocumentRow,
   hideDocument,
   listExpiredDocuments,
   listMatchingDocuments,
-  listMemoriesOfGeneration,
-  readProvenance,
-  releaseUpload,
 } from '../store/documents.ts';
+import { deleteGeneration, findAbandonedGeneration } from '../store/document-generations.ts';
+import { documentsOfMemories, listMemoriesOfGeneration } from '../store/chunks.ts';
+import { readProvenance } from '../store/provenance.ts';
+import { releaseUpload } from '../store/uploads.ts';
 import { countEdgesOf, listReleased, listSuccessors, listWaypointSources, putStatedEdge } from '../store/edges.ts';
 import { eraseCachedEmbeddingsOf } from '../store/embeddings.ts';
 import { eraseEntities } from '../store/entities.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
-import { cancelDocumentJobs, detachJobs } from '../store/jobs.ts';
-import { deleteMemoryRow, getSeq, listExpiredSeqs, listMatchingSeqs, readMemoryRows } from '../store/memories.ts';
+import { cancelDocumentJobs } from '../store/document-jobs.ts';
+import { detachJobs } from '../store/job-control.ts';
+import {
+  deleteMemoryRow,
+  getMemoryNo,
+  listExpiredMemoryNos,
+  listMatchingMemoryNos,
+  readMemoryRows,
+} from '../store/memories.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
@@ -33,7 +38,10 @@ import { DEFAULT_WEIGHTS } from './relate.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** Set when rows were erased whose words are still in freed pages and in the log; the maintenance cleans both. */
+/**
+ * Key of the store info that is set when rows were erased and their words are still in freed pages and in the log. The
+ * maintenance cleans both.
+ */
 export const ERASE_PENDING = 'erase_pending';
 
 export const EMPTY_RECEIPT: DeleteReceipt = {
@@ -53,19 +61,21 @@ export function addReceipts(a: DeleteReceipt, b: DeleteReceipt): DeleteReceipt {
   ) as unknown as DeleteReceipt;
 }
 
-/** @throws EngineError `not_found`; `conflict` for a part of a document */
+/** Erases one memory. @throws EngineError `not_found`; `conflict` for a part of a document */
 export function deleteMemory(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
-  const seq = getSeq(context.store, id);
-  const document = readProvenance(context.store, [seq]).get(seq);
+  const memoryNo = getMemoryNo(context.store, id);
+  const document = readProvenance(context.store, [memoryNo]).get(memoryNo);
   if (document !== undefined)
     throw new EngineError('conflict', `this memory is a part of document ${document.documentId}: delete the document`);
-  return eraseMemories(context, [seq]);
+  return eraseMemories(context, [memoryNo]);
 }
 
 /**
- * One slice of a delete by filter; the caller repeats it until a receipt says less than `limit` documents and memories, and then erases
- * what is left of documents. They go first, by what they say themselves, since one that is not read yet has no memory to be found by;
- * one that loses a part goes as a whole.
+ * Runs one slice of a delete by filter: at most `limit` documents that match are hidden, and at most `limit` memories
+ * erased, with the reflections that rest on them. The caller repeats it until a receipt counts fewer than `limit`
+ * documents and fewer than `limit` memories, and then erases the hidden documents with `eraseAbandoned`. Documents are
+ * matched by what they say themselves, since one that is not read yet has no memory to be found by. A document that
+ * loses a part is hidden as a whole.
  */
 export function deleteMatching(
   context: WriteContext,
@@ -73,18 +83,22 @@ export function deleteMatching(
 ): DeleteReceipt {
   const { store, now } = context;
   const hidden = abandonDocuments(context, listMatchingDocuments(store, filter, limit));
-  const seqs = listMatchingSeqs(store, filter, limit, now);
-  const torn = abandonDocuments(context, documentsOfMemories(store, seqs));
-  return addReceipts(addReceipts(hidden, torn), eraseMemories(context, seqs));
+  const memoryNos = listMatchingMemoryNos(store, filter, limit, now);
+  const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos));
+  return addReceipts(addReceipts(hidden, torn), eraseMemories(context, memoryNos));
 }
 
-/** One slice of the expiry job. */
+/**
+ * Runs one slice of the expiry job: hides every expired document, for `eraseAbandoned`, and erases at most `limit`
+ * expired memories.
+ * @returns receipt of the erased memories; hidden documents are not in it
+ */
 export function deleteExpired(context: WriteContext, { limit }: { readonly limit: number }): DeleteReceipt {
   abandonDocuments(context, listExpiredDocuments(context.store, context.now));
-  return eraseMemories(context, listExpiredSeqs(context.store, context.now, limit));
+  return eraseMemories(context, listExpiredMemoryNos(context.store, context.now, limit));
 }
 
-/** Hides a document from everybody; `eraseAbandoned` makes it go. */
+/** Hides a document from everybody; `eraseAbandoned` erases it. @throws EngineError `not_found` */
 export function deleteDocument(context: WriteContext, { id }: { readonly id: string }): DeleteReceipt {
   const { document_no: documentNo } = getDocumentRow(context.store, id, context.now);
   return abandonDocuments(context, [documentNo]);
@@ -99,12 +113,17 @@ function abandonDocuments({ store, now }: WriteContext, documentNos: readonly nu
   return { ...EMPTY_RECEIPT, documents: documentNos.length, jobs };
 }
 
-/** One slice of erasing what nobody sees any more: generations that were replaced or given up, and deleted documents. */
+/** Result of one slice of `eraseAbandoned`. */
 export interface ErasedSlice {
   readonly receipt: DeleteReceipt;
+  /** True if nothing is left to erase. */
   readonly isDone: boolean;
 }
 
+/**
+ * Erases one slice of what nobody sees any more: generations that were replaced or given up, and deleted documents.
+ * @param limit most parts of a document erased; reflections that rest on them come on top
+ */
 export function eraseAbandoned(
   context: WriteContext,
   {
@@ -112,7 +131,7 @@ export function eraseAbandoned(
     documentId = null,
   }: {
     readonly limit: number;
-    /** null for those of any document. */
+    /** The document to erase from; null for all documents. */
     readonly documentId?: string | null;
   },
 ): ErasedSlice {
@@ -122,57 +141,60 @@ export function eraseAbandoned(
     const erased = findErasedDocument(store, documentId);
     if (erased !== undefined) {
       deleteDocumentRow(store, erased);
-      // Its name and URL, too, are in freed pages and in the log now.
+      // The document's name and URL, too, are in freed pages and in the log now.
       putInfo(store, ERASE_PENDING, String(context.now));
     }
     return { receipt: EMPTY_RECEIPT, isDone: erased === undefined };
   }
-  // Before the commit: if it fails, the generation is nobody's all the same, and a crash leaves no file that nobody knows.
+  // The file goes before the commit. If the commit fails, the generation is still nobody's, and a crash leaves no file
+  // that nobody knows.
   removeUpload(store.path, releaseUpload(store, abandoned.generationNo));
-  const seqs = listMemoriesOfGeneration(store, abandoned.generationNo, limit);
-  const receipt = eraseMemories(context, seqs);
-  if (seqs.length < limit) deleteGeneration(store, abandoned.generationNo);
+  const memoryNos = listMemoriesOfGeneration(store, abandoned.generationNo, limit);
+  const receipt = eraseMemories(context, memoryNos);
+  if (memoryNos.length < limit) deleteGeneration(store, abandoned.generationNo);
   return { receipt, isDone: false };
 }
 
 /**
- * Removes memories with everything made from them: words, vectors in every index, edges, revisions, cached embeddings, stored
- * replies, names that no other memory mentions, and their traces in the context of their successors. Jobs in flight lose their lease, so that nothing of theirs is
- * written afterwards. Reflections that rest on one of them tell of it, and go too. Memories whose waypoint led to one of them are linked anew, and those that gave way to one of them stand
- * again, unless what superseded it takes its place.
+ * Removes memories with everything made from them: words, vectors in every index, edges, revisions, cached embeddings,
+ * stored replies, names that no other memory mentions, and their traces in the context of their successors. Jobs in
+ * flight lose their lease, so that they write nothing afterwards. Reflections that rest on an erased memory tell of it,
+ * and are erased too. Memories whose waypoint led to an erased memory are linked anew. Memories that gave way to an
+ * erased memory get their own status back, unless what superseded the latter takes its place.
+ * @param named numbers of the memories; numbers without a memory are passed over
  */
 export function eraseMemories(context: WriteContext, named: readonly number[]): DeleteReceipt {
   const { store, now } = context;
   if (named.length === 0) return EMPTY_RECEIPT;
   const erased = new Set([...named, ...listReflectionsOn(store, named)]);
-  const seqs = [...erased];
+  const memoryNos = [...erased];
   const needContext = new Set<number>();
   const needLink = new Set<number>();
-  const released = listReleased(store, seqs);
-  const endedChains = new Set(listChainsEndingIn(store, seqs).values());
+  const released = listReleased(store, memoryNos);
+  const endedChains = new Set(listChainsEndingIn(store, memoryNos).values());
   let receipt = EMPTY_RECEIPT;
-  eraseEntities(store, seqs);
-  for (const row of readMemoryRows(store, seqs)) {
+  eraseEntities(store, memoryNos);
+  for (const row of readMemoryRows(store, memoryNos)) {
     for (const successor of successorsOf(store, placeOf(row))) needContext.add(successor);
-    for (const source of listWaypointSources(store, row.seq)) needLink.add(source);
+    for (const source of listWaypointSources(store, row.memoryNo)) needLink.add(source);
     const counts = {
       memories: 1,
       documents: 0,
-      edges: countEdgesOf(store, row.seq),
-      revisions: countRevisions(store, row.seq),
-      jobs: detachJobs(store, row.seq, now),
-      storedReplies: eraseStoredReplies(store, row.seq),
-      ...eraseVectors(context, row.seq),
+      edges: countEdgesOf(store, row.memoryNo),
+      revisions: countRevisions(store, row.memoryNo),
+      jobs: detachJobs(store, row.memoryNo, now),
+      storedReplies: eraseStoredReplies(store, row.memoryNo),
+      ...eraseVectors(context, row.memoryNo),
     };
-    deleteText(store, row.seq);
-    deleteMemoryRow(store, row.seq);
+    deleteText(store, row.memoryNo);
+    deleteMemoryRow(store, row.memoryNo);
     receipt = addReceipts(receipt, counts);
   }
   reindexText(
     store,
-    [...needContext].filter((seq) => !erased.has(seq)),
+    [...needContext].filter((memoryNo) => !erased.has(memoryNo)),
   );
-  for (const seq of needLink) if (!erased.has(seq)) oweStep(context, seq, 'link');
+  for (const memoryNo of needLink) if (!erased.has(memoryNo)) oweStep(context, memoryNo, 'link');
   for (const { memory, heir } of released) {
     if (heir !== null) {
       putStatedEdge(store, { src: heir, dst: memory, type: 'supersedes' }, DEFAULT_WEIGHTS.supersedes, now);
@@ -194,16 +216,18 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   return receipt;
 }
 
-/** Removes a memory's vectors with their rows in every index and what the cache knows of the texts they were made from. */
+/**
+ * Removes a memory's vectors, their rows in every index, and the cached embeddings of the texts they were made from.
+ */
 export function eraseVectors(
   { store, indexes }: Pick<WriteContext, 'store' | 'indexes'>,
-  memory: number,
+  memoryNo: number,
 ): Pick<DeleteReceipt, 'vectors' | 'cachedEmbeddings'> {
-  const cachedEmbeddings = eraseCachedEmbeddingsOf(store, memory);
+  const cachedEmbeddings = eraseCachedEmbeddingsOf(store, memoryNo);
   let vectors = 0;
   for (const [modelNo, index] of indexes) {
-    const vectorNos = deleteVectors(store, memory, modelNo);
-    // A model that was dropped since has neither vectors nor an index.
+    const vectorNos = deleteVectors(store, memoryNo, modelNo);
+    // A model that was dropped meanwhile has neither vectors nor an index.
     if (vectorNos.length > 0) index.remove(vectorNos);
     vectors += vectorNos.length;
   }

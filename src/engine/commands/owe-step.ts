@@ -2,15 +2,18 @@ import { setState } from '../store/dynamics.ts';
 import { insertJob, restartJob } from '../store/jobs.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** Puts a memory's step (and what follows it) into the ledger, by way of its unfinished job if it has one. */
+/**
+ * Puts a step of a memory, and the steps after it, into the ledger: in its unfinished job if it has one, else in a new
+ * one. A job that still waits for its encode links afterwards anyway and stays there. Call it inside a write.
+ */
 export function oweStep(
   context: Pick<WriteContext, 'store' | 'now' | 'newId' | 'trace'>,
-  memory: number,
+  memoryNo: number,
   step: 'encode' | 'link',
 ): void {
   const { store, now, trace } = context;
-  if (restartJob(store, memory, step, { now, trace }) === undefined) {
-    insertJob(store, { id: context.newId(), memory, step, bulk: false, trace, now });
+  if (restartJob(store, memoryNo, step, { now, trace }) === undefined) {
+    insertJob(store, { id: context.newId(), memory: memoryNo, step, bulk: false, trace, now });
   }
-  if (step === 'encode') setState(store, memory, 'queued');
+  if (step === 'encode') setState(store, memoryNo, 'queued');
 }

@@ -2,21 +2,15 @@ import { EngineError } from '../errors.ts';
 import { setSalience } from '../store/dynamics.ts';
 import { deleteConcludedRelations, deleteWaypoint, listSuperseded } from '../store/edges.ts';
 import { eraseEntities } from '../store/entities.ts';
-import {
-  getMemoryRow,
-  keptHash,
-  readMemoryRows,
-  toMemory,
-  type MemoryColumns,
-  type MemoryRow,
-} from '../store/memories.ts';
+import { getMemoryRow, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
+import { keptHash } from '../store/duplicates.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
 import { reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import {
-  METADATA_BYTES_MOST,
+  MAX_METADATA_BYTES,
   type Json,
   type Memory,
   type MemoryPatch,
@@ -29,8 +23,11 @@ import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Merges a patch into a memory, keeps what it replaced, bumps the version. A changed text loses its vectors and names at once and is
- * encoded and linked again; then so are the memories whose waypoint leads here. A patch that changes nothing writes nothing.
+ * Merges a patch into a memory, keeps what it replaces as a revision, and raises the version. A changed text loses its
+ * vectors and names at once and is encoded and linked again; afterwards the memories whose waypoint leads here are
+ * linked again. A patch that changes nothing writes nothing.
+ * @throws EngineError `not_found`; `conflict` for another version than `ifVersion`, for a status that a link gave, and
+ *   for what a part of a document has from its document; `invalid` where patch and stored fields do not fit together
  */
 export function patchMemory(
   context: WriteContext,
@@ -56,10 +53,16 @@ export function patchMemory(
   if (before.generation_no !== null) refuseChangeOfDocument(columns);
 
   changeMemory(context, before, { columns, status: newStatus });
-  return toMemory(readMemoryRows(store, [before.seq])[0] as MemoryRow, now);
+  return toMemory(readMemoryRows(store, [before.memoryNo])[0] as MemoryRow, now);
 }
 
-/** Writes what changes about a memory, with everything that follows from it; nothing where nothing changes. */
+/**
+ * Writes what changes about a memory, and everything that follows from it; writes nothing where nothing changes. Call
+ * it inside a write.
+ * @param before  the memory as it is stored now
+ * @param columns the columns with a new value only
+ * @param status  the new status; undefined to keep it
+ */
 export function changeMemory(
   context: WriteContext,
   before: MemoryRow,
@@ -69,32 +72,35 @@ export function changeMemory(
   replaceMemory(store, before, { columns, status, now });
   const start = startOf({ ...before, ...columns });
   if (start !== startOf(before)) {
-    for (const older of listSuperseded(store, before.seq)) settleStatus(context, older, { endsAt: start });
+    for (const older of listSuperseded(store, before.memoryNo)) settleStatus(context, older, { endsAt: start });
   }
-  if (typeof columns.importance === 'number') setSalience(store, before.seq, columns.importance, now);
+  if (typeof columns.importance === 'number') setSalience(store, before.memoryNo, columns.importance, now);
   rewriteWords(context, before, columns);
   // Title and content are embedded together.
   const meaningChanged = columns.content !== undefined || columns.title !== undefined;
   if (meaningChanged) {
-    eraseVectors(context, before.seq);
-    deleteWaypoint(store, before.seq);
-    deleteConcludedRelations(store, before.seq);
-    archiveReflectionsOn(context, before.seq);
+    eraseVectors(context, before.memoryNo);
+    deleteWaypoint(store, before.memoryNo);
+    deleteConcludedRelations(store, before.memoryNo);
+    archiveReflectionsOn(context, before.memoryNo);
   }
   const namesChanged = meaningChanged || columns.entities !== undefined;
   const forcedSector = columns.metadata !== undefined && sectorOf(columns.metadata) !== sectorOf(before.metadata);
-  if (namesChanged) eraseEntities(store, [before.seq]);
-  if (namesChanged || forcedSector) oweStep(context, before.seq, 'encode');
+  if (namesChanged) eraseEntities(store, [before.memoryNo]);
+  if (namesChanged || forcedSector) oweStep(context, before.memoryNo, 'encode');
 }
 
-/** They rest on what nobody says any more. Somebody who knows better can make them active again. */
+/**
+ * Archives the reflections that rest on a memory whose text has changed. A user who knows better can make them active
+ * again.
+ */
 function archiveReflectionsOn({ store, now }: WriteContext, source: number): void {
   for (const row of readMemoryRows(store, listReflectionsOn(store, [source]))) {
     if (row.status === 'active') replaceMemory(store, row, { columns: {}, status: 'archived', now });
   }
 }
 
-/** A part of a document says what the document says, and goes when it goes. */
+/** Refuses to change in a part what it has from its document: the text, and when it expires. */
 function refuseChangeOfDocument(columns: MemoryColumns): void {
   const fixed = (['content', 'title', 'expires_at'] as const).find((name) => columns[name] !== undefined);
   if (fixed === undefined) return;
@@ -104,17 +110,17 @@ function refuseChangeOfDocument(columns: MemoryColumns): void {
   );
 }
 
-/** What the patch and the stored fields say together, which the request alone does not show. */
+/** Refuses fields that are wrong only together with stored ones, which the request alone does not show. */
 function refuseBadPatch({
   metadata,
   valid_from,
   valid_to,
 }: Pick<MemoryRow, 'metadata' | 'valid_from' | 'valid_to'>): void {
   const bytes = Buffer.byteLength(metadata);
-  if (bytes > METADATA_BYTES_MOST) {
+  if (bytes > MAX_METADATA_BYTES) {
     throw new EngineError(
       'invalid',
-      `metadata: would be ${bytes} bytes after the merge, at most ${METADATA_BYTES_MOST}`,
+      `metadata: would be ${bytes} bytes after the merge, at most ${MAX_METADATA_BYTES}`,
     );
   }
   if (valid_from !== null && valid_to !== null && valid_from >= valid_to) {
@@ -122,7 +128,7 @@ function refuseBadPatch({
   }
 }
 
-/** The columns whose value really differs. A gist and entities stated about the old text go with it. */
+/** Returns the columns whose value really differs. A gist and entities stated about an old text go with that text. */
 function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
   const given: Record<string, unknown> = {
     content: patch.content,
@@ -144,7 +150,7 @@ function changedColumns(before: MemoryRow, patch: MemoryPatch): MemoryColumns {
     Object.entries(given).filter(([name, value]) => value !== undefined && value !== before[name as keyof MemoryRow]),
   );
   if (changed.content === undefined && patch.content !== undefined) {
-    // The same text again: what was said about it stands.
+    // The text is the same, so what was stated about it still holds.
     if (patch.gist === undefined) delete changed.gist;
     if (patch.entities === undefined) delete changed.entities;
   }
@@ -157,8 +163,11 @@ function json(value: unknown): string | undefined {
   return value === undefined ? undefined : JSON.stringify(value);
 }
 
-/** One level deep: a key is replaced whole, null removes it. `__proto__` is a key like any other. */
-export function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
+/**
+ * Merges metadata one level deep: a key is replaced with all below it, and null removes it. `__proto__` is a key like
+ * any other.
+ */
+function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
   const merged = new Map<string, Json>(Object.entries(before));
   for (const [key, value] of Object.entries(patch)) {
     if (value === null) merged.delete(key);
@@ -167,17 +176,21 @@ export function mergeMetadata(before: Metadata, patch: Metadata): Metadata {
   return Object.fromEntries(merged);
 }
 
-/** The memory's own words, and its place in the context of those around it, before and after. */
+/**
+ * Rewrites a memory's words, and those of the memories that have it in their context, at its old place in time and at
+ * its new one.
+ */
 function rewriteWords({ store }: WriteContext, before: MemoryRow, columns: MemoryColumns): void {
   const wordsChanged = ['content', 'title', 'gist', 'entities', 'tags'].some((name) => name in columns);
   const placeChanged = columns.event_time !== undefined;
   if (!wordsChanged && !placeChanged) return;
-  const touched = new Set([before.seq]);
+  const touched = new Set([before.memoryNo]);
   if (columns.content !== undefined || placeChanged) {
-    for (const seq of successorsOf(store, placeOf(before))) touched.add(seq);
+    for (const memoryNo of successorsOf(store, placeOf(before))) touched.add(memoryNo);
   }
   if (columns.event_time !== undefined) {
-    for (const seq of successorsOf(store, { ...placeOf(before), eventTime: columns.event_time })) touched.add(seq);
+    for (const memoryNo of successorsOf(store, { ...placeOf(before), eventTime: columns.event_time }))
+      touched.add(memoryNo);
   }
   reindexText(store, [...touched]);
 }

@@ -1,5 +1,5 @@
 import { EngineError } from '../errors.ts';
-import { retryJob } from '../store/jobs.ts';
+import { retryJob } from '../store/job-control.ts';
 import { areSameModels, type SectorModelNumbers } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import {
@@ -20,9 +20,10 @@ import {
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Begins to change the model, or goes on with what was paused or failed; a change to another model that has not gone live is given up for it.
- * Memories that were refused are tried again, but for what goes on after a pause. Where the configured model is live already, gaps in its
- * vectors are filled and what other models left behind is dropped.
+ * Begins a change of the model, or goes on with one that was paused or failed. A change to the same model that is under
+ * way is left alone, unless `withoutRefused` is set. A change to another model that has not gone live is given up.
+ * Refused memories are tried again, unless the change only goes on after a pause. Where the configured model is live
+ * already, gaps in its vectors are filled, and what other models left behind is dropped.
  * @throws EngineError `conflict` while another model has gone live and its change is not finished
  */
 export function startReembed(
@@ -32,7 +33,9 @@ export function startReembed(
     withoutRefused = false,
   }: {
     readonly target: SectorModelNumbers;
-    /** It goes live however many memories it refuses. Where it has failed over that, those are not tried again. */
+    /**
+     * True if the model goes live however many memories it refuses. If it failed over them, they are not tried again.
+     */
     readonly withoutRefused?: boolean;
   },
 ): void {
@@ -45,18 +48,18 @@ export function startReembed(
     cancelReembed({ store });
   } else if (isUnderWay(store)) {
     if (!withoutRefused || earlier?.phase !== 'embed') return;
-    takeBack(store, earlier); // Else whoever directs it would write down what it knew before.
+    takeBack(store, earlier); // Else the job that directs it would overwrite the record with what it read earlier.
   }
-  const known = findReembed(store);
-  const hasFailed = known?.phase === 'embed' && findDirector(store)?.state === 'dead';
-  const isBeginning = known === undefined || (hasFailed && !withoutRefused);
+  const current = findReembed(store);
+  const hasFailed = current?.phase === 'embed' && findDirector(store)?.state === 'dead';
+  const isBeginning = current === undefined || (hasFailed && !withoutRefused);
   if (isBeginning) {
     deleteRefusals(store);
     for (const id of listRefusedAdds(store)) retryJob(store, id, now);
   }
   const record = isBeginning
     ? ({ target, phase: 'embed', cursor: 0, owed: 0, pass: 1, wentLiveAt: null } as const)
-    : known;
+    : current;
   putReembed(store, {
     ...record,
     ...(withoutRefused ? { withoutRefused } : {}),
@@ -67,7 +70,10 @@ export function startReembed(
   putTending(store, { target, at: now });
 }
 
-/** Stops where it is; `startReembed` goes on from there. @throws EngineError `conflict` where none is under way */
+/**
+ * Stops a change of the model where it is; `startReembed` goes on from there.
+ * @throws EngineError `conflict` where none is under way
+ */
 export function pauseReembed({ store }: Pick<WriteContext, 'store'>): void {
   const record = findReembed(store);
   if (record === undefined || !isUnderWay(store)) throw new EngineError('conflict', 'no re-embedding is under way');
@@ -75,7 +81,9 @@ export function pauseReembed({ store }: Pick<WriteContext, 'store'>): void {
 }
 
 /**
- * Gives up a change that has not gone live. What was embedded stays, so that a later start passes over it; what was refused is forgotten.
+ * Gives up a change of the model that has not gone live. Its vectors stay, so that a later start passes over their
+ * memories; which memories were refused is forgotten.
+ * @throws EngineError `conflict` where none is under way, or the new model is live already
  */
 export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
   const record = findReembed(store);
@@ -88,11 +96,16 @@ export function cancelReembed({ store }: Pick<WriteContext, 'store'>): void {
   deleteReembed(store);
 }
 
+/** Withdraws the director and the jobs of a change of the model. */
 function takeBack(store: Store, record: ReembedRecord): void {
   withdrawDirector(store);
   takeBackMemories(store, record);
 }
 
+/**
+ * Withdraws the jobs of memories that wait to be re-embedded, and moves the cursor of `record` back to before the first
+ * of them. Call it inside a write.
+ */
 export function takeBackMemories(store: Store, record: ReembedRecord): void {
   const first = withdrawMemories(store);
   if (record.phase === 'embed' && first !== undefined) {

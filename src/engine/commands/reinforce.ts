@@ -4,29 +4,38 @@ import { getMemoryRow, toMemory } from '../store/memories.ts';
 import type { Memory } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
+/**
+ * Adds `boost` to the salience of a memory, and 0.1 to its strength, both up to 1.
+ * @returns the memory as it is now
+ * @throws  EngineError `not_found`
+ */
 export function reinforceMemory(
   context: WriteContext,
   { id, boost }: { readonly id: string; readonly boost: number },
 ): Memory {
   const { store, now } = context;
-  strengthenMemory(store, getMemoryRow(store, id, now).seq, boost, now);
+  strengthenMemory(store, getMemoryRow(store, id, now).memoryNo, boost, now);
   return toMemory(getMemoryRow(store, id, now), now);
 }
 
-/** What one recall owes: the memories that it returned and the waypoints that it walked to reach them. */
+/**
+ * Effects of one recall: the memories that it returned, and the waypoints that it followed, are reinforced. All are
+ * named by the numbers of memories.
+ */
 export interface RecallEffects {
   readonly memories: readonly number[];
   readonly waypoints: readonly (readonly [from: number, to: number])[];
+  /** Time of the recall, Unix ms. */
   readonly at: number;
 }
 
-/** Applies recalls once each; memories that are gone by now are passed over. */
+/** Applies the effects of each recall. Memories and waypoints that are gone by now are passed over. */
 export function applyRecalls(
   { store }: WriteContext,
   { recalls }: { readonly recalls: readonly RecallEffects[] },
 ): void {
   for (const recall of recalls) {
-    for (const seq of recall.memories) recallMemory(store, seq, recall.at);
+    for (const memoryNo of recall.memories) recallMemory(store, memoryNo, recall.at);
     for (const [from, to] of recall.waypoints) strengthenWaypoint(store, from, to, recall.at);
   }
 }

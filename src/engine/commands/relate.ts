@@ -1,3 +1,5 @@
+/** Commands by which people state how memories relate. */
+
 import { EngineError, isEngineError } from '../errors.ts';
 import { chainOf, joinChains, splitChain } from '../store/chains.ts';
 import {
@@ -14,11 +16,10 @@ import type { NewLink, EdgeType, Link, Memory } from '../types.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
 
-/** What people state about how memories relate. */
-
 /**
- * How well activation passes a link of which nobody said more. OpenMem's for `contradicts` (which nothing passes, it is only
- * listed) and `same_as`; a parent's or a successor's words are about the same thing, a mention may be in passing.
+ * Weights, 0 to 1, of links for which none is stated: how well activation passes them. Those of `contradicts` and
+ * `same_as` are OpenMem's; nothing passes `contradicts`, which is only listed. The words of a parent or a successor are
+ * about the same thing, while a mention may be in passing.
  */
 export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
   waypoint: 0.6,
@@ -31,7 +32,12 @@ export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
   derived_from: 0.8,
 };
 
-/** States a link, or changes the weight of one that is there; without a weight that one keeps its own. */
+/**
+ * States a link, or changes the weight of one that is there. Without a weight, a link that is there keeps its own, and
+ * a new one gets that of `DEFAULT_WEIGHTS`.
+ * @returns the link as `src` sees it
+ * @throws  EngineError `not_found`; `invalid` for `supersedes`, `contradicts`, and a link from a memory to itself
+ */
 export function linkMemories(context: WriteContext, { src, dst, type, weight }: NewLink): Link {
   const { store, now } = context;
   if (type === 'supersedes' || type === 'contradicts') {
@@ -40,16 +46,20 @@ export function linkMemories(context: WriteContext, { src, dst, type, weight }: 
   }
   if (src === dst) throw new EngineError('invalid', 'dst: a memory cannot be linked to itself');
   const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
-  const key = { src: from.seq, dst: to.seq, type };
+  const key = { src: from.memoryNo, dst: to.memoryNo, type };
   putStatedEdge(store, key, weight ?? findEdge(store, key)?.weight ?? DEFAULT_WEIGHTS[type], now);
   return getLink(context, key, to);
 }
 
-/** Removes a link; a contradiction whichever way round it is named. What it did to a status is undone. */
+/**
+ * Removes a link, stated or automatic, and undoes what it did to a status. A contradiction may be named from either
+ * side.
+ * @throws EngineError `not_found` for a memory or the link
+ */
 export function unlinkMemories(context: WriteContext, { src, dst, type }: Pick<NewLink, 'src' | 'dst' | 'type'>): void {
   const { store } = context;
   const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
-  const key = type === 'contradicts' ? contradictionOf(from, to) : { src: from.seq, dst: to.seq, type };
+  const key = type === 'contradicts' ? contradictionOf(from, to) : { src: from.memoryNo, dst: to.memoryNo, type };
   const edge = findEdge(store, key);
   if (edge === undefined) throw new EngineError('not_found', `no link of type ${type} from src to dst`);
   deleteEdge(store, key);
@@ -60,7 +70,12 @@ export function unlinkMemories(context: WriteContext, { src, dst, type }: Pick<N
   if (edge.winner !== null) settleStatus(context, loserOf(edge, edge.winner));
 }
 
-/** @returns the old memory as it is now */
+/**
+ * Has a newer memory supersede an older one of the same user; said again, it changes nothing.
+ * @returns the older memory as it is now
+ * @throws  EngineError `not_found`; `invalid` for the same memory or different users; `conflict` where another memory
+ *   supersedes the older one already, or the older one supersedes the newer one
+ */
 export function supersedeMemory(
   context: WriteContext,
   { oldId, newId }: { readonly oldId: string; readonly newId: string },
@@ -69,17 +84,22 @@ export function supersedeMemory(
   if (oldId === newId) throw new EngineError('invalid', 'new_id: a memory cannot supersede itself');
   const [older, newer] = [getNamed(context, 'old_id', oldId), getNamed(context, 'new_id', newId)];
   refuseStrangers(older, newer);
-  const key: EdgeKey = { src: newer.seq, dst: older.seq, type: 'supersedes' };
+  const key: EdgeKey = { src: newer.memoryNo, dst: older.memoryNo, type: 'supersedes' };
   if (findEdge(store, key) !== undefined) return toMemory(older, now);
   refuseCircle(context, older, newer);
   refuseSecondSuccessor(context, older);
   putStatedEdge(store, key, DEFAULT_WEIGHTS.supersedes, now);
-  joinChains(store, { older: older.seq, newer: newer.seq });
-  settleStatus(context, older.seq, { endsAt: startOf(newer) });
-  return toMemory(readMemoryRows(store, [older.seq])[0] as MemoryRow, now);
+  joinChains(store, { older: older.memoryNo, newer: newer.memoryNo });
+  settleStatus(context, older.memoryNo, { endsAt: startOf(newer) });
+  return toMemory(readMemoryRows(store, [older.memoryNo])[0] as MemoryRow, now);
 }
 
-/** Said again without a winner, a contradiction that was decided stays so. @returns the link as `a` sees it */
+/**
+ * States that two memories of a user contradict each other, and which of them wins if that is known. A contradiction
+ * that was decided stays so if it is stated again without a winner.
+ * @returns the link as `a` sees it
+ * @throws  EngineError `not_found`; `invalid` for the same memory, different users, or a winner that is neither
+ */
 export function contradictMemories(
   context: WriteContext,
   { a, b, winner }: { readonly a: string; readonly b: string; readonly winner?: string | undefined },
@@ -89,22 +109,29 @@ export function contradictMemories(
   if (winner !== undefined && winner !== a && winner !== b) {
     throw new EngineError('invalid', 'winner: expected the id given as a or b');
   }
-  const [one, other] = [getNamed(context, 'a', a), getNamed(context, 'b', b)];
-  refuseStrangers(one, other);
-  const key = contradictionOf(one, other);
-  const known = findEdge(store, key);
-  if (known === undefined || known.automatic) putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now);
+  const [rowOfA, rowOfB] = [getNamed(context, 'a', a), getNamed(context, 'b', b)];
+  refuseStrangers(rowOfA, rowOfB);
+  const key = contradictionOf(rowOfA, rowOfB);
+  const edge = findEdge(store, key);
+  if (edge === undefined || edge.automatic) putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now);
   if (winner !== undefined) {
-    putWinner(store, key, winner === a ? one.seq : other.seq, now);
-    settleStatus(context, one.seq);
-    settleStatus(context, other.seq);
+    putWinner(store, key, winner === a ? rowOfA.memoryNo : rowOfB.memoryNo, now);
+    settleStatus(context, rowOfA.memoryNo);
+    settleStatus(context, rowOfB.memoryNo);
   }
-  return getLink(context, key, other);
+  return getLink(context, key, rowOfB);
 }
 
-/** A contradiction has no direction: it is stored once, from the older to the newer. */
-export function contradictionOf(one: Pick<MemoryRow, 'seq'>, other: Pick<MemoryRow, 'seq'>): EdgeKey {
-  return { src: Math.min(one.seq, other.seq), dst: Math.max(one.seq, other.seq), type: 'contradicts' };
+/**
+ * Returns the key of a contradiction. It has no direction, and is stored once, from the memory with the lower number to
+ * the other.
+ */
+export function contradictionOf(one: Pick<MemoryRow, 'memoryNo'>, other: Pick<MemoryRow, 'memoryNo'>): EdgeKey {
+  return {
+    src: Math.min(one.memoryNo, other.memoryNo),
+    dst: Math.max(one.memoryNo, other.memoryNo),
+    type: 'contradicts',
+  };
 }
 
 function loserOf({ src, dst }: Pick<EdgeKey, 'src' | 'dst'>, winner: number): number {
@@ -124,35 +151,39 @@ function refuseStrangers(one: MemoryRow, other: MemoryRow): void {
   if (one.user_no !== other.user_no) throw new EngineError('invalid', 'the two memories belong to different users');
 }
 
-/** A successor that has expired, and only waits to be erased, gives its place up now. */
+/** Refuses a second successor. A first one that has expired, and only waits to be erased, gives up its place now. */
 function refuseSecondSuccessor(context: WriteContext, older: MemoryRow): void {
   const { store, now } = context;
-  for (const successor of readMemoryRows(store, listSuccessors(store, older.seq))) {
+  for (const successor of readMemoryRows(store, listSuccessors(store, older.memoryNo))) {
     if (successor.expires_at === null || successor.expires_at > now) {
       throw new EngineError(
         'conflict',
         `old_id: already superseded by ${successor.id}; supersede that one, or unlink the two first`,
       );
     }
-    deleteEdge(store, { src: successor.seq, dst: older.seq, type: 'supersedes' });
-    splitChain(store, older.seq);
-    settleStatus(context, older.seq);
+    deleteEdge(store, { src: successor.memoryNo, dst: older.memoryNo, type: 'supersedes' });
+    splitChain(store, older.memoryNo);
+    settleStatus(context, older.memoryNo);
   }
 }
 
 function refuseCircle({ store }: WriteContext, older: MemoryRow, newer: MemoryRow): void {
-  if (chainOf(store, newer.seq) === null) return;
-  if (chainOf(store, newer.seq) === chainOf(store, older.seq) && isOnTheWay(store, newer.seq, older.seq)) {
+  if (chainOf(store, newer.memoryNo) === null) return;
+  if (
+    chainOf(store, newer.memoryNo) === chainOf(store, older.memoryNo) &&
+    isOnTheWay(store, newer.memoryNo, older.memoryNo)
+  ) {
     throw new EngineError('conflict', 'old_id: it supersedes the new one already, so this would close a circle');
   }
 }
 
+/** Returns a link as the memory at its other end sees it. @param other the end that the link names */
 function getLink({ store }: WriteContext, key: EdgeKey, other: MemoryRow): Link {
   const edge = findEdge(store, key) as NonNullable<ReturnType<typeof findEdge>>;
   return {
     id: other.id,
     type: edge.type,
-    direction: edge.dst === other.seq ? 'out' : 'in',
+    direction: edge.dst === other.memoryNo ? 'out' : 'in',
     similarity: edge.similarity,
     weight: edge.weight,
     automatic: edge.automatic,

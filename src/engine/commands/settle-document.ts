@@ -1,11 +1,11 @@
 import { noteSettled } from '../store/documents.ts';
-import { hasUnfinishedChunks, listUnsettled, settleDocumentJob } from '../store/jobs.ts';
+import { hasUnfinishedChunks, listUnsettled, settleDocumentJob } from '../store/document-jobs.ts';
 import type { Store } from '../store/open-store.ts';
 
 /**
- * Ends a document that has nothing left to wait for: every chunk is embedded and linked, or its job has given up. Call inside a write
- * whenever a chunk's job may have been the last.
- * @returns whether it ended now
+ * Ends the job of a document that has nothing left to wait for: every chunk is embedded and linked, or its job has
+ * given up. Call it inside a write, whenever the job of a chunk has ended that may have been the last.
+ * @returns whether the job ended now
  */
 export function settleDocument(store: Store, documentNo: number, now: number): boolean {
   if (!settleDocumentJob(store, documentNo, now)) return false;
@@ -13,13 +13,16 @@ export function settleDocument(store: Store, documentNo: number, now: number): b
   return true;
 }
 
-/** The document of each of these jobs, once the jobs have ended. */
+/**
+ * Ends the jobs of the documents whose chunks these claims were about, if no other chunk's job is left. Claims without
+ * a document are passed over. It writes in a transaction of its own, where there is something to end.
+ */
 export function settleDocumentsOf(
   store: Store,
-  claims: readonly { readonly document: number | null }[],
+  claims: readonly { readonly documentNo: number | null }[],
   now: number,
 ): void {
-  const documents = [...new Set(claims.flatMap(({ document }) => document ?? []))].filter(
+  const documents = [...new Set(claims.flatMap(({ documentNo: document }) => document ?? []))].filter(
     (documentNo) => !hasUnfinishedChunks(store, documentNo),
   );
   if (documents.length === 0) return;
@@ -28,11 +31,15 @@ export function settleDocumentsOf(
   });
 }
 
-const LOOKED_AT_MOST = 200;
+/** Most documents that `settleForgotten` looks at in one call. */
+const MAX_LOOKED_AT = 200;
 
-/** Documents whose last chunk ended unnoticed, as where a worker died just then. */
+/**
+ * Ends the jobs of documents whose last chunk ended unnoticed, as a worker died just then. It looks at 200 documents at
+ * most.
+ */
 export function settleForgotten(store: Store, now: number): void {
-  const unsettled = listUnsettled(store, LOOKED_AT_MOST);
+  const unsettled = listUnsettled(store, MAX_LOOKED_AT);
   if (unsettled.length === 0) return;
   store.write(() => {
     for (const documentNo of unsettled) settleDocument(store, documentNo, now);

@@ -5,22 +5,23 @@ import type { MemoryStatus } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Gives a memory the status that its links say: superseded while something supersedes it, contradicted while a contradiction is
- * decided against it, else the one it had before. Call it when such a link came or went, or when a successor begins at another time.
- * A supersession also ends the memory's validity at `endsAt`, and the last that goes takes this back, unless someone set another end
- * since. What changes is kept as a revision; where nothing changes, nothing is written.
+ * Gives a memory the status that its links say: superseded while a memory supersedes it, contradicted while a
+ * contradiction is decided against it, else its status from before these links. Call it when such a link came or went,
+ * or when a successor begins at another time. A supersession also ends the memory's validity at `endsAt` (Unix ms).
+ * When the last supersession goes, the memory gets its former end back, unless another one was set meanwhile. A change
+ * is kept as a revision; where nothing changes, nothing is written.
  */
 export function settleStatus(
   { store, now }: Pick<WriteContext, 'store' | 'now'>,
-  memory: number,
+  memoryNo: number,
   { endsAt }: { readonly endsAt?: number } = {},
 ): void {
-  const before = readMemoryRows(store, [memory])[0];
+  const before = readMemoryRows(store, [memoryNo])[0];
   if (before === undefined) return;
-  const isGivingWay = listSuccessors(store, memory).length > 0;
-  const hasLost = !isGivingWay && hasLostContradiction(store, memory);
+  const isGivingWay = listSuccessors(store, memoryNo).length > 0;
+  const hasLost = !isGivingWay && hasLostContradiction(store, memoryNo);
   const isAnew = before.status !== 'superseded' && before.status !== 'contradicted';
-  const past = isAnew ? [] : listStandings(store, memory);
+  const past = isAnew ? [] : listStandings(store, memoryNo);
   const status = isGivingWay ? 'superseded' : hasLost ? 'contradicted' : ownStatus(before, past);
   const ownEnd = before.status === 'superseded' ? endBefore(before, past) : before.valid_to;
   const newEnd = !isGivingWay ? ownEnd : endsAt === undefined ? before.valid_to : closedAt(before, ownEnd, endsAt);
@@ -33,18 +34,21 @@ export function settleStatus(
   });
 }
 
-/** When a memory begins to hold, and what it supersedes ends. */
+/** Returns the time at which a memory begins to hold, and a memory that it supersedes ends (Unix ms). */
 export function startOf({ valid_from, event_time }: Pick<MemoryRow, 'valid_from' | 'event_time'>): number {
   return valid_from ?? event_time;
 }
 
-/** The memory's own end or that one, whichever is sooner; its own where that would come before its start, and it never have held. */
+/**
+ * Returns the memory's own end or `endsAt`, whichever is earlier. It keeps its own end where `endsAt` is not after its
+ * start, as it would never have held.
+ */
 function closedAt({ valid_from }: MemoryRow, ownEnd: number | null, endsAt: number): number | null {
   if (ownEnd !== null && ownEnd <= endsAt) return ownEnd;
   return valid_from !== null && endsAt <= valid_from ? ownEnd : endsAt;
 }
 
-/** The end from before the supersession; the present one if a PATCH set it since. */
+/** Returns the end of validity from before the supersession, or the present one if a PATCH set it since. */
 function endBefore(now: MemoryRow, past: readonly Standing[]): number | null {
   let later: number | null = now.valid_to;
   for (const { status, validTo, byLink } of past) {
@@ -55,12 +59,14 @@ function endBefore(now: MemoryRow, past: readonly Standing[]): number | null {
   return now.valid_to;
 }
 
-/** A PATCH may have moved the start meanwhile. */
+/** True if a memory starts before its new end: a PATCH may have moved the start meanwhile. */
 function startsBefore({ valid_from }: MemoryRow, validTo: number | null): boolean {
   return valid_from === null || validTo === null || valid_from < validTo;
 }
 
-/** The last status that was not given by a link. Nothing but links can change the others, so it still holds. */
+/**
+ * Returns the last status that no link gave. Nothing but links can change a status that a link gave, so it still holds.
+ */
 function ownStatus({ status }: MemoryRow, past: readonly Standing[]): MemoryStatus {
   const isOwn = (value: MemoryStatus) => value === 'active' || value === 'archived';
   return isOwn(status) ? status : (past.find((standing) => isOwn(standing.status))?.status ?? 'active');

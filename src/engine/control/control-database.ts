@@ -1,57 +1,87 @@
-/** Tenants, hashed keys and per-tenant settings: the one file that all tenants share. */
+/**
+ * The types of the control database, which holds tenants, hashed keys and settings of each tenant. All tenants share
+ * it.
+ */
 
 /** The id of the tenant that every data folder has. */
 export const DEFAULT_TENANT = 'default';
 
+/**
+ * What a key may do in its tenant: `read` queries and reads; `write` also adds, changes and deletes memories; `admin`
+ * may also change settings and manage jobs, embedding models and providers.
+ */
 export type Role = 'read' | 'write' | 'admin';
 
 export interface TenantRecord {
   readonly id: string;
+  /** Time the tenant was created, Unix ms. */
   readonly createdAt: number;
 }
 
+/** A key without its secret. */
 export interface KeyRecord {
+  /** Public part of the key, 16 hexadecimal digits. */
   readonly id: string;
   readonly tenantId: string;
   readonly role: Role;
+  /** Name that a person gave the key; '' for none. */
   readonly label: string;
+  /** Time the key was created, Unix ms. */
   readonly createdAt: number;
+  /** Time the key was revoked, Unix ms; null for a valid key. */
   readonly revokedAt: number | null;
 }
 
+/** The tenant and the role in whose name a request is made. */
 export interface Principal {
   readonly tenantId: string;
   readonly role: Role;
-  /** 'environment' for OM_API_KEY, 'anonymous' where no key is configured or for public reads. */
+  /** Id of the key; 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads. */
   readonly keyId: string;
 }
 
-/** Implemented by `openControlDatabase`. */
+/** Tenants, keys and settings, as `openControlDatabase` opens them. */
 export interface ControlDatabase {
-  /** The default tenant always exists. */
+  /** Lists all tenants, oldest first; the default tenant always exists. */
   listTenants(): TenantRecord[];
-  /** The tenant's file, or undefined for an unknown tenant. */
+  /** Returns the path of the tenant's database file, which need not exist yet; undefined for an unknown tenant. */
   findTenantPath(tenantId: string): string | undefined;
-  /** `tenantId`: 1..64 of a-z, 0-9, - and _, starting with a letter or digit. Throws `invalid`, `conflict`. */
+  /**
+   * Creates a tenant, but not its file.
+   * @param tenantId 1 to 64 characters of a-z, 0-9, - and _, starting with a letter or digit
+   * @throws EngineError `invalid`; `conflict` if the tenant or a file of its name exists
+   */
   createTenant(tenantId: string): TenantRecord;
-  /** Forgets the tenant and its keys and removes its files. Throws `not_found`; `invalid` for the default tenant. */
+  /** Deletes the tenant, its keys, settings and files. Throws `not_found`; `invalid` for the default tenant. */
   eraseTenant(tenantId: string): void;
 
-  /** The secret is returned once and stored only as a hash. Throws `not_found` for an unknown tenant. */
+  /** Creates a key. Its secret is returned once and stored only as a hash. Throws `not_found` for an unknown tenant. */
   createKey(key: { readonly tenantId: string; readonly role: Role; readonly label?: string }): {
     readonly record: KeyRecord;
     readonly secret: string;
   };
+  /** Lists the keys of a tenant, or of all tenants by default, oldest first and with the revoked ones. */
   listKeys(tenantId?: string): KeyRecord[];
-  /** Throws `not_found`. Every process notices within a second. */
+  /**
+   * Revokes a key; every process notices within a second. To revoke a revoked key changes nothing. Throws `not_found`.
+   * @param keyId the id of the key, not its secret
+   */
   revokeKey(keyId: string): void;
 
-  /** True if a request without a key may be served as the default tenant's admin: no key is configured anywhere. */
+  /**
+   * True if a request without a key may be served as the default tenant's admin: OM_API_KEY is not set, and this
+   * process has never seen a valid key of any tenant. Revoking the last key opens nothing before a restart.
+   */
   isOpen(): boolean;
-  /** Who holds this key; undefined for an unknown, revoked or malformed one. Digests are compared in constant time. */
+  /**
+   * Returns the holder of a key by its whole secret; undefined for an unknown, revoked or malformed key. The holder of
+   * OM_API_KEY is the default tenant's admin. Digests are compared in constant time.
+   */
   authenticate(secret: string): Principal | undefined;
 
+  /** Returns a tenant's setting; undefined if it was never stored or the tenant is unknown. */
   getSetting(tenantId: string, name: string): string | undefined;
+  /** Stores a tenant's setting in place of an earlier value. Throws `not_found` for an unknown tenant. */
   putSetting(tenantId: string, name: string, value: string): void;
   close(): void;
 }

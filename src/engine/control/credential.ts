@@ -1,14 +1,18 @@
+/**
+ * Reads from a request the key that it carries, and whether it comes from this machine. Every server of Cairn checks
+ * both first.
+ */
+
 import type { IncomingMessage } from 'node:http';
 import { isLoopback } from '../config.ts';
 import { EngineError } from '../errors.ts';
 
-/** Which key a request carries, and whether it comes from this machine: what every server of Cairn asks first. */
-
 const SCHEME = /^(?:bearer|apikey) +([\x21-\x7e]+) *$/i;
 
 /**
- * The one credential sent, undefined if none. Two of them, or an unreadable one, are refused rather than guessed at.
- * @throws EngineError `unauthenticated`
+ * Returns the key of a request as it was sent, unchecked, from `Authorization: Bearer` or `ApiKey`, or from
+ * `x-api-key`; undefined if it has neither header.
+ * @throws EngineError `unauthenticated` for several keys, an empty key, or another form of `Authorization`
  */
 export function readCredential(request: IncomingMessage): string | undefined {
   const { authorization = [], 'x-api-key': apiKey = [] } = request.headersDistinct;
@@ -24,11 +28,11 @@ export function readCredential(request: IncomingMessage): string | undefined {
 }
 
 /**
- * True for a request that reached a loopback address under a loopback name: a web page whose host name was rebound to 127.0.0.1 sends
- * its own name as Host.
+ * True for a request to a loopback address with a loopback name or address as Host, with or without a port. The name is
+ * checked because a web page whose host name was rebound to 127.0.0.1 sends its own name.
  */
 export function isFromHere(request: IncomingMessage): boolean {
-  // IPv4 seen by a socket that listens on both families comes as ::ffff:127.0.0.1.
+  // A socket that listens on both families reports an IPv4 address as ::ffff:127.0.0.1.
   const address = (request.socket.localAddress ?? '').replace(/^::ffff:/, '');
   const name = (request.headers.host ?? '').replace(/:\d{1,5}$/, '').toLowerCase();
   return isLoopback(address) && isLoopback(name);

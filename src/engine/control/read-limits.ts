@@ -1,28 +1,33 @@
-/** What is left of a provider's limits, as its replies say. Plain numbers, so that no header's spelling is known elsewhere. */
+/**
+ * Reads from the headers of a provider's replies how much is left of its limits. The result is plain numbers, so that
+ * no other module needs to know how a header is spelled.
+ */
 
-/** Until `resetMs` from now a provider takes `remaining` more requests or tokens. */
+/** A limit that a provider told of: until `resetMs` from now it accepts `remaining` more requests or tokens. */
 export interface ToldLimit {
-  /** Whole, 0 or more. */
+  /** Requests or tokens left, a whole number, 0 or more. */
   readonly remaining: number;
-  /** Of how many; undefined where it does not say. */
+  /** The limit that `remaining` is counted from; undefined if the provider does not say. */
   readonly limit: number | undefined;
+  /** Time until the limit begins anew (ms), from 0 to an hour. */
   readonly resetMs: number;
 }
 
+/** The limits that one reply told of, for a provider's requests and for its tokens; undefined if it told nothing. */
 export interface ToldLimits {
   readonly requests?: ToldLimit | undefined;
   readonly tokens?: ToldLimit | undefined;
 }
 
-/** A wrong header must not stop a queue for days. */
-const RESET_MOST_MS = 3_600_000;
+/** Longest reset time that is believed (ms): a wrong header must not stop a queue for days. */
+const MAX_RESET_MS = 3_600_000;
 
 /**
- * Reads OpenAI's headers (`x-ratelimit-remaining-tokens`, `-limit-…`, `-reset-…`, where `6m0s` and `20ms` are spans), those of servers that
- * count requests only (`x-ratelimit-remaining`), and all three forms that the IETF's draft has had: `ratelimit-remaining: 5`,
- * `ratelimit: limit=9, remaining=5, reset=50` and `ratelimit: "default";r=5;t=50`. What is absent or makes no sense is left out, as
- * is a limit without the time at which it begins anew.
- * @param now Unix milliseconds, for resets that are a date
+ * Reads the limits from OpenAI's headers (`x-ratelimit-remaining-tokens`, `-limit-…`, `-reset-…`, where `6m0s` and
+ * `20ms` are spans), from those of servers that count requests only (`x-ratelimit-remaining`), and from all three forms
+ * of the IETF's draft: `ratelimit-remaining: 5`, `ratelimit: limit=9, remaining=5, reset=50` and `ratelimit:
+ * "default";r=5;t=50`. A limit is left out if it is absent, makes no sense, is itself 0, or has no reset time.
+ * @param now Unix ms, for resets that are a date
  */
 export function readLimits(headers: Headers, now: number): ToldLimits {
   const triple = (prefix: string, suffix: string) =>
@@ -44,24 +49,25 @@ export function readLimits(headers: Headers, now: number): ToldLimits {
   };
 }
 
-interface Spelled {
+/** The values of three headers as they are written. */
+interface RawLimit {
   readonly limit: string | null;
   readonly remaining: string | null;
   readonly reset: string | null;
 }
 
-function toldLimit({ limit, remaining, reset }: Spelled, now: number): ToldLimit | undefined {
+function toldLimit({ limit, remaining, reset }: RawLimit, now: number): ToldLimit | undefined {
   const left = wholeNumber(remaining);
   const resetMs = spanMs(reset, now);
   if (left === undefined || resetMs === undefined) return undefined;
-  const most = wholeNumber(limit);
-  // Some servers say 0 where there is no limit.
-  if (most === 0) return undefined;
-  return { remaining: left, limit: most, resetMs: Math.min(resetMs, RESET_MOST_MS) };
+  const max = wholeNumber(limit);
+  // Some servers send 0 if there is no limit.
+  if (max === 0) return undefined;
+  return { remaining: left, limit: max, resetMs: Math.min(resetMs, MAX_RESET_MS) };
 }
 
-/** Both later forms, which stand in one header; of several policies the first counts. */
-function readDraft(headers: Headers): Spelled {
+/** Reads both later forms of the draft, which are one header. Of several policies, the first of each value counts. */
+function readDraft(headers: Headers): RawLimit {
   const named = new Map(
     [...(headers.get('ratelimit') ?? '').matchAll(/\b(limit|remaining|reset|r|t)=(\d{1,15})/g)]
       .toReversed()
@@ -78,16 +84,19 @@ function wholeNumber(text: string | null): number | undefined {
 }
 
 const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, m: 60_000, s: 1_000, ms: 1 };
-/** More seconds than this are a date: nobody waits for thirty years. */
-const SPAN_MOST_S = 1e9;
+/** A number of seconds from this on is a date: no reset takes thirty years. */
+const MAX_SPAN_S = 1e9;
 
-/** `6m0s`, `1.5s`, `20ms`; a bare number of seconds, or a date in seconds or milliseconds; or a date in words. */
+/**
+ * Reads `6m0s`, `1.5s` or `20ms`, a bare number of seconds, a date in Unix seconds or milliseconds, or a date in words,
+ * as milliseconds from `now` (Unix ms). A past date gives 0; undefined if there is nothing or something else.
+ */
 function spanMs(text: string | null, now: number): number | undefined {
   const spelled = text?.trim() ?? '';
   if (spelled === '') return undefined;
   if (/^\d{1,15}(\.\d+)?$/.test(spelled)) {
     const number = Number(spelled);
-    if (number < SPAN_MOST_S) return Math.ceil(number * 1_000);
+    if (number < MAX_SPAN_S) return Math.ceil(number * 1_000);
     return fromNow(number < 1e12 ? number * 1_000 : number, now);
   }
   if (/^(\d{1,9}(\.\d+)?(ms|[hms]))+$/.test(spelled)) {

@@ -12,19 +12,20 @@ export interface DispatcherOptions {
   readonly metrics: Metrics;
   readonly tracing?: Tracing | null | undefined;
   /**
-   * True beside the writer of an API, which marks rows in commits that it makes anyway. Others stand by while there is
-   * a leader: each that fills the queues is one more that wants the write lock.
+   * True beside the writer of an API, which marks rows in commits that it makes anyway: this dispatcher always fills
+   * the queues. False for a dispatcher that fills them only while there is no leader, since each that fills them is one
+   * more that wants the write lock.
    */
   readonly leads: boolean;
-  /** Finds the tenant of a file, as hints name files. */
+  /** Finds the id of the tenant that a file belongs to, as hints name files; undefined for a file of no tenant. */
   readonly tenantOf: (path: string) => string | undefined;
 }
 
-/** What the parts of one dispatcher share. */
+/** Context that the parts of one dispatcher share. */
 export interface DispatchParts extends DispatcherOptions {
   readonly guard: LedgerGuard;
   readonly lanes: readonly Lane[];
-  /** Says that a tenant may have rows to hand out at any step. */
+  /** Notes that the tenant with this id may have rows to hand out, at any step. */
   readonly hint: (tenant: string) => void;
   /** Aborts when the dispatcher closes. */
   readonly signal: AbortSignal;

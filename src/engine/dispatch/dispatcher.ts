@@ -11,9 +11,9 @@ import { createLedgerWatch } from './watch-ledgers.ts';
 const LINGER_MS = 5;
 /** Time between two rounds while a queue is full, or rows gather (ms). */
 const FULL_PAUSE_MS = 20;
-/** Pause after a failure (ms), doubled after each further one up to the longest. */
+/** Pause after a failure (ms). Each further failure in a row doubles it, up to `MAX_FAILURE_PAUSE_MS`. */
 const FAILURE_PAUSE_MS = 100;
-const FAILURE_PAUSE_MOST_MS = 5_000;
+const MAX_FAILURE_PAUSE_MS = 5_000;
 
 /**
  * Carries ids from the ledgers to the queues, off every request's path: a hint only wakes it. Interactive adds go
@@ -28,7 +28,7 @@ export function createDispatcher(options: DispatcherOptions): JobDispatcher {
   const hints = createHints();
   const guard = createLedgerGuard(options);
   const parts: DispatchParts = { ...options, guard, lanes: createLanes(), hint: hints.add, signal };
-  /** Whether the queues did what they were asked last. */
+  /** True if the queues did what they were asked last. */
   let isThrough = false;
   const isUp = () => isThrough && queues.isUp();
   metrics.watchRedis(isUp);
@@ -53,27 +53,27 @@ async function keepFilling(parts: DispatchParts, hints: Hints, noteThrough: (now
   const { signal, metrics, logger } = parts;
   const watch = createLedgerWatch(parts);
   let failures = 0;
-  let said: string | undefined;
+  let lastReason: string | undefined;
   while (!signal.aborted) {
     try {
       const left = (await watch.lookIfDue()) ? await fillAll(parts, hints) : standBy(parts, hints);
       noteThrough(true);
       failures = 0;
-      said = undefined;
+      lastReason = undefined;
       if (left === 'waiting') await sleep(FULL_PAUSE_MS, signal);
       if (left !== 'nothing') continue;
       if (!signal.aborted) await hints.wait(watch.dueInMs());
       if (hints.areAny()) await sleep(LINGER_MS, signal);
     } catch (error) {
       noteThrough(false);
-      // Only a look asks the queues for something whatever there is to do.
+      // Only a look asks the queues for something even if there is nothing to do.
       watch.lookSoon();
       metrics.dispatchFailures.inc();
       const { code, message } = serialiseError(error);
-      // One line an outage and reason, not one a try.
-      if (message !== said) logger.warn({ code, reason: message }, 'dispatch_failed');
-      said = message;
-      await sleep(Math.min(FAILURE_PAUSE_MOST_MS, FAILURE_PAUSE_MS * 2 ** Math.min(failures++, 10)), signal);
+      // One line for each outage and reason, not one for each try.
+      if (message !== lastReason) logger.warn({ code, reason: message }, 'dispatch_failed');
+      lastReason = message;
+      await sleep(Math.min(MAX_FAILURE_PAUSE_MS, FAILURE_PAUSE_MS * 2 ** Math.min(failures++, 10)), signal);
     }
   }
 }
@@ -86,7 +86,7 @@ async function fillAll(parts: DispatchParts, hints: Hints): Promise<Left> {
   return left.includes('more') ? 'more' : left.includes('waiting') ? 'waiting' : 'nothing';
 }
 
-/** Forgets what was hinted at, which is the leader's to hand out. */
+/** Forgets the hints, as another dispatcher, the leader, hands out what they name. */
 function standBy({ lanes }: DispatchParts, hints: Hints): Left {
   hints.takeAll();
   for (const { tenants } of lanes) tenants.clear();
@@ -99,7 +99,7 @@ async function sleep(ms: number, signal: AbortSignal): Promise<void> {
 
 type Hints = ReturnType<typeof createHints>;
 
-/** Tenants that somebody said have work. */
+/** Creates the set of tenants that hints name, which wakes the dispatcher. */
 function createHints() {
   const hinted = new Set<string>();
   let wake: () => void = () => {};

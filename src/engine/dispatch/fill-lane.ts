@@ -8,24 +8,26 @@ import type { QueuedJob } from './dispatch-ports.ts';
 import { ahead, roomFor, tenantsInTurn, type Lane, type Left } from './lanes.ts';
 
 /**
- * From this many waiting jobs on no worker is idle, and rows that came just after a handout can gather for the next.
+ * Number of waiting jobs from which on no worker is idle, so that rows that came just after a handout can gather for
+ * the next.
  */
 const GATHER_FROM_JOBS = 2;
 /** Longest time rows gather (ms). A tenant that was not served for longer is served with what it has. */
 const GATHER_MS = 100;
-/** Most jobs handed to a queue in one call, and most bulk jobs before interactive ones get a turn again. */
-const ADD_MOST = 8;
+/** Most jobs handed to a queue in one call, and so most bulk jobs before interactive ones get a turn again. */
+const MAX_ADD = 8;
 
 /**
- * Hands out a job of each tenant in turn while the lane's queue has room. A ledger is asked only for what can be handed
- * out.
+ * Hands out a job of each tenant in turn while the lane's queue has room, at most `MAX_ADD` jobs in one call. A ledger
+ * is asked only for what can be handed out.
+ * @throws whatever the queue threw; the rows are given back then
  */
 export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left> {
   const { ledger, queues, guard, signal } = options;
   const { step, bulk, tenants, servedAt } = lane;
   if (tenants.size === 0) return 'nothing';
   const waiting = await queues.waiting(step);
-  const room = Math.min(ADD_MOST, roomFor(lane, waiting));
+  const room = Math.min(MAX_ADD, roomFor(lane, waiting));
   const now = performance.now();
   for (const [tenant, at] of servedAt) if (now - at > GATHER_MS) servedAt.delete(tenant);
   const jobs: QueuedJob[] = [];
@@ -49,8 +51,8 @@ export async function fillLane(lane: Lane, options: DispatchParts): Promise<Left
   return gathers || tenants.size > 0 ? 'waiting' : 'nothing';
 }
 
-function jobOf(tenant: string, { name, bulk, alone, seqs, traces }: Handout): QueuedJob {
-  return { name, bulk, payload: { tenant, seqs: [...seqs], alone }, traces };
+function jobOf(tenant: string, { name, bulk, alone, jobNos, traces }: Handout): QueuedJob {
+  return { name, bulk, payload: { tenant, jobNos: [...jobNos], alone }, traces };
 }
 
 async function addJobs(step: QueuedStep, jobs: readonly QueuedJob[], options: DispatchParts): Promise<void> {
@@ -60,12 +62,12 @@ async function addJobs(step: QueuedStep, jobs: readonly QueuedJob[], options: Di
   try {
     await queues.add(step, jobs);
     metrics.dispatchedJobs.inc({ step }, jobs.length);
-    for (const { payload } of jobs) metrics.dispatchedRows.inc({ step }, payload.seqs.length);
+    for (const { payload } of jobs) metrics.dispatchedRows.inc({ step }, payload.jobNos.length);
     await failpoint('after-dispatch');
   } catch (error) {
     for (const span of spans) span.fail(serialiseError(error).code);
     for (const { payload } of jobs) {
-      await guard.attempt(payload.tenant, () => ledger.giveBack(payload.tenant, payload.seqs));
+      await guard.attempt(payload.tenant, () => ledger.giveBack(payload.tenant, payload.jobNos));
       hint(payload.tenant);
     }
     throw error;
@@ -77,7 +79,7 @@ async function addJobs(step: QueuedStep, jobs: readonly QueuedJob[], options: Di
 /** Starts a span for each job, by OpenTelemetry's conventions for messages. */
 function startSending(tracing: Tracing, step: QueuedStep, jobs: readonly QueuedJob[]): Span[] {
   return jobs.flatMap(({ payload, traces }) => {
-    const attributes = messageAttributes('send', step, payload.seqs.length);
+    const attributes = messageAttributes('send', step, payload.jobNos.length);
     return tracing.start(`send ${step}`, { kind: 'producer', attributes, continues: traces }) ?? [];
   });
 }

@@ -2,10 +2,11 @@ import { serialiseError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Logger } from '../ports.ts';
 
-/** Sets ledgers aside that cannot be used, so that one tenant's holds up no other's. */
+/** Sets ledgers aside that cannot be used, so that a failure of one tenant's ledger holds up no other tenant. */
 export interface LedgerGuard {
-  /** @returns undefined if the tenant's ledger cannot be used; the next look asks again */
+  /** Does work on a tenant's ledger. @returns undefined if the ledger cannot be used; the next look asks it again */
   attempt<T>(tenant: string, work: () => Promise<T>): Promise<T | undefined>;
+  /** Counts a failure of a tenant's ledger, and logs it unless the attempt before this one failed too. */
   setAside(tenant: string, error: unknown): void;
 }
 

@@ -10,7 +10,7 @@ import {
   type TooFew,
   type WantedHandout,
 } from '../store/dispatch.ts';
-import { recoverLeases, type Recovery } from '../store/jobs.ts';
+import { recoverLeases, type Recovery } from '../store/job-leases.ts';
 import type { Store } from '../store/open-store.ts';
 import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 import type { Writer } from '../writer/writer.ts';
@@ -28,7 +28,7 @@ interface LedgerOptions {
 /** The writes of a dispatcher to a tenant's ledger, whichever way a process writes. */
 interface LedgerWriter {
   take(path: string, options: WantedHandout): Promise<Handout | TooFew | undefined>;
-  giveBack(path: string, seqs: readonly number[]): Promise<void>;
+  giveBack(path: string, jobNos: readonly number[]): Promise<void>;
   forget(path: string): Promise<number>;
   recover(path: string): Promise<Recovery>;
 }
@@ -37,7 +37,7 @@ interface LedgerWriter {
 export function ledgerOverWriter({ writer, ...options }: LedgerOptions & { readonly writer: Writer }): DispatchLedger {
   return createLedger(options, {
     take: async (path, handout) => (await writer.write(path, 'takeHandout', handout)) ?? undefined,
-    giveBack: (path, seqs) => writer.write(path, 'returnHandout', { seqs }),
+    giveBack: (path, jobNos) => writer.write(path, 'returnHandout', { jobNos }),
     forget: (path) => writer.write(path, 'forgetHandouts', {}),
     recover: (path) => writer.write(path, 'recoverLeases', {}),
   });
@@ -57,13 +57,16 @@ export function ledgerOverStores({
   const now = () => options.clock.now();
   return createLedger(options, {
     take: async (path, handout) => write(path, (store) => takeHandout(store, { ...handout, embedsHere, now: now() })),
-    giveBack: async (path, seqs) => write(path, (store) => returnHandout(store, seqs)),
+    giveBack: async (path, jobNos) => write(path, (store) => returnHandout(store, jobNos)),
     forget: async (path) => write(path, forgetHandouts),
     recover: async (path) => write(path, (store) => recoverLeases(store, { now: now(), leaseMs, everyOwner: false })),
   });
 }
 
-/** Looks before each write, since rows that are not there need no write lock. */
+/**
+ * Creates the ledger of a dispatcher. It looks before it takes or forgets rows, since rows that are not there need no
+ * write lock.
+ */
 function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, writer: LedgerWriter): DispatchLedger {
   const pathOf = (tenant: string) => control.findTenantPath(tenant);
   const listPaths = () =>
@@ -96,9 +99,9 @@ function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, wr
       );
       return seen === undefined || seen === 'too_few' ? seen : writer.take(path, options);
     },
-    async giveBack(tenant, seqs) {
+    async giveBack(tenant, jobNos) {
       const path = pathOf(tenant);
-      if (path !== undefined) await writer.giveBack(path, seqs);
+      if (path !== undefined) await writer.giveBack(path, jobNos);
     },
     async forget(tenant) {
       const path = pathOf(tenant);
@@ -112,21 +115,27 @@ function createLedger({ control, lookout, clock, embedsHere }: LedgerOptions, wr
   };
 }
 
-/** Makes what finds the tenant of a file, for hints that name files. */
+/**
+ * Creates a function that finds the id of the tenant whose file has a path, for hints that name files. It returns
+ * undefined for a file of no tenant.
+ */
 export function createTenantFinder(control: ControlDatabase): (path: string) => string | undefined {
-  const known = new Map<string, string>();
+  const tenants = new Map<string, string>();
   return (path) => {
-    const found = known.get(path);
-    if (found !== undefined) return found;
+    const tenant = tenants.get(path);
+    if (tenant !== undefined) return tenant;
     for (const { id } of control.listTenants()) {
       const own = control.findTenantPath(id);
-      if (own !== undefined) known.set(own, id);
+      if (own !== undefined) tenants.set(own, id);
     }
-    return known.get(path);
+    return tenants.get(path);
   };
 }
 
-/** Names the queues of one data folder by the identity of its default tenant's file. */
+/**
+ * Returns the prefix of the names of one data folder's queues: `cairn-` and the id of its default tenant's file, or
+ * `cairn-new` without a default tenant.
+ */
 export function queuePrefix(pool: TenantPool, control: ControlDatabase): string {
   const path = control.findTenantPath(DEFAULT_TENANT);
   return `cairn-${path === undefined ? 'new' : pool.get(path).storeId}`;

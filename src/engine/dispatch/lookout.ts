@@ -1,4 +1,4 @@
-import { setImmediate as breathe } from 'node:timers/promises';
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
 import { isEngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
@@ -12,16 +12,18 @@ import { openForLook, type Store } from '../store/open-store.ts';
  * its own, so that looking at all tenants in turn closes none that queries use.
  */
 export interface Lookout {
-  /** Looks at the files that may have work, and opens at most `OPENINGS_MOST` of them. */
+  /** Looks at those of the files that may have work, and opens at most `MAX_OPENINGS` that are not open yet. */
   look(paths: readonly string[]): Promise<Look>;
-  /** Lists the files that had rows to end when they were seen last, after all files that changed were looked at. */
+  /** Lists those of the files in which a job has not ended. It looks until it has seen every file that changed. */
   listUnfinished(paths: readonly string[]): Promise<string[]>;
-  /** Reads over a connection for looks. @returns undefined where there is no ledger */
+  /** Reads a file over a connection for looks. `work` awaits nothing. @returns undefined where there is no ledger */
   read<T>(path: string, work: (store: Store) => T): T | undefined;
   close(): void;
 }
 
+/** Result of a look at several files. */
 export interface Look {
+  /** Ledgers that were read. A file in which nothing changed or is unfinished is left out. */
   readonly sights: readonly (LedgerSight & { readonly path: string })[];
   readonly failures: readonly { readonly path: string; readonly error: unknown }[];
   /** False if files that changed are left for the next look. */
@@ -29,23 +31,26 @@ export interface Look {
 }
 
 export interface LookoutOptions {
+  /** Most connections that stay open. */
   readonly openMost: number;
   readonly leaseMs: number;
   readonly clock: Clock;
   readonly open?: typeof openForLook;
 }
 
-/** The last sight of a file. */
-interface Seen {
+/** Result of the last look at a file. */
+interface FileSight {
   readonly stamp: string;
-  /** False if it may change once more within the resolution of its times. */
+  /** False if the file may change once more without a new stamp, within the resolution of its times. */
   readonly isSettled: boolean;
   readonly isUnfinished: boolean;
 }
 
-/** Most files opened in one look, of about a millisecond each. */
-export const OPENINGS_MOST = 16;
-/** Files whose times are read before others get a turn on this thread: a third of a millisecond. */
+/** Most files opened in one look; opening one takes about a millisecond. */
+export const MAX_OPENINGS = 16;
+/**
+ * Number of files whose times are read before others get a turn on this thread, which takes a third of a millisecond.
+ */
 const STAMPS_AT_ONCE = 64;
 
 export function createLookout({ openMost, leaseMs, clock, open = openForLook }: LookoutOptions): Lookout {
@@ -55,39 +60,39 @@ export function createLookout({ openMost, leaseMs, clock, open = openForLook }: 
     if (store !== undefined && !stores.has(path)) stores.set(path, store);
     return store;
   };
-  const seen = new Map<string, Seen>();
+  const seen = new Map<string, FileSight>();
   const forget = (path: string) => {
     seen.delete(path);
     stores.delete(path);
   };
-  /** Where the last look ran out of openings, so that the next begins there. */
+  /** The file at which the last look ran out of openings: the next look begins there. */
   let turn: string | undefined;
   const sightOf = (path: string): LedgerSight => {
     const store = storeOf(path);
-    return store === undefined ? NOTHING : sightLedger(store, { now: clock.now(), leaseMs });
+    return store === undefined ? NO_WORK : sightLedger(store, { now: clock.now(), leaseMs });
   };
 
   async function look(paths: readonly string[]): Promise<Look> {
-    const known = new Set(paths);
-    for (const path of [...seen.keys()]) if (!known.has(path)) forget(path);
+    const current = new Set(paths);
+    for (const path of [...seen.keys()]) if (!current.has(path)) forget(path);
     const sights: (LedgerSight & { path: string })[] = [];
     const failures: { path: string; error: unknown }[] = [];
     let openings = 0;
     let isComplete = true;
     let stamps = 0;
     for (const path of beginAt(turn, paths)) {
-      if (++stamps % STAMPS_AT_ONCE === 0) await breathe();
+      if (++stamps % STAMPS_AT_ONCE === 0) await yieldTurn();
       const { stamp, isSettled } = stampOf(path);
       const last = seen.get(path);
       const mayHaveChanged = last === undefined || !last.isSettled || last.stamp !== stamp;
       if (!mayHaveChanged && !last.isUnfinished) continue;
       if (!stores.has(path)) {
-        if (openings === OPENINGS_MOST) {
+        if (openings === MAX_OPENINGS) {
           if (mayHaveChanged) isComplete = false;
           continue;
         }
-        if (++openings === OPENINGS_MOST) turn = path;
-        await breathe();
+        if (++openings === MAX_OPENINGS) turn = path;
+        await yieldTurn();
       } else if (last !== undefined && inodeOf(last.stamp) !== inodeOf(stamp)) {
         stores.delete(path); // Another file has taken its place.
       }
@@ -97,7 +102,7 @@ export function createLookout({ openMost, leaseMs, clock, open = openForLook }: 
         sights.push({ path, ...sight });
       } catch (error) {
         forget(path);
-        // Somebody is making it just now.
+        // An `unavailable` file is being created just now.
         if (!isEngineError(error, 'unavailable')) failures.push({ path, error });
       }
     }
@@ -118,7 +123,8 @@ export function createLookout({ openMost, leaseMs, clock, open = openForLook }: 
   };
 }
 
-const NOTHING: LedgerSight = { steps: [], hasLapsed: false, isUnfinished: false };
+/** Result of a look at a path without a file. */
+const NO_WORK: LedgerSight = { steps: [], hasLapsed: false, isUnfinished: false };
 
 function inodeOf(stamp: string): string | undefined {
   return stamp.split(',')[0];

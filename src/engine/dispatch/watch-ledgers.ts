@@ -3,9 +3,9 @@ import type { DispatchParts } from './dispatch-parts.ts';
 
 /** Finds what nobody hinted at: retries that fell due, marks and leases that lapsed, queues that forgot. */
 export interface LedgerWatch {
-  /** Looks if it is time to. @returns whether the queues are this dispatcher's to fill until the next look */
+  /** Looks if a look is due. @returns whether this dispatcher is to fill the queues until the next look */
   lookIfDue(): Promise<boolean>;
-  /** Time until the next look (ms). */
+  /** Time until the next look (ms); 0 if one is due. */
   dueInMs(): number;
   /** Makes the next look due at once. */
   lookSoon(): void;

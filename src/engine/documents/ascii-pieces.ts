@@ -1,10 +1,13 @@
 /**
- * The pieces into which the pattern of cl100k_base cuts a text before it merges bytes, for pieces in ASCII:
+ * Returns where the piece that begins at `start` ends, if it is ASCII. The pattern of cl100k_base cuts a text into
+ * pieces before it merges bytes:
  *
- *     '(?:[sdmt]|ll|ve|re)  [^\r\n\p{L}\p{N}]?\p{L}+  \p{N}{1,3}  ?[^\s\p{L}\p{N}]+[\r\n]*  \s+$  \s*[\r\n]  \s+(?!\S)  \s
+ *     '(?:[sdmt]|ll|ve|re)|[^\r\n\p{L}\p{N}]?\p{L}+|\p{N}{1,3}
+ *     | ?[^\s\p{L}\p{N}]+[\r\n]*|\s+$|\s*[\r\n]|\s+(?!\S)|\s
  *
- * The first that matches counts, contractions in either case. No alternative looks at what stands before it.
- * @returns where the piece that begins at `start` ends; undefined where a character of it, or the one behind it, is not ASCII
+ * The first alternative that matches decides; contractions match in either case. No alternative looks at earlier text.
+ * @param start where a piece begins, before the text's end
+ * @returns the piece's end, exclusive; undefined if one of its characters, or the one behind it, is not ASCII
  */
 export function endOfAsciiPiece(text: string, start: number): number | undefined {
   const end = endOfPiece(text, start);
@@ -29,7 +32,7 @@ const KINDS = Uint8Array.from({ length: LAST_ASCII + 1 }, (_, code) => {
   return /\s/.test(character) ? BLANK : OTHER;
 });
 
-/** NOT_ASCII behind the end, too. */
+/** Returns the kind of the character at an offset; NOT_ASCII behind the text's end, too. */
 function kindAt(text: string, offset: number): number {
   return KINDS[text.charCodeAt(offset)] ?? NOT_ASCII;
 }
@@ -65,15 +68,20 @@ function endOfRun(text: string, start: number, kind: number): number {
   return end;
 }
 
-const DIGITS_MOST = 3;
+/** Most digits of one piece: the pattern cuts longer numbers into threes. */
+const MAX_DIGITS = 3;
 
 function endOfDigits(text: string, start: number): number {
   let end = start + 1;
-  while (end < start + DIGITS_MOST && kindAt(text, end) === DIGIT) end++;
+  while (end < start + MAX_DIGITS && kindAt(text, end) === DIGIT) end++;
   return end;
 }
 
-/** Up to the last line break among them, else all but the last, which goes with the word behind it; all at the end of the text. */
+/**
+ * Returns the end of a piece that begins with a blank or a line break. If the whole run of white space ends with the
+ * text, or before a character that is not ASCII, it is the piece. Else the piece ends after the run's last line break;
+ * without one, before the run's last blank, which goes with the next word, or after a single blank.
+ */
 function endOfBlanks(text: string, start: number): number {
   let end = start;
   let afterBreak = start;

@@ -1,34 +1,35 @@
 import type { TokenCounter } from './count-tokens.ts';
 
-/** Exact tokens of `text.slice(start, end)`. */
+/** Counts the exact tokens of one text from `start` to `end`, exclusive; offsets are UTF-16 units. */
 export type SpanCounter = (start: number, end: number) => number;
 
 /**
- * Counts the tokens of many overlapping parts of one text, as a cut does that looks further and less far: the text is counted once, in
- * stretches, whose sums are kept, and of each part only what it has of its first and last stretch again. That took an eighth off the time
- * of a cut.
+ * Creates a counter for many overlapping parts of one text, as a cut needs that looks further and less far. The text is
+ * counted once, in stretches whose sums are kept. For each part, only its pieces of the first and the last stretch are
+ * counted again. That saves an eighth of the time of a cut.
  *
- * The sums are exact, since a stretch ends after a run of letters: the tokenizer's pattern takes such a run to its end, asks for
- * nothing behind it, and looks at nothing before where it stands. A part that holds no such place is counted as it is.
+ * The sums are exact, since a stretch ends after a run of letters: the tokenizer's pattern takes such a run to its end,
+ * needs nothing behind it, and looks at nothing before its start. A part shorter than two stretches, or in which no
+ * whole stretch lies, is counted by itself.
  */
 export function spanCounterOf(text: string, countTokens: TokenCounter): SpanCounter {
-  /** Ends of stretches, from the start of the text on, and the tokens before each. */
+  /** Offset 0 and the ends of the stretches counted so far, rising; `sums` holds the tokens before each. */
   const ends = [0];
   const sums = [0];
-  /** Where the next end is looked for. */
-  let next = STRETCH_LEAST;
+  /** Offset from which the end of the next stretch is looked for. */
+  let next = MIN_STRETCH;
 
   const countTo = (offset: number) => {
     for (; next <= offset; next++) {
       if (!endsLetters(text, next)) continue;
       sums.push(sums.at(-1)! + countTokens(text.slice(ends.at(-1), next)));
       ends.push(next);
-      next += STRETCH_LEAST - 1;
+      next += MIN_STRETCH - 1;
     }
   };
 
   return (start, end) => {
-    if (end - start < 2 * STRETCH_LEAST) return countTokens(text.slice(start, end));
+    if (end - start < 2 * MIN_STRETCH) return countTokens(text.slice(start, end));
     countTo(end);
     const first = firstAtLeast(ends, start);
     const last = firstAtLeast(ends, end + 1) - 1;
@@ -38,8 +39,10 @@ export function spanCounterOf(text: string, countTokens: TokenCounter): SpanCoun
   };
 }
 
-/** Characters. Shorter stretches take more calls, longer ones leave more to count again. */
-const STRETCH_LEAST = 256;
+/**
+ * Least length of a stretch, in characters. Shorter stretches take more calls, longer ones leave more to count again.
+ */
+const MIN_STRETCH = 256;
 
 function endsLetters(text: string, offset: number): boolean {
   return isLetter(text.charCodeAt(offset - 1)) && offset < text.length && !mayBeLetter(text.charCodeAt(offset));
@@ -49,7 +52,7 @@ function isLetter(code: number): boolean {
   return code < 128 ? isAsciiLetter(code) : LETTER.test(String.fromCharCode(code));
 }
 
-/** Half of a pair may belong to a letter. */
+/** Tells whether a UTF-16 unit may belong to a letter: half of a surrogate pair may. */
 function mayBeLetter(code: number): boolean {
   return isLetter(code) || (code & 0xf800) === 0xd800;
 }
@@ -61,7 +64,10 @@ function isAsciiLetter(code: number): boolean {
   return lower >= 97 && lower <= 122;
 }
 
-/** The index of the first number that is at least so much, `numbers.length` if there is none. They must rise. */
+/**
+ * Returns the index of the first number that is `least` or more, or `numbers.length` if there is none. The numbers must
+ * rise.
+ */
 function firstAtLeast(numbers: readonly number[], least: number): number {
   let low = 0;
   let high = numbers.length;

@@ -1,25 +1,29 @@
 import { endOfAsciiPiece } from './ascii-pieces.ts';
 import { createPieceCounts } from './piece-counts.ts';
 
-/** Exact tokens of a text; linear in its length. */
+/**
+ * Counts the tokens of a text in time linear in its length. The counter of `loadTokenCounter` is exact for cl100k_base,
+ * but for texts with very long runs of one kind of character.
+ */
 export type TokenCounter = (text: string) => number;
 
 /**
- * Loads the tokenizer of cl100k_base, the vocabulary of OpenAI's embedding models: 70 ms and 45 MB of tables, so only a process that
- * reads documents does it. Names of special tokens count as the plain text that they are in a document.
+ * Loads the tokenizer of cl100k_base, the vocabulary of OpenAI's embedding models. Its tables take 70 ms and 45 MB, so
+ * only a process that reads documents loads it. Names of special tokens count as the plain text that they are in a
+ * document.
  *
- * The counter is exact for texts whose runs of letters, of marks and of blanks are at most 256 characters long. Merging costs the
- * square of a run's length, so longer runs are counted in pieces, which was within 0.3 % of the exact count on base64, one repeated
- * letter and Han without punctuation.
+ * The counter is exact for texts whose runs of letters, of signs and of blanks are shorter than 256 characters. Merging
+ * costs the square of a run's length, so longer runs are counted in pieces; that was within 0.3 % of the exact count on
+ * base64, one repeated letter and Han without punctuation.
  *
- * Most of a text is words that came before, so what the tokenizer makes of one in ASCII is kept: on English that is twice as fast as
- * the tokenizer, whose pattern takes most of its time. It is asked for new words, and for what holds other characters up to the next
- * word's end.
+ * Most words of a text occur several times, so the counts of ASCII words are kept. On English that is twice as fast as
+ * the tokenizer, whose pattern takes most of its time. The tokenizer counts new words, and other characters up to the
+ * end of the next word.
  */
 export async function loadTokenCounter(): Promise<TokenCounter> {
   const { countTokens, clearMergeCache } = await import('gpt-tokenizer/encoding/cl100k_base');
   const options = { disallowedSpecial: new Set<string>() };
-  const known = createPieceCounts();
+  const counts = createPieceCounts();
   let countedSinceCleared = 0;
 
   const ask = (text: string) => {
@@ -28,8 +32,8 @@ export async function loadTokenCounter(): Promise<TokenCounter> {
     return tokens;
   };
   const countPiece = (text: string, start: number, end: number) => {
-    let tokens = known.find(text, start, end);
-    if (tokens === undefined) known.keep(text, start, end, (tokens = ask(text.slice(start, end))));
+    let tokens = counts.find(text, start, end);
+    if (tokens === undefined) counts.keep(text, start, end, (tokens = ask(text.slice(start, end))));
     return tokens;
   };
 
@@ -51,14 +55,25 @@ export async function loadTokenCounter(): Promise<TokenCounter> {
   };
 }
 
-/** The tokenizer keeps words as slices, each of which keeps the whole text alive that it was cut from. */
+/**
+ * Number of counted characters after which the tokenizer's cache is emptied. The cache keeps words as slices, each of
+ * which keeps the whole text alive from which it was cut.
+ */
 const CACHED_CHARACTERS = 8_000_000;
+/** Longest piece of ASCII whose count is kept, in characters. */
 const KEPT_LONGEST = 32;
+/** Longest run that the tokenizer takes in good time, in characters. */
 const LONGEST_RUN = 256;
-/** Digits are merged in threes: 255 cuts between two of them. */
+/**
+ * Matches runs of letters, digits, blanks or other characters, in pieces of at most 256 code points. Pieces of digits
+ * have 255, since the tokenizer takes digits by threes.
+ */
 const RUN = /\p{L}{1,256}|\p{N}{1,255}|\s{1,256}|[^\p{L}\p{N}\s]{1,256}/gu;
 
-/** The text cut only where a run is longer than the tokenizer takes in good time. */
+/**
+ * Cuts a text into parts, in order, that the tokenizer takes in good time: it is cut after each 256 characters of a
+ * long run. A text without such runs is one part.
+ */
 function partsOf(text: string): readonly string[] {
   if (!hasLongRun(text)) return [text];
   const parts: string[] = [];
@@ -73,7 +88,10 @@ function partsOf(text: string): readonly string[] {
   return parts;
 }
 
-/** A quick look for as many characters in a row with, or without, a blank among them: every long run is in one of these. */
+/**
+ * Tells whether more than LONGEST_RUN characters in a row are all blank or all not blank. Every longer run of letters,
+ * digits or signs lies in such a row.
+ */
 function hasLongRun(text: string): boolean {
   let start = 0;
   let wasBlank = false;
@@ -86,15 +104,19 @@ function hasLongRun(text: string): boolean {
   return false;
 }
 
-/** As `\s` has it: any other idea of a blank would overlook runs that are long for the tokenizer. */
+/**
+ * Tells whether `\s` matches a UTF-16 unit. Another definition of a blank would overlook runs that are long for the
+ * tokenizer.
+ */
 function isSpace(code: number): boolean {
   if (code < 128) return code === 32 || (code >= 9 && code <= 13);
   return /\s/.test(String.fromCharCode(code));
 }
 
 /**
- * Where the next run of letters ends: the tokenizer's pattern takes such a run to its end, and asks for nothing behind it. It is the first
- * such place, so that a text is counted as its parts are that end at one, long runs included.
+ * Returns where the first run of letters at or after `start` ends; the text's end if there is none. The tokenizer's
+ * pattern takes such a run to its end, and needs nothing behind it. It is the first such place, so that a text counts
+ * as the sum of its parts that end at one, long runs included.
  */
 function endOfLetters(text: string, start: number): number {
   LETTERS_END.lastIndex = start;

@@ -2,10 +2,11 @@ import { decodeText, type DecodedText } from './decode-text.ts';
 import { DocumentError } from './document-error.ts';
 
 /**
- * The text of a page by its byte order mark, the caller's word, its own declaration or its bytes. Browsers take what is left for
- * windows-1252; so does this, where nothing was declared.
- * @param charset as the caller or a server declared it; null for none
- * @throws DocumentError `unsupported_encoding`
+ * Decodes a page as `decodeText` does, by its byte order mark or its bytes and by the declared encoding: that of
+ * `charset`, else that of the page's own markup. If nothing is declared and the bytes do not tell, it is windows-1252,
+ * as in browsers.
+ * @param charset the encoding that the caller or a server declared, under any of its names; null for none
+ * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or is wrong and the bytes do not tell
  */
 export async function decodeHtml(bytes: Uint8Array, charset: string | null): Promise<DecodedText> {
   const declared = charset ?? charsetInMarkup(bytes);
@@ -18,7 +19,10 @@ export async function decodeHtml(bytes: Uint8Array, charset: string | null): Pro
   }
 }
 
-/** Browsers look for a declaration within the first 1,024 bytes; real pages put it a little later, too. */
+/**
+ * Number of bytes at a page's start in which a declaration is looked for. Browsers look at the first 1,024; real pages
+ * put it a little later, too.
+ */
 const DECLARED_WITHIN_BYTES = 4_096;
 
 function charsetInMarkup(bytes: Uint8Array): string | null {
@@ -27,6 +31,6 @@ function charsetInMarkup(bytes: Uint8Array): string | null {
     /<meta\s[^>]*?\bcharset\s*=\s*["']?\s*([\w.:-]{1,40})/i.exec(start) ??
     /^\s*<\?xml\s[^>]*?\bencoding\s*=\s*["']([\w.:-]{1,40})/i.exec(start);
   const charset = declared?.[1] ?? null;
-  // Bytes in which ASCII could be read are no UTF-16, whatever they declare.
+  // Bytes that could be read as ASCII are no UTF-16, whatever they declare.
   return charset !== null && /^utf-?16/i.test(charset) ? 'utf-8' : charset;
 }

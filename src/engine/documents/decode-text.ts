@@ -5,24 +5,37 @@ import { guessEncoding } from './guess-encoding.ts';
 import { detectUnicode } from './unicode-encoding.ts';
 
 export interface DecodedText {
-  /** Well-formed Unicode without byte order mark and control characters; lines end in \n. */
+  /** Well-formed Unicode without byte order mark and control characters but tabs; lines end in \n. */
   readonly text: string;
+  /** One warning if some bytes could not be decoded and read as U+FFFD; else empty. */
   readonly warnings: readonly DocumentWarning[];
 }
 
-/** Of a text's characters; with more of them lost, its encoding is another one than was thought. */
-const MOST_LOST = 0.05;
-/** A few well-formed sequences of UTF-8 come about by chance in a text of another encoding, but not among so few that are broken. */
-const LEAST_SEQUENCES = 4;
-const LEAST_VALID_RATIO = 4;
-/** So many do not come about by chance at all. */
+/**
+ * Largest share of a text that may be undecodable: characters that read as U+FFFD, or broken UTF-8 sequences for each
+ * byte. If more are, the encoding is not the supposed one.
+ */
+const MAX_LOST = 0.05;
+/**
+ * Least number of well-formed multi-byte UTF-8 sequences in a damaged UTF-8 text: a text of another encoding has a few
+ * by chance.
+ */
+const MIN_SEQUENCES = 4;
+/**
+ * Least number of well-formed UTF-8 sequences for each broken one in a damaged UTF-8 text: those that come about by
+ * chance stand among many broken ones.
+ */
+const MIN_VALID_RATIO = 4;
+/** Least number of well-formed multi-byte UTF-8 sequences that do not come about by chance. */
 const CONVINCING_SEQUENCES = 20;
 
 /**
- * The text of a file in whatever encoding: by its byte order mark, as declared, as UTF-8 where it is valid, as UTF-16 by its zero
- * bytes, or else by what reads like a language. A text is decoded right or refused: a wrong guess would be stored for good.
- * @param charset as declared, under any of its names; null for none
- * @throws DocumentError `unsupported_encoding`
+ * Decodes the text of a file in any encoding. The first of these that holds decides: a byte order mark; zero bytes as
+ * in UTF-16 or UTF-32; ASCII; valid UTF-8 that is declared as UTF-8, as windows-1252 or not at all; the declared
+ * encoding, if at most 5 % of the text is lost in it; nearly valid UTF-8; what reads like a language. A text is decoded
+ * right or refused, since a wrong guess would be stored for good.
+ * @param charset the declared encoding under any of its names; null for none
+ * @throws DocumentError `unsupported_encoding` if the declared name is unknown, or if the encoding cannot be told
  */
 export async function decodeText(bytes: Uint8Array, charset: string | null): Promise<DecodedText> {
   const unicode = detectUnicode(bytes);
@@ -36,7 +49,7 @@ export async function decodeText(bytes: Uint8Array, charset: string | null): Pro
   }
   if (declared !== null && declared !== 'utf-8') {
     const decoded = await decodeAs(declared, bytes);
-    if (lostShare(decoded.text) <= MOST_LOST) return decoded;
+    if (lostShare(decoded.text) <= MAX_LOST) return decoded;
   }
   return decodeUndeclared(bytes, declared);
 }
@@ -45,25 +58,28 @@ const ESCAPE = 0x1b;
 
 async function decodeUndeclared(bytes: Uint8Array, declared: string | null): Promise<DecodedText> {
   const { valid, invalid } = countSequences(bytes);
-  const isDented = valid >= LEAST_SEQUENCES && valid >= LEAST_VALID_RATIO * invalid;
+  const isDented = valid >= MIN_SEQUENCES && valid >= MIN_VALID_RATIO * invalid;
   if (isDented) return decodeAs('utf-8', bytes);
   const guess = bytes.includes(0) ? undefined : await guessEncoding(bytes);
   if (guess !== undefined) return decodeAs(guess, bytes);
   const isDamaged = valid >= CONVINCING_SEQUENCES || declared === 'utf-8';
-  if (isDamaged && invalid <= MOST_LOST * bytes.length) return decodeAs('utf-8', bytes);
+  if (isDamaged && invalid <= MAX_LOST * bytes.length) return decodeAs('utf-8', bytes);
   throw new DocumentError(
     'unsupported_encoding',
     'The character encoding of the text cannot be told. Save it as UTF-8, or declare its charset.',
   );
 }
 
-/** The Japanese of old e-mail is ASCII throughout and shifts by escapes, which are nothing in any other text. */
+/**
+ * Decodes the Japanese of old e-mail (ISO-2022-JP), which is ASCII with escape sequences that shift to other letters.
+ * They have no meaning in any other text. Returns undefined if the text shows no kana or does not decode without loss.
+ */
 function decodeShiftedJapanese(bytes: Uint8Array): DecodedText | undefined {
   const text = new TextDecoder('iso-2022-jp').decode(bytes);
   return /[\u3040-\u30ff]/.test(text) && !text.includes('\ufffd') ? { text: clean(text), warnings: [] } : undefined;
 }
 
-/** Sequences beyond ASCII, and breaches of the rules, as a decoder counts them. */
+/** Counts the valid multi-byte UTF-8 sequences, and the broken ones that a decoder replaces with U+FFFD. */
 function countSequences(bytes: Uint8Array): { readonly valid: number; readonly invalid: number } {
   let beyondAscii = 0;
   let invalid = 0;
@@ -80,11 +96,15 @@ function lostShare(text: string): number {
 
 // ── Decoders ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The decoder's own name of an encoding. The web's table of names comes first: it reads latin1 as windows-1252, as senders mean it. */
+/**
+ * Returns the name by which TextDecoder, else iconv-lite, knows an encoding. The web's table of names comes first: it
+ * reads latin1 as windows-1252, as senders mean it.
+ * @throws DocumentError `unsupported_encoding` for an unknown name
+ */
 async function normaliseLabel(charset: string): Promise<string> {
   const label = charset.trim().toLowerCase();
-  const known = webEncoding(label);
-  if (known !== undefined) return known;
+  const encoding = webEncoding(label);
+  if (encoding !== undefined) return encoding;
   const { default: iconv } = await import('iconv-lite');
   if (!NO_CHARSETS.test(label) && iconv.encodingExists(label)) return label;
   throw new DocumentError(
@@ -93,7 +113,7 @@ async function normaliseLabel(charset: string): Promise<string> {
   );
 }
 
-/** What iconv-lite also calls encodings. */
+/** Matches the start of names that iconv-lite knows, but that are refused as encodings of a document. */
 const NO_CHARSETS = /^(?:base64|hex|binary|internal|utf-?7)/;
 
 function webEncoding(label: string): string | undefined {

@@ -1,4 +1,16 @@
-/** Why a document could not be taken in, each a reason that a caller can act on. */
+/**
+ * Reasons why a document could not be taken in; a caller can act on each.
+ * - `encrypted_document`: it opens with a password only, or is protected against copying.
+ * - `corrupt_document`: its bytes are damaged or break the rules of its format.
+ * - `document_too_complex`: it nests too deep, has too many parts, or takes too much time or memory to read.
+ * - `document_too_large`: its bytes, pages, text or chunks are over a limit.
+ * - `unsupported_document`: its format is not read, or is not the one that it is said to have.
+ * - `unsupported_encoding`: its character encoding is unknown or cannot be told.
+ * - `parser_crashed`: the process that read it ended unexpectedly, or its parser could not be loaded.
+ * - `fetch_refused`: its URL, or what that leads to, is not allowed.
+ * - `fetch_failed`: its server or the network did not deliver it.
+ * - `upload_missing`: the file that was handed in is gone from the disk.
+ */
 export const DOCUMENT_ERROR_CODES = [
   'encrypted_document',
   'corrupt_document',
@@ -13,12 +25,12 @@ export const DOCUMENT_ERROR_CODES = [
 ] as const;
 export type DocumentErrorCode = (typeof DOCUMENT_ERROR_CODES)[number];
 
-/** Also the code of a document that ends well and empty: a scan, or a file of blanks. */
+/** Error code of a document that was read without failure but has no text: a scan, or a file of blanks. */
 export const NO_TEXT_FOUND = 'no_text_found';
 
 /**
- * The reading of a document failed for a reason of its own: trying again would end the same way, except for `parser_crashed` and
- * `fetch_failed`. `message` says what was wrong and what to do; it never holds content, a file name or a URL.
+ * A document could not be fetched or read. Another try would end alike, except for `parser_crashed` and `fetch_failed`.
+ * `message` says what was wrong and what to do; it never holds content, a file name or a URL.
  */
 export class DocumentError extends Error {
   override readonly name = 'DocumentError';

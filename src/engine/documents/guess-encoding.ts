@@ -1,40 +1,45 @@
-/** So much of a text is judged (bytes). */
+/** Number of bytes at a text's start that are judged. */
 const JUDGED_BYTES = 65_536;
-/** Letters beyond ASCII: fewer prove nothing about a script. */
+/** Least number of letters beyond ASCII: fewer prove nothing about a script. */
 const FEWEST_LETTERS = 24;
-/** Of the characters beyond ASCII: what stands where the decoded language would not have it. */
-const MOST_MISPLACED = 0.05;
-/** Of 100, as chardet counts: the best guess among Latin encodings must be so sure, and so much surer than the next. */
-const LEAST_CONFIDENCE = 20;
-const LEAST_LEAD = 4;
-/** With fewer accented letters it must be surer still. */
+/** Largest share, among the characters beyond ASCII, of characters that the decoded language would not have there. */
+const MAX_MISPLACED = 0.05;
+/** Least confidence of the best guess among Latin encodings, on chardet's scale from 0 to 100. */
+const MIN_CONFIDENCE = 20;
+/** Least lead of the best guess among Latin encodings over the next, on chardet's scale. */
+const MIN_LEAD = 4;
+/** Number of accented letters below which the lead must be MIN_LEAD_OF_FEW. */
 const FEW_ACCENTED = 8;
-const LEAST_LEAD_OF_FEW = 15;
+/** Least lead of the best guess in a text with few accented letters, on chardet's scale. */
+const MIN_LEAD_OF_FEW = 15;
 
 /**
- * The encoding of a text that is no Unicode and does not name it: the one in which it reads like a language. Bytes fit many encodings,
- * so frequencies decide: in every script a handful of letters make up about half of any text, and a wrong encoding puts
- * others in their place. Latin scripts share too many letters for that; among those chardet counts trigrams, and what it finds is
- * refused when symbols or capitals stand inside words.
- * @returns undefined when nothing reads right; a wrong guess would be worse
+ * Guesses the encoding of a text that is no Unicode and does not name it: the one in which it reads like a language.
+ * Bytes fit many encodings, so frequencies decide. In every script a handful of letters make up about half of any text,
+ * and a wrong encoding puts others in their place. Latin scripts share too many letters for that: among them chardet
+ * counts trigrams, and its guess is refused if symbols or capitals stand inside words.
+ * @param bytes of which the first 64 KiB are judged
+ * @returns a name that TextDecoder knows; undefined if nothing reads right, since a wrong guess would be worse
  */
 export async function guessEncoding(bytes: Uint8Array): Promise<string | undefined> {
   const sample = bytes.subarray(0, JUDGED_BYTES);
   return guessByScript(sample) ?? (await guessLatin(sample));
 }
 
+/** A script, with the letter statistics that show an encoding to be the right one. */
 interface ScriptProfile {
   readonly encodings: readonly string[];
+  /** Matches the script's letters. */
   readonly letters: RegExp;
-  /** The commonest letters, lower case. */
+  /** Matches the script's most common letters, in lower case. */
   readonly common: RegExp;
-  /** Least share of the commonest among the letters: about half of what texts have. */
+  /** Least share of the most common letters among all letters: about half of the share in real texts. */
   readonly leastCommon: number;
-  /** Its words do not run into those in Latin letters. */
+  /** True if words of the script never touch words in Latin letters. */
   readonly hasWords: boolean;
-  /** What every text has: at least this share of its letters. */
+  /** Matches letters that every text has; `share` is the least that they make up of its letters. */
   readonly always?: readonly [letters: RegExp, share: number];
-  /** What no text has. */
+  /** Matches letters that stand where no text has them. */
   readonly never?: RegExp;
 }
 
@@ -126,33 +131,43 @@ function guessByScript(sample: Uint8Array): string | undefined {
   return best?.encoding;
 }
 
-/** The share of the commonest letters in units of what is asked for, so that scripts compare; 0 for what is no such text. */
+/**
+ * Tells how well a decoded text fits a script: the share of the script's most common letters, divided by the profile's
+ * `leastCommon` so that scripts compare, less the share of slips. 1 or more is a fit; 0 if the text cannot be in this
+ * script.
+ */
 function fitOf(text: string, profile: ScriptProfile): number {
   const beyondAscii = count(text, LETTERS_AND_SYMBOLS);
   const letters = count(text, profile.letters);
-  if (letters < FEWEST_LETTERS || beyondAscii - letters > MOST_MISPLACED * beyondAscii) return 0;
-  if (count(text, IMPOSSIBLE) > 0 || count(text, /\p{Lu}/gu) > MOST_CAPITALS * letters) return 0;
-  if (profile.hasWords && count(text, SCRIPTS_MIXED) > MOST_MISPLACED * letters) return 0;
-  if (profile.never !== undefined && count(text, profile.never) > MOST_SLIPS * letters) return 0;
+  if (letters < FEWEST_LETTERS || beyondAscii - letters > MAX_MISPLACED * beyondAscii) return 0;
+  if (count(text, IMPOSSIBLE) > 0 || count(text, /\p{Lu}/gu) > MAX_CAPITALS * letters) return 0;
+  if (profile.hasWords && count(text, SCRIPTS_MIXED) > MAX_MISPLACED * letters) return 0;
+  if (profile.never !== undefined && count(text, profile.never) > MAX_SLIPS * letters) return 0;
   const [required, share] = profile.always ?? [/^/, 0];
   if (count(text, required) < share * letters) return 0;
   // Encodings of one script may differ in a letter or two, which read as signs or capitals in the wrong one.
   const slips = (count(text, SIGN_AT_LETTER) + count(text, CAPITAL_INSIDE)) / letters;
-  return slips > MOST_SLIPS ? 0 : count(text.toLowerCase(), profile.common) / letters / profile.leastCommon - slips;
+  return slips > MAX_SLIPS ? 0 : count(text.toLowerCase(), profile.common) / letters / profile.leastCommon - slips;
 }
 
-/** Beyond ASCII, without the punctuation and the signs that texts in all scripts have, and without marks on letters. */
+/**
+ * Matches characters beyond ASCII, without punctuation and signs that texts in all scripts have, and without marks on
+ * letters.
+ */
 const LETTERS_AND_SYMBOLS =
   /[^\0-\x7f\u00a0\u00a9\u00ab\u00ad-\u00ae\u00b0\u00b7\u00bb\u2010-\u2027\u2030-\u203a\u20ac\u2116\u2122\u25a0-\u25ff\u3000-\u3003\u3005-\u301f\u30fb\uff01-\uff5e\p{M}]/gu;
 const IMPOSSIBLE = /[\ufffd\x80-\x9f\p{Co}\p{Cn}]/gu;
 const CAPITAL_INSIDE = /\p{Ll}\p{Lu}/gu;
 const SCRIPTS_MIXED = /[A-Za-z](?:[^\0-\x7f\P{L}]|\p{M})|(?:[^\0-\x7f\P{L}]|\p{M})[A-Za-z]/gu;
-/** Beside a word, with a blank in between or none; a price or a number may stand there. */
+/** Matches a sign beside a word, with or without a blank in between. A sign after a digit does not match. */
 const SIGN_AT_LETTER = /(?<=\p{L} ?)(?![№©®™°])[^\0-\x7f\P{S}]|(?<!\d ?)(?![№©®™°])[^\0-\x7f\P{S}](?= ?\p{L})/gu;
-/** Of the letters beyond ASCII. */
-const MOST_SLIPS = 0.01;
-/** Of the letters beyond ASCII: other scripts read as capitals throughout in some encodings. */
-const MOST_CAPITALS = 0.4;
+/**
+ * Largest share of slips among the letters beyond ASCII: signs at words, capitals inside words, letters that never
+ * stand there.
+ */
+const MAX_SLIPS = 0.01;
+/** Largest share of capitals among the letters beyond ASCII: in some encodings other scripts read as all capitals. */
+const MAX_CAPITALS = 0.4;
 
 // ── Latin scripts ────────────────────────────────────────────────────────────────────────────────────────────────────
 
@@ -163,40 +178,45 @@ async function guessLatin(sample: Uint8Array): Promise<string | undefined> {
     .filter(({ name }) => LATIN.test(name))
     .map(({ name, confidence }) => ({ encoding: name, confidence, text: decodeSample(name, sample) }));
   const best = guesses[0];
-  if (best === undefined || best.confidence < LEAST_CONFIDENCE || !readsLikeLatin(best.text)) return undefined;
+  if (best === undefined || best.confidence < MIN_CONFIDENCE || !readsLikeLatin(best.text)) return undefined;
   const rivals = guesses.filter(({ text }) => text !== best.text && readsLikeLatin(text));
   const lead = best.confidence - (rivals[0]?.confidence ?? 0);
   const isFew = count(best.text, ACCENTED) < FEW_ACCENTED;
   // chardet tells windows-1250 from ISO-8859-2 by bytes that a short text need not have.
   if (isFew && best.encoding === 'ISO-8859-2' && decodeSample('windows-1250', sample) !== best.text) return undefined;
-  return lead < (isFew && rivals.length > 0 ? LEAST_LEAD_OF_FEW : LEAST_LEAD) ? undefined : best.encoding;
+  return lead < (isFew && rivals.length > 0 ? MIN_LEAD_OF_FEW : MIN_LEAD) ? undefined : best.encoding;
 }
 
 const LATIN = /^(?:ISO-8859-[129]|windows-125[0247])$/;
 const ACCENTED = /[^\0-\x7f\P{sc=Latin}]/gu;
-/** Of all letters: Vietnamese, which has the most, stays under it; Greek or Cyrillic in a Latin encoding has nothing else. */
-const MOST_ACCENTED = 0.45;
+/**
+ * Largest share of accented letters among all letters. Vietnamese, which has most, stays below; Greek or Cyrillic in
+ * a Latin encoding has nothing else.
+ */
+const MAX_ACCENTED = 0.45;
 
-/** Of accented letters, beside an è. */
-const MOST_CARONS = 0.2;
+/** Largest share of š and ž among accented letters in a text with è. */
+const MAX_CARONS = 0.2;
 
 function readsLikeLatin(text: string): boolean {
   const beyondAscii = count(text, /[^\0-\x7f]/gu);
   const accented = count(text, ACCENTED);
   const misplaced = count(text, SYMBOL_INSIDE) + count(text, CAPITAL_INSIDE_ACCENTED);
-  if (count(text, IMPOSSIBLE) > 0 || misplaced > MOST_MISPLACED * beyondAscii) return false;
-  // Croatian and Slovene in windows-1250, which has these two where windows-1252 has them, and no trigrams in chardet.
-  if (/è/.test(text) && count(text, /[šž]/gi) > MOST_CARONS * accented) return false;
-  return accented <= MOST_ACCENTED * count(text, /\p{sc=Latin}/gu);
+  if (count(text, IMPOSSIBLE) > 0 || misplaced > MAX_MISPLACED * beyondAscii) return false;
+  // Croatian and Slovene in windows-1250 have è and these two letters where windows-1252 has them, and no trigrams in
+  // chardet.
+  if (/è/.test(text) && count(text, /[šž]/gi) > MAX_CARONS * accented) return false;
+  return accented <= MAX_ACCENTED * count(text, /\p{sc=Latin}/gu);
 }
 
-/** An apostrophe, a hyphen, a middle dot and ordinal signs may stand there; camelCase has no accents. */
+/** Matches a symbol inside a word. An apostrophe, a hyphen, a middle dot and ordinal signs may stand there. */
 const SYMBOL_INSIDE = /(?<=\p{L})[^\0-\x7f\p{L}\p{M}\u00a0\u00ad\u00b7\u2010-\u2015\u2019\u2018\u2026](?=\p{L})/gu;
+/** Matches a capital after a small letter if either has an accent; camelCase has none. */
 const CAPITAL_INSIDE_ACCENTED = /(?<=\p{Ll})[^\0-\x7f\P{Lu}]|(?<=[^\0-\x7f\P{Ll}])[A-Z]/gu;
 
 // ─────────────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** The last character may be cut in two, and is left out. */
+/** Decodes a sample; a character that its end cuts in two is left out. */
 function decodeSample(encoding: string, sample: Uint8Array): string {
   return new TextDecoder(encoding).decode(sample, { stream: true });
 }

@@ -2,14 +2,20 @@ import type { DocumentWarning } from '../types.ts';
 import { hidesBox, isClipped, styleOfAttribute, unreadableIn } from './html-styles.ts';
 
 /**
- * Text is kept as it stands in the file; what a reader of it does not see is reported, as it is how texts plant words for machines: letters
- * that no font shows, marks that turn the direction of reading, letters of no width within words.
+ * Warns of text that a reader does not see, since that is a way to plant words for machines: letters that no font
+ * shows, marks that turn the direction of reading, letters of no width in runs or within Latin words. The text itself
+ * is kept as it stands in the file.
+ * @returns one warning `hidden_text_found` with the number of places; empty if there are none
  */
 export function warnOfInvisible(text: string): DocumentWarning[] {
   return warningOf(count(text, INVISIBLE), 'characters that are not shown');
 }
 
-/** As `warnOfInvisible`, for Markdown: also comments and elements that hide, outside of code. */
+/**
+ * Warns of text in Markdown that a reader does not see: what `warnOfInvisible` finds, and HTML comments and elements
+ * that hide their text, outside of code.
+ * @returns one warning `hidden_text_found` for each of the two kinds that occur
+ */
 export function warnOfHiddenMarkdown(markdown: string): DocumentWarning[] {
   return [...warnOfInvisible(markdown), ...warningOf(countHiddenMarkup(withoutCode(markdown)), 'markup that hides it')];
 }
@@ -26,13 +32,13 @@ function warningOf(places: number, by: string): DocumentWarning[] {
 }
 
 /**
- * Tags (but for those of flags), overrides of direction, runs of characters without width, and single ones within Latin words. In other
- * scripts, and in emoji, single ones have their work to do.
+ * Matches tag characters (except those of flags), overrides of direction, runs of characters without width, and
+ * single ones within Latin words. In other scripts, and in emoji, single ones have a purpose.
  */
 const INVISIBLE =
   /(?<![\u{1f3f4}\u{e0020}-\u{e007f}])[\u{e0000}-\u{e007f}]+|[\u202d\u202e]|[\u200b-\u200d\u2060-\u2064\ufeff]{4,}|(?<=\p{sc=Latin})[\u200b-\u200d\u2060-\u2064\ufeff]+(?=\p{sc=Latin})/gu;
 
-/** Its blocks are left out by line, its spans within a line. */
+/** Empties the lines of fenced code blocks, and removes code spans that begin and end in one line. */
 function withoutCode(markdown: string): string {
   const kept: string[] = [];
   let fence = '';
@@ -64,7 +70,7 @@ function countHiddenMarkup(markdown: string): number {
   return hidden;
 }
 
-/** A comment's start, or a tag with its attributes. */
+/** Matches the start of an HTML comment, or a tag that has attributes. */
 const MARKUP = /<!--|<[a-z][a-z0-9-]{0,40}(\s[^<>]{0,1000})>/gi;
 
 function hidesByAttributes(attributes: string): boolean {

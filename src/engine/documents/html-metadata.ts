@@ -1,10 +1,11 @@
-import type { ParsedDocument } from '../ports.ts';
 import type { HtmlDocument } from './html-tree.ts';
-import { PARSE_LIMITS } from './parsed-document.ts';
+import { PARSE_LIMITS, type DocumentMetadata } from './parsed-document.ts';
 
-export type DocumentMetadata = Pick<ParsedDocument, 'title' | 'authors' | 'language' | 'publishedAt' | 'modifiedAt'>;
-
-/** What a page says about itself: its meta elements first, then JSON-LD, then `time` elements. Its scripts must still be there. */
+/**
+ * Reads a page's own metadata. For each field the first of these that gives one decides: meta elements, JSON-LD, then
+ * `time` elements for times, and the `title` element or first `h1` for the title. The language is the root's `lang`
+ * attribute, else that of a meta element. The page's scripts, which hold JSON-LD, must still be in the tree.
+ */
 export function readHtmlMetadata(document: HtmlDocument): DocumentMetadata {
   const meta = readMeta(document);
   const article = readLinkedData(document);
@@ -44,29 +45,31 @@ const PUBLISHED = [
 ];
 const MODIFIED = ['article:modified_time', 'og:updated_time', 'dcterms.modified', 'datemodified', 'last-modified'];
 
-/** Values by the name or property of their meta element, in lower case. */
+/** Returns the contents of a page's meta elements, at most 32 for each name or property in lower case. */
 function readMeta(document: HtmlDocument): Map<string, string[]> {
   const values = new Map<string, string[]>();
   for (const element of document.querySelectorAll('meta[content]')) {
     const names = ['property', 'name', 'itemprop', 'http-equiv'].map((key) => element.getAttribute(key) ?? '');
     const content = (element.getAttribute('content') ?? '').trim();
     for (const name of names.join(' ').toLowerCase().split(/\s+/)) {
-      if (name !== '' && content !== '') values.set(name, [...(values.get(name) ?? []), content].slice(0, NAMES_MOST));
+      if (name !== '' && content !== '') values.set(name, [...(values.get(name) ?? []), content].slice(0, MAX_NAMES));
     }
   }
   return values;
 }
 
-const NAMES_MOST = 32;
-const LINKED_DATA_CHARACTERS_MOST = 100_000;
+/** Most values of one meta name, and most authors. */
+const MAX_NAMES = 32;
+/** Longest JSON-LD that is parsed, in characters. */
+const MAX_LINKED_DATA_CHARACTERS = 100_000;
 
 type LinkedData = Readonly<Record<string, unknown>>;
 
-/** The first object in the page's JSON-LD that has a headline or a date of publication. */
+/** Returns the first object in the page's JSON-LD that has a headline or a date of publication; {} if none has. */
 function readLinkedData(document: HtmlDocument): LinkedData {
   for (const script of document.querySelectorAll('script[type="application/ld+json"]')) {
     const json = script.textContent ?? '';
-    if (json.length > LINKED_DATA_CHARACTERS_MOST) continue;
+    if (json.length > MAX_LINKED_DATA_CHARACTERS) continue;
     const article = articlesIn(parseJson(json)).find((item) => item['headline'] || item['datePublished']);
     if (article) return article;
   }
@@ -92,7 +95,7 @@ function isObject(value: unknown): value is LinkedData {
 
 function namesOf(author: unknown): string[] {
   const authors: unknown[] = Array.isArray(author) ? author : [author];
-  return authors.map((one) => (isObject(one) ? stringOf(one['name']) : stringOf(one))).filter((name) => name !== '');
+  return authors.map((name) => stringOf(isObject(name) ? name['name'] : name)).filter((name) => name !== '');
 }
 
 function stringOf(value: unknown): string {
@@ -103,7 +106,7 @@ function textOf(document: HtmlDocument, selector: string): string {
   return document.querySelector(selector)?.textContent ?? '';
 }
 
-/** A title or a name: one line of bounded length. */
+/** Makes a title or a name one trimmed line, cut to 1,024 UTF-16 units. */
 export function line(text: string): string {
   return text
     .slice(0, PARSE_LIMITS.titleCharacters * 2)
@@ -113,11 +116,12 @@ export function line(text: string): string {
     .toWellFormed();
 }
 
+/** Returns each name once, as one line, without empty ones; only the first 32. */
 export function cleanNames(names: readonly string[]): string[] {
-  return [...new Set(names.map(line))].filter((name) => name !== '').slice(0, NAMES_MOST);
+  return [...new Set(names.map(line))].filter((name) => name !== '').slice(0, MAX_NAMES);
 }
 
-/** A language tag as BCP 47 spells it; null for what is none. */
+/** Returns a language tag as BCP 47 spells it (`pt_br` as `pt-BR`); null if it is not well-formed. */
 export function languageOf(tag: string): string | null {
   try {
     return Intl.getCanonicalLocales(tag.trim().replaceAll('_', '-'))[0] ?? null;
@@ -126,7 +130,11 @@ export function languageOf(tag: string): string | null {
   }
 }
 
-/** Unix ms of a date or time as ISO 8601 or HTTP writes it; null for what is none. A time without a zone is taken as UTC. */
+/**
+ * Returns the Unix ms of a date or time: in the format of ISO 8601 (`2024-5`, `2024/5/1`, too), of HTTP, or any other
+ * that `Date.parse` reads. Null if it cannot be read, has no year of four digits or is longer than 64 characters. A
+ * time without a zone is taken as UTC where the format allows.
+ */
 export function parseTime(text: string): number | null {
   const trimmed = text.trim();
   if (trimmed.length > 64 || !/\d{4}/.test(trimmed)) return null;
@@ -134,6 +142,6 @@ export function parseTime(text: string): number | null {
   if (iso) return Date.UTC(Number(iso[1]), Number(iso[2]) - 1, Number(iso[3] ?? 1));
   const hasZone = /(?:Z|GMT|UTC|[+-]\d\d:?\d\d)$/i.test(trimmed);
   const time = Date.parse(hasZone || /^\d{4}$/.test(trimmed) ? trimmed : `${trimmed}Z`);
-  const known = Number.isNaN(time) ? Date.parse(trimmed) : time;
-  return Number.isNaN(known) ? null : known;
+  const parsed = Number.isNaN(time) ? Date.parse(trimmed) : time;
+  return Number.isNaN(parsed) ? null : parsed;
 }

@@ -1,31 +1,36 @@
+/**
+ * Tells by a page's styles whether a text is seen: by style attributes, and by the rules of the page's own style
+ * sheets that name one class, id or tag. Other rules, and rules for some screens only, can show what these rules
+ * hide, but hide nothing themselves: it is not known here to which elements they apply, and a text that is left out
+ * by mistake is worse than a text that is kept.
+ */
+
 import type { HtmlDocument, HtmlElement } from './html-tree.ts';
 
-/**
- * What the styles of a page say about whether a text is seen: those of its attributes, and the rules of its own style sheets that name one
- * class, id or tag. Other rules, and those for some screens only, can show what these hide and hide nothing themselves: what they apply to
- * is not known here, and a text that is left out by mistake is worse than one that is kept.
- */
+/** Declarations of one element that decide whether it is seen, by property; the strongest one of each. */
 export type Style = ReadonlyMap<Property, Declaration>;
 
 interface Declaration {
-  /** Lower case, without blanks; '' where it is not known and hides nothing. */
+  /** Value in lower case, without blanks; '' if it is not known and hides nothing. */
   readonly value: string;
-  /** The higher one wins; of two alike the later one. */
+  /** Priority: the higher weight wins; of two equal ones the later. */
   readonly weight: number;
 }
 
-/** Longer sheets are not read to their end (characters, of all sheets of a page). */
-const CSS_MOST = 500_000;
-/** What is longer hides nothing (characters). */
-const SELECTOR_MOST = 300;
-const VALUE_MOST = 100;
-const CLASSES_MOST = 64;
+/** Most characters that are read of all style sheets of a page together. */
+const MAX_CSS = 500_000;
+/** Longest selector that is read, in characters; rules of longer ones neither hide nor show. */
+const MAX_SELECTOR = 300;
+/** Longest value that can hide something, in characters; a longer one counts as ''. */
+const MAX_VALUE = 100;
+/** Most classes of an element that are looked up. */
+const MAX_CLASSES = 64;
 
 const WEIGHTS = { tag: 1, class: 100, id: 10_000, inline: 1_000_000, important: 10_000_000 } as const;
 
 const FAR = /^-(?:(?:9\d\d|\d{4,})(?:\.\d+)?(?:px|pt)|\d{2,}(?:\.\d+)?r?em|\d{3,}(?:\.\d+)?(?:vw|vh)|\d{4,}%)$/;
 const ZERO = /^0(?:\.0+)?(?:px|pt|r?em|%)?$/;
-/** Values with which a property hides, at least together with others. */
+/** Matches the values with which a property hides an element or its text, at least together with other properties. */
 const HIDING = {
   display: /^none$/,
   visibility: /^(?:hidden|collapse)$/,
@@ -44,25 +49,29 @@ const HIDING = {
   'clip-path': /^(?:inset\((?:50|100)%\)|circle\(0|polygon\((?:0(?:px|%)?,?)+\))/,
   transform: /scale(?:[xy]|3d)?\(0[,)]|translate(?:[xy]|3d)?\((?:0(?:px)?,)?-\d{4,}px/,
 } as const;
-/** These hide nothing on their own. */
+/** Properties that hide nothing on their own. */
 const SUPPORTING = ['position', 'overflow', 'padding', 'color', 'background', 'text-paint', 'motion'] as const;
 type Property = keyof typeof HIDING | (typeof SUPPORTING)[number];
 const PROPERTIES: ReadonlySet<string> = new Set([...Object.keys(HIDING), ...SUPPORTING]);
 
-/** @returns the style of an element, in time that grows with its own attributes only */
+/**
+ * Reads the style sheets in a page's `style` elements. They must still be in the tree; linked sheets are not read.
+ * @returns a function that gives the style of an element, in time that grows with the element's own attributes only
+ */
 export function readStyles(document: HtmlDocument): (element: HtmlElement) => Style {
   const rules = readRules(document);
   return (element) => {
     const own = element.getAttribute('style');
-    const found = rules.size === 0 ? [] : keysOf(element).map((key) => rules.get(key));
-    if (own === null && found.every((styles) => styles === undefined)) return NO_STYLE;
+    const matching = rules.size === 0 ? [] : keysOf(element).map((key) => rules.get(key));
+    if (own === null && matching.every((styles) => styles === undefined)) return NO_STYLE;
     const style = new Map<Property, Declaration>(styleOfAttribute(own ?? ''));
-    for (const styles of found) for (const [property, declaration] of styles ?? []) put(style, property, declaration);
+    for (const styles of matching)
+      for (const [property, declaration] of styles ?? []) put(style, property, declaration);
     return style;
   };
 }
 
-/** The style that an element has by its attribute alone. */
+/** Returns the style that an element has by the value of its `style` attribute alone. */
 export function styleOfAttribute(css: string): Style {
   const declarations = [...declarationsOf(withoutComments(css))];
   return new Map(
@@ -76,13 +85,13 @@ function put(style: Map<Property, Declaration>, property: Property, declaration:
   if (declaration.weight >= (style.get(property)?.weight ?? 0)) style.set(property, declaration);
 }
 
-/** Scripts show pages as a whole, which their sheets hide until then. */
+/** Elements whose sheet rules do not count: many pages are hidden by a sheet until a script shows them. */
 const WHOLE: ReadonlySet<string> = new Set(['html', 'body']);
 
 function keysOf(element: HtmlElement): string[] {
   const tag = element.localName;
   if (WHOLE.has(tag)) return [];
-  const classes = new Set((element.getAttribute('class') ?? '').split(/\s+/, CLASSES_MOST));
+  const classes = new Set((element.getAttribute('class') ?? '').split(/\s+/, MAX_CLASSES));
   const id = element.getAttribute('id');
   const names = [...classes].map((name) => `.${name}`);
   if (id !== null) names.push(`#${id}`);
@@ -91,7 +100,7 @@ function keysOf(element: HtmlElement): string[] {
 
 // ── What a style hides ───────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Whether nothing of an element and all within it is seen. */
+/** Tells whether an element's own style hides it with all its descendants, which no style of theirs can undo. */
 export function hidesBox(style: Style): boolean {
   if (style.size === 0) return false;
   if (hides(style, 'display') || hidesStill(style, 'opacity')) return true;
@@ -100,21 +109,27 @@ export function hidesBox(style: Style): boolean {
   const isPlaced = isFree || position === 'relative';
   if (isPlaced && (['left', 'right', 'top', 'bottom'] as const).some((side) => hides(style, side))) return true;
   if (hidesStill(style, 'transform')) return true;
-  // A box of no height but with padding is how pages keep the proportions of a picture.
+  // Pages keep the proportions of a picture by a box without height but with padding.
   const isCut = /^(?:hidden|clip)/.test(style.get('overflow')?.value ?? '') && !style.has('padding');
   return isCut && (['height', 'width', 'max-height', 'max-width'] as const).some((size) => hidesStill(style, size));
 }
 
-/** Whether an element is cut down to nothing, as pages do with what only screen readers read. */
+/** Tells whether `clip` or `clip-path` cuts an element down to nothing, as pages do with text for screen readers. */
 export function isClipped(style: Style): boolean {
   const isFree = /^(?:absolute|fixed)$/.test(style.get('position')?.value ?? '');
   return (isFree && hides(style, 'clip')) || hidesStill(style, 'clip-path');
 }
 
-/** Ways of hiding a text that elements within take over unless they say otherwise, as bits. */
+/**
+ * Ways in which an element hides its text, as bits; 0 if the text is readable. Inner elements inherit each way unless
+ * their own style undoes it.
+ */
 export type Unreadable = number;
 
-/** @param around of the element around it */
+/**
+ * Returns the ways in which an element hides its text: those of the element around it, changed by its own style.
+ * @param around ways in which the element around it hides its text; 0 for none
+ */
 export function unreadableIn(style: Style, around: Unreadable): Unreadable {
   if (style.size === 0) return around;
   let unreadable = around;
@@ -134,8 +149,11 @@ const INHERITED = [
   ['font-size', 2],
   ['text-indent', 4],
 ] as const;
+/** Bit of text that has the colour of its background. */
 const PAINT = 8;
-/** Nothing times two is nothing. */
+/**
+ * Matches font sizes relative to the element around, which inherit a size of zero: a multiple of nothing is nothing.
+ */
 const RELATIVE = /^[\d.]+(?:em|%)$/;
 
 function isPaintedOver(style: Style): boolean {
@@ -166,7 +184,10 @@ function hides(style: Style, property: keyof typeof HIDING): boolean {
   return HIDING[property].test(style.get(property)?.value ?? '');
 }
 
-/** What a sheet also moves comes into sight by itself: menus that unfold, passages that fade in. */
+/**
+ * Tells whether a property hides for good: by a style attribute, or by a sheet that does not animate the element. What
+ * a sheet animates comes into sight by itself: menus that unfold, passages that fade in.
+ */
 function hidesStill(style: Style, property: keyof typeof HIDING): boolean {
   const isOwn = (style.get(property)?.weight ?? 0) % WEIGHTS.important >= WEIGHTS.inline;
   return hides(style, property) && (isOwn || (style.get('motion')?.value ?? 'none') === 'none');
@@ -178,7 +199,7 @@ type Rules = Map<string, Map<Property, Declaration>>;
 
 function readRules(document: HtmlDocument): Rules {
   const rules: Rules = new Map();
-  let left = CSS_MOST;
+  let left = MAX_CSS;
   for (const sheet of document.querySelectorAll('style')) {
     if (/^(?:noscript|template)$/.test(sheet.parentNode?.localName ?? '')) continue;
     const css = (sheet.textContent ?? '').slice(0, left);
@@ -191,8 +212,11 @@ function readRules(document: HtmlDocument): Rules {
 
 /** A block between braces: of a rule, or of an at-rule around rules. */
 interface Block {
+  /** Selectors of the rule that can hide something; empty outside of rules. */
   readonly selectors: readonly Selector[];
+  /** True if the block applies to some screens or elements only, so that it can show but not hide. */
   readonly isConditional: boolean;
+  /** True if the block styles no elements, as that of `@keyframes`. */
   readonly isSkipped: boolean;
 }
 
@@ -203,7 +227,7 @@ function addRules(rules: Rules, css: string, isConditional: boolean): void {
     const text = css.slice(from, index);
     const block = blocks.at(-1)!;
     from = index + 1;
-    // What stands before an inner block are declarations, and what the inner one applies to.
+    // Declarations, and then the selectors of the inner block, stand before an inner block.
     const innerAt = brace === '{' ? text.lastIndexOf(';') + 1 : text.length;
     addDeclarations(rules, block, text.slice(0, innerAt));
     if (brace === '{') blocks.push(innerBlock(text.slice(innerAt).trim(), block));
@@ -240,10 +264,13 @@ function addDeclarations(rules: Rules, { selectors, isConditional, isSkipped }: 
 }
 
 interface Selector {
-  /** The element's tag, class or id, as `keysOf` has them. */
+  /**
+   * Tag, class or id of the elements that the selector may match, in the form of `keysOf`: `p`, `.note` or `p.note`.
+   */
   readonly key: string;
+  /** Specificity of the selector, as a sum of WEIGHTS. */
   readonly weight: number;
-  /** It asks for nothing else. */
+  /** True if the selector has no other condition than its key, so that it matches all elements with this key. */
   readonly isPlain: boolean;
 }
 
@@ -253,7 +280,7 @@ const NAMES = new RegExp(`([.#:]*)(${NAME})`, 'g');
 
 function parseSelector(selector: string): Selector | undefined {
   const text = selector.trim();
-  if (text === '' || text.length > SELECTOR_MOST || /::|:(?:before|after)\b/.test(text)) return undefined;
+  if (text === '' || text.length > MAX_SELECTOR || /::|:(?:before|after)\b/.test(text)) return undefined;
   const names = namesIn(text);
   const weight = names.reduce((sum, [mark]) => sum + (WEIGHT_OF[mark] ?? WEIGHTS.tag), 0);
   const last = namesIn(text.split(/[\s>+~]+/).at(-1)!).filter(([mark]) => !mark.includes(':'));
@@ -273,7 +300,10 @@ function namesIn(selector: string): [mark: string, name: string][] {
 
 // ── Declarations ─────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Of one block. A value that hides stays, since a browser passes over what it does not know after it. */
+/**
+ * Reads the declarations of one block that can hide or show something; the last of a property counts. A hiding value
+ * stays even if another one of at most its weight follows: a browser skips values that it does not know.
+ */
 function declarationsOf(text: string): Map<Property, Declaration> {
   const declarations = new Map<Property, Declaration>();
   if (text === '') return declarations;
@@ -289,7 +319,7 @@ function declarationsOf(text: string): Map<Property, Declaration> {
     const weight = value === said ? 0 : WEIGHTS.important;
     const before = declarations.get(property);
     const isKept = before !== undefined && before.weight >= weight && isHidingValue(property, before.value);
-    if (!isKept) declarations.set(property, { value: value.length > VALUE_MOST ? '' : value, weight });
+    if (!isKept) declarations.set(property, { value: value.length > MAX_VALUE ? '' : value, weight });
   }
   return declarations;
 }
@@ -299,8 +329,8 @@ function propertyOf(text: string): Property | undefined {
     .trim()
     .toLowerCase()
     .replace(/^-(?:webkit|moz|ms|o)-/, '');
-  const known = ALIASES.find(([pattern]) => pattern.test(name))?.[1] ?? name;
-  return PROPERTIES.has(known) ? (known as Property) : undefined;
+  const property = ALIASES.find(([pattern]) => pattern.test(name))?.[1] ?? name;
+  return PROPERTIES.has(property) ? (property as Property) : undefined;
 }
 
 const ALIASES: readonly (readonly [pattern: RegExp, property: Property])[] = [
@@ -321,7 +351,7 @@ function withoutComments(css: string): string {
   return first + rest.map(afterComment).join('');
 }
 
-/** Braces in them end nothing. */
+/** Removes quoted strings, since braces in them neither open nor close a block. */
 function withoutStrings(css: string): string {
   return css.replace(/"(?:[^"\\\n]|\\[^]){0,200}"|'(?:[^'\\\n]|\\[^]){0,200}'/g, '');
 }

@@ -11,10 +11,10 @@ import {
 import { dropUnseen } from './html-visible.ts';
 
 /**
- * HTML, a page or a piece of one, as Markdown: headings, lists, tables and code keep their structure, links their words, images their
- * alternative text. Scripts, styles, hidden text and form controls are left out.
- * @returns well-formed Unicode that begins and ends with no blank; '' for none
- * @throws DocumentError as `parseHtml` does
+ * Converts HTML, a page or a piece of one, to Markdown: headings, lists, tables and code keep their structure, links
+ * their words, images their alternative text. Scripts, styles, hidden text and form controls are left out.
+ * @returns well-formed Unicode without blanks at its start and end; '' if there is no text
+ * @throws DocumentError `document_too_large` or `document_too_complex` beyond the limits of `parseHtml`
  */
 export function htmlToMarkdown(html: string): string {
   const document = parseHtml(html);
@@ -22,7 +22,10 @@ export function htmlToMarkdown(html: string): string {
   return treeToMarkdown(document, document.body);
 }
 
-/** As `htmlToMarkdown`, for a tree that holds nothing unseen. Changes the tree. */
+/**
+ * Converts a tree to Markdown as `htmlToMarkdown` does; '' if there is no text. Nothing is left out, so unseen content
+ * must have been removed before (see `dropUnseen`). The tree is changed and no longer of use.
+ */
 export function treeToMarkdown(document: HtmlDocument, root: HtmlElement): string {
   const blocks = takeCode(document, root);
   flattenNesting(root);
@@ -35,9 +38,9 @@ export function treeToMarkdown(document: HtmlDocument, root: HtmlElement): strin
 // ── The tree made ready ──────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
- * Leaves a mark in the place of each block of code, which `tidy` puts back: code is kept to the letter, and turndown takes the square
- * of the length of its blanks.
- * @returns the blocks, fenced, by their number
+ * Replaces each block of code with a mark; `tidy` puts the blocks back. Code must stay exact, and turndown takes the
+ * square of the length of its blanks.
+ * @returns the blocks as fenced Markdown, by the number in their mark; '' for a block without code
  */
 function takeCode(document: HtmlDocument, root: HtmlElement): string[] {
   const blocks: string[] = [];
@@ -52,7 +55,7 @@ function takeCode(document: HtmlDocument, root: HtmlElement): string[] {
   return blocks;
 }
 
-/** The number of a block of code, on its mark. */
+/** Attribute that holds the number of a block of code, on its mark. */
 const CODE = 'data-code';
 const CODE_MARK = '\x1c';
 
@@ -68,8 +71,11 @@ function fence(pre: HtmlElement): string {
   return `${marks}${language}\n${code}\n${marks}`;
 }
 
-/** Lists and quotes indent the lines within: at 250 levels, each line would grow by a thousand characters. */
-const NESTED_MOST = 8;
+/**
+ * Most levels of lists and quotes that are kept, since each indents its lines: at 250 levels, each line would grow by a
+ * thousand characters.
+ */
+const MAX_NESTED = 8;
 
 function flattenNesting(root: HtmlElement): void {
   const depths = new Map<HtmlNode, number>();
@@ -79,7 +85,7 @@ function flattenNesting(root: HtmlElement): void {
     if (!isElement(node)) continue;
     const depth = INDENTING.has(node.localName) ? around + 1 : around;
     depths.set(node, depth);
-    if (depth > NESTED_MOST && (depth > around || node.localName === 'li')) flattened.push(node);
+    if (depth > MAX_NESTED && (depth > around || node.localName === 'li')) flattened.push(node);
   }
   // Innermost first, so that a node moves once for each level of its own.
   for (const element of flattened.reverse()) element.replaceWith(...childrenOf(element), ' ');
@@ -87,7 +93,7 @@ function flattenNesting(root: HtmlElement): void {
 
 const INDENTING: ReadonlySet<string> = new Set(['ul', 'ol', 'blockquote']);
 
-/** On the cells of a table that arranges a page instead of holding data. Their content stays what it is. */
+/** Attribute that marks the cells of a table that arranges a page instead of holding data: they become blocks. */
 const LAYOUT = 'data-layout';
 
 function markLayoutTables(root: HtmlElement): void {
@@ -112,14 +118,18 @@ function markLayoutTables(root: HtmlElement): void {
   }
 }
 
-/** Whether a table says so, has one column only, or holds whole passages. */
+/**
+ * Tells whether a table arranges a page instead of holding data: its role says so, no row has two cells, or a cell has
+ * more than 2,000 characters.
+ */
 function arranges(table: HtmlElement, cells: readonly HtmlElement[]): boolean {
   if (/^(?:presentation|none)$/.test(table.getAttribute('role') ?? '')) return true;
   const rows = new Set(cells.map((cell) => cell.parentNode));
-  return rows.size === cells.length || cells.some((cell) => (cell.textContent ?? '').length > CELL_CHARACTERS_MOST);
+  return rows.size === cells.length || cells.some((cell) => (cell.textContent ?? '').length > MAX_CELL_CHARACTERS);
 }
 
-const CELL_CHARACTERS_MOST = 2_000;
+/** Longest text of a cell of data, in characters. */
+const MAX_CELL_CHARACTERS = 2_000;
 const CELLS: ReadonlySet<string> = new Set(['td', 'th', 'caption']);
 const BLOCKS_OF_A_PAGE: ReadonlySet<string> = new Set([
   'table',
@@ -134,21 +144,24 @@ const BLOCKS_OF_A_PAGE: ReadonlySet<string> = new Set([
   'h6',
 ]);
 
-/** Cells that span more columns or rows than this are taken for a mistake. */
-const SPAN_MOST = 64;
-/** A thousand cells that span 64 by 64 would make four million. */
-const FILLERS_MOST = 10_000;
+/** Largest number of columns or rows that a cell may span; a larger one is taken for a mistake and read as 1. */
+const MAX_SPAN = 64;
+/** Most empty cells that are added to a document: a thousand cells that span 64 by 64 would make four million. */
+const MAX_FILLERS = 10_000;
 
-/** Empty cells beside and below those that span, so that columns stay in line. */
+/**
+ * Adds empty cells beside and below the cells that span several columns or rows, so that columns stay in line. Tables
+ * that arrange a page are left as they are.
+ */
 function fillSpans(document: HtmlDocument, root: HtmlElement): void {
-  let left = FILLERS_MOST;
+  let left = MAX_FILLERS;
   const createFiller = (): HtmlElement => {
     left--;
     return document.createElement('td');
   };
   for (const table of root.querySelectorAll('table')) {
     if (!table.querySelector('[rowspan],[colspan]') || table.querySelector(`[${LAYOUT}]`)) continue;
-    // For each column, how many rows below are still covered by a cell above.
+    // Number of rows below that a cell above still covers, for each column.
     let covered: readonly number[] = [];
     for (const row of table.querySelectorAll('tr')) {
       if (left <= 0) return;
@@ -157,7 +170,11 @@ function fillSpans(document: HtmlDocument, root: HtmlElement): void {
   }
 }
 
-/** @returns how many rows below each column are covered after this row */
+/**
+ * Adds the empty cells of one row.
+ * @param covered number of rows, this one included, that a cell from above still covers, by column
+ * @returns the number of rows below this one that a cell of this row or above still covers, by column
+ */
 function fillRow(row: HtmlElement, covered: readonly number[], createFiller: () => HtmlElement): number[] {
   const below: number[] = [];
   const filled: HtmlNode[] = [];
@@ -185,19 +202,23 @@ function fillRow(row: HtmlElement, covered: readonly number[], createFiller: () 
 
 function spanOf(cell: HtmlElement, name: 'colspan' | 'rowspan'): number {
   const span = Number(cell.getAttribute(name) ?? 1);
-  return Number.isInteger(span) && span >= 1 && span <= SPAN_MOST ? span : 1;
+  return Number.isInteger(span) && span >= 1 && span <= MAX_SPAN ? span : 1;
 }
 
 // ── Rules ────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Ends of cells and rows until the table is put together: control characters, which no text has any more. */
+/**
+ * Marks at the ends of cells, rows and captions until the table is put together: control characters, which the text
+ * no longer has.
+ */
 const CELL_END = '\x1f';
 const ROW_END = '\x1e';
 const CAPTION_END = '\x1d';
 
 /**
- * Emphasis and addresses of links are left out: they stand between the words that a search looks for. Tables have rules of their own:
- * those of the plugins for turndown look the whole table through for each row (280 kB: over a minute) and leave some as HTML.
+ * Creates the converter. Emphasis and addresses of links are left out: they stand between the words that a search
+ * looks for. Tables have rules of their own: the plugins for turndown read the whole table for each row (280 kB: over
+ * a minute) and leave some tables as HTML.
  */
 function createConverter(): TurndownService {
   const converter = new TurndownService({
@@ -234,12 +255,18 @@ function createConverter(): TurndownService {
   return converter;
 }
 
-/** Only what would turn a line into a heading or open a block of code. */
+/**
+ * Escapes the first character of a text node if it would begin a heading (`# `) or a fence (three backticks or tildes),
+ * and removes control characters. Other marks of Markdown stay as they are.
+ */
 function escapeText(text: string): string {
   return withoutControls(text).replace(/^(#{1,6}\s|```|~~~)/, '\\$1');
 }
 
-/** Counts as it goes: turndown looks an item's number up among its siblings, which takes the square of their number. */
+/**
+ * Creates the rule of list items, which counts as it goes: turndown looks an item's number up among its siblings,
+ * which takes the square of their number.
+ */
 function createListItemRule(): (content: string, item: HtmlElement) => string {
   const counts = new WeakMap<HtmlElement, number>();
   return (content, item) => {
@@ -261,7 +288,7 @@ function tableOfRows(content: string): string {
     .slice(captionEnd + 1)
     .split(ROW_END)
     .map((row) => row.split(CELL_END).map((cell) => cell.trim()));
-  // The end of each cell was marked: what stands after the last is no cell.
+  // Each cell ends with a mark, so the text after the last mark is no cell.
   const cells = rows.map((row) => row.slice(0, -1)).filter((row) => row.some((cell) => cell !== ''));
   const [head, ...body] = cells;
   if (!head) return '';
@@ -289,7 +316,10 @@ function tidy(markdown: string, blocks: readonly string[]): string {
     .toWellFormed();
 }
 
-/** A mark stands on a line of its own but for what indents it in a list or a quote; in a heading, words may surround it. */
+/**
+ * Puts a block of code in the place of its mark. The mark has a line of its own but for the indentation of a list or
+ * a quote; in a heading, words may surround it.
+ */
 function putCodeBack(line: string, blocks: readonly string[]): string {
   const [before = '', index = '', ...rest] = line.split(CODE_MARK);
   const indent = before.replace(/(?:-|\d+\.)(?= $)/, '').padStart(before.length);
@@ -299,7 +329,7 @@ function putCodeBack(line: string, blocks: readonly string[]): string {
     .map((codeLine, at) => ((at === 0 && isIndent ? before : isIndent ? indent : '') + codeLine).trimEnd());
   const after = rest.join(CODE_MARK);
   const lines = [isIndent ? '' : before, ...code, after.includes(CODE_MARK) ? putCodeBack(after, blocks) : after];
-  return lines.filter((one, at) => (at > 0 && at < lines.length - 1) || one !== '').join('\n');
+  return lines.filter((text, at) => (at > 0 && at < lines.length - 1) || text !== '').join('\n');
 }
 
 function withoutControls(text: string): string {

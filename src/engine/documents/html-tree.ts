@@ -2,7 +2,10 @@ import { parseHTML } from 'linkedom';
 import { DocumentError } from './document-error.ts';
 import { PARSE_LIMITS } from './parsed-document.ts';
 
-/** What is used of a DOM node. The program is compiled without the browser's types, which would let `window` pass anywhere. */
+/**
+ * The part of a DOM node that is used here. The program is compiled without the browser's types, which would let
+ * `window` pass anywhere.
+ */
 export interface HtmlNode {
   readonly nodeType: number;
   readonly nodeName: string;
@@ -28,7 +31,7 @@ export interface HtmlElement extends HtmlNode {
 }
 
 export interface HtmlDocument extends HtmlElement {
-  /** linkedom has none for a page without a tag. */
+  /** Root element `html`. */
   readonly documentElement: HtmlElement;
   readonly body: HtmlElement;
   readonly title: string;
@@ -36,8 +39,9 @@ export interface HtmlDocument extends HtmlElement {
 }
 
 /**
- * The tree of an HTML page, or of a piece of one, with runs of blanks folded into one space as they are shown.
- * Limits are checked before anything that takes more than linear time sees the text.
+ * Parses an HTML page, or a piece of one, into a tree with `html` and `body`. Runs of blanks are folded into one space,
+ * as browsers show them, but not in `pre`, scripts, styles and `textarea`. Limits are checked before anything that
+ * takes more than linear time reads the text.
  * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` characters; `document_too_complex` over
  *   `PARSE_LIMITS.htmlElements` or `PARSE_LIMITS.depth`
  */
@@ -51,7 +55,10 @@ export function parseHtml(html: string): HtmlDocument {
   return document;
 }
 
-/** Browsers add what a page leaves out: `html`, `head` and `body` need no tags. linkedom takes the first element for the root. */
+/**
+ * Adds the tags that a page may leave out, as browsers do: `html`, `head` and `body`. linkedom takes the first
+ * element for the root.
+ */
 function parsePage(html: string): HtmlDocument {
   const isPage = /<(?:html|head|body)[\s>]/i.test(html);
   const document = parseTree(isPage ? html : `<html><head></head><body>${html}</body></html>`);
@@ -63,7 +70,10 @@ function parseTree(html: string): HtmlDocument {
   return (parseHTML(html) as unknown as { readonly document: HtmlDocument }).document;
 }
 
-/** What stands beside the body belongs into it. Moving a deep tree takes the square of its depth, so this comes after the check. */
+/**
+ * Moves nodes that stand beside the body into it. That takes the square of a tree's depth, so it comes after the
+ * depth check.
+ */
 function gatherBody(document: HtmlDocument): void {
   const { body } = document;
   for (const child of childrenOf(document.documentElement)) {
@@ -71,6 +81,7 @@ function gatherBody(document: HtmlDocument): void {
   }
 }
 
+/** Returns the child nodes that an element has now, in a list that later changes of the tree leave as it is. */
 export function childrenOf(element: HtmlElement): HtmlNode[] {
   const children: HtmlNode[] = [];
   for (let child = element.firstChild; child; child = child.nextSibling) children.push(child);
@@ -80,11 +91,15 @@ export function childrenOf(element: HtmlElement): HtmlNode[] {
 export function pageTooLarge(): DocumentError {
   return new DocumentError(
     'document_too_large',
-    `The text with its HTML markup is larger than ${PARSE_LIMITS.htmlBytes / (1024 * 1024)} MB, which is the most that is read.`,
+    `The text with its HTML markup is larger than ${PARSE_LIMITS.htmlBytes / (1024 * 1024)} MB, ` +
+      'which is the most that is read.',
   );
 }
 
-/** All nodes below, parents before their children, without recursion. */
+/**
+ * Visits all nodes below a root in the page's order, without the root and without recursion. Do not move or remove
+ * nodes during the visit.
+ */
 export function* nodesBelow(root: HtmlNode): Generator<HtmlNode> {
   let node: HtmlNode | null = root.firstChild;
   while (node) {
@@ -95,16 +110,18 @@ export function* nodesBelow(root: HtmlNode): Generator<HtmlNode> {
   }
 }
 
-export const ELEMENT_NODE = 1;
-export const TEXT_NODE = 3;
+const ELEMENT_NODE = 1;
+const TEXT_NODE = 3;
 
 export function isElement(node: HtmlNode): node is HtmlElement {
   return node.nodeType === ELEMENT_NODE;
 }
 
 /**
- * Goes over the tags as the parser will and refuses what would take it long: at 75,000 nested lists, 20 s. Which tags end others is only
- * known in part, so depth is refused here well above the limit, and exactly on the tree.
+ * Scans the tags as the parser will, and refuses pages that would take the parser long (20 s for 75,000 nested lists).
+ * A scan knows only in part which tags end others, so it refuses depth well above the limit; the exact check is on the
+ * tree.
+ * @throws DocumentError `document_too_complex`
  */
 function refuseMarkup(html: string): void {
   const open: string[] = [];
@@ -131,16 +148,18 @@ function refuseMarkup(html: string): void {
 }
 
 const TAG = /<!--|<(\/?)([a-z][^\s/>]{0,40})/gi;
+/** Open tags above which a page is surely too deep, however its tags end each other. */
 const SURELY_TOO_DEEP = 8 * PARSE_LIMITS.depth;
 /** Elements that have no content, hold no elements, or end where the next one begins. */
 const NEVER_NESTED: ReadonlySet<string> = new Set(
   (
-    'area base br col embed hr img input link meta param source track wbr script style textarea title option optgroup ' +
-    'p li dt dd tr td th thead tbody tfoot colgroup rp rt path circle rect line polygon polyline ellipse use stop'
+    'area base br col embed hr img input link meta param source track wbr script style textarea title option ' +
+    'optgroup p li dt dd tr td th thead tbody tfoot colgroup rp rt path circle rect line polygon polyline ellipse ' +
+    'use stop'
   ).split(' '),
 );
 
-/** An end tag ends all that was left open within. */
+/** Closes the innermost open element of a name, and all elements that are still open within it. */
 function closeUpTo(name: string, open: string[], openByName: Map<string, number>): void {
   for (let last = open.pop(); last !== undefined; last = open.pop()) {
     openByName.set(last, (openByName.get(last) ?? 0) - 1);
@@ -166,7 +185,10 @@ function refuseDeep(document: HtmlDocument): void {
   }
 }
 
-/** Long runs of blanks take Readability and turndown the square of their length. */
+/**
+ * Folds each run of blanks in the texts below a root into one space, but for texts in verbatim elements: long runs take
+ * Readability and turndown the square of their length.
+ */
 function foldBlanks(root: HtmlElement): void {
   const verbatim = new Set<HtmlNode>();
   for (const node of nodesBelow(root)) {
@@ -181,6 +203,7 @@ const VERBATIM: ReadonlySet<string> = new Set(['pre', 'script', 'style', 'textar
 function tooComplex(): DocumentError {
   return new DocumentError(
     'document_too_complex',
-    `The page nests elements more than ${PARSE_LIMITS.depth} deep or holds more than ${PARSE_LIMITS.htmlElements} of them.`,
+    `The page nests elements more than ${PARSE_LIMITS.depth} deep ` +
+      `or holds more than ${PARSE_LIMITS.htmlElements} of them.`,
   );
 }

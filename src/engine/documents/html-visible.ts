@@ -3,9 +3,10 @@ import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNo
 import { hidesBox, isClipped, readStyles, unreadableIn, type Unreadable } from './html-styles.ts';
 
 /**
- * Takes away what no reader of the page sees: the title, scripts, styles, controls of forms, and text that its markup hides. Hidden text is how
- * pages plant words for machines, so it is reported.
- * @returns a warning where hidden text was dropped
+ * Removes content from a page's tree that no reader of the page sees: the title, scripts, styles, comments, drawings,
+ * embedded objects, form controls, and text that attributes or styles hide. Hidden text is a way to plant words for
+ * machines, so it is reported.
+ * @returns one warning `hidden_text_dropped` if hidden text was removed; else empty
  */
 export function dropUnseen(document: HtmlDocument): DocumentWarning[] {
   const styleOf = readStyles(document);
@@ -64,7 +65,10 @@ function isHidden(element: HtmlElement): boolean {
   return element.hasAttribute('hidden') || element.getAttribute('aria-hidden') === 'true';
 }
 
-/** What screen readers read is the only text that a drawn formula has. */
+/**
+ * Tells whether a clipped element is a formula: its text for screen readers is the only text that a drawn formula
+ * has.
+ */
 function isFormula(element: HtmlElement): boolean {
   return element.querySelector('math') !== null;
 }

@@ -1,14 +1,14 @@
-import { DOCUMENT_FORMATS } from '../types.ts';
-import type { DocumentFormat } from '../types.ts';
+import { DOCUMENT_FORMATS, type DocumentFormat } from '../types.ts';
 
+/** Names by which callers know one format. */
 export interface FormatNames {
-  /** Lower case, without parameters; the usual one first. */
+  /** Media types in lower case, without parameters; the usual one first. */
   readonly mediaTypes: readonly string[];
-  /** Lower case, without the dot; the usual one first. */
+  /** File extensions in lower case, without the dot; the usual one first. */
   readonly extensions: readonly string[];
 }
 
-/** What callers call the formats that are read. No name stands under two formats. */
+/** Names that callers use for the formats that are read. No name stands under two formats. */
 export const FORMAT_NAMES = {
   pdf: { mediaTypes: ['application/pdf', 'application/x-pdf'], extensions: ['pdf'] },
   docx: {
@@ -71,18 +71,20 @@ export const FORMAT_NAMES = {
     ],
     extensions: `
       py pyi js mjs cjs jsx ts mts cts tsx java kt kts scala groovy gradle c h cc cpp cxx hh hpp hxx m mm cs fs vb go rs
-      rb php pl pm lua r jl dart swift zig nim ex exs erl hrl hs ml mli clj cljs lisp el scm vue svelte astro css scss less sass
-      sql sh bash zsh fish ps1 bat cmd xml xsd xsl yaml yml toml ini cfg conf properties env tf hcl proto graphql gql tex bib
-      cmake mk dockerfile makefile asm s f90 f95 pas sol wat diff patch`
+      rb php pl pm lua r jl dart swift zig nim ex exs erl hrl hs ml mli clj cljs lisp el scm vue svelte astro css scss
+      less sass sql sh bash zsh fish ps1 bat cmd xml xsd xsl yaml yml toml ini cfg conf properties env tf hcl proto
+      graphql gql tex bib cmake mk dockerfile makefile asm s f90 f95 pas sol wat diff patch`
       .trim()
       .split(/\s+/),
   },
 } as const satisfies Record<DocumentFormat, FormatNames>;
 
+/** Returns the format of a media type, given in lower case without parameters; undefined if FORMAT_NAMES lacks it. */
 export function formatOfMediaType(mediaType: string): DocumentFormat | undefined {
   return BY_MEDIA_TYPE.get(mediaType);
 }
 
+/** Returns the format of a file extension, given in lower case without the dot; undefined if FORMAT_NAMES lacks it. */
 export function formatOfExtension(extension: string): DocumentFormat | undefined {
   return BY_EXTENSION.get(extension);
 }

@@ -1,19 +1,23 @@
 import { boundariesOf } from './boundaries.ts';
 import type { TextKind } from './parsed-document.ts';
 
-export const MAX_HEADING_LENGTH = 200;
+/** Longest heading text, in UTF-16 units. */
+const MAX_HEADING_LENGTH = 200;
+/** Most headings in an outline. */
 const MAX_OUTLINE_LENGTH = 200;
 
+/** A heading in a document's outline. */
 export interface Heading {
-  /** 1..6 */
+  /** Level from 1 to 6. */
   readonly level: number;
-  /** Plain, one line, at most MAX_HEADING_LENGTH UTF-16 units. */
+  /** Words of the heading on one line, without Markdown's marks; at most 200 UTF-16 units, never ''. */
   readonly text: string;
 }
 
 /**
- * A document's headings in order, at most 200: where there are more, the outermost, so that the outline reaches the document's end.
- * Empty for anything but Markdown.
+ * Returns a document's headings in order, at most 200. Of more headings the outermost are kept, so that the outline
+ * reaches the document's end. Headings without words are left out. Only Markdown has headings: for another kind of text
+ * the outline is empty.
  */
 export function outlineOf(text: string, kind: TextKind): Heading[] {
   if (kind !== 'markdown') return [];
@@ -36,7 +40,10 @@ export function outlineOf(text: string, kind: TextKind): Heading[] {
   return outline;
 }
 
-/** How many headings of each level go in: all of the outer ones, then as many as are left room for, from the start. */
+/**
+ * Returns how many headings of each level the outline takes, counted from the document's start: outer levels first,
+ * until it is full. The levels, from 1 to 6, are the indexes of `counts` and of the result.
+ */
 function roomPerLevel(counts: readonly number[]): number[] {
   let left = MAX_OUTLINE_LENGTH;
   return counts.map((count) => {
@@ -46,7 +53,10 @@ function roomPerLevel(counts: readonly number[]): number[] {
   });
 }
 
-/** The words of the heading that starts at an offset, without Markdown's marks; '' where it has none. */
+/**
+ * Returns the words of the heading that starts at an offset, on one line, without Markdown's marks and cut to 200
+ * UTF-16 units; '' if it has none. A heading must start there.
+ */
 export function headingText(text: string, offset: number): string {
   const source = text.slice(offset, offset + LONGEST_SOURCE);
   const atx = /^[ \t]*#{1,6}(?:[ \t]+([^\n]*))?(?:\n|$)/.exec(source);
@@ -55,7 +65,10 @@ export function headingText(text: string, offset: number): string {
   return shorten(plainText(words));
 }
 
-/** Twice the longest setext heading and its underline; bounds the regexes. */
+/**
+ * Number of characters of a heading's source that are read, which bounds the regular expressions. They have room for
+ * twice the longest setext heading and its underline.
+ */
 const LONGEST_SOURCE = 1_000;
 
 function closedHeading(words: string): string {

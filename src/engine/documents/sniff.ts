@@ -1,30 +1,36 @@
-import type { DocumentFormat } from '../types.ts';
-import { DOCUMENT_FORMATS } from '../types.ts';
+import { type DocumentFormat, DOCUMENT_FORMATS } from '../types.ts';
 import { DocumentError } from './document-error.ts';
 import { formatOfExtension, formatOfMediaType } from './media-types.ts';
 import { detectUnicode } from './unicode-encoding.ts';
 
-/** Bytes of a file's start that are enough to tell its format. */
+/** Number of bytes at a file's start that `sniffFormat` looks at; a caller need not give it more. */
 export const SNIFFED_BYTES = 4_096;
 
+/** Facts about a file that are known before it is read. */
 export interface SniffedFile {
-  /** The first bytes, up to SNIFFED_BYTES. */
+  /** First bytes of the file, up to SNIFFED_BYTES; empty for a file without bytes. */
   readonly start: Uint8Array;
-  /** As the caller declares it, lower case, without parameters; null for none or application/octet-stream. */
+  /**
+   * Media type that the caller declares, in lower case, without parameters; null for none or
+   * application/octet-stream.
+   */
   readonly mediaType: string | null;
-  /** The last part of the file's name, lower case, without the dot; '' for none. */
+  /** Last part of the file's name, in lower case, without the dot; '' for none. */
   readonly extension: string;
 }
 
 /**
- * The format of a file: what its first bytes say, which its media type and its extension must not contradict. Text formats do not
- * contradict each other: a media type that says more than text/plain decides, else the extension, else the first lines. So
- * `.html` declared as text/plain is HTML, since senders say text/plain of any text.
+ * Tells the format of a file: its first bytes decide, and its media type and its extension must not contradict them.
+ * Text formats do not contradict each other: a media type more specific than text/plain decides, else the extension,
+ * else text/plain if it is declared, else the first lines. So `.html` declared as text/plain is HTML, since senders say
+ * text/plain of any text.
  *
- * A file without bytes, and binary data that nothing is known by, have the format that they are said to have: their parser says
- * what is wrong with them.
- * @returns null for a zip archive that nobody names, which only the parser can tell
- * @throws DocumentError `unsupported_document` for a mismatch and for what is not read, naming both sides and what is allowed
+ * A file without bytes has the format that it is said to have, by default text. So has binary data of no known format
+ * if it is said to be PDF, Office or EPUB, and a file of older Office versions if it is said to be of newer ones: the
+ * parser tells what is wrong with it. Other such data is refused.
+ * @returns null for a zip archive that nobody names, whose format only its directory shows (see `sniffZip`)
+ * @throws DocumentError `unsupported_document` for a mismatch and for a format that is not read; the message names both
+ *   sides and what is allowed
  */
 export function sniffFormat(file: SniffedFile): DocumentFormat | null {
   const said = readNames(file);
@@ -56,8 +62,9 @@ export function sniffFormat(file: SniffedFile): DocumentFormat | null {
 }
 
 /**
- * The format of a zip archive by the files in it.
- * @param read a file's bytes; asked only for the file that names EPUB
+ * Tells the format of a zip archive by the files in it: docx, pptx, xlsx or epub.
+ * @param names paths of the files in the archive
+ * @param read  returns a file's bytes; called only for the file `mimetype`, which names EPUB
  * @throws DocumentError `unsupported_document` for any other archive
  */
 export async function sniffZip(
@@ -72,7 +79,7 @@ export async function sniffZip(
   throw refusal('The file is a zip archive that holds no document');
 }
 
-/** What a caller says about a file, as far as it names a format; null where it does not. */
+/** Formats that a file's media type (`declared`) and extension (`named`) stand for; null where they name none. */
 interface Names {
   readonly declared: DocumentFormat | null;
   readonly named: DocumentFormat | null;
@@ -90,7 +97,10 @@ function readNames({ mediaType, extension }: SniffedFile): Names {
   return { declared: null, named };
 }
 
-/** What senders write on files that they do not know; also what Windows makes of .csv, and others of TypeScript's .ts. */
+/**
+ * Media types that say nothing, since senders write them on files that they do not know. Windows says vnd.ms-excel of
+ * .csv, and others say mp2t of TypeScript's .ts.
+ */
 const MEANINGLESS = new Set([
   '',
   'application/octet-stream',
@@ -133,6 +143,10 @@ function refusal(reason: string): DocumentError {
 
 // ── By bytes ─────────────────────────────────────────────────────────────────────────────────────────────────────────
 
+/**
+ * What a file's first bytes show: `ole` is the container of older Office versions and of encrypted Office documents,
+ * `unknown` binary data of no known format, and an object names a known format that is not read.
+ */
 type Content = 'pdf' | 'zip' | 'ole' | 'text' | 'unknown' | { readonly name: string };
 
 function recogniseContent(start: Uint8Array, said: Names): Content {
@@ -146,17 +160,23 @@ function recogniseContent(start: Uint8Array, said: Names): Content {
   return isText(bytes, latin) ? 'text' : 'unknown';
 }
 
-/** Readers of PDF look for its header in the first 1,024 bytes; a text that only mentions it has no objects. */
+/**
+ * Tells whether a file is a PDF: it begins with the header, or has it in the first 1,024 bytes, where readers look for
+ * it, and holds an object, which a text that only mentions the header does not. A file that is said to be a PDF needs
+ * only an object.
+ */
 function isPdf(latin: string, { declared, named }: Names): boolean {
   if (/^(?:\xef\xbb\xbf)?\s{0,16}%PDF-/.test(latin)) return true;
   if (latin.lastIndexOf('%PDF-', 1_024) >= 0 && OBJECT.test(latin)) return true;
-  // Without a header it may still be read, or be told to be broken.
+  // Without a header it may still be readable, and its parser can tell what is broken.
   return (declared ?? named) === 'pdf' && OBJECT.test(latin);
 }
 
 const OBJECT = /(?:^|\s)\d{1,10} \d{1,5} obj\b/;
 
-/** First bytes of what is not read. Those that letters could make up ask for more than the letters. */
+/**
+ * First bytes of formats that are not read. Where letters make up the first bytes, more than the letters must match.
+ */
 const FOREIGN: readonly (readonly [name: string, magic: RegExp])[] = [
   ['RTF', /^\{\\rtf/],
   ['PostScript', /^(?:%!PS|\xc5\xd0\xd3\xc6)/],
@@ -180,16 +200,19 @@ const FOREIGN: readonly (readonly [name: string, magic: RegExp])[] = [
   ['a font', /^(?:\0\x01\0\0|OTTO\0|wOF[F2]|ttcf\0)/],
 ];
 
-/** Control characters, of all bytes, that a text may have: compressed data has a tenth. */
-const MOST_CONTROLS = 0.01;
+/** Largest share of control characters among a text's bytes: compressed data has a tenth. */
+const MAX_CONTROLS = 0.01;
 
 function isText(bytes: Uint8Array, latin: string): boolean {
   if (detectUnicode(bytes) !== undefined) return true;
   const controls = latin.match(/[\0-\x07\x0b\x0e-\x1a\x1c-\x1f\x7f]/g)?.length ?? 0;
-  return controls <= MOST_CONTROLS * latin.length;
+  return controls <= MAX_CONTROLS * latin.length;
 }
 
-/** EPUB puts a stored file `mimetype` first so that it can be told like this; the rest is in the archive's directory. */
+/**
+ * Tells an EPUB by its stored file `mimetype`, which comes first for this purpose. Returns null for any other archive:
+ * its format shows in its directory.
+ */
 function zipFormatOfStart(start: Uint8Array): DocumentFormat | null {
   const latin = Buffer.from(start.buffer, start.byteOffset, Math.min(start.length, 128)).toString('latin1');
   return latin.slice(30).startsWith('mimetypeapplication/epub+zip') ? 'epub' : null;
@@ -203,14 +226,14 @@ function textFormat(file: SniffedFile, { declared, named }: Names): DocumentForm
   return named ?? declared ?? formatOfLines(startOfText(file.start));
 }
 
-/** What a text that is said to be no text is called. */
+/** Names of text formats in error messages about a text that is said to be binary; "text" for the formats not here. */
 const TEXT_NAMES: { readonly [Format in DocumentFormat]?: string } = { html: 'HTML', email: 'an e-mail', json: 'JSON' };
 
 function startOfText(start: Uint8Array): string {
   const unicode = detectUnicode(start);
   if (unicode === undefined) return Buffer.from(start.buffer, start.byteOffset, start.length).toString('latin1');
   const bytes = start.subarray(unicode.markBytes);
-  // No sense in a table of UTF-32 here: what such a file is called has to do.
+  // TextDecoder does not know UTF-32. The names of such a file have to do.
   if (unicode.name.startsWith('utf-32')) return '';
   return new TextDecoder(unicode.name).decode(bytes);
 }
@@ -226,19 +249,22 @@ function formatOfLines(text: string): DocumentFormat {
 const HTML_START =
   /^\s*(?:<\?xml[^>]{0,200}\?>\s*)?(?:<!--(?:(?!-->)[^]){0,2000}-->\s*)?<(?:!doctype\s+html|html|head|body)\b/i;
 const JSON_START = /^\s*(?:\{\s*(?:"|\})|\[\s*(?:[{["\]]|-?\d|true|false|null))/;
-/** An object that ends with its line, and another one under it. */
+/** Matches an object that ends with its line, and another one on the next line. */
 const NDJSON_START = /^\s*\{[^\n]{0,4000}\}[ \t\r]*\n\s*\{\s*"/;
 
-/** Header fields from the first line on, two of them such as only e-mail has. */
+/**
+ * Tells whether a text starts with header fields, at least two of which are usual in e-mail; at least four if a line
+ * that is no field follows them instead of an empty one.
+ */
 function isEmail(text: string): boolean {
-  let known = 0;
+  let emailFields = 0;
   for (const line of text.split(/\r?\n/, 200)) {
     if (line === '') break;
     if (/^[ \t]/.test(line) || /^From \S/.test(line)) continue;
-    if (!/^[!-9;-~]{1,76}:/.test(line)) return known >= 4;
-    if (EMAIL_FIELD.test(line)) known += 1;
+    if (!/^[!-9;-~]{1,76}:/.test(line)) return emailFields >= 4;
+    if (EMAIL_FIELD.test(line)) emailFields += 1;
   }
-  return known >= 2;
+  return emailFields >= 2;
 }
 
 const EMAIL_FIELD =

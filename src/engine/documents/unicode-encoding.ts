@@ -1,20 +1,25 @@
-/** An encoding of Unicode as a text's first bytes tell it. */
+/** Encoding of Unicode that a text's bytes show. */
 export interface UnicodeEncoding {
   readonly name: 'utf-8' | 'utf-16le' | 'utf-16be' | 'utf-32le' | 'utf-32be';
-  /** Bytes of the byte order mark, which is no text; 0 for none. */
+  /** Bytes of the byte order mark, which is no text; 0 if there is none. */
   readonly markBytes: number;
 }
 
-/** A judgement needs no more of a text. */
+/** Number of bytes at a text's start that are judged; more do not make the judgement better. */
 const JUDGED_BYTES = 65_536;
-/** Zero bytes: one may be a slip. */
+/** Least number of zero bytes, and of ordinary characters, in UTF-16: a single one may be a slip. */
 const FEWEST_ZEROS = 2;
-/** Of all characters: blanks, line ends, digits and full stops come to more in any script. */
-const LEAST_ORDINARY = 0.01;
-/** Of judged characters: control characters and such as no text has. */
-const MOST_ODD = 0.01;
+/**
+ * Least share of ordinary characters in a text: blanks, line ends, digits and full stops come to more in any script.
+ */
+const MIN_ORDINARY = 0.01;
+/** Largest share of control characters and other characters that no text has. */
+const MAX_ODD = 0.01;
 
-/** By the byte order mark or, for UTF-16 and UTF-32 without one, by where the zero bytes stand; undefined where neither tells. */
+/**
+ * Tells a text's encoding by its byte order mark or, for UTF-16 and UTF-32 without one, by the places of zero bytes in
+ * its first 64 KiB. Returns undefined if neither tells, as for UTF-8 without a mark.
+ */
 export function detectUnicode(bytes: Uint8Array): UnicodeEncoding | undefined {
   return markedEncoding(bytes) ?? encodingByZeros(bytes.subarray(0, JUDGED_BYTES));
 }
@@ -41,23 +46,27 @@ function encodingByZeros(bytes: Uint8Array): UnicodeEncoding | undefined {
 }
 
 /**
- * Whether zeros are strewn into a text of single bytes, whose pairs of letters would read as Chinese. In UTF-16 a Latin letter brings a
- * zero each, and other scripts have half of their bytes elsewhere; those of kana have the byte of the digit 0 beside each letter.
+ * Tells whether bytes are a text of single-byte characters, into which `zeros` zero bytes are strewn. Pairs of its
+ * letters would read as Chinese in UTF-16. In true UTF-16 each Latin letter brings a zero. Other scripts have half of
+ * their bytes outside of ASCII; kana have the byte of the digit 0 beside each letter.
  */
 function isAsciiWithZeros(bytes: Uint8Array, zeros: number): boolean {
-  if (zeros > MOST_STREWN * bytes.length) return false;
+  if (zeros > MAX_STREWN * bytes.length) return false;
   let ordinary = 0;
   for (const byte of bytes) if ((byte >= 0x20 && byte <= 0x7e && byte !== 0x30) || BLANKS.has(byte)) ordinary += 1;
-  return ordinary >= LEAST_ASCII * (bytes.length - zeros);
+  return ordinary >= MIN_ASCII * (bytes.length - zeros);
 }
 
 const BLANKS: ReadonlySet<number> = new Set([0x09, 0x0a, 0x0d]);
-/** Of all bytes. */
-const MOST_STREWN = 0.25;
-/** Of the bytes that are no zeros: Chinese has about half. */
-const LEAST_ASCII = 0.75;
+/** Largest share of zeros among all bytes of a single-byte text. */
+const MAX_STREWN = 0.25;
+/** Least share of ASCII among the bytes of a single-byte text that are not zero; Chinese has about half. */
+const MIN_ASCII = 0.75;
 
-/** The order of bytes in which the text has the blanks, line ends, digits and full stops that every text has. */
+/**
+ * Finds the byte order of UTF-16 in which a text has the blanks, line ends, digits and full stops that every text has.
+ * Returns undefined if it reads like a text in neither order, or alike in both.
+ */
 function utf16Order(bytes: Uint8Array): UnicodeEncoding | undefined {
   const whole = bytes.subarray(0, bytes.length & ~1);
   const [best, other] = (['utf-16le', 'utf-16be'] as const)
@@ -65,15 +74,15 @@ function utf16Order(bytes: Uint8Array): UnicodeEncoding | undefined {
     .map(({ name, text }) => ({ name, text, ordinary: text.match(ORDINARY)?.length ?? 0 }))
     .sort((a, b) => b.ordinary - a.ordinary);
   const { name, text, ordinary } = best!;
-  if (ordinary < Math.max(FEWEST_ZEROS, LEAST_ORDINARY * text.length, 2 * other!.ordinary)) return undefined;
+  if (ordinary < Math.max(FEWEST_ZEROS, MIN_ORDINARY * text.length, 2 * other!.ordinary)) return undefined;
   return isPlausible(text) ? { name, markBytes: 0 } : undefined;
 }
 
 const ORDINARY = /[\t\n\r -~\u3000-\u3002]/g;
 
 function isPlausible(text: string): boolean {
-  // What was cut in two at the end is no fault of the text.
+  // A character that is cut in two at the end is no fault of the text.
   const whole = text.replace(/\ufffd$/, '');
   const odd = whole.match(/[\0-\x08\x0e-\x1a\x1c-\x1f\x7f-\x84\x86-\x9f\ufffd\p{Co}\p{Cn}]/gu)?.length ?? 0;
-  return odd <= MOST_ODD * whole.length;
+  return odd <= MAX_ODD * whole.length;
 }

@@ -1,3 +1,9 @@
+/**
+ * Files that wait to be read, in a folder beside the tenant's database. `tenantPath` is the path of the database file;
+ * `name` is a file's name in the folder, as `createUploadFile` gave it. The service chooses their names; the caller's
+ * file name is data.
+ */
+
 import fs from 'node:fs';
 import path from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
@@ -5,39 +11,56 @@ import { EngineError } from '../errors.ts';
 import { createPrivateFile } from '../store/private-file.ts';
 import { DocumentError } from './document-error.ts';
 
-/** Files that wait to be read, in a folder beside the tenant's own file. Their names are ours; the caller's name is data. */
-
 const NAME = /^[0-9a-f-]{36}\.upload$/;
-/** A file that no document names for so long was left by a process that was killed: no upload takes longer than 15 minutes. */
+/**
+ * Time after which a file that no document names counts as left by a killed process: no upload takes longer than 15
+ * minutes.
+ */
 const ABANDONED_MS = 1_200_000;
 
+/** Returns the path of the folder for a tenant's waiting files, by the path of the tenant's database file. */
 export function uploadsFolder(tenantPath: string): string {
   return `${tenantPath.replace(/\.(sqlite3?|db)$/, '')}.uploads`;
 }
 
-/** What documents leave free on the disk (bytes), or an eighth of a small one: without room for its log SQLite cannot even delete. */
+/**
+ * Number of bytes that documents leave free on the disk, or an eighth of the disk if that is less: without room for its
+ * log SQLite cannot even delete.
+ */
 const RESERVE_BYTES = 64 * 1024 * 1024;
-/** What reading a file takes, in sizes of the file: its chunks, their words, and more than both their vectors (of 768 dimensions). */
+/**
+ * Room that reading a file takes, in sizes of the file: its chunks, their words, and more than both their vectors (of
+ * 768 dimensions).
+ */
 const READING_SIZES = 5;
 
-/** @throws EngineError `storage_full` where a file of so many bytes could be taken in but not read */
+/**
+ * Checks that the disk of a tenant's database has room to store and to read a file of `bytes` bytes.
+ * @throws EngineError `storage_full` if that would leave less than the reserve of 64 MiB (of a small disk, an eighth)
+ */
 export function requireRoomToTakeIn(tenantPath: string, bytes: number): void {
   requireRoom(tenantPath, (1 + READING_SIZES) * bytes);
 }
 
-/** @throws EngineError `storage_full` where reading a file of so many bytes would take the last of the disk */
+/**
+ * Checks that the disk of a tenant's database has room to read a file of `bytes` bytes that is stored already.
+ * @throws EngineError `storage_full` if that would leave less than the reserve of 64 MiB (of a small disk, an eighth)
+ */
 export function requireRoomToRead(tenantPath: string, bytes: number): void {
   requireRoom(tenantPath, READING_SIZES * bytes);
 }
 
 function requireRoom(tenantPath: string, bytes: number): void {
   const { bavail, blocks, bsize } = fs.statfsSync(path.dirname(tenantPath));
-  if (blocks === 0) return; // A file system that does not say.
+  if (blocks === 0) return; // The file system does not tell its size.
   if (bavail * bsize - bytes < Math.min(RESERVE_BYTES, (blocks * bsize) / 8))
     throw new EngineError('storage_full', 'the disk is too full to take in documents');
 }
 
-/** A new, empty file that only this user may read. */
+/**
+ * Creates an empty file in a tenant's folder of waiting files that only this process's user may read. Returns its new
+ * name in the folder and its path.
+ */
 export function createUploadFile(tenantPath: string): { name: string; path: string } {
   const name = `${uuidv7()}.upload`;
   const folder = uploadsFolder(tenantPath);
@@ -47,7 +70,7 @@ export function createUploadFile(tenantPath: string): { name: string; path: stri
   return { name, path: file };
 }
 
-/** On disk for good, like the files in it: else a power cut takes them all. */
+/** Makes a folder and syncs its parent to disk: else a power cut would take the folder and the files in it. */
 function makeFolder(folder: string): void {
   fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
   const parent = fs.openSync(path.dirname(folder), 'r');
@@ -58,22 +81,32 @@ function makeFolder(folder: string): void {
   }
 }
 
-/** @throws DocumentError `upload_missing` */
+/**
+ * Reads the waiting file of a name in the tenant's folder.
+ * @throws DocumentError `upload_missing` if it cannot be read
+ */
 export function readUpload(tenantPath: string, name: string): Promise<Buffer> {
   return fs.promises.readFile(path.join(uploadsFolder(tenantPath), name)).catch((error: unknown) => {
     throw new DocumentError('upload_missing', 'its file is gone; hand the document in again', { cause: error });
   });
 }
 
+/** Tells whether a waiting file is there. */
 export function hasUpload(tenantPath: string, name: string): boolean {
   return fs.existsSync(path.join(uploadsFolder(tenantPath), name));
 }
 
+/** Removes a waiting file, if it is there. Names that `createUploadFile` does not make are ignored. */
 export function removeUpload(tenantPath: string, name: string): void {
   if (NAME.test(name)) fs.rmSync(path.join(uploadsFolder(tenantPath), name), { force: true });
 }
 
-/** Removes files that no document names and nobody has written to for twenty minutes. */
+/**
+ * Removes waiting files that no document names and nobody has written to for twenty minutes.
+ * @param named names (not paths) of the files that documents still need
+ * @param now   current time, Unix ms
+ * @returns the number of files removed
+ */
 export function sweepUploads(tenantPath: string, named: ReadonlySet<string>, now: number): number {
   const folder = uploadsFolder(tenantPath);
   const isAbandoned = (name: string) => {
@@ -85,6 +118,7 @@ export function sweepUploads(tenantPath: string, named: ReadonlySet<string>, now
   return abandoned.length;
 }
 
+/** Removes a tenant's folder of waiting files with all of them. */
 export function removeUploads(tenantPath: string): void {
   fs.rmSync(uploadsFolder(tenantPath), { recursive: true, force: true });
 }

@@ -5,19 +5,20 @@ import { PARSE_LIMITS } from './parsed-document.ts';
 
 /** An element of a parsed XML text. */
 export interface XmlElement {
-  /** Without its namespace prefix, which each producer chooses as it likes. */
+  /** Name without its namespace prefix, which each producer chooses freely. */
   readonly name: string;
-  /** By their names as written, prefix included: `id` and `r:id` differ. Entities are resolved. */
+  /** Values by attribute names as written, prefix included: `id` and `r:id` differ. Entities are resolved. */
   readonly attributes: ReadonlyMap<string, string>;
   /** Elements and texts in the order of the file; entities are resolved, blanks kept. */
   readonly children: readonly (XmlElement | string)[];
 }
 
 /**
- * The text of an XML file by its byte order mark, its first bytes or its declaration, UTF-8 otherwise, without a byte order mark. What
- * could turn against a parser is refused here, in one pass: DOCTYPE, and with it every entity of the file's own; unclosed or
+ * Decodes an XML file by its byte order mark, its first bytes or its declaration, else as UTF-8, and drops the mark.
+ * One pass refuses what could harm a parser: DOCTYPE, and with it every entity of the file's own; unclosed or
  * unbalanced tags; nesting over `PARSE_LIMITS.depth`; more than `PARSE_LIMITS.xmlElements` elements.
- * @throws DocumentError `corrupt_document`, `document_too_complex`, `unsupported_encoding`
+ * @throws DocumentError `corrupt_document` for what is not well-formed or has a DOCTYPE, `document_too_complex` beyond
+ *   the limits, `unsupported_encoding` for an unknown declared encoding
  */
 export function decodeXml(bytes: Uint8Array): string {
   const xml = decode(bytes);
@@ -26,8 +27,8 @@ export function decodeXml(bytes: Uint8Array): string {
 }
 
 /**
- * The root element of an XML file.
- * @throws DocumentError as `decodeXml` does
+ * Parses an XML file and returns its root element.
+ * @throws DocumentError `corrupt_document`, `document_too_complex` or `unsupported_encoding`, as `decodeXml` does
  */
 export function parseXml(bytes: Uint8Array): XmlElement {
   const xml = decodeXml(bytes);
@@ -42,17 +43,17 @@ export function parseXml(bytes: Uint8Array): XmlElement {
   return root;
 }
 
-/** The elements among the children that have this name. */
+/** Returns the direct child elements of a name, given without prefix; empty if there are none. */
 export function childrenNamed(element: XmlElement, name: string): XmlElement[] {
   return element.children.filter((child) => typeof child !== 'string' && child.name === name) as XmlElement[];
 }
 
-/** The first child element of this name. */
+/** Returns the first direct child element of a name, given without prefix; undefined if there is none. */
 export function childNamed(element: XmlElement | undefined, name: string): XmlElement | undefined {
   return element?.children.find((child) => typeof child !== 'string' && child.name === name) as XmlElement | undefined;
 }
 
-/** All elements of this name below, in the order of the file. */
+/** Visits all elements of a name (without prefix) below an element, at any depth, in the order of the file. */
 export function* descendantsNamed(element: XmlElement, name: string): Generator<XmlElement> {
   for (const child of element.children) {
     if (typeof child === 'string') continue;
@@ -61,7 +62,7 @@ export function* descendantsNamed(element: XmlElement, name: string): Generator<
   }
 }
 
-/** All text below, joined. */
+/** Returns all text below an element, at any depth, joined without separators; '' for none. */
 export function textOf(element: XmlElement | undefined): string {
   if (!element) return '';
   return element.children.map((child) => (typeof child === 'string' ? child : textOf(child))).join('');
@@ -82,7 +83,10 @@ const PARSER_OPTIONS = {
   maxNestedTags: PARSE_LIMITS.depth + 1,
 } as const;
 
-/** One key names the element and holds its children, `:@` its attributes; text stands under `#text`. */
+/**
+ * A node of the parser: one key names the element and holds its children, `:@` its attributes; text stands under
+ * `#text`.
+ */
 type ParsedNode = Readonly<Record<string, unknown>>;
 
 function convert(node: ParsedNode): XmlElement | string {
@@ -100,14 +104,14 @@ function convert(node: ParsedNode): XmlElement | string {
 
 const ENTITY = /&(?:amp|lt|gt|quot|apos|#[0-9]{1,7}|#x[0-9a-fA-F]{1,6});/g;
 const NAMED_ENTITIES: Readonly<Record<string, string>> = { amp: '&', lt: '<', gt: '>', quot: '"', apos: "'" };
-const CODE_POINT_MOST = 0x10ffff;
+const MAX_CODE_POINT = 0x10ffff;
 
 function resolveEntities(text: string): string {
   return text.replace(ENTITY, (entity) => {
     const name = entity.slice(1, -1);
     if (!name.startsWith('#')) return NAMED_ENTITIES[name] as string;
     const code = name.startsWith('#x') ? parseInt(name.slice(2), 16) : parseInt(name.slice(1), 10);
-    return code > CODE_POINT_MOST ? '\ufffd' : String.fromCodePoint(code);
+    return code > MAX_CODE_POINT ? '\ufffd' : String.fromCodePoint(code);
   });
 }
 
@@ -122,7 +126,11 @@ function decode(bytes: Uint8Array): string {
   return iconv.decode(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength), charset);
 }
 
-/** A declaration stands within the first 128 bytes of real files. It cannot be read in UTF-16, whose zeros give it away. */
+/**
+ * Returns the encoding of an XML file: by its first bytes, else as it declares, else `utf-8`. A declared name may be
+ * unknown. A declaration stands within the first 128 bytes of real files. It cannot be read in UTF-16, which shows by
+ * its zeros.
+ */
 function charsetOf(bytes: Uint8Array): string {
   const [first, second] = bytes;
   if (first === 0xff && second === 0xfe) return 'utf-16le';
@@ -167,7 +175,10 @@ function after(xml: string, end: string, from: number): number {
   return at + end.length;
 }
 
-/** Where the tag that begins at `from` is closed: a `>` inside quotes belongs to a value. */
+/**
+ * Returns the offset of the `>` that closes the tag at `from`: a `>` inside quotes belongs to a value.
+ * @throws DocumentError `corrupt_document` if none does
+ */
 function tagEnd(xml: string, from: number): number {
   let quote = 0;
   for (let at = from + 1; at < xml.length; at++) {
@@ -196,7 +207,8 @@ function doctype(): DocumentError {
 function tooComplex(): DocumentError {
   return new DocumentError(
     'document_too_complex',
-    `A part of the document nests elements more than ${PARSE_LIMITS.depth} deep or holds more than ${PARSE_LIMITS.xmlElements} of them.`,
+    `A part of the document nests elements more than ${PARSE_LIMITS.depth} deep ` +
+      `or holds more than ${PARSE_LIMITS.xmlElements} of them.`,
   );
 }
 

@@ -5,25 +5,30 @@ import { PARSE_LIMITS } from './parsed-document.ts';
 
 /** A zip archive in memory whose directory was checked before anything was inflated. */
 export interface ZipArchive {
-  /** Names of its files, in the order of the directory. A name that points out of the archive is left out. */
+  /**
+   * Paths of the files in the archive, each once, in the order of the directory. Folders are left out, and so are paths
+   * that are absolute or lead out of the archive.
+   */
   readonly names: readonly string[];
   /**
-   * A file's bytes, inflated anew at each call; undefined where there is none of that name.
-   * @throws DocumentError `corrupt_document` where the bytes are not what the directory says
+   * Inflates the file of a name in `names`, anew at each call; undefined if there is none.
+   * @throws DocumentError `corrupt_document` if the bytes contradict the directory, or are packed by an unusual method
    */
   read(name: string): Promise<Uint8Array | undefined>;
 }
 
 /**
- * @throws DocumentError `corrupt_document` for what is no zip archive or contradicts itself; `encrypted_document`;
- *   `document_too_large` and `document_too_complex` beyond PARSE_LIMITS, before anything is inflated
+ * Opens a zip archive and checks its directory.
+ * @throws DocumentError `corrupt_document` if it is no zip archive or contradicts itself; `encrypted_document` if a
+ *   file needs a password; `document_too_large` if it would inflate too far and `document_too_complex` if it has too
+ *   many files, by PARSE_LIMITS and before anything is inflated
  */
 export async function openZip(bytes: Uint8Array): Promise<ZipArchive> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
   const directory = await readDirectory(buffer);
   refuseBombs(directory.entries);
   const dataStarts = await findData(directory);
-  // Of two files with one name the later counts, as office programs see it.
+  // Of two files with one name the later counts, as in office programs.
   const files = new Map<string, StoredFile>();
   directory.entries.forEach((entry, index) => {
     const name = nameOf(entry);
@@ -40,13 +45,13 @@ export async function openZip(bytes: Uint8Array): Promise<ZipArchive> {
 
 interface StoredFile {
   readonly entry: Entry;
-  /** Where its packed bytes begin in the archive. */
+  /** Start of the file's packed bytes in the archive. */
   readonly start: number;
 }
 
 interface Directory {
   readonly archive: ZipFile;
-  /** Where it begins: no file's bytes may reach into it. */
+  /** Start of the directory: no file's bytes may reach into it. */
   readonly start: number;
   readonly entries: readonly Entry[];
 }
@@ -78,7 +83,10 @@ async function readDirectory(buffer: Buffer): Promise<Directory> {
   }
 }
 
-/** Judges by the sizes that the directory states; `inflate` holds each file to them. */
+/**
+ * Refuses archives that would inflate too far, by the sizes in the directory. `inflate` holds each file to its size.
+ * @throws DocumentError `document_too_large`
+ */
 function refuseBombs(entries: readonly Entry[]): void {
   let inflated = 0;
   let packed = 0;
@@ -94,7 +102,10 @@ function isBomb(inflated: number, packed: number): boolean {
   return inflated > PARSE_LIMITS.ratioFreeBytes && inflated > packed * PARSE_LIMITS.zipRatio;
 }
 
-/** Where each entry's bytes begin. Files that share bytes would inflate to far more than the archive's size allows. */
+/**
+ * Returns the offsets in the archive at which the entries' packed bytes begin, in the order of `entries`. Entries that
+ * share bytes are refused: they would inflate to far more than the archive's size allows.
+ */
 async function findData({ archive, start, entries }: Directory): Promise<number[]> {
   const starts: number[] = [];
   try {
@@ -119,7 +130,7 @@ async function findData({ archive, start, entries }: Directory): Promise<number[
   return starts;
 }
 
-/** null for a folder, and for a path that is absolute or leads out of the archive. */
+/** Returns an entry's name; null for a folder, and for a path that is absolute or leads out of the archive. */
 function nameOf(entry: Entry): string | null {
   const name = getFileNameLowLevel(entry.generalPurposeBitFlag, entry.fileNameRaw, entry.extraFields, false);
   return name.endsWith('/') || validateFileName(name) !== null ? null : name;
@@ -157,11 +168,12 @@ function encrypted(): DocumentError {
 }
 
 function tooLarge(): DocumentError {
-  const most = PARSE_LIMITS.inflatedBytes / (1024 * 1024);
+  const inflated = PARSE_LIMITS.inflatedBytes / (1024 * 1024);
   const freely = PARSE_LIMITS.ratioFreeBytes / (1024 * 1024);
   return new DocumentError(
     'document_too_large',
-    `The archive unpacks to more than ${most} MB, or to more than ${freely} MB and ${PARSE_LIMITS.zipRatio} times its size.`,
+    `The archive unpacks to more than ${inflated} MB, ` +
+      `or to more than ${freely} MB and ${PARSE_LIMITS.zipRatio} times its size.`,
   );
 }
 

@@ -1,8 +1,9 @@
 import { findIdentifiers } from '../text/index-text.ts';
-import { isCjk, STOP_WORDS } from '../text/words.ts';
+import { isCjk } from '../text/words.ts';
+import { STOP_WORDS } from '../text/stop-words.ts';
 import { CLASS_NOUNS, GIVEN_NAMES, ORGANISATION_ENDINGS, VAGUE_WORDS } from './lexicon.ts';
 import { builtInMode, foldName, OTHER, typeInMode, type EntityMode } from './modes.ts';
-import { namedThings, type NamedThing } from './named-things.ts';
+import { MAX_ENTITIES, namedThings, type NamedThing } from './named-things.ts';
 import {
   addName,
   compileNames,
@@ -15,48 +16,47 @@ import {
 } from './names.ts';
 import { type Relation, compilePatterns, relationsAmong, type Patterns } from './relations.ts';
 
-/** What a memory says about names: what it mentions, and what it states about two of them. */
+/** The entities that a memory mentions, and the relations that it states between two of them. */
 export interface EntityGraph {
-  /** Distinct by name. */
+  /** Entities, distinct by name, the stated ones first; at most `MAX_ENTITIES`. */
   readonly entities: readonly Entity[];
-  /** Between two of `entities`; distinct. */
+  /** Relations between two of `entities`, distinct; at most `MAX_ENTITIES`. */
   readonly relations: readonly Relation[];
 }
 
+/** A named thing that a memory mentions. */
 export interface Entity {
-  /** Folded, as it is looked up. */
+  /** Name by which the entity is stored and looked up: folded, and of a well-known name the first spelling. */
   readonly name: string;
-  /** As it is written. */
+  /** Name as the text or the caller writes it. */
   readonly label: string;
-  /** One of the mode's. */
+  /** Type of the entity, one of the mode's. */
   readonly type: string;
 }
 
-/** A memory gives at most so many entities, and as many relations. */
-export const ENTITIES_MOST = 32;
-/** So much of a text is looked at; what comes later names little that is new. */
-export const TEXT_MOST = 8_192;
+/** Characters at the start of a text that are searched for entities (UTF-16 code units); the rest names little more. */
+export const MAX_TEXT = 8_192;
 
 /**
- * Finds entities and relations without a model, in time linear in the text: the mode's known names, what somebody
- * stated, file names, handles, names by their capitals, and things called by their kind (`the billing service`).
- * Relations are read off the words between two entities of one sentence. Precision comes first: what fits no pattern
- * states nothing.
- * @param stated names that the caller gave; they count whether or not the text holds them
+ * Finds entities and relations without a model, in time linear in the text: the mode's known names, stated names, file
+ * names, handles, names by their capitals, and things called by their kind (`the billing service`). Relations are read
+ * off the words between two entities of one sentence. Precision comes first: words that fit no pattern state no
+ * relation. A memory gives at most `MAX_ENTITIES` entities and as many relations.
+ * @param stated names that the caller gave; they count whether or not they are in the text
  */
 export function extractGraph(text: string, stated: readonly string[], mode: EntityMode): EntityGraph {
   const compiled = compile(mode);
-  const bounded = text.slice(0, TEXT_MOST);
+  const bounded = text.slice(0, MAX_TEXT);
   const given = statedEntities(stated, mode);
   const mentions = findMentions(bounded, given, compiled);
   const entities = new Map<string, Entity>();
   for (const { name, label, type } of [...given, ...mentions]) {
-    const known = entities.get(name);
-    if (known === undefined) {
-      if (entities.size < ENTITIES_MOST) entities.set(name, { name, label, type });
-    } else if (known.type === OTHER && type !== OTHER) {
-      // What a name stands for may become plain only where it comes again.
-      entities.set(name, { ...known, type });
+    const earlier = entities.get(name);
+    if (earlier === undefined) {
+      if (entities.size < MAX_ENTITIES) entities.set(name, { name, label, type });
+    } else if (earlier.type === OTHER && type !== OTHER) {
+      // A later mention may show the type of an entity that an earlier one did not.
+      entities.set(name, { ...earlier, type });
     }
   }
   const relations = relationsAmong(
@@ -64,61 +64,67 @@ export function extractGraph(text: string, stated: readonly string[], mode: Enti
     mentions.filter(({ name }) => entities.has(name)),
     compiled.patterns,
   );
-  return { entities: [...entities.values()], relations: relations.slice(0, ENTITIES_MOST) };
+  return { entities: [...entities.values()], relations: relations.slice(0, MAX_ENTITIES) };
 }
 
-const QUERY_MOST = 1_024;
-const NAMES_MOST = 100;
+/** Characters of a query that are searched for names (UTF-16 code units). */
+const MAX_QUERY = 1_024;
+/** Most names that are looked up for one query. */
+const MAX_NAMES = 100;
 const LONGEST_NAME_WORDS = 3;
 const LONGEST_CJK_NAME = 4;
 const HANDLE = /[@#][\p{L}\p{N}_-]+/gu;
 
 /**
- * What may be a name in a query, folded: well-known names under the spelling they are stored by, whatever is written as
- * a name, and each run of up to three words, since people do not type capitals; in scripts without spaces, of two to
- * four characters.
+ * Returns whatever may be a name in a query, folded, distinct, at most `MAX_NAMES`: well-known names of the built-in
+ * lexicon under the spelling by which they are stored, words that are written as a name, and each run of up to three
+ * words that neither begins nor ends with a stop word, since people do not type capitals. In scripts without spaces
+ * these runs have two to four characters.
  */
 export function possibleNames(query: string): string[] {
-  const bounded = query.slice(0, QUERY_MOST);
+  const bounded = query.slice(0, MAX_QUERY);
   const { names } = compile(builtInMode('code')!);
   const folded = foldName(bounded);
   const tokens = tokensOf(folded);
-  const found = new Set<string>();
-  for (const { name } of findNames(folded, tokens, [names], { anyCase: true })) found.add(name);
-  for (const name of [...findIdentifiers(bounded), ...(bounded.match(HANDLE) ?? [])]) found.add(foldName(name));
+  const candidates = new Set<string>();
+  for (const { name } of findNames(folded, tokens, [names], { anyCase: true })) candidates.add(name);
+  for (const name of [...findIdentifiers(bounded), ...(bounded.match(HANDLE) ?? [])]) candidates.add(foldName(name));
   for (const [first, { word, start, end }] of tokens.entries()) {
-    if (found.size >= NAMES_MOST) break;
+    if (candidates.size >= MAX_NAMES) break;
     if (isCjk(word)) {
       for (let at = start; at + 1 < end; at++) {
         for (let length = 2; length <= LONGEST_CJK_NAME && at + length <= end; length++)
-          found.add(folded.slice(at, at + length));
+          candidates.add(folded.slice(at, at + length));
       }
       continue;
     }
     if (STOP_WORDS.has(word)) continue;
     for (let last = first; last < Math.min(first + LONGEST_NAME_WORDS, tokens.length); last++) {
-      if (last === first || !STOP_WORDS.has(tokens[last]!.word)) found.add(folded.slice(start, tokens[last]!.end));
+      if (last === first || !STOP_WORDS.has(tokens[last]!.word)) candidates.add(folded.slice(start, tokens[last]!.end));
     }
   }
-  return [...found].slice(0, NAMES_MOST);
+  return [...candidates].slice(0, MAX_NAMES);
 }
 
 /**
- * The name that a well-known one is counted as, however it is spelled: `Postgres` is `postgresql`. Others are only
- * folded.
+ * Returns the name that all spellings of a name of the built-in lexicon are counted as (`Postgres` gives `postgresql`);
+ * folds others.
  */
 export function resolveName(label: string): string {
   return knownAs(label, compile(builtInMode('code')!))?.name ?? foldName(label);
 }
 
-/** Names that somebody gave, with their types; those that the mode has no place for are left out. */
+/**
+ * Gives types to names that the caller stated, in order. Blank names, and names whose type the mode has no place for,
+ * are left out; equal names are not merged.
+ */
 export function statedEntities(labels: readonly string[], mode: EntityMode): Entity[] {
   const compiled = compile(mode);
   return labels.map((label) => statedEntity(label.trim(), compiled)).filter((entity) => entity !== undefined);
 }
 
 interface Mention extends Entity {
-  /** UTF-16 code units, end exclusive. */
+  /** Position in the text, in UTF-16 code units; `end` is exclusive. */
   readonly start: number;
   readonly end: number;
 }
@@ -127,7 +133,7 @@ interface CompiledMode {
   readonly mode: EntityMode;
   readonly names: NameTree;
   readonly patterns: Patterns;
-  /** Types by class noun. */
+  /** The mode's own types by class noun (`service`, in lower case). */
   readonly classNouns: ReadonlyMap<string, string>;
 }
 
@@ -175,7 +181,7 @@ function findMentions(text: string, given: readonly Entity[], compiled: Compiled
   const tokens = tokensOf(text);
   const own: NameTree = new Map();
   for (const { name, label, type } of given) addName(own, label, { name, type, isPlainWord: false });
-  const known = findNames(text, tokens, [own, compiled.names], { anyCase: false });
+  const wellKnown = findNames(text, tokens, [own, compiled.names], { anyCase: false });
   const named = namedThings(text).flatMap((thing): Mention[] => {
     const label = thing.kind === 'capitalised' ? withoutKind(thing.name) : thing.name;
     const type = typeOfNamed(thing, text, compiled);
@@ -185,14 +191,15 @@ function findMentions(text: string, given: readonly Entity[], compiled: Compiled
   });
   const mentions = merge(
     named,
-    known.map((found) => ({ ...found, label: text.slice(found.start, found.end) })),
+    wellKnown.map((match) => ({ ...match, label: text.slice(match.start, match.end) })),
   );
   return addWhereFree(mentions, calledByKind(text, tokens, compiled.classNouns));
 }
 
 /**
- * Two lists in the order of the text as one, without overlaps. Where a name by its shape meets a known one, the known
- * one stands, except that a longer name is not taken apart by a mere concept in it (`Family Guy`).
+ * Merges names by their shape with known names, in the order of the text, without overlaps. Both lists must be in that
+ * order. Of two that overlap the known one counts, unless the other is longer and is a path or an address, or the known
+ * one is neither a technology nor a library: a mere concept inside a name does not split it (`Family Guy`).
  */
 function merge(shaped: readonly Mention[], known: readonly Mention[]): Mention[] {
   const merged: Mention[] = [];
@@ -222,7 +229,7 @@ function merge(shaped: readonly Mention[], known: readonly Mention[]): Mention[]
   return merged;
 }
 
-/** Both in the order of the text. */
+/** Returns the mentions and those of `others` that overlap no mention. All lists are in the order of the text. */
 function addWhereFree(mentions: readonly Mention[], others: readonly Mention[]): Mention[] {
   const free = others.filter(
     ({ start, end }) => !mentions.some((mention) => mention.start < end && start < mention.end),
@@ -233,7 +240,11 @@ function addWhereFree(mentions: readonly Mention[], others: readonly Mention[]):
 const STRONG_TYPES: ReadonlySet<string> = new Set(['technology', 'library']);
 const IDENTIFIER = /[/\\_@]|\w\.\w/;
 
-/** undefined for what names nothing that lasts, such as a version, and for types that the mode has no place for. */
+/**
+ * Returns the mode's type for a name, by its form and by the words beside it; undefined for a name of nothing lasting,
+ * such as a version, and for a type that the mode has no place for.
+ * @param text the text that `thing.start` is a position in
+ */
 function typeOfNamed(thing: NamedThing, text: string, { mode, classNouns }: CompiledMode): string | undefined {
   const type = (name: string) => typeInMode(mode, name);
   const { name, start, kind } = thing;
@@ -248,19 +259,19 @@ function typeOfNamed(thing: NamedThing, text: string, { mode, classNouns }: Comp
   const around = `${wordBefore(text, start)} ${wordAfter(text, start + name.length)}`.split(' ');
   if (/^projects?$/i.test(words[0]!) || /^project$/i.test(words.at(-1)!) || around[0] === 'project')
     return type('project');
-  const noun = [around[1]!, words.at(-1)!.toLowerCase()].map((word) => classNouns.get(word)).find((found) => found);
+  const noun = [around[1]!, words.at(-1)!.toLowerCase()].map((word) => classNouns.get(word)).find(Boolean);
   if (noun !== undefined) return noun;
   if (ORGANISATIONS.has(words.at(-1)!)) return type('organisation');
   if (thing.isPerson || TITLES.has(around[0]!) || (GIVEN.has(words[0]!) && words.length <= 3)) return type('person');
   return type(OTHER);
 }
 
-/** `Atlas Project` and `Project Atlas` are both the project Atlas. */
+/** Drops the word Project: `Atlas Project` and `Project Atlas` both name the project Atlas. */
 function withoutKind(name: string): string {
   return name.replace(/^Project (?=.)|(?<=.) Project$/, '');
 }
 
-/** A path or a file name; an address has neither. */
+/** True for a path or a file name, and false for an address. */
 function isFile(name: string): boolean {
   if (name.includes('://') || name.includes('@')) return false;
   return /[/\\][^/\\]*[/\\.]/.test(name) || FILE_NAME.test(name);
@@ -274,26 +285,29 @@ function wordAfter(text: string, end: number): string {
   return /^ ([a-z]+)/.exec(text.slice(end, end + 24))?.[1] ?? '';
 }
 
-/** Lower-case names made of one word and what kind of thing it is: after an article, or where a sentence begins. */
+/**
+ * Finds names of one word and a class noun (`the billing service`): after an article in lower case, at the beginning of
+ * a sentence with or without a capital.
+ */
 function calledByKind(text: string, tokens: readonly Token[], classNouns: ReadonlyMap<string, string>): Mention[] {
-  const found: Mention[] = [];
+  const mentions: Mention[] = [];
   for (let place = 1; place < tokens.length; place++) {
     const noun = tokens[place]!;
     const type = classNouns.get(noun.word);
     const before = tokens[place - 1]!;
-    if (type === undefined || noun.start - before.end !== 1 || !isTelling(before.word)) continue;
+    if (type === undefined || noun.start - before.end !== 1 || !canBeName(before.word)) continue;
     const article = tokens[place - 2];
     const opens = before.start === 0 || /[.!?\n]/.test(text.slice(Math.max(0, before.start - 2), before.start));
     const hasArticle = article !== undefined && before.start - article.end === 1 && ARTICLES.has(article.word);
     const isCapitalised = /\p{Lu}/u.test(text.charAt(before.start));
     if (!opens && (!hasArticle || isCapitalised)) continue;
     const label = text.slice(before.start, type === 'project' && isCapitalised ? before.end : noun.end);
-    found.push({ name: foldName(label), label, type, start: before.start, end: noun.end });
+    mentions.push({ name: foldName(label), label, type, start: before.start, end: noun.end });
   }
-  return found;
+  return mentions;
 }
 
-function isTelling(word: string): boolean {
+function canBeName(word: string): boolean {
   return word.length > 2 && !STOP_WORDS.has(word) && !VAGUE.has(word) && !word.endsWith('ly');
 }
 
@@ -302,7 +316,7 @@ const FILE_EXTENSIONS = `
   conf env xml htm html css scss csv tsv pdf doc docx xls xlsx ppt pptx png jpg jpeg gif svg mp3 mp4 wav zip gz tar log
   lock ipynb tex sqlite db`;
 const FILE_NAME = new RegExp(`^[\\w.+-]*\\w\\.(?:${FILE_EXTENSIONS.trim().split(/\s+/).join('|')})$`, 'i');
-/** Capitals that name no one thing. */
+/** Abbreviations in capitals that name no particular thing. */
 const GENERIC = wordSet(
   'API APIs UI UX URL URLs URI ID IDs PR PRs QA CEO CTO FAQ TV AM PM ASAP FYI TL DR PS VIP DIY HR IT OS PC CPU GPU RAM',
 );

@@ -1,7 +1,7 @@
 /**
- * Well-known names by the type of thing they name. Entries are divided by commas; further spellings follow a `|`, the
- * first is the one they are all counted as. `^` marks a name that is also a plain word and counts only where it is
- * written with a capital inside a sentence.
+ * Well-known names by the type of thing they name. Commas divide entries. Further spellings follow a `|`; all are
+ * counted as the first. `^` before a spelling marks a plain word: in a memory it counts only with a capital, and at the
+ * beginning of a sentence only before a verb of named things (`isNameLike` in names.ts); in a query it always counts.
  */
 export const LEXICON: Readonly<Record<string, string>> = {
   technology: `
@@ -109,7 +109,10 @@ export const LEXICON: Readonly<Record<string, string>> = {
     Natural Questions, TriviaQA, MS MARCO, BEIR, WikiText, Common Crawl, LibriSpeech, LoCoMo, LongMemEval, UK Biobank`,
 };
 
-/** What a thing is called by the word after its name: `billing service`, `the Atlas project`. */
+/**
+ * Nouns after a name that say what kind of thing it names, by type and separated by spaces: `billing service`, `the
+ * Atlas project`.
+ */
 export const CLASS_NOUNS: Readonly<Record<string, string>> = {
   project: 'project',
   pattern: 'pattern',
@@ -122,13 +125,14 @@ export const CLASS_NOUNS: Readonly<Record<string, string>> = {
   method: 'algorithm method',
 };
 
-/** What an organisation's name ends with. */
+/** Words that an organisation's name ends with, separated by white space. */
 export const ORGANISATION_ENDINGS = `
   Inc Corp Corporation Ltd LLC GmbH University Institute Laboratory Labs Foundation Hospital College Company Society
   Association`;
 
 /**
- * The commonest given names, in English and where they are read the same: a name that begins with one is a person's.
+ * Common given names of English and of languages that write them alike, separated by white space. A name of up to three
+ * words that begins with one is a person's, unless a class noun or its last word says otherwise.
  */
 export const GIVEN_NAMES = `
   Aaron Adam Adrian Alan Albert Alex Alexander Alice Alicia Amanda Amy Ana Andrea Andrew Angela Anna Anne Anthony
@@ -147,7 +151,7 @@ export const GIVEN_NAMES = `
   Tina Tom Tony Tyler Valentina Vanessa Vera Veronica Victor Victoria Vincent Walter Wei Wendy William Yuki Zachary
   Zoe`;
 
-/** Words that say nothing of their own before a class noun: `the new service` names none. */
+/** Words that make no name of a class noun, separated by white space: `the new service` names no service. */
 export const VAGUE_WORDS = `
   new old main other another same whole different current previous next last first second third external internal
   legacy single separate shared common public private remote local big small large tiny simple complex great good bad

@@ -1,16 +1,19 @@
 import { findIdentifiers } from '../text/index-text.ts';
-import { STOP_WORDS } from '../text/words.ts';
+import { STOP_WORDS } from '../text/stop-words.ts';
+import { wordSet } from './names.ts';
 
-/** A text gives at most so many entities, none longer than the second. */
+/** Most entities, and most relations, that are taken from one text. */
 export const MAX_ENTITIES = 32;
+/** Longest name of an entity, in UTF-16 code units. */
 const MAX_ENTITY_LENGTH = 100;
 
 /**
- * The names in a text, without a model: people, places and products by their capitals, and whatever is written as an
- * address, handle, tag, path, identifier or version. Precision comes first: one capitalised word at the beginning of a
- * sentence is a name only if it also stands inside one, or does what only people do. Scripts without capitals give only
- * the second kind.
- * @returns distinct, in order of appearance, as they are written
+ * Finds the names in a text without a model: people, places and products by their capitals, and whatever is written as
+ * an address, handle, tag, path, identifier or version. Precision comes first: a single capitalised word at the
+ * beginning of a sentence is a name only if it also occurs inside a sentence, or if its verb is one that only people
+ * are subjects of. Texts in German, and in scripts without capitals, give only addresses, handles and the like.
+ * @returns at most `MAX_ENTITIES` names, as they are written, in order of appearance; of names that differ only in case
+ *          the first
  */
 export function entitiesOf(text: string): string[] {
   const entities = new Map<string, string>();
@@ -22,17 +25,24 @@ export function entitiesOf(text: string): string[] {
   return [...entities.values()];
 }
 
-/** A name where it stands in a text. */
+/** A name and its position in a text. */
 export interface NamedThing {
   readonly name: string;
-  /** UTF-16 code units. */
+  /** Offset of the name's first character, in UTF-16 code units. */
   readonly start: number;
+  /**
+   * How the name was recognised: `identifier`, an address, path, version or word of code; `handle`, a handle with @ or
+   * a tag with #; `capitalised`, a name by its capitals.
+   */
   readonly kind: 'identifier' | 'handle' | 'capitalised';
-  /** True for one who does what only people do. */
+  /** True for a handle with @, and for the subject of a verb that only people are subjects of. */
   readonly isPerson: boolean;
 }
 
-/** The same, every time they are mentioned, in order and without overlaps; of two that begin together, the longer. */
+/**
+ * Finds every mention of the names that `entitiesOf` describes, in order and without overlaps. Of two that overlap the
+ * one that begins first counts, and of two that begin at the same character the longer one.
+ */
 export function namedThings(text: string): NamedThing[] {
   const identifiers = findIdentifiers(text).filter(isNamedThing);
   const found = [...locate(text, identifiers), ...findHandles(text), ...findNames(text)];
@@ -45,12 +55,12 @@ export function namedThings(text: string): NamedThing[] {
   });
 }
 
-/** Times, dates, amounts and ordinals are identifiers to the index but name nothing. */
+/** False for times, dates, amounts and ordinals: they are identifiers for the word index, but name nothing. */
 function isNamedThing(identifier: string): boolean {
   return /^\p{L}|^[/~.]|^\d+\.\d+\.\d/u.test(identifier);
 }
 
-/** Where each identifier stands. They come in the order of the text, so that one pass finds all. */
+/** Finds the position of each identifier in one pass, as they are in the order of the text. */
 function locate(text: string, identifiers: readonly string[]): NamedThing[] {
   let from = 0;
   return identifiers.map((name) => {
@@ -91,7 +101,12 @@ function findNames(text: string): NamedThing[] {
   return names.concat(atStart.filter(({ name, isPerson }) => isPerson || inside.has(name)));
 }
 
-/** Drops a possessive and the words at either end that only begin a sentence, a date or a title. */
+/**
+ * Drops a possessive, and words at either end that only begin a sentence or belong to a date or a title.
+ * @param index offset of `matched` in the text
+ * @param opens true if `matched` begins a sentence
+ * @returns undefined if less than two characters are left
+ */
 function trimName(matched: string, index: number, opens: boolean): Pick<NamedThing, 'name' | 'start'> | undefined {
   const words = matched.split(' ');
   let start = index;
@@ -112,7 +127,10 @@ function isOrdinary(word: string, opens: boolean): boolean {
   );
 }
 
-/** True at the beginning of the text and after a full stop, colon, line break, bullet or opening quote; not after `Dr.`. */
+/**
+ * True at the beginning of the text and after a full stop, colon, line break, bullet or opening quote, but not after
+ * `Dr.`.
+ */
 function opensSentence(text: string, index: number): boolean {
   if (TITLE.test(text.slice(Math.max(0, index - 7), index))) return false;
   const before = text.slice(Math.max(0, index - 4), index).replace(/[ \t]+$/, '');
@@ -123,7 +141,7 @@ function nextWord(text: string, index: number): string {
   return /^ (\p{Ll}+)/u.exec(text.slice(index, index + 24))?.[1] ?? '';
 }
 
-/** German writes every noun with a capital, which says nothing about names then. */
+/** True if the text seems to be German: it writes every noun with a capital, so capitals say nothing about names. */
 function capitalisesNouns(text: string): boolean {
   return (text.slice(0, 2_000).match(GERMAN) ?? []).length >= 2;
 }
@@ -134,24 +152,23 @@ const CAPITALISED =
 const POSSESSIVE = /['’]s?$/;
 const TITLE = /(?<!\p{L})(?:Mr|Mrs|Ms|Dr|Prof|St)\. $/u;
 const GERMAN = /(?<!\p{L})(?:der|die|das|und|ist|nicht|ich|wir|ein|eine|mit|den|dem)(?!\p{L})/gu;
-const CALENDAR: ReadonlySet<string> = new Set(
-  `monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays sundays
-   january february march april may june july august september october november december jan feb mar apr jun jul aug sep sept
-   oct nov dec today tomorrow yesterday am pm mr mrs ms dr ok not yes no note todo`.split(/\s+/),
+const CALENDAR = wordSet(
+  `monday tuesday wednesday thursday friday saturday sunday mondays tuesdays wednesdays thursdays fridays saturdays
+   sundays january february march april may june july august september october november december jan feb mar apr jun
+   jul aug sep sept oct nov dec today tomorrow yesterday am pm mr mrs ms dr ok not yes no note todo`,
 );
-/** What sentences begin with before a name. */
-const OPENERS: ReadonlySet<string> = new Set(
-  `ask tell call email visit meet met remember remind use using see saw contact add fix run open check update deploy install send
-   read write show give set make maybe perhaps later soon then now last next since hello hi hey dear thanks thank love about
-   according unlike like both either neither every another many new old our user users customer client agent assistant step
-   first second third finally lastly said buy bought went visited called asked told took found got great good today please moving
-   working talking speaking looking having being going reading`.split(/\s+/),
+/** Words that sentences begin with before a name. */
+const OPENERS = wordSet(
+  `ask tell call email visit meet met remember remind use using see saw contact add fix run open check update deploy
+   install send read write show give set make maybe perhaps later soon then now last next since hello hi hey dear thanks
+   thank love about according unlike like both either neither every another many new old our user users customer client
+   agent assistant step first second third finally lastly said buy bought went visited called asked told took found got
+   great good today please moving working talking speaking looking having being going reading`,
 );
-/** What people do and things do not. */
-const PERSONAL_VERBS: ReadonlySet<string> = new Set(
-  `likes loves hates prefers wants lives works thinks believes says said told asked asks enjoys speaks studies studied married
-   moved met bought visited called emailed wrote joined quit graduated dislikes feels felt teaches taught drinks eats wears
-   plays sings knows wondered thanked promised agreed decided smiled laughed cried lost forgot suggested mentioned`.split(
-    /\s+/,
-  ),
+/** Verbs whose subjects are people and not things. */
+const PERSONAL_VERBS = wordSet(
+  `likes loves hates prefers wants lives works thinks believes says said told asked asks enjoys speaks studies studied
+   married moved met bought visited called emailed wrote joined quit graduated dislikes feels felt teaches taught drinks
+   eats wears plays sings knows wondered thanked promised agreed decided smiled laughed cried lost forgot suggested
+   mentioned`,
 );

@@ -1,15 +1,18 @@
 import { isAscii } from '../text/words.ts';
 import { foldName, typeInMode, type EntityMode } from './modes.ts';
 
-/** A word where it stands in a text. */
+/** A word and its position in a text, in UTF-16 code units; `end` is exclusive. */
 export interface Token {
-  /** Lower case. */
+  /** The word in lower case. */
   readonly word: string;
   readonly start: number;
   readonly end: number;
 }
 
-/** The words of a text as names are compared: `Node.js`, `C++` and `C#` are one each, a hyphen or slash divides. */
+/**
+ * Splits a text into words as names are compared: `Node.js`, `C++` and `C#` are one word each, a hyphen or slash
+ * divides.
+ */
 export function tokensOf(text: string): Token[] {
   return Array.from(text.matchAll(isAscii(text) ? ASCII_WORD : WORD), ({ 0: word, index }) => ({
     word: word.toLowerCase(),
@@ -18,13 +21,15 @@ export function tokensOf(text: string): Token[] {
   }));
 }
 
+/** A name of the lexicon, or one that the caller stated. */
 export interface KnownName {
+  /** The folded name that all its spellings are counted as. */
   readonly name: string;
   readonly type: string;
 }
 
 interface Entry extends KnownName {
-  /** Counts only with a capital inside a sentence. */
+  /** True for a name that is also a plain word: unless `anyCase` is set, it counts only where `isNameLike` is true. */
   readonly isPlainWord: boolean;
 }
 
@@ -33,10 +38,10 @@ interface Branch {
   readonly next: NameTree;
 }
 
-/** Names by their words, one level a word. */
+/** Names by their words: a tree with one level for each word. */
 export type NameTree = Map<string, Branch>;
 
-/** The names of a mode's lexicon whose types it has a place for. */
+/** Compiles the names of a mode's lexicon, without those whose type the mode has no place for. */
 export function compileNames(mode: EntityMode): NameTree {
   const tree: NameTree = new Map();
   for (const [lexiconType, list] of Object.entries(mode.lexicon)) {
@@ -54,7 +59,7 @@ export function compileNames(mode: EntityMode): NameTree {
   return tree;
 }
 
-/** The first to claim a spelling keeps it. */
+/** Adds a spelling of a name. A spelling that is in the tree keeps its entry; one without words is ignored. */
 export function addName(tree: NameTree, spelling: string, entry: Entry): void {
   let level = tree;
   let branch: Branch | undefined;
@@ -66,15 +71,17 @@ export function addName(tree: NameTree, spelling: string, entry: Entry): void {
   if (branch !== undefined) branch.entry ??= entry;
 }
 
+/** A known name and its position in a text, in UTF-16 code units; `end` is exclusive. */
 export interface FoundName extends KnownName {
   readonly start: number;
   readonly end: number;
 }
 
 /**
- * The known names in a text, in order and without overlaps, the longest at each place; the first of the trees that
- * knows one wins. The last word may stand in the plural.
- * @param anyCase a query's words: names that are also plain words count however they are written
+ * Finds the known names in a text, in order and without overlaps: at each word the longest name of the first tree that
+ * has one. Words of a name may have a plural `s`.
+ * @param tokens the words of `text`, by `tokensOf`
+ * @param anyCase true for a query: names that are also plain words count however they are written
  */
 export function findNames(
   text: string,
@@ -119,21 +126,27 @@ function areJoined(text: string, end: number, start: number): boolean {
   return start - end === 1 && JOINTS.includes(text.charAt(end));
 }
 
-/** Written with a capital where no sentence begins, or as what does something that only a thing with a name does. */
+/**
+ * True if the word has a capital and begins no sentence, or if it has a capital and the next word is a verb that only
+ * named things are subjects of (`uses`).
+ * @param place index of the word in `tokens`
+ */
 function isNameLike(text: string, tokens: readonly Token[], place: number): boolean {
   const { start } = tokens[place]!;
   if (!/\p{Lu}/u.test(text.charAt(start))) return false;
   const before = text.slice(Math.max(0, start - 4), start).trimEnd();
   const opens = before === '' ? start <= 4 : /[.!?:\n>*•|"“«(]$/.test(before);
-  return !opens || NAMED_DO.has(tokens[place + 1]?.word ?? '');
+  return !opens || NAMED_THING_VERBS.has(tokens[place + 1]?.word ?? '');
 }
 
+/** Returns the words of a list, which are separated by white space, as they are written. */
 export function wordSet(list: string): ReadonlySet<string> {
   return new Set(list.trim().split(/\s+/));
 }
 
 const JOINTS = ' -/\n\u00A0';
-const NAMED_DO = wordSet(
+/** Verbs whose subject, at the beginning of a sentence, is a name and not a plain word. */
+const NAMED_THING_VERBS = wordSet(
   'uses depends requires replaces replaced implements extends runs supports configures relies wraps',
 );
 const ASCII_WORD = /[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*[+#]*/g;

@@ -1,7 +1,8 @@
 /**
- * Sentences that state a relation, by its type: from A, to B. A word may have several forms, divided by `|`. Articles,
- * auxiliaries and a few adverbs may stand anywhere in them (see `SKIPPED` in relations.ts), so that "A is now used by
- * our B" needs no sentence of its own, while "does not use" and "might use" match nothing.
+ * Sentences that state a relation from A to B, by its type. `|` divides several forms of a word. A sentence ends with
+ * the second of A and B; words before the first must stand there, too. Articles, auxiliaries and a few adverbs may
+ * occur anywhere (see `SKIPPED` in relations.ts), so that "A is now used by our B" needs no sentence of its own, while
+ * "does not use" and "might use" match nothing.
  */
 export const RELATION_PATTERNS: Readonly<Record<string, readonly string[]>> = {
   uses: [

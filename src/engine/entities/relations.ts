@@ -1,10 +1,10 @@
-import { STOP_WORDS } from '../text/words.ts';
+import { STOP_WORDS } from '../text/stop-words.ts';
 import { CLASS_NOUNS } from './lexicon.ts';
 import type { EntityMode } from './modes.ts';
 import { wordSet } from './names.ts';
 
-/** An entity where it stands in a text. */
-interface Place {
+/** An entity and its position in a text, in UTF-16 code units; `end` is exclusive. */
+interface EntityPosition {
   readonly name: string;
   readonly start: number;
   readonly end: number;
@@ -12,15 +12,16 @@ interface Place {
 
 interface Pattern {
   readonly type: string;
-  /** Words that must stand before the first entity; empty for none. */
+  /** Words that must stand just before the first entity, without the words in `SKIPPED`; may be empty. */
   readonly prefix: readonly string[];
-  /** Whether the relation leads from the first entity to the second. */
+  /** True if the relation leads from the first entity in the text to the second. */
   readonly forward: boolean;
 }
 
-/** By the words between the two entities. */
+/** Patterns by the words between the two entities, joined by spaces and without the words in `SKIPPED`. */
 export type Patterns = ReadonlyMap<string, readonly Pattern[]>;
 
+/** Compiles the sentences of a mode, every spelling of each. */
 export function compilePatterns({ relationTypes, patterns }: EntityMode): Patterns {
   const compiled = new Map<string, Pattern[]>();
   for (const type of relationTypes) {
@@ -28,8 +29,8 @@ export function compilePatterns({ relationTypes, patterns }: EntityMode): Patter
       for (const words of spellings(sentence.trim().split(/\s+/))) {
         const slots = words.flatMap((word, at) => (word === 'A' || word === 'B' ? [at] : []));
         const [first = 0, second = 0] = slots;
-        const middle = telling(words.slice(first + 1, second)).join(' ');
-        const pattern = { type, prefix: telling(words.slice(0, first)), forward: words[first] === 'A' };
+        const middle = withoutSkipped(words.slice(first + 1, second)).join(' ');
+        const pattern = { type, prefix: withoutSkipped(words.slice(0, first)), forward: words[first] === 'A' };
         compiled.set(middle, [...(compiled.get(middle) ?? []), pattern]);
       }
     }
@@ -37,7 +38,7 @@ export function compilePatterns({ relationTypes, patterns }: EntityMode): Patter
   return compiled;
 }
 
-/** Every way to choose one form of each word. */
+/** Returns every way to choose one form of each word. */
 function spellings(words: readonly string[]): string[][] {
   return words.reduce<string[][]>(
     (made, word) => made.flatMap((start) => word.split('|').map((form) => [...start, form])),
@@ -45,57 +46,67 @@ function spellings(words: readonly string[]): string[][] {
   );
 }
 
-/** Beyond so many characters two entities have nothing to do with each other, whatever stands between. */
-const BETWEEN_MOST = 80;
+/**
+ * Most characters between two entities of a relation; over a longer distance their relation is not what the words say.
+ */
+const MAX_BETWEEN = 80;
 
-/** Members of a list that share what is stated about it. */
-const LIST_MOST = 8;
+/** Most members of a list that share what is stated about it. */
+const MAX_LIST = 8;
 
 /**
- * The relations that a text states between neighbouring entities. Lists share theirs: `the API and the worker use Redis
- * and SQLite` states four. A sentence that is a question states none.
- * @param places in the order of the text
+ * Finds the relations that a text states between neighbouring entities. All members of a list share a relation: `the
+ * API and the worker use Redis and SQLite` states four. A question states none.
+ * @param entities mentions in the order of the text, without overlaps
+ * @returns distinct relations in the order of the text, none from a name to itself
  */
-export function relationsAmong(text: string, places: readonly Place[], patterns: Patterns): Relation[] {
-  const found = new Map<string, Relation>();
-  let group: Place[] = [];
-  let subjects: readonly Place[] = [];
+export function relationsAmong(text: string, entities: readonly EntityPosition[], patterns: Patterns): Relation[] {
+  const relations = new Map<string, Relation>();
+  let group: EntityPosition[] = [];
+  let subjects: readonly EntityPosition[] = [];
   let stated: Pattern | undefined;
-  for (const place of places) {
+  for (const entity of entities) {
     const last = group.at(-1);
-    const between = last === undefined ? undefined : wordsBetween(text, last.end, place.start);
+    const between = last === undefined ? undefined : wordsBetween(text, last.end, entity.start);
     if (between?.every((word) => JOINING.has(word)) && between.length > 0) {
-      if (group.length < LIST_MOST) group.push(place);
+      if (group.length < MAX_LIST) group.push(entity);
     } else {
       const pattern = between && matchPattern(text, group[0]!.start, between, patterns);
-      stated = pattern && !isQuestion(text, place.end) ? pattern : undefined;
+      stated = pattern && !isQuestion(text, entity.end) ? pattern : undefined;
       subjects = stated === undefined ? [] : group;
-      group = [place];
+      group = [entity];
     }
     if (stated === undefined) continue;
     for (const subject of subjects) {
-      const [from, to] = stated.forward ? [subject.name, place.name] : [place.name, subject.name];
-      if (from !== to) found.set(JSON.stringify([from, stated.type, to]), { from, to, type: stated.type });
+      const [from, to] = stated.forward ? [subject.name, entity.name] : [entity.name, subject.name];
+      if (from !== to) relations.set(JSON.stringify([from, stated.type, to]), { from, to, type: stated.type });
     }
   }
-  return [...found.values()];
+  return [...relations.values()];
 }
 
-/** The words that may state something; undefined where a sentence ends or a clause is broken off between the two. */
+/**
+ * Returns the words between two entities that may state a relation, in lower case and without those in `SKIPPED`;
+ * undefined if a sentence or a clause ends there, or if there are more than `MAX_BETWEEN` characters.
+ */
 function wordsBetween(text: string, start: number, end: number): string[] | undefined {
-  if (end - start > BETWEEN_MOST) return undefined;
+  if (end - start > MAX_BETWEEN) return undefined;
   const between = text.slice(start, end);
   if (BREAK.test(between)) return undefined;
-  const words = telling(between.toLowerCase().match(WORD_OR_JOINT) ?? []);
+  const words = withoutSkipped(between.toLowerCase().match(WORD_OR_JOINT) ?? []);
   if (words[0] === ',' && /^\s*,\s+(?:which|who)\b/i.test(between)) words.shift();
   return words;
 }
 
-function telling(words: readonly string[]): string[] {
+function withoutSkipped(words: readonly string[]): string[] {
   return words.filter((word) => !SKIPPED.has(word));
 }
 
-/** One word that no pattern knows may stand before the second entity: `uses signed JWT`. */
+/**
+ * Finds the pattern for the words between two entities. One word that is in no pattern may precede the second entity:
+ * `uses signed JWT`.
+ * @param start position of the first entity in the text
+ */
 function matchPattern(text: string, start: number, words: readonly string[], patterns: Patterns): Pattern | undefined {
   const exact = chooseAmong(patterns.get(words.join(' ')), text, start);
   if (exact !== undefined || words.length < 2) return exact;
@@ -104,12 +115,15 @@ function matchPattern(text: string, start: number, words: readonly string[], pat
   return chooseAmong(patterns.get(words.slice(0, -1).join(' ')), text, start);
 }
 
-/** The pattern with the longest prefix that the text has; one without a prefix always fits. */
+/**
+ * Chooses the pattern with the longest prefix that the text has before `start`; a pattern without a prefix always fits.
+ * A prefix that is denied (`never switched from`) does not fit.
+ */
 function chooseAmong(candidates: readonly Pattern[] = [], text: string, start: number): Pattern | undefined {
   if (candidates.every(({ prefix }) => prefix.length === 0)) return candidates[0];
-  const before = text.slice(Math.max(0, start - BETWEEN_MOST), start);
+  const before = text.slice(Math.max(0, start - MAX_BETWEEN), start);
   const clause = before.slice(before.search(LAST_BREAK) + 1).toLowerCase();
-  const words = telling(clause.match(WORD_OR_JOINT) ?? []);
+  const words = withoutSkipped(clause.match(WORD_OR_JOINT) ?? []);
   return candidates
     .filter(({ prefix }) => {
       const from = words.length - prefix.length;
@@ -133,7 +147,7 @@ const JOINING = wordSet(', & and or plus');
 const NEGATIONS = wordSet(
   "not never no without neither nor cannot don't doesn't didn't won't can't isn't avoid avoided instead less",
 );
-/** May stand anywhere in a pattern, and say nothing there. */
+/** Words that may occur anywhere in a sentence without changing what it states. */
 const SKIPPED: ReadonlySet<string> = new Set([
   ...wordSet(`a an the our my your his her their its this that these which who is are was were be been being has have
     had will can also now currently still mainly mostly primarily internally heavily directly usually always typically
@@ -142,10 +156,12 @@ const SKIPPED: ReadonlySet<string> = new Set([
   ...wordSet('app application server client api layer team code flow endpoint page tool website system token tokens'),
 ]);
 
+/** A relation that a text states. */
 export interface Relation {
-  /** Names of entities. */
+  /** Folded name (`Entity.name`) of the entity that the relation starts from. */
   readonly from: string;
+  /** Folded name of the entity that the relation leads to. */
   readonly to: string;
-  /** One of the mode's. */
+  /** Type of the relation, one of the mode's. */
   readonly type: string;
 }

@@ -1,27 +1,34 @@
-/** How many tokens a call may have so that the provider takes it. */
+/** A bound on the tokens of one call, which adapts to what the provider accepts. Tokens are counted by estimate. */
 export interface BatchBound {
+  /** Returns the most tokens that a call may have now. */
   tokens(): number;
-  /** A call of so many tokens was answered. */
+  /** Notes that a call of `tokens` tokens was answered. */
   noteAnswer(tokens: number): void;
-  /** A call of several texts was refused for what was asked in a minute (429), after so long. */
+  /**
+   * Notes that a call of several texts was refused as too much for one minute (429). Call it at once: the call began
+   * `ms` before now.
+   */
   noteLimited(tokens: number, ms: number): void;
 }
 
-/** No less than a window of a memory. */
-export const BOUND_LEAST = 512;
-/** Refusals in a row, each of a call that began after the one before, that halve the bound. */
-export const REFUSALS_MOST = 3;
-/** Answers that double it again. */
-const ANSWERS_ENOUGH = 32;
+/** Least bound (tokens): a window of a memory has up to 512, and calls must be able to carry one. */
+export const MIN_BOUND = 512;
+/**
+ * Refusals in a row that lower the bound to half of the last refused call. A refusal counts only if its call began
+ * after the refusal before.
+ */
+export const MAX_REFUSALS = 3;
+/** Answers since the bound was doubled, or since a refusal counted, that double the bound, up to its maximum. */
+const ANSWERS_TO_DOUBLE = 32;
 
 /**
- * A call that is larger than what a provider takes in a minute is refused in any minute, and so is the same call for ever after. Not all
- * say how much they take, so calls become smaller while they are refused, but not smaller than one that was answered before: that one only
- * came too soon.
- * @param most tokens
+ * Creates a bound that shrinks while calls are refused. A call with more tokens than the provider accepts in a minute
+ * would be refused for ever, and not all providers say how many they accept. The bound does not fall below the largest
+ * call that was answered: a refusal of such a call only means that it came too soon.
+ * @param maxTokens the bound at the beginning, and its maximum
  */
-export function createBatchBound(most: number): BatchBound {
-  let bound = most;
+export function createBatchBound(maxTokens: number): BatchBound {
+  let bound = maxTokens;
   let refusals = 0;
   let refusedAt = -Infinity;
   let answers = 0;
@@ -32,9 +39,9 @@ export function createBatchBound(most: number): BatchBound {
       refusals = 0;
       largestAnswered = Math.max(largestAnswered, tokens);
       answers += 1;
-      if (answers < ANSWERS_ENOUGH) return;
+      if (answers < ANSWERS_TO_DOUBLE) return;
       answers = 0;
-      bound = Math.min(most, 2 * bound);
+      bound = Math.min(maxTokens, 2 * bound);
     },
     noteLimited(tokens, ms) {
       const now = performance.now();
@@ -42,9 +49,9 @@ export function createBatchBound(most: number): BatchBound {
       refusedAt = now;
       refusals += 1;
       answers = 0;
-      if (refusals < REFUSALS_MOST) return;
+      if (refusals < MAX_REFUSALS) return;
       refusals = 0;
-      bound = Math.min(bound, Math.max(BOUND_LEAST, largestAnswered, Math.floor(tokens / 2)));
+      bound = Math.min(bound, Math.max(MIN_BOUND, largestAnswered, Math.floor(tokens / 2)));
     },
   };
 }

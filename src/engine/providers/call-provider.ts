@@ -1,4 +1,5 @@
-import type { CallOutcome, ProviderBudget } from '../control/provider-budget.ts';
+import type { CallOutcome } from '../control/provider-breaker.ts';
+import type { ProviderBudget } from '../control/provider-budget.ts';
 import { assert, EngineError, isEngineError, serialiseError, type ErrorCode } from '../errors.ts';
 import type { Embedder, EmbedOptions } from '../ports.ts';
 import { estimateTokens } from '../text/tokens.ts';
@@ -6,46 +7,51 @@ import type { SpanOptions, Tracing } from '../tracing.ts';
 
 type Purpose = EmbedOptions['purpose'];
 
-/** A text that any embedder can embed: whether it does tells an outage from a text it cannot. */
+/** A text that any embedder can embed. If a server refuses it, the server is at fault and not the caller's text. */
 export const PROBE_TEXT = 'Are you there?';
 
-/** A server that can be asked for vectors of one space, with what all processes may ask of it. */
+/** A server that returns vectors of one model, with the budget that all processes share for it. */
 export interface ProviderServer {
   readonly embedder: Embedder;
-  /** None for an embedder that computes. */
+  /** Undefined for an embedder that computes by itself. */
   readonly budget?: ProviderBudget | undefined;
 }
 
-/** One call as metrics and `embed_logs` see it. */
+/** One call to a provider that has ended, as metrics and `embed_logs` record it. */
 export interface ProviderCall {
   readonly purpose: Purpose;
+  /** Number of texts in the call. */
   readonly texts: number;
-  /** As billed where the reply says, else estimated. */
+  /** Tokens billed, if the reply says so; else an estimate. */
   readonly tokens: number;
+  /** Duration of the call (ms), without the time that it waited for the budget. */
   readonly ms: number;
   readonly outcome: 'ok' | ErrorCode;
-  /** The message of a failed call. */
+  /** The error message of a failed call; null for an answered one. */
   readonly error: string | null;
-  /** Which server was asked: 0 for the first, then its stand-ins. */
+  /** Index of the server that was asked: 0 for the first, 1 and up for its stand-ins. */
   readonly server: number;
 }
 
+/** Texts to embed in one call. */
 export interface CallRequest {
   readonly texts: readonly string[];
-  /** Estimated. */
+  /** Estimated tokens of all texts. */
   readonly tokens: number;
   readonly purpose: Purpose;
   readonly signal: AbortSignal;
-  /** W3C trace contexts of those who wait for it. */
+  /** W3C trace contexts of the callers that wait for the vectors. */
   readonly traces: readonly string[];
 }
 
 /**
- * Asks the servers in order for the vectors of some texts: the next one is for when the one before fails or is left alone. What a text
- * is to blame for is no failure of a server.
- * @throws EngineError as the embedder and the budget of the first server do, whatever the others said; `invalid` where the first server
- *         refuses them, which for one text means that it answers others; of several texts also where one that stands in refuses them, so
- *         that the rest is told from the text that it does not take
+ * Asks the servers in order for the vectors of some texts. The next server is asked if the one before it fails or is
+ * left alone; a text that is refused is no failure of a server. `onCall` hears of every request that was sent, those
+ * that failed and those with `PROBE_TEXT` included.
+ * @returns one vector per text, in the order of the texts
+ * @throws EngineError as the embedder and the budget of the first server do, whatever the stand-ins said; `invalid` if
+ *         the first server refuses the texts (a single text only if the server answers other texts), and for several
+ *         texts also if a stand-in refuses them, so that the caller can find the refused text among them
  */
 export function callProvider(
   servers: readonly [ProviderServer, ...ProviderServer[]],
@@ -58,17 +64,17 @@ export function callProvider(
     readonly tracing?: Tracing | null | undefined;
   },
 ): Promise<Float32Array[]> {
-  const askFrom = async (place: number): Promise<Float32Array[]> => {
-    const hasOther = place + 1 < servers.length;
+  const askFrom = async (index: number): Promise<Float32Array[]> => {
+    const hasOther = index + 1 < servers.length;
     try {
-      const report = (call: Omit<ProviderCall, 'server'>) => onCall?.({ ...call, server: place });
-      return await callServer(servers[place]!, request, { hasOther, report, tracing });
+      const report = (call: Omit<ProviderCall, 'server'>) => onCall?.({ ...call, server: index });
+      return await callServer(servers[index]!, request, { hasOther, report, tracing });
     } catch (error) {
       if (!hasOther || isEngineError(error, 'invalid') || request.signal.aborted) throw error;
       try {
-        return await askFrom(place + 1);
+        return await askFrom(index + 1);
       } catch (later) {
-        // Of one text the last word is the first server's, which has yet to say it.
+        // Whether a single text is at fault is decided by the first server, once it answers again.
         throw isEngineError(later, 'invalid') && request.texts.length > 1 ? later : error;
       }
     }
@@ -77,15 +83,16 @@ export function callProvider(
 }
 
 interface CallContext {
+  /** True if another server can be asked after this one. */
   readonly hasOther: boolean;
   readonly report: (call: Omit<ProviderCall, 'server'>) => void;
   readonly tracing: Tracing | null | undefined;
 }
 
 /**
- * A text is to blame for its refusal if it is refused, another is answered, and it is refused again. A server that refuses whatever it is
- * asked, since its model is gone or a proxy answers in its place, is as good as down, and what it said until it was mended counts
- * against no text.
+ * Asks one server. A single text is at fault only if the server refuses it, answers `PROBE_TEXT`, and refuses it again.
+ * A server that refuses every text counts as down, for example because its model is gone or a proxy answers in its
+ * place; its refusals count against no text.
  */
 async function callServer(server: ProviderServer, request: CallRequest, context: CallContext): Promise<Float32Array[]> {
   try {
@@ -106,7 +113,7 @@ async function callOnce(
   { texts, tokens, purpose, signal, traces, isProbe = false }: CallRequest & { readonly isProbe?: boolean },
   { hasOther, report, tracing }: CallContext,
 ): Promise<Float32Array[]> {
-  // What is loaded before it starts does not stand between its permit and the request.
+  // The embedder loads its client first, so that no loading time lies between the permit and the request.
   await embedder.prepare?.();
   const permit = await budget?.acquire(tokens, { patient: purpose === 'document', hasOther, signal });
   const startedAt = performance.now();
@@ -144,7 +151,10 @@ function refusesAll({ message }: EngineError): EngineError {
   return new EngineError('unavailable', `${message}, and any other: check its address and its model`);
 }
 
-/** Whether a refusal is the text's doing is not known yet. */
+/**
+ * Returns the outcome of a failed embedding call; a refusal says nothing about the server yet, as the text may be at
+ * fault.
+ */
 function outcomeOfEmbedding(error: unknown): CallOutcome {
   return isEngineError(error, 'invalid') ? { kind: 'refused' } : outcomeOf(error);
 }
@@ -162,7 +172,11 @@ function describeCall(
   return [`embeddings ${model}`, { kind: 'client', continues, attributes: { ...call, 'cairn.texts': texts } }];
 }
 
-/** What a failed call says about its server. One that declines, or says how to ask, has answered. */
+/**
+ * Returns the outcome of a call that failed with `error`. `rate_limited` is `limited`, for a second if the error names
+ * no time. `invalid` (the server declines) and `conflict` (it says how it wants to be asked) are `answered`. Any other
+ * error is `failed`.
+ */
 export function outcomeOf(error: unknown): CallOutcome {
   if (isEngineError(error, 'rate_limited')) return { kind: 'limited', retryAfterMs: error.retryAfterMs ?? 1_000 };
   if (isEngineError(error, 'invalid') || isEngineError(error, 'conflict')) return { kind: 'answered' };

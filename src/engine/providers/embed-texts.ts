@@ -6,27 +6,31 @@ import { estimateTokens } from '../text/tokens.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
 export interface EmbedTextsContext {
+  /** Connection to the tenant's file, whose cache of vectors is read. */
   readonly store: Store;
+  /** Number of the embedder's model in the tenant's file. */
   readonly modelNo: number;
   readonly embedder: Embedder;
   readonly gatherer: EmbeddingGatherer;
 }
 
 export interface EmbeddedTexts {
-  /** One per text, in order. */
+  /** One vector per text, in order. */
   readonly embeddings: Float32Array[];
-  /** The texts' keys in the cache; null for an embedder that is not cached. */
+  /** Cache keys of the texts, in order; null for an embedder that is not cached. */
   readonly textHashes: Buffer[] | null;
-  /** What the cache did not know, each text once. */
+  /** Cache keys and new vectors of the texts that were not in the cache, each different text once. */
   readonly misses: CachedEmbedding[];
-  /** Texts that the cache knew, and the tokens that they would have taken, by estimate. */
+  /** Number of texts that were in the cache; a text that is given twice counts twice. */
   readonly hits: number;
+  /** Tokens that the texts in the cache would have cost, by estimate. */
   readonly savedTokens: number;
 }
 
 /**
- * Embeds the texts of one memory, from the cache where it knows them. Calls for many memories at once share provider calls and
- * fail apart. The store is read before anything is awaited. Throws as the gatherer does.
+ * Embeds the texts of one memory, from the cache if they are in it. New vectors are not written to the cache: `misses`
+ * holds them for the caller to store. Concurrent calls for several memories share provider calls, and each fails by
+ * itself. The store is read before anything is awaited. Throws as the gatherer does.
  */
 export async function embedTexts(
   { store, modelNo, embedder, gatherer }: EmbedTextsContext,
@@ -48,12 +52,12 @@ export async function embedTexts(
   const misses = new Map<string, CachedEmbedding>();
   missing.forEach((i, j) => misses.set(texts[i]!, { textHash: textHashes[i]!, embedding: fresh[j]! }));
   const embeddings = texts.map((text, i) => cached[i] ?? misses.get(text)!.embedding);
-  const known = texts.filter((_, i) => cached[i] !== undefined);
-  const savedTokens = known.reduce((sum, text) => sum + estimateTokens(text), 0);
-  return { embeddings, textHashes, misses: [...misses.values()], hits: known.length, savedTokens };
+  const cachedTexts = texts.filter((_, i) => cached[i] !== undefined);
+  const savedTokens = cachedTexts.reduce((sum, text) => sum + estimateTokens(text), 0);
+  return { embeddings, textHashes, misses: [...misses.values()], hits: cachedTexts.length, savedTokens };
 }
 
-/** 16 bytes of SHA-256 of the text as the embedder sees it: unlike `contentHash`, white space counts. */
+/** Returns the first 16 bytes of the SHA-256 of the exact text: unlike in `contentHash`, white space counts. */
 function hashText(text: string): Buffer {
   return createHash('sha256').update(text, 'utf8').digest().subarray(0, 16);
 }

@@ -4,22 +4,23 @@ import { EngineError, isEngineError } from '../errors.ts';
 import type { Embedder, EmbedOptions } from '../ports.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import { tracesOf, type Tracing } from '../tracing.ts';
-import { BOUND_LEAST, createBatchBound } from './batch-bound.ts';
+import { type BatchBound, MIN_BOUND, createBatchBound } from './batch-bound.ts';
 import { callProvider, type ProviderCall, type ProviderServer } from './call-provider.ts';
 
 type Purpose = EmbedOptions['purpose'];
 
 export interface GathererOptions {
-  /** A call holds at most so many texts and, by estimate, so many tokens; a text over the latter travels alone. */
+  /** Most texts of one call. */
   readonly maxBatchTexts: number;
+  /** Most tokens of one call, by estimate; a text with more is sent alone. */
   readonly maxBatchTokens: number;
-  /** How long the first text of a batch waits for company. */
+  /** Longest time that the first text of a batch of documents waits for others (ms); queries are sent at once. */
   readonly lingerMs: number;
-  /** Calls in flight, for each purpose. */
+  /** Most calls under way at a time, for each purpose (documents, queries). */
   readonly concurrency: number;
-  /** What all processes share; none for an embedder that computes. */
+  /** The provider's budget, shared by all processes; undefined for an embedder that computes by itself. */
   readonly budget?: ProviderBudget | undefined;
-  /** Servers of the same model that stand in where the embedder's own fails. */
+  /** Servers of the same model that are asked, in order, if the embedder's own server fails; none by default. */
   readonly fallbacks?: readonly ProviderServer[] | undefined;
   readonly onCall?: ((call: ProviderCall) => void) | undefined;
   readonly tracing?: Tracing | null | undefined;
@@ -28,18 +29,20 @@ export interface GathererOptions {
 /** Gathers the texts of concurrent callers into few calls. */
 export interface EmbeddingGatherer {
   /**
-   * Equal texts of one call share one vector: treat it as read-only.
-   * @throws EngineError as the embedder does; a text that the provider refuses fails alone, any other failure fails all texts of the
-   *         call; `unavailable` when `signal` aborts, which ends a call once nobody waits for it
+   * Embeds one text. Callers that wait for equal texts get the same vector: treat it as read-only.
+   * @throws EngineError as the embedder and the budget do; a text that the provider refuses fails alone, any other
+   *         failure fails all texts of the call; `unavailable` when `signal` aborts. The provider's call is aborted
+   *         once nobody waits for any of its texts.
    */
   embed(text: string, purpose: Purpose, signal?: AbortSignal): Promise<Float32Array>;
-  /** In order; fails with the first failure. */
+  /** Embeds several texts and returns their vectors in order. Throws the first failure of any text, as `embed` does. */
   embedAll(texts: readonly string[], purpose: Purpose, signal?: AbortSignal): Promise<Float32Array[]>;
 }
 
+/** Creates a gatherer with one lane for documents and one for queries. */
 export function createEmbeddingGatherer(embedder: Embedder, options: GathererOptions): EmbeddingGatherer {
   const servers: Servers = [{ embedder, budget: options.budget }, ...(options.fallbacks ?? [])];
-  // A lane each: a query neither lingers nor stands behind a bulk import.
+  // Each purpose has its own lane, so that a query neither lingers nor waits behind a bulk import.
   const lanes = {
     document: createLane(servers, 'document', options),
     query: createLane(servers, 'query', { ...options, lingerMs: 0 }),
@@ -47,12 +50,12 @@ export function createEmbeddingGatherer(embedder: Embedder, options: GathererOpt
 
   async function embedAll(texts: readonly string[], purpose: Purpose, signal?: AbortSignal): Promise<Float32Array[]> {
     if (signal?.aborted) throw abandoned();
-    const places = texts.map((text) => lanes[purpose](text));
-    // One listener for all texts: adding one takes as long as the signal has listeners.
-    const leave = () => places.forEach((place) => place.leave());
+    const pending = texts.map((text) => lanes[purpose](text));
+    // One listener serves all texts: adding one takes time in proportion to the listeners that the signal has.
+    const leave = () => pending.forEach((embedding) => embedding.leave());
     signal?.addEventListener('abort', leave, { once: true });
     try {
-      return await Promise.all(places.map((place) => place.embedding));
+      return await Promise.all(pending.map(({ embedding }) => embedding));
     } finally {
       signal?.removeEventListener('abort', leave);
     }
@@ -65,20 +68,21 @@ export function createEmbeddingGatherer(embedder: Embedder, options: GathererOpt
 
 type Servers = readonly [ProviderServer, ...ProviderServer[]];
 
-/** What a caller gets for a text: its vector to come, and a way to wait no longer. */
-interface Place {
+/** The result of a text that a caller waits for. */
+interface PendingEmbedding {
   readonly embedding: Promise<Float32Array>;
+  /** Stops waiting: `embedding` rejects, and the call is aborted once nobody waits for it. */
   leave(): void;
 }
 
-/** A text that somebody waits for. */
+/** A text that at least one caller waits for. */
 interface Entry {
   readonly text: string;
   readonly tokens: number;
   readonly waiters: Set<Waiter>;
-  /** W3C trace context of whoever asked for it first. */
+  /** W3C trace context of the first caller; null if the caller is not traced. */
   readonly trace: string | null;
-  /** The call that carries it, once there is one. */
+  /** The call that carries the text, once there is one. */
   call: Call | undefined;
 }
 
@@ -92,68 +96,103 @@ interface Call {
   readonly controller: AbortController;
 }
 
-/** The waiting texts of one purpose. They are cut into batches when a call may start, so that batches fill while calls are slow. */
+/**
+ * Creates the queue of one purpose, which collects texts and sends them in batches. A batch is cut when its call may
+ * start, so that batches fill while calls are slow.
+ * @returns a function that adds a text to the queue and gives the vector that the caller waits for
+ */
 function createLane(servers: Servers, purpose: Purpose, options: GathererOptions) {
   const limit = pLimit(options.concurrency);
   const bound = createBatchBound(options.maxBatchTokens);
-  const queue = new Map<string, Entry>();
-  let queuedTokens = 0;
+  const queue = createTextQueue(options, maxTokens);
+  const send = createBatchSender(servers, purpose, options, bound);
   let linger: NodeJS.Timeout | undefined;
 
-  return function join(text: string): Place {
-    const entry = queue.get(text) ?? enqueue(text);
+  return function join(text: string): PendingEmbedding {
+    const entry = queue.findOrAdd(text);
     schedule();
     return waitFor(entry);
   };
 
-  function enqueue(text: string): Entry {
-    const trace = options.tracing?.active()?.traceparent ?? null;
-    const entry: Entry = { text, tokens: estimateTokens(text), waiters: new Set(), trace, call: undefined };
-    queue.set(text, entry);
-    queuedTokens += entry.tokens;
-    return entry;
-  }
-
   function schedule(): void {
-    if (queue.size >= options.maxBatchTexts || queuedTokens >= tokensMost()) dispatch();
-    else if (queue.size > 0) linger ??= setTimeout(dispatch, options.lingerMs);
+    if (queue.isFull()) dispatch();
+    else if (!queue.isEmpty()) linger ??= setTimeout(dispatch, options.lingerMs);
   }
 
   function dispatch(): void {
     clearTimeout(linger);
     linger = undefined;
-    // A call that waits for its slot takes what has gathered by then.
+    // A call that waits for its slot takes the texts that are there by then.
     if (limit.pendingCount === 0) void limit(sendBatch);
   }
 
   async function sendBatch(): Promise<void> {
-    const entries = takeBatch();
+    const entries = queue.takeBatch();
     schedule();
     await send(entries);
   }
 
-  /** A call that needs most of a minute's tokens would wait for a minute without any. */
-  function tokensMost(): number {
+  /**
+   * Returns the most tokens of a batch: the bound, and at most a quarter of the tokens a minute that the provider told
+   * of, but not less than `MIN_BOUND`. A call that took most of a minute's tokens would leave none to other calls.
+   */
+  function maxTokens(): number {
     const told = options.budget?.toldTokensPerMinute();
-    return told === undefined ? bound.tokens() : Math.min(bound.tokens(), Math.max(BOUND_LEAST, Math.ceil(told / 4)));
+    return told === undefined ? bound.tokens() : Math.min(bound.tokens(), Math.max(MIN_BOUND, Math.ceil(told / 4)));
+  }
+}
+
+/** The texts that wait for a call, each once, in the order in which they came. */
+interface TextQueue {
+  findOrAdd(text: string): Entry;
+  isEmpty(): boolean;
+  /** True if the waiting texts are enough to fill a batch. */
+  isFull(): boolean;
+  /** Takes the oldest texts that fit into one batch out of the queue: at least one; none if the queue is empty. */
+  takeBatch(): Entry[];
+}
+
+function createTextQueue(options: GathererOptions, maxTokens: () => number): TextQueue {
+  const entries = new Map<string, Entry>();
+  let queuedTokens = 0;
+
+  function add(text: string): Entry {
+    const trace = options.tracing?.active()?.traceparent ?? null;
+    const entry: Entry = { text, tokens: estimateTokens(text), waiters: new Set(), trace, call: undefined };
+    entries.set(text, entry);
+    queuedTokens += entry.tokens;
+    return entry;
   }
 
-  function takeBatch(): Entry[] {
-    const batch: Entry[] = [];
-    const most = tokensMost();
-    let tokens = 0;
-    for (const entry of queue.values()) {
-      const fits = batch.length < options.maxBatchTexts && tokens + entry.tokens <= most;
-      if (batch.length > 0 && !fits) break;
-      batch.push(entry);
-      tokens += entry.tokens;
-      queue.delete(entry.text);
-    }
-    queuedTokens -= tokens;
-    return batch;
-  }
+  return {
+    findOrAdd: (text) => entries.get(text) ?? add(text),
+    isEmpty: () => entries.size === 0,
+    isFull: () => entries.size >= options.maxBatchTexts || queuedTokens >= maxTokens(),
+    takeBatch() {
+      const batch: Entry[] = [];
+      const max = maxTokens();
+      let tokens = 0;
+      for (const entry of entries.values()) {
+        const fits = batch.length < options.maxBatchTexts && tokens + entry.tokens <= max;
+        if (batch.length > 0 && !fits) break;
+        batch.push(entry);
+        tokens += entry.tokens;
+        entries.delete(entry.text);
+      }
+      queuedTokens -= tokens;
+      return batch;
+    },
+  };
+}
 
-  /** Halves a batch that was refused until the refused text stands alone. */
+/**
+ * Returns a function that sends a batch and answers everybody who waits for its texts. It never rejects, and leaves out
+ * texts that nobody waits for any more.
+ */
+function createBatchSender(servers: Servers, purpose: Purpose, options: GathererOptions, bound: BatchBound) {
+  return send;
+
+  /** Halves a batch that was refused until the refused text is alone. */
   async function send(batch: readonly Entry[]): Promise<void> {
     const entries = batch.filter((entry) => entry.waiters.size > 0);
     if (entries.length === 0) return;
@@ -192,7 +231,7 @@ function createLane(servers: Servers, purpose: Purpose, options: GathererOptions
   }
 }
 
-function waitFor(entry: Entry): Place {
+function waitFor(entry: Entry): PendingEmbedding {
   const { promise, resolve, reject } = Promise.withResolvers<Float32Array>();
   const waiter: Waiter = { resolve, reject };
   entry.waiters.add(waiter);

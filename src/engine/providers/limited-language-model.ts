@@ -9,22 +9,31 @@ import { outcomeOf, type ProviderCall } from './call-provider.ts';
 
 type Request = Parameters<LanguageModel['complete']>[0];
 
-/** One call as metrics and the log see it. */
+/** One call to a language model that has ended, as metrics and the log record it. */
 export interface LanguageModelCall extends Pick<ProviderCall, 'ms' | 'outcome' | 'error'> {
   readonly purpose: Request['purpose'];
-  /** As billed, else estimated. */
+  /** Tokens of the prompt, as the model's answer reports them; an estimate for a failed call. */
   readonly inputTokens: number;
+  /** Tokens of the answer, as the model reports them; 0 for a failed call. */
   readonly outputTokens: number;
 }
 
+/** Most answers that are cached. */
 const CACHED_ANSWERS = 4_096;
+/** Most bytes of all cached answers together. */
 const CACHED_BYTES = 8_000_000;
-/** In memory and not for long: answers tell of memories, which may be erased. */
+/**
+ * Lifetime of a cached answer (ms). It is short, and the cache in memory only: answers speak of memories, which may be
+ * erased.
+ */
 const CACHED_FOR_MS = 600_000;
 
 /**
- * A language model that is asked no more than all processes together may, that is left alone while it is down, and that is not asked the
- * same thing twice within ten minutes: it answers at temperature 0. A rerank does not wait for room, since it has an order to go on with.
+ * Wraps a language model in the budget that all processes share and in a cache: equal requests within ten minutes cost
+ * one call, because answers are given at temperature 0. A rerank does not wait for room in the budget, since it can
+ * keep the order that it has. `onCall` hears of every request that was sent, not of answers from the cache.
+ * @returns a model that throws as the wrapped one and the budget do; a request that fails with `conflict` is sent once
+ *          more
  */
 export function createLimitedLanguageModel(
   model: LanguageModel,
@@ -57,7 +66,7 @@ export function createLimitedLanguageModel(
   async function ask(request: Request, signal: AbortSignal | undefined): Promise<Completion> {
     const { purpose } = request;
     const estimated = estimateTokens(request.instructions) + estimateTokens(request.input);
-    // Providers count the longest answer that is allowed.
+    // Providers count the longest answer that the request allows, not the answer itself.
     const tokens = estimated + request.maxTokens;
     await model.prepare?.();
     const permit = await budget.acquire(tokens, { patient: purpose !== 'rerank', signal });
@@ -83,10 +92,11 @@ export function createLimitedLanguageModel(
     ...model,
     async complete(request, signal) {
       const key = hashOf(request);
-      const known = answers.get(key);
-      if (known !== undefined) return known;
+      const cached = answers.get(key);
+      if (cached !== undefined) return cached;
       const completion = await ask(request, signal).catch((error: unknown) => {
-        // Each request is one call: it is waited for, counted and logged by itself.
+        // `conflict` asks for the request again. That is a call of its own: it waits, is counted and is logged by
+        // itself.
         if (isEngineError(error, 'conflict')) return ask(request, signal);
         throw error;
       });

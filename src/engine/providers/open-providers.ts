@@ -15,24 +15,31 @@ export interface ProviderOptions {
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly tracing?: Tracing | null | undefined;
-  /** Told of every call of a provider, for the log of calls. */
+  /** Called for every call to a provider, for the log of calls. */
   readonly onCall: (entry: EmbedLogEntry) => void;
 }
 
-/** An embedder or a language model with its limits, counted and logged. Whoever opened it closes it. */
+/** An embedder within its limits, whose calls are counted and logged. Whoever opens it must close it. */
 export interface LimitedEmbedder {
   readonly gatherer: EmbeddingGatherer;
   close(): void;
 }
 
+/** How an embedder is used beside others: sectors may be embedded by different models. */
 export interface EmbedderUse {
-  /** For one of several models at work: providers count each by itself, and the failures of one say nothing of another. */
+  /**
+   * True for one of several models at work, which has limits and a breaker of its own: providers count each model
+   * apart, and failures of one model say nothing about another.
+   */
   readonly ownLimits: boolean;
-  /** Whose texts it embeds; null for all of them. */
+  /** The sectors whose memories the model embeds; null for all, `[]` for a model that only has vectors from before. */
   readonly sectors: readonly Sector[] | null;
 }
 
-/** @param standIns servers of the same model, each with limits of its own, for when the embedder's own fails */
+/**
+ * Opens the budgets of an embedder and gathers its texts into few calls.
+ * @param standIns servers of the same model, each with limits of its own, which are asked if the embedder's own fails
+ */
 export function openLimitedEmbedder(
   embedder: Embedder,
   standIns: readonly Embedder[],
@@ -40,7 +47,7 @@ export function openLimitedEmbedder(
   options: ProviderOptions,
 ): LimitedEmbedder {
   const { config } = options;
-  // An embedder that computes has nobody to be polite to.
+  // An embedder that computes by itself needs no budget.
   const budgets = embedder.cacheable
     ? [embedder, ...standIns].map((_, place) => openEmbeddingBudget(place, ownLimits ? embedder : null, options))
     : [];
@@ -56,7 +63,7 @@ export function openLimitedEmbedder(
     maxBatchTokens: Math.min(
       config.OM_EMBED_BATCH_TOKENS,
       embedder.maxBatchTokens,
-      // A call that needs most of a minute's tokens would wait for a minute without any.
+      // A call that took most of a minute's tokens would leave none to other calls for a minute.
       config.OM_EMBED_TPM === 0 ? Infinity : Math.ceil(config.OM_EMBED_TPM / 4),
     ),
     lingerMs: config.OM_EMBED_LINGER_MS,
@@ -66,14 +73,16 @@ export function openLimitedEmbedder(
     tracing: options.tracing,
     onCall: (call) => recordEmbedding(embedder, maxBatchTexts, call, options),
   });
-  return { gatherer, close: () => budgets.forEach((one) => one.close()) };
+  return { gatherer, close: () => budgets.forEach((opened) => opened.close()) };
 }
 
+/** A language model within its limits. Whoever opens it must close it. */
 export interface OpenLanguageModel {
   readonly languageModel: LanguageModel;
   close(): void;
 }
 
+/** Opens the budget of a language model, and counts and logs its calls. */
 export function openLimitedLanguageModel(model: LanguageModel, options: ProviderOptions): OpenLanguageModel {
   const { config, clock, metrics } = options;
   const budget = openProviderBudget({
@@ -94,8 +103,9 @@ export function openLimitedLanguageModel(model: LanguageModel, options: Provider
 }
 
 /**
- * @param place 0 for the provider's own server, 1.. for those that stand in
- * @param model null for the limits of whatever else is asked there
+ * Opens the budget of one server of the embedding provider.
+ * @param place 0 for the provider's own server, 1 and up for its stand-ins
+ * @param model the model whose own limits these are; null for the limits that all other calls to the server share
  */
 function openEmbeddingBudget(
   place: number,
@@ -112,7 +122,11 @@ function openEmbeddingBudget(
   });
 }
 
-/** Whom the limits of a server are counted for. What one provider asked for says nothing of another, or of another key. */
+/**
+ * Returns what identifies the account that the limits of a server are counted for: provider, address and key. Another
+ * provider or key has its own limits.
+ * @param place 0 for the provider's own server, 1 and up for its stand-ins
+ */
 function accountOf(config: Config, place: number): readonly (string | undefined)[] {
   if (place > 0) {
     const { baseUrl, apiKey } = config.fallbacks[place - 1]!;
@@ -136,9 +150,9 @@ function accountOf(config: Config, place: number): readonly (string | undefined)
   }
 }
 
-/** Named by a digest so short that no key can be told from it. */
-function budgetFile(file: string, of: readonly (string | undefined)[]): string {
-  const digest = createHash('sha256').update(JSON.stringify(of)).digest('hex').slice(0, 8);
+/** Adds a digest of the account to the name of a `.sqlite` file. It has 32 bits only, so that it reveals no key. */
+function budgetFile(file: string, account: readonly (string | undefined)[]): string {
+  const digest = createHash('sha256').update(JSON.stringify(account)).digest('hex').slice(0, 8);
   return file.replace(/\.sqlite$/, `-${digest}.sqlite`);
 }
 
@@ -184,7 +198,7 @@ function record(
   { config, clock, metrics, onCall }: ProviderOptions,
 ): void {
   const isDone = outcome === 'ok';
-  // What failed is not billed.
+  // A failed call is not billed.
   const costUsd = isDone ? costOf(config.prices, call) : 0;
   if (isDone) {
     metrics.providerTokens.inc({ purpose: call.purpose }, call.tokens + call.outputTokens);

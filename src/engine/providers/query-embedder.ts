@@ -4,28 +4,42 @@ import type { Embedder, Logger } from '../ports.ts';
 import { limitMarks } from '../text/words.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
+/** Most queries whose vectors are cached. */
 const CACHED_QUERIES = 1_000;
-/** Texts and vectors together; a thousand short questions take 3 MB at 768 dimensions, 12 MB at 3,072. */
+/**
+ * Most bytes of cached texts and vectors together. A thousand short questions take 3 MB at 768 dimensions and 12 MB at
+ * 3,072.
+ */
 const CACHED_BYTES = 16_000_000;
+/** Lifetime of a cached vector (ms). */
 const CACHED_FOR_MS = 600_000;
 
 export interface QueryEmbedderOptions {
   readonly embedder: Embedder;
-  /** Not used for an embedder that computes at once. */
+  /** Not used for an embedder that computes on this machine without cost (`Embedder.cacheable` is false). */
   readonly gatherer: EmbeddingGatherer;
-  /** How long a query waits before it is answered from words alone. */
+  /**
+   * Longest time that a query waits for its vector (ms); then it is answered from words alone. Without effect if
+   * `Embedder.cacheable` is false.
+   */
   readonly timeoutMs: number;
   readonly logger: Logger;
-  /** Told whether a query's vector was known. */
+  /**
+   * Called for each query with whether its vector was in the cache, and with the normalised text that it is cached by.
+   * Not called if `Embedder.cacheable` is false.
+   */
   readonly onLookup?: ((outcome: 'hit' | 'miss', text: string) => void) | undefined;
 }
 
-/** The vector of a query; null when the provider failed or took too long, which makes the answer a degraded one. */
+/**
+ * Returns the vector of a query, which is shared and must not be changed; null if the provider failed or took too long,
+ * which makes the answer a degraded one. Throws only once `signal` is aborted.
+ */
 export type QueryEmbedder = (text: string, signal?: AbortSignal) => Promise<Float32Array | null>;
 
 /**
- * Keeps the vectors of recent queries: a question that is asked again costs no provider call. Questions that differ only in white
- * space or in how their accents are composed are one.
+ * Creates an embedder of queries that caches recent vectors: a question that is asked again costs no provider call.
+ * Questions that differ only in white space or in how their accents are composed share a vector.
  */
 export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedder {
   const { embedder, gatherer, timeoutMs, logger, onLookup } = options;
@@ -37,9 +51,9 @@ export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedde
   });
   return async (query, signal) => {
     const text = limitMarks(query).normalize('NFC').replace(/\s+/g, ' ').trim() || query;
-    const known = cache.get(text);
-    if (embedder.cacheable) onLookup?.(known === undefined ? 'miss' : 'hit', text);
-    if (known !== undefined) return known;
+    const cached = cache.get(text);
+    if (embedder.cacheable) onLookup?.(cached === undefined ? 'miss' : 'hit', text);
+    if (cached !== undefined) return cached;
     try {
       const vector = await embed(text, signal);
       cache.set(text, vector);

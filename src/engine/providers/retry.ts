@@ -1,12 +1,21 @@
 import { isEngineError } from '../errors.ts';
 
-/** What to do about a failed step. */
+/**
+ * A decision about a failed step: `retry` counts an attempt and runs the job again after `backoffMs`, `give_up` does
+ * not run it again.
+ */
 export type Retry =
-  /** Not the job's fault, as far as one can tell: all wait, nothing is counted. */
+  /** Probably not the job's fault: all jobs wait `ms`, and no attempt is counted. */
   { readonly kind: 'wait'; readonly ms: number } | { readonly kind: 'retry' } | { readonly kind: 'give_up' };
 
+/** Pause after a failure that does not say how long to wait (ms). */
 export const PROVIDER_PAUSE_MS = 1_000;
 
+/**
+ * Decides what to do about a step that failed with `error`.
+ * @param attempts attempts that were counted before this failure
+ * @param attemptsMax most attempts of a job, the first included
+ */
 export function retryOf(error: unknown, { attempts, attemptsMax }: { attempts: number; attemptsMax: number }): Retry {
   if (
     isEngineError(error, 'rate_limited') ||
@@ -20,42 +29,56 @@ export function retryOf(error: unknown, { attempts, attemptsMax }: { attempts: n
   return retryCharged({ attempts, attemptsMax });
 }
 
-/** For a failure that counts as an attempt. */
+/** Decides what to do about a failure that counts as an attempt. Parameters are those of `retryOf`. */
 export function retryCharged({ attempts, attemptsMax }: { attempts: number; attemptsMax: number }): Retry {
   return attempts + 1 < attemptsMax ? { kind: 'retry' } : { kind: 'give_up' };
 }
 
-/** Exponential with jitter: 1 s, 2 s, 4 s … at most a minute, each between half and all of it; whole milliseconds. */
+/**
+ * Returns the pause before the next attempt, in whole milliseconds: exponential (1 s for 0 attempts, 2 s for 1, 4 s for
+ * 2 … at most a minute) with jitter, which takes off up to half.
+ * @param attempts attempts that were counted before this failure
+ * @param random returns a number from 0 up to, but not including, 1
+ */
 export function backoffMs(attempts: number, random: () => number = Math.random): number {
   return Math.round(Math.min(60_000, 1_000 * 2 ** attempts) * (0.5 + random() / 2));
 }
 
 /**
- * What one worker knows of the embedding provider: whether a failure is an outage, which all wait for, or the doing of a text that
- * it cannot embed. No clock takes part, and each worker begins anew.
+ * One worker's knowledge about the embedding provider: whether a failure is an outage, during which all jobs wait, or
+ * is caused by a text that the provider cannot embed. It depends on no clock, and each worker starts without knowledge.
+ * A ledger is named by the path of its tenant's file, a job by this path and its number, a model by name and
+ * dimensions.
  */
 export interface ProviderHealth {
-  /** The provider returned vectors for somebody's text. */
+  /** Notes that the provider returned vectors for any text. */
   noteAnswer(): void;
-  /** A batch of this ledger failed on the provider. @returns how many did so in a row */
+  /**
+   * Notes that a batch of this ledger failed on the provider. Returns how many batches of the ledger failed in a row,
+   * this one included.
+   */
   noteFailedBatch(ledger: string): number;
+  /** Notes that a job failed on the provider while it ran alone. */
   noteFailureAlone(job: string): void;
-  /** A batch went through. */
+  /** Notes that a batch of this ledger succeeded. Pauses (`nextPauseMs`) start at half a second again. */
   noteWorked(ledger: string): void;
-  /** True if this job failed alone before, and the last that the provider did since was to answer another. */
+  /** True if this job failed alone earlier, and the provider has answered since and has failed on no job since then. */
   failsAmongAnswers(job: string): boolean;
-  /** Of several models at work: this one answered last, or failed. */
+  /** Notes whether the latest call of this model was answered; used where several models are at work. */
   noteModel(model: string, answers: boolean): void;
-  /** True if it failed last. */
+  /** True if the latest call of this model failed; false for a model of which nothing was noted. */
   isModelFailing(model: string): boolean;
-  /** How long to leave the provider alone: at least so long, and doubled from half a second to 30 s until a batch goes through. */
+  /**
+   * Returns the time to leave the provider alone (ms): half a second, doubled with each call up to 30 s until a batch
+   * succeeds, and `atLeast` if that is longer.
+   */
   nextPauseMs(atLeast: number): number;
 }
 
-/** Batches of a ledger that fail in a row before their jobs run alone. */
-export const FAILED_BATCHES_MOST = 3;
-/** Ledgers and jobs remembered, each; the oldest is forgotten, which costs it one more failure. */
-const REMEMBERED_MOST = 4_096;
+/** Batches of a ledger that fail in a row before its jobs run alone. */
+export const MAX_FAILED_BATCHES = 3;
+/** Most ledgers, jobs and models remembered, each. The oldest is forgotten, which costs it one more failure. */
+const MAX_REMEMBERED = 4_096;
 
 export function createProviderHealth(): ProviderHealth {
   const failedBatches = new Map<string, number>();
@@ -94,5 +117,5 @@ export function createProviderHealth(): ProviderHealth {
 function remember<T>(map: Map<string, T>, key: string, value: T): void {
   map.delete(key);
   map.set(key, value);
-  if (map.size > REMEMBERED_MOST) map.delete(map.keys().next().value as string);
+  if (map.size > MAX_REMEMBERED) map.delete(map.keys().next().value as string);
 }

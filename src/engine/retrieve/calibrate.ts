@@ -5,111 +5,139 @@ import type { Evidence, QueryEvidence } from './evidence.ts';
 import { comparability, enoughHeld } from './lenience.ts';
 import { rawScoreOf, type Scoring } from './score.ts';
 
-/** How evidence becomes a confidence that can be compared between queries. */
+/** How the strength of evidence becomes a confidence that can be compared between queries. */
 interface Calibration {
-  /** The evidence that unrelated queries find by chance among `FEW` memories. */
+  /** The strength that unrelated queries find by chance among `FEW` memories or fewer. */
   readonly chance: number;
-  /** The evidence for a query that a memory answers word for word; above `chance` in any scope. */
+  /** The strength for a query that a memory answers word for word; above `chance` in any scope. */
   readonly full: number;
-  /** How much less is believed what the one asked about did not say himself, as an exponent. */
+  /** Exponent on `Evidence.voiced`: how much less an answer counts that the person asked about did not give himself. */
   readonly voice: number;
 }
 
-/** The confidence at chance, which is why the least score that returns anything by default stands here. */
+/** The confidence of evidence that is as strong as chance. The default floor, `OM_MIN_SCORE`, is this score. */
 export const CHANCE_SCORE = 0.3;
 
 /**
- * What chance finds where memories are compared by their vectors as well, and by words alone. Chosen so that at most one answer in a
- * hundred is lost; docs/evaluation.md has the figures of each set and language.
+ * The calibrations for evidence by words alone, and for evidence by words and vectors. The values were chosen so that
+ * at most one answer in a hundred is lost; docs/internals/evaluation.md has the figures of each set and language.
  */
 export const CALIBRATIONS = {
   words: { chance: 0.24, full: 1, voice: 0.6 },
   vectors: { chance: 0.28, full: 1.2, voice: 0.6 },
 } as const satisfies Readonly<Record<string, Calibration>>;
 
-/** Memories among which chance is as `Calibration.chance` says. Among more of them, some text holds more of a query by chance. */
+/**
+ * Number of memories for which `Calibration.chance` holds. Among more memories, some text holds more of a query by
+ * chance.
+ */
 const FEW = 60;
-/** What chance gains with each tenfold of memories, up to `MANY` of them. */
+/** Increase of chance with each tenfold number of memories, up to `MANY` memories. */
 const CHANCE_RISE = 0.16;
 const MANY = 10_000;
-/** What is left of chance in languages whose words change in ways that are only guessed: answers hold fewer of the question's words. */
+/**
+ * Factor on chance in languages whose inflection is only guessed: there, answers hold fewer of the question's words.
+ */
 const GUESSED_FORMS = 0.7;
 
-/** What is known of a question before any memory is read. */
-export interface Asked {
-  /** How many memories are asked. */
+/** The circumstances of a question that are known before any memory is read. */
+export interface Circumstances {
+  /** Number of memories that are searched, about. */
   readonly scope: number;
-  /** As `knowsWordForms` has it. */
+  /** Whether the inflection of the question's words is known: the result of `knowsWordForms`. */
   readonly knowsForms: boolean;
 }
 
-function chanceAmong({ scope, knowsForms }: Asked, few: number): number {
+/**
+ * The strength of evidence that unrelated queries find by chance in a scope.
+ * @param few that strength among `FEW` memories
+ */
+function chanceAmong({ scope, knowsForms }: Circumstances, few: number): number {
   const chance = few + CHANCE_RISE * Math.log10(Math.min(MANY, Math.max(FEW, scope)) / FEW);
   return knowsForms ? chance : GUESSED_FORMS * chance;
 }
 
-/** The cosine that texts of this file have in a vector space which share nothing, 0 ≤ … < 1; 0 until the file was fitted. */
+/**
+ * The cosine that unrelated texts of this file have in a vector space, 0 ≤ … < 1; 0 for null, and until the upkeep has
+ * measured it.
+ */
 export function readCosineBase(store: Store, modelNo: number | null): number {
   const row = modelNo === null ? undefined : findCalibration(store, modelNo);
   return row === undefined ? 0 : (JSON.parse(row.parameters) as FittedSpace).cosineBase;
 }
 
-/** What is fitted of a vector space, as the file keeps it. */
+/** The measured properties of a vector space, as the file stores them. */
 export interface FittedSpace {
+  /** The cosine that unrelated texts have, 0 ≤ … < 1. */
   readonly cosineBase: number;
 }
 
-/** Below 1, since most answers are found by a part of the question's words; measured together with the calibrations. */
+/**
+ * Exponent of the rise from chance to full evidence. It is below 1, since most answers are found by a part of the
+ * question's words. It was measured together with the calibrations.
+ */
 const RISE = 0.7;
 
 /**
- * How sure it is, 0..1, that the query is about these memories at all: `CHANCE_SCORE` at chance, 1 at full evidence, said by the right
- * one. Of a message of several sentences the one counts that is answered best. Memories that have no vector yet speak by their words.
+ * The confidence that the query is about these memories at all, 0..1: `CHANCE_SCORE` at chance, 1 at full evidence that
+ * the right person gave, 0 without evidence. A memory that holds enough of the query's words gives at least
+ * `CHANCE_SCORE`, whatever its strength. Of a message of several sentences, the sentence with the best answer counts.
+ * Memories without a vector count by their words.
  */
-export function confidenceOf({ evidence }: Pick<QueryEvidence, 'evidence'>, asked: Asked): number {
-  return Math.max(0, ...evidence.map((one) => surenessOf(one, asked)));
+export function confidenceOf({ evidence }: Pick<QueryEvidence, 'evidence'>, circumstances: Circumstances): number {
+  return Math.max(0, ...evidence.map((ofSentence) => confidenceBy(ofSentence, circumstances)));
 }
 
-function surenessOf({ strength, wordsStrength, voiced, held }: Evidence, asked: Asked): number {
+function confidenceBy({ strength, wordsStrength, voiced, held }: Evidence, circumstances: Circumstances): number {
   const { words, vectors } = CALIBRATIONS;
   return Math.max(
-    heldSureness(held, asked.scope),
-    sureness(strength, vectors, asked) * voiced ** vectors.voice,
-    sureness(wordsStrength, words, asked) * voiced ** words.voice,
+    confidenceByHeld(held, circumstances.scope),
+    confidenceByStrength(strength, vectors, circumstances) * voiced ** vectors.voice,
+    confidenceByStrength(wordsStrength, words, circumstances) * voiced ** words.voice,
   );
 }
 
-/** The confidence for a query that a memory holds whole, however common its words are. */
+/** Least confidence for a query of which a memory holds all words, however common they are. */
 const HELD_SCORE = 0.5;
-/** The least for what is let through for the words it holds: above `CHANCE_SCORE` by more than a rounding. */
+/** Least score of a memory that is let through for the words it holds: above `CHANCE_SCORE` by more than a rounding. */
 const JUST_ENOUGH = CHANCE_SCORE + 0.02;
 
-/** By the query's words alone: in a small scope a part of them is enough, in a large one only all are. */
-function heldSureness(held: number, scope: number): number {
+/**
+ * The confidence by the share of the query's words that a memory holds: in a small scope a part is enough, in a large
+ * one only all.
+ */
+function confidenceByHeld(held: number, scope: number): number {
   const enough = enoughHeld(scope);
   if (held < enough) return 0;
   return enough === 1 ? HELD_SCORE : JUST_ENOUGH + ((HELD_SCORE - JUST_ENOUGH) * (held - enough)) / (1 - enough);
 }
 
-function sureness(strength: number, { chance: few, full }: Calibration, asked: Asked): number {
-  const chance = chanceAmong(asked, few);
+function confidenceByStrength(
+  strength: number,
+  { chance: few, full }: Calibration,
+  circumstances: Circumstances,
+): number {
+  const chance = chanceAmong(circumstances, few);
   if (strength <= chance) return (CHANCE_SCORE * strength) / chance;
   return CHANCE_SCORE + (1 - CHANCE_SCORE) * Math.min(1, (strength - chance) / (full - chance)) ** RISE;
 }
 
-/** The most that a memory gets in a tiny scope which holds nothing of the query: less than `CHANCE_SCORE`. */
+/** Highest score, in a tiny scope, of a memory that has nothing to do with the query: less than `CHANCE_SCORE`. */
 const STRANGER_SCORE = 0.9 * CHANCE_SCORE;
 /**
- * What is left to a memory that fits nothing at all, as a share of the best. Fresh memories have it in `composite` from salience and
- * recency; where these have faded, or a profile has none, scores would fall faster and take answers with them.
+ * Least share of the best raw score for a memory that fits nothing at all. Fresh memories reach it in `composite` by
+ * salience and recency. Where these have faded, or a profile has none, scores would fall faster, and answers would fall
+ * under the floor.
  */
-const LEAST_SHARE = 0.23;
+const MIN_SHARE = 0.23;
 
 /**
- * Gives every candidate its score, 0..1: the confidence for the best, less by its share of the best raw score for the others. Where
- * few memories are asked the others lose less, but for strangers, which get no more than chance has. What holds the query whole stays
- * above `CHANCE_SCORE`, whatever stands before it.
- * @param scope how many memories are asked: those of other users change nothing here
+ * Gives every candidate its score, 0..1, and keeps the order. The best candidate gets the confidence; the others get
+ * less, by their share of the best raw score. In a small scope the others lose less, except for strangers, memories
+ * that have nothing to do with the query: in a tiny scope these get no more than chance, and gradually more up to 50
+ * memories. A memory that holds the whole query stays above
+ * `CHANCE_SCORE`, whatever stands before it. All scores are 0 where no raw score is above 0.
+ * @param scope number of memories that are searched, about; memories of other users do not count
  */
 export function calibrate(
   candidates: readonly Candidate[],
@@ -132,15 +160,15 @@ export function calibrate(
   if (best === undefined || best.rawScore <= 0) return candidates.map((candidate) => ({ ...candidate, score: 0 }));
   const unfit = rawScoreOf({ ...best.features, similarity: 0, activation: 0 }, scoring);
   const least = unfit / Math.max(Number.MIN_VALUE, rawScoreOf(best.features, scoring));
-  const lift = least < LEAST_SHARE ? (LEAST_SHARE - least) / (1 - least) : 0;
+  const lift = least < MIN_SHARE ? (MIN_SHARE - least) / (1 - least) : 0;
   const comparable = comparability(scope);
-  // Where raw scores can be compared, they say themselves who is a stranger.
+  // In a large scope raw scores can be compared, and a stranger's raw score is low by itself.
   const strangerMost = comparable ** 2 * confidence + (1 - comparable ** 2) * Math.min(confidence, STRANGER_SCORE);
   return candidates.map((candidate) => {
-    const { seq } = candidate.row;
+    const { memoryNo } = candidate.row;
     const share = lift + (1 - lift) * Math.max(0, candidate.rawScore / best.rawScore);
-    if (strange.has(seq)) return { ...candidate, score: strangerMost * share };
-    const score = confidence * share ** (heldBy.has(seq) ? comparable : 1);
-    return { ...candidate, score: heldBy.get(seq) === 1 ? Math.max(score, JUST_ENOUGH) : score };
+    if (strange.has(memoryNo)) return { ...candidate, score: strangerMost * share };
+    const score = confidence * share ** (heldBy.has(memoryNo) ? comparable : 1);
+    return { ...candidate, score: heldBy.get(memoryNo) === 1 ? Math.max(score, JUST_ENOUGH) : score };
   });
 }

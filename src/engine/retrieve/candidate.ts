@@ -1,35 +1,49 @@
-import type { RankingRow, VectorRank } from '../store/search.ts';
+import type { RankingRow } from '../store/ranking-rows.ts';
+import type { VectorRank } from '../store/vector-ranks.ts';
 import type { Adjustment, EdgeType, Features } from '../types.ts';
 import type { Fused } from './fuse.ts';
 import type { LexicalHit } from './lexical.ts';
 
-/** A place in a list, counted from 1. */
+/** An item of a ranked list with its rank, counted from 1. */
 export interface Ranked<T> {
   readonly rank: number;
   readonly item: T;
 }
 
-export function byNumber<T extends { readonly seq: number }>(list: readonly T[]): Map<number, Ranked<T>> {
-  return new Map(list.map((item, place) => [item.seq, { rank: place + 1, item }]));
+/** Maps the number of each memory of a ranked list, best first, to its entry with its rank. */
+export function byNumber<T extends { readonly memoryNo: number }>(list: readonly T[]): Map<number, Ranked<T>> {
+  return new Map(list.map((item, place) => [item.memoryNo, { rank: place + 1, item }]));
 }
 
-/** The strongest activation that came to a memory over links, or from an entity of the query. */
+/**
+ * The strongest activation that came to a memory over links, or from an entity of the query. Arrivals from an entity
+ * count as one hop.
+ */
 export interface Arrival {
-  readonly seq: number;
-  /** 0..1 */
+  readonly memoryNo: number;
+  /** Strength of the arrival, 0..1. */
   readonly activation: number;
-  /** The memory one hop before; null for an arrival from an entity. */
+  /** Number of the memory one hop before; null for an arrival from an entity. */
   readonly from: number | null;
+  /** Type of the last link; `entity` for an arrival from an entity of the query. */
   readonly via: EdgeType | 'entity';
+  /** Label of the related entity that the memory mentions; left out for an arrival over a link. */
   readonly entity?: string;
+  /**
+   * Weight of the last link, 0..1; for an arrival from an entity, weight of the relation times the rarity of the
+   * entity.
+   */
   readonly weight: number;
-  /** 1 for a neighbour of a direct hit. */
+  /** Number of links from the direct hit: 1 for its neighbour. */
   readonly hops: number;
-  /** Numbers of the memories that led here, from the direct hit to the one one hop before; empty for an arrival from an entity. */
+  /**
+   * Numbers of the memories on the way here, from the direct hit to the memory one hop before; empty for an arrival
+   * from an entity.
+   */
   readonly path: readonly number[];
 }
 
-/** What the searching stages found about a memory. */
+/** What the searching stages found about a memory; null where a stage did not find it. */
 export interface Findings {
   readonly lexical: Ranked<LexicalHit> | null;
   readonly dense: Ranked<VectorRank> | null;
@@ -38,35 +52,47 @@ export interface Findings {
   readonly fit: Fit;
 }
 
-/** How well a memory fits the query, before anything else is known of it. */
+/** How well a memory fits the query by its text alone. */
 export interface Fit {
-  /** Share of the query's words, by rarity; 0.. with about 1 for all of them. */
+  /**
+   * Share of the query's words that the memory holds, by rarity: from 0, about 1 for all of them. For an arrival from
+   * an entity it is at least the result of `coverageByRelation`.
+   */
   readonly coverage: number;
-  /** -1..1; null where the query or the memory has no vector. */
+  /**
+   * Cosine of the query's vector and the memory's nearest vector, -1..1. With several models it is the excess over the
+   * cosine of unrelated texts, as a share of the greatest possible excess: at most 1, below 0 for less. It is null
+   * where the query or the memory has no vector.
+   */
   readonly cosine: number | null;
 }
 
-/** A memory on its way through the later stages. Each makes a changed copy. */
+/** A memory on its way through the later stages. Each stage makes a changed copy. */
 export interface Candidate extends Findings {
   readonly row: RankingRow;
   readonly features: Features;
   readonly adjustments: readonly Adjustment[];
+  /** Values of the `RerankFeatures` by name; null where the built-in reranker did not read the memory. */
   readonly rerank: Readonly<Record<string, number>> | null;
-  /** The profile's value times the adjustments: what orders the candidates. */
+  /** The profile's value times the adjustments. It orders the candidates. */
   readonly rawScore: number;
-  /** 0..1, calibrated; 0 until the calibrate stage. */
+  /** Calibrated score, 0..1; 0 until the calibrate stage. */
   readonly score: number;
-  /** The superseded memory in whose place this one stands. */
+  /** Id of the superseded memory in whose place this memory stands; left out where it stands for itself. */
   readonly supersedes?: string;
-  /** Its number: the findings are about its text, not about this one's. */
+  /**
+   * Number of the memory that `supersedes` names. The findings are about the text of that memory, not about the text of
+   * `row`.
+   */
   readonly foundAs?: number;
 }
 
-/** Best first; ties by id, which is older first. */
+/** Compares two candidates for a sort by falling raw score; ties by id, which puts the older first. */
 export function byRawScore(a: Candidate, b: Candidate): number {
   return b.rawScore - a.rawScore || (a.row.id < b.row.id ? -1 : 1);
 }
 
+/** Multiplies a candidate's raw score by a factor, and records why. */
 export function adjust(candidate: Candidate, adjustment: Adjustment): Candidate {
   return {
     ...candidate,

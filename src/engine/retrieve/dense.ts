@@ -1,120 +1,146 @@
 import type { VectorIndex } from '../ports.ts';
 import { inSector } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import {
-  listPassing,
-  listPassingOf,
-  rankVectors,
-  rankVectorsOf,
-  type VectorRank,
-  type VectorScan,
-} from '../store/search.ts';
+import { listPassing, listPassingOf } from '../store/passing-memories.ts';
+import { rankVectors, rankVectorsOf, type VectorRank, type VectorScan } from '../store/vector-ranks.ts';
 import type { VectorSpace } from '../store/vectors.ts';
 import type { Sector } from '../types.ts';
 import type { QueryPlan } from './plan.ts';
 
-/** A query's vector in the space that it may be compared in. */
+/** A query's vector, with the vector space in which it may be compared. */
 export interface QueryVector extends VectorSpace {
   readonly embedding: Float32Array;
 }
 
-/** What a vector search found; with the number of its model where several were searched. */
-export type DenseHit = VectorRank & { readonly modelNo?: number };
+/** A hit of the search by vectors, with the number of its model where several models were searched. */
+type DenseHit = VectorRank & { readonly modelNo?: number };
 
+/** The result of the search by vectors. */
 export interface DenseResult {
-  /** Nearest first, one entry a memory: its best window. Over several models, by their places in their own list. */
+  /**
+   * Nearest memories first, one entry for each memory: its nearest window. Over several models, the order is by the
+   * ranks in each model's own list.
+   */
   readonly hits: readonly DenseHit[];
-  /** Where a whole scope was compared: each of its memories, in no order. Left out over several models, since it does not say by which. */
+  /**
+   * Every memory with a vector that an exact scan compared, in no order. It is left out where the index or a search by
+   * sectors gave the hits, and over several models, since an entry does not name its model.
+   */
   readonly compared?: readonly VectorRank[];
+  /** How the hits were found, for the trace. */
   readonly note: string;
 }
 
-/** The index is asked for so many more than needed, since it orders by bits and knows no filter but the user. */
+/**
+ * Vectors beyond `limit` for which the index is asked, since it orders by sign bits and knows no filter but the user.
+ */
 const SPARE = 100;
+/** Factor on the number of vectors at the second search of the index, where too few of the first passed the filter. */
 const WIDENED = 8;
-const INDEX_MOST = 4_096;
-const SCAN_MOST = 50_000;
-/** To look up where a memory's vectors are takes as long as to read one: all of a user are read as long as they are no more for each of the scope. */
+/** Most vectors for which the index is asked. */
+const MAX_INDEX = 4_096;
+/** Most memories of a wide scope that are listed for an exact scan: the oldest ones. */
+const MAX_SCAN = 50_000;
+/**
+ * If a user has at most this number of vectors for each memory of a narrow scope, all vectors of the user are read.
+ * Looking up where a memory's vectors are takes as long as reading one vector, so beyond this the lookup is cheaper.
+ */
 const LISTED_EACH = 2;
 
+/** A search by one vector of the query. */
 export interface VectorSearch {
   readonly plan: QueryPlan;
   readonly query: QueryVector;
-  /** null where there is none; every vector of the scope is then compared. */
+  /**
+   * The vector index of the model; null where there is none. Then the vectors of the scope are compared, in a wide
+   * scope those of its oldest `MAX_SCAN` memories.
+   */
   readonly index: VectorIndex | null;
+  /** Most hits; where the plan searches by sectors, most hits of each sector. */
   readonly limit: number;
 }
 
-/** Nearest memories of the scope by exact cosine: `limit` of them, or of each sector where the plan goes by sectors. */
+/**
+ * Finds the nearest memories of the scope: at most `limit`, or at most `limit` of each sector where the plan searches
+ * by sectors. Similarities are exact cosines, but in a wide scope the index chooses the vectors, so it may miss a near
+ * one.
+ */
 export function searchVectors(store: Store, search: VectorSearch): DenseResult {
   const { plan } = search;
   if (plan.denseSectors === null) return searchScope(store, search);
-  const found = plan.denseSectors.map((sector) =>
+  const results = plan.denseSectors.map((sector) =>
     searchScope(store, { ...search, plan: planFor(store, plan, sector) }),
   );
-  const distinct = new Map(found.flatMap(({ hits }) => hits.map((hit) => [hit.seq, hit])));
+  const distinct = new Map(results.flatMap(({ hits }) => hits.map((hit) => [hit.memoryNo, hit])));
   return {
-    hits: [...distinct.values()].sort((a, b) => b.similarity - a.similarity || a.seq - b.seq),
-    note: plan.denseSectors.map((sector, place) => `${sector}: ${found[place]!.note}`).join('; '),
+    hits: [...distinct.values()].sort((a, b) => b.similarity - a.similarity || a.memoryNo - b.memoryNo),
+    note: plan.denseSectors.map((sector, place) => `${sector}: ${results[place]!.note}`).join('; '),
   };
 }
 
 /**
- * The lists of several models as one, by rank alone, since their cosines share no scale: the first of each, the second of each, and so on. A
- * memory that several found stands at its best place and keeps what that model says, so that more sectors do not mean more weight.
- * @param found one for each of `vectors`
+ * Joins the lists of several models by rank alone, since their cosines share no scale: the first hit of each list, then
+ * the second of each, and so on. A memory that several models found stands at its best rank and keeps the similarity by
+ * that model, so that a memory of more sectors does not weigh more.
+ * @param results one result for each of `vectors`, in their order; may be empty
+ * @returns a single result unchanged
  */
-export function joinModels(vectors: readonly QueryVector[], found: readonly DenseResult[]): DenseResult {
-  if (found.length === 1) return found[0]!;
+export function joinModels(vectors: readonly QueryVector[], results: readonly DenseResult[]): DenseResult {
+  if (results.length === 1) return results[0]!;
   const joined = new Map<number, DenseHit>();
-  const longest = Math.max(0, ...found.map(({ hits }) => hits.length));
+  const longest = Math.max(0, ...results.map(({ hits }) => hits.length));
   for (let place = 0; place < longest; place++) {
     for (const [model, { modelNo }] of vectors.entries()) {
-      const hit = found[model]!.hits[place];
-      if (hit !== undefined && !joined.has(hit.seq)) joined.set(hit.seq, { ...hit, modelNo });
+      const hit = results[model]!.hits[place];
+      if (hit !== undefined && !joined.has(hit.memoryNo)) joined.set(hit.memoryNo, { ...hit, modelNo });
     }
   }
-  const note = found.length === 0 ? 'off' : found.map((one, model) => `model ${vectors[model]!.modelNo}: ${one.note}`);
+  const note =
+    results.length === 0 ? 'off' : results.map((result, model) => `model ${vectors[model]!.modelNo}: ${result.note}`);
   return { hits: [...joined.values()], note: [note].flat().join('; ') };
 }
 
+/** Narrows a plan to one sector. */
 function planFor(store: Store, plan: QueryPlan, sector: Sector): QueryPlan {
   const filter = inSector(plan.filter, sector);
   const { scope } = plan;
   if (scope.kind === 'wide') return { ...plan, filter };
-  return { ...plan, filter, scope: { ...scope, seqs: listPassingOf(store, filter, scope.seqs) } };
+  return { ...plan, filter, scope: { ...scope, memoryNos: listPassingOf(store, filter, scope.memoryNos) } };
 }
 
 function searchScope(store: Store, { plan, query, index, limit }: VectorSearch): DenseResult {
   const scan = scanOf(query, limit);
-  const compareAll = (seqs: readonly number[], note: string, vectorNos?: readonly number[]): DenseResult => {
-    const { nearest, compared } = rankVectorsOf(store, scan, seqs, vectorNos);
+  const compareAll = (memoryNos: readonly number[], note: string, vectorNos?: readonly number[]): DenseResult => {
+    const { nearest, compared } = rankVectorsOf(store, scan, memoryNos, vectorNos);
     return { hits: nearest, compared, note };
   };
   if (plan.scope.kind === 'narrow') {
-    const { seqs, userNo } = plan.scope;
-    const vectorNos = userNo === undefined ? [] : (index?.vectorsOf(userNo, LISTED_EACH * seqs.length) ?? []);
-    // Where they are fewer than memories, these have none yet, or the index is to be made again.
-    return compareAll(seqs, 'exact scan', vectorNos.length < seqs.length ? undefined : vectorNos);
+    const { memoryNos, userNo } = plan.scope;
+    const vectorNos = userNo === undefined ? [] : (index?.vectorsOf(userNo, LISTED_EACH * memoryNos.length) ?? []);
+    // Fewer vectors than memories mean that some memories have none yet, or that the index is to be built anew.
+    return compareAll(memoryNos, 'exact scan', vectorNos.length < memoryNos.length ? undefined : vectorNos);
   }
-  if (index === null) return compareAll(listPassing(store, plan.filter, SCAN_MOST), 'exact scan, no index');
+  if (index === null) return compareAll(listPassing(store, plan.filter, MAX_SCAN), 'exact scan, no index');
   const { userNo } = plan.scope;
   const nearest = (k: number) => {
-    const found = index.search({ embedding: query.embedding, userNo, purpose: 'rank', k });
-    return { exhausted: found.length < k, hits: rankVectors(store, scan, found, plan.filter) };
+    const vectorNos = index.search({ embedding: query.embedding, userNo, purpose: 'rank', k });
+    return { exhausted: vectorNos.length < k, hits: rankVectors(store, scan, vectorNos, plan.filter) };
   };
-  const first = nearest(Math.min(INDEX_MOST, limit + SPARE));
+  const first = nearest(Math.min(MAX_INDEX, limit + SPARE));
   if (first.exhausted || first.hits.length >= limit) return { hits: first.hits, note: 'index' };
-  const widened = nearest(Math.min(INDEX_MOST, WIDENED * (limit + SPARE)));
+  const widened = nearest(Math.min(MAX_INDEX, WIDENED * (limit + SPARE)));
   if (widened.exhausted || widened.hits.length >= limit) return { hits: widened.hits, note: 'index, widened' };
-  // What the index found stays in, since of a scope above SCAN_MOST only the oldest are listed.
-  const seqs = [...listPassing(store, plan.filter, SCAN_MOST), ...widened.hits.map(({ seq }) => seq)];
-  return compareAll(seqs, 'exact scan, since little that the index found passes');
+  // The hits of the index stay in, since only the oldest memories of a scope above MAX_SCAN are listed.
+  const memoryNos = [...listPassing(store, plan.filter, MAX_SCAN), ...widened.hits.map(({ memoryNo }) => memoryNo)];
+  return compareAll(memoryNos, 'exact scan, since little that the index found passes');
 }
 
-/** Cosines of memories that other stages found. */
-export function similaritiesOf(store: Store, query: QueryVector, seqs: readonly number[]): readonly VectorRank[] {
-  return seqs.length === 0 ? [] : rankVectorsOf(store, scanOf(query, seqs.length), seqs).nearest;
+/**
+ * Computes the cosines of memories, nearest first, by the nearest window of each; memories without a vector in this
+ * space are left out.
+ */
+export function similaritiesOf(store: Store, query: QueryVector, memoryNos: readonly number[]): readonly VectorRank[] {
+  return memoryNos.length === 0 ? [] : rankVectorsOf(store, scanOf(query, memoryNos.length), memoryNos).nearest;
 }
 
 function scanOf({ embedding, ...space }: QueryVector, limit: number): VectorScan {

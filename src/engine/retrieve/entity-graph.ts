@@ -1,3 +1,6 @@
+/**
+ * Memories about entities that are related to the entities of the query.
+ */
 import { possibleNames } from '../entities/extract.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
@@ -11,19 +14,22 @@ import {
 import type { Arrival } from './candidate.ts';
 
 export interface AugmentOptions {
+  /** Filter that the memories must pass, and so must the memories that state the relations. */
   readonly filter: CompiledFilter;
-  /** Whose graph is walked; undefined for everyone's. */
+  /** Users whose graphs are walked; undefined for all users. */
   readonly userIds: readonly string[] | undefined;
-  /** 0..1 */
+  /** Share of the activation that passes over a relation, 0..1. */
   readonly decayPerHop: number;
 }
 
-/** Entities of the query that are followed, entities that are reached, memories that are brought. */
-const NAMED_MOST = 8;
-const RELATED_MOST = 8;
-const MEMORIES_MOST = 20;
+/** Most entities of the query that are followed: those with the fewest mentions. */
+const MAX_NAMED = 8;
+/** Most related entities whose memories are read: the strongest. */
+const MAX_RELATED = 8;
+/** Most memories that are returned, and that are read for each related entity. */
+const MAX_MEMORIES = 20;
 
-/** How much two related entities have to do with each other, 0..1. */
+/** How closely a relation ties two entities, 0..1. */
 const RELATION_WEIGHTS: Readonly<Record<string, number>> = {
   uses: 0.9,
   depends_on: 0.9,
@@ -32,18 +38,19 @@ const RELATION_WEIGHTS: Readonly<Record<string, number>> = {
   replaces: 0.8,
   configures: 0.8,
 };
-/** For relations that say less, and for those of an operator's own. */
+/** The weight of all other relations: those that say less, and those that an operator has defined. */
 const RELATION_WEIGHT = 0.6;
 
 /**
- * Memories about entities that are related to those the query names, over at most one relation and in either direction:
- * a query for authentication also wakes what was said about JWT where a memory states that authentication uses JWT.
- * They pass the filter, as does the memory that states the relation, and compete with the other candidates for places.
- * @returns the strongest arrival of each memory; ties to the latest memory
+ * Finds memories about entities that are related to entities of the query, over one relation in either direction. Where
+ * a memory states that authentication uses JWT, a query for authentication also activates memories about JWT. The
+ * memories pass the filter, and so does the memory that states the relation. They compete with the other candidates for
+ * places.
+ * @returns the strongest arrival of each memory, strongest first; of equal ones the latest memory first
  */
 export function augment(store: Store, query: string, { filter, userIds, decayPerHop }: AugmentOptions): Arrival[] {
   if (!hasRelations(store)) return [];
-  const named = findEntities(store, possibleNames(query), userIds, NAMED_MOST);
+  const named = findEntities(store, possibleNames(query), userIds, MAX_NAMED);
   if (named.length === 0) return [];
   const related = strongest(
     relatedEntities(
@@ -57,25 +64,47 @@ export function augment(store: Store, query: string, { filter, userIds, decayPer
     store,
     related.map(({ entityNo }) => entityNo),
     filter,
-    MEMORIES_MOST,
+    MAX_MEMORIES,
   );
   const arrivals = new Map<number, Arrival>();
   for (const [place, { memories }] of mentioning.entries()) {
     const { label, weight } = related[place]!;
-    for (const seq of memories) {
-      if (arrivals.has(seq)) continue;
+    for (const memoryNo of memories) {
+      if (arrivals.has(memoryNo)) continue;
       const activation = weight * decayPerHop;
-      arrivals.set(seq, { seq, activation, from: null, via: 'entity', entity: label, weight, hops: 1, path: [] });
+      arrivals.set(memoryNo, {
+        memoryNo,
+        activation,
+        from: null,
+        via: 'entity',
+        entity: label,
+        weight,
+        hops: 1,
+        path: [],
+      });
     }
   }
-  return [...arrivals.values()].sort((a, b) => b.activation - a.activation || b.seq - a.seq).slice(0, MEMORIES_MOST);
+  return [...arrivals.values()]
+    .sort((a, b) => b.activation - a.activation || b.memoryNo - a.memoryNo)
+    .slice(0, MAX_MEMORIES);
 }
 
 /**
- * How much of the query a memory counts as covering that an entity brought: what it mentions stands for the word of the
- * query that it is related to, by as much as arrived over the relation. Without this such a memory would be scored as
- * if it had nothing to do with the query, and fall under every floor.
+ * Adds arrivals from entities to `arrivals`, the arrivals over links, and changes that map. Of two at one memory the
+ * stronger stays; of two equal ones, that over links.
+ */
+export function addArrivals(arrivals: Map<number, Arrival>, related: readonly Arrival[]): void {
+  for (const arrival of related) {
+    if (arrival.activation > (arrivals.get(arrival.memoryNo)?.activation ?? 0)) arrivals.set(arrival.memoryNo, arrival);
+  }
+}
+
+/**
+ * The coverage of the query that a memory gets for an arrival from an entity: its activation as a share of the best
+ * coverage by words. The entity that the memory mentions stands for the word of the query that it is related to.
+ * Without this, such a memory would be scored as if it had nothing to do with the query, and fall under every floor.
  * @param best the best coverage by words of any candidate
+ * @returns 0 for an arrival over a link, and for undefined
  */
 export function coverageByRelation(arrival: Arrival | undefined, best: number): number {
   return arrival?.via === 'entity' ? arrival.activation * best : 0;
@@ -87,19 +116,20 @@ interface Reached {
   readonly weight: number;
 }
 
-/** Each entity by its strongest relation, the strongest entities first; ties by number. */
+/** Keeps each entity by its strongest relation and sorts the strongest entities first; ties by number. */
 function strongest(related: readonly RelatedEntity[]): Reached[] {
   const reached = new Map<number, Reached>();
   for (const { entityNo, label, ...relation } of related) {
     const weight = weightOf(relation);
     if (weight > (reached.get(entityNo)?.weight ?? 0)) reached.set(entityNo, { entityNo, label, weight });
   }
-  return [...reached.values()].sort((a, b) => b.weight - a.weight || a.entityNo - b.entityNo).slice(0, RELATED_MOST);
+  return [...reached.values()].sort((a, b) => b.weight - a.weight || a.entityNo - b.entityNo).slice(0, MAX_RELATED);
 }
 
 /**
- * A rare entity says more about the memories that mention it. Rarity is 1 for one that a single memory mentions and
- * falls with the logarithm of the mentions: 0.5 for 100 of 10,000 memories.
+ * The weight of a relation, times the rarity of the entity that it reaches: a rare entity says more about the memories
+ * that mention it. Rarity is 1 for an entity that a single memory mentions and falls with the logarithm of the
+ * mentions: 0.5 for 100 of 10,000 memories.
  */
 function weightOf({ relation, mentions, memories }: Pick<RelatedEntity, 'relation' | 'mentions' | 'memories'>): number {
   const rarity = 1 - Math.log(Math.max(1, mentions)) / Math.log(Math.max(2, memories) + 1);

@@ -1,262 +1,206 @@
-import { resolveName } from '../entities/extract.ts';
 import type { Store } from '../store/open-store.ts';
-import { labelsOf, OWN_COLUMNS, type OwnText } from '../store/search.ts';
+import { labelsOf, OWN_COLUMNS, type OwnText } from '../store/own-texts.ts';
 import { matchingText } from '../store/word-index/matching-rows.ts';
-import { askingSentences } from '../text/asking-sentences.ts';
-import { informativeness, otherSpelling } from '../text/english-words.ts';
-import { identifiersOf, isSpaceless, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';
+import { identifiersOf, isSpaceless, mayHoldIdentifier, type QueryTerms } from '../text/index-text.ts';
 import { namePartsOf } from '../text/name-parts.ts';
-import { createStemFinder, NOWHERE, type StemFinder, stemOf } from '../text/stem-finder.ts';
-import { isAscii, isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
+import type { QueryText } from '../text/query-text.ts';
+import { createStemFinder, NOWHERE, type StemFinder } from '../text/stem-finder.ts';
+import { isCjk } from '../text/words.ts';
+import { createAliasFinder } from './other-names.ts';
+import { type QueryWord, weighWords, wordsOf } from './query-words.ts';
 
+/** How far one memory answers the query, or one asking sentence of it. */
 export interface Measured {
+  /**
+   * Share of the query's words by weight, plus `NEAR_WEIGHT` times `near`: 0..1.5, and up to 2.5 for a query in a
+   * script without spaces.
+   */
   readonly strength: number;
-  /** The same without the names in the query: how well it fits whoever said it. */
+  /** The strength with the weight of the query's names left out: how well the text fits, whoever said it. */
   readonly topic: number;
-  /** The share by weight of the query's words, without those that carry grammar, that it holds: 1 only for all, twice the share for CJK. */
+  /**
+   * The share of the query's words that the memory holds, by what they tell about the topic: 1 where it holds all, else
+   * at most 0.99. Stop words do not count, nor does another form of a word. For a query in a script without spaces the
+   * share is doubled, up to 0.99.
+   */
   readonly held: number;
-  /** How much nearer its vector is than those of unrelated texts. */
+  /**
+   * How much nearer the memory's vector is than those of unrelated texts, 0..1; 0 where it is not known, as for an
+   * asking sentence.
+   */
   readonly near: number;
 }
 
-export interface MeasureOptions {
+interface MeasureOptions {
+  /** Whether somebody other than the person named in the query said the text. */
   readonly saidByAnother?: boolean;
-  /** Words of the query that are known to stand in it, by their place. */
+  /** Places, among the query's words, of the words that the index found in the text: a set of `findBeyond`. */
   readonly beyond?: ReadonlySet<number> | undefined;
 }
 
 /** A query made ready to be looked for in texts. */
 export interface EvidenceMeter {
-  /** How a text answers to the whole query and, after it, to each of its sentences that asks. */
+  /**
+   * Measures a text against the whole query and, after it, against each of its asking sentences.
+   * @param cosine `Fit.cosine` of the memory; null where it is not known
+   */
   measure(text: OwnText, cosine: number | null, options?: MeasureOptions): readonly Measured[];
-  /** Which of the query's words these memories hold anywhere, by the index: for texts too long to be read. */
-  findBeyond(seqs: readonly number[]): ReadonlyMap<number, ReadonlySet<number>>;
-}
-
-/** A name counts so often: who is asked about is what a question turns on. */
-const NAME_WEIGHT = 2;
-/** Of longer queries a memory holds a smaller share, so that beyond this weight the share is taken of its square root. */
-const SHORT_QUERY = 4;
-/** The share of a word's weight that another form of it counts for. */
-const FORM_SHARE = 0.7;
-/** What a cosine adds beside the share of words: texts of one language are alike in much that has no meaning. */
-const NEAR_WEIGHT = 0.5;
-/** The first words of a query that the index is asked for where a text is too long to be read. */
-const LONG_TERMS_MOST = 12;
-/** Every second pair of characters crosses a border between words, so that the best match holds half as many. */
-const CJK_GAIN = 1;
-
-interface Term {
-  readonly weight: number;
-  readonly isName: boolean;
-}
-
-/** The whole query, or one of its sentences: what its words weigh together. */
-interface View {
-  /** Which of the query's words are its own, by their place; undefined for all. */
-  readonly places: ReadonlySet<number> | undefined;
-  /** The weight that full evidence takes. */
-  readonly scale: number;
-  readonly gain: number;
-  readonly totalWorth: number;
-  readonly telling: number;
+  /**
+   * Finds by the index which of the query's first `MAX_LONG_TERMS` words these memories hold anywhere, for texts too
+   * long to be read: sets of places among the query's words, by memory number.
+   */
+  findBeyond(memoryNos: readonly number[]): ReadonlyMap<number, ReadonlySet<number>>;
 }
 
 /**
- * Makes a query ready to be looked for in texts. How rare its words are in the file plays no part: what other users store must not
- * change an answer, and a name that stands in half of a chat says as much about who is meant as a rare one.
+ * The weight up to which evidence is the plain share of the query's weight. A memory holds a smaller share of a longer
+ * query, so beyond this weight the full weight grows by its square root only.
+ */
+const SHORT_QUERY = 4;
+/** The share of a word's weight that another form of the word counts for. */
+const FORM_SHARE = 0.7;
+/**
+ * Weight of the vector's nearness beside the share of words. It is below 1, since texts of one language are alike in
+ * much that has no meaning.
+ */
+const NEAR_WEIGHT = 0.5;
+/** Number of words, the first of the query, for which the index is asked where a text is too long to be read. */
+const MAX_LONG_TERMS = 12;
+/**
+ * Increase of the factor on evidence for a query that is all in scripts without spaces. Every second pair of characters
+ * crosses a border between words, so that the best match holds half of the pairs.
+ */
+const CJK_GAIN = 1;
+/** The greatest `held` of a memory that does not hold all words. */
+const NEARLY_ALL = 0.99;
+
+/**
+ * Makes a query ready to be looked for in texts. How rare its words are in the file plays no part: what other users
+ * store must not change an answer, and a name that stands in half of a chat says as much about who is meant as a rare
+ * one.
  * @param cosineBase the cosine that unrelated texts have anyway, 0 ≤ … < 1
  */
-export function createEvidenceMeter(store: Store, query: string, cosineBase: number): EvidenceMeter {
-  const { words: single, phrases, identifiers } = queryTerms(query);
-  const {
-    words: spelled,
-    placeOf,
-    eachIn,
-  } = createStemFinder([...single, ...phrases.flat().filter((word) => !STOP_WORDS.has(word)), ...identifiers]);
-  const others = spelled.slice(0, OTHER_NAMES_MOST).map(otherNameOf);
-  const aliases = createAliasFinder(others);
-  const terms = termsOf(query, spelled);
-  const worth = worthOf(query, spelled);
-  const asking = askingSentences(query).sentences;
-  const views = [viewOf(undefined), ...asking.map((sentence) => viewOf(placesOf(sentence, placeOf)))];
+export function createEvidenceMeter(
+  store: Store,
+  { text: query, terms, askingTerms }: QueryText,
+  cosineBase: number,
+): EvidenceMeter {
+  const stems = createStemFinder(wordsOf(terms));
+  const queryWords = weighWords(query, stems.words);
+  const findIn = createWordFinder(stems, terms.identifiers);
+  const views = [createView(queryWords), ...askingTerms.map((own) => createView(queryWords, placesOf(own, stems)))];
   const nearness = (cosine: number | null) =>
     cosine === null ? 0 : Math.max(0, (cosine - cosineBase) / (1 - cosineBase));
   return {
     measure(own, cosine, { saidByAnother = false, beyond } = {}) {
-      const found = findIn(own, beyond);
-      // How near a sentence by itself lies is not known: only the whole query has a vector.
-      return views.map((view, place) => measureView(view, found, place === 0 ? nearness(cosine) : 0, saidByAnother));
+      const held = findIn(own, beyond);
+      // Only the whole query has a vector, so the nearness of a single sentence is not known.
+      return views.map((view, place) => view.measure(held, place === 0 ? nearness(cosine) : 0, saidByAnother));
     },
-    findBeyond(seqs) {
-      const held = new Map(seqs.map((seq) => [seq, new Set<number>()]));
-      if (seqs.length === 0) return held;
-      for (const [place, word] of spelled.slice(0, LONG_TERMS_MOST).entries()) {
-        for (const seq of matchingText(store, word, seqs, OWN_COLUMNS)) held.get(seq)!.add(place);
+    findBeyond(memoryNos) {
+      const held = new Map(memoryNos.map((memoryNo) => [memoryNo, new Set<number>()]));
+      if (memoryNos.length === 0) return held;
+      for (const [place, word] of stems.words.slice(0, MAX_LONG_TERMS).entries()) {
+        for (const memoryNo of matchingText(store, word, memoryNos, OWN_COLUMNS)) held.get(memoryNo)!.add(place);
       }
       return held;
     },
   };
-
-  function viewOf(places: ReadonlySet<number> | undefined): View {
-    const own = [...spelled.keys()].filter((place) => places?.has(place) ?? true);
-    const total = sum(own.map((place) => terms[place]!.weight));
-    const withoutSpaces = own.filter((place) => isCjk(spelled[place]!) || isSpaceless(spelled[place]!));
-    return {
-      places,
-      scale: total <= SHORT_QUERY ? total : Math.sqrt(SHORT_QUERY * total),
-      gain: 1 + (CJK_GAIN * withoutSpaces.length) / Math.max(1, own.length),
-      totalWorth: sum(own.map((place) => worth[place]!)),
-      telling: own.filter((place) => worth[place]! > 0).length,
-    };
-  }
-
-  /** The places of the query's words that stand in a text, and of those that stand there in another form only. */
-  function findIn(own: OwnText, beyond: ReadonlySet<number> | undefined): Found {
-    const labels = labelsOf(own);
-    const text = labels === '' ? own.content : `${own.content} ${labels}`;
-    const places = new Set(beyond);
-    const forms = new Set<number>();
-    const note = (word: string) => {
-      const place = placeOf(word);
-      if (place !== NOWHERE) places.add(place);
-      const other = aliases?.placeOf(word) ?? NOWHERE;
-      if (other !== NOWHERE) places.add(other);
-    };
-    eachIn(
-      text,
-      (place) => places.add(place),
-      (place) => forms.add(place),
-    );
-    aliases?.eachIn(text, (place) => places.add(place));
-    namePartsOf(text).forEach(note);
-    if (mayHoldIdentifier(text, identifiers)) identifiersOf(text).split(' ').forEach(note);
-    for (const place of places) forms.delete(place);
-    return { places, forms };
-  }
-
-  function measureView(
-    { places, scale, gain, totalWorth, telling }: View,
-    found: Found,
-    near: number,
-    saidByAnother: boolean,
-  ): Measured {
-    let [held, named, heldWorth, heldTelling] = [0, 0, 0, 0];
-    const add = (place: number, share: number) => {
-      if (places?.has(place) === false) return;
-      const { weight, isName } = terms[place]!;
-      if (isName) named += share * weight;
-      // In the words of another, a name says whom they are spoken to.
-      if (isName && saidByAnother) return;
-      held += share * weight;
-      if (share < 1) return;
-      heldWorth += worth[place]!;
-      if (worth[place]! > 0) heldTelling += 1;
-    };
-    for (const place of found.places) add(place, 1);
-    for (const place of found.forms) add(place, FORM_SHARE);
-    const topic = saidByAnother ? held : held - named;
-    const shareOf = (weight: number) => (scale === 0 ? 0 : Math.min(1, weight / scale));
-    return {
-      strength: gain * shareOf(held) + NEAR_WEIGHT * near,
-      topic: gain * shareOf(topic) + NEAR_WEIGHT * near,
-      held:
-        heldTelling > 0 && heldTelling === telling ? 1 : Math.min(NEARLY_ALL, (gain * heldWorth) / (totalWorth || 1)),
-      near,
-    };
-  }
 }
 
-/** Places of a query's words, as a text holds them. */
-interface Found {
-  readonly places: ReadonlySet<number>;
-  /** Words that stand in another form only. */
-  readonly forms: ReadonlySet<number>;
-}
-
-/** Where in a query the words of one of its sentences stand. */
-function placesOf(sentence: string, placeOf: (word: string) => number): ReadonlySet<number> {
-  const { words: single, phrases, identifiers } = queryTerms(sentence);
-  const places = [...single, ...phrases.flat(), ...identifiers].map(placeOf);
+/** Finds the places, in the query's words, of the terms of one of its sentences. */
+function placesOf({ words, phrases, identifiers }: QueryTerms, { placeOf }: StemFinder): ReadonlySet<number> {
+  const places = [...words, ...phrases.flat(), ...identifiers].map(placeOf);
   return new Set(places.filter((place) => place !== NOWHERE));
 }
 
-function sum(values: readonly number[]): number {
-  return values.reduce((total, value) => total + value, 0);
+/** The query's words that a text holds, by their places in the query. */
+interface HeldWords {
+  /** Words that stand in the text by their stem, another name, or as a part of a name. */
+  readonly exact: ReadonlySet<number>;
+  /** Words that stand in the text in another form only. */
+  readonly forms: ReadonlySet<number>;
 }
 
-const NEARLY_ALL = 0.99;
-/** So many of the query's words are looked up. */
-const OTHER_NAMES_MOST = 12;
-
-/** The other spelling of a word, or the name that a well-known thing is counted as: `colour`, `postgres`. */
-function otherNameOf(word: string): string | undefined {
-  let known = otherNames.get(word);
-  if (known === undefined) {
-    if (otherNames.size >= OTHER_NAMES_KEPT) otherNames.clear();
-    otherNames.set(word, (known = { name: findOtherName(word) }));
-  }
-  return known.name;
-}
-
-/** Looking one up takes 4 µs, and people ask with the same words. */
-const otherNames = new Map<string, { readonly name: string | undefined }>();
-const OTHER_NAMES_KEPT = 5_000;
-
-function findOtherName(word: string): string | undefined {
-  const other = otherSpelling(word);
-  if (other !== undefined || !isAscii(word)) return other;
-  const [name, ...rest] = words(resolveName(word));
-  return rest.length === 0 && name !== word ? name : undefined;
-}
-
-/** Says of the words of a text which of the query's words they are by another name; undefined where none has one. */
-function createAliasFinder(others: readonly (string | undefined)[]): Omit<StemFinder, 'words'> | undefined {
-  const places = new Map<string, number>();
-  for (const [place, other] of others.entries()) if (other !== undefined) places.set(stemOf(other), place);
-  if (places.size === 0) return undefined;
-  const { words: names, placeOf, eachIn } = createStemFinder(others.filter((other) => other !== undefined));
-  const placeOfName = names.map((name) => places.get(stemOf(name))!);
-  return {
-    placeOf(word) {
-      const name = placeOf(word);
-      return name === NOWHERE ? NOWHERE : placeOfName[name]!;
-    },
-    eachIn: (text, visit) => eachIn(text, (name, position) => visit(placeOfName[name]!, position)),
+/**
+ * Returns a function that finds the query's words in a text; `beyond` holds places of words that the index found there.
+ */
+function createWordFinder(
+  { words: spelled, placeOf, eachIn }: StemFinder,
+  identifiers: readonly string[],
+): (own: OwnText, beyond: ReadonlySet<number> | undefined) => HeldWords {
+  const aliases = createAliasFinder(spelled);
+  return (own, beyond) => {
+    const labels = labelsOf(own);
+    const text = labels === '' ? own.content : `${own.content} ${labels}`;
+    const exact = new Set(beyond);
+    const forms = new Set<number>();
+    const note = (word: string) => {
+      const place = placeOf(word);
+      if (place !== NOWHERE) exact.add(place);
+      const other = aliases?.placeOf(word) ?? NOWHERE;
+      if (other !== NOWHERE) exact.add(other);
+    };
+    eachIn(
+      text,
+      (place) => exact.add(place),
+      (place) => forms.add(place),
+    );
+    aliases?.eachIn(text, (place) => exact.add(place));
+    namePartsOf(text).forEach(note);
+    if (mayHoldIdentifier(text, identifiers)) identifiersOf(text).split(' ').forEach(note);
+    for (const place of exact) forms.delete(place);
+    return { exact, forms };
   };
 }
 
-/** What each of the query's words tells, 0 for those that only ask; where all do, a single one with a capital is meant: `May`. */
-function worthOf(query: string, spelled: readonly string[]): number[] {
-  const asked = spelled.some(isCjk) ? new Set(words(query.replace(CJK_GRAMMAR, ' '))) : undefined;
-  const worth = spelled.map((word) =>
-    STOP_WORDS.has(word) || (isCjk(word) && !asked!.has(word)) ? 0 : informativeness(word),
-  );
-  const isName = spelled.length === 1 && /^\W*\p{Lu}\p{Ll}+\W*$/u.test(query);
-  return isName && worth[0] === 0 ? [1] : worth;
+/** The whole query, or one of its asking sentences, made ready to be measured. */
+interface View {
+  /**
+   * Measures a text by the query's words that it holds.
+   * @param near how much nearer the text's vector is than those of unrelated texts, 0..1; 0 where that is not known
+   */
+  measure(held: HeldWords, near: number, saidByAnother: boolean): Measured;
 }
 
-/** Question words and those that stand for persons in Chinese, which have no spaces around them. */
-const CJK_GRAMMAR =
-  /什么时候|为什么|什么|怎么样|怎么|哪里|哪儿|哪个|哪些|哪天|哪一天|多少|几点|几号|我们|你们|他们|她们|[我你他她]的|[我你他她谁吗呢吧是在]/gu;
-
-function termsOf(query: string, spelled: readonly string[]): Term[] {
-  const names = namesIn(query);
-  return spelled.map((word) => {
-    const isName = names.has(word);
-    return { weight: informativeness(word) * (isName ? NAME_WEIGHT : 1), isName };
-  });
+/**
+ * Makes a query, or one of its sentences, ready to be measured.
+ * @param places which of the query's words belong to the view; all where left out
+ */
+function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<number>): View {
+  const own = queryWords.filter((_, place) => places?.has(place) ?? true);
+  const total = own.reduce((sum, { weight }) => sum + weight, 0);
+  const totalWorth = own.reduce((sum, { worth }) => sum + worth, 0);
+  const telling = own.filter(({ worth }) => worth > 0).length;
+  const withoutSpaces = own.filter(({ word }) => isCjk(word) || isSpaceless(word));
+  const gain = 1 + (CJK_GAIN * withoutSpaces.length) / Math.max(1, own.length);
+  /** The weight that full evidence takes. */
+  const scale = total <= SHORT_QUERY ? total : Math.sqrt(SHORT_QUERY * total);
+  const shareOf = (weight: number) => (scale === 0 ? 0 : Math.min(1, weight / scale));
+  return {
+    measure({ exact, forms }, near, saidByAnother) {
+      let [heldWeight, namedWeight, heldWorth, heldTelling] = [0, 0, 0, 0];
+      const add = (place: number, share: number) => {
+        if (places?.has(place) === false) return;
+        const { weight, isName, worth } = queryWords[place]!;
+        if (isName) namedWeight += share * weight;
+        // In the words of another, a name says whom they are spoken to.
+        if (isName && saidByAnother) return;
+        heldWeight += share * weight;
+        if (share < 1) return;
+        heldWorth += worth;
+        if (worth > 0) heldTelling += 1;
+      };
+      for (const place of exact) add(place, 1);
+      for (const place of forms) add(place, FORM_SHARE);
+      const topicWeight = saidByAnother ? heldWeight : heldWeight - namedWeight;
+      const holdsAll = heldTelling > 0 && heldTelling === telling;
+      return {
+        strength: gain * shareOf(heldWeight) + NEAR_WEIGHT * near,
+        topic: gain * shareOf(topicWeight) + NEAR_WEIGHT * near,
+        held: holdsAll ? 1 : Math.min(NEARLY_ALL, (gain * heldWorth) / (totalWorth || 1)),
+        near,
+      };
+    },
+  };
 }
-
-/** Words written with a capital where no sentence begins. */
-function namesIn(query: string): ReadonlySet<string> {
-  const names = new Set<string>();
-  for (const { 0: word, index } of query.matchAll(CAPITALISED)) {
-    const before = query.slice(Math.max(0, index - 3), index).trimEnd();
-    if (before !== '' && !BEFORE_SENTENCE.includes(before.at(-1)!)) names.add(normalise(word));
-  }
-  return names;
-}
-
-const CAPITALISED = /(?<![\p{L}\p{N}])\p{Lu}[\p{L}\p{N}]*/gu;
-const BEFORE_SENTENCE = '.!?:"“„«';

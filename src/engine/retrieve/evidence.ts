@@ -1,45 +1,68 @@
 import type { Store } from '../store/open-store.ts';
-import type { TextReader } from '../store/search.ts';
+import type { TextReader } from '../store/own-texts.ts';
+import type { QueryText } from '../text/query-text.ts';
 import type { Candidate } from './candidate.ts';
 import { createEvidenceMeter, type Measured } from './evidence-meter.ts';
 
-/** What speaks for it that a question is about these memories at all. */
+/** The evidence that a question is about these memories at all. */
 export interface Evidence {
-  /** How much of the question the best memory itself holds, plus how near its vector is: 0 for nothing, some 1.7 for all. */
+  /**
+   * The greatest strength of any memory that was compared by vectors: how much of the question it holds, plus how near
+   * its vector is. It is 0..1.5, and up to 2.5 for a question in a script without spaces. For an asking sentence it is
+   * 0, since only the whole query has a vector.
+   */
   readonly strength: number;
-  /** The strength of memories that were not compared by vectors, as they have none or the question has none: 0..1, to 2 for CJK. */
+  /**
+   * The greatest strength of any memory that was not compared by vectors, since the memory or the question has none:
+   * 0..1, and up to 2 for a question in a script without spaces.
+   */
   readonly wordsStrength: number;
   /**
-   * Where the question names one who speaks in these memories: how well the best that he says fits, as a share of the best that anyone
-   * says. 1 where it names none.
+   * How well the best text of the person named in the question fits, as a share of the best text of anyone; 1 where the
+   * question names nobody who speaks in these memories.
    */
   readonly voiced: number;
-  /** The most of the question's words that one memory holds, 0..1 by weight; 1 only if it holds all. */
+  /**
+   * The greatest share of the question's words that one memory holds, 0..1, by what the words tell about the topic; 1
+   * only if the memory holds all words that tell anything.
+   */
   readonly held: number;
 }
 
-/** The evidence for a query, and what each memory that was looked at has to do with it. */
+/** The evidence for a query, and what each examined memory has to do with it. */
 export interface QueryEvidence {
-  /** Of the whole query and, after it, of each of its sentences that asks. */
+  /**
+   * The evidence for the whole query and, after it, for each of its asking sentences. The list is empty where no
+   * candidate was examined.
+   */
   readonly evidence: readonly Evidence[];
-  /** The share of the whole query's words that a memory holds, 0..1, by number; of a sentence that asks where it holds all of that. */
+  /**
+   * The share of the whole query's words that each examined memory holds, 0..1, by memory number; 1 also where the
+   * memory holds all words of an asking sentence.
+   */
   readonly heldBy: ReadonlyMap<number, number>;
-  /** Memories that hold none of the words, lie no nearer than chance and were reached over nothing that anyone stated. */
+  /**
+   * Numbers of the examined memories that hold none of the words, lie no nearer than chance, and have no arrival of
+   * `MIN_REACHED` or more from an entity or over a link other than a waypoint.
+   */
   readonly strange: ReadonlySet<number>;
 }
 
-/** Candidates that are looked at, characters read of each, and characters after which no further one is looked at. */
+/** Number of candidates that are examined: the first ones. */
 const WITNESSES = 20;
-const CHARACTERS_MOST = 4_000;
-const ALL_CHARACTERS_MOST = 12_000;
-/** Texts longer than what is read of them for which the index is asked for the query's words. */
-const LONG_MOST = 3;
+/** The part of each candidate's text that is read, in characters. */
+const MAX_CHARACTERS = 4_000;
+/** Characters of all texts together after which no further candidate is examined. */
+const MAX_ALL_CHARACTERS = 12_000;
+/** Number of truncated texts, those of the best candidates, for which the index is asked for the query's words. */
+const MAX_LONG = 3;
 
 /**
- * BM25 against the most it could be says too little about this: it takes words by their frequency in the file, so that a name that
- * every memory of a chat carries counts for nothing when it is missing, and it takes the neighbours' words for a memory's own.
+ * Gathers the evidence in the texts of the best candidates. BM25 as a share of its maximum would say too little. It
+ * weighs words by their frequency in the file, so that a missing name costs nothing where every memory of a chat holds
+ * it; and it counts the words of a memory's neighbours as the memory's own.
  * @param candidates best first
- * @param cosineBase the cosine that unrelated texts have anyway, -1..1
+ * @param cosineBase the cosine that unrelated texts have anyway, 0 ≤ … < 1; 0 where `fit.cosine` is an excess already
  */
 export function evidenceOf(
   store: Store,
@@ -48,39 +71,39 @@ export function evidenceOf(
     query,
     cosineBase,
     texts: readTexts,
-  }: { readonly query: string; readonly cosineBase: number; readonly texts: TextReader },
+  }: { readonly query: QueryText; readonly cosineBase: number; readonly texts: TextReader },
 ): QueryEvidence {
   const witnesses = candidates.slice(0, WITNESSES);
   const heldBy = new Map<number, number>();
   const strange = new Set<number>();
   if (witnesses.length === 0) return { evidence: [], heldBy, strange };
   const texts = readTexts(
-    witnesses.map(({ row, foundAs }) => foundAs ?? row.seq),
-    CHARACTERS_MOST,
+    witnesses.map(({ row, foundAs }) => foundAs ?? row.memoryNo),
+    MAX_CHARACTERS,
   );
   const meter = createEvidenceMeter(store, query, cosineBase);
-  // Best first, which `texts` is not.
+  // The witnesses are best first; `texts` is not.
   const long = witnesses
-    .map(({ row, foundAs }) => foundAs ?? row.seq)
-    .filter((seq) => (texts.get(seq)?.content.length ?? 0) >= CHARACTERS_MOST);
-  const behind = meter.findBeyond(long.slice(0, LONG_MOST));
+    .map(({ row, foundAs }) => foundAs ?? row.memoryNo)
+    .filter((memoryNo) => (texts.get(memoryNo)?.content.length ?? 0) >= MAX_CHARACTERS);
+  const behind = meter.findBeyond(long.slice(0, MAX_LONG));
   const gathered: Gathered[] = [];
   let read = 0;
   for (const { row, foundAs, fit, rerank, arrival } of witnesses) {
-    const text = texts.get(foundAs ?? row.seq);
-    if (text === undefined || read > ALL_CHARACTERS_MOST) continue;
+    const text = texts.get(foundAs ?? row.memoryNo);
+    if (text === undefined || read > MAX_ALL_CHARACTERS) continue;
     read += text.content.length;
     const speaker = rerank?.['speaker'] ?? UNKNOWN_SPEAKER;
-    const beyond = behind.get(foundAs ?? row.seq);
+    const beyond = behind.get(foundAs ?? row.memoryNo);
     const measured = meter.measure(text, fit.cosine, { saidByAnother: speaker < UNKNOWN_SPEAKER, beyond });
     for (const [place, own] of measured.entries()) {
       const isCompared = place === 0 && fit.cosine !== null;
       gather((gathered[place] ??= { ...NOTHING }), own, { isCompared, maySpeak: speaker >= UNKNOWN_SPEAKER });
     }
     const [whole, ...asking] = measured;
-    heldBy.set(row.seq, asking.some(({ held }) => held === 1) ? 1 : whole!.held);
-    const isReached = arrival !== null && arrival.via !== 'waypoint' && arrival.activation >= REACHED_LEAST;
-    if (whole!.held === 0 && whole!.near < NEAR_BY_CHANCE && !isReached) strange.add(row.seq);
+    heldBy.set(row.memoryNo, asking.some(({ held }) => held === 1) ? 1 : whole!.held);
+    const isReached = arrival !== null && arrival.via !== 'waypoint' && arrival.activation >= MIN_REACHED;
+    if (whole!.held === 0 && whole!.near < NEAR_BY_CHANCE && !isReached) strange.add(row.memoryNo);
   }
   const evidence = gathered.map(({ strength, wordsStrength, held, anyone, named }) => ({
     strength,
@@ -91,14 +114,14 @@ export function evidenceOf(
   return { evidence, heldBy, strange };
 }
 
-/** The best that any memory says to a question. */
+/** The highest values of any memory for a question. */
 interface Gathered {
   strength: number;
   wordsStrength: number;
   held: number;
-  /** How well it fits, whoever said it. */
+  /** The highest `topic` of any text, whoever said it. */
   anyone: number;
-  /** How well it fits of what was not said by another than the one named. */
+  /** The highest `topic` of the texts that the person named in the question said or may have said. */
   named: number;
 }
 
@@ -116,10 +139,15 @@ function gather(
   if (maySpeak) most.named = Math.max(most.named, topic);
 }
 
-/** Beyond the base, texts of one language that share nothing else come so near. */
+/** Nearness beyond the base that unrelated texts of one language reach by chance. */
 const NEAR_BY_CHANCE = 0.25;
-/** Less comes over a link from what is itself hardly a hit. */
-const REACHED_LEAST = 0.2;
+/**
+ * Least activation of an arrival that counts: a weaker one comes over a link from a memory that is itself hardly a hit.
+ */
+const MIN_REACHED = 0.2;
 
-/** What the reranker's feature `speaker` holds where nothing can be told; less means another than the one named. */
+/**
+ * Value of the reranker's feature `speaker` where the speaker is not known; a lower value means another person than the
+ * one named.
+ */
 const UNKNOWN_SPEAKER = 0.5;

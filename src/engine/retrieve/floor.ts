@@ -1,29 +1,33 @@
-import type { Candidate } from './candidate.ts';
-import { askingSentences } from '../text/asking-sentences.ts';
+import type { AskingSentences } from '../text/asking-sentences.ts';
 import type { FloorReport, MemoryQuery, Outcome } from '../types.ts';
+import type { Candidate } from './candidate.ts';
 
+/** The bounds under which candidates are left out. */
 export interface Floors {
-  /** On the calibrated score. */
+  /** Least calibrated score that stays, 0..1; 0 for no floor. */
   readonly minScore: number;
-  /** On the raw score, as a share of the best. */
+  /** Least raw score that stays, as a share of the best raw score, 0..1; 0 for no floor. */
   readonly relativeFloor: number;
-  /** Of the query, as `confidenceOf` has it. */
+  /** Confidence of the query, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
 }
 
-/** What arrives over a link of weight 0.8 from the best hit. */
+/** Least activation of a strong arrival: that over a link of weight 0.8 from the best hit, by the default decay. */
 const STRONG_ARRIVAL = 0.4;
 
+/** The candidates that the floors let through, and those that they left out. */
 export interface Floored {
-  /** In the order given. */
+  /** The candidates that stay, in the order given. */
   readonly kept: readonly Candidate[];
-  /** Why the others fell out, by number. */
+  /** Reason why each candidate that was left out fell under a floor, by memory number. */
   readonly cut: ReadonlyMap<number, Outcome>;
 }
 
 /**
- * Leaves out what is under the floors, so that nothing relevant gives an empty list rather than `k` wrong ones. What a strong link or a
- * related name brought fits no word of the query and could never reach a score: it stays where the query as a whole is sure enough.
+ * Leaves out candidates under the floors, so that a query without a relevant memory gets an empty list rather than `k`
+ * wrong hits. A memory that only a strong link or a related name brought holds no word of the query and could never
+ * reach `minScore`. It stays where the confidence of the query reaches `minScore`, unless it is under the relative
+ * floor.
  * @param candidates in the order in which they are to be returned, which a model may have made
  */
 export function applyFloors(
@@ -35,8 +39,8 @@ export function applyFloors(
   const kept = candidates.filter((candidate) => {
     const { row, score, rawScore } = candidate;
     if (score < minScore && !(confidence >= minScore && isStronglyReached(candidate)))
-      cut.set(row.seq, 'below_min_score');
-    else if (rawScore < least) cut.set(row.seq, 'below_relative_floor');
+      cut.set(row.memoryNo, 'below_min_score');
+    else if (rawScore < least) cut.set(row.memoryNo, 'below_relative_floor');
     else return true;
     return false;
   });
@@ -44,15 +48,19 @@ export function applyFloors(
 }
 
 /**
- * Whether the floor has ground to stand on. What the caller asks for himself always acts; a default one needs to know which sentence of a
- * message asks, since what stands around a question lowers every score.
- * @param request as it came, without defaults
+ * Whether the floor `minScore` acts on this query. A floor that the caller asks for always does. A default floor acts
+ * only where it is known which sentences of a message ask, since the sentences around a question lower every score.
+ * @param request the request without defaults
  */
-export function hasGround(request: Pick<MemoryQuery, 'query' | 'minScore'>): boolean {
-  return request.minScore !== undefined || askingSentences(request.query).areKnown;
+export function hasGround({ minScore }: Pick<MemoryQuery, 'minScore'>, asking: AskingSentences): boolean {
+  return minScore !== undefined || asking.areKnown;
 }
 
-/** What is said of it in the answer; undefined where there was no floor, or every candidate was over one that acted. */
+/**
+ * Reports in the answer what the floor `minScore` did.
+ * @param candidates all candidates, those under the floor included
+ * @returns undefined where `minScore` is 0, and where the floor acted and no candidate was under it
+ */
 export function reportFloor(
   candidates: readonly Candidate[],
   { minScore, acted }: Pick<FloorReport, 'minScore' | 'acted'>,

@@ -1,14 +1,20 @@
 /**
- * How strictly a scope is searched, by how many memories are asked: among few, a wrong hit costs little and an empty answer looks like a
- * broken product. Only the scope counts, so that what other users store changes nothing.
+ * How strictly a scope is searched, by the number of its memories. Among few memories, a wrong hit costs little and an
+ * empty answer looks like a broken product. Only the scope counts, so that what other users store changes nothing.
  */
 
+/** Sizes of scopes, in memories. */
 const TINY_SCOPE = 10;
 const SMALL_SCOPE = 50;
 const LARGE_SCOPE = 200;
+/** The result of `enoughHeld` for a scope of each size. */
 const ENOUGH = { tiny: 0.25, small: 0.5, large: 1 };
 
-/** The share of a query's words that a memory must hold to be shown for them alone. */
+/**
+ * The share of a query's words that a memory must hold to be returned for them alone, 0.25..1: 0.25 up to 10 memories,
+ * 0.5 at 50, 1 from 200 on.
+ * @param scope number of memories that are searched, about
+ */
 export function enoughHeld(scope: number): number {
   const { tiny, small, large } = ENOUGH;
   return scope < SMALL_SCOPE
@@ -17,14 +23,15 @@ export function enoughHeld(scope: number): number {
 }
 
 /**
- * How far a scope's numbers say what those of a large one say, 0..1: among few memories a word's rarity tells too little, as of four
- * memories two hold what all four are about.
+ * How far raw scores in a scope can be compared, 0..1: it rises with the number of memories, and is 1 from 50 on. Among
+ * few memories the rarity of a word tells too little: of four memories about one topic, two hold its word.
+ * @param scope number of memories that are searched, about
  */
 export function comparability(scope: number): number {
   return Math.min(1, scope / SMALL_SCOPE);
 }
 
-/** 0..1, by the logarithm. */
+/** The place of a scope between two sizes on a logarithmic scale: 0 up to `least`, 1 from `most` on. */
 function placeBetween(least: number, most: number, scope: number): number {
   return Math.min(1, Math.max(0, Math.log(scope / least) / Math.log(most / least)));
 }

@@ -1,32 +1,44 @@
 import { EngineError } from '../errors.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import { firstPassing, labelsOf } from '../store/search.ts';
+import { firstPassing } from '../store/passing-memories.ts';
+import { labelsOf } from '../store/own-texts.ts';
 import { openWordSearch } from '../store/word-index/open-word-search.ts';
 import { rarityOf } from '../store/word-index/scores.ts';
 import type { TextRank, WordScores, WordSearch } from '../store/word-index/word-search.ts';
 import { type RetrievalOptions, TEXT_COLUMNS, type TextColumn } from '../types.ts';
 import type { QueryPlan, Term } from './plan.ts';
 
+/** A hit of the search by words. */
 export interface LexicalHit {
-  readonly seq: number;
-  /** FTS5's BM25 with its sign turned: higher is better, no upper bound. */
+  readonly memoryNo: number;
+  /**
+   * BM25 as FTS5 computes it, with its sign turned: higher is better, without an upper bound. Where the texts of a
+   * narrow scope are read instead of the index, it is estimated from the share of the query's words that the text
+   * holds.
+   */
   readonly bm25: number;
   /**
-   * The share of the query that stands in the memory, each term by its rarity: about 1 for a memory of usual length that
-   * has all of them once. Terms that no memory has count as missed. Unlike BM25 it can be compared between queries.
+   * The share of the query that stands in the memory, each term by its rarity: about 1 for a memory of usual length
+   * that has all of them once, more where terms are repeated. Terms that no memory has count as missed; terms that are
+   * too common to take part do not count. Unlike BM25, coverage can be compared between queries.
    */
   readonly coverage: number;
 }
 
+/** The result of the search by words. */
 export interface LexicalResult {
-  /** Best first. */
+  /** Best first; ties by ascending number. */
   readonly hits: readonly LexicalHit[];
+  /** How the hits were found, for the trace. */
   readonly note: string;
 }
 
-/** What a match is worth by where it stands. The neighbours' words in `context` help to find a turn, but are not its own. */
-export const TEXT_WEIGHTS: Readonly<Record<TextColumn, number>> = {
+/**
+ * The weight of a match by the column in which it stands. The words of neighbours in `context` help to find a turn of a
+ * conversation, but the turn itself does not hold them.
+ */
+const TEXT_WEIGHTS: Readonly<Record<TextColumn, number>> = {
   title: 2,
   content: 1,
   gist: 1,
@@ -37,29 +49,49 @@ export const TEXT_WEIGHTS: Readonly<Record<TextColumn, number>> = {
 };
 
 /**
- * How much of the word index a query reads for its rarest words, some six to fifteen bytes a memory that has one: all that any of them finds is
- * scored. Where too little of it passes the filter, which knows no words, the budget grows by these factors until enough does or
- * every word has taken part.
+ * Bytes of the word index that a query in a wide scope reads for its rarest words. A memory that holds a word takes
+ * some six to fifteen bytes. All memories that any of these words finds are scored.
  */
 const WIDE_BYTES = 1_000_000;
+/**
+ * Factors on `WIDE_BYTES`. Where too few of the memories found pass the filter, which knows no words, the next factor
+ * applies, until enough pass or every word has taken part.
+ */
 const WIDENINGS = [1, 8, Infinity];
-/** For a small scope so much is read, and more where its memories are so many that their texts would cost more: as much as this each. */
+/** Bytes of the word index that a query in a narrow scope may read in any case. */
 const NARROW_BYTES = 150_000;
+/**
+ * Bytes of the word index that cost as much as reading the text of one memory, which is the other way to search a
+ * narrow scope.
+ */
 const BYTES_PER_TEXT = 1_500;
+/** The part of each text that is read where texts are read, in characters. */
 const TEXT_CHARACTERS = 1_000;
-/** So many more than wanted are ranked, for each memory of the file that stands against one of the scope. */
+/**
+ * Memories that are ranked for each wanted hit and each unit of dilution (memories of the file for each memory of the
+ * scope).
+ */
 const SPARE = 2;
+/** Factor on the number of ranked memories where too few of them pass the filter. */
 const MORE = 8;
-const FIRST_MOST = 2_000;
+/** Most memories that are ranked in the first try, before it is known how many of them pass the filter. */
+const MAX_FIRST = 2_000;
 
+/** The bounds and weights of a search by words. */
 export interface TextSearchOptions {
-  /** Hits below which words that are too common are asked, too. */
+  /** Number of hits below which more common words of the query take part, too; only in a wide scope. */
   readonly wanted: number;
+  /** Most hits. */
   readonly limit: number;
+  /** Weights by column; a column that is left out keeps its weight of `TEXT_WEIGHTS`. */
   readonly columnWeights?: RetrievalOptions['columnWeights'];
 }
 
-/** BM25 over the scope: any of the terms makes a candidate. */
+/**
+ * Ranks the memories of the scope by BM25 (Robertson, Walker, Jones, Hancock-Beaulieu and Gatford, "Okapi at TREC-3",
+ * 1994). A memory is a candidate if it holds any of the terms; in a wide scope the most common terms may take no part.
+ * @returns at most `options.limit` hits
+ */
 export function searchText(store: Store, plan: QueryPlan, options: TextSearchOptions): LexicalResult {
   return store.read(() => {
     const index = openWordSearch(store);
@@ -70,23 +102,25 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
     const { scope } = plan;
     const { rows, scoring, note } =
       scope.kind === 'narrow'
-        ? rankNarrow(index, plan, scope.seqs, byRarity, options)
+        ? rankNarrow(index, plan, scope.memoryNos, byRarity, options)
         : rankWide(store, index, plan.filter, scope.dilution, byRarity, options);
     const unknown = located.filter(({ bytes }) => bytes === 0);
     const most = mostBm25(index, [...scoring, ...unknown]);
     const dropped = [...new Set(byRarity.slice(scoring.length).map(({ text }) => text))];
     return {
-      hits: rows.map(({ seq, bm25 }) => ({ seq, bm25, coverage: bm25 / most })),
+      hits: rows.map(({ memoryNo, bm25 }) => ({ memoryNo, bm25, coverage: bm25 / most })),
       note: dropped.length === 0 ? note : `${note}; too common to count: ${dropped.join(', ')}`,
     };
   });
 }
 
+/** A term of the query with the cost of its postings. */
 interface Located extends Term {
-  /** What there is to read of it. */
+  /** Most bytes of the word index that are read for the term's postings; 0 if no memory has the term. */
   readonly bytes: number;
 }
 
+/** The ranked memories of the scope, and how they were found. */
 interface Ranking {
   readonly rows: readonly TextRank[];
   /** The terms that took part. */
@@ -94,7 +128,7 @@ interface Ranking {
   readonly note: string;
 }
 
-/** More and more common words take part until enough passes the filter. */
+/** Searches a wide scope: more and more common words take part until enough memories pass the filter. */
 function rankWide(
   store: Store,
   index: WordSearch,
@@ -113,7 +147,10 @@ function rankWide(
   throw new EngineError('internal', 'the last widening takes every term');
 }
 
-/** All of a small scope is scored by all words. Where these are so common that their index is more than the few texts, the texts are read. */
+/**
+ * Searches a narrow scope: all words score all memories of the scope. Where the postings of common words cost more than
+ * the few texts, the texts are read instead.
+ */
 function rankNarrow(
   index: WordSearch,
   plan: QueryPlan,
@@ -145,15 +182,16 @@ function scoresOf(
 }
 
 /**
- * The best that pass the filter: of a thin scope more are asked about, and where too few of them pass, more and more.
- * @param score scores all, or at least as many of the best as are asked for
+ * Lists the best memories that pass the filter. The smaller the share of the file that the scope is, the more memories
+ * are ranked at first; where too few of them pass, more and more are.
+ * @param score scores all memories, or at least the best `most`
  */
 function bestPassing(
   store: Store,
   score: (most?: number) => WordScores,
   { filter, limit, dilution }: { readonly filter: CompiledFilter; readonly limit: number; readonly dilution: number },
 ): TextRank[] {
-  const first = Math.min(FIRST_MOST, Math.ceil(SPARE * limit * dilution));
+  const first = Math.min(MAX_FIRST, Math.ceil(SPARE * limit * dilution));
   let scores = score(first);
   for (let most = first; ; most *= MORE) {
     const best = scores.best(most);
@@ -163,28 +201,33 @@ function bestPassing(
   }
 }
 
-/** @param most the BM25 of a memory that has every word */
+/**
+ * Ranks memories by their texts: coverage of the query's words, scaled to BM25.
+ * @param most the BM25 of a memory that has every word
+ */
 function rankByTexts(
   plan: QueryPlan,
-  seqs: readonly number[],
+  memoryNos: readonly number[],
   { limit, most }: { readonly limit: number; readonly most: number },
 ): TextRank[] {
   const matcher = plan.matcher();
-  return [...plan.texts(seqs, TEXT_CHARACTERS)]
-    .map(([seq, text]) => ({ seq, bm25: matcher.coverageOf(`${text.content}\n${labelsOf(text)}`) * most }))
+  return [...plan.texts(memoryNos, TEXT_CHARACTERS)]
+    .map(([memoryNo, text]) => ({ memoryNo, bm25: matcher.coverageOf(`${text.content}\n${labelsOf(text)}`) * most }))
     .filter(({ bm25 }) => bm25 > 0)
-    .sort((a, b) => b.bm25 - a.bm25 || a.seq - b.seq)
+    .sort((a, b) => b.bm25 - a.bm25 || a.memoryNo - b.memoryNo)
     .slice(0, limit);
 }
 
-/** The rarest terms that fit the budget, at least one. */
+/** Selects the rarest terms whose postings fit the budget, at least one. */
 function rarest(byRarity: readonly Located[], budget: number): readonly Located[] {
   let sum = 0;
   const beyond = byRarity.findIndex(({ bytes }, place) => (sum += bytes) > budget && place > 0);
   return beyond === -1 ? byRarity : byRarity.slice(0, beyond);
 }
 
-/** The BM25 of a memory of usual length that has every term once: the sum of what the terms say. */
+/**
+ * The BM25 of a memory of usual length that has every term once: the sum of the terms' inverse document frequencies.
+ */
 function mostBm25(index: WordSearch, terms: readonly Term[]): number {
   return terms.reduce((sum, { words }) => sum + rarityOf(index.frequencyOf(words), index.rows), 0);
 }

@@ -1,50 +1,65 @@
 import type { Store } from '../store/open-store.ts';
-import { listPassingOf, listSuperseded, type VectorRank } from '../store/search.ts';
+import { listPassingOf, listSuperseded } from '../store/passing-memories.ts';
+import type { VectorRank } from '../store/vector-ranks.ts';
 import type { DenseResult } from './dense.ts';
 import type { LexicalHit, LexicalResult } from './lexical.ts';
 import type { QueryPlan } from './plan.ts';
 
-/** What the searches by words and by vectors found. */
+/** The results of the searches by words and by vectors. */
 export interface Lists {
   readonly lexical: LexicalResult;
-  /** One a model. */
+  /** One result for each of the query's vectors, in their order. */
   readonly dense: readonly DenseResult[];
 }
 
-/** Above this share of superseded memories a list is searched for once more, without them. */
+/** Share of a list above which superseded memories crowd it, so that the searches run once more without them. */
 const CROWDED = 0.5;
 
 /**
- * Something that is told anew every day has hundreds of superseded versions that fit a query alike. They lead to one memory and would
- * fill the lists alone. @returns the plan to search by once more, for what lives; undefined where there is room
+ * Decides whether superseded memories crowd out the others. A fact that is told anew every day has hundreds of
+ * superseded versions that fit a query alike. All of them lead to one memory, and they would fill the lists alone.
+ * @returns the plan of a second search, without superseded memories; undefined where the lists have room
  */
 export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: Lists): QueryPlan | undefined {
   if (plan.filter === plan.liveFilter) return undefined;
-  const found: (readonly { readonly seq: number }[])[] = [lexical.hits, ...dense.map(({ hits }) => hits)];
-  const lists = found.map((hits) => hits.map(({ seq }) => seq));
+  const hitLists: (readonly { readonly memoryNo: number }[])[] = [lexical.hits, ...dense.map(({ hits }) => hits)];
+  const lists = hitLists.map((hits) => hits.map(({ memoryNo }) => memoryNo));
   const superseded = new Set(listSuperseded(store, [...new Set(lists.flat())]));
-  if (!lists.some((seqs) => seqs.filter((seq) => superseded.has(seq)).length > CROWDED * seqs.length)) return undefined;
+  if (
+    !lists.some(
+      (memoryNos) => memoryNos.filter((memoryNo) => superseded.has(memoryNo)).length > CROWDED * memoryNos.length,
+    )
+  )
+    return undefined;
   const { liveFilter: filter, scope } = plan;
   if (scope.kind === 'wide') return { ...plan, filter };
-  return { ...plan, filter, scope: { ...scope, seqs: listPassingOf(store, filter, scope.seqs) } };
+  return { ...plan, filter, scope: { ...scope, memoryNos: listPassingOf(store, filter, scope.memoryNos) } };
 }
 
-/** Both searches' hits, each once, best first; ties by ascending number. */
+/**
+ * Merges the lists of two searches of one query: each memory once, best first; ties by ascending number. All else, such
+ * as the notes, is that of `first`.
+ */
 export function mergeLists(first: Lists, second: Lists): Lists {
   const byWords = (a: LexicalHit, b: LexicalHit) => b.bm25 - a.bm25;
   const byVectors = (a: VectorRank, b: VectorRank) => b.similarity - a.similarity;
   return {
     lexical: { ...first.lexical, hits: merge(first.lexical.hits, second.lexical.hits, byWords) },
-    dense: first.dense.map((one, model) => ({ ...one, hits: merge(one.hits, second.dense[model]!.hits, byVectors) })),
+    dense: first.dense.map((result, model) => ({
+      ...result,
+      hits: merge(result.hits, second.dense[model]!.hits, byVectors),
+    })),
   };
 }
 
-function merge<T extends { readonly seq: number }>(
+function merge<T extends { readonly memoryNo: number }>(
   first: readonly T[],
   second: readonly T[],
   compare: (a: T, b: T) => number,
 ): T[] {
-  const known = new Set(first.map(({ seq }) => seq));
-  const others = second.filter(({ seq }) => !known.has(seq));
-  return others.length === 0 ? [...first] : [...first, ...others].sort((a, b) => compare(a, b) || a.seq - b.seq);
+  const inFirst = new Set(first.map(({ memoryNo }) => memoryNo));
+  const others = second.filter(({ memoryNo }) => !inFirst.has(memoryNo));
+  return others.length === 0
+    ? [...first]
+    : [...first, ...others].sort((a, b) => compare(a, b) || a.memoryNo - b.memoryNo);
 }

@@ -4,7 +4,10 @@ import type { MemoryQuery, RetrievalOptions, Weights } from '../types.ts';
 import { DECAY_PER_HOP, MAX_HOPS } from './expand.ts';
 import { PROFILE_WEIGHTS } from './score.ts';
 
-/** What applies where neither the request nor the tenant says otherwise. Values were measured: `npm run eval` prints the table. */
+/**
+ * Retrieval options that apply where the request, the tenant and the settings leave them out. An option that is missing
+ * here is chosen by the stage that reads it. The values were measured: `npm run eval` prints the table.
+ */
 export const DEFAULT_OPTIONS = {
   profile: 'composite',
   denseSectors: 'all',
@@ -18,13 +21,17 @@ export const DEFAULT_OPTIONS = {
   perDocument: 2,
 } as const satisfies RetrievalOptions;
 
+/** A query with a value for every option of `DEFAULT_OPTIONS`. */
 export type CompleteQuery = MemoryQuery & {
   readonly [Name in keyof typeof DEFAULT_OPTIONS]-?: Exclude<MemoryQuery[Name], undefined>;
 };
 
 /**
- * The request before the tenant's own defaults, and those before the general ones; weights and column weights one by one.
- * @throws EngineError `invalid` for a weight that the profile does not read
+ * Completes a query with defaults. An option is taken from the request, else from the first of `defaults` that sets it,
+ * else from `DEFAULT_OPTIONS`; undefined counts as left out. `weights` and `columnWeights` are merged name by name.
+ * @param defaults options in order of precedence
+ * @throws EngineError `invalid` for a weight of the request that the profile does not read; weights of defaults are not
+ *   checked
  */
 export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOptions[]): CompleteQuery {
   const layers: RetrievalOptions[] = [DEFAULT_OPTIONS, ...defaults.toReversed(), query].map(withoutUndefined);
@@ -45,8 +52,9 @@ export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOp
 }
 
 /**
- * What a caller asks for himself must be there.
- * @throws EngineError `invalid` for a reranker that this server has not got
+ * Checks that the reranker that a request asks for can run: only `llm` may be missing.
+ * @param languageModel null where none is configured
+ * @throws EngineError `invalid` for `llm` without a language model
  */
 export function requireReranker({ rerank }: RetrievalOptions, languageModel: LanguageModel | null): void {
   if (rerank !== 'llm' || languageModel !== null) return;

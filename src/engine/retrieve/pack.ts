@@ -1,43 +1,56 @@
 import { documentsOf, type Origin } from '../store/derivations.ts';
-import { readProvenance } from '../store/documents.ts';
+import { readProvenance } from '../store/provenance.ts';
 import type { Store } from '../store/open-store.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { Memory, Outcome, Provenance } from '../types.ts';
 import type { Candidate } from './candidate.ts';
 import type { CompleteQuery } from './options.ts';
-import { costsOf, RENDERED_CHARACTERS_MOST } from './prompt.ts';
+import { costsOf, MAX_RENDERED_CHARACTERS } from './prompt.ts';
 
+/** A hit: a candidate with its memory. */
 export interface Packed {
   readonly candidate: Candidate;
   readonly memory: Memory;
 }
 
+/** The hits of a query, and the candidates that were left out. */
 export interface Packing {
-  /** Best first, at most `k`. */
+  /** The hits, best first, at most `k`. */
   readonly packed: readonly Packed[];
-  /** Why the others were left out, by number. */
+  /** Reason why each candidate that is no hit was left out, by memory number. */
   readonly cut: ReadonlyMap<number, Outcome>;
 }
 
-/** With more hits than this a caller wants all there is, from one document too. */
-export const DIVERSE_K = 10;
-/** Memories that are read after the first one that does not fit: a text may have 256 KiB, and few are read in vain. */
+/**
+ * The greatest `k` for which `perDocument` applies. A caller who wants more hits wants all there are, from one
+ * document, too.
+ */
+const DIVERSE_K = 10;
+/**
+ * Memories that may fail to fit the budget before the search for a shorter one ends. A text may have 256 KiB, so only
+ * few texts that do not fit are read.
+ */
 const TRIED_FURTHER = 30;
-/** More than natural text has. */
+/**
+ * Characters of a token, more than natural text has. Of a text longer than the budget by this measure, the beginning is
+ * estimated first.
+ */
 const CHARACTERS_PER_TOKEN = 6;
 
 /**
- * The best `k` that fit the bounds of the query: few of one document, few of a kind, the token budget. One that does not fit is
- * skipped, not the end: a shorter one behind it may. The root of a document repeats the words of its chunks: it gives way to one that
- * fits, and stands for the document where none does.
+ * Selects the best `k` candidates that fit the bounds of the query: hits of one document, hits of a kind, the token
+ * budget. A candidate that does not fit is skipped; a shorter one behind it may fit. The root of a document repeats the
+ * words of its chunks. So it gives way to a chunk that fits, and stands for the document where no chunk does; with
+ * `perDocument` 0 both may be hits.
  * @param ranked best first
- * @param read memories by number; asked for `k` at a time, so that long texts are read only where they are wanted
+ * @param read reads memories by number; called for at most `k` at a time, so that long texts are read only where they
+ *   are wanted
  */
 export function pack(
   store: Store,
   ranked: readonly Candidate[],
   query: CompleteQuery,
-  read: (seqs: readonly number[]) => ReadonlyMap<number, Memory>,
+  read: (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>,
 ): Packing {
   const { k } = query;
   const packed: Packed[] = [];
@@ -49,46 +62,46 @@ export function pack(
   let provenance: ReadonlyMap<number, Provenance> = new Map();
   let readUpTo = 0;
   for (const [place, candidate] of ranked.entries()) {
-    const { seq } = candidate.row;
+    const { memoryNo } = candidate.row;
     const outcome =
       packed.length === k ? 'beyond_k' : (quotas.refusal(place) ?? (budget.isSpent() ? 'over_budget' : null));
     if (outcome !== null) {
-      cut.set(seq, outcome);
+      cut.set(memoryNo, outcome);
       continue;
     }
     if (place >= readUpTo) {
       readUpTo = Math.min(place + k, ranked.length);
       const wanted: number[] = [];
       for (let next = place; next < readUpTo; next += 1) {
-        if (quotas.refusal(next) === null) wanted.push(ranked[next]!.row.seq);
+        if (quotas.refusal(next) === null) wanted.push(ranked[next]!.row.memoryNo);
       }
       memories = read(wanted);
-      const batch = ranked.slice(place, readUpTo).map(({ row }) => row.seq);
-      // Who asks for any number of hits of one document gets its root as well.
+      const batch = ranked.slice(place, readUpTo).map(({ row }) => row.memoryNo);
+      // With `perDocument` 0 any number of hits of one document is wanted, its root included.
       provenance = query.perDocument === 0 ? provenance : readProvenance(store, batch);
     }
-    // A root that gave way made room for one that was not wanted when the others were read.
-    const memory = memories.get(seq) ?? read([seq]).get(seq);
+    // This memory was not read with the others if its quota was full then, and a root has given way since.
+    const memory = memories.get(memoryNo) ?? read([memoryNo]).get(memoryNo);
     if (memory === undefined) {
-      cut.set(seq, 'filtered');
+      cut.set(memoryNo, 'filtered');
       continue;
     }
-    const origin = provenance.get(seq);
+    const origin = provenance.get(memoryNo);
     if (origin !== undefined && roots.isRepeated(origin)) {
-      cut.set(seq, 'document_limit');
+      cut.set(memoryNo, 'document_limit');
       continue;
     }
     const root = origin && roots.repeatedBy(origin);
     if (root !== undefined) budget.giveBack(root.hit.memory);
     if (!budget.take(memory)) {
       if (root !== undefined) budget.take(root.hit.memory);
-      cut.set(seq, 'over_budget');
+      cut.set(memoryNo, 'over_budget');
       continue;
     }
     if (root !== undefined) {
       packed.splice(packed.indexOf(root.hit), 1);
       quotas.giveBack(root.place);
-      cut.set(root.hit.candidate.row.seq, 'document_limit');
+      cut.set(root.hit.candidate.row.memoryNo, 'document_limit');
     }
     const hit = { candidate, memory };
     packed.push(hit);
@@ -98,17 +111,23 @@ export function pack(
   return { packed, cut };
 }
 
+/** The root of a document that is a hit, with its place among the candidates, from 0. */
 interface PackedRoot {
   readonly hit: Packed;
   readonly place: number;
 }
 
-/** Roots among the hits, and the documents that need none. */
+/**
+ * Keeps track of the documents whose root is a hit, and of the documents that need no root, since one of their chunks
+ * is a hit.
+ */
 function createRoots() {
   const rootOf = new Map<string, PackedRoot>();
   const withChunk = new Set<string>();
   return {
+    /** Whether a memory is the root of a document, and a chunk of that document is a hit. */
     isRepeated: ({ chunk, documentId }: Provenance): boolean => chunk === null && withChunk.has(documentId),
+    /** The root among the hits that this chunk of its document replaces; undefined where there is none. */
     repeatedBy: ({ chunk, documentId }: Provenance): PackedRoot | undefined =>
       chunk === null ? undefined : rootOf.get(documentId),
     take({ chunk, documentId }: Provenance, root: PackedRoot): void {
@@ -121,17 +140,22 @@ function createRoots() {
   };
 }
 
+/**
+ * The number of hits that there may still be of each document and of each kind. A place is an index in the list of
+ * candidates.
+ */
 interface Quotas {
-  /** null while there is room for the candidate at this place. */
+  /** The reason to leave out the candidate at this place; null while there is room for it. */
   refusal(place: number): 'document_limit' | 'kind_limit' | null;
+  /** Counts the candidate at this place as a hit. */
   take(place: number): void;
+  /** Frees the room of a hit that was taken. */
   giveBack(place: number): void;
 }
 
-/** A statement for so many; most queries need no more, and each memory costs 2 microseconds. */
+/** Candidates whose origins are read by one statement. Most queries need no second one, and each memory costs 2 µs. */
 const ORIGINS_AT_ONCE = 40;
 
-/** How many hits there may still be of each document and of each kind. */
 function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, topK }: CompleteQuery): Quotas {
   const perRoot = k <= DIVERSE_K && perDocument > 0 ? perDocument : Infinity;
   if (perRoot === Infinity && topK === undefined) return { refusal: () => null, take: () => {}, giveBack: () => {} };
@@ -139,16 +163,17 @@ function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, 
   let learnt = 0;
   const originOf = (place: number) => {
     while (place >= learnt) {
-      const next = ranked.slice(learnt, (learnt += ORIGINS_AT_ONCE)).map(({ row }) => row.seq);
-      for (const [seq, origin] of documentsOf(store, next)) origins.set(seq, origin);
+      const next = ranked.slice(learnt, (learnt += ORIGINS_AT_ONCE)).map(({ row }) => row.memoryNo);
+      for (const [memoryNo, origin] of documentsOf(store, next)) origins.set(memoryNo, origin);
     }
-    const { seq } = ranked[place]!.row;
-    return origins.get(seq) ?? { root: seq, isSource: false, isConclusion: false };
+    const { memoryNo } = ranked[place]!.row;
+    return origins.get(memoryNo) ?? { root: memoryNo, isSource: false, isConclusion: false };
   };
   const ofRoot = new Map<number, number>();
   const left = { knowledge: topK?.knowledge ?? Infinity, episodes: topK?.episodes ?? Infinity, other: Infinity };
-  // Conclusions repeat nothing of their sources, and must not crowd them out.
-  const documentAt = (place: number, { root, isConclusion }: Origin) => (isConclusion ? ranked[place]!.row.seq : root);
+  // A conclusion repeats nothing of its sources and must not crowd them out, so it counts as a document of its own.
+  const documentAt = (place: number, { root, isConclusion }: Origin) =>
+    isConclusion ? ranked[place]!.row.memoryNo : root;
   const count = (place: number, hits: 1 | -1) => {
     const origin = originOf(place);
     left[kindOf(ranked[place]!, origin)] -= hits;
@@ -166,17 +191,25 @@ function quotasOf(store: Store, ranked: readonly Candidate[], { k, perDocument, 
   };
 }
 
-/** Knowledge is derived from something, an episode is what others are derived from; what is both counts as knowledge. */
+/**
+ * The kind of a candidate. Knowledge is derived from another memory; an episode is a memory from which others are
+ * derived. A memory that is both counts as knowledge.
+ */
 function kindOf({ row }: Candidate, { root, isSource }: Origin): 'knowledge' | 'episodes' | 'other' {
-  if (root !== row.seq) return 'knowledge';
+  if (root !== row.memoryNo) return 'knowledge';
   return isSource ? 'episodes' : 'other';
 }
 
+/** The room for the texts of the hits. */
 interface Budget {
-  /** @returns false, and takes nothing, where it does not fit */
+  /**
+   * Takes the room of a memory.
+   * @returns false, and takes nothing, where the memory does not fit
+   */
   take(memory: Memory): boolean;
-  /** For what was taken. */
+  /** Frees the room of a memory that was taken. */
   giveBack(memory: Memory): void;
+  /** Whether no further memory is worth a try. */
   isSpent(): boolean;
 }
 
@@ -201,9 +234,9 @@ function budgetOf({ tokenBudget, format = 'json' }: CompleteQuery): Budget {
   };
 }
 
-/** Where nothing else bounds a text made of the hits. */
+/** The budget for an answer as text where the query has no token budget. */
 function textBudget(): Budget {
-  let left = RENDERED_CHARACTERS_MOST;
+  let left = MAX_RENDERED_CHARACTERS;
   let triesLeft = TRIED_FURTHER;
   return {
     take({ title, content }) {
@@ -220,7 +253,7 @@ function textBudget(): Budget {
   };
 }
 
-/** Looks at no more of a long text than tells that it cannot fit: an estimate only grows with the text. */
+/** Whether the beginning of a long text shows that the text cannot fit: an estimate only grows with the text. */
 function isClearlyOver(content: string, tokens: number): boolean {
   const enough = Math.ceil(CHARACTERS_PER_TOKEN * (tokens + 1));
   return content.length > enough && estimateTokens(content.slice(0, enough)) > tokens;

@@ -1,78 +1,108 @@
 import { classify } from '../sectors/classify.ts';
-import type { CompiledFilter } from '../store/filter.ts';
-import { compileFilter } from '../store/filter.ts';
+import { type CompiledFilter, compileFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import { createTextReader, findUsers, isNarrowing, listPassing, type TextReader } from '../store/search.ts';
-import { identifiersAsWritten, queryTerms } from '../text/index-text.ts';
+import { createTextReader, type TextReader } from '../store/own-texts.ts';
+import { findUsers } from '../store/memory-counts.ts';
+import { isNarrowing, listPassing } from '../store/passing-memories.ts';
+import { identifiersAsWritten } from '../text/index-text.ts';
+import { type QueryText, readQueryText } from '../text/query-text.ts';
 import { normalise } from '../text/words.ts';
 import type { MemoryFilter, MemoryQuery, MemoryStatus, Sector } from '../types.ts';
 import { memoryCount, raritiesOf } from './term-frequencies.ts';
 import { createQueryMatcher, type QueryMatcher } from './text-match.ts';
 
-/** One thing to look for in the text: a word, an identifier or a phrase. */
+/** A term to look for in texts: a word, an identifier or a phrase. */
 export interface Term {
-  /** As it is shown in explanations, as a person would write it; a word and an identifier may be shown alike. */
+  /** The term as a person would write it, for explanations; a word and an identifier may be shown alike. */
   readonly text: string;
-  /** As it is looked for. */
+  /** The term as the word index looks for it; the words of a phrase are joined by blanks. */
   readonly words: string;
 }
 
 /**
- * Where to look. In a `narrow` scope every memory that passes the filter is known by number and is looked at: the answer is
- * exact, but for words too common to be scored. In a `wide` one, rare words and the vector index find the candidates.
+ * The memories among which to search. In a `narrow` scope every memory that passes the filter is known by its number
+ * and is compared: the answer is exact. In a `wide` scope rare words and the vector index find the candidates.
  */
-export type Scope =
+type Scope =
   | {
       readonly kind: 'narrow';
-      readonly seqs: readonly number[];
-      /** Whose all of them are; undefined where they may be several users'. */
+      /** Numbers of all memories that pass the filter. */
+      readonly memoryNos: readonly number[];
+      /** The one user who owns all of these memories; undefined if there may be several. */
       readonly userNo: number | undefined;
     }
   | {
       readonly kind: 'wide';
-      /** The one user asked about; undefined for several, for all, or for one who has everything. */
+      /**
+       * The one user asked about; undefined for several users, for all, or for a user who owns all memories of the
+       * file.
+       */
       readonly userNo: number | undefined;
-      /** Memories of the file for each one of the scope, at least 1; searches that cannot see the filter reach so much further. */
+      /**
+       * Memories of the file for each memory of the users asked about, at least 1; other conditions of the filter do
+       * not count. Searches that do not know the filter reach further by this factor.
+       */
       readonly dilution: number;
     };
 
+/** What all stages of a query share. */
 export interface QueryPlan {
-  /** As it was asked. */
-  readonly query: string;
+  /** The text of the query, taken apart. */
+  readonly query: QueryText;
+  /**
+   * The phrases, words and identifiers of the query, each once, as they are looked for and as explanations show them.
+   */
   readonly terms: readonly Term[];
-  /** What may be a candidate. */
+  /** Conditions that a candidate must meet. */
   readonly filter: CompiledFilter;
-  /** What may be returned: superseded memories lead to the live end of their chain. The same as `filter` where they stand for themselves. */
+  /**
+   * Conditions that a returned memory must meet: a superseded memory leads to the live end of its chain. This is the
+   * same object as `filter` where superseded memories stand for themselves.
+   */
   readonly liveFilter: CompiledFilter;
   readonly scope: Scope;
-  /** How many memories the file holds. */
+  /** Number of memories in the file. */
   readonly memories: number;
   /** Sectors that are searched by vectors one by one; null for all at once. */
   readonly denseSectors: readonly Sector[] | null;
-  /** The query as texts are compared with it, its words weighed by the snapshot that it was planned on; made when first asked for. */
+  /**
+   * Returns the query made ready to be compared with texts: one matcher for all calls. The first call weighs the words
+   * by the file, so it must come inside the read that made the plan.
+   */
   matcher(): QueryMatcher;
-  /** Of the same snapshot. */
+  /** Reads texts by memory number. Call it inside the read that made the plan only. */
   readonly texts: TextReader;
 }
 
+/** Least number of memories up to which a scope counts as narrow, however small its file is. */
+const MIN_NARROW = 400;
 /**
- * An exact scan misses nothing but costs 1.4 µs for each vector of the scope. So a scope is narrow while that is little beside the rest of
- * a query: up to the first figure in a small file, to its share of a larger one, and never beyond the second.
+ * Greatest number of memories in a narrow scope. An exact scan misses nothing, but costs 1.4 µs for each vector of the
+ * scope, which is little beside the rest of the query up to this size.
  */
-const NARROW_LEAST = 400;
 export const NARROW_SCOPE = 2_000;
+/**
+ * Share of the file's memories up to which a scope counts as narrow, but never less than `MIN_NARROW` memories nor more
+ * than `NARROW_SCOPE`.
+ */
 const NARROW_SHARE = 1 / 16;
 
+/**
+ * Plans a query: takes its text apart, compiles its filter, and decides between an exact scan of the scope and the
+ * indexes. Call inside a read; the plan is for that snapshot.
+ * @param now time of the query, Unix ms
+ */
 export function planQuery(store: Store, query: MemoryQuery, now: number): QueryPlan {
   const { filter, liveFilter } = filtersOf(query, now);
   const memories = memoryCount(store);
   const scope = scopeOf(store, query.filter, filter, memories);
   const denseSectors = query.denseSectors === 'candidate' ? candidateSectors(query.query) : null;
-  let known: QueryMatcher | undefined;
-  const matcher = () => (known ??= createQueryMatcher(query.query, (words) => raritiesOf(store, words)));
+  const text = readQueryText(query.query);
+  let kept: QueryMatcher | undefined;
+  const matcher = () => (kept ??= createQueryMatcher(text.terms, (words) => raritiesOf(store, words)));
   const texts = createTextReader(store);
-  const terms = termsOf(query.query);
-  return { query: query.query, terms, filter, liveFilter, scope, memories, denseSectors, matcher, texts };
+  const terms = termsOf(text);
+  return { query: text, terms, filter, liveFilter, scope, memories, denseSectors, matcher, texts };
 }
 
 const DEEP: readonly MemoryStatus[] = ['active', 'superseded', 'contradicted', 'archived'];
@@ -84,24 +114,31 @@ function filtersOf({ filter, deepRecall, asOf }: MemoryQuery, now: number): Pick
       liveFilter: compileFilter(filter, now, { orStillHolds: true }),
     };
   }
-  // Looking back, validity says what stood then.
+  // Where the query looks back, validity says which memories held then.
   const statuses: readonly MemoryStatus[] = deepRecall ? DEEP : asOf ? ['active', 'superseded'] : ['active'];
-  const same = compileFilter(filter, now, { statuses, asOf });
-  return { filter: same, liveFilter: same };
+  const compiled = compileFilter(filter, now, { statuses, asOf });
+  return { filter: compiled, liveFilter: compiled };
 }
 
+/** Describes a plan on one line, for the trace. */
 export function describePlan({ scope, terms, denseSectors }: QueryPlan): string {
   const where =
-    scope.kind === 'narrow' ? `exact over ${scope.seqs.length}` : `index, dilution ${scope.dilution.toFixed(1)}`;
+    scope.kind === 'narrow' ? `exact over ${scope.memoryNos.length}` : `index, dilution ${scope.dilution.toFixed(1)}`;
   return `${terms.length} terms; ${where}; ${denseSectors === null ? 'all sectors' : denseSectors.join(', ')}`;
 }
 
-/** How many memories are asked, about. */
+/**
+ * The number of memories that are searched: exact for a narrow scope; for a wide one, all memories of the users asked
+ * about.
+ */
 export function scopeSize({ scope, memories }: QueryPlan): number {
-  return scope.kind === 'narrow' ? scope.seqs.length : memories / scope.dilution;
+  return scope.kind === 'narrow' ? scope.memoryNos.length : memories / scope.dilution;
 }
 
-/** A question that leaves open what kind of memory answers it is asked of all: a wrong guess would hide what it should find. */
+/**
+ * Least confidence of a classification by which the vector search is limited to sectors. Below it all sectors are
+ * searched, since a wrong guess would hide the answer.
+ */
 const SURE_OF_SECTOR = 0.5;
 
 function candidateSectors(query: string): readonly Sector[] | null {
@@ -109,8 +146,7 @@ function candidateSectors(query: string): readonly Sector[] | null {
   return confidence < SURE_OF_SECTOR ? null : [primary, ...additional];
 }
 
-function termsOf(query: string): Term[] {
-  const { phrases, words, identifiers } = queryTerms(query);
+function termsOf({ text: query, terms: { phrases, words, identifiers } }: QueryText): Term[] {
   const texts = [...phrases.map((phrase) => phrase.join(' ')), ...words, ...identifiers];
   const written = identifiers.length === 0 ? undefined : identifiersAsWritten(query);
   const shown = (text: string) => {
@@ -124,15 +160,15 @@ function termsOf(query: string): Term[] {
 
 function scopeOf(store: Store, filter: MemoryFilter, compiled: CompiledFilter, memories: number): Scope {
   const users = filter.userIds === undefined ? undefined : findUsers(store, filter.userIds);
-  const only = users?.length === 1 ? users[0] : undefined;
+  const singleUser = users?.length === 1 ? users[0] : undefined;
   const counted = users === undefined ? memories : users.reduce((sum, user) => sum + user.memories, 0);
-  const narrow = Math.min(NARROW_SCOPE, Math.max(NARROW_LEAST, Math.floor(NARROW_SHARE * memories)));
-  // Listing is worth its price where it may end early: a small user, or a filter that may leave little.
+  const narrow = Math.min(NARROW_SCOPE, Math.max(MIN_NARROW, Math.floor(NARROW_SHARE * memories)));
+  // Listing the scope pays off where it may end early: for a user with few memories, or a filter that may leave few.
   if (counted <= narrow || isNarrowing(filter)) {
-    const seqs = listPassing(store, compiled, narrow + 1);
-    if (seqs.length <= narrow) return { kind: 'narrow', seqs, userNo: only?.userNo };
+    const memoryNos = listPassing(store, compiled, narrow + 1);
+    if (memoryNos.length <= narrow) return { kind: 'narrow', memoryNos, userNo: singleUser?.userNo };
   }
-  // A user who has everything needs no filter, which costs the index a fifth.
-  const userNo = counted < memories ? only?.userNo : undefined;
+  // A user who owns all memories needs no filter by user, which costs the index a fifth of its time.
+  const userNo = counted < memories ? singleUser?.userNo : undefined;
   return { kind: 'wide', userNo, dilution: Math.max(1, memories / Math.max(1, counted)) };
 }

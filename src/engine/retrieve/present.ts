@@ -1,5 +1,5 @@
 import type { Store } from '../store/open-store.ts';
-import { readRankingRows } from '../store/search.ts';
+import { readRankingRows } from '../store/ranking-rows.ts';
 import { matchingText } from '../store/word-index/matching-rows.ts';
 import type { Hit, HitExplanation, Memory, QueryResult } from '../types.ts';
 import type { Candidate } from './candidate.ts';
@@ -9,13 +9,13 @@ import type { Recall } from './recall.ts';
 import { surroundingsOf } from './surroundings.ts';
 
 /**
- * The answer as a caller sees it: the hits with what stands around them and, where asked for, as text.
- * @param read memories by number, as they are or as they were at the moment looked back to
+ * Makes the answer that a caller sees: the hits with what stands around them and, where asked for, the answer as text.
+ * @param read reads memories by number, as they are or as they were recorded at the time that the query looks back to
  */
 export function present(
   store: Store,
   recall: Recall,
-  read: (seqs: readonly number[]) => ReadonlyMap<number, Memory>,
+  read: (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>,
 ): Pick<QueryResult, 'hits' | 'episodes' | 'rendered'> {
   const { format = 'json', tokenBudget } = recall.query;
   const { around, episodes } = surroundingsOf(store, recall, read);
@@ -27,12 +27,12 @@ export function present(
   };
 }
 
-/** The hits with the path that led to each. */
+/** Makes the hits, each with the path that led to it. */
 function presentHits(store: Store, recall: Recall): Hit[] {
   const { packing, plan, query } = recall;
-  const seqs = packing.packed.map(({ candidate }) => candidate.row.seq);
+  const memoryNos = packing.packed.map(({ candidate }) => candidate.row.memoryNo);
   const ids = idsOf(store, recall);
-  const terms = query.explain ? matchedTerms(store, plan, seqs) : new Map<number, string[]>();
+  const terms = query.explain ? matchedTerms(store, plan, memoryNos) : new Map<number, string[]>();
   return packing.packed.map(({ candidate, memory }) => ({
     memory,
     score: candidate.score,
@@ -40,28 +40,36 @@ function presentHits(store: Store, recall: Recall): Hit[] {
     path: pathTo(candidate, ids),
     ...(candidate.supersedes === undefined ? {} : { supersedes: candidate.supersedes }),
     ...(query.explain
-      ? { explain: explainHit(recall, candidate, { ids, terms: terms.get(candidate.row.seq) ?? [] }) }
+      ? { explain: explainHit(recall, candidate, { ids, terms: terms.get(candidate.row.memoryNo) ?? [] }) }
       : {}),
   }));
 }
 
 /**
- * Ids from the direct hit to this memory; only its own where one of them was erased, as may happen while a language model is waited
- * for.
+ * Lists the ids from the direct hit to this memory. It lists only the id of this memory where another memory of the
+ * path was erased, as may happen while a language model is awaited.
  */
 function pathTo({ row, fused, arrival }: Candidate, ids: ReadonlyMap<number, string>): string[] {
   if (fused !== null || arrival === null) return [row.id];
-  const before = arrival.path.map((seq) => ids.get(seq));
+  const before = arrival.path.map((memoryNo) => ids.get(memoryNo));
   return before.every((id) => id !== undefined) ? [...before, row.id] : [row.id];
 }
 
 function idsOf(store: Store, { packing }: Recall): Map<number, string> {
-  const known = packing.packed.map(({ candidate: { row } }): [number, string] => [row.seq, row.id]);
+  const hits = packing.packed.map(({ candidate: { row } }): [number, string] => [row.memoryNo, row.id]);
   const origins = packing.packed.flatMap(({ candidate }) => candidate.arrival?.path ?? []);
-  const others = readRankingRows(store, [...new Set(origins)]).map(({ seq, id }): [number, string] => [seq, id]);
-  return new Map([...known, ...others]);
+  const others = readRankingRows(store, [...new Set(origins)]).map(({ memoryNo, id }): [number, string] => [
+    memoryNo,
+    id,
+  ]);
+  return new Map([...hits, ...others]);
 }
 
+/**
+ * Explains how a hit got its score: what each stage found about it.
+ * @param ids ids of the memories on its path, by number
+ * @param terms terms of the query that the hit holds
+ */
 export function explainHit(
   { scoring, confidence }: Recall,
   { lexical, dense, fused, arrival, features, adjustments, rerank }: Candidate,
@@ -89,12 +97,12 @@ export function explainHit(
   };
 }
 
-/** The terms of the query that each memory holds, its context included, in the order of the query. */
-function matchedTerms(store: Store, { terms }: QueryPlan, seqs: readonly number[]): Map<number, string[]> {
-  const matched = new Map<number, string[]>(seqs.map((seq) => [seq, []]));
+/** Lists the terms of the query that each memory or its context holds, in the order of the query. */
+function matchedTerms(store: Store, { terms }: QueryPlan, memoryNos: readonly number[]): Map<number, string[]> {
+  const matched = new Map<number, string[]>(memoryNos.map((memoryNo) => [memoryNo, []]));
   for (const { text, words } of terms) {
-    for (const seq of matchingText(store, words, seqs)) {
-      const held = matched.get(seq)!;
+    for (const memoryNo of matchingText(store, words, memoryNos)) {
+      const held = matched.get(memoryNo)!;
       if (!held.includes(text)) held.push(text);
     }
   }

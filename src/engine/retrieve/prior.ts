@@ -1,20 +1,21 @@
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
 
-/** Candidates whose fit says which sessions the query is about. */
+/** Number of candidates by which the support of sessions is measured: the first ones. */
 const WITNESSES = 20;
 
 /**
- * Lifts candidates whose session holds others that fit as well, by a factor of 1 to 1 + `weight`: what is said about a matter is
- * said together. Measured on chats and notes of many sessions: at 0.1 it raised recall and nDCG@10 of both, at 0.2 it began to cost
- * recall@10 of the chats. All of a session gain alike, so that its own order stays. A session that only one memory speaks for gains nothing.
+ * Lifts candidates whose session holds other fitting candidates, by a factor of 1 to 1 + `weight`, since what belongs
+ * to one matter is said together. Measured on chats and notes of many sessions: a weight of 0.1 raised recall and
+ * nDCG@10 of both, a weight of 0.2 began to cost recall@10 of the chats. All candidates of a session gain by one
+ * factor, so that their order stays. A session with a single fitting memory gains nothing.
  * @param candidates best first
- * @param weight 0..1; 0 leaves all as they are
- * @returns best first
+ * @param weight 0..1; 0 leaves all candidates unchanged
+ * @returns best first, by raw score
  */
 export function applySessionPrior(candidates: readonly Candidate[], weight: number): Candidate[] {
   if (weight === 0) return [...candidates];
   const support = supportOfSessions(candidates.slice(0, WITNESSES));
-  // A single full match beside another is the least that earns the whole weight.
+  // The whole weight takes at least the support of one full match beside another.
   const most = Math.max(1, ...support.values());
   return candidates
     .map((candidate) => {
@@ -24,7 +25,10 @@ export function applySessionPrior(candidates: readonly Candidate[], weight: numb
     .sort(byRawScore);
 }
 
-/** What the members of a session fit together, beyond the best of them; squared, so that many weak matches do not outweigh a few good ones. */
+/**
+ * The support of each session: the sum of its candidates' squared fits, without the best one. The squares keep many
+ * weak matches from outweighing a few good ones.
+ */
 function supportOfSessions(witnesses: readonly Candidate[]): Map<string, number> {
   const sums = new Map<string, { sum: number; best: number }>();
   for (const candidate of witnesses) {
@@ -36,12 +40,15 @@ function supportOfSessions(witnesses: readonly Candidate[]): Map<string, number>
   return new Map([...sums].map(([session, { sum, best }]) => [session, sum - best]));
 }
 
-/** How well it fits the query by words, vectors and what the stages since have found; not how fresh or how often recalled it is. */
+/**
+ * How well a candidate fits the query by words, vectors and the adjustments of later stages, whatever its age and its
+ * recalls.
+ */
 function fitOf({ features, adjustments }: Candidate): number {
   return adjustments.reduce((fit, { factor }) => fit * factor, features.similarity);
 }
 
-/** Sessions of different users are different ones, whatever they are called. */
+/** The key of a candidate's session. Sessions of different users differ, whatever their ids. */
 function sessionOf({ row }: Candidate): string {
   return `${row.userNo} ${row.sessionId}`;
 }

@@ -1,20 +1,22 @@
+/**
+ * Answers as text for a language model. A recalled text may come from anywhere, so it is marked as quoted data with its
+ * source, and nothing in it can end the quotation. It never stands at the start of a line. Code fences, beginnings of
+ * tags, and lines that Markdown takes for a heading or a rule are escaped by a backslash. Characters that nobody sees
+ * are removed. Other Markdown, such as emphasis and links, stays.
+ */
 import { estimateTokens, forEachRun } from '../text/tokens.ts';
 import type { Episode, Format, Hit, Memory } from '../types.ts';
 
-/**
- * Answers as text for a language model. What was recalled may come from anywhere, so it is marked as quoted data with its source, and
- * nothing in it can end the quotation: it never stands at the start of a line, and what prompts, Markdown and chat templates take for
- * syntax is escaped by a backslash.
- */
-
+/** An answer as text. */
 export interface Rendered {
   readonly text: string;
-  /** As estimated; at most the query's budget. */
+  /** Estimated tokens of the text; at most the budget of the query, where it has one. */
   readonly tokens: number;
 }
 
+/** An answer to be rendered. */
 export interface Answer {
-  /** Best first. */
+  /** The hits of the answer, best first. */
   readonly hits: readonly Hit[];
   readonly episodes?: readonly Episode[] | undefined;
 }
@@ -26,16 +28,23 @@ const HEADING = '## Relevant Context';
 const RELATED = ['', '### Related Conversations'];
 const ADDITIONAL = ['', '### Additional Facts'];
 const KEY_FACTS = 'Key facts:';
+/** Longest excerpt of a memory around a hit, in characters. */
 const SURROUNDING_CHARACTERS = 280;
+/** Longest title, in characters. */
 const TITLE_CHARACTERS = 120;
+/** Longest id, in characters. */
 const NAME_CHARACTERS = 64;
 
-/** Characters that the titles and texts of all hits may have together where no token budget bounds them: 200 memories may have 50 MiB. */
-export const RENDERED_CHARACTERS_MOST = 1024 * 1024;
+/**
+ * Greatest length of the titles and texts of all hits together where no token budget bounds them, in characters: 200
+ * memories may have 50 MiB.
+ */
+export const MAX_RENDERED_CHARACTERS = 1024 * 1024;
 
 /**
- * What a memory costs of a token budget, and what the format costs by itself. Formats for prompts count their layout: each hit with
- * its source, under one heading. What the layout may have beyond that only takes what is left.
+ * The cost of a memory in a format, and the fixed cost of the format itself, both in tokens. Formats for prompts count
+ * their layout: each hit with its source, under one heading. Further parts of the layout take only what is left of a
+ * budget.
  */
 export function costsOf(format: Format): { readonly fixed: number; readonly of: (memory: Memory) => number } {
   if (format === 'json') return { fixed: 0, of: ({ content }) => estimateTokens(content) };
@@ -44,8 +53,10 @@ export function costsOf(format: Format): { readonly fixed: number; readonly of: 
 }
 
 /**
- * @param tokenBudget what `pack` kept to for the same format. All hits are in the text; headings of episodes and what stands around a
- *        hit, only as far as there is room
+ * Renders an answer as text. An answer without hits gives one sentence that says so in the format `prompt`, if it fits,
+ * else ''.
+ * @param tokenBudget the budget that `pack` kept to for the same format. All hits are in the text; headings of episodes
+ *   and the memories around a hit are included only as far as there is room
  */
 export function render({ hits, episodes = [] }: Answer, format: 'prompt' | 'text', tokenBudget = Infinity): Rendered {
   const lines =
@@ -62,12 +73,17 @@ export function render({ hits, episodes = [] }: Answer, format: 'prompt' | 'text
 
 // ── The layout of a prompt ───────────────────────────────────────────────────────────────────────────────────────────
 
+/** A heading with the hits under it. */
 interface Section {
   readonly heading: readonly string[];
+  /** Ids of the memories of these hits. */
   readonly ids: ReadonlySet<string>;
 }
 
-/** As memv lays it out: episodes with the facts derived from them, episodes without facts, facts without an episode. */
+/**
+ * Lays out the hits as memv does: episodes with the facts derived from them, episodes without facts, facts without an
+ * episode.
+ */
 function promptLines(hits: readonly Hit[], episodes: readonly Episode[], tokenBudget: number): string[] {
   const bullets = hits.map(({ memory }) => bullet(memory));
   const fixed = [NOTICE, '', HEADING, ...ADDITIONAL];
@@ -100,15 +116,17 @@ function promptLines(hits: readonly Hit[], episodes: readonly Episode[], tokenBu
   ];
 }
 
-/** Takes what the lines cost from what is left of the budget; false, and takes nothing, where that is too much. */
+/** Takes the cost of lines from the rest of the budget; returns false, and takes nothing, where the rest is less. */
 type Afford = (lines: readonly string[]) => boolean;
 
 function episodeSections(episodes: readonly Episode[], hits: ReadonlySet<string>, afford: Afford): Section[] {
   return episodes.filter(hasFacts).flatMap((episode) => {
-    const title = `### ${episode.kind === 'session' ? `Session ${name(episode.title)}` : quoted(inline(episode.title, TITLE_CHARACTERS))}`;
-    const short = ['', title, KEY_FACTS];
+    const title =
+      episode.kind === 'session' ? `Session ${name(episode.title)}` : quoted(inline(episode.title, TITLE_CHARACTERS));
+    const short = ['', `### ${title}`, KEY_FACTS];
     const { memory } = episode;
-    const full = memory === null || hits.has(memory.id) ? short : ['', title, `_${excerpt(memory)}_`, KEY_FACTS];
+    const full =
+      memory === null || hits.has(memory.id) ? short : ['', `### ${title}`, `_${excerpt(memory)}_`, KEY_FACTS];
     const heading = [full, short].find(afford);
     return heading === undefined ? [] : [{ heading, ids: new Set(episode.memoryIds) }];
   });
@@ -123,7 +141,7 @@ function hasFacts({ id, memoryIds }: Episode): boolean {
   return memoryIds.some((member) => member !== id);
 }
 
-/** What `expand` brought, but for what stands in the text anyway. */
+/** The lines for the memories around a hit, without memories that are hits themselves. */
 function linesAround({ neighbours, sources = [] }: Hit, hits: ReadonlySet<string>): string[] {
   const around: [string, readonly Memory[]][] = [
     ['before', neighbours?.before ?? []],
@@ -135,7 +153,7 @@ function linesAround({ neighbours, sources = [] }: Hit, hits: ReadonlySet<string
   );
 }
 
-/** A hit with its lines; those after the first are set off as a quotation. */
+/** The lines of a hit. The lines after the first are set off as a quotation. */
 function bullet(memory: Memory): string[] {
   const [first = '', ...others] = safeLines(memory.content);
   const title = memory.title === '' ? '' : `**${inline(memory.title, TITLE_CHARACTERS)}** `;
@@ -148,12 +166,15 @@ function statement(memory: Memory): string {
 }
 
 function excerpt(memory: Memory): string {
-  // What is not shown need not be looked at.
+  // Only the part that may be shown is read.
   const shown = { ...memory, title: '', content: memory.content.slice(0, READ_PER_SHOWN * SURROUNDING_CHARACTERS) };
   return `${sourceOf(shown)} ${inline(shown.content, SURROUNDING_CHARACTERS)}`;
 }
 
-/** Stands before the text, in which what begins like it is escaped. */
+/**
+ * The source of a memory, in square brackets, which stands before its text. `TAG` escapes a beginning like this inside
+ * a recalled text.
+ */
 function sourceOf({ id, eventTime, userId, sessionId, title, content }: Memory): string {
   const facts = [
     `memory ${name(id)}`,
@@ -164,7 +185,7 @@ function sourceOf({ id, eventTime, userId, sessionId, title, content }: Memory):
   return `[${facts.join(', ')}]${isInstructionLike(`${title}\n${content}`) ? ' [instruction-like]' : ''}`;
 }
 
-/** An id as it is where it is a plain one, else in quotes, so that it is seen where it ends. */
+/** Writes an id: a plain one unchanged, any other in quotes, so that its end is visible. */
 function name(id: string): string {
   const line = inline(id, NAME_CHARACTERS).replaceAll(/[[\],#]/g, '_');
   return PLAIN_NAME.test(line) ? line : quoted(line);
@@ -180,16 +201,29 @@ function quoted(line: string): string {
 
 const LINE_ENDS = /\r\n?|[\v\f\u0085\u2028\u2029]/g;
 /**
- * What no one sees but a model reads, or what makes others see something else: controls but tab and line feed, marks that turn the
- * direction of writing, joiners, fillers, variation selectors, tags.
+ * Source of a regular expression for characters that nobody sees but a model reads, or that make people see something
+ * else: controls except white space, marks that turn the direction of writing, joiners, fillers, variation selectors,
+ * tags.
  */
-const UNSEEN_SET = String.raw`[\0-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}]`;
+const UNSEEN_SET = `[${[
+  String.raw`\0-\x08\x0e-\x1f\x7f-\x9f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f`,
+  String.raw`\u200b-\u200f\u202a-\u202e\u2060-\u206f\u3164\ufe00-\ufe0f\ufeff\uffa0\ufff0-\ufffb`,
+  String.raw`\u{1d173}-\u{1d17a}\u{e0000}-\u{e0fff}`,
+].join('')}]`;
 const UNSEEN = new RegExp(UNSEEN_SET, 'gu');
-/** Letters and marks of scripts in which a joiner between two of them changes how they are written. */
-const JOINED_SET = String.raw`[[\p{L}\p{M}]&&[${['Arab', 'Syrc', 'Mong', 'Nkoo', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya', 'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh', 'Khmr', 'Mymr', 'Tibt'].map((script) => `\\p{scx=${script}}`).join('')}]]`;
-/** An emoji is drawn from several characters by a joiner, and in colour, or with a keycap, by a selector. */
+/** Source of a regular expression for scripts in which a joiner between two letters changes how they are written. */
+const JOINING_SCRIPTS = 'Arab Syrc Mong Nkoo Deva Beng Guru Gujr Orya Taml Telu Knda Mlym Sinh Khmr Mymr Tibt'
+  .split(' ')
+  .map((script) => String.raw`\p{scx=${script}}`)
+  .join('');
+/** Source of a regular expression for letters and marks of `JOINING_SCRIPTS`. */
+const JOINED_SET = String.raw`[[\p{L}\p{M}]&&[${JOINING_SCRIPTS}]]`;
+/**
+ * Source of a regular expression for emoji: a joiner draws one from several characters; a selector draws it in colour
+ * or with a keycap.
+ */
 const PICTOGRAPH_SET = String.raw`[\p{Extended_Pictographic}\p{Emoji_Modifier}]`;
-/** What is unseen, with what of it belongs to the writing in group 1. */
+/** Matches an unseen character. Group 1 holds it where it belongs to the writing and stays. */
 const UNSEEN_OR_PART = new RegExp(
   [
     String.raw`([\u200c\u200d](?=${JOINED_SET})(?<=${JOINED_SET}[\u200c\u200d])`,
@@ -200,15 +234,16 @@ const UNSEEN_OR_PART = new RegExp(
   ].join('|'),
   'gv',
 );
-/** Fences of code and front matter. */
+/** Matches a fence of code. */
 const FENCE = /`{3,}|~{3,}/g;
 /**
- * Whatever looks like a tag, for no list of names is complete: tags end or begin a quotation, name a role, call a tool or belong to a
- * chat template. Templates with square brackets are named, as are sources, which begin so here.
+ * Matches the beginning of anything that looks like a tag, since no list of names is complete: tags end or begin a
+ * quotation, name a role, call a tool or belong to a chat template. With square brackets only the names of known
+ * templates match, and sources, which begin so in an answer.
  */
 const TAG =
   /[<‹﹤＜◁](?=[\p{L}_/／|｜!！?▁])|[[［](?=\s*\/?(?:INST|SYS|AVAILABLE_TOOLS|TOOL_|IMG|memory(?![\p{L}\p{N}_])))/giu;
-/** What makes a heading or a rule of a line. */
+/** Matches the start of a line that Markdown takes for a heading or a rule. */
 const HEADING_START = /^(?=[ \t]{0,3}(?:#{1,6}(?:[ \t]|$)|=+[ \t]*$|(?:-{2,}|\*{3,}|_{3,})[ \t]*$))/;
 
 function safe(text: string): string {
@@ -219,7 +254,10 @@ function safe(text: string): string {
     .replaceAll(TAG, '$&\\');
 }
 
-/** Of empty lines one after the other the first. */
+/**
+ * Splits a text into harmless lines, none of them empty at its ends; of several empty lines in a row only the first
+ * stays.
+ */
 function safeLines(text: string): string[] {
   return safe(text)
     .trim()
@@ -229,32 +267,46 @@ function safeLines(text: string): string[] {
     .map((line) => line.replace(HEADING_START, '\\'));
 }
 
-/** Characters of a text that are read for one on a short line: some are left out. */
+/** Characters of a text that are read for each character of a short line, since some are left out. */
 const READ_PER_SHOWN = 4;
 
-/** On one line of at most `most` characters. */
-function inline(text: string, most: number): string {
-  // What is cut off need not be looked at.
-  const line = safe(text.slice(0, READ_PER_SHOWN * most))
+/** Writes a text on one harmless line of at most `maxCharacters` characters. */
+function inline(text: string, maxCharacters: number): string {
+  const line = safe(text.slice(0, READ_PER_SHOWN * maxCharacters))
     .replaceAll(/\s+/g, ' ')
     .trim();
-  return line.length <= most ? line : `${line.slice(0, most - 1).toWellFormed()}…`;
+  return line.length <= maxCharacters ? line : `${line.slice(0, maxCharacters - 1).toWellFormed()}…`;
 }
 
 /**
- * Words by which a text addresses the model that reads it rather than a person. A hint for whoever reads the answer, no filter: it misses
- * much, and a memory about such texts has them too.
+ * Matches words by which a text addresses the model that reads it rather than a person. A match is a hint for the
+ * reader of the answer, no filter: the pattern misses much, and a memory about such texts matches, too.
  */
 const INSTRUCTION_LIKE = new RegExp(
   [
-    String.raw`\b(?:ignore|disregard|forget|override|bypass)\s{1,4}(?:(?:all|any|every|each|of|the|your|these|those|my|what)\s{1,4}){0,4}(?:previous|prior|preceding|earlier|above|foregoing|existing|system|safety)\b`,
-    String.raw`\b(?:new|updated|real|actual)\s{1,4}(?:system\s{1,4})?(?:instructions?|prompt)\s{0,4}:`,
-    String.raw`\byou\s{1,4}(?:are\s{1,4}now|must\s{1,4}now|will\s{1,4}now|must\s{1,4}(?:obey|comply|ignore|always\s{1,4}(?:say|answer|reply|respond)))\b`,
-    String.raw`\b(?:reveal|print|repeat|show|leak|output)\s{1,4}(?:(?:me|us|all|the|your|of)\s{1,4}){0,3}(?:system\s{1,4}(?:prompt|message)|(?:hidden|secret|initial)\s{1,4}(?:prompt|instructions?))\b`,
-    String.raw`\b(?:do\s{1,4}not|don.t|never)\s{1,4}(?:tell|inform|alert|warn)\s{1,4}(?:the\s{1,4})?(?:user|human|operator)\b`,
-    String.raw`<\|?/?(?:im_start|im_end|system|sys|start_of_turn|end_of_turn)\b|\[/?(?:INST|SYS)\]`,
-    String.raw`(?:忽略|无视|忘记|無視)[^\n]{0,12}(?:指令|指示|提示|规则|規則)`,
-  ].join('|'),
+    [
+      String.raw`\b(?:ignore|disregard|forget|override|bypass)\s{1,4}`,
+      String.raw`(?:(?:all|any|every|each|of|the|your|these|those|my|what)\s{1,4}){0,4}`,
+      String.raw`(?:previous|prior|preceding|earlier|above|foregoing|existing|system|safety)\b`,
+    ],
+    [String.raw`\b(?:new|updated|real|actual)\s{1,4}(?:system\s{1,4})?(?:instructions?|prompt)\s{0,4}:`],
+    [
+      String.raw`\byou\s{1,4}(?:are\s{1,4}now|must\s{1,4}now|will\s{1,4}now|`,
+      String.raw`must\s{1,4}(?:obey|comply|ignore|always\s{1,4}(?:say|answer|reply|respond)))\b`,
+    ],
+    [
+      String.raw`\b(?:reveal|print|repeat|show|leak|output)\s{1,4}(?:(?:me|us|all|the|your|of)\s{1,4}){0,3}`,
+      String.raw`(?:system\s{1,4}(?:prompt|message)|(?:hidden|secret|initial)\s{1,4}(?:prompt|instructions?))\b`,
+    ],
+    [
+      String.raw`\b(?:do\s{1,4}not|don.t|never)\s{1,4}(?:tell|inform|alert|warn)\s{1,4}`,
+      String.raw`(?:the\s{1,4})?(?:user|human|operator)\b`,
+    ],
+    [String.raw`<\|?/?(?:im_start|im_end|system|sys|start_of_turn|end_of_turn)\b|\[/?(?:INST|SYS)\]`],
+    [String.raw`(?:忽略|无视|忘记|無視)[^\n]{0,12}(?:指令|指示|提示|规则|規則)`],
+  ]
+    .map((pieces) => pieces.join(''))
+    .join('|'),
   'i',
 );
 
@@ -264,13 +316,14 @@ function isInstructionLike(text: string): boolean {
 
 // ── Cost ─────────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const LINE_END_MOST = 100;
+/** Greatest cost of a line end, in hundredths of a token. */
+const MAX_LINE_END = 100;
 
-/** Hundredths of a token that these lines cost at most, wherever they stand among other lines. */
+/** Greatest cost of these lines, in hundredths of a token, wherever they stand among other lines. */
 function costOf(lines: readonly string[]): number {
   let total = 0;
   for (const line of lines) {
-    let cost = LINE_END_MOST;
+    let cost = MAX_LINE_END;
     forEachRun(`\n${line}`, (start, _end, centitokens) => {
       if (start > 0) cost += centitokens;
     });

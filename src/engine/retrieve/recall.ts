@@ -9,27 +9,42 @@ import type { Packing } from './pack.ts';
 import type { QueryPlan } from './plan.ts';
 import type { Scoring } from './score.ts';
 
-/** Everything that a query found on its way: what the hits are made of, and what explains them. */
+/** The results of all stages of a query. The hits are made of them, and explanations, too. */
 export interface Recall {
   readonly query: CompleteQuery;
   readonly plan: QueryPlan;
-  /** The query's, one a model; none where words alone decided. */
+  /** The query's vectors, one for each model that answered; empty where words alone decided. */
   readonly vectors: readonly QueryVector[];
   readonly lexical: LexicalResult;
   readonly dense: DenseResult;
+  /** The memories of both lists, best first. */
   readonly fused: readonly Fused[];
+  /** The arrivals over links and from entities, by memory number. */
   readonly arrivals: ReadonlyMap<number, Arrival>;
   readonly scoring: Scoring;
-  /** All that were scored, best first, with their calibrated scores. */
+  /**
+   * All candidates that the resolve stage left, in their final order, with calibrated scores; those under the floors
+   * are among them.
+   */
   readonly candidates: readonly Candidate[];
-  /** Superseded memories that gave their place to the live end of their chain, by number. */
+  /**
+   * Number of the live end that took the place of each superseded memory, by the number of the superseded memory; null
+   * where no live end passes the filter.
+   */
   readonly replaced: ReadonlyMap<number, number | null>;
+  /** The confidence that the query is about these memories at all, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
   readonly floored: Floored;
-  /** undefined where the floor took nothing away and was free to. */
+  /**
+   * What the answer says about the floor; undefined where there is none, and where it acted and no candidate was under
+   * it.
+   */
   readonly floor: FloorReport | undefined;
   readonly packing: Packing;
+  /** Whether vectors were due and could not take part. */
   readonly degraded: boolean;
+  /** Time of the query, Unix ms. */
   readonly now: number;
+  /** The stages that have run, in order. */
   readonly trace: readonly StageTrace[];
 }

@@ -1,26 +1,37 @@
 import { DAY_MS } from '../dynamics.ts';
-import type { OwnText } from '../store/search.ts';
-import { isCjk, normalise, STOP_WORDS, words } from '../text/words.ts';
+import type { OwnText } from '../store/own-texts.ts';
+import { isCjk, normalise, words } from '../text/words.ts';
+import { STOP_WORDS } from '../text/stop-words.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';
 import type { TextMatch } from './text-match.ts';
 
-/** What the reranker measures, each 0..1; what does not apply to a query or a text stands at what changes nothing. */
+/**
+ * The features of the reranker, each 0..1. A feature that does not apply to a query or a text has the neutral value of
+ * `WEIGHTS`.
+ */
 export interface RerankFeatures extends TextMatch {
-  /** 1 where the text begins with the name of a speaker whom the query names, 0 with another's, 0.5 where that cannot be told. */
+  /**
+   * 1 where the text begins with the name of a speaker whom the query names, 0 with another speaker's, 0.5 where that
+   * is not known.
+   */
   readonly speaker: number;
-  /** The share of the text that is no question. */
+  /** The share of the text that is not a question; 1 for an empty text. */
   readonly statement: number;
-  /** 1 where the query asks for a time and the text names one. */
+  /** 1 where the query asks for a time and the text has an expression of time, else 0. */
   readonly dated: number;
-  /** How near it is to the newest candidate, where the query asks for the latest; else 0.5. */
+  /**
+   * How near in time the event of the text is to the newest of the reranked candidates, where the query asks for the
+   * latest: 1 for the newest; else 0.5.
+   */
   readonly recency: number;
 }
 
 /**
- * What a feature adds to the factor at 1, against the value at which it changes nothing. Measured on chats, abstracts and Chinese
- * notes. Who speaks and whether he asks or tells is what the word index cannot see, and brings most. Coverage and proximity it knows by
- * BM25: more than this made abstracts worse, as long questions are not about their words' order.
+ * The weight of each feature in the factor on the raw score, and the neutral value at which it changes nothing. The
+ * values were measured on chats, abstracts and Chinese notes. Who speaks, and whether the text asks or tells, brings
+ * most, since the word index cannot see it. Coverage and proximity weigh little, since BM25 covers them already: higher
+ * weights made abstracts worse, as long questions are not about the order of their words.
  */
 const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; readonly neutral: number }>> = {
   coverage: { weight: 0.03, neutral: 0 },
@@ -33,28 +44,33 @@ const WEIGHTS: Readonly<Record<keyof RerankFeatures, { readonly weight: number; 
   dated: { weight: 0.1, neutral: 0 },
   recency: { weight: 0.2, neutral: 0.5 },
 };
-const FACTOR_LEAST = 0.8;
-const FACTOR_MOST = 1.25;
-/** Coverage and proximity count in full for queries of so many words, and less the longer a query is. */
+/** Bounds of the factor by which the reranker multiplies a raw score. */
+const MIN_FACTOR = 0.8;
+const MAX_FACTOR = 1.25;
+/**
+ * Length of a query, in distinct words, up to which coverage and proximity count in full; beyond it they count less.
+ */
 const SHORT_QUERY = 3;
 
-/** Candidates that are looked at, and characters read of each and of all. */
-const RERANKED_MOST = 24;
-const CHARACTERS_MOST = 4_000;
-const ALL_CHARACTERS_MOST = 24_000;
+/** Number of candidates that are reranked: the first ones. */
+const MAX_RERANKED = 24;
+/** Most characters that are read of each candidate's text, and of all these texts together. */
+const MAX_CHARACTERS = 4_000;
+const MAX_ALL_CHARACTERS = 24_000;
+/** Rate at which the feature `recency` falls, per day of age. */
 const RECENCY_LAMBDA = 0.05;
 
 /**
- * The built-in reranker: looks at the texts of the first candidates and moves each by a bounded factor, so that a clearly better match
- * stays before a worse one.
+ * The built-in reranker. It reads the texts of the first candidates and multiplies each raw score by a bounded factor,
+ * so that a clearly better match stays before a worse one.
  * @param candidates best first
- * @returns best first; those that were looked at with their features
+ * @returns best first; the candidates that were read have their features
  */
 export function rerank(
   candidates: readonly Candidate[],
   plan: Pick<QueryPlan, 'query' | 'matcher' | 'texts'>,
 ): Candidate[] {
-  const first = candidates.slice(0, RERANKED_MOST);
+  const first = candidates.slice(0, MAX_RERANKED);
   const features = measure(first, plan);
   return [
     ...first.map((candidate, place) => moved(candidate, features[place]!)),
@@ -74,14 +90,14 @@ interface Measured {
 
 function measure(
   candidates: readonly Candidate[],
-  { query, matcher: matcherOf, texts: read }: Pick<QueryPlan, 'query' | 'matcher' | 'texts'>,
+  { query: { text: query }, matcher: matcherOf, texts: read }: Pick<QueryPlan, 'query' | 'matcher' | 'texts'>,
 ): Measured[] {
-  const characters = Math.min(CHARACTERS_MOST, Math.floor(ALL_CHARACTERS_MOST / Math.max(1, candidates.length)));
-  const found = read(
-    candidates.map(({ row }) => row.seq),
+  const characters = Math.min(MAX_CHARACTERS, Math.floor(MAX_ALL_CHARACTERS / Math.max(1, candidates.length)));
+  const ownTexts = read(
+    candidates.map(({ row }) => row.memoryNo),
     characters,
   );
-  const texts = candidates.map(({ row }) => partsOf(found.get(row.seq) ?? EMPTY));
+  const texts = candidates.map(({ row }) => partsOf(ownTexts.get(row.memoryNo) ?? EMPTY));
   const matcher = matcherOf();
   const speakers = speakersOf(texts, query);
   const asksWhen = ASKS_WHEN.test(query);
@@ -106,7 +122,10 @@ function measure(
   });
 }
 
-/** The index knows the words behind what is read. What was found by the words of another text says nothing about this one. */
+/**
+ * The coverage that the index found, at most 1, for a text of which only the beginning is read. For a memory that
+ * stands in for a superseded one it is 0, since the index found the text of the superseded memory.
+ */
 function coverageByIndex({ fit, foundAs }: Candidate): number {
   return foundAs === undefined ? Math.min(1, Math.max(0, fit.coverage)) : 0;
 }
@@ -117,21 +136,26 @@ function factorOf(features: RerankFeatures, scale: Partial<Record<keyof RerankFe
     const { weight, neutral } = WEIGHTS[name];
     factor += weight * (scale[name] ?? 1) * (features[name] - neutral);
   }
-  return Math.min(FACTOR_MOST, Math.max(FACTOR_LEAST, factor));
+  return Math.min(MAX_FACTOR, Math.max(MIN_FACTOR, factor));
 }
 
+/** A memory's text, taken apart. */
 interface TextParts {
   readonly content: string;
   readonly title: string;
+  /** Entities and tags, as JSON. */
   readonly labels: string;
-  /** `Caroline` in `Caroline: I have been there.`; '' if it does not begin so. */
+  /**
+   * The name before the colon that begins a line of a chat: `Caroline` in `Caroline: I have been there.`; '' if the
+   * text does not begin so.
+   */
   readonly head: string;
-  /** What follows the head. */
+  /** The text behind the head and its colon; the whole text where there is no head. */
   readonly said: string;
 }
 
 const EMPTY: OwnText = { content: '', title: '', gist: '', entities: '[]', tags: '[]' };
-/** A line of a chat as it is commonly written down. */
+/** Matches the beginning of a line of a chat, up to its colon. */
 const HEAD = /^([^\n:：]{1,40})[:：](?=\s|\P{ASCII})/u;
 
 function partsOf({ content, title, entities, tags }: OwnText): TextParts {
@@ -146,8 +170,8 @@ function partsOf({ content, title, entities, tags }: OwnText): TextParts {
 }
 
 /**
- * The feature `speaker` of each text. What begins several texts alike is a speaker; the rest may be headings. A question about
- * somebody is answered by what he says more often than by what is said to him.
+ * The feature `speaker` of each text. A head that begins several texts is a speaker; other heads may be headings. A
+ * question about a person is answered more often by what the person says than by what is said to the person.
  */
 function speakersOf(texts: readonly TextParts[], query: string): number[] {
   const { neutral } = WEIGHTS.speaker;
@@ -166,7 +190,9 @@ function speakersOf(texts: readonly TextParts[], query: string): number[] {
   return texts.map(({ head }) => (named.has(head) ? 1 : speakers.includes(head) ? 0 : neutral));
 }
 
-/** The share of a text that its questions take, from the end of the sentence before each to its mark. */
+/**
+ * The share of a text that its questions take. A question reaches from the end of the sentence before it to its mark.
+ */
 function questionShare(text: string): number {
   let [asked, start] = [0, 0];
   for (const { 0: mark, index } of text.matchAll(SENTENCE_END)) {
@@ -177,7 +203,7 @@ function questionShare(text: string): number {
   return asked / Math.max(1, text.length);
 }
 
-/** The mark in `host.org/page?name=value` ends nothing. */
+/** Matches the end of a sentence. The mark in `host.org/page?name=value` is none. */
 const SENTENCE_END = /[.!?](?=[\s"')\]]|$|\P{ASCII})|[。！？\n]/gu;
 const ASKS_WHEN =
   /^\W*when\b|\b(?:what|which) (?:date|day|week|month|year|time)\b|\bhow long\b|什么时候|什麼時候|何时|几点|哪天|哪一天|哪年|几月|几号|日期|时间/iu;

@@ -2,50 +2,71 @@ import { listChainEnds } from '../store/chains.ts';
 import { listContradictions, listSupersessions } from '../store/edges.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
-import { listPassingOf, readRankingRows, type RankingRow } from '../store/search.ts';
+import { listPassingOf } from '../store/passing-memories.ts';
+import { readRankingRows, type RankingRow } from '../store/ranking-rows.ts';
 import { adjust, byRawScore, type Candidate, type Findings } from './candidate.ts';
 
+/** Settings of the resolve stage. */
 export interface ResolveOptions {
-  /** What a live end must pass to stand in for a superseded memory. */
+  /**
+   * Filter that a memory must pass to stand for a superseded one; a superseded memory that passes it stands for itself.
+   */
   readonly filter: CompiledFilter;
-  /** Superseded memories stay as they are: deep recall, a look back in time, or statuses that the caller named. */
+  /**
+   * Whether superseded memories stay as they are, whatever the filter: with deep recall, in a look back in time, and
+   * with statuses that the caller named.
+   */
   readonly keepSuperseded: boolean;
-  /** Only what was said to contradict by then counts (Unix ms); all of it by default. */
+  /** Time up to which contradictions must be recorded to count, inclusive, Unix ms; all count where it is left out. */
   readonly recordedBy?: number | undefined;
-  /** Unix ms */
+  /** Time of the query, Unix ms. */
   readonly now: number;
+  /** Scores a live end by the findings about the superseded memory. */
   readonly score: (row: RankingRow, findings: Findings) => Candidate;
 }
 
+/** The result of the resolve stage. */
 export interface Resolved {
-  /** Best first. */
+  /** The candidates that stay and the live ends that stand in for others, by falling raw score. */
   readonly resolved: Candidate[];
-  /** Superseded memories that gave way, with the live end that took their place, or null where none passes the filter. */
+  /**
+   * Number of the live end that took the place of each superseded memory, by the number of the superseded memory; null
+   * where no live end passes the filter. A superseded memory that stands for itself has no entry.
+   */
   readonly replaced: ReadonlyMap<number, number | null>;
 }
 
-/** OpenMem's factor for the weaker of two that contradict each other. */
+/**
+ * Factor on the raw score of the weaker of two candidates that contradict each other; it is OpenMem's. A memory whose
+ * status is `contradicted` is weakened by `STATUS_FACTOR` in score.ts instead.
+ */
 export const CONTRADICTED_FACTOR = 0.3;
 
-/** Supersessions, then contradictions among what is left. */
+/**
+ * Replaces superseded memories by the live ends of their chains, then demotes the weaker of two candidates that
+ * contradict each other. A superseded memory is left out where neither it nor a successor passes the filter.
+ * @param candidates in any order
+ */
 export function resolve(store: Store, candidates: readonly Candidate[], options: ResolveOptions): Resolved {
   const superseded = options.keepSuperseded ? [] : candidates.filter(({ row }) => row.status === 'superseded');
   const ends = liveEnds(
     store,
-    superseded.map(({ row }) => row.seq),
+    superseded.map(({ row }) => row.memoryNo),
     options,
   );
   const standing = superseded.length === 0 ? candidates : putInPlace(store, candidates, ends, options);
-  const gone = superseded.filter(({ row }) => ends.get(row.seq) !== row.seq);
+  const gone = superseded.filter(({ row }) => ends.get(row.memoryNo) !== row.memoryNo);
   return {
     resolved: demoteContradicted(store, standing, options.recordedBy).sort(byRawScore),
-    replaced: new Map(gone.map(({ row }) => [row.seq, ends.get(row.seq) ?? null])),
+    replaced: new Map(gone.map(({ row }) => [row.memoryNo, ends.get(row.memoryNo) ?? null])),
   };
 }
 
 /**
- * For each superseded memory the nearest of its chain that passes the filter: mostly the live end, or the memory itself while its
- * successor does not hold yet. Only where neither is it, the chain is walked. Of two successors the later stored goes first.
+ * Finds the memory that stands for each superseded one: the memory itself if it passes the filter, which it does while
+ * its successor does not hold yet; else the live end of its chain, if that holds and passes; else the nearest successor
+ * that passes, of two the one stored later. A memory for which none passes is left out.
+ * @returns the number of the memory that stands for each, by memory number
  */
 function liveEnds(
   store: Store,
@@ -53,44 +74,49 @@ function liveEnds(
   { filter, now }: Pick<ResolveOptions, 'filter' | 'now'>,
 ): Map<number, number> {
   if (superseded.length === 0) return new Map();
-  const known = listChainEnds(store, superseded, now);
-  const passing = new Set(listPassingOf(store, filter, [...superseded, ...known.map(({ liveEnd }) => liveEnd)]));
+  const chains = listChainEnds(store, superseded, now);
+  const passing = new Set(listPassingOf(store, filter, [...superseded, ...chains.map(({ liveEnd }) => liveEnd)]));
   const ends = new Map(
-    known.filter(({ liveEnd, isHolding }) => isHolding && passing.has(liveEnd)).map((one) => [one.seq, one.liveEnd]),
+    chains
+      .filter(({ liveEnd, isHolding }) => isHolding && passing.has(liveEnd))
+      .map(({ memoryNo, liveEnd }) => [memoryNo, liveEnd]),
   );
-  for (const seq of superseded) if (passing.has(seq)) ends.set(seq, seq);
-  const others = superseded.filter((seq) => !ends.has(seq));
+  for (const memoryNo of superseded) if (passing.has(memoryNo)) ends.set(memoryNo, memoryNo);
+  const others = superseded.filter((memoryNo) => !ends.has(memoryNo));
   return others.length === 0 ? ends : new Map([...ends, ...nearestEnds(store, others, filter)]);
 }
 
 function nearestEnds(store: Store, superseded: readonly number[], filter: CompiledFilter): Map<number, number> {
   const successors = new Map<number, number[]>();
   for (const { older, newer } of listSupersessions(store, superseded)) {
-    const known = successors.get(older);
-    if (known === undefined) successors.set(older, [newer]);
-    else known.push(newer);
+    const newerOnes = successors.get(older);
+    if (newerOnes === undefined) successors.set(older, [newer]);
+    else newerOnes.push(newer);
   }
-  const met = new Set([...superseded, ...[...successors.values()].flat()]);
-  const passing = new Set(listPassingOf(store, filter, [...met]));
-  const ends = superseded.map((seq) => [seq, nearest(seq, successors, passing)] as const);
-  return new Map(ends.filter((found): found is [number, number] => found[1] !== undefined));
+  const members = new Set([...superseded, ...[...successors.values()].flat()]);
+  const passing = new Set(listPassingOf(store, filter, [...members]));
+  const ends = superseded.map((memoryNo) => [memoryNo, nearest(memoryNo, successors, passing)] as const);
+  return new Map(ends.filter((end): end is [number, number] => end[1] !== undefined));
 }
 
-/** Breadth first, each memory once, so that a circle ends. */
+/** Finds the nearest wanted memory by breadth-first search. Each memory is visited once, so that a circle ends. */
 function nearest(
   start: number,
   successors: ReadonlyMap<number, readonly number[]>,
   wanted: ReadonlySet<number>,
 ): number | undefined {
   const seen = new Set([start]);
-  for (const seq of seen) {
-    if (wanted.has(seq)) return seq;
-    for (const newer of successors.get(seq)?.toSorted((a, b) => b - a) ?? []) seen.add(newer);
+  for (const memoryNo of seen) {
+    if (wanted.has(memoryNo)) return memoryNo;
+    for (const newer of successors.get(memoryNo)?.toSorted((a, b) => b - a) ?? []) seen.add(newer);
   }
   return undefined;
 }
 
-/** Live ends with the findings of the best that leads to them, unless their own are better. */
+/**
+ * Puts live ends in the place of superseded candidates. A live end gets the findings of the best candidate that leads
+ * to it, unless it scores higher by its own.
+ */
 function putInPlace(
   store: Store,
   candidates: readonly Candidate[],
@@ -98,54 +124,55 @@ function putInPlace(
   { score }: ResolveOptions,
 ): Candidate[] {
   const standing = new Map(
-    candidates.filter(({ row }) => row.status !== 'superseded').map((one) => [one.row.seq, one]),
+    candidates.filter(({ row }) => row.status !== 'superseded').map((candidate) => [candidate.row.memoryNo, candidate]),
   );
-  const rows = new Map(readRankingRows(store, [...new Set(ends.values())]).map((row) => [row.seq, row]));
+  const rows = new Map(readRankingRows(store, [...new Set(ends.values())]).map((row) => [row.memoryNo, row]));
   for (const candidate of candidates) {
     const { row: older } = candidate;
-    const end = older.status === 'superseded' ? ends.get(older.seq) : undefined;
+    const end = older.status === 'superseded' ? ends.get(older.memoryNo) : undefined;
     const row = end === undefined ? undefined : rows.get(end);
     if (row === undefined) continue;
-    // It passed for what is live, whatever its status says of the time to come.
+    // The live end passes the filter now, even if its status says that it is superseded later.
     const { lexical, dense, fused, arrival, fit } = candidate;
     const standIn = replace(candidate, score({ ...row, status: 'active' }, { lexical, dense, fused, arrival, fit }));
-    const known = standing.get(row.seq);
-    if (known === undefined || standIn.rawScore > known.rawScore) standing.set(row.seq, standIn);
+    const rival = standing.get(row.memoryNo);
+    if (rival === undefined || standIn.rawScore > rival.rawScore) standing.set(row.memoryNo, standIn);
   }
   return [...standing.values()];
 }
 
+/** Marks a stand-in with the superseded memory in whose place it stands. */
 function replace({ row: older }: Candidate, standIn: Candidate): Candidate {
-  if (older.seq === standIn.row.seq) return standIn;
+  if (older.memoryNo === standIn.row.memoryNo) return standIn;
   return {
     ...adjust(standIn, { by: 'superseded', factor: 1, because: older.id }),
     supersedes: older.id,
-    foundAs: older.seq,
+    foundAs: older.memoryNo,
   };
 }
 
 /**
- * Of two candidates that contradict each other the weaker loses most of its score. One that was decided against bears that in its
- * status already. What is weakened still counts against others.
+ * Demotes the weaker of two candidates that contradict each other. A memory whose status is `contradicted` has lost
+ * score by its status already, so its links are passed over. A demoted candidate still counts against others.
  */
 function demoteContradicted(
   store: Store,
   candidates: readonly Candidate[],
   recordedBy = Number.MAX_SAFE_INTEGER,
 ): Candidate[] {
-  const bySeq = new Map(candidates.map((candidate) => [candidate.row.seq, candidate]));
+  const byMemoryNo = new Map(candidates.map((candidate) => [candidate.row.memoryNo, candidate]));
   const strongest = new Map<number, Opponent>();
-  for (const { a, b, automatic } of listContradictions(store, [...bySeq.keys()], recordedBy)) {
-    const [one, other] = [bySeq.get(a)!, bySeq.get(b)!];
-    if (one.row.status === 'contradicted' || other.row.status === 'contradicted') continue;
-    const [weaker, stronger] = [one, other].sort(byStanding) as [Candidate, Candidate];
-    const known = strongest.get(weaker.row.seq);
-    if (known === undefined || byStanding(known.candidate, stronger) < 0) {
-      strongest.set(weaker.row.seq, { candidate: stronger, isConcluded: automatic === 1 });
+  for (const { a, b, automatic } of listContradictions(store, [...byMemoryNo.keys()], recordedBy)) {
+    const pair = [byMemoryNo.get(a)!, byMemoryNo.get(b)!];
+    if (pair.some(({ row }) => row.status === 'contradicted')) continue;
+    const [weaker, stronger] = pair.sort(byStanding) as [Candidate, Candidate];
+    const opponent = strongest.get(weaker.row.memoryNo);
+    if (opponent === undefined || byStanding(opponent.candidate, stronger) < 0) {
+      strongest.set(weaker.row.memoryNo, { candidate: stronger, isConcluded: automatic === 1 });
     }
   }
   return candidates.map((candidate) => {
-    const stronger = strongest.get(candidate.row.seq);
+    const stronger = strongest.get(candidate.row.memoryNo);
     if (stronger === undefined) return candidate;
     return adjust(candidate, {
       by: 'contradicted',
@@ -156,13 +183,17 @@ function demoteContradicted(
   });
 }
 
+/** The candidate that contradicts a weaker one. */
 interface Opponent {
   readonly candidate: Candidate;
-  /** By a language model. */
+  /** Whether a language model concluded the contradiction. */
   readonly isConcluded: boolean;
 }
 
-/** The weaker first; of two alike the older, which the other was said in knowledge of. */
+/**
+ * Compares two candidates for a sort: the weaker first; of equal ones the older, since the newer was said in knowledge
+ * of it.
+ */
 function byStanding(a: Candidate, b: Candidate): number {
   return standingOf(a) - standingOf(b) || (a.row.id < b.row.id ? -1 : 1);
 }

@@ -1,11 +1,12 @@
 import { DAY_MS, decayed, STRENGTH_LAMBDA } from '../dynamics.ts';
-import type { RankingRow } from '../store/search.ts';
+import type { RankingRow } from '../store/ranking-rows.ts';
 import type { Adjustment, Features, MemoryStatus, Profile, Weights } from '../types.ts';
 import type { Candidate, Findings, Fit } from './candidate.ts';
 
 /**
- * The weights that a profile reads, with their defaults. OpenMemory gives similarity 0.6 and salience 0.2; as salience starts at 0.4 to 0.8 by the number of a
- * text's sectors, that much took .005 of nDCG@10 from the abstracts and .009 of recall@1 from the chats.
+ * The weights that each profile reads, with their defaults. OpenMemory gives similarity 0.6 and salience 0.2. Salience
+ * starts at 0.4 to 0.8 by the number of a text's sectors, so the weights of OpenMemory took .005 of nDCG@10 from the
+ * abstracts and .009 of recall@1 from the chats.
  */
 export const PROFILE_WEIGHTS = {
   composite: { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 },
@@ -14,37 +15,47 @@ export const PROFILE_WEIGHTS = {
   fusion: {},
 } as const satisfies Record<Profile, Weights>;
 
+/** Factor on the raw score by the status of a memory. */
 const STATUS_FACTOR: Readonly<Record<MemoryStatus, number>> = {
   active: 1,
   superseded: 0.5,
   contradicted: 0.3,
   archived: 0.5,
 };
+/** Rate at which recency falls, per day since a memory was last seen. */
 const RECENCY_LAMBDA = 0.05;
-/** Retention never falls under this: what was not seen for years can still be recalled. */
-export const RETENTION_FLOOR = 0.02;
+/** Least retention, so that a memory can still be recalled after years. */
+const RETENTION_FLOOR = 0.02;
 
-/** What turns findings into scores, the same for all candidates of a query. */
+/** The values that turn findings into scores. All candidates of a query share them. */
 export interface Scoring {
   readonly profile: Profile;
-  /** Those of the profile, complete. */
+  /** The weights of the profile, none left out. */
   readonly weights: Weights;
+  /** The weight of vectors against words, 0..1. */
   readonly vectorWeight: number;
   /** The best relevance of any candidate, above 0. */
   readonly bestRelevance: number;
-  /** The best fused score of any candidate, above 0. */
+  /** The best fused score of any candidate, above 0; 1 where neither words nor vectors found a memory. */
   readonly bestFused: number;
+  /** Time of the query, Unix ms. */
   readonly now: number;
 }
 
 /**
- * Words and vectors as one number: their mean, weighed as in rank fusion. A convex combination keeps how far apart two
- * memories are, which ranks lose (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid Retrieval", TOIS 2023).
+ * The relevance of a memory by words and vectors: the mean of both, weighed as in rank fusion. A memory without a
+ * cosine counts by its coverage alone, and a cosine below 0 counts as 0. A convex combination keeps the distance
+ * between two memories, which ranks lose (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid
+ * Retrieval", TOIS 2023).
  */
 export function relevance({ coverage, cosine }: Fit, vectorWeight: number): number {
   return cosine === null ? coverage : (1 - vectorWeight) * coverage + vectorWeight * Math.max(0, cosine);
 }
 
+/**
+ * Makes a candidate of a memory: its features, and its raw score with the factor of its status. The calibrated `score`
+ * is still 0.
+ */
 export function scoreCandidate(row: RankingRow, findings: Findings, scoring: Scoring): Candidate {
   const features = featuresOf(row, findings, scoring);
   const adjustments: Adjustment[] = [];
@@ -62,9 +73,9 @@ export function scoreCandidate(row: RankingRow, findings: Findings, scoring: Sco
 }
 
 /**
- * Similarity is relative to the best candidate, because 0.3 of salience and recency would otherwise bury good matches: with random
- * salience and age of a year, recall@10 on three sets fell by .10 to .13 with an absolute similarity, by .01 to .04 with a relative
- * one.
+ * Computes the features of a memory. Similarity is relative to the best candidate, because 0.3 of salience and recency
+ * would otherwise bury good matches: with random salience and age of a year, recall@10 on three sets fell by .10 to .13
+ * with an absolute similarity, by .01 to .04 with a relative one.
  */
 export function featuresOf(row: RankingRow, { fit, fused, arrival }: Findings, scoring: Scoring): Features {
   const { vectorWeight, bestRelevance, bestFused, now } = scoring;
@@ -83,8 +94,8 @@ export function featuresOf(row: RankingRow, { fit, fused, arrival }: Findings, s
 }
 
 /**
- * The formulas of the systems Cairn grew from: OpenMemory (composite), OpenMem (activation), cognitive-memory (retention), memv and
- * open-mem (fusion).
+ * Computes the raw score by the formula of the profile. The formulas are those of the systems that Cairn grew from:
+ * OpenMemory (`composite`), OpenMem (`activation`), cognitive-memory (`retention`), memv and open-mem (`fusion`).
  */
 export function rawScoreOf(features: Features, { profile, weights, bestFused }: Scoring): number {
   switch (profile) {
@@ -102,7 +113,7 @@ function weightedSum(features: Features, weights: Weights): number {
   return Object.entries(weights).reduce((sum, [name, weight]) => sum + weight * features[name as keyof Features], 0);
 }
 
-/** The defaults of a profile with the caller's own in their place; weights that belong to other profiles are passed over. */
+/** Completes the given weights with the defaults of a profile. Weights of other profiles are ignored. */
 export function weightsOf(profile: Profile, given: Weights = {}): Weights {
   const defaults: Weights = PROFILE_WEIGHTS[profile];
   return Object.fromEntries(

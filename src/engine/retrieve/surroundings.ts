@@ -1,6 +1,6 @@
 import { shownGist } from '../entities/skim.ts';
 import { originsOf, sourcesOf } from '../store/derivations.ts';
-import { readProvenance } from '../store/documents.ts';
+import { readProvenance } from '../store/provenance.ts';
 import { contentBytes } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
@@ -8,24 +8,31 @@ import type { Episode, Hit, Memory } from '../types.ts';
 import type { Packed } from './pack.ts';
 import type { Recall } from './recall.ts';
 
-/** On each side of a hit. */
+/** Most neighbours on each side of a hit. */
 const NEIGHBOURS = 2;
+/** Most sources of a hit. */
 const SOURCES = 3;
-/** Bytes of text around all hits; those further down go without. A single text may have 256 KiB, and is repeated beside each hit. */
-const BYTES_MOST = 4 * 1024 * 1024;
+/**
+ * Bytes of text around all hits together; hits further down get none. A single text may have 256 KiB, and is repeated
+ * beside each hit.
+ */
+const MAX_BYTES = 4 * 1024 * 1024;
 
-type Read = (seqs: readonly number[]) => ReadonlyMap<number, Memory>;
+/** Reads memories by number. */
+type Read = (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>;
 
-/** What a query asked for around its hits, in their order. */
+/** The memories, documents and episodes around the hits of a query, as far as the query asks for them. */
 export interface Surroundings {
-  /** One entry a hit. */
+  /** One entry for each hit, in the order of the hits. */
   readonly around: readonly Pick<Hit, 'neighbours' | 'sources' | 'document'>[];
+  /** The episodes of the hits; left out where the query does not ask for them. */
   readonly episodes?: readonly Episode[];
 }
 
 /**
- * Neighbours, sources and episodes of the hits: one statement each for all of them. Like hits they must pass the query's filter, so that
- * a query shows nothing that it could not find.
+ * Reads the documents of the hits and, where the query asks for them, their neighbours, sources and episodes: by one
+ * statement each for all hits. Like hits, these memories must pass the query's filter, so that a query shows nothing
+ * that it could not find.
  */
 export function surroundingsOf(store: Store, recall: Recall, read: Read): Surroundings {
   const { query, packing } = recall;
@@ -34,30 +41,31 @@ export function surroundingsOf(store: Store, recall: Recall, read: Read): Surrou
   return { around, episodes: episodesOf(store, packing.packed, recall, read) };
 }
 
-/** The same with each hit's place in its document. */
+/** Adds each hit's place in its document. */
 function placed(store: Store, packed: readonly Packed[], around: Surroundings['around']): Surroundings['around'] {
   const places = readProvenance(
     store,
-    packed.map(({ candidate }) => candidate.row.seq),
+    packed.map(({ candidate }) => candidate.row.memoryNo),
   );
   if (places.size === 0) return around;
   return around.map((surrounding, place) => {
-    const document = places.get(packed[place]!.candidate.row.seq);
+    const document = places.get(packed[place]!.candidate.row.memoryNo);
     return document === undefined ? surrounding : { ...surrounding, document };
   });
 }
 
 function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): Surroundings['around'] {
-  const seqs = packing.packed.map(({ candidate }) => candidate.row.seq);
+  const memoryNos = packing.packed.map(({ candidate }) => candidate.row.memoryNo);
   const visible = plan.liveFilter;
-  const wants = (expansion: 'neighbours' | 'document') => seqs.length > 0 && query.expand?.includes(expansion) === true;
-  const neighbours = wants('neighbours') ? neighboursOf(store, seqs, { visible, each: NEIGHBOURS }) : null;
-  const sources = wants('document') ? sourcesOf(store, seqs, { visible, most: SOURCES }) : null;
-  if (neighbours === null && sources === null) return seqs.map(() => ({}));
-  const places = seqs.map((seq) => ({
-    before: neighbours?.get(seq)?.before ?? [],
-    after: neighbours?.get(seq)?.after ?? [],
-    sources: sources?.get(seq) ?? [],
+  const wants = (expansion: 'neighbours' | 'document') =>
+    memoryNos.length > 0 && query.expand?.includes(expansion) === true;
+  const neighbours = wants('neighbours') ? neighboursOf(store, memoryNos, { visible, each: NEIGHBOURS }) : null;
+  const sources = wants('document') ? sourcesOf(store, memoryNos, { visible, most: SOURCES }) : null;
+  if (neighbours === null && sources === null) return memoryNos.map(() => ({}));
+  const places = memoryNos.map((memoryNo) => ({
+    before: neighbours?.get(memoryNo)?.before ?? [],
+    after: neighbours?.get(memoryNo)?.after ?? [],
+    sources: sources?.get(memoryNo) ?? [],
   }));
   const memories = readWithin(
     store,
@@ -65,41 +73,50 @@ function aroundOf(store: Store, { packing, plan, query }: Recall, read: Read): S
     read,
   );
   const present = (numbers: readonly number[], place: number) =>
-    place < memories.hits ? numbers.map((seq) => memories.bySeq.get(seq)).filter((memory) => memory !== undefined) : [];
+    place < memories.hits
+      ? numbers.map((memoryNo) => memories.byMemoryNo.get(memoryNo)).filter((memory) => memory !== undefined)
+      : [];
   return places.map(({ before, after, sources: from }, place) => ({
     ...(neighbours === null ? {} : { neighbours: { before: present(before, place), after: present(after, place) } }),
     ...(sources === null ? {} : { sources: present(from, place) }),
   }));
 }
 
-/** Reads what stands around as many of the first hits as the bound on bytes allows. */
+/**
+ * Reads the memories around the first hits, as far as the bound on bytes allows.
+ * @param places numbers of the memories around each hit
+ * @returns `hits`, the number of hits whose memories were read
+ */
 function readWithin(
   store: Store,
   places: readonly (readonly number[])[],
   read: Read,
-): { readonly hits: number; readonly bySeq: ReadonlyMap<number, Memory> } {
+): { readonly hits: number; readonly byMemoryNo: ReadonlyMap<number, Memory> } {
   const bytes = contentBytes(store, [...new Set(places.flat())]);
-  let left = BYTES_MOST;
-  const beyond = places.findIndex((seqs) => {
-    for (const seq of seqs) left -= bytes.get(seq) ?? 0;
+  let left = MAX_BYTES;
+  const beyond = places.findIndex((memoryNos) => {
+    for (const memoryNo of memoryNos) left -= bytes.get(memoryNo) ?? 0;
     return left < 0;
   });
   const hits = beyond === -1 ? places.length : beyond;
-  return { hits, bySeq: read([...new Set(places.slice(0, hits).flat())]) };
+  return { hits, byMemoryNo: read([...new Set(places.slice(0, hits).flat())]) };
 }
 
-/** What the hits belong to, in the order of the best hit of each: the memory they are derived from in the end, else their session. */
+/**
+ * Lists the episodes of the hits, in the order of the best hit of each. The episode of a hit is the root memory that it
+ * is derived from, else its session.
+ */
 function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, read: Read): Episode[] {
   const origins = originsOf(
     store,
-    packed.map(({ candidate }) => candidate.row.seq),
+    packed.map(({ candidate }) => candidate.row.memoryNo),
     plan.liveFilter,
   );
   const groups = new Map<string, { readonly root: number | null; readonly members: Memory[] }>();
   for (const { candidate, memory } of packed) {
-    const { seq, userNo, sessionId } = candidate.row;
-    const origin = origins.get(seq);
-    const root = origin !== undefined && (origin.root !== seq || origin.isSource) ? origin.root : null;
+    const { memoryNo, userNo, sessionId } = candidate.row;
+    const origin = origins.get(memoryNo);
+    const root = origin !== undefined && (origin.root !== memoryNo || origin.isSource) ? origin.root : null;
     if (root === null && sessionId === '') continue;
     const key = root === null ? `${userNo} ${sessionId}` : `${root}`;
     const group = groups.get(key);

@@ -1,10 +1,10 @@
 import type { Store } from '../store/open-store.ts';
-import { countMemories, countMemoriesAfter, lastMemory } from '../store/search.ts';
+import { countMemories, countMemoriesAfter, lastMemory } from '../store/memory-counts.ts';
 import { snapshotVersion } from '../store/snapshot.ts';
 import { openWordSearch } from '../store/word-index/open-word-search.ts';
 import { textRewrites } from '../store/word-index/rewrites.ts';
 
-/** In how many memories of the file each word or phrase stands, in their order. */
+/** Counts the memories of the file that hold each word or phrase, in the order given. */
 export function termFrequencies(store: Store, texts: readonly string[]): number[] {
   return store.read(() => {
     const words = openWordSearch(store);
@@ -12,7 +12,10 @@ export function termFrequencies(store: Store, texts: readonly string[]): number[
   });
 }
 
-/** Inverse document frequency of words as BM25 has it, kept above 0 for those that half of the memories hold. */
+/**
+ * The inverse document frequency of each word, in the order given: as in BM25, but above 0 also for a word that half of
+ * the memories hold, or all of them.
+ */
 export function raritiesOf(store: Store, words: readonly string[]): number[] {
   const memories = memoryCount(store);
   return termFrequencies(store, words).map((frequency) =>
@@ -20,25 +23,31 @@ export function raritiesOf(store: Store, words: readonly string[]): number[] {
   );
 }
 
-/** What was counted on a connection, up to which memory, and of which state of the file that is the truth. */
-interface Known {
+/** A count of memories, and the state of the file for which it is right. */
+interface CountedState {
+  /** Version of the snapshot on which the memories were counted. */
   snapshot: string;
+  /** Number of the last rewrite of a text at that time. */
   rewriteNo: number;
+  /** Number of the last memory that was counted. */
   upTo: number;
   count: number;
 }
 
-const knownByStore = new WeakMap<Store, Known>();
+const countedByStore = new WeakMap<Store, CountedState>();
 
-/** How many memories the file holds, which the frequencies are measured by. Only those are counted that came since, unless some went. */
+/**
+ * The number of memories in the file, which frequencies are compared with. Only memories that were added since the last
+ * call are counted, unless a text was rewritten or removed meanwhile.
+ */
 export function memoryCount(store: Store): number {
-  const known = knownByStore.get(store) ?? { snapshot: '', rewriteNo: -1, upTo: 0, count: 0 };
+  const counted = countedByStore.get(store) ?? { snapshot: '', rewriteNo: -1, upTo: 0, count: 0 };
   const snapshot = snapshotVersion(store);
-  if (known.snapshot === snapshot) return known.count;
+  if (counted.snapshot === snapshot) return counted.count;
   const [rewriteNo, last] = [textRewrites.last(store), lastMemory(store)];
-  const isKnown = known.rewriteNo === rewriteNo && known.upTo <= last;
-  if (!isKnown) known.count = countMemories(store);
-  else if (known.upTo < last) known.count += countMemoriesAfter(store, known.upTo);
-  knownByStore.set(store, Object.assign(known, { snapshot, rewriteNo, upTo: last }));
-  return known.count;
+  const isUsable = counted.rewriteNo === rewriteNo && counted.upTo <= last;
+  if (!isUsable) counted.count = countMemories(store);
+  else if (counted.upTo < last) counted.count += countMemoriesAfter(store, counted.upTo);
+  countedByStore.set(store, Object.assign(counted, { snapshot, rewriteNo, upTo: last }));
+  return counted.count;
 }

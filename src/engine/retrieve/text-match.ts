@@ -1,48 +1,63 @@
-import { identifiersOf, mayHoldIdentifier, queryTerms } from '../text/index-text.ts';
+import { identifiersOf, mayHoldIdentifier, type QueryTerms } from '../text/index-text.ts';
 import { createStemFinder, stemOf } from '../text/stem-finder.ts';
-import { STOP_WORDS, words } from '../text/words.ts';
+import { words } from '../text/words.ts';
+import { STOP_WORDS } from '../text/stop-words.ts';
 
-/** How a text answers to a query, word by word, without the neighbours that helped to find it. Each 0..1. */
+/** How a text matches a query, word by word, without the words of its neighbours. Each value is 0..1. */
 export interface TextMatch {
-  /** The share of the query's words that stand in it, each by its rarity. */
+  /** The share of the query's words that stand in the text, each by its rarity. */
   readonly coverage: number;
-  /** The share of neighbours in the query that stand in it in the same order and close together, by rarity. */
+  /**
+   * The share of the pairs of neighbouring words of the query that stand in the text in the same order and close
+   * together, by rarity; 0 for a query of one word.
+   */
   readonly proximity: number;
-  /** The share of the quoted phrases that stand in it or in its title. */
+  /** The share of the quoted phrases that stand in the text or in its title; 0 where the query has none. */
   readonly phrases: number;
-  /** The share of the query's identifiers that it or its title holds as they are written. */
+  /**
+   * The share of the query's identifiers that the text or its title holds, whatever their case and separators; 0 where
+   * the query has none.
+   */
   readonly identifiers: number;
-  /** Like coverage, of its title, entities and tags. */
+  /** The share of the query's words that stand in the title, the entities or the tags, each by its rarity. */
   readonly fields: number;
 }
 
-export interface MatchedText {
+/** A text to be matched. */
+interface MatchedText {
+  /** The text, or its beginning. */
   readonly content: string;
   readonly title: string;
-  /** Entities and tags, separated by anything but letters. */
+  /** Entities and tags, separated by anything but letters and digits; '' where there are none. */
   readonly labels: string;
 }
 
 /** A query made ready to be looked for in many texts. */
 export interface QueryMatcher {
-  /** How many different words the query gives. */
+  /**
+   * Number of distinct stems of the query's words that texts are matched with. Stop words do not count unless the query
+   * has no other words, nor do the joined forms of identifiers; in scripts without spaces, pairs of characters count.
+   */
   readonly size: number;
   match(text: MatchedText): TextMatch;
-  /** What `match` says of its content alone, in half the time. */
+  /** The coverage that `match` gives for a content, in half the time. */
   coverageOf(content: string): number;
 }
 
-/** Words so close count as neighbours: one may stand between, and in CJK each pair of characters takes two places. */
+/**
+ * Greatest distance of neighbours, in words: up to two other words may stand between them. In CJK, where each pair of
+ * characters takes two places, none may.
+ */
 const CLOSE = 3;
 
 /**
- * @param rarityOf how much each of these words says, above 0; asked once for all
+ * Makes the terms of a query ready to be looked for in texts.
+ * @param rarityOf gives the rarity of each word, above 0, in the order given; called once, at once
  */
 export function createQueryMatcher(
-  query: string,
+  { words: single, phrases, identifiers }: QueryTerms,
   rarityOf: (words: readonly string[]) => readonly number[],
 ): QueryMatcher {
-  const { words: single, phrases, identifiers } = queryTerms(query);
   const {
     words: wanted,
     placeOf,
@@ -98,7 +113,7 @@ export function createQueryMatcher(
   }
 }
 
-/** True if a position of the second list is at most `CLOSE` after one of the first; both ascend. */
+/** True if a position of `second` is 1 to `CLOSE` after one of `first`; both lists ascend. */
 function followsClosely(first: readonly number[], second: readonly number[]): boolean {
   let next = 0;
   for (const position of first) {

@@ -3,29 +3,37 @@ import { SECTORS, type Sector } from '../types.ts';
 import { SECTOR_PATTERNS, UNSPACED_PATTERNS, WORD_CLASSES } from './patterns.ts';
 import { SECTOR_PROFILES } from './profiles.ts';
 
+/** The sectors of a text. */
 export interface Classification {
   readonly primary: Sector;
-  /** In the order of SECTORS, without the primary one. */
+  /** Further sectors of the text, without the primary one, in the order of SECTORS. */
   readonly additional: readonly Sector[];
-  /** 0..1: how far the primary sector stands out. */
+  /** How far the primary sector stands out, 0..1, never 1; 0.2 for a text without signs of any sector. */
   readonly confidence: number;
 }
 
-/** A text is a fact until something says otherwise. */
+/** The classification of a text without signs of any sector: it counts as a fact. */
 const UNRECOGNISED: Classification = { primary: 'semantic', additional: [], confidence: 0.2 };
 
-/** A text is judged by its beginning and its end, this many code units each. */
+/** Length of the beginning of a text, and of its end, that are examined, in UTF-16 code units. */
 const EXAMINED_LENGTH = 2_000;
-/** Less than this is no more than an exclamation mark or a word of praise. */
-const LEAST_SCORE = 0.7;
+/** Least score of a recognised sector. An exclamation mark or a word of praise alone scores less. */
+const MIN_SCORE = 0.7;
+/** Least score of an additional sector, as a share of the primary sector's score. */
 const ADDITIONAL_SHARE = 0.35;
+/** Least score of an additional sector. */
 const ADDITIONAL_SCORE = 1.5;
-/** What a pattern adds when it is found for the first, second, third time. */
+/**
+ * Share of its weight that a pattern adds when it is found for the first, second and third time; later finds add
+ * nothing.
+ */
 const REPETITION = [1, 0.5, 0.25] as const;
 
 /**
- * Which kinds of memory a text is, by weighted patterns: each sector's score is the sum of its patterns' weights times the
- * sector's own weight. Sectors that come near the best one are additional. Deterministic and linear.
+ * Classifies a text into sectors by weighted patterns. Of a long text the first and the last 2,000 code units are
+ * examined. The score of a sector is the sum of the weights of its patterns in the text, times the weight of the
+ * sector. The sector with the highest score is primary, of equal ones the first in `SECTORS`; sectors that come near it
+ * are additional. The result is deterministic, and the time is linear in the length of the text.
  */
 export function classify(text: string): Classification {
   const scores = scoreSectors(text);
@@ -35,7 +43,7 @@ export function classify(text: string): Classification {
   }
   const bestScore = score(scores, best);
   const primary = SECTORS[best];
-  if (primary === undefined || bestScore < LEAST_SCORE) return UNRECOGNISED;
+  if (primary === undefined || bestScore < MIN_SCORE) return UNRECOGNISED;
   let runnerUp = 0;
   const additional: Sector[] = [];
   for (const [index, sector] of SECTORS.entries()) {
@@ -48,7 +56,11 @@ export function classify(text: string): Classification {
   return { primary, additional, confidence: bestScore / (bestScore + runnerUp + 1) };
 }
 
-/** Every sector's patterns with their weights, for people to read. */
+/**
+ * Lists the patterns of every sector with their weights, for people to read. A pattern is a sequence of words as in
+ * `SECTOR_PATTERNS`, or the source of a regular expression for scripts without spaces. Its weight does not include the
+ * weight of the sector.
+ */
 export function sectorPatterns(): Record<Sector, { pattern: string; weight: number }[]> {
   const listOf = (sector: Sector) => [
     ...SECTOR_PATTERNS[sector].flatMap(([weight, patterns]) =>
@@ -59,14 +71,14 @@ export function sectorPatterns(): Record<Sector, { pattern: string; weight: numb
   return Object.fromEntries(SECTORS.map((sector) => [sector, listOf(sector)])) as ReturnType<typeof sectorPatterns>;
 }
 
-/** By index in SECTORS. */
+/** Returns the score of each sector, by index in SECTORS. */
 function scoreSectors(text: string): Float64Array {
   const examined =
     text.length <= 2 * EXAMINED_LENGTH ? text : `${text.slice(0, EXAMINED_LENGTH)}\n${text.slice(-EXAMINED_LENGTH)}`;
   const folded = normalise(examined).replaceAll('’', "'");
   const ascii = isAscii(folded);
-  const tokens = folded.match(ascii ? ASCII_TOKEN : TOKEN) ?? [];
-  const scores = scoreWords(tokens);
+  const words = folded.match(ascii ? ASCII_WORD : WORD) ?? [];
+  const scores = scoreWords(words);
   if (!ascii) {
     for (const [index, sector] of SECTORS.entries()) {
       for (const [weight, pattern] of UNSPACED_PATTERNS[sector]) {
@@ -78,20 +90,21 @@ function scoreSectors(text: string): Float64Array {
 }
 
 /**
- * Walks the pattern tree from every token. The weightiest pattern of a sector that begins at a token counts, and no word
+ * Walks the pattern tree from every word. The weightiest pattern of a sector that begins at a word counts, and no word
  * counts twice for a sector.
+ * @param words the words of the text and the marks between them, in order
  */
-function scoreWords(tokens: readonly string[]): Float64Array {
+function scoreWords(words: readonly string[]): Float64Array {
   const scores = new Float64Array(SECTORS.length);
   const counts = new Map<Ending, number>();
   const found: (Ending | undefined)[] = [];
   const takenUntil = new Uint32Array(SECTORS.length);
-  const classes = tokens.map((token, index) => classOf(token, tokens[index - 1]));
-  for (let index = 0; index < tokens.length; index++) {
+  const classes = words.map((word, index) => classOf(word, words[index - 1]));
+  for (let index = 0; index < words.length; index++) {
     found.length = 0;
-    const atStart = index === 0 || SENTENCE_BREAKS.has(tokens[index - 1] ?? '');
-    if (atStart) walk(START, tokens, classes, index, found);
-    walk(ROOT, tokens, classes, index, found);
+    const atStart = index === 0 || SENTENCE_BREAKS.has(words[index - 1] ?? '');
+    if (atStart) walk(START, words, classes, index, found);
+    walk(ROOT, words, classes, index, found);
     for (const ending of found) {
       if (ending === undefined || index < (takenUntil[ending.sector] ?? 0)) continue;
       takenUntil[ending.sector] = index + ending.length;
@@ -103,10 +116,10 @@ function scoreWords(tokens: readonly string[]): Float64Array {
   return scores;
 }
 
-/** Puts the weightiest pattern of each sector that begins here into `found`, by the sector's index. */
+/** Puts the weightiest pattern of each sector that begins at `index` into `found`, by the sector's index. */
 function walk(
   node: PatternNode,
-  tokens: readonly string[],
+  words: readonly string[],
   classes: readonly (string | undefined)[],
   index: number,
   found: (Ending | undefined)[],
@@ -115,41 +128,44 @@ function walk(
     const other = found[ending.sector];
     if (other === undefined || ending.weight > other.weight) found[ending.sector] = ending;
   }
-  const token = tokens[index];
-  if (token === undefined || node.next === undefined) return;
-  const byWord = node.next.get(token);
-  if (byWord !== undefined) walk(byWord, tokens, classes, index + 1, found);
+  const word = words[index];
+  if (word === undefined || node.next === undefined) return;
+  const byWord = node.next.get(word);
+  if (byWord !== undefined) walk(byWord, words, classes, index + 1, found);
   const wordClass = classes[index];
   const byClass = wordClass === undefined ? undefined : node.next.get(wordClass);
-  if (byClass !== undefined) walk(byClass, tokens, classes, index + 1, found);
+  if (byClass !== undefined) walk(byClass, words, classes, index + 1, found);
 }
 
-function classOf(token: string, previous: string | undefined): string | undefined {
-  const first = token.charCodeAt(0);
-  if (first >= 48 && first <= 57) return numberClass(token);
-  const listed = CLASS_OF_WORD.get(token);
+function classOf(word: string, previous: string | undefined): string | undefined {
+  const first = word.charCodeAt(0);
+  if (first >= 48 && first <= 57) return numberClass(word);
+  const listed = CLASS_OF_WORD.get(word);
   const isPast =
-    listed === '<past>' || (listed === undefined && token.length > 4 && token.endsWith('ed') && !token.includes('-'));
-  // "is stored", "to be used", "the shared drive": a participle, no event.
+    listed === '<past>' || (listed === undefined && word.length > 4 && word.endsWith('ed') && !word.includes('-'));
+  // A participle is no event: "is stored", "to be used", "the shared drive".
   if (isPast) return previous !== undefined && NO_EVENT_AFTER.has(previous) ? undefined : '<past>';
-  if (listed === undefined && token.length > 4 && token.endsWith('ing')) return '<ing>';
+  if (listed === undefined && word.length > 4 && word.endsWith('ing')) return '<ing>';
   return listed;
 }
 
-function numberClass(token: string): string {
-  if (/^(?:19|20)\d\d$/.test(token)) return '<year>';
-  if (/^\d{1,2}:\d\d$/.test(token)) return '<clock>';
-  return /^\d{4}-\d\d-\d\d/.test(token) ? '<date>' : '<number>';
+function numberClass(word: string): string {
+  if (/^(?:19|20)\d\d$/.test(word)) return '<year>';
+  if (/^\d{1,2}:\d\d$/.test(word)) return '<clock>';
+  return /^\d{4}-\d\d-\d\d/.test(word) ? '<date>' : '<number>';
 }
 
-/** Where a pattern ends in the tree. `weight` has the sector's own weight in it. */
+/** The end of a pattern in the tree. */
 interface Ending {
+  /** Index in SECTORS. */
   readonly sector: number;
-  /** In tokens. */
+  /** Length of the pattern, in words and marks. */
   readonly length: number;
+  /** The pattern's weight times the sector's own weight. */
   readonly weight: number;
 }
 
+/** A node of the tree of patterns: the words that may follow, and the patterns that end here. */
 interface PatternNode {
   next: Map<string, PatternNode> | undefined;
   readonly endings: Ending[];
@@ -167,11 +183,14 @@ const NO_EVENT_AFTER: ReadonlySet<string> = new Set(
   'is are be been being get gets to am must can the a an this my your our their its no'.split(' '),
 );
 const SENTENCE_BREAKS: ReadonlySet<string> = new Set(['.', '!', '?', '\n']);
-const ASCII_TOKEN = /[a-z]+(?:['-][a-z]+)*|\d[\d:-]*|[.!?,:\n]/g;
-const TOKEN = /\p{L}+(?:['-]\p{L}+)*|\d[\d:-]*|[.!?,:\n]/gu;
+const ASCII_WORD = /[a-z]+(?:['-][a-z]+)*|\d[\d:-]*|[.!?,:\n]/g;
+const WORD = /\p{L}+(?:['-]\p{L}+)*|\d[\d:-]*|[.!?,:\n]/gu;
 const [ROOT, START] = growPatternTree();
 
-/** The tree of all patterns, and that of those bound to the beginning of a sentence. */
+/**
+ * Builds two trees: of the patterns that match anywhere, and of the patterns that match only at the beginning of a
+ * sentence.
+ */
 function growPatternTree(): [PatternNode, PatternNode] {
   const root: PatternNode = { next: undefined, endings: [] };
   const start: PatternNode = { next: undefined, endings: [] };

@@ -1,9 +1,13 @@
+/**
+ * The patterns by which `classify` recognises the sectors of a text.
+ */
 import type { Sector } from '../types.ts';
 
 /**
- * What speaks for a sector, and how strongly. A pattern is a row of words in a text; `^` stands for the beginning of a
- * sentence and `<class>` for any word of a class below. English first; a few plain signs of other languages follow, each
- * written without accents, as `normalise` leaves them.
+ * Patterns of each sector, separated by `|`, with their weight, which does not include the weight of the sector. A
+ * pattern is a sequence of words in a text; `^` stands for the beginning of a sentence and `<class>` for any word of a
+ * class in `WORD_CLASSES`. English patterns come first. A few plain signs of other languages follow, each written
+ * without accents, as `normalise` leaves them.
  */
 export const SECTOR_PATTERNS: Readonly<Record<Sector, readonly (readonly [weight: number, patterns: string])[]>> = {
   episodic: [
@@ -193,7 +197,10 @@ export const SECTOR_PATTERNS: Readonly<Record<Sector, readonly (readonly [weight
   ],
 };
 
-/** Signs in scripts without spaces, looked for as they stand. Few on purpose: what they miss is semantic. */
+/**
+ * Patterns of each sector in scripts without spaces, with their weights. Each pattern counts once for a text, however
+ * often it matches. The patterns are few on purpose: a text that no pattern matches counts as semantic.
+ */
 export const UNSPACED_PATTERNS: Readonly<Record<Sector, readonly (readonly [weight: number, pattern: RegExp])[]>> = {
   episodic: [
     [1.8, /昨天|昨晚|前天|上周|上个月|去年|今天早上|刚才|昨日|先週|先月|昨夜|今朝|어제|지난주|지난달|작년/],
@@ -210,7 +217,11 @@ export const UNSPACED_PATTERNS: Readonly<Record<Sector, readonly (readonly [weig
   reflective: [[3, /我意识到|我明白了|我学会|反思|回想起来|気づいた|気付いた|反省|振り返|깨달았|돌이켜/]],
 };
 
-/** The words of each class. `<number>`, `<year>`, `<clock>`, `<date>`, and unlisted `<past>` and `<ing>`, go by form. */
+/**
+ * The words of each class, separated by blanks, by the name of the class without its brackets. Words of the classes
+ * `<number>`, `<year>`, `<clock>` and `<date>` are recognised by their form, and so are unlisted words of `<past>` and
+ * `<ing>`.
+ */
 export const WORD_CLASSES: Readonly<Record<string, string>> = {
   who: `i we he she they you someone somebody everyone nobody`,
   span: `night week weekend month year minute minutes hour hours day days weeks months years decade decades quarter
@@ -244,8 +255,8 @@ export const WORD_CLASSES: Readonly<Record<string, string>> = {
     impressed amazed astonished stunned speechless bewildered torn conflicted numb drained burnout weary bothers
     bothered saddens saddened hurts envy envies envied forgive appreciate appreciates appreciated appreciative
     cheered cheering pleasantly tormented haunted haunts crush flattered uncomfortable awkward`,
-  liking: `love loves loved loving adore adores adored enjoy enjoys enjoyed calm pleased kindness sorry miss misses blush
-    blushes blushed impatient peace peaceful rude charmed cheerful`,
+  liking: `love loves loved loving adore adores adored enjoy enjoys enjoyed calm pleased kindness sorry miss misses
+    blush blushes blushed impatient peace peaceful rude charmed cheerful`,
   praise: `wonderful amazing awesome fantastic wow yay lovely beautiful great nice cool super`,
   do: `add adjust allow append apply ask assign attach avoid bake beat boil book breathe bring brush build call cancel
     change check choose clean clear click clone close collect combine commit compare compile complete configure

@@ -1,11 +1,12 @@
 import type { Sector } from '../types.ts';
 
-/** How a kind of memory fades and how much it counts. */
+/** How memories of a sector fade, and how the classifier weighs the sector. */
 export interface SectorProfile {
-  /** Exponential decay of salience per day. */
+  /** Rate of the exponential decay of salience, per day. */
   readonly decayLambda: number;
-  /** What the classifier multiplies a sector's evidence with. */
+  /** Factor on the score of the sector in the classifier; above 1 favours the sector. */
   readonly weight: number;
+  /** What memories of the sector are about, for people to read. */
   readonly about: string;
 }
 

@@ -3,11 +3,13 @@ import { failpoint } from '../failpoint.ts';
 import { judgeRelations, type Relation } from '../reasoning/judge-relations.ts';
 import { putConcludedEdge, type EdgeKey } from '../store/edges.ts';
 import { compileFilter } from '../store/filter.ts';
-import { finishJob, hasLaterCheck, holdsLease, insertJob, type Claim, type Question } from '../store/jobs.ts';
+import { finishJob, insertJob, type Claim, type Question } from '../store/jobs.ts';
+import { hasLaterCheck } from '../store/job-views.ts';
+import { holdsLease } from '../store/job-leases.ts';
 import { findOwner, readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { isReflection } from '../store/reflections.ts';
-import { listPassingOf } from '../store/search.ts';
+import { listPassingOf } from '../store/passing-memories.ts';
 import { cosine } from '../store/vector-encoding.ts';
 import { findWholeVector, readVectors } from '../store/vectors.ts';
 import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
@@ -15,19 +17,20 @@ import { linkModel } from './link.ts';
 import { statementOf, unchangedOf } from './shown-memories.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
-/** Memories that a new one is compared with, the nearest that are near enough. */
-const COMPARED_MOST = 5;
-/** Neighbours taken from the index before those that do not count are left out. */
-const CANDIDATES = 32;
+/** Most memories that a new memory is compared with: the nearest of those that are near enough. */
+const MAX_COMPARED = 5;
+/** Vectors that a search of the index asks for. Memories that do not count are then left out. */
+const CANDIDATES_TO_COMPARE = 32;
 
 /**
- * Owes a look for contradictions to a memory that has just got its vectors, if the settings ask for it. Parts of documents quote, and
- * reflections conclude: neither is held against what was said. Call inside a write.
+ * Puts a check for contradictions into the ledger for a memory that has just got its vectors, if the settings ask for
+ * it. Parts of documents quote, and reflections conclude: neither is held against what was said. Call it inside a
+ * write.
  */
 export function oweContradictionCheck(
   { config, clock, newId }: Pick<StepContext, 'config' | 'clock' | 'newId'>,
   store: Store,
-  { memory, document, isBulk, trace }: Claim,
+  { memoryNo: memory, documentNo: document, isBulk, trace }: Claim,
 ): void {
   if (config.OM_CONTRADICTIONS === 'off' || document !== null || isReflection(store, memory)) return;
   const job = { id: newId(), kind: 'contradictions', memory, step: 'reason', bulk: isBulk === 1 } as const;
@@ -35,26 +38,28 @@ export function oweContradictionCheck(
 }
 
 /**
- * Asks a language model how a memory relates to the nearest others of its user, and links it to those that it contradicts, brings up to
- * date or supports. Of two that contradict each other nobody is said to be right, and nothing is superseded: a model may be wrong, or be
- * talked into something by a text. An open contradiction only lowers the weaker of the two in answers, and goes with the link.
+ * Asks a language model how a memory relates to the nearest others of its user, and links it to those that it
+ * contradicts, updates or supports. Nothing says which of two contradicting memories is right, and nothing is
+ * superseded: a model may be wrong, or be talked into something by a text. An open contradiction only lowers the weaker
+ * of the two in answers, and goes with the link.
  *
- * Of a pair the later job asks, whatever the order of their work, so that none is asked about twice with two answers.
- * @returns whether there was anything to ask
- * @throws EngineError as `judgeRelations`
+ * For each pair the later job asks, in whatever order the jobs run, so that no pair is asked about twice with two
+ * answers.
+ * @returns whether the model was asked. Without a model, or a memory to compare with, the job ends unasked
+ * @throws  EngineError as `judgeRelations` does
  */
 export async function checkContradictions(
   context: StepContext,
   question: Question,
   signal?: AbortSignal,
 ): Promise<boolean> {
-  const near = nearOnes(context, question);
+  const compared = findCompared(context, question);
   const { languageModel: model } = context;
-  const asks = near !== null && model !== null;
+  const asks = compared !== null && model !== null;
   const relations = asks
     ? await judgeRelations(
         model,
-        { statement: statementOf(near.own), others: near.others.map(({ row }) => statementOf(row)) },
+        { statement: statementOf(compared.own), others: compared.others.map(({ row }) => statementOf(row)) },
         signal,
       )
     : [];
@@ -63,68 +68,72 @@ export async function checkContradictions(
   const now = context.clock.now();
   store.write(() => {
     if (!holdsLease(store, question)) return;
-    if (near !== null) linkRelated(store, near, relations, now);
+    if (compared !== null) linkRelated(store, compared, relations, now);
     finishJob(store, question, now);
   });
   return asks;
 }
 
-interface NearOnes {
+/** A memory and the others that it is compared with, the nearest first. */
+interface Compared {
   readonly own: MemoryRow;
   readonly others: readonly { readonly row: MemoryRow; readonly similarity: number }[];
 }
 
-/** null where there is nothing to compare. */
-function nearOnes(context: StepContext, { memory, seq }: Question): NearOnes | null {
+/** Finds what a memory is compared with; null where there is nothing to compare. */
+function findCompared(context: StepContext, { memoryNo: memory, jobNo }: Question): Compared | null {
   const tenant = context.open();
   const { store } = tenant;
   return store.read(() => {
     if (memory === null) return null;
     const near = nearestOf(context, tenant, memory);
-    const seqs = [memory, ...near.map((one) => one.memory)];
-    const passing = new Set(listPassingOf(store, compileFilter({}, context.clock.now()), seqs));
-    const rows = new Map(readMemoryRows(store, seqs).map((row) => [row.seq, row]));
+    const memoryNos = [memory, ...near.map((neighbour) => neighbour.memory)];
+    const passing = new Set(listPassingOf(store, compileFilter({}, context.clock.now()), memoryNos));
+    const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
     const isSaid = (row: MemoryRow) =>
-      passing.has(row.seq) && row.generation_no === null && !isReflection(store, row.seq);
+      passing.has(row.memoryNo) && row.generation_no === null && !isReflection(store, row.memoryNo);
     const own = rows.get(memory);
     if (own === undefined || !isSaid(own)) return null;
     const others = near.flatMap(({ memory: other, similarity }) => {
       const row = rows.get(other);
-      return row !== undefined && isSaid(row) && !hasLaterCheck(store, other, seq) ? [{ row, similarity }] : [];
+      return row !== undefined && isSaid(row) && !hasLaterCheck(store, other, jobNo) ? [{ row, similarity }] : [];
     });
-    return others.length === 0 ? null : { own, others: others.slice(0, COMPARED_MOST) };
+    return others.length === 0 ? null : { own, others: others.slice(0, MAX_COMPARED) };
   });
 }
 
-/** Others of the same user that would be near enough for a waypoint, the nearest first. */
+/** Lists other memories of the same user that are near enough for a waypoint, the nearest first. */
 function nearestOf(
   context: StepContext,
   tenant: OpenTenant,
-  memory: number,
+  memoryNo: number,
 ): { readonly memory: number; readonly similarity: number }[] {
   const { store, liveModels, indexes } = tenant;
   if (liveModels === null) return [];
-  const model = linkModel(tenant, memory);
+  const model = linkModel(tenant, memoryNo);
   const threshold = liveSources(context).get(model.modelNo)?.embedder.waypointThreshold ?? Infinity;
   const space = spaceOf(model);
-  const own = findWholeVector(store, space, memory);
-  const userNo = findOwner(store, memory);
+  const own = findWholeVector(store, space, memoryNo);
+  const userNo = findOwner(store, memoryNo);
   const index = indexes.get(model.modelNo);
   if (own === undefined || userNo === undefined || index === undefined) return [];
-  const found = index.search({ embedding: own.embedding, userNo, purpose: 'link', k: CANDIDATES });
-  return readVectors(store, space, found)
-    .filter((other) => other.memory !== memory)
+  const vectorNos = index.search({ embedding: own.embedding, userNo, purpose: 'link', k: CANDIDATES_TO_COMPARE });
+  return readVectors(store, space, vectorNos)
+    .filter((other) => other.memory !== memoryNo)
     .map((other) => ({ memory: other.memory, similarity: cosine(own.embedding, other.embedding) }))
     .filter(({ similarity }) => similarity >= threshold)
     .sort((a, b) => b.similarity - a.similarity || a.memory - b.memory);
 }
 
-/** What was hidden or says something else since it was compared is left out: a new text is compared by a job of its own. */
-function linkRelated(store: Store, { own, others }: NearOnes, relations: readonly Relation[], now: number): void {
+/**
+ * Links a memory as the model's answers say. Memories that were hidden or changed since they were compared are left
+ * out: a new text is compared by a job of its own.
+ */
+function linkRelated(store: Store, { own, others }: Compared, relations: readonly Relation[], now: number): void {
   const unchanged = unchangedOf(store, [own, ...others.map(({ row }) => row)], now);
   for (const [place, { row, similarity }] of others.entries()) {
     const key = edgeOf(relations[place] ?? 'unrelated', own, row);
-    if (key === null || !unchanged.has(own.seq) || !unchanged.has(row.seq)) continue;
+    if (key === null || !unchanged.has(own.memoryNo) || !unchanged.has(row.memoryNo)) continue;
     putConcludedEdge(store, key, { similarity, weight: DEFAULT_WEIGHTS[key.type] }, now);
   }
 }
@@ -135,7 +144,7 @@ function edgeOf(relation: Relation, own: MemoryRow, other: MemoryRow): EdgeKey |
     case 'updates':
       return contradictionOf(own, other);
     case 'supports':
-      return { src: own.seq, dst: other.seq, type: 'supports' };
+      return { src: own.memoryNo, dst: other.memoryNo, type: 'supports' };
     case 'unrelated':
       return null;
   }

@@ -1,39 +1,49 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { othersVersion, type Store } from '../store/open-store.ts';
 
-/** How long a slice holds the write lock, and how long it is free then. */
+/** The time that a slice holds the write lock, and the time that the lock is free afterwards (ms). */
 interface Pace {
   readonly sliceMs: number;
   readonly pauseMs: number;
 }
 
 /**
- * While others write, too. A worker's thread has the lowest priority and may lose its core while it holds the lock, so its slices are
- * short. At 32 connections 4 ms with pauses of 1 ms gave 3,000 adds a second and a p95 of 21 ms, 1 ms with pauses of 2 ms 4,000 and 16 ms.
+ * The pace while others write too. A worker's thread has the lowest priority and may lose its core while it holds the
+ * lock, so its slices are short. At 32 connections, slices of 4 ms with pauses of 1 ms gave 3,000 adds a second and a
+ * p95 of 21 ms; slices of 1 ms with pauses of 2 ms gave 4,000 and 16 ms.
  */
 const AMONG_OTHERS: Pace = { sliceMs: 1, pauseMs: 2 };
 
-/** While nobody else commits. Who comes then waits for one slice, and the next is a short one. */
+/**
+ * The pace while nobody else commits. A writer that comes then waits for one slice, and the next slice is a short one.
+ */
 const ALONE: Pace = { sliceMs: 4, pauseMs: 1 };
 
 interface Slice {
-  /** What others had committed by then, and when it was first met. */
+  /** Version of the file when the slice began, which others' commits change: see `othersVersion`. */
   readonly version: number;
+  /** Time at which that version was first seen, as `performance.now()`. */
   readonly versionSince: number;
   readonly pace: Pace;
+  /** Time at which the slice ended, as `performance.now()`. */
   readonly endedAt: number;
 }
 
-/** The last slice of a connection. */
+/** The last slice of each connection. */
 const lastSlices = new WeakMap<Store, Slice>();
-/** A service that is asked for anything at all commits more often. */
+/**
+ * Time without a commit by others after which nobody else counts as writing (ms): a service in use commits more often.
+ */
 const QUIET_MS = 100;
 
 /**
- * Writes many small things in short transactions with a pause between them, so that the writer that answers clients never waits long for
- * the lock. Who computes between two calls for as long as a pause takes is not held up.
- * @param open asked for each slice, since a pause lets others close the file
- * @param sliceMs longer where an item takes as long as a slice, or the pauses would take longer than the work
+ * Writes many small items in short transactions with a pause between them, so that the writer that answers clients
+ * never waits long for the lock. A caller that computes between two calls for as long as a pause takes is not held up.
+ * @param open    called for each slice, since others may close the file during a pause
+ * @param write   writes one item inside the slice's transaction; it awaits nothing. If it throws, its slice is undone
+ *   and the error is thrown on
+ * @param sliceMs shortest slice (ms); a longer one suits items that take as long as a slice, as the pauses would take
+ *   longer than the work
  */
 export async function commitInSlices<T>(
   open: () => Store,
@@ -62,8 +72,9 @@ export async function commitInSlices<T>(
 }
 
 /**
- * Whether nobody else has committed for a while, as far as this connection's slices have seen. Then what is written can be computed in small parts, and nobody
- * waits for the end of a pause: the lock is free while the next part is computed. Among others it is asked for as seldom as can be.
+ * True if nobody else has committed for 100 ms or more, as far as this connection's slices have seen; false before its
+ * first slice. Then what is written can be computed in small parts without waiting for the end of a pause: the lock is
+ * free while the next part is computed. While others write, the lock is asked for as seldom as possible.
  */
 export function isAlone(store: Store): boolean {
   const last = lastSlices.get(store);

@@ -9,7 +9,8 @@ import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { listWaypointSources } from '../store/edges.ts';
 import { eraseCachedEmbeddingsOf, putCachedEmbeddings } from '../store/embeddings.ts';
 import { putEntities } from '../store/entities.ts';
-import { advanceJob, finishJob, holdsLease, type Claim } from '../store/jobs.ts';
+import { advanceJob, finishJob, type Claim } from '../store/jobs.ts';
+import { holdsLease } from '../store/job-leases.ts';
 import { distinctModels, type StoredModel } from '../store/live-model.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
@@ -21,30 +22,35 @@ import { windowsOf } from '../text/windows.ts';
 import { SECTORS, type Sector } from '../types.ts';
 import { oweContradictionCheck } from './check-contradictions.ts';
 import { commitInSlices, isAlone } from './commit-in-slices.ts';
-import { createBreather } from './create-breather.ts';
+import { createYielder } from './create-yielder.ts';
 import { extractEntities } from './extract-entities.ts';
 import { observeReady } from './observe-ready.ts';
 import { sourceOfModel, type StepContext, type StepFailure } from './step-context.ts';
+import { textOfMemory } from './text-of-memory.ts';
 
-export const WINDOW_TOKENS = 512;
-export const WINDOW_OVERLAP_TOKENS = 50;
-/** Memories that are computed before they are written while nobody else writes: some 5 ms, in which no other pause is needed. */
+/**
+ * Memories that are computed together, and then written, while nobody else writes. That takes some 5 ms, so that no
+ * other pause is needed.
+ */
 const COMPUTED_AT_ONCE = 32;
 
-/** What the classifier says where no pattern matched. */
+/** The classifier's result for a text in which no pattern matched. */
 const UNRECOGNISED = classify('');
 
+/** Result of the encode step. A claim whose lease was lost, or whose memory is gone, is in none of its parts. */
 export interface EncodeResult {
-  /** Claims that wait for their link now; they still hold their leases. */
+  /** Claims whose jobs wait for their link now. They still hold their leases. */
   readonly advanced: readonly Claim[];
-  /** Jobs that are done, since there is nothing to link without vectors. */
+  /** Number of jobs that are done, since there is nothing to link without vectors. */
   readonly finished: number;
+  /** Jobs for which nothing was written; the caller settles them. */
   readonly failures: readonly StepFailure[];
 }
 
 /**
- * The encode step of a batch: classify, find names, cut into windows, embed, and only then write, in short slices. A claim whose
- * memory is gone or whose lease was lost meanwhile writes nothing.
+ * Runs the encode step of a batch: classifies, finds names, cuts into windows, embeds, and only then writes, in short
+ * slices. A claim whose memory is gone, or whose lease was lost meanwhile, writes nothing. An error in embedding a
+ * memory is among the `failures` of the result; any other error is thrown.
  */
 export async function encodeMemories(
   context: StepContext,
@@ -65,7 +71,7 @@ export async function encodeMemories(
   };
 }
 
-/** Whether nobody else is asked for anything, so that nothing is gained by asking for many memories at once. */
+/** True if no other machine is asked for anything, so that nothing is gained by asking for many memories at once. */
 function isComputedHere({ embedder, languageModel, config }: StepContext): boolean {
   const byPatterns = config.OM_ENTITY_EXTRACTION === 'patterns' || languageModel === null;
   return byPatterns && embedder?.cacheable !== true && config.OM_EMBED_MODE === 'simple';
@@ -80,22 +86,23 @@ async function encodeGroup(
   const rows = new Map(
     readMemoryRows(
       store,
-      claims.map((claim) => claim.memory),
-    ).map((row) => [row.seq, row]),
+      claims.map((claim) => claim.memoryNo),
+    ).map((row) => [row.memoryNo, row]),
   );
-  const breathe = createBreather();
+  const yieldTurn = createYielder();
   const drafts: Draft[] = [];
   for (const claim of claims) {
-    const row = rows.get(claim.memory);
+    const row = rows.get(claim.memoryNo);
     if (row !== undefined) drafts.push(draftOf(claim, row));
-    await breathe();
+    await yieldTurn();
   }
   await failpoint('before-embed');
-  // A provider answers while names are looked for. What it is asked is begun in one turn, or fewer texts would share a call.
+  // A provider answers while names are looked for. All texts are handed over in one turn of the event loop, or fewer
+  // would share a call.
   const embedding: Promise<PromiseSettledResult<readonly EmbeddedIn[] | null>[]>[] = [];
   for (const draft of drafts) {
     embedding.push(Promise.allSettled([embedDraft(context, { ...draft, configuredModels, liveModels }, signal)]));
-    if (context.embedder?.cacheable === false) await breathe();
+    if (context.embedder?.cacheable === false) await yieldTurn();
   }
   const graphs = await extractEntities(context, [...rows.values()], signal);
   const embedded = (await Promise.all(embedding)).flat();
@@ -104,13 +111,13 @@ async function encodeGroup(
   const failures: StepFailure[] = [];
   for (const [position, draft] of drafts.entries()) {
     const result = embedded[position]!;
-    const graph = graphs.get(draft.claim.memory);
+    const graph = graphs.get(draft.claim.memoryNo);
     if (graph === undefined) {
-      failures.push({ claimSeq: draft.claim.seq, error: new EngineError('unavailable', 'stopped before it was done') });
+      failures.push({ jobNo: draft.claim.jobNo, error: new EngineError('unavailable', 'stopped before it was done') });
     } else if (result.status === 'fulfilled') {
       encoded.push({ ...draft, embedded: result.value, graph });
       for (const { texts, isConfigured } of result.value ?? []) if (isConfigured) countCached(context, texts);
-    } else failures.push({ claimSeq: draft.claim.seq, error: result.reason });
+    } else failures.push({ jobNo: draft.claim.jobNo, error: result.reason });
   }
   const advanced: Claim[] = [];
   let finished = 0;
@@ -123,7 +130,7 @@ async function encodeGroup(
       writeEncoded(context, current, draft);
       if (draft.embedded === null) {
         finishJob(current, draft.claim, context.clock.now());
-        setState(current, draft.claim.memory, 'ready');
+        setState(current, draft.claim.memoryNo, 'ready');
         finished++;
       } else {
         advanced.push(advanceJob(current, draft.claim, 'link', context.clock.now()));
@@ -135,6 +142,10 @@ async function encodeGroup(
   return { advanced, finished, failures };
 }
 
+/**
+ * Counts in the metrics how many of a memory's windows the cache of embeddings held, how many had to be embedded, and
+ * the tokens saved. It counts nothing for an embedder without a cache.
+ */
 export function countCached({ embedder, metrics }: StepContext, embedded: EmbeddedTexts): void {
   if (embedder === null || embedded.textHashes === null) return;
   const { provider } = embedder;
@@ -151,25 +162,25 @@ interface Draft {
   readonly windows: readonly string[];
 }
 
-/** The vectors of a text's windows in one space. */
+/** Vectors of a text's windows in the vector space of one model. */
 export interface EmbeddedIn {
   readonly space: VectorSpace;
   readonly texts: EmbeddedTexts;
-  /** False for a model that is live only until the configured ones are. */
+  /** False for a model that answers queries only until the configured models go live. */
   readonly isConfigured: boolean;
 }
 
 type Models = Pick<OpenTenant, 'liveModels' | 'configuredModels'>;
 
 interface Encoded extends Draft {
-  /** The configured spaces first. */
+  /** Vectors in each space, the configured spaces first; null where nothing is embedded. */
   readonly embedded: readonly EmbeddedIn[] | null;
   readonly graph: EntityGraph;
 }
 
 function draftOf(claim: Claim, row: MemoryRow): Draft {
-  const text = textOf(row);
-  const found = classify(text);
+  const text = textOfMemory(row);
+  const recognised = classify(text);
   const forced = forcedSector(row.metadata);
   return {
     claim,
@@ -177,40 +188,38 @@ function draftOf(claim: Claim, row: MemoryRow): Draft {
     sectors: forced
       ? {
           primary: forced,
-          additional: sectorsBeside(forced, [found.primary, ...found.additional], found.confidence),
+          additional: sectorsBeside(forced, recognised),
           confidence: 1,
         }
-      : found,
+      : recognised,
     windows: cutWindows(text),
   };
 }
 
-/** What of a memory is embedded. */
-export function textOf({ title, content }: Pick<MemoryRow, 'title' | 'content'>): string {
-  return title === '' ? content : `${title}\n${content}`;
-}
-
+/** Cuts a text into the texts of the windows that are embedded, in order. */
 export function cutWindows(text: string): string[] {
-  return windowsOf(text, { sizeTokens: WINDOW_TOKENS, overlapTokens: WINDOW_OVERLAP_TOKENS }).map((window) =>
-    text.slice(window.start, window.end),
-  );
+  return windowsOf(text).map((window) => text.slice(window.start, window.end));
 }
 
-/** `metadata.sector` wins; the API lets only the five names in. */
+/** Finds the sector that `metadata.sector` states, which the API allows to be one of the five names only. */
 function forcedSector(metadata: string): Sector | undefined {
   if (!metadata.includes('"sector"')) return undefined;
   const { sector } = JSON.parse(metadata) as { sector?: unknown };
   return SECTORS.find((name) => name === sector);
 }
 
-/** What the text shows besides the forced sector; the fallback for "no pattern matched" shows nothing. */
-function sectorsBeside(forced: Sector, found: readonly Sector[], confidence: number): Sector[] {
-  return confidence > UNRECOGNISED.confidence ? found.filter((sector) => sector !== forced) : [];
+/** Lists the sectors that a text shows besides the forced one. A text in which no pattern matched shows none. */
+function sectorsBeside(forced: Sector, { primary, additional, confidence }: Classified): Sector[] {
+  if (confidence <= UNRECOGNISED.confidence) return [];
+  return [primary, ...additional].filter((sector) => sector !== forced);
 }
 
 /**
- * A text is embedded once by each model of its sectors. While the models change, that is by the configured ones, which are owed their
- * vectors, and by the live ones, which answer queries until then. The latter may be gone for good, so their failure holds nobody up.
+ * Embeds a text once by each model of its sectors. While the models change, these are the configured models, which are
+ * owed their vectors, and the live ones, which answer queries until then. A live model may be gone for good, so its
+ * failure holds nobody up.
+ * @returns vectors by each model that answered, the configured models first; null where nothing is embedded
+ * @throws  EngineError if a configured model fails
  */
 async function embedDraft(
   context: StepContext,
@@ -225,15 +234,18 @@ async function embedDraft(
   const embedded = await allOrOneByOne(context, [
     ...configured.map((model) => () => embedBy(context, model, windows, signal)),
     ...old.map((model) => async () => {
-      const known = sourceOfModel(context, model) !== null;
-      const made = known ? await embedBy(context, model, windows, signal).catch(() => null) : null;
+      const isReachable = sourceOfModel(context, model) !== null;
+      const made = isReachable ? await embedBy(context, model, windows, signal).catch(() => null) : null;
       return made && { ...made, isConfigured: false };
     }),
   ]);
-  return embedded.filter((one) => one !== null);
+  return embedded.filter((vectors) => vectors !== null);
 }
 
-/** Throws `unavailable` where the settings do not say how to reach the model, and as the gatherer does. */
+/**
+ * Embeds the windows of a text by one model.
+ * @throws EngineError `unavailable` where the settings do not say how to reach the model, and as the gatherer does
+ */
 export async function embedBy(
   context: StepContext,
   model: StoredModel,
@@ -247,7 +259,12 @@ export async function embedBy(
   return { space: spaceOf(model), texts, isConfigured: true };
 }
 
-/** Calls of several models for one memory. */
+/**
+ * Calls several models for one memory: all at once if `OM_EMBED_MODE` is `simple` or `OM_ADV_EMBED_PARALLEL` is on,
+ * else one after the other.
+ * @returns the results in the order of `calls`
+ * @throws  the first error of a call
+ */
 export async function allOrOneByOne<T>(
   { config }: Pick<StepContext, 'config'>,
   calls: readonly (() => Promise<T>)[],
@@ -261,34 +278,37 @@ export async function allOrOneByOne<T>(
 
 function writeEncoded(context: StepContext, store: Store, { claim, userNo, sectors, embedded, graph }: Encoded): void {
   const now = context.clock.now();
-  const seq = claim.memory;
+  const memoryNo = claim.memoryNo;
   putSectors(store, {
-    seq,
+    memoryNo,
     sectors,
     decayLambda: decayLambdaOf(sectors.primary, context.config.OM_DECAY_LAMBDA),
     salienceGain: initialSalience(null, sectors.additional.length) - initialSalience(null, 0),
     now,
   });
-  putEntities(store, { memory: seq, userNo }, graph);
+  putEntities(store, { memory: memoryNo, userNo }, graph);
   if (embedded === null) return;
-  const isNew = !hasVectors(store, seq);
-  if (!isNew) eraseReplaced(context, store, seq, [sectors.primary, ...sectors.additional]);
-  for (const one of embedded) writeVectors(context, { memory: seq, userNo, isNew, ...one });
+  const isNew = !hasVectors(store, memoryNo);
+  if (!isNew) eraseReplaced(context, store, memoryNo, [sectors.primary, ...sectors.additional]);
+  for (const { space, texts } of embedded) writeVectors(context, { memory: memoryNo, userNo, isNew, space, texts });
   oweContradictionCheck(context, store, claim);
-  // A waypoint that leads here was measured on the vectors before.
-  for (const src of listWaypointSources(store, seq)) oweStep({ store, now, newId: context.newId }, src, 'link');
+  // A waypoint that leads here was measured by the vectors that were replaced.
+  for (const src of listWaypointSources(store, memoryNo)) oweStep({ store, now, newId: context.newId }, src, 'link');
 }
 
-/** A text that was replaced leaves the cache with its vectors, so that a later erasure has nothing to look for. */
-function eraseReplaced({ open }: StepContext, store: Store, memory: number, sectors: readonly Sector[]): void {
-  eraseCachedEmbeddingsOf(store, memory);
+/**
+ * Erases the cached embeddings of a replaced text, so that a later erasure has nothing to look for, and its vectors by
+ * models that its new sectors do not use.
+ */
+function eraseReplaced({ open }: StepContext, store: Store, memoryNo: number, sectors: readonly Sector[]): void {
+  eraseCachedEmbeddingsOf(store, memoryNo);
   const { indexes, liveModels, configuredModels } = open();
   for (const modelNo of surplusModels({ liveModels, configuredModels }, sectors)) {
-    indexes.get(modelNo)?.remove(deleteVectors(store, memory, modelNo));
+    indexes.get(modelNo)?.remove(deleteVectors(store, memoryNo, modelNo));
   }
 }
 
-/** Models that are in use, but not for these sectors. */
+/** Lists the numbers of models that are in use, but not for these sectors. */
 function surplusModels({ liveModels, configuredModels }: Models, sectors: readonly Sector[]): number[] {
   const used = [liveModels, configuredModels].filter((models) => models !== null);
   const numbers = (of?: readonly Sector[]) =>
@@ -297,7 +317,11 @@ function surplusModels({ liveModels, configuredModels }: Models, sectors: readon
   return numbers().filter((modelNo) => !wanted.includes(modelNo));
 }
 
-/** Replaces a memory's vectors in one space, unless nobody wants that space any more. Call inside a write. */
+/**
+ * Replaces a memory's vectors of the windows and their mean in one space, in the file and in the index, and stores new
+ * vectors in the cache of embeddings. It writes nothing if the space's model is neither live nor configured by now.
+ * Call it inside a write.
+ */
 export function writeVectors(
   { open, clock }: Pick<StepContext, 'open' | 'clock'>,
   {
@@ -309,7 +333,7 @@ export function writeVectors(
   }: Pick<EmbeddedIn, 'space' | 'texts'> & {
     readonly memory: number;
     readonly userNo: number;
-    /** Known to have no vectors. */
+    /** True if the memory is known to have no vectors. */
     readonly isNew?: boolean;
   },
 ): void {

@@ -4,20 +4,21 @@ import type { EntityMode } from '../entities/modes.ts';
 import { isEngineError } from '../errors.ts';
 import type { LanguageModel } from '../ports.ts';
 import type { MemoryRow } from '../store/memories.ts';
-import { createBreather } from './create-breather.ts';
+import { createYielder } from './create-yielder.ts';
 import type { StepContext } from './step-context.ts';
+import { textOfMemory } from './text-of-memory.ts';
 
-type Source = Pick<MemoryRow, 'seq' | 'title' | 'content' | 'entities'>;
+type Source = Pick<MemoryRow, 'memoryNo' | 'title' | 'content' | 'entities'>;
 
-/** Calls of a language model in flight. */
-const CALLS_MOST = 4;
+/** Most calls of a language model that are in flight at once for a batch. */
+const MAX_CALLS = 4;
 
 /**
- * What each memory says about names, by its number: from patterns, or from a language model where the settings ask for
- * one. A model that fails or answers something else costs nothing but its answer, and one that is down is not asked
- * again in this batch.
- * @returns without the memories that were not looked at when `signal` was aborted; all of them without where no graph
- * is built
+ * Extracts the names and relations that each memory states, by patterns, or by a language model where the settings ask
+ * for one. Where the model fails or answers something else, patterns stand in. A model that is down is not asked again
+ * in this batch.
+ * @returns graphs by memory number, without the memories that were not looked at when `signal` was aborted; all of them
+ *   empty where the settings ask for no graph
  */
 export async function extractEntities(
   context: Pick<StepContext, 'config' | 'languageModel'>,
@@ -26,21 +27,22 @@ export async function extractEntities(
 ): Promise<ReadonlyMap<number, EntityGraph>> {
   const { config, languageModel } = context;
   const mode = config.entityMode;
-  if (mode === null) return new Map(sources.map(({ seq }) => [seq, { entities: [], relations: [] }]));
+  if (mode === null) return new Map(sources.map(({ memoryNo }) => [memoryNo, { entities: [], relations: [] }]));
   if (config.OM_ENTITY_EXTRACTION === 'patterns' || languageModel === null) {
-    const breathe = createBreather();
+    const yieldTurn = createYielder();
     const graphs = new Map<number, EntityGraph>();
     for (const source of sources) {
-      graphs.set(source.seq, entitiesFromPatterns(source, mode));
-      await breathe();
+      graphs.set(source.memoryNo, entitiesFromPatterns(source, mode));
+      await yieldTurn();
     }
     return graphs;
   }
   return askModel(languageModel, { sources, mode, signal });
 }
 
-export function entitiesFromPatterns(source: Omit<Source, 'seq'>, mode: EntityMode): EntityGraph {
-  return extractGraph(textOf(source), JSON.parse(source.entities) as string[], mode);
+/** Extracts the names and relations of a memory by patterns alone; names that the caller stated are included. */
+export function entitiesFromPatterns(source: Omit<Source, 'memoryNo'>, mode: EntityMode): EntityGraph {
+  return extractGraph(textOfMemory(source), JSON.parse(source.entities) as string[], mode);
 }
 
 async function askModel(
@@ -52,7 +54,7 @@ async function askModel(
   const ask = async (source: Source): Promise<EntityGraph | null> => {
     if (isDown) return null;
     const stated = statedEntities(JSON.parse(source.entities) as string[], mode);
-    return extractByModel(model, { text: textOf(source), stated, mode }, signal).catch((error: unknown) => {
+    return extractByModel(model, { text: textOfMemory(source), stated, mode }, signal).catch((error: unknown) => {
       isDown ||= !isEngineError(error, 'invalid');
       return null;
     });
@@ -62,13 +64,9 @@ async function askModel(
     for (let source = waiting.shift(); source !== undefined && !signal?.aborted; source = waiting.shift()) {
       const graph = await ask(source);
       if (signal?.aborted) return;
-      graphs.set(source.seq, graph ?? entitiesFromPatterns(source, mode));
+      graphs.set(source.memoryNo, graph ?? entitiesFromPatterns(source, mode));
     }
   };
-  await Promise.all(Array.from({ length: CALLS_MOST }, work));
+  await Promise.all(Array.from({ length: MAX_CALLS }, work));
   return graphs;
-}
-
-function textOf({ title, content }: Omit<Source, 'seq' | 'entities'>): string {
-  return title === '' ? content : `${title}\n${content}`;
 }

@@ -3,7 +3,8 @@ import { failpoint } from '../failpoint.ts';
 import type { VectorIndex } from '../ports.ts';
 import { findPrimarySector, isReady, listPrimarySectors, setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
-import { finishJob, holdsLease, type Claim } from '../store/jobs.ts';
+import { finishJob, type Claim } from '../store/jobs.ts';
+import { holdsLease } from '../store/job-leases.ts';
 import { distinctModels, modelOfSector, type SectorModels, type StoredModel } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import { relinkedUpTo } from '../store/reembed.ts';
@@ -12,70 +13,77 @@ import { readVectors, readWholeVectors, type MemoryVector, type VectorSpace } fr
 import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
 import type { Sector } from '../types.ts';
 import { commitInSlices, isAlone } from './commit-in-slices.ts';
-import { createBreather } from './create-breather.ts';
+import { createYielder } from './create-yielder.ts';
 import { observeReady } from './observe-ready.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
-/** Neighbours taken from the index before the exact cosine decides. */
-const CANDIDATES = 12;
-/** A batch is at most 256 memories, and no index takes a larger k than 4,096. */
-const SEARCHED_MOST = 1_024;
-/** Memories that are searched for at once, before others may have a turn. */
+/** Number of the nearest candidates that an index finds, among which the exact cosine decides. */
+const LINK_CANDIDATES = 12;
+/**
+ * Most vectors that one search of an index asks for (k). A batch has 256 memories at most, and no index takes a larger
+ * k than 4,096.
+ */
+const MAX_SEARCHED = 1_024;
+/** Memories whose neighbours are searched in one go, before others may have a turn on the thread. */
 const SEARCHED_AT_ONCE = 16;
-/** Memories that are written before others are searched for, while nobody else writes. */
+/** Memories whose neighbours are searched and written before the next ones', while nobody else writes. */
 const LINKED_AT_ONCE = 64;
 
+/** A memory that is near another one by their mean vectors. */
 export interface Neighbour {
   readonly memory: number;
+  /** Cosine of the two vectors. */
   readonly similarity: number;
-  /** The two vectors that were compared. */
+  /** Numbers of the two vectors that were compared. */
   readonly vectorNos: readonly [own: number, other: number];
 }
 
-/** What was found for a memory, in the space of which model. */
+/** Result of the search for the nearest neighbour of `memory`, in the space of the model `modelNo`. */
 export interface Found {
   readonly memory: number;
   readonly modelNo: number;
+  /** The nearest neighbour, which may be too far away for a waypoint; undefined if there is no candidate. */
   readonly nearest: Neighbour | undefined;
 }
 
 /**
- * The link step of a batch: for each memory, in order of arrival, the nearest other memory of the same user by mean vector, in the space
- * of its primary sector. If it is near enough, one waypoint leads there; where the sectors differ and share a model the way back is
- * stored too, unless the other side has a nearer one already.
+ * Runs the link step of a batch. For each memory, in order of arrival, it finds the nearest other memory of the same
+ * user by mean vector, in the space of its primary sector. If that one is near enough, one waypoint leads there. If the
+ * sectors of the two differ and share a model, the way back is stored too, unless the other memory has a waypoint at
+ * least as near. An earlier waypoint of the memory is removed.
  *
- * A memory that came later and is not linked yet is no candidate, so the graph does not depend on how jobs fell into batches. Bulk
- * adds wait behind interactive ones; between the two the order of linking is that of the work, not of arrival.
- * @returns how many jobs are done
+ * A memory that came later and is not linked yet is no candidate, so links do not depend on how jobs fell into batches.
+ * Interactive adds may be linked before bulk adds that came earlier. Call it only if `liveSources` is not empty.
+ * @returns how many jobs are done; those whose lease was lost are skipped and do not count
  */
 export async function linkMemories(context: StepContext, claims: readonly Claim[]): Promise<number> {
   assert(liveSources(context).size > 0, 'only embedded memories are linked');
   const linked: Claim[] = [];
-  let waiting: readonly Claim[] = claims.toSorted((a, b) => a.memory - b.memory);
+  let waiting: readonly Claim[] = claims.toSorted((a, b) => a.memoryNo - b.memoryNo);
   while (waiting.length > 0) {
     const group = isAlone(context.open().store) ? waiting.slice(0, LINKED_AT_ONCE) : waiting;
-    const found = await findAll(context, group);
+    const neighbours = await findNeighbours(context, group);
     await failpoint('during-link');
     const sources = liveSources(context);
     const outdated: Claim[] = [];
     await commitInSlices(
       () => context.open().store,
-      found,
+      neighbours,
       (store, { claim, ...near }) => {
         if (!holdsLease(store, claim)) return;
         const now = context.clock.now();
-        // While all are linked anew, in order, its turn comes later.
-        if (claim.memory <= relinkedUpTo(store)) {
+        // While all memories are linked anew, in order, a memory that is not reached yet gets its waypoint then.
+        if (claim.memoryNo <= relinkedUpTo(store)) {
           const models = liveModelsOf(context.open());
-          // What was measured before another model went live says nothing.
-          if (linkModel({ store, liveModels: models }, claim.memory).modelNo !== near.modelNo) {
+          // A similarity that was measured before another model went live says nothing now.
+          if (linkModel({ store, liveModels: models }, claim.memoryNo).modelNo !== near.modelNo) {
             outdated.push(claim);
             return;
           }
           const threshold = sources.get(near.modelNo)?.embedder.waypointThreshold ?? Infinity;
-          putNearest(store, claim.memory, { nearest: near.nearest, threshold, now, models });
+          putNearest(store, claim.memoryNo, { nearest: near.nearest, threshold, now, models });
         }
-        setState(store, claim.memory, 'ready');
+        setState(store, claim.memoryNo, 'ready');
         finishJob(store, claim, now);
         linked.push(claim);
       },
@@ -86,35 +94,41 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   return linked.length;
 }
 
-async function findAll(context: StepContext, claims: readonly Claim[]): Promise<(Found & { readonly claim: Claim })[]> {
-  const breathe = createBreather();
-  const found: (Found & { readonly claim: Claim })[] = [];
+async function findNeighbours(
+  context: StepContext,
+  claims: readonly Claim[],
+): Promise<(Found & { readonly claim: Claim })[]> {
+  const yieldTurn = createYielder();
+  const neighbours: (Found & { readonly claim: Claim })[] = [];
   for (let at = 0; at < claims.length; at += SEARCHED_AT_ONCE) {
     await loadIndexes(context.open);
     const { store, indexes, liveModels } = context.open();
-    const some = claims.slice(at, at + SEARCHED_AT_ONCE);
+    const group = claims.slice(at, at + SEARCHED_AT_ONCE);
     const upTo = relinkedUpTo(store);
     const isLinked = rememberLinked(store);
-    const isCandidate = (other: number, memory: number) =>
-      other <= upTo && (other < memory || (other > memory && isLinked(other)));
-    const searched = some.map(({ memory }) => ({ memory, upTo }));
+    const isCandidate = (other: number, memoryNo: number) =>
+      other <= upTo && (other < memoryNo || (other > memoryNo && isLinked(other)));
+    const searched = group.map(({ memoryNo: memory }) => ({ memory, upTo }));
     const near = findNearest({ store, indexes, liveModels }, searched, isCandidate);
-    found.push(...some.map((claim, place) => ({ claim, ...near[place]! })));
-    await breathe();
+    neighbours.push(...group.map((claim, place) => ({ claim, ...near[place]! })));
+    await yieldTurn();
   }
-  return found;
+  return neighbours;
 }
 
-/** Lets the indexes of the live models take over what was written, so that a search has little left to do. */
+/** Brings the indexes of the live models up to date with what was written, so that a search has little left to do. */
 export async function loadIndexes(open: () => OpenTenant): Promise<void> {
   const { liveModels, indexes } = open();
   for (const { modelNo } of liveModels === null ? [] : distinctModels(liveModels)) await indexes.get(modelNo)?.load();
 }
 
-/** The live model of a memory's primary sector, by which it is linked. */
-export function linkModel(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, memory: number): StoredModel {
+/**
+ * Returns the live model of a memory's primary sector, by which the memory is linked; without a sector, that of
+ * `semantic`. Call it only while there are live models.
+ */
+export function linkModel(tenant: Pick<OpenTenant, 'store' | 'liveModels'>, memoryNo: number): StoredModel {
   const models = liveModelsOf(tenant);
-  return models.length === 1 ? models[0] : modelOfSector(models, primarySectorOf(tenant.store, memory));
+  return models.length === 1 ? models[0] : modelOfSector(models, primarySectorOf(tenant.store, memoryNo));
 }
 
 function liveModelsOf({ liveModels }: Pick<OpenTenant, 'liveModels'>): SectorModels {
@@ -122,48 +136,50 @@ function liveModelsOf({ liveModels }: Pick<OpenTenant, 'liveModels'>): SectorMod
   return liveModels;
 }
 
-function primarySectorOf(store: Store, memory: number): Sector {
-  return findPrimarySector(store, memory) ?? 'semantic';
+function primarySectorOf(store: Store, memoryNo: number): Sector {
+  return findPrimarySector(store, memoryNo) ?? 'semantic';
 }
 
-type Searched = Pick<OpenTenant, 'store' | 'indexes' | 'liveModels'>;
+type SearchedTenant = Pick<OpenTenant, 'store' | 'indexes' | 'liveModels'>;
 
 /**
- * The nearest neighbours of several memories, each by the model of its primary sector: in one pass over an index, and with the result of
- * one at a time.
- * @param memories each with the highest memory that may be linked to
- * @param isCandidate which memories below may be linked to
- * @returns in the same order
+ * Finds the nearest neighbour of each of several memories among those of the same user, by the live model of its
+ * primary sector. One pass over an index serves all of them, with the result that a search for each alone would have.
+ * @param memories    numbers of memories, each with the highest number that it may be linked to, inclusive (`upTo`)
+ * @param isCandidate tells whether `memoryNo` may be linked to `other`
+ * @returns           results in the order of `memories`
  */
 export function findNearest(
-  tenant: Searched,
+  tenant: SearchedTenant,
   memories: readonly { readonly memory: number; readonly upTo: number }[],
-  isCandidate: (other: number, memory: number) => boolean,
+  isCandidate: (other: number, memoryNo: number) => boolean,
 ): Found[] {
   const byModel = Map.groupBy(memories, ({ memory }) => linkModel(tenant, memory));
-  const found = [...byModel].flatMap(([model, some]) => {
+  const results = [...byModel].flatMap(([model, group]) => {
     const index = tenant.indexes.get(model.modelNo);
     assert(index !== undefined, 'linking needs vectors');
-    const near = nearestIn({ store: tenant.store, space: spaceOf(model), index }, some, isCandidate);
-    return some.map(({ memory }) => ({ memory, modelNo: model.modelNo, nearest: near.get(memory) }));
+    const near = nearestIn({ store: tenant.store, space: spaceOf(model), index }, group, isCandidate);
+    return group.map(({ memory }) => ({ memory, modelNo: model.modelNo, nearest: near.get(memory) }));
   });
-  const byMemory = new Map(found.map((one) => [one.memory, one]));
+  const byMemory = new Map(results.map((result) => [result.memory, result]));
   return memories.map(({ memory }) => byMemory.get(memory)!);
 }
 
 function nearestIn(
   { store, space, index }: { readonly store: Store; readonly space: VectorSpace; readonly index: VectorIndex },
   memories: readonly { readonly memory: number; readonly upTo: number }[],
-  isCandidate: (other: number, memory: number) => boolean,
+  isCandidate: (other: number, memoryNo: number) => boolean,
 ): Map<number, Neighbour> {
-  const upTo = new Map(memories.map((one) => [one.memory, one.upTo]));
+  const upTo = new Map(memories.map(({ memory, upTo }) => [memory, upTo]));
   const nearest = new Map<number, Neighbour>();
   let searched = readWholeVectors(store, space, [...upTo.keys()]);
   // Later memories of the same batch may crowd out the candidates: then the search is widened until it has seen enough.
-  for (let k = CANDIDATES + 4; searched.length > 0; k = Math.min(SEARCHED_MOST, 4 * k)) {
+  for (let k = LINK_CANDIDATES + 4; searched.length > 0; k = Math.min(MAX_SEARCHED, 4 * k)) {
     const near = index.searchAll(
       searched.map(({ embedding, userNo, memory }) => ({
-        ...{ embedding, userNo, k },
+        embedding,
+        userNo,
+        k,
         purpose: 'link',
         upTo: upTo.get(memory),
       })),
@@ -177,9 +193,9 @@ function nearestIn(
         .map((vectorNo) => vectors.get(vectorNo))
         .filter((vector) => vector !== undefined)
         .filter((vector) => isCandidate(vector.memory, own.memory));
-      if (candidates.length < CANDIDATES && numbers.length === k && k < SEARCHED_MOST) return true;
+      if (candidates.length < LINK_CANDIDATES && numbers.length === k && k < MAX_SEARCHED) return true;
       const [best] = candidates
-        .slice(0, CANDIDATES)
+        .slice(0, LINK_CANDIDATES)
         .map((candidate) => neighbour(own, candidate))
         .sort((a, b) => b.similarity - a.similarity || a.memory - b.memory);
       if (best !== undefined) nearest.set(own.memory, best);
@@ -189,10 +205,13 @@ function nearestIn(
   return nearest;
 }
 
-/** Replaces a memory's waypoint by one to its nearest, if that is near enough. Call inside a write. */
+/**
+ * Removes a memory's waypoint, and puts one to its nearest neighbour if there is one and their similarity is
+ * `threshold` or more, with the way back that `linkMemories` describes. Call it inside a write.
+ */
 export function putNearest(
   store: Store,
-  memory: number,
+  memoryNo: number,
   {
     nearest,
     threshold,
@@ -205,8 +224,8 @@ export function putNearest(
     readonly models: SectorModels;
   },
 ): void {
-  deleteWaypoint(store, memory);
-  if (nearest !== undefined && nearest.similarity >= threshold) drawWaypoint(store, memory, nearest, { now, models });
+  deleteWaypoint(store, memoryNo);
+  if (nearest !== undefined && nearest.similarity >= threshold) drawWaypoint(store, memoryNo, nearest, { now, models });
 }
 
 function neighbour(own: MemoryVector, other: MemoryVector): Neighbour {
@@ -217,12 +236,15 @@ function neighbour(own: MemoryVector, other: MemoryVector): Neighbour {
   };
 }
 
-/** Asked once about each memory, as those of a batch are near each other and come up again and again. */
-function rememberLinked(store: Store): (memory: number) => boolean {
-  const known = new Map<number, boolean>();
+/**
+ * Makes a test whether a memory is linked, which reads each memory's state once: the memories of a batch are near each
+ * other and come up again and again.
+ */
+function rememberLinked(store: Store): (memoryNo: number) => boolean {
+  const linked = new Map<number, boolean>();
   return (memory) => {
-    let isLinked = known.get(memory);
-    if (isLinked === undefined) known.set(memory, (isLinked = isReady(store, memory)));
+    let isLinked = linked.get(memory);
+    if (isLinked === undefined) linked.set(memory, (isLinked = isReady(store, memory)));
     return isLinked;
   };
 }
@@ -233,12 +255,12 @@ function drawWaypoint(
   { memory: dst, similarity }: Neighbour,
   { now, models }: { readonly now: number; readonly models: SectorModels },
 ): void {
-  const [one, other] = listPrimarySectors(store, src, dst);
-  if (one === undefined || other === undefined) return; // The neighbour was deleted since it was found.
+  const [from, to] = listPrimarySectors(store, src, dst);
+  if (from === undefined || to === undefined) return; // The neighbour was deleted since it was found.
   putWaypoint(store, { src, dst, similarity }, now);
-  if (one === other) return;
-  // What leaves the other side is measured by its own model, and similarities of two models are not compared.
-  if (modelOfSector(models, one).modelNo !== modelOfSector(models, other).modelNo) return;
+  if (from === to) return;
+  // The other memory's waypoint is measured by that memory's model, and similarities of two models are not compared.
+  if (modelOfSector(models, from).modelNo !== modelOfSector(models, to).modelNo) return;
   const back = findWaypoint(store, dst);
   if (back === undefined || back.similarity < similarity) putWaypoint(store, { src: dst, dst: src, similarity }, now);
 }

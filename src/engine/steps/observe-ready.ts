@@ -2,7 +2,9 @@ import type { Metrics } from '../metrics.ts';
 import type { Clock } from '../ports.ts';
 import type { Claim } from '../store/jobs.ts';
 
-/** Says how long memories have taken since they were accepted, or changed, to what their jobs have reached now. */
+/**
+ * Tells the metrics how long memories took from being accepted, or changed, to the stage that their jobs have reached.
+ */
 export function observeReady(
   { metrics, clock }: { readonly metrics: Metrics; readonly clock: Clock },
   stage: 'encoded' | 'linked',

@@ -7,15 +7,16 @@ import { failpoint } from '../failpoint.ts';
 import { drawInsights, type Insight } from '../reasoning/draw-insights.ts';
 import { putConcludedEdge } from '../store/edges.ts';
 import { compileFilter } from '../store/filter.ts';
-import { finishJob, holdsLease, type Question } from '../store/jobs.ts';
-import { findSeqs, readMemoryRows, type MemoryRow } from '../store/memories.ts';
+import { finishJob, type Question } from '../store/jobs.ts';
+import { holdsLease } from '../store/job-leases.ts';
+import { findMemoryNos, readMemoryRows, type MemoryRow } from '../store/memories.ts';
+import { lastMemory } from '../store/memory-counts.ts';
 import type { Store } from '../store/open-store.ts';
 import {
   findOwedReflection,
   findReflection,
   finishReflection,
   hasReflectionOnAll,
-  lastMemory,
   listRecent,
   listReflections,
   listUnreflected,
@@ -23,143 +24,160 @@ import {
 } from '../store/reflections.ts';
 import type { NewMemory } from '../types.ts';
 import { statementOf, unchangedOf } from './shown-memories.ts';
-import type { StepContext } from './step-context.ts';
+import { writeContextOf, type StepContext } from './step-context.ts';
 
-/** The type of a reflection, by which queries and lists find it. */
-export const REFLECTION_TYPE = 'reflection';
-/** Memories that one reflecting reads, the latest. */
-const READ_MOST = 40;
-/** Earlier reflections that it is told of. */
-const KNOWN_MOST = 10;
-/** It concludes and may err: where it contradicts what was said, that is the stronger. */
+/** The type of all reflections, by which queries and lists find them. */
+const REFLECTION_TYPE = 'reflection';
+/** Most memories that one reflection job reads: the latest. */
+const MAX_READ = 40;
+/** Most earlier reflections that the model is told of. */
+const MAX_EARLIER = 10;
+/** Confidence of a reflection. It concludes and may err: where it contradicts what was said, the latter is stronger. */
 const CONFIDENCE = 0.5;
-/** Users that one run of the schedule serves; the others are due at the next. */
-const USERS_MOST = 1_000;
+/**
+ * Number of served users at which one run of the schedule ends, after the page under way. Others are due at the next
+ * run.
+ */
+const MAX_USERS = 1_000;
+/** Users on one page of the schedule, looked at before others may write. */
 const USERS_AT_ONCE = 50;
 
-/** The schedule: owes a reflecting to users with enough that is new. @param breathe lets others write between two pages of users */
+/**
+ * Runs the schedule of reflections: owes one to each user with at least `OM_REFLECTION_MIN_MEMORIES` new memories who
+ * is not owed one already.
+ * @param yieldTurn lets others write between two pages of users
+ */
 export async function oweReflections(
   { open, config, clock }: Pick<StepContext, 'open' | 'config' | 'clock'>,
-  { newId, breathe }: { readonly newId: () => string; readonly breathe: () => Promise<void> },
+  { newId, yieldTurn }: { readonly newId: () => string; readonly yieldTurn: () => Promise<void> },
 ): Promise<void> {
   const page = { limit: USERS_AT_ONCE, atLeast: config.OM_REFLECTION_MIN_MEMORIES };
-  for (let after = -1, owed = 0; owed < USERS_MOST;) {
+  for (let after = -1, owed = 0; owed < MAX_USERS;) {
     const { store } = open();
     const { due, last } = listUnreflected(store, { ...page, after });
     if (last === undefined) return;
     const scopes = due.map((userNo) => ({ userNo, sessionId: null }));
     store.write(() => {
-      for (const scope of scopes.filter((one) => findOwedReflection(store, one) === undefined)) {
+      for (const scope of scopes.filter((scope) => findOwedReflection(store, scope) === undefined)) {
         oweReflection({ store, newId, now: clock.now() }, scope, { bulk: true });
         owed += 1;
       }
     });
     after = last;
-    await breathe();
+    await yieldTurn();
   }
 }
 
 /**
- * Asks a language model what follows from the latest memories of a user, and stores each insight as a memory that points to those it
- * rests on. The job, its memories and their links are one commit.
- * @returns whether there was anything to ask
- * @throws EngineError as `drawInsights`; `invalid` without a language model
+ * Asks a language model what follows from the latest memories of a user, and stores each insight as a memory that
+ * points to the memories it rests on. The end of the job, its memories and their links are one commit.
+ * @returns whether the model was asked. With less than two memories to reflect on, the job ends unasked
+ * @throws  EngineError as `drawInsights` does; `invalid` if there is something to ask but no language model
  */
 export async function reflect(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
-  const reading = read(context, question);
-  const asks = reading !== null && reading.memories.length > 1;
-  const insights = asks ? await askFor(context, reading, signal) : [];
+  const material = readMaterial(context, question);
+  const asks = material !== null && material.memories.length > 1;
+  const insights = asks ? await askFor(context, material, signal) : [];
   await failpoint('before-reason-commit');
-  const { store, indexes } = context.open();
-  const { config, newId } = context;
-  const now = context.clock.now();
-  const writing: WriteContext = {
-    store,
-    indexes,
-    config,
-    newId,
-    now,
-    trace: question.trace ?? undefined,
-    backlog: { atMost: 0 },
-  };
+  const writing: WriteContext = { ...writeContextOf(context), trace: question.trace ?? undefined };
+  const { store, now } = writing;
   store.write(() => {
     if (!holdsLease(store, question)) return;
-    if (reading !== null) {
+    if (material !== null) {
       const model = context.languageModel?.model ?? '';
-      for (const insight of insights) keep(writing, reading, { insight, model, job: question.id });
-      finishReflection(store, question.seq, reading.upTo);
+      for (const insight of insights) keep(writing, material, { insight, model, job: question.id });
+      finishReflection(store, question.jobNo, material.upTo);
     }
     finishJob(store, question, now);
   });
   return asks;
 }
 
-interface Reading extends ReflectionScope {
-  /** In order of time. */
+/** Material that a reflection is drawn from. */
+interface Material extends ReflectionScope {
+  /** Memories to reflect on, in order of time. */
   readonly memories: readonly MemoryRow[];
-  readonly known: readonly string[];
+  /** Texts of the user's latest reflections, at most `MAX_EARLIER`, the newest first. */
+  readonly earlier: readonly string[];
+  /** Number of the last memory in the file when the material was read. */
   readonly upTo: number;
 }
 
-/** null where there is nothing to put together. */
-function read({ open, clock }: StepContext, { seq }: Question): Reading | null {
+/** Reads the material of a reflection; null if none is noted for the job. */
+function readMaterial({ open, clock }: StepContext, { jobNo }: Question): Material | null {
   const { store } = open();
   return store.read(() => {
-    const scope = findReflection(store, seq);
+    const scope = findReflection(store, jobNo);
     if (scope === undefined) return null;
     const visible = compileFilter({}, clock.now());
-    const memories = readInOrder(store, listRecent(store, scope, { visible, limit: READ_MOST }));
-    const known = readInOrder(store, listReflections(store, scope.userNo, { visible, limit: KNOWN_MOST }));
-    return { ...scope, memories, known: known.map(({ content }) => content), upTo: lastMemory(store) };
+    const memories = readInOrder(store, listRecent(store, scope, { visible, limit: MAX_READ }));
+    const earlier = readInOrder(store, listReflections(store, scope.userNo, { visible, limit: MAX_EARLIER }));
+    return { ...scope, memories, earlier: earlier.map(({ content }) => content), upTo: lastMemory(store) };
   });
 }
 
-function readInOrder(store: Store, seqs: readonly number[]): MemoryRow[] {
-  const rows = new Map(readMemoryRows(store, seqs).map((row) => [row.seq, row]));
-  return seqs.flatMap((seq) => rows.get(seq) ?? []);
+function readInOrder(store: Store, memoryNos: readonly number[]): MemoryRow[] {
+  const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
+  return memoryNos.flatMap((memoryNo) => rows.get(memoryNo) ?? []);
 }
 
 async function askFor(
   { languageModel }: StepContext,
-  { memories, known }: Reading,
+  { memories, earlier }: Material,
   signal: AbortSignal | undefined,
 ): Promise<readonly Insight[]> {
   if (languageModel === null)
     throw new EngineError('invalid', 'there is no language model to reflect by: set OM_LLM_MODEL');
-  return drawInsights(languageModel, { memories: memories.map(statementOf), known }, signal);
+  return drawInsights(languageModel, { memories: memories.map(statementOf), known: earlier }, signal);
 }
 
 /**
- * Nothing is kept that rests on what was erased, hidden or changed since it was read, nor what says an old thing anew: the same text, or
- * what rests on nothing that an earlier reflection did not rest on.
+ * Stores an insight as a memory with links to its sources. Nothing is stored that rests on what was erased, hidden or
+ * changed since it was read, nor what repeats an earlier memory: a text that is there already, or an insight that rests
+ * on nothing but the sources of an earlier reflection. Call it inside a write.
  */
 function keep(
   context: WriteContext,
-  { sessionId, memories }: Reading,
+  { sessionId, memories }: Material,
   { insight, model, job }: { readonly insight: Insight; readonly model: string; readonly job: string },
 ): void {
   const { store, now } = context;
   const sources = insight.sources.map((place) => memories[place]!);
-  const seqs = sources.map(({ seq }) => seq);
-  if (unchangedOf(store, sources, now).size < sources.length || hasReflectionOnAll(store, seqs)) return;
+  const memoryNos = sources.map(({ memoryNo }) => memoryNo);
+  if (unchangedOf(store, sources, now).size < sources.length || hasReflectionOnAll(store, memoryNos)) return;
   const { user_id: userId } = sources[0]!;
   const memory = memoryOf(insight.text, { userId, sessionId: sessionId ?? '', model, job });
   const [outcome] = addMemories(context, { items: [memory], options: { bulk: true } }).outcomes;
   if (outcome?.kind !== 'accepted') return;
-  const reflection = findSeqs(store, [outcome.id]).get(outcome.id)!;
+  const reflection = findMemoryNos(store, [outcome.id]).get(outcome.id)!;
   const link = { similarity: null, weight: DEFAULT_WEIGHTS.derived_from };
-  for (const dst of seqs) putConcludedEdge(store, { src: reflection, dst, type: 'derived_from' }, link, now);
+  for (const dst of memoryNos) putConcludedEdge(store, { src: reflection, dst, type: 'derived_from' }, link, now);
 }
 
-/** Who made it stands in its metadata, by which those of one job can be found. */
+/**
+ * Makes the memory of an insight. The metadata says which job and model made it, so that a job's memories can be found.
+ */
 function memoryOf(
   content: string,
   { userId, sessionId, model, job }: { userId: string; sessionId: string; model: string; job: string },
 ): NewMemory {
   return {
-    ...{ content, userId, sessionId, type: REFLECTION_TYPE, confidence: CONFIDENCE },
+    content,
+    userId,
+    sessionId,
+    type: REFLECTION_TYPE,
+    confidence: CONFIDENCE,
     metadata: { sector: 'reflective', reflection_job: job, reflection_model: model },
-    ...{ tags: [], files: [], title: '', gist: '', entities: null, externalId: null, importance: null },
-    ...{ eventTime: null, validFrom: null, validTo: null, expiresAt: null },
+    tags: [],
+    files: [],
+    title: '',
+    gist: '',
+    entities: null,
+    externalId: null,
+    importance: null,
+    eventTime: null,
+    validFrom: null,
+    validTo: null,
+    expiresAt: null,
   };
 }

@@ -1,33 +1,35 @@
 import { changeMemory } from '../commands/patch.ts';
-import { listParts, type GenerationRow } from '../store/documents.ts';
-import { holdsLease, type DocumentClaim } from '../store/jobs.ts';
+import { listParts } from '../store/chunks.ts';
+import type { GenerationRow } from '../store/document-generations.ts';
+import { holdsLease } from '../store/job-leases.ts';
+import type { DocumentClaim } from '../store/jobs.ts';
 import { readMemoryRows, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import { commitInSlices } from './commit-in-slices.ts';
-import type { StepContext } from './step-context.ts';
+import { writeContextOf, type StepContext } from './step-context.ts';
 
 /**
- * What the caller says of a document is said of each of its parts: those that were kept take it over, with a revision of what it
- * replaces and their words. Afterwards rather than in the commit that shows the document, as the words of a long one take seconds, and in
- * short steps. Doing it again changes nothing, so that it may be broken off anywhere.
+ * Gives kept parts what the caller now says of their document, with their words and a revision of what is replaced.
+ * This comes after the commit that shows the document, in short slices, as the words of a long document take seconds.
+ * Doing it again changes nothing, so it may be broken off anywhere.
  */
 export async function relabelParts(
-  { open, config, newId, clock }: StepContext,
+  context: StepContext,
   claim: DocumentClaim,
   generation: GenerationRow,
 ): Promise<void> {
+  const { open } = context;
   await commitInSlices(
     () => open().store,
     listParts(open().store, generation.generation_no),
     (store, part) => {
       const [before] = readMemoryRows(store, [part]);
       if (before === undefined || !holdsLease(store, claim)) return;
-      const { indexes } = open();
-      const context = { store, indexes, config, newId, now: clock.now(), backlog: { atMost: 0 } };
-      changeMemory(context, before, { columns: changedLabels(before, generation), status: undefined });
+      changeMemory(writeContextOf(context), before, { columns: changedLabels(before, generation), status: undefined });
     },
   );
 }
 
+/** Returns the columns in which a part differs from what is said of its document. */
 function changedLabels(before: MemoryRow, generation: GenerationRow): MemoryColumns {
   const { session_id, type, tags, metadata, expires_at, event_time: stated } = generation;
   const event_time = stated ?? before.created_at;

@@ -1,18 +1,20 @@
 import { removeUpload } from '../documents/uploads.ts';
-import { listFailedUploads, listReadUploads, releaseUpload, type NamedUpload } from '../store/documents.ts';
+import { listFailedUploads, listReadUploads, releaseUpload, type NamedUpload } from '../store/uploads.ts';
 import type { Store } from '../store/open-store.ts';
 
-/** Removes the files of documents that were read. */
+/** Removes the uploaded files of shown generations, at most 1,000 a call: nobody reads them again. */
 export function removeReadUploads(store: Store): void {
   remove(store, listReadUploads(store));
 }
 
-/** Removes the files of documents whose reading had given up by then. */
+/**
+ * Removes the uploaded files of documents whose reading was given up before `before` (Unix ms), at most 1,000 a call.
+ */
 export function removeFailedUploads(store: Store, before: number): void {
   remove(store, listFailedUploads(store, before));
 }
 
-/** First the file, then its name: a crash between leaves no file that nobody knows. */
+/** Removes files first and their names afterwards, so that a crash in between leaves no file that nobody knows. */
 function remove(store: Store, uploads: readonly NamedUpload[]): void {
   if (uploads.length === 0) return;
   for (const { upload } of uploads) removeUpload(store.path, upload);

@@ -1,3 +1,4 @@
+import type { WriteContext } from '../commands/write-context.ts';
 import type { Config } from '../config.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock, DocumentParser, Embedder, LanguageModel, PageFetcher } from '../ports.ts';
@@ -6,40 +7,65 @@ import { distinctModels } from '../store/live-model.ts';
 import { isSameSpace, type OpenTenant, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { Tracing } from '../tracing.ts';
 
-/** An embedder and what gathers its calls. */
+/** An embedder with the gatherer that joins small calls of it into large ones. */
 export interface EmbeddingSource {
   readonly embedder: Embedder;
   readonly gatherer: EmbeddingGatherer;
 }
 
-/** What the steps of one tenant's jobs work with, in a worker. */
+/** Context of the steps of one tenant's jobs, in a worker. */
 export interface StepContext {
-  /** The tenant's file; asked for again after every `await`, as it may have been closed meanwhile. */
+  /**
+   * Opens the tenant's file, or returns it if it is open. Call it again after every `await`, as the file may have been
+   * closed meanwhile.
+   */
   readonly open: () => OpenTenant;
   readonly config: Config;
   readonly clock: Clock;
+  /** The configured embedder, and the gatherer of its calls; both null where nothing is embedded. */
   readonly embedder: Embedder | null;
   readonly gatherer: EmbeddingGatherer | null;
-  /** What embeds for another model than the embedder's; null, or left out, where the settings do not say how. */
+  /**
+   * Finds the embedder and gatherer of a model that is not the embedder's. It returns null where the settings do not
+   * say how to reach the model; left out, no other model can be reached.
+   */
   readonly sourceOf?: ((model: SpaceIdentity) => EmbeddingSource | null) | undefined;
-  /** null where none is configured. */
+  /** The configured language model; null where there is none. */
   readonly languageModel: LanguageModel | null;
-  /** null where no documents are read. */
+  /** The parser of documents; null where no documents are read. */
   readonly documentParser: DocumentParser | null;
+  /** The fetcher of pages; null where no pages are fetched. */
   readonly pageFetcher: PageFetcher | null;
   readonly newId: () => string;
   readonly metrics: Metrics;
-  /** null, or left out, where nothing is traced. */
+  /** The tracing of steps; null, or left out, where nothing is traced. */
   readonly tracing?: Tracing | null | undefined;
 }
 
-/** Why a claim did not get through its step. */
+/**
+ * Makes the context in which a step runs a command of the writer: it opens the tenant's file and fixes `now`, so make
+ * it anew after each await. Its backlog begins at 0, since the limit on waiting jobs is for new adds only.
+ */
+export function writeContextOf({
+  open,
+  config,
+  newId,
+  clock,
+}: Pick<StepContext, 'open' | 'config' | 'newId' | 'clock'>): WriteContext {
+  const { store, indexes } = open();
+  return { store, indexes, config, newId, now: clock.now(), backlog: { atMost: 0 } };
+}
+
+/** A job that did not get through its step, and why. */
 export interface StepFailure {
-  readonly claimSeq: number;
+  readonly jobNo: number;
   readonly error: unknown;
 }
 
-/** What embeds for a model; null where the settings do not say how, or nothing is to be embedded. */
+/**
+ * Finds the embedder and gatherer of a model; null where the settings do not say how to reach it, or nothing is
+ * embedded.
+ */
 export function sourceOfModel(
   { embedder, gatherer, sourceOf }: Pick<StepContext, 'embedder' | 'gatherer' | 'sourceOf'>,
   model: SpaceIdentity,
@@ -48,7 +74,10 @@ export function sourceOfModel(
   return isSameSpace(model, embedder) ? { embedder, gatherer } : (sourceOf?.(model) ?? null);
 }
 
-/** What embeds for the live models, by their numbers; without those that the settings do not say how to reach. */
+/**
+ * Returns the embedders and gatherers of the live models, by model number. Models that the settings do not say how to
+ * reach are left out, so the map is empty where nothing can be embedded.
+ */
 export function liveSources(context: StepContext): ReadonlyMap<number, EmbeddingSource> {
   const { liveModels } = context.open();
   const sources = (liveModels === null ? [] : distinctModels(liveModels)).flatMap((model) => {

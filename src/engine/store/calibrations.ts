@@ -1,11 +1,12 @@
 import type { Store } from './open-store.ts';
 
-/** What was fitted of one vector space of this file. */
+/** Calibration of one vector space of this file. */
 export interface CalibrationRow {
+  /** Time of the calibration, Unix ms. */
   readonly fittedAt: number;
-  /** How many memories had vectors in the space when it was fitted. */
+  /** Number of memories that had vectors in the space when it was calibrated. */
   readonly memories: number;
-  /** JSON. */
+  /** Fitted parameters, as JSON text. */
   readonly parameters: string;
 }
 
@@ -29,12 +30,15 @@ export function deleteCalibration(store: Store, modelNo: number): void {
   store.prepare('DELETE FROM calibrations WHERE model_no = ?').run(modelNo);
 }
 
-/** Deletes what was fitted of every space. @returns how many spaces there were */
+/** Deletes the calibrations of all vector spaces. @returns the number of deleted calibrations */
 export function clearCalibrations(store: Store): number {
   return store.prepare('DELETE FROM calibrations').run().changes;
 }
 
-/** Another one whenever a memory, a vector or a job was written since: their numbers are never given twice. */
+/**
+ * Returns a text of the highest numbers ever given to a memory, a vector and a job. It changes whenever one of them is
+ * added, since numbers are never given twice, and not when one is deleted.
+ */
 export function lastNumbers(store: Store): string {
   return store
     .prepare(

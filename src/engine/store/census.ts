@@ -3,64 +3,74 @@ import { sliceEnd } from './dynamics.ts';
 import type { Store } from './open-store.ts';
 import { listLastRuns } from './schedules.ts';
 
-/** What one tenant's file holds, counted for metrics. */
+/** Counts of one tenant's file, for metrics. */
 export interface FileCensus {
-  /** Jobs that have not ended well, by step and state. Those that are done or cancelled are many and say nothing. */
+  /** Number of jobs by step and state, without done and cancelled ones, which are many and of no interest. */
   readonly jobs: Tally<JobStep, LedgerState>;
-  /** When the oldest unfinished job of each step was made (Unix ms). */
+  /** Time the oldest unfinished job of each step was added, Unix ms; steps without one are left out. */
   readonly oldestAt: ReadonlyMap<JobStep, number>;
+  /** Number of memories by primary sector and state. */
   readonly memories: Tally<Sector, MemoryState>;
+  /** Number of waypoints, automatic and stated. */
   readonly waypoints: number;
-  /** When each schedule last began a run that came to its end (Unix ms). */
+  /** Time each schedule began its last completed run, or was first looked at, Unix ms; others are left out. */
   readonly lastRuns: ReadonlyMap<string, number>;
 }
 
+/** States of a job that the census counts. */
 export const LEDGER_STATES = ['queued', 'active', 'failed', 'dead'] as const;
 export type LedgerState = (typeof LEDGER_STATES)[number];
 
 /** Counts by two names. */
 export type Tally<A extends string, B extends string> = Record<A, Record<B, number>>;
 
-/** Rows that are counted at once: about a millisecond. */
+/** Rows that are counted in one slice: about a millisecond. */
 const SLICE = 2_000;
 
 /**
- * Counts in slices, each by itself, so that neither the thread nor a snapshot is held for long: what moves meanwhile may be counted twice
- * or not at all, once.
- * @param breathe called between two slices
+ * Counts a file in slices, each in its own snapshot, so that neither the thread nor a snapshot is held for long. A row
+ * that changes meanwhile may therefore be counted twice or not at all in one census.
+ * @param schedules names of the schedules to report in `lastRuns`
+ * @param yieldTurn called between two slices; it may throw to end the census
  */
 export async function countFile(
   store: Store,
-  { schedules, breathe }: { readonly schedules: readonly string[]; readonly breathe: () => Promise<void> },
+  { schedules, yieldTurn }: { readonly schedules: readonly string[]; readonly yieldTurn: () => Promise<void> },
 ): Promise<FileCensus> {
-  const ledger = await countLedger(store, breathe);
+  const ledger = await countLedger(store, yieldTurn);
   const memories = emptyTally(SECTORS, MEMORY_STATES);
   let waypoints = 0;
   for (let after = 0, last = sliceEnd(store, 0, SLICE); last !== undefined; last = sliceEnd(store, after, SLICE)) {
     for (const { sector, state, n } of countMemories(store, after, last)) memories[sector][state] += n;
     waypoints += countWaypointsFrom(store, after, last);
     after = last;
-    await breathe();
+    await yieldTurn();
   }
   return { ...ledger, memories, waypoints, lastRuns: new Map(listLastRuns(store, schedules)) };
 }
 
-/** All of them at 0, so that what is gone is not left standing. */
+/**
+ * Makes a tally of all pairs of names with all counts at 0, so that a count which falls to nothing is reported as 0.
+ */
 export function emptyTally<A extends string, B extends string>(first: readonly A[], second: readonly B[]): Tally<A, B> {
   const row = () => Object.fromEntries(second.map((name) => [name, 0])) as Record<B, number>;
   return Object.fromEntries(first.map((name) => [name, row()])) as Tally<A, B>;
 }
 
-async function countLedger(store: Store, breathe: () => Promise<void>): Promise<Pick<FileCensus, 'jobs' | 'oldestAt'>> {
+async function countLedger(
+  store: Store,
+  yieldTurn: () => Promise<void>,
+): Promise<Pick<FileCensus, 'jobs' | 'oldestAt'>> {
   const jobs = emptyTally(JOB_STEPS, LEDGER_STATES);
-  const firstSeqs = new Map<JobStep, number>();
-  const noteFirst = (step: JobStep, seq: number) => firstSeqs.set(step, Math.min(seq, firstSeqs.get(step) ?? Infinity));
+  const firstJobNos = new Map<JobStep, number>();
+  const noteFirst = (step: JobStep, jobNo: number) =>
+    firstJobNos.set(step, Math.min(jobNo, firstJobNos.get(step) ?? Infinity));
   for (let page = waitingAfter(store, BEFORE_ALL); page.length > 0; page = waitingAfter(store, page.at(-1)!)) {
-    for (const { step, state, seq } of page) {
+    for (const { step, state, jobNo } of page) {
       jobs[step][state] += 1;
-      noteFirst(step, seq);
+      noteFirst(step, jobNo);
     }
-    await breathe();
+    await yieldTurn();
   }
   for (const { step, n, first } of countActive(store)) {
     jobs[step].active = n;
@@ -68,11 +78,11 @@ async function countLedger(store: Store, breathe: () => Promise<void>): Promise<
   }
   for (let page = deadAfter(store, 0, 0); page.length > 0; page = deadAfter(store, ...endOf(page))) {
     for (const { step } of page) jobs[step].dead += 1;
-    await breathe();
+    await yieldTurn();
   }
   const oldestAt = new Map<JobStep, number>();
-  for (const [step, seq] of firstSeqs) {
-    const at = store.prepare('SELECT created_at FROM jobs WHERE seq = ?').pluck().get(seq) as number | undefined;
+  for (const [step, jobNo] of firstJobNos) {
+    const at = store.prepare('SELECT created_at FROM jobs WHERE seq = ?').pluck().get(jobNo) as number | undefined;
     if (at !== undefined) oldestAt.set(step, at);
   }
   return { jobs, oldestAt };
@@ -83,7 +93,7 @@ interface WaitingPlace {
   readonly suspect: number;
   readonly priority: number;
   readonly run_at: number;
-  readonly seq: number;
+  readonly jobNo: number;
 }
 
 interface WaitingRow extends WaitingPlace {
@@ -91,44 +101,46 @@ interface WaitingRow extends WaitingPlace {
   readonly state: 'queued' | 'failed';
 }
 
-const BEFORE_ALL: WaitingPlace = { step: '', suspect: 0, priority: 0, run_at: 0, seq: 0 };
+const BEFORE_ALL: WaitingPlace = { step: '', suspect: 0, priority: 0, run_at: 0, jobNo: 0 };
 
-/** The next page along the index of what is due. */
-function waitingAfter(store: Store, { step, suspect, priority, run_at, seq }: WaitingPlace): WaitingRow[] {
+/** Reads the next page of jobs that wait, along the index of due jobs. */
+function waitingAfter(store: Store, { step, suspect, priority, run_at, jobNo }: WaitingPlace): WaitingRow[] {
   return store
     .prepare(
-      `SELECT step, suspect, priority, run_at, seq, state FROM jobs INDEXED BY jobs_due
-       WHERE state IN ('queued', 'failed') AND (step, suspect, priority, run_at, seq) > (:step, :suspect, :priority, :run_at, :seq)
+      `SELECT step, suspect, priority, run_at, seq AS jobNo, state FROM jobs INDEXED BY jobs_due
+       WHERE state IN ('queued', 'failed')
+         AND (step, suspect, priority, run_at, seq) > (:step, :suspect, :priority, :run_at, :jobNo)
        ORDER BY step, suspect, priority, run_at, seq LIMIT :size`,
     )
-    .all({ step, suspect, priority, run_at, seq, size: SLICE }) as WaitingRow[];
+    .all({ step, suspect, priority, run_at, jobNo, size: SLICE }) as WaitingRow[];
 }
 
 interface DeadRow {
   readonly step: JobStep;
   readonly finished_at: number;
-  readonly seq: number;
+  readonly jobNo: number;
 }
 
-function deadAfter(store: Store, at: number, seq: number): DeadRow[] {
+function deadAfter(store: Store, at: number, jobNo: number): DeadRow[] {
   return store
     .prepare(
-      `SELECT step, finished_at, seq FROM jobs INDEXED BY jobs_by_end
+      `SELECT step, finished_at, seq AS jobNo FROM jobs INDEXED BY jobs_by_end
        WHERE state = 'dead' AND finished_at > 0 AND (finished_at, seq) > (?, ?) ORDER BY finished_at, seq LIMIT ?`,
     )
-    .all(at, seq, SLICE) as DeadRow[];
+    .all(at, jobNo, SLICE) as DeadRow[];
 }
 
-function endOf(page: readonly DeadRow[]): [at: number, seq: number] {
-  const { finished_at, seq } = page.at(-1)!;
-  return [finished_at, seq];
+function endOf(page: readonly DeadRow[]): [at: number, jobNo: number] {
+  const { finished_at, jobNo } = page.at(-1)!;
+  return [finished_at, jobNo];
 }
 
-/** No more than workers have under way. */
+/** Counts active jobs in one statement, since there are no more than workers have under way. */
 function countActive(store: Store): { step: JobStep; n: number; first: number }[] {
   return store
     .prepare(
-      `SELECT step, count(*) AS n, min(seq) AS first FROM jobs INDEXED BY jobs_leased WHERE state = 'active' GROUP BY step`,
+      `SELECT step, count(*) AS n, min(seq) AS first FROM jobs INDEXED BY jobs_leased
+       WHERE state = 'active' GROUP BY step`,
     )
     .all() as { step: JobStep; n: number; first: number }[];
 }
@@ -136,7 +148,8 @@ function countActive(store: Store): { step: JobStep; n: number; first: number }[
 function countMemories(store: Store, after: number, last: number): { sector: Sector; state: MemoryState; n: number }[] {
   return store
     .prepare(
-      `SELECT primary_sector AS sector, state, count(*) AS n FROM memory_dynamics WHERE seq > ? AND seq <= ? GROUP BY 1, 2`,
+      `SELECT primary_sector AS sector, state, count(*) AS n FROM memory_dynamics
+       WHERE seq > ? AND seq <= ? GROUP BY 1, 2`,
     )
     .all(after, last) as { sector: Sector; state: MemoryState; n: number }[];
 }

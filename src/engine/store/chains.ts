@@ -1,30 +1,38 @@
+/**
+ * Chains of memories that supersede each other. The members of a chain share a number under which its live end is kept,
+ * so a query finds the end of a chain of any length in one step. A supersession at the end of a chain changes only the
+ * new memory and the chain's row, so it costs the same however long the chain is.
+ */
 import type { Store } from './open-store.ts';
 
-/**
- * Memories that supersede each other, however long the chain, share a number under which its live end is kept: a query finds the end
- * of any chain in one step. What is said first joins onto what is said later, so that a chain that grows costs the same every time.
- */
-
+/** A member of a chain, with the live end of the chain. */
 export interface ChainEnd {
-  readonly seq: number;
+  readonly memoryNo: number;
+  /** Number of the memory in the chain that nothing supersedes; it may be the member itself. */
   readonly liveEnd: number;
-  /** Whether the live end holds already; one that starts later may have another of its chain hold until then. */
+  /** Whether the live end is valid already. If it becomes valid later, another member may hold until then. */
   readonly isHolding: boolean;
 }
 
-/** Of those of these memories that are in a chain. `now` is Unix ms. */
-export function listChainEnds(store: Store, seqs: readonly number[], now: number): ChainEnd[] {
+/**
+ * Finds the live ends of the chains that memories are in; memories in no chain are left out.
+ * @param now Unix ms; decides whether a live end is valid already
+ */
+export function listChainEnds(store: Store, memoryNos: readonly number[], now: number): ChainEnd[] {
   const rows = store
     .prepare(
-      `SELECT d.seq, c.live_end AS liveEnd, coalesce(n.valid_from, n.event_time) <= ? AS isHolding
+      `SELECT d.seq AS memoryNo, c.live_end AS liveEnd, coalesce(n.valid_from, n.event_time) <= ? AS isHolding
        FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
          CROSS JOIN chains c ON c.chain_no = d.chain_no CROSS JOIN memories n ON n.seq = c.live_end`,
     )
-    .all(now, JSON.stringify(seqs)) as { seq: number; liveEnd: number; isHolding: number }[];
+    .all(now, JSON.stringify(memoryNos)) as { memoryNo: number; liveEnd: number; isHolding: number }[];
   return rows.map((row) => ({ ...row, isHolding: row.isHolding === 1 }));
 }
 
-/** Call when `newer` has come to supersede `older`, which nothing superseded until then. */
+/**
+ * Joins the chains of two memories, each of which may be in no chain yet. Call inside the write in which `newer` comes
+ * to supersede `older`, which nothing superseded until then.
+ */
 export function joinChains(store: Store, { older, newer }: { readonly older: number; readonly newer: number }): void {
   const [old, next] = [chainOf(store, older), chainOf(store, newer)];
   if (old === null) {
@@ -38,15 +46,20 @@ export function joinChains(store: Store, { older, newer }: { readonly older: num
   }
 }
 
-/** Call when nothing supersedes `older` any more. */
+/**
+ * Separates a memory and all that it superseded, directly or through others, from the rest of its chain: they become a
+ * chain of their own, or leave chains if the memory is alone. Call inside the write after which nothing supersedes
+ * `older` any more.
+ */
 export function splitChain(store: Store, older: number): void {
   const members = listChain(store, older);
   setChain(store, members, members.length === 1 ? null : insertChain(store, older));
 }
 
 /**
- * Call after the live end of a chain was erased.
- * @param freed what it superseded and what stays
+ * Gives a chain whose live end was erased a new live end, or divides it into several chains, or deletes it. Call inside
+ * the write that erased the live end.
+ * @param freed the memories that the erased one directly superseded and that stay
  */
 export function shortenChain(store: Store, chainNo: number, freed: readonly number[]): void {
   const [only, ...more] = freed;
@@ -56,24 +69,26 @@ export function shortenChain(store: Store, chainNo: number, freed: readonly numb
   deleteChain(store, chainNo);
 }
 
-/** The chains that end in one of these memories, by its number. */
-export function listChainsEndingIn(store: Store, seqs: readonly number[]): Map<number, number> {
+/** Finds which of these memories are live ends: the number of the chain by the number of the memory. */
+export function listChainsEndingIn(store: Store, memoryNos: readonly number[]): Map<number, number> {
   const rows = store
     .prepare(
-      `SELECT d.seq, c.chain_no AS chainNo FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+      `SELECT d.seq AS memoryNo, c.chain_no AS chainNo FROM json_each(?) AS wanted
+         CROSS JOIN memory_dynamics d ON d.seq = wanted.value
          CROSS JOIN chains c ON c.chain_no = d.chain_no WHERE c.live_end = d.seq`,
     )
-    .all(JSON.stringify(seqs)) as { seq: number; chainNo: number }[];
-  return new Map(rows.map(({ seq, chainNo }) => [seq, chainNo]));
+    .all(JSON.stringify(memoryNos)) as { memoryNo: number; chainNo: number }[];
+  return new Map(rows.map(({ memoryNo, chainNo }) => [memoryNo, chainNo]));
 }
 
-export function chainOf(store: Store, seq: number): number | null {
-  const row = store.prepare('SELECT chain_no AS chainNo FROM memory_dynamics WHERE seq = ?').get(seq) as
+/** Finds the number of the chain that a memory is in; null if it is in none, or is gone. */
+export function chainOf(store: Store, memoryNo: number): number | null {
+  const row = store.prepare('SELECT chain_no AS chainNo FROM memory_dynamics WHERE seq = ?').get(memoryNo) as
     { chainNo: number | null } | undefined;
   return row?.chainNo ?? null;
 }
 
-/** The memory and all that led to it. */
+/** Lists a memory and all memories that it superseded, directly or through others. */
 function listChain(store: Store, end: number): number[] {
   return store
     .prepare(
@@ -99,8 +114,8 @@ function deleteChain(store: Store, chainNo: number): void {
   store.prepare('DELETE FROM chains WHERE chain_no = ?').run(chainNo);
 }
 
-function setChain(store: Store, seqs: readonly number[], chainNo: number | null): void {
+function setChain(store: Store, memoryNos: readonly number[], chainNo: number | null): void {
   store
     .prepare('UPDATE memory_dynamics SET chain_no = ? WHERE seq IN (SELECT value FROM json_each(?))')
-    .run(chainNo, JSON.stringify(seqs));
+    .run(chainNo, JSON.stringify(memoryNos));
 }

@@ -1,22 +1,31 @@
 import type { Store } from './open-store.ts';
 
 /**
- * A table of what was changed or removed last, so that each process can bring what it holds in memory up to date. Its first row stands
- * for all there is; a process that missed some reads everything again.
+ * A table of the latest changes or removals of rows, by which each process brings its copy in memory up to date. Its
+ * first row only marks the beginning of what is kept. A process that missed earlier changes reads everything again.
  */
 export interface ChangeLog {
-  /** Call inside a write. @param changed numbers of rows; null for all */
+  /** Records changes. Call inside a write. @param changed numbers of the rows that changed; null for all rows */
   note(store: Store, changed: readonly (number | null)[]): void;
-  /** The number of the last change. */
+  /** Returns the number of the last change, to begin with in `readAfter`. */
   last(store: Store): number;
-  /** What was changed after a change; 'all' where that is not known any more, or everything was. */
+  /**
+   * Reads the changes after the change number `after`.
+   * @returns `changed`: numbers of the changed rows, oldest change first, perhaps repeated; 'all' if earlier changes
+   *   are no longer kept, or if all rows changed. `last`: the number of the last change, to pass as `after` next time
+   */
   readAfter(store: Store, after: number): { readonly changed: readonly number[] | 'all'; readonly last: number };
 }
 
-/** Changes that are kept: more than a process misses that looks now and then. 10 bytes each. */
+/** Number of changes that are kept, 10 bytes each: more than a process misses that looks now and then. */
 const CHANGES_KEPT = 10_000;
 
-/** @param changeNo its column with the number of a change; @param changed the one with what was changed, NULL for all */
+/**
+ * Makes the change log that a table holds. The names become part of SQL, so they must be constants.
+ * @param table name of the table; the migration that creates it puts a first row in
+ * @param changeNo name of its column with the number of a change
+ * @param changed name of its column with the number of the row that changed, NULL for all rows
+ */
 export function openChangeLog(table: string, changeNo: string, changed: string): ChangeLog {
   const log: ChangeLog = {
     note(store, numbers) {
@@ -33,7 +42,7 @@ export function openChangeLog(table: string, changeNo: string, changed: string):
         .prepare(`SELECT ${changeNo}, ${changed} FROM ${table} WHERE ${changeNo} >= ? ORDER BY ${changeNo}`)
         .raw()
         .all(after) as [number, number | null][];
-      // The one that is known already stands for that none is missing between it and the next.
+      // If the change that is known already is still there, none is missing between it and the next one.
       const isGapless = rows[0]?.[0] === after;
       const since = rows.slice(1).map(([, number]) => number);
       const last = rows.at(-1)?.[0] ?? 0;

@@ -3,18 +3,21 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
-import { isBusy, sqliteCode, storageError } from './open-store.ts';
+import { isBusy, sqliteCode, storageError } from './storage-errors.ts';
 
 const SQLITE_HEADER = Buffer.from('SQLite format 3\0');
 
+/** Contents of a database that was found sound. */
 export interface DatabaseSummary {
   readonly memories: number;
+  /** Size of the database file, without its log. */
   readonly bytes: number;
 }
 
 /**
  * Reads a tenant's file from end to end (`PRAGMA integrity_check`) without changing it.
- * @throws EngineError `not_found`; `unprocessable` for a file that is no database, not one of a tenant's, or damaged
+ * @throws EngineError `not_found` if there is no file; `unprocessable` for one that is no database, not a tenant's, or
+ *   damaged; `unavailable` for one that another process locks
  */
 export function checkDatabase(file: string): DatabaseSummary {
   const name = path.basename(file);
@@ -45,10 +48,11 @@ export function checkDatabase(file: string): DatabaseSummary {
 }
 
 /**
- * Makes sure that no process has the file open, and moves its log into it, so that it may be replaced or removed. An instance lock
- * says less: an API and a worker that run apart hold none. A connection in WAL mode keeps a shared lock for as long as it is open,
- * and leaving that mode takes an exclusive one.
- * @throws EngineError `conflict`
+ * Makes sure that no process has a database file open, and moves its log into it, so that the file may be replaced or
+ * removed. An instance lock does not prove that, since an API and a worker that run apart hold none. A connection in
+ * WAL mode keeps a shared lock as long as it is open, and leaving that mode takes an exclusive lock. A file that does
+ * not exist, is no database or is damaged passes.
+ * @throws EngineError `conflict` if another process has the file open
  */
 export function requireUnused(file: string): void {
   if (!startsAsDatabase(file)) return; // SQLite would remove the log of a file whose start is damaged.
@@ -56,7 +60,7 @@ export function requireUnused(file: string): void {
   try {
     if (db.pragma('journal_mode = DELETE', { simple: true }) === 'delete') return;
   } catch (error) {
-    if (sqliteCode(error) !== undefined && !isBusy(error)) return; // Damaged: that is why it is to be replaced.
+    if (sqliteCode(error) !== undefined && !isBusy(error)) return; // The file is damaged, which is why it is replaced.
     if (!isBusy(error)) throw error;
   } finally {
     db.close();

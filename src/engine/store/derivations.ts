@@ -1,33 +1,42 @@
+/** Sources of memories: a `derived_from` edge leads from a memory to its source. */
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
-/** What memories are made from: `derived_from` leads from knowledge to its source. */
-
-/** Sources of sources are followed so far. */
+/** Most steps from a memory to the root of its sources. */
 const ROOT_DEPTH = 8;
+/** Most steps from a memory to one of its sources in `sourcesOf`. */
 const SOURCE_DEPTH = 3;
 
-/** Where a memory stands among its sources; those that are neither derived nor a source stand nowhere. */
+/** Position of a memory among its sources. Memories that are neither derived nor a source have none. */
 export interface Origin {
-  /** The memory at the end of its sources; itself without any. */
+  /** Number of the memory that its sources lead to in the end; the memory's own number if it has no sources. */
   readonly root: number;
-  /** Whether others are derived from it. */
+  /** Whether other memories are derived from it. */
   readonly isSource: boolean;
-  /** Whether it is no part of its source, but what a language model concluded from several. */
+  /** Whether it is a reflection, concluded from its sources by a language model, and not a part of its source. */
   readonly isConclusion: boolean;
 }
 
-/** What each memory is a part of, by number: the document or memory that it is derived from in the end. */
-export function documentsOf(store: Store, seqs: readonly number[]): Map<number, Origin> {
-  return originsOf(store, seqs, null);
+/**
+ * Finds the origins of memories by memory number, as `originsOf` does, with sources of any status: the root is the
+ * memory or document's root memory that the memory is derived from in the end.
+ */
+export function documentsOf(store: Store, memoryNos: readonly number[]): Map<number, Origin> {
+  return originsOf(store, memoryNos, null);
 }
 
 /**
- * Where memories come from in the end. Of several sources the oldest leads on.
- * @param visible sources that do not pass it count as absent; null for any
+ * Finds the roots that memories are derived from, at most ROOT_DEPTH steps away. If a memory has several sources, the
+ * one with the lowest number is followed.
+ * @param visible filter that sources must pass to be followed; null follows all
+ * @returns origins by memory number; memories that are neither derived nor a source are left out
  */
-export function originsOf(store: Store, seqs: readonly number[], visible: CompiledFilter | null): Map<number, Origin> {
-  const numbers = JSON.stringify(seqs);
+export function originsOf(
+  store: Store,
+  memoryNos: readonly number[],
+  visible: CompiledFilter | null,
+): Map<number, Origin> {
+  const numbers = JSON.stringify(memoryNos);
   const filtered = visible?.parameters ?? [];
   const rows = store
     .prepare(
@@ -47,19 +56,23 @@ export function originsOf(store: Store, seqs: readonly number[], visible: Compil
     .all(numbers, ...filtered, ...filtered, numbers) as { origin: number; root: number | null; concluded: 0 | 1 }[];
   const origins = new Map<number, Origin>();
   for (const { origin, root, concluded } of rows) {
-    const known = origins.get(origin) ?? { root: origin, isSource: true, isConclusion: false };
+    const earlier = origins.get(origin) ?? { root: origin, isSource: true, isConclusion: false };
     origins.set(
       origin,
-      root === null ? { ...known, isSource: true } : { root, isSource: false, isConclusion: concluded === 1 },
+      root === null ? { ...earlier, isSource: true } : { root, isSource: false, isConclusion: concluded === 1 },
     );
   }
   return origins;
 }
 
-/** At most `most` visible memories that each is derived from, nearest first, then oldest first. */
+/**
+ * Lists at most `most` visible memories that each memory is derived from, directly or within SOURCE_DEPTH steps over
+ * visible ones: nearest first, then by ascending number.
+ * @returns numbers by memory number; an empty list for a memory without visible sources
+ */
 export function sourcesOf(
   store: Store,
-  seqs: readonly number[],
+  memoryNos: readonly number[],
   { visible, most }: { readonly visible: CompiledFilter; readonly most: number },
 ): Map<number, number[]> {
   const rows = store
@@ -74,16 +87,16 @@ export function sourcesOf(
        SELECT origin, node AS source, min(depth) AS depth FROM tree WHERE node <> origin GROUP BY origin, node
        ORDER BY origin, depth, source`,
     )
-    .all(JSON.stringify(seqs), ...visible.parameters) as { origin: number; source: number }[];
-  const sources = new Map<number, number[]>(seqs.map((seq) => [seq, []]));
+    .all(JSON.stringify(memoryNos), ...visible.parameters) as { origin: number; source: number }[];
+  const sources = new Map<number, number[]>(memoryNos.map((memoryNo) => [memoryNo, []]));
   for (const { origin, source } of rows) {
-    const found = sources.get(origin)!;
-    if (found.length < most) found.push(source);
+    const listed = sources.get(origin)!;
+    if (listed.length < most) listed.push(source);
   }
   return sources;
 }
 
-/** Numbers of the sources of a memory, oldest first, which is the order of the primary key. */
+/** SQL for the sources of a memory, oldest first, which is the order of the primary key. */
 function sourcesFrom(memory: string, visible: CompiledFilter | null): string {
   const joined =
     visible === null ? '' : 'CROSS JOIN memories m ON m.seq = s.dst CROSS JOIN memory_dynamics d ON d.seq = s.dst';

@@ -1,58 +1,65 @@
+/** Statements over `memory_dynamics`, which holds what changes about a memory while its text does not. */
 import { DAY_MS, RECALL_SALIENCE_BOOST, REINFORCE_STRENGTH_BOOST, sectorBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import type { MemoryState, MemoryStatus, Sector } from '../types.ts';
 import type { Store } from './open-store.ts';
-
-/** Statements over `memory_dynamics`: what changes about a memory without its text changing. */
 
 const SALIENCE_NOW = decayedSql('salience', 'salience_at', 'decay_lambda');
 const STRENGTH_NOW = decayedSql('strength', 'strength_at', STRENGTH_LAMBDA);
 
 export function insertDynamics(
   store: Store,
-  { seq, salience, decayLambda, generationNo = null, now }: NewDynamics,
+  { memoryNo, salience, decayLambda, generationNo = null, now }: NewDynamics,
 ): void {
   store
     .prepare(
-      `INSERT INTO memory_dynamics (seq, salience, salience_at, salience_now, decay_lambda, strength_at, last_seen_at, generation_no)
+      `INSERT INTO memory_dynamics (seq, salience, salience_at, salience_now, decay_lambda, strength_at, last_seen_at,
+         generation_no)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     )
-    .run(seq, salience, now, salience, decayLambda, now, now, generationNo);
+    .run(memoryNo, salience, now, salience, decayLambda, now, now, generationNo);
 }
 
+/** The dynamics of a new memory, which is queued and has no sectors yet. */
 export interface NewDynamics {
-  readonly seq: number;
+  readonly memoryNo: number;
+  /** Initial salience, 0..1. */
   readonly salience: number;
+  /** Decay of the salience, per day. */
   readonly decayLambda: number;
-  /** Of the document that brings it. */
+  /** Number of the document generation that brings the memory; null if no document does. */
   readonly generationNo?: number | null;
   readonly now: number;
 }
 
+/** Sectors of a memory, and how sure the classifier is of them. */
 export interface Classified {
   readonly primary: Sector;
   readonly additional: readonly Sector[];
+  /** Confidence in the primary sector, 0..1. */
   readonly confidence: number;
 }
 
 /**
- * Writes a memory's sectors. The first time, the salience it started with grows by what its additional sectors are worth
- * (`salienceGain`, nothing where an importance was stated) without moving the anchor; later a changed λ moves the anchor to `now`, so that the past keeps the old λ.
+ * Writes a memory's sectors and the decay λ (per day) of its primary sector. The first time, `salienceGain` for its
+ * additional sectors is added to the initial salience without moving the anchor; a memory with a stated importance
+ * gains nothing. Later nothing is gained, and a changed λ moves the anchor to `now`, so that the past keeps its old λ.
+ * A memory that is gone is ignored.
  */
 export function putSectors(
   store: Store,
   {
-    seq,
+    memoryNo,
     sectors,
     decayLambda,
     salienceGain,
     now,
-  }: { seq: number; sectors: Classified; decayLambda: number; salienceGain: number; now: number },
+  }: { memoryNo: number; sectors: Classified; decayLambda: number; salienceGain: number; now: number },
 ): void {
-  const first = store.prepare('SELECT sectors FROM memory_dynamics WHERE seq = ?').get(seq) as
+  const first = store.prepare('SELECT sectors FROM memory_dynamics WHERE seq = ?').get(memoryNo) as
     { sectors: number } | undefined;
   if (first === undefined) return;
   const values = {
-    seq,
+    memoryNo,
     now,
     primary: sectors.primary,
     bits: sectorBits([sectors.primary, ...sectors.additional]),
@@ -60,15 +67,16 @@ export function putSectors(
     lambda: decayLambda,
   };
   if (first.sectors === 0) {
-    const gain = ':gain * (SELECT importance IS NULL FROM memories WHERE memories.seq = :seq)';
+    const gain = ':gain * (SELECT importance IS NULL FROM memories WHERE memories.seq = :memoryNo)';
     store
       .prepare(
         `UPDATE memory_dynamics SET primary_sector = :primary, sectors = :bits, sector_confidence = :confidence,
-           decay_lambda = :lambda, salience = min(1.0, salience + ${gain}), salience_now = min(1.0, salience_now + ${gain})
-         WHERE seq = :seq`,
+           decay_lambda = :lambda, salience = min(1.0, salience + ${gain}),
+           salience_now = min(1.0, salience_now + ${gain})
+         WHERE seq = :memoryNo`,
       )
       .run({
-        seq,
+        memoryNo,
         primary: values.primary,
         bits: values.bits,
         confidence: values.confidence,
@@ -83,130 +91,160 @@ export function putSectors(
          salience = CASE decay_lambda WHEN :lambda THEN salience ELSE ${SALIENCE_NOW} END,
          salience_at = CASE decay_lambda WHEN :lambda THEN salience_at ELSE max(salience_at, :now) END,
          decay_lambda = :lambda
-       WHERE seq = :seq`,
+       WHERE seq = :memoryNo`,
     )
     .run(values);
 }
 
-/** The primary sector of a memory; undefined for one that is gone. */
-export function findPrimarySector(store: Store, seq: number): Sector | undefined {
-  return store.prepare('SELECT primary_sector FROM memory_dynamics WHERE seq = ?').pluck().get(seq) as
+/** Reads the primary sector of a memory; undefined if the memory is gone. */
+export function findPrimarySector(store: Store, memoryNo: number): Sector | undefined {
+  return store.prepare('SELECT primary_sector FROM memory_dynamics WHERE seq = ?').pluck().get(memoryNo) as
     Sector | undefined;
 }
 
-/** The primary sectors of two memories in the order of their numbers; without those of memories that are gone. */
-export function listPrimarySectors(store: Store, one: number, other: number): Sector[] {
+/** Reads the primary sectors of two memories, the lower number's first; a memory that is gone is left out. */
+export function listPrimarySectors(store: Store, memoryNo: number, otherNo: number): Sector[] {
   return store
     .prepare('SELECT primary_sector FROM memory_dynamics WHERE seq IN (?, ?)')
     .pluck()
-    .all(one, other) as Sector[];
+    .all(memoryNo, otherNo) as Sector[];
 }
 
-/** Whether a memory is there and encoded and linked. */
-export function isReady(store: Store, seq: number): boolean {
-  return store.prepare(`SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`).get(seq) !== undefined;
+/** Tells whether a memory exists and is `ready`: nothing about it is left to embed or link, or that was given up. */
+export function isReady(store: Store, memoryNo: number): boolean {
+  return store.prepare(`SELECT 1 FROM memory_dynamics WHERE seq = ? AND state = 'ready'`).get(memoryNo) !== undefined;
 }
 
-/** What decays of an active memory. */
+/** The fields of an active memory that its decay is computed from. */
 export interface ActiveDynamics {
-  readonly seq: number;
+  readonly memoryNo: number;
   readonly primary_sector: Sector;
+  /** Salience at the time `salience_at`, 0..1. */
   readonly salience: number;
+  /** Time of the anchor, Unix ms. */
   readonly salience_at: number;
+  /** Decay of the salience, per day. */
   readonly decay_lambda: number;
 }
 
-/** All active memories in the order of their numbers, one at a time. */
+/**
+ * Iterates over all memories with the status `active`, in the order of their numbers. The connection can write nothing
+ * until the iteration has ended.
+ */
 export function iterateActive(store: Store): IterableIterator<ActiveDynamics> {
   return store
     .prepare(
-      `SELECT seq, primary_sector, salience, salience_at, decay_lambda FROM memory_dynamics
+      `SELECT seq AS memoryNo, primary_sector, salience, salience_at, decay_lambda FROM memory_dynamics
        WHERE status = 'active' ORDER BY seq`,
     )
     .iterate() as IterableIterator<ActiveDynamics>;
 }
 
-export function setState(store: Store, seq: number, state: MemoryState): void {
-  store.prepare('UPDATE memory_dynamics SET state = ? WHERE seq = ?').run(state, seq);
+/** Sets how far a memory is processed: `queued`, `ready` or `failed`. */
+export function setState(store: Store, memoryNo: number, state: MemoryState): void {
+  store.prepare('UPDATE memory_dynamics SET state = ? WHERE seq = ?').run(state, memoryNo);
 }
 
-export function setStatus(store: Store, seq: number, status: MemoryStatus): void {
-  store.prepare('UPDATE memory_dynamics SET status = ? WHERE seq = ?').run(status, seq);
+/** Sets whether a memory still holds, without a revision: `replaceMemory` keeps one. */
+export function setStatus(store: Store, memoryNo: number, status: MemoryStatus): void {
+  store.prepare('UPDATE memory_dynamics SET status = ? WHERE seq = ?').run(status, memoryNo);
 }
 
-/** A stated importance is the salience from now on. */
-export function setSalience(store: Store, seq: number, salience: number, now: number): void {
+/** Sets the salience (0..1), such as a stated importance, and its anchor to `now`. */
+export function setSalience(store: Store, memoryNo: number, salience: number, now: number): void {
   store
     .prepare('UPDATE memory_dynamics SET salience = ?, salience_now = ?, salience_at = ? WHERE seq = ?')
-    .run(salience, salience, now, seq);
+    .run(salience, salience, now, memoryNo);
 }
 
-/** What one recall does to a memory that it returned. */
-export function recallMemory(store: Store, seq: number, now: number): void {
+/**
+ * Strengthens a memory that a recall returned: its salience as of `now` rises by RECALL_SALIENCE_BOOST to at most 1,
+ * and the access is counted.
+ */
+export function recallMemory(store: Store, memoryNo: number, now: number): void {
   store
     .prepare(
       `UPDATE memory_dynamics SET salience = min(1.0, ${SALIENCE_NOW} + ${RECALL_SALIENCE_BOOST}),
          salience_now = min(1.0, ${SALIENCE_NOW} + ${RECALL_SALIENCE_BOOST}), salience_at = max(salience_at, :now),
          access_count = access_count + 1, last_seen_at = max(last_seen_at, :now)
-       WHERE seq = :seq`,
+       WHERE seq = :memoryNo`,
     )
-    .run({ seq, now });
+    .run({ memoryNo, now });
 }
 
-/** An explicit reinforcement: salience + boost, strength + 0.1, both at most 1. */
-export function reinforceMemory(store: Store, seq: number, boost: number, now: number): void {
+/**
+ * Reinforces a memory on request: its salience as of `now` rises by `boost`, and its strength by
+ * REINFORCE_STRENGTH_BOOST, both to at most 1.
+ */
+export function reinforceMemory(store: Store, memoryNo: number, boost: number, now: number): void {
   store
     .prepare(
-      `UPDATE memory_dynamics SET salience = min(1.0, ${SALIENCE_NOW} + :boost), salience_now = min(1.0, ${SALIENCE_NOW} + :boost),
+      `UPDATE memory_dynamics SET salience = min(1.0, ${SALIENCE_NOW} + :boost),
+         salience_now = min(1.0, ${SALIENCE_NOW} + :boost),
          salience_at = max(salience_at, :now), strength = min(1.0, ${STRENGTH_NOW} + ${REINFORCE_STRENGTH_BOOST}),
          strength_at = max(strength_at, :now), last_seen_at = max(last_seen_at, :now)
-       WHERE seq = :seq`,
+       WHERE seq = :memoryNo`,
     )
-    .run({ seq, boost, now });
+    .run({ memoryNo, boost, now });
 }
 
-/** Refreshes the cache of one slice of rows. @returns the highest `seq` looked at, or undefined after the last */
+/**
+ * Recomputes `salience_now` for one slice: the first `limit` memories above `afterMemoryNo`. Call inside a write.
+ * @returns `last`: highest number of the slice, to pass as `afterMemoryNo` next time; `changed`: number of memories in
+ *   the slice; undefined if none is left
+ */
 export function refreshSalience(
   store: Store,
-  afterSeq: number,
+  afterMemoryNo: number,
   limit: number,
   now: number,
 ): { last: number; changed: number } | undefined {
-  const last = sliceEnd(store, afterSeq, limit);
+  const last = sliceEnd(store, afterMemoryNo, limit);
   if (last === undefined) return undefined;
   const result = store
     .prepare(`UPDATE memory_dynamics SET salience_now = ${SALIENCE_NOW} WHERE seq > :after AND seq <= :last`)
-    .run({ now, after: afterSeq, last });
+    .run({ now, after: afterMemoryNo, last });
   return { last, changed: result.changes };
 }
 
-/** Moves the anchors of one slice to a λ that the settings changed. */
+/**
+ * Gives the memories of a sector in one slice the decay `decayLambda` (per day) that the settings ask for, and moves
+ * the anchors of those that had another to `now`. The slice has the numbers above `afterMemoryNo` up to `last`,
+ * included.
+ * @param sector primary sector of the memories
+ * @returns the number of memories that changed
+ */
 export function reanchorLambda(
   store: Store,
   {
-    afterSeq,
+    afterMemoryNo,
     last,
     sector,
     decayLambda,
     now,
-  }: { afterSeq: number; last: number; sector: Sector; decayLambda: number; now: number },
+  }: { afterMemoryNo: number; last: number; sector: Sector; decayLambda: number; now: number },
 ): number {
   return store
     .prepare(
-      `UPDATE memory_dynamics SET salience = ${SALIENCE_NOW}, salience_at = max(salience_at, :now), decay_lambda = :lambda
+      `UPDATE memory_dynamics
+       SET salience = ${SALIENCE_NOW}, salience_at = max(salience_at, :now), decay_lambda = :lambda
        WHERE seq > :after AND seq <= :last AND primary_sector = :sector AND decay_lambda <> :lambda`,
     )
-    .run({ now, lambda: decayLambda, sector, after: afterSeq, last }).changes;
+    .run({ now, lambda: decayLambda, sector, after: afterMemoryNo, last }).changes;
 }
 
-export function sliceEnd(store: Store, afterSeq: number, limit: number): number | undefined {
+/**
+ * Finds the end of a slice: the highest number of the first `limit` memories above `afterMemoryNo`; undefined if there
+ * are none.
+ */
+export function sliceEnd(store: Store, afterMemoryNo: number, limit: number): number | undefined {
   const row = store
     .prepare('SELECT max(seq) AS last FROM (SELECT seq FROM memory_dynamics WHERE seq > ? ORDER BY seq LIMIT ?)')
-    .get(afterSeq, limit) as { last: number | null };
+    .get(afterMemoryNo, limit) as { last: number | null };
   return row.last ?? undefined;
 }
 
-/** The same as `decayed`, for statements over many rows. `:now` is bound by the caller. */
+/** SQL for the formula of `decayed`, for statements over many rows. The caller binds `:now`. */
 function decayedSql(value: string, at: string, lambda: string | number): string {
   return `min(1.0, max(0.0, ${value} * exp(-${lambda} * max(0, :now - ${at}) / ${DAY_MS}.0)))`;
 }

@@ -1,26 +1,32 @@
+/**
+ * Links between memories, indexed both ways. At most one automatic waypoint leaves a memory; the schema enforces it.
+ * The other automatic links hold a language model's conclusions: `contradicts` and `supports` from a comparison,
+ * `derived_from` from a reflection.
+ */
 import { PRUNE_BELOW_WEIGHT, RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
 import type { EdgeType, Link } from '../types.ts';
-import { IS_SHOWN } from './documents.ts';
+import { IS_SHOWN } from './document-generations.ts';
 import type { Store } from './open-store.ts';
 
-/**
- * Links between memories, indexed both ways. At most one automatic waypoint leaves a memory; the schema says so too. Other automatic links
- * are what a language model concluded: `contradicts` and `supports` from a comparison, `derived_from` of a reflection.
- */
-
+/** Automatic link from the memory `src` to its nearest neighbour `dst`. */
 export interface Waypoint {
   readonly src: number;
   readonly dst: number;
+  /** Cosine of the two memories' vectors. */
   readonly similarity: number;
 }
 
+/** Finds the automatic waypoint that leaves a memory; undefined if there is none. */
 export function findWaypoint(store: Store, src: number): Waypoint | undefined {
   return store
     .prepare(`SELECT src, dst, similarity FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`)
     .get(src) as Waypoint | undefined;
 }
 
-/** Replaces the automatic waypoint of `src`. An edge that someone stated between the two stays as it is. */
+/**
+ * Replaces the automatic waypoint that leaves `waypoint.src`; its weight is the similarity, at most 1. If someone
+ * stated a waypoint between the two, that one stays as it is, and no automatic waypoint is written.
+ */
 export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void {
   deleteWaypoint(store, waypoint.src);
   store
@@ -31,11 +37,15 @@ export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void
     .run(waypoint.src, waypoint.dst, waypoint.similarity, Math.min(1, waypoint.similarity), now, now);
 }
 
+/** Deletes the automatic waypoint that leaves a memory, if there is one. */
 export function deleteWaypoint(store: Store, src: number): void {
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
 }
 
-/** Memories whose automatic waypoint leads to this one: they need another when it changes or goes. */
+/**
+ * Lists the memories with an automatic waypoint to the memory `dst`. They need another waypoint when `dst` changes or
+ * is deleted.
+ */
 export function listWaypointSources(store: Store, dst: number): number[] {
   const rows = store
     .prepare(`SELECT src FROM edges WHERE dst = ? AND type = 'waypoint' AND automatic = 1`)
@@ -43,7 +53,7 @@ export function listWaypointSources(store: Store, dst: number): number[] {
   return rows.map((row) => row.src);
 }
 
-/** What a recall does to a waypoint that it walked, whichever way. */
+/** Strengthens the waypoints between two memories, in both directions, by RECALL_WAYPOINT_BOOST up to a weight of 1. */
 export function strengthenWaypoint(store: Store, from: number, to: number, now: number): void {
   store
     .prepare(
@@ -53,34 +63,43 @@ export function strengthenWaypoint(store: Store, from: number, to: number, now: 
     .run({ from, to, now });
 }
 
+/** Deletes waypoints, automatic or stated, with a weight below PRUNE_BELOW_WEIGHT. @returns the number deleted */
 export function pruneWaypoints(store: Store): number {
   return store.prepare(`DELETE FROM edges WHERE type = 'waypoint' AND weight < ?`).run(PRUNE_BELOW_WEIGHT).changes;
 }
 
+/** Counts all waypoints, automatic and stated. */
 export function countWaypoints(store: Store): number {
   return (store.prepare(`SELECT count(*) AS n FROM edges WHERE type = 'waypoint'`).get() as { n: number }).n;
 }
 
-export function countEdgesOf(store: Store, memory: number): number {
+/** Counts the links of a memory in both directions. */
+export function countEdgesOf(store: Store, memoryNo: number): number {
   return (
-    store.prepare('SELECT count(*) AS n FROM edges WHERE src = :memory OR dst = :memory').get({ memory }) as {
+    store.prepare('SELECT count(*) AS n FROM edges WHERE src = :memory OR dst = :memory').get({ memory: memoryNo }) as {
       n: number;
     }
   ).n;
 }
 
-/** A link by its ends and type, of which there is at most one. */
+/**
+ * Identity of a link: the numbers of its two memories, from `src` to `dst`, and its type. At most one link has them.
+ */
 export interface EdgeKey {
   readonly src: number;
   readonly dst: number;
   readonly type: EdgeType;
 }
 
+/** A link, stated or automatic: a row of `edges`. */
 export interface Edge extends EdgeKey {
+  /** Similarity measured when a job made the link; null if none was measured, as for a stated link. */
   readonly similarity: number | null;
+  /** Strength of the link, 0..1. */
   readonly weight: number;
+  /** Whether a step of a job made the link and nobody stated it. */
   readonly automatic: boolean;
-  /** Of a contradiction: which of the two was said to be right; null while that is open, and for every other type. */
+  /** The memory that a contradiction was decided for; null while it is undecided, and for every other type. */
   readonly winner: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
@@ -96,7 +115,7 @@ export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | unde
   return row && { ...row, automatic: row.automatic === 1 };
 }
 
-/** Writes what someone stated: a link that is there already takes the weight, and is automatic no more. */
+/** Writes a link that someone stated. An existing link takes the weight (0..1) and is no longer automatic. */
 export function putStatedEdge(store: Store, { src, dst, type }: EdgeKey, weight: number, now: number): void {
   store
     .prepare(
@@ -108,7 +127,7 @@ export function putStatedEdge(store: Store, { src, dst, type }: EdgeKey, weight:
     .run(src, dst, type, weight, now, now);
 }
 
-/** Writes what a language model concluded. A link that is there already stays as it is, the more so if somebody stated it. */
+/** Writes a link that a language model concluded. An existing link stays as it is, whether stated or automatic. */
 export function putConcludedEdge(
   store: Store,
   { src, dst, type }: EdgeKey,
@@ -117,25 +136,30 @@ export function putConcludedEdge(
 ): void {
   store
     .prepare(
-      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at) VALUES (?, ?, ?, ?, ?, 1, ?, ?)
+      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at)
+       VALUES (?, ?, ?, ?, ?, 1, ?, ?)
        ON CONFLICT (src, dst, type) DO NOTHING`,
     )
     .run(src, dst, type, similarity, weight, now, now);
 }
 
-/** Removes what was concluded from comparing this memory's text with others, whichever of them was compared. */
-export function deleteConcludedRelations(store: Store, memory: number): void {
+/**
+ * Deletes the links that a language model concluded from comparing this memory's text with others, in both directions.
+ */
+export function deleteConcludedRelations(store: Store, memoryNo: number): void {
   for (const side of ['src', 'dst']) {
     store
       .prepare(`DELETE FROM edges WHERE ${side} = ? AND type IN ('contradicts', 'supports') AND automatic = 1`)
-      .run(memory);
+      .run(memoryNo);
   }
 }
 
+/** Notes on a `contradicts` link for which of its two memories it was decided, by the number `winner`. */
 export function putWinner(store: Store, { src, dst }: EdgeKey, winner: number, now: number): void {
   store
     .prepare(
-      `UPDATE edges SET winner = ?, updated_at = max(updated_at, ?) WHERE src = ? AND dst = ? AND type = 'contradicts'`,
+      `UPDATE edges SET winner = ?, updated_at = max(updated_at, ?)
+       WHERE src = ? AND dst = ? AND type = 'contradicts'`,
     )
     .run(winner, now, src, dst);
 }
@@ -144,7 +168,7 @@ export function deleteEdge(store: Store, { src, dst, type }: EdgeKey): void {
   store.prepare('DELETE FROM edges WHERE src = ? AND dst = ? AND type = ?').run(src, dst, type);
 }
 
-/** What directly superseded a memory, the latest first. */
+/** Lists the memories that directly superseded the memory `old`, highest number first. */
 export function listSuccessors(store: Store, old: number): number[] {
   const rows = store
     .prepare(`SELECT src FROM edges WHERE dst = ? AND type = 'supersedes' ORDER BY src DESC`)
@@ -152,32 +176,33 @@ export function listSuccessors(store: Store, old: number): number[] {
   return rows.map((row) => row.src);
 }
 
+/** One memory superseded by another, both by number. */
 export interface Supersession {
   readonly older: number;
   readonly newer: number;
 }
 
-/** Links that a walk along chains of supersessions reads at most, all chains together. */
-const CHAIN_LINKS_MOST = 10_000;
+/** Most links that one walk along chains of supersessions reads, all chains together. */
+const MAX_CHAIN_LINKS = 10_000;
 
 /**
- * Every supersession on the way from these memories to the live ends of their chains, the nearest first. Chains that meet are
- * read once from there on, and so a circle ends.
+ * Lists every supersession on the way from these memories to the live ends of their chains, nearest first, at most
+ * MAX_CHAIN_LINKS. Where chains meet, the common rest is read once; a circle therefore ends.
  */
-export function listSupersessions(store: Store, seqs: readonly number[]): Supersession[] {
+export function listSupersessions(store: Store, memoryNos: readonly number[]): Supersession[] {
   return store
     .prepare(
       `WITH RECURSIVE step (older, newer) AS (
          SELECT e.dst, e.src FROM json_each(?) AS s CROSS JOIN edges e ON e.dst = s.value AND e.type = 'supersedes'
          UNION
          SELECT e.dst, e.src FROM step CROSS JOIN edges e ON e.dst = step.newer AND e.type = 'supersedes'
-         LIMIT ${CHAIN_LINKS_MOST}
+         LIMIT ${MAX_CHAIN_LINKS}
        ) SELECT older, newer FROM step`,
     )
-    .all(JSON.stringify(seqs)) as Supersession[];
+    .all(JSON.stringify(memoryNos)) as Supersession[];
 }
 
-/** True if `later` superseded `earlier`, directly or over others; however long the chain. */
+/** Tells whether `later` superseded `earlier`, directly or through any number of others, or is the same memory. */
 export function isOnTheWay(store: Store, earlier: number, later: number): boolean {
   return (
     store
@@ -192,7 +217,7 @@ export function isOnTheWay(store: Store, earlier: number, later: number): boolea
   );
 }
 
-/** What a memory directly superseded. */
+/** Lists the memories that the memory `newer` directly superseded, in ascending order. */
 export function listSuperseded(store: Store, newer: number): number[] {
   const rows = store.prepare(`SELECT dst FROM edges WHERE src = ? AND type = 'supersedes' ORDER BY dst`).all(newer) as {
     dst: number;
@@ -200,8 +225,8 @@ export function listSuperseded(store: Store, newer: number): number[] {
   return rows.map((row) => row.dst);
 }
 
-/** True if a contradiction of this memory was decided for the other side. */
-export function hasLostContradiction(store: Store, memory: number): boolean {
+/** Tells whether any contradiction of this memory was decided for the other memory. */
+export function hasLostContradiction(store: Store, memoryNo: number): boolean {
   return (
     store
       .prepare(
@@ -209,40 +234,49 @@ export function hasLostContradiction(store: Store, memory: number): boolean {
          UNION ALL
          SELECT 1 FROM edges WHERE src = :memory AND type = 'contradicts' AND winner <> :memory LIMIT 1`,
       )
-      .get({ memory }) !== undefined
+      .get({ memory: memoryNo }) !== undefined
   );
 }
 
+/** A link between two memories that contradict each other: from `a` to `b`, both by number. */
 export interface Contradiction {
   readonly a: number;
   readonly b: number;
-  /** 1 where a language model found it and nobody stated it. */
+  /** 1 if a language model found the contradiction and nobody stated it. */
   readonly automatic: 0 | 1;
 }
 
-const CONTRADICTIONS_MOST = 1_000;
+/** Most contradictions that are read at once. */
+const MAX_CONTRADICTIONS = 1_000;
 
-/** Pairs among these memories that were said to contradict each other, by `saidBy` (Unix ms). */
-export function listContradictions(store: Store, seqs: readonly number[], saidBy: number): Contradiction[] {
-  const numbers = JSON.stringify(seqs);
-  // The plus keeps the second list from the index, which would be searched for every pair.
+/**
+ * Lists the contradictions between two of these memories that were recorded at or before the time `saidBy` (Unix ms),
+ * at most MAX_CONTRADICTIONS.
+ */
+export function listContradictions(store: Store, memoryNos: readonly number[], saidBy: number): Contradiction[] {
+  const numbers = JSON.stringify(memoryNos);
+  // The plus keeps SQLite from searching an index for the second list, for every pair.
   return store
     .prepare(
       `SELECT e.src AS a, e.dst AS b, e.automatic
-       FROM json_each(?) AS c CROSS JOIN edges e INDEXED BY edges_contradicting ON e.dst = c.value AND e.type = 'contradicts'
-       WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ? LIMIT ${CONTRADICTIONS_MOST}`,
+       FROM json_each(?) AS c
+       CROSS JOIN edges e INDEXED BY edges_contradicting ON e.dst = c.value AND e.type = 'contradicts'
+       WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ? LIMIT ${MAX_CONTRADICTIONS}`,
     )
     .all(numbers, numbers, saidBy) as Contradiction[];
 }
 
-/** A memory that gave way to one that is about to be erased. */
+/** A memory that was directly superseded by, or lost a contradiction to, a memory that is about to be erased. */
 export interface Released {
   readonly memory: number;
-  /** What comes next in its chain and stays; null where nothing does, and for a contradiction that it lost. */
+  /** Next memory in the chain of `memory` that stays; null if there is none, and for a lost contradiction. */
   readonly heir: number | null;
 }
 
-/** What the erasing of these memories sets free: the memories that they superseded, and those that lost a contradiction to them. */
+/**
+ * Lists the memories that erasing these sets free: those they directly superseded and that stay, and those that lost a
+ * contradiction to them, even if they are erased too. A memory may be listed several times.
+ */
 export function listReleased(store: Store, erased: readonly number[]): Released[] {
   const numbers = JSON.stringify(erased);
   return store
@@ -265,8 +299,11 @@ export function listReleased(store: Store, erased: readonly number[]): Released[
     .all(numbers, numbers) as Released[];
 }
 
-/** Strongest first, ties by id and type. */
-export function listLinks(store: Store, memory: number): Link[] {
+/**
+ * Lists the links of a memory in both directions, at most 1,000, strongest first; ties by the other memory's id, then
+ * by type. Links to parts of documents that are not shown are left out.
+ */
+export function listLinks(store: Store, memoryNo: number): Link[] {
   const rows = store
     .prepare(
       `SELECT m.id, e.type AS type, 'out' AS direction, e.similarity, e.weight, e.automatic, e.created_at, e.updated_at
@@ -278,7 +315,7 @@ export function listLinks(store: Store, memory: number): Link[] {
          WHERE e.dst = :memory AND ${IS_SHOWN}
        ORDER BY weight DESC, id, type LIMIT 1000`,
     )
-    .all({ memory }) as {
+    .all({ memory: memoryNo }) as {
     id: string;
     type: EdgeType;
     direction: 'out' | 'in';

@@ -1,3 +1,4 @@
+/** Models and their numbers, the cache of embeddings, and the log of provider calls. */
 import { EngineError } from '../errors.ts';
 import type { Embedder, VectorEncoding } from '../ports.ts';
 import type { EmbedLogEntry } from '../types.ts';
@@ -7,11 +8,9 @@ import { findInfo } from './store-info.ts';
 import { assertValidVector, decodeVector, encodeVector } from './vector-encoding.ts';
 import type { VectorSpace } from './vectors.ts';
 
-/** Which model made which vectors, the vectors that were paid for, and every provider call. */
-
 type ModelName = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'>;
 
-/** The number of an embedder's vector space, made on first use. Call inside a write. */
+/** Returns the number of an embedder's vector space, which is made on first use. Call inside a write. */
 export function modelNumber(store: Store, embedder: ModelName, now: number): number {
   const { provider, model, dimensions, encoding } = embedder;
   return (
@@ -26,7 +25,10 @@ export function modelNumber(store: Store, embedder: ModelName, now: number): num
   );
 }
 
-/** Set when a model is dropped: its number is never given again, since some other process may still have it in mind. */
+/**
+ * Name of the note that holds the highest number of a dropped model. That number is never given again, since another
+ * process may still remember it.
+ */
 export const LAST_MODEL = 'last_model';
 
 function nextModelNumber(store: Store): number {
@@ -34,7 +36,7 @@ function nextModelNumber(store: Store): number {
   return 1 + Math.max(last, Number(findInfo(store, LAST_MODEL) ?? 0));
 }
 
-/** undefined while this file holds no vector of the embedder. */
+/** Finds the number of an embedder's vector space; undefined if `modelNumber` has not made it, or it was dropped. */
 export function findModelNumber(
   store: Store,
   { provider, model, dimensions, encoding }: ModelName,
@@ -45,7 +47,7 @@ export function findModelNumber(
   return row?.model_no;
 }
 
-/** Throws `not_found`. */
+/** Reads the vector space of a model. @throws EngineError `not_found` */
 export function getVectorSpace(store: Store, modelNo: number): VectorSpace {
   const row = store.prepare('SELECT dimensions, encoding FROM models WHERE model_no = ?').get(modelNo) as
     { dimensions: number; encoding: VectorEncoding } | undefined;
@@ -53,20 +55,25 @@ export function getVectorSpace(store: Store, modelNo: number): VectorSpace {
   return { modelNo, ...row };
 }
 
-/** Every model that ever made vectors here. */
+/** Lists the models that have a number in this file, in the order of their numbers, even if they have no vectors. */
 export function listModels(store: Store): (ModelName & { readonly modelNo: number })[] {
   return store
     .prepare('SELECT model_no AS modelNo, provider, model, dimensions, encoding FROM models ORDER BY model_no')
     .all() as (ModelName & { modelNo: number })[];
 }
 
+/** An embedding of the cache. */
 export interface CachedEmbedding {
-  /** 16 bytes of SHA-256 of the text. */
+  /** First 16 bytes of the SHA-256 of the text. */
   readonly textHash: Buffer;
   readonly embedding: Float32Array;
 }
 
-/** One entry per hash, in order; undefined where the cache knows nothing. */
+/**
+ * Looks up embeddings by the hashes of their texts: one entry for each hash, in order, undefined if it is not cached.
+ * The age of an entry stays as it is.
+ * @throws EngineError `not_found` for an unknown model; `internal` for a damaged entry
+ */
 export function findCachedEmbeddings(
   store: Store,
   modelNo: number,
@@ -83,7 +90,10 @@ export function findCachedEmbeddings(
   });
 }
 
-/** A text that is known already keeps its vector and is young again. Call inside a write. */
+/**
+ * Caches embeddings. A text that is cached already keeps its vector, and its age starts anew. Call inside a write.
+ * @throws EngineError `not_found` for an unknown model; `internal` for a vector that cannot be stored
+ */
 export function putCachedEmbeddings(
   store: Store,
   modelNo: number,
@@ -103,25 +113,31 @@ export function putCachedEmbeddings(
 }
 
 /**
- * Forgets the texts that a memory's vectors were made from, also those that another memory shares: for that one the cache is only a
- * saving. Call before its vectors are deleted, inside a write.
- * @returns how many were forgotten
+ * Deletes the cached embeddings of the texts that a memory's vectors were made from, even if another memory shares a
+ * text; there the cache only saves a call. Call before the memory's vectors are deleted, inside a write.
+ * @returns the number of deleted embeddings
  */
-export function eraseCachedEmbeddingsOf(store: Store, memory: number): number {
+export function eraseCachedEmbeddingsOf(store: Store, memoryNo: number): number {
   return store
     .prepare(
       `DELETE FROM embedding_cache WHERE (model_no, text_hash) IN
          (SELECT model_no, text_hash FROM vectors WHERE memory = ? AND text_hash IS NOT NULL)`,
     )
-    .run(memory).changes;
+    .run(memoryNo).changes;
 }
 
-/** Forgets one text of a model, also where several memories share it. Call inside a write. */
+/**
+ * Deletes the cached embedding of one text of a model, even if several memories share the text. Call inside a write.
+ */
 export function eraseCachedEmbedding(store: Store, modelNo: number, textHash: Buffer): void {
   store.prepare('DELETE FROM embedding_cache WHERE model_no = ? AND text_hash = ?').run(modelNo, textHash);
 }
 
-/** Forgets vectors that no memory was made with since `before`, oldest first. Call inside a write. */
+/**
+ * Deletes at most `limit` cached embeddings that were last put before `before` (Unix ms, excluded), oldest first. Call
+ * inside a write.
+ * @returns the number deleted
+ */
 export function purgeCachedEmbeddings(store: Store, before: number, limit: number): number {
   return store
     .prepare(
@@ -133,7 +149,10 @@ export function purgeCachedEmbeddings(store: Store, before: number, limit: numbe
 
 export type { EmbedLogEntry } from '../types.ts';
 
-/** Logs a call and adds it to the sums of its day. Call inside a write. */
+/**
+ * Logs a call of a provider and adds it to the sums of its day; of a failed call the sums have no texts and tokens.
+ * Call inside a write.
+ */
 export function appendEmbedLog(store: Store, entry: EmbedLogEntry): void {
   const { error, ...call } = entry;
   const isFailed = error !== null;
@@ -141,7 +160,9 @@ export function appendEmbedLog(store: Store, entry: EmbedLogEntry): void {
     .prepare(
       `INSERT INTO embed_logs
          (at, provider, model, server, purpose, texts, tokens, output_tokens, ms, cost_usd, status, error_code, error)
-       VALUES (:at, :provider, :model, :server, :purpose, :texts, :tokens, :outputTokens, :ms, :costUsd, :status, :code, :message)`,
+       VALUES
+         (:at, :provider, :model, :server, :purpose, :texts, :tokens, :outputTokens, :ms, :costUsd, :status, :code,
+          :message)`,
     )
     .run({
       ...call,
@@ -151,20 +172,27 @@ export function appendEmbedLog(store: Store, entry: EmbedLogEntry): void {
     });
   const { provider, model, purpose, texts, tokens, outputTokens, costUsd } = call;
   addUsage(store, call.at, {
-    ...{ provider, model, purpose, costUsd, calls: 1, failed: isFailed ? 1 : 0 },
+    provider,
+    model,
+    purpose,
+    costUsd,
+    calls: 1,
+    failed: isFailed ? 1 : 0,
     ...(isFailed ? { texts: 0, tokens: 0, outputTokens: 0 } : { texts, tokens, outputTokens }),
-    ...{ cachedTexts: 0, savedTokens: 0 },
+    cachedTexts: 0,
+    savedTokens: 0,
   });
 }
 
+/** Filter for the log of provider calls. */
 export interface EmbedLogFilter {
-  /** Those that failed, or those that completed. */
+  /** Outcome of the calls; all calls by default. */
   readonly state?: 'failed' | 'completed' | undefined;
 }
 
 const ofState = ({ state }: EmbedLogFilter) => (state === undefined ? '' : `WHERE status = '${state}'`);
 
-/** Newest first. */
+/** Lists logged calls, newest first. */
 export function listEmbedLogs(
   store: Store,
   filter: EmbedLogFilter,
@@ -172,7 +200,8 @@ export function listEmbedLogs(
 ): EmbedLogEntry[] {
   const rows = store
     .prepare(
-      `SELECT at, provider, model, server, purpose, texts, tokens, output_tokens AS outputTokens, ms, cost_usd AS costUsd,
+      `SELECT at, provider, model, server, purpose, texts, tokens, output_tokens AS outputTokens, ms,
+         cost_usd AS costUsd,
          error_code AS code, error AS message
        FROM embed_logs ${ofState(filter)} ORDER BY log_no DESC LIMIT ? OFFSET ?`,
     )
@@ -187,6 +216,7 @@ export function countEmbedLogs(store: Store, filter: EmbedLogFilter): number {
   return (store.prepare(`SELECT count(*) AS n FROM embed_logs ${ofState(filter)}`).get() as { n: number }).n;
 }
 
+/** Deletes at most `limit` logged calls from before `before` (Unix ms), oldest first. @returns the number deleted */
 export function purgeEmbedLogs(store: Store, before: number, limit: number): number {
   return store
     .prepare('DELETE FROM embed_logs WHERE log_no IN (SELECT log_no FROM embed_logs WHERE at < ? ORDER BY at LIMIT ?)')

@@ -1,11 +1,13 @@
+/** The knowledge graph: mentions of entities in memories, and relations that memories state between two entities. */
 import type { EntityDetails, EntitySummary } from '../types.ts';
 import type { EntityGraph } from '../entities/extract.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
-/** The knowledge graph: which memories mention what, and what they state about two of these. */
-
-/** Puts what a memory says in the place of what it said before. */
+/**
+ * Replaces the entities and relations that a memory states; empty lists remove them. Relations name their ends by names
+ * of `entities`. Call inside a write.
+ */
 export function putEntities(
   store: Store,
   { memory, userNo }: { readonly memory: number; readonly userNo: number },
@@ -41,14 +43,15 @@ export function putEntities(
     .run(memory, JSON.stringify(relations.map(({ from, to, type }) => [numbers.get(from), numbers.get(to), type])));
 }
 
-function hasMentions(store: Store, memory: number): boolean {
-  return store.prepare('SELECT 1 FROM entity_mentions WHERE memory = ? LIMIT 1').get(memory) !== undefined;
+function hasMentions(store: Store, memoryNo: number): boolean {
+  return store.prepare('SELECT 1 FROM entity_mentions WHERE memory = ? LIMIT 1').get(memoryNo) !== undefined;
 }
 
 /**
- * Removes what memories say; a name that no memory mentions any more goes with them, as it is personal data like the
- * rest. So is its spelling: what remains of a name is written as the first of the remaining memories writes it. Of many memories at
- * once, since the parts of a document share most of their names, each of which is then settled once.
+ * Deletes the mentions and relations that these memories state. A name that no other memory mentions is deleted as
+ * well, as it is personal data. The spelling is personal data too, so a name that remains is written as the first
+ * remaining memory writes it. Many memories are erased at once, since the parts of a document share most of their
+ * names, and each name is then settled once. Call inside a write.
  */
 export function eraseEntities(store: Store, memories: readonly number[]): void {
   const among = JSON.stringify(memories);
@@ -77,29 +80,35 @@ export function eraseEntities(store: Store, memories: readonly number[]): void {
          label = (SELECT label FROM entity_mentions WHERE entity_no = e.entity_no ORDER BY memory LIMIT 1),
          type = coalesce((
            SELECT type FROM (
-             SELECT type FROM entity_mentions WHERE entity_no = e.entity_no ORDER BY memory LIMIT ${READ_MOST})
+             SELECT type FROM entity_mentions WHERE entity_no = e.entity_no ORDER BY memory LIMIT ${MAX_READ})
            WHERE type <> 'other' LIMIT 1), 'other')
        WHERE entity_no IN (SELECT value FROM json_each(?))`,
     )
     .run(numbers);
 }
 
-/** Removes the whole graph. */
+/** Removes all entities, mentions and relations of the file. Call inside a write. */
 export function clearEntities(store: Store): void {
   for (const table of ['entity_relations', 'entity_mentions', 'entities']) store.prepare(`DELETE FROM ${table}`).run();
 }
 
-/** Whether any memory states a relation: else the graph leads nowhere, and nothing need be looked up in it. */
+/** Tells whether any memory states a relation. Without one the graph leads nowhere, and no lookup in it is needed. */
 export function hasRelations(store: Store): boolean {
   return store.prepare('SELECT 1 FROM entity_relations LIMIT 1').get() !== undefined;
 }
 
+/** An entity with its number and its label: the spelling in the first memory that still mentions it. */
 export interface NamedEntity {
   readonly entityNo: number;
   readonly label: string;
 }
 
-/** Entities with one of these names, of these users or of all, the rarest first. Hubs are left out: see `IS_HUB`. */
+/**
+ * Finds at most `limit` entities with one of these names, fewest mentions first. Hubs, which a large share of their
+ * user's memories mention, are left out.
+ * @param names folded names
+ * @param userIds users whose entities are found; undefined for all users, with at most MAX_READ entities of each name
+ */
 export function findEntities(
   store: Store,
   names: readonly string[],
@@ -114,7 +123,7 @@ export function findEntities(
            FROM json_each(?) AS wanted CROSS JOIN json_each((
              SELECT json_group_array(entity_no) FROM (
                SELECT e.entity_no FROM entities e CROSS JOIN users u ON u.user_no = e.user_no
-               WHERE e.name = wanted.value AND NOT ${IS_HUB} LIMIT ${READ_MOST}))) AS named
+               WHERE e.name = wanted.value AND NOT ${IS_HUB} LIMIT ${MAX_READ}))) AS named
              CROSS JOIN entities e ON e.entity_no = named.value
            ORDER BY e.mentions, e.entity_no LIMIT ?`,
         )
@@ -128,25 +137,39 @@ export function findEntities(
   return statement.all(...parameters) as NamedEntity[];
 }
 
+/** Mentions up to which an entity is no hub, however few memories its user has. */
 const HUB_MENTIONS = 50;
+/** Share of a user's memories above which an entity is a hub. */
 const HUB_SHARE = 0.05;
-/** An entity that a good part of its user's memories mention says nothing about any of them. Aliases: `e`, `u`. */
+/**
+ * SQL condition for a hub: an entity that a large share of its user's memories mention says nothing about any one of
+ * them. Aliases: `e`, `u`.
+ */
 const IS_HUB = `(e.mentions > ${HUB_MENTIONS} AND e.mentions > ${HUB_SHARE} * u.memories)`;
-/** Users whose name one is that belongs to many, relations that are followed from an entity in each direction. */
-const READ_MOST = 256;
-/** Mentions and relations of an entity that are looked at for those that pass a filter. */
-const LOOKED_AT_MOST = 2_000;
+/**
+ * Most entities that are read of one name, which many users may have; most relations followed from an entity in each
+ * direction; and most mentions that are read to find the type of an entity.
+ */
+const MAX_READ = 256;
+/** Most mentions or relations of an entity that the filter is applied to. */
+const MAX_LOOKED_AT = 2_000;
 
+/** An entity that a relation connects with another. */
 export interface RelatedEntity {
   readonly entityNo: number;
   readonly label: string;
+  /** Name of the relation, whichever of the two entities it leads from. */
   readonly relation: string;
+  /** Number of memories that mention the entity. */
   readonly mentions: number;
-  /** Memories of its user. */
+  /** Number of memories that the entity's user has. */
   readonly memories: number;
 }
 
-/** Entities one relation away, in either direction, as memories state it that pass the filter. Hubs are left out. */
+/**
+ * Finds the entities one relation away from these, in either direction, as stated by memories that pass the filter.
+ * These themselves and hubs are left out. An entity is listed once for each relation by which it is reached.
+ */
 export function relatedEntities(store: Store, entityNos: readonly number[], filter: CompiledFilter): RelatedEntity[] {
   const numbers = JSON.stringify(entityNos);
   return store
@@ -161,24 +184,28 @@ export function relatedEntities(store: Store, entityNos: readonly number[], filt
        WHERE NOT ${IS_HUB} AND related NOT IN (SELECT value FROM json_each(?))
        ORDER BY entityNo, relation`,
     )
-    .all(...[numbers, ...filter.parameters], ...[numbers, ...filter.parameters], numbers) as RelatedEntity[];
+    .all(numbers, ...filter.parameters, numbers, ...filter.parameters, numbers) as RelatedEntity[];
 }
 
-/** As JSON, since SQLite has no lateral join but to a table-valued function: each origin's are bounded alone. */
+/**
+ * SQL for the relations of one direction. They pass through JSON, since SQLite joins laterally only to a table-valued
+ * function; so each origin is bounded alone.
+ */
 function passingRelations(from: 'src' | 'dst', to: 'src' | 'dst', filter: CompiledFilter): string {
   return `SELECT near.value ->> 0 AS related, near.value ->> 1 AS relation
          FROM json_each(?) AS origin CROSS JOIN json_each((
            SELECT json_group_array(json_array(related, relation)) FROM (
              SELECT DISTINCT r.related, r.relation FROM (
                SELECT ${to} AS related, relation, memory FROM entity_relations WHERE ${from} = origin.value
-               LIMIT ${LOOKED_AT_MOST}
+               LIMIT ${MAX_LOOKED_AT}
              ) AS r CROSS JOIN memories m ON m.seq = r.memory CROSS JOIN memory_dynamics d ON d.seq = r.memory
-             WHERE ${filter.sql} LIMIT ${READ_MOST}))) AS near`;
+             WHERE ${filter.sql} LIMIT ${MAX_READ}))) AS near`;
 }
 
 /**
- * The latest memories that mention each of these entities and pass the filter, in descending order of number: that of the index, so
- * that the reading ends with the last one that is wanted.
+ * Finds the latest memories that mention each of these entities and pass the filter, in descending order of number, at
+ * most `perEntity` of each. That is the order of the index, so reading ends with the last memory that is wanted.
+ * @returns one item for each entity, in the order of `entityNos`; `memories` may be empty
  */
 export function mentioningMemories(
   store: Store,
@@ -192,7 +219,7 @@ export function mentioningMemories(
          SELECT json_group_array(seq) FROM (
            SELECT m.seq FROM (
              SELECT memory FROM entity_mentions WHERE entity_no = wanted.value
-             ORDER BY memory DESC LIMIT ${LOOKED_AT_MOST}) AS em
+             ORDER BY memory DESC LIMIT ${MAX_LOOKED_AT}) AS em
              CROSS JOIN memories m ON m.seq = em.memory CROSS JOIN memory_dynamics d ON d.seq = em.memory
            WHERE ${filter.sql} LIMIT ?)) AS memories
        FROM json_each(?) AS wanted ORDER BY wanted.key`,
@@ -201,17 +228,21 @@ export function mentioningMemories(
   return rows.map(({ entityNo, memories }) => ({ entityNo, memories: JSON.parse(memories) as number[] }));
 }
 
+/** Selection of the entities of a list. */
 export interface EntityListing {
+  /** Folded beginning of the names, or folded whole name; '' for all names. */
   readonly prefix: string;
+  /** User whose entities are listed; undefined for all users. */
   readonly userId: string | undefined;
-  /** Which memories count. */
+  /** Filter that a memory must pass for its mentions to count. */
   readonly filter: CompiledFilter;
 }
 
 /**
- * Names that begin so, or one as a whole, where a memory that passes the filter mentions them; most mentioned first, ties by name; a
- * name of several users is counted once. Pages follow the mentions of all memories, hidden ones too, as counting the others would
- * read every mention; what is returned counts without them, as far as mentions of a name are looked at.
+ * Lists names that begin with the prefix and are mentioned by a memory that passes the filter; with `match` 'whole',
+ * the one name that equals the prefix. The order is by mentions, most first, then by name; a name of several users is
+ * listed once. Pages are cut by the mentions of all memories, hidden ones included, since counting only the others
+ * would read every mention. The returned counts leave hidden memories out, up to the bound on mentions read for a name.
  */
 export function listEntities(
   store: Store,
@@ -221,16 +252,18 @@ export function listEntities(
 ): EntitySummary[] {
   const end = match === 'whole' ? prefix : `${prefix}${LAST_CHARACTER}`;
   const owned = userId === undefined ? '' : 'AND user_no = (SELECT user_no FROM users WHERE user_id = ?)';
-  const counted = Math.min(LOOKED_AT_MOST, Math.max(COUNTED_LEAST, Math.floor(COUNTED_MOST / limit)));
+  const counted = Math.min(MAX_LOOKED_AT, Math.max(MIN_COUNTED, Math.floor(MAX_COUNTED / limit)));
   const passing = `SELECT 1 FROM (
-         SELECT em.memory FROM json_each(named.numbers) AS e CROSS JOIN entity_mentions em ON em.entity_no = e.value LIMIT ?
+         SELECT em.memory FROM json_each(named.numbers) AS e
+         CROSS JOIN entity_mentions em ON em.entity_no = e.value LIMIT ?
        ) AS em CROSS JOIN memories m ON m.seq = em.memory CROSS JOIN memory_dynamics d ON d.seq = em.memory
        WHERE ${filter.sql}`;
   const rows = store
     .prepare(
       `SELECT name, label, type, mentions - min(mentions, ?) + (SELECT count(*) FROM (${passing})) AS mentions
        FROM (
-         SELECT name, min(label) AS label, min(type) AS type, sum(mentions) AS mentions, json_group_array(entity_no) AS numbers
+         SELECT name, min(label) AS label, min(type) AS type, sum(mentions) AS mentions,
+           json_group_array(entity_no) AS numbers
          FROM (SELECT * FROM entities WHERE name BETWEEN ? AND ? ${owned} ORDER BY name LIMIT ${NAMES_READ})
          GROUP BY name ORDER BY mentions DESC, name LIMIT ${NAMES_READ}
        ) AS named
@@ -238,9 +271,13 @@ export function listEntities(
     )
     .all(
       counted,
-      ...[counted, ...filter.parameters],
-      ...[prefix, end, ...(userId === undefined ? [] : [userId])],
-      ...[LOOKED_AT_MOST, ...filter.parameters],
+      counted,
+      ...filter.parameters,
+      prefix,
+      end,
+      ...(userId === undefined ? [] : [userId]),
+      MAX_LOOKED_AT,
+      ...filter.parameters,
       limit,
       offset,
     ) as EntitySummary[];
@@ -248,16 +285,25 @@ export function listEntities(
 }
 
 const LAST_CHARACTER = '\u{10ffff}';
-/** Names that a list chooses from, in their own order: beyond them a longer prefix or a user is needed. Some 50 ms. */
+/**
+ * Names that a list chooses from, in alphabetical order, which takes some 50 ms. To see names beyond them a longer
+ * prefix or a user is needed.
+ */
 const NAMES_READ = 50_000;
-/** Mentions that are looked at for the counts of a page, and at least for each of its names. */
-const COUNTED_MOST = 20_000;
-const COUNTED_LEAST = 20;
-const SHOWN_MOST = 100;
-/** Statements of relations that are looked at in each direction. */
+/** Mentions that are read for the counts of one page, divided among its names. */
+const MAX_COUNTED = 20_000;
+/** Fewest mentions that are read for the count of each name, however many names a page has. */
+const MIN_COUNTED = 20;
+/** Most memories and most relations that the details of an entity show. */
+const MAX_SHOWN = 100;
+/** Most statements of relations that the details of an entity are read from, in each direction. */
 const STATED_READ = 5_000;
 
-/** One name with what memories that pass the filter say about it; undefined if none mentions it. */
+/**
+ * Describes a name by the memories that pass the filter; undefined if none of them mentions it.
+ * @param name folded name
+ * @param userId user whose memories are meant; undefined for all users
+ */
 export function findEntity(
   store: Store,
   name: string,
@@ -265,11 +311,11 @@ export function findEntity(
 ): EntityDetails | undefined {
   const owned = userId === undefined ? '' : 'AND user_no = (SELECT user_no FROM users WHERE user_id = ?)';
   const entityNos = store
-    .prepare(`SELECT entity_no FROM entities WHERE name = ? ${owned} LIMIT ${READ_MOST}`)
+    .prepare(`SELECT entity_no FROM entities WHERE name = ? ${owned} LIMIT ${MAX_READ}`)
     .pluck()
     .all(name, ...(userId === undefined ? [] : [userId])) as number[];
-  const mentioning = mentioningMemories(store, entityNos, filter, SHOWN_MOST).flatMap(({ memories }) => memories);
-  const latest = mentioning.sort((a, b) => b - a).slice(0, SHOWN_MOST);
+  const mentioning = mentioningMemories(store, entityNos, filter, MAX_SHOWN).flatMap(({ memories }) => memories);
+  const latest = mentioning.sort((a, b) => b - a).slice(0, MAX_SHOWN);
   const [summary] = listEntities(store, { prefix: name, userId, filter }, { limit: 1, offset: 0 }, 'whole');
   if (latest.length === 0 || summary === undefined) return undefined;
   const memoryIds = store
@@ -295,7 +341,7 @@ export function findEntity(
          CROSS JOIN memories m ON m.seq = stated.memory CROSS JOIN memory_dynamics d ON d.seq = stated.memory
        WHERE ${filter.sql}
        GROUP BY stated.relation, stated.direction, o.name
-       ORDER BY memories DESC, o.name, stated.relation, stated.direction LIMIT ${SHOWN_MOST}`,
+       ORDER BY memories DESC, o.name, stated.relation, stated.direction LIMIT ${MAX_SHOWN}`,
     )
     .all(numbers, numbers, ...filter.parameters) as EntityDetails['relations'];
   return { ...summary, relations, memoryIds };

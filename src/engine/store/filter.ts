@@ -1,35 +1,41 @@
 import { sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
-import { IS_SHOWN } from './documents.ts';
+import { IS_SHOWN } from './document-generations.ts';
 import {
   type AsOf,
   type Json,
   type MemoryFilter,
   type MemoryStatus,
-  METADATA_CONDITIONS_MOST,
+  MAX_METADATA_CONDITIONS,
   type MetadataCondition,
   type Sector,
 } from '../types.ts';
 
+/** A filter as SQL. */
 export interface CompiledFilter {
-  /** A condition over the aliases `m` (memories) and `d` (memory_dynamics); never empty. */
+  /** SQL condition over the aliases `m` (memories) and `d` (memory_dynamics); never empty: `1` if all memories pass. */
   readonly sql: string;
+  /** Values for the `?` of `sql`, in their order. */
   readonly parameters: readonly (string | number)[];
-  /** Its parts, so that it can be said which of them a memory fails. */
+  /** The conditions that `sql` joins by AND, to tell which of them a memory fails. */
   readonly conditions: readonly FilterCondition[];
 }
 
-/** One condition of a filter by the name of the field on the wire that asks for it; several may have the same. */
+/** A condition of a filter, named by the request's field that asks for it. Several conditions may have one name. */
 export interface FilterCondition {
   readonly name: FilterName;
   readonly sql: string;
   readonly parameters: readonly (string | number)[];
 }
 
-/** `document`, `status`, `expires_at` and `validity` are asked for by nobody: they hide a memory by default. */
-export type FilterName =
+/**
+ * Field that a condition belongs to. No request asks for `document`, `status`, `expires_at` or `validity`: they hide
+ * memories by default.
+ */
+type FilterName =
   | 'user_id'
-  | `filters.${'sessions' | 'types' | 'external_ids' | 'documents' | 'event_time' | 'created_at' | 'sectors' | 'tags' | 'statuses'}`
+  | `filters.${'sessions' | 'types' | 'external_ids' | 'documents' | 'event_time' | 'created_at'}`
+  | `filters.${'sectors' | 'tags' | 'statuses'}`
   | `filters.metadata.${string}`
   | 'document'
   | 'status'
@@ -38,95 +44,41 @@ export type FilterName =
   | 'as_of.valid'
   | 'as_of.recorded';
 
+/** Options of a filter: its treatment of memories that are hidden by default, and the time that it looks at. */
 export interface FilterOptions {
-  /** Leaves out what hides a memory from search: half a document, a status other than active, its validity, its expiry. */
+  /**
+   * Whether hidden memories pass: parts of a document that is not shown, memories with a status other than active, not
+   * valid, or expired. Statuses that the filter names still restrict it. False by default.
+   */
   readonly includeHidden?: boolean;
-  /** Statuses that are not hidden where the filter names none; only active ones by default. */
+  /** Statuses that pass if the filter names none; `active` by default. */
   readonly statuses?: readonly MemoryStatus[];
-  /** Also what is superseded only from a later time on, because its successor does not hold yet. */
+  /**
+   * Whether a superseded memory passes, too, that still holds, because its successor holds only from a later time on or
+   * has expired. False by default; it has no effect if the filter names statuses.
+   */
   readonly orStillHolds?: boolean;
-  /** Look back: see `AsOf`. */
+  /** Earlier time that the filter looks at, see `AsOf`; the present by default. */
   readonly asOf?: AsOf | undefined;
 }
 
 /**
- * Turns a filter into SQL. Every value is bound, lists as one JSON parameter each, so that filters of one shape share one
- * text and with it one prepared statement, and no text of a caller can become SQL. An empty list of alternatives matches
- * nothing; an empty list of tags asks for nothing.
- * @param now Unix ms; decides what is valid and what has expired
- * @throws EngineError `invalid` for a metadata condition that means nothing, and for more than METADATA_CONDITIONS_MOST; for
- *   sectors together with a time of recording, as nothing keeps the sectors of then
+ * Turns a filter into SQL. Every value is bound, and a list is bound as one JSON parameter. Filters of one shape
+ * therefore share one text and one prepared statement, and no text of a caller can become SQL. A field that is
+ * undefined asks for nothing. An empty list of alternatives matches nothing; an empty list of tags asks for nothing.
+ * @param now Unix ms; decides which memories are valid and which have expired
+ * @throws EngineError `invalid` for a meaningless metadata condition, for more than MAX_METADATA_CONDITIONS of them,
+ *   and for sectors together with a time of recording, since past sectors are not kept
  */
 export function compileFilter(filter: MemoryFilter, now: number, options: FilterOptions = {}): CompiledFilter {
-  const conditions: FilterCondition[] = [];
-  const require = (name: FilterName, sql: string, ...parameters: (string | number)[]) =>
-    void conditions.push({ name, sql, parameters });
-  const requireOneOf = (name: FilterName, column: string, values: readonly string[] | undefined) => {
-    if (values !== undefined) require(name, `${column} IN (SELECT value FROM json_each(?))`, JSON.stringify(values));
-  };
-
-  if (filter.userIds?.length === 1) {
-    require('user_id', 'm.user_no = (SELECT user_no FROM users WHERE user_id = ?)', filter.userIds[0]!);
-  } else if (filter.userIds !== undefined) {
-    require('user_id', 'm.user_no IN (SELECT user_no FROM users WHERE user_id IN (SELECT value FROM json_each(?)))', JSON.stringify(
-      filter.userIds,
-    ));
-  }
-  requireOneOf('filters.sessions', 'm.session_id', filter.sessionIds);
   const { asOf } = options;
-  const then = (column: ChangingColumn) => columnAt(column, asOf?.recorded);
-  if (filter.types !== undefined) {
-    const [type, ...values] = then('m.type');
-    const listed = JSON.stringify(filter.types);
-    require('filters.types', `${type} IN (SELECT value FROM json_each(?))`, ...values, listed);
-  }
-  requireOneOf('filters.external_ids', 'm.external_id', filter.externalIds);
-  if (filter.documentIds !== undefined) {
-    const live = 'SELECT live_no FROM documents WHERE id IN (SELECT value FROM json_each(?)) AND live_no > 0';
-    require('filters.documents', `d.generation_no IN (${live})`, JSON.stringify(filter.documentIds));
-  }
-  const [eventTime, ...eventValues] = then('m.event_time');
-  if (filter.eventFrom !== undefined)
-    require('filters.event_time', `${eventTime} >= ?`, ...eventValues, filter.eventFrom);
-  if (filter.eventTo !== undefined) require('filters.event_time', `${eventTime} < ?`, ...eventValues, filter.eventTo);
-  if (filter.createdFrom !== undefined) require('filters.created_at', 'm.created_at >= ?', filter.createdFrom);
-  if (filter.createdTo !== undefined) require('filters.created_at', 'm.created_at < ?', filter.createdTo);
-  if (filter.sectors !== undefined && asOf?.recorded !== undefined) {
-    throw new EngineError(
-      'invalid',
-      'filters.sectors and as_of.recorded exclude each other: the sectors that a memory had then are not kept',
-    );
-  }
-  if (filter.sectors !== undefined) require('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(filter.sectors));
-  if (filter.tags !== undefined && filter.tags.length > 0) {
-    const [tags, ...values] = then('m.tags');
-    const missing = `SELECT 1 FROM json_each(?) AS wanted WHERE wanted.value NOT IN (SELECT value FROM json_each(${tags}))`;
-    require('filters.tags', `NOT EXISTS (${missing})`, JSON.stringify(filter.tags), ...values);
-  }
-  const metadata = Object.entries(filter.metadata ?? {}).flatMap(([key, condition]) =>
-    metadataConditions(key, condition).map((one) => [key, one] as const),
-  );
-  if (metadata.length > METADATA_CONDITIONS_MOST)
-    throw new EngineError('invalid', `at most ${METADATA_CONDITIONS_MOST} conditions on metadata`);
-  for (const [key, condition] of metadata) {
-    const [sql, ...values] = asOf?.recorded === undefined ? condition : onMetadataOf(then('m.metadata'), condition);
-    require(`filters.metadata.${key}`, sql, ...values);
-  }
-  const [status, ...statusValues] = then('d.status');
-  if (filter.statuses !== undefined) {
-    const among = `${status} IN (SELECT value FROM json_each(?))`;
-    require('filters.statuses', among, ...statusValues, JSON.stringify(filter.statuses));
-  } else if (!options.includeHidden) {
-    const shown = isAnyOf(status, options.statuses ?? ['active']);
-    if (options.orStillHolds) require('status', `(${shown} OR ${STILL_HOLDS})`, now, now, now, now);
-    else require('status', shown, ...statusValues);
-  }
-  if (!options.includeHidden) {
-    require('document', IS_SHOWN);
-    require('expires_at', '(m.expires_at IS NULL OR m.expires_at > ?)', now);
-    if (asOf === undefined) require('validity', VALID_NOW, now, now);
-    else for (const [name, sql, ...values] of conditionsAsOf(asOf, now)) require(name, sql, ...values);
-  }
+  const conditions = [
+    ...placeConditions(filter, asOf?.recorded),
+    ...timeConditions(filter, asOf?.recorded),
+    ...labelConditions(filter, asOf?.recorded),
+    ...statusConditions(filter, now, options),
+    ...(options.includeHidden ? [] : visibilityConditions(now, asOf)),
+  ];
   return {
     sql: conditions.length === 0 ? '1' : conditions.map(({ sql }) => sql).join('\n  AND '),
     parameters: conditions.flatMap(({ parameters }) => parameters),
@@ -134,39 +86,146 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
   };
 }
 
-/** The same, of one sector. */
+function condition(name: FilterName, sql: string, ...parameters: (string | number)[]): FilterCondition {
+  return { name, sql, parameters };
+}
+
+/** Makes the condition that a column holds one of the values; none if the filter names no values. */
+function oneOf(
+  name: FilterName,
+  [column, ...parameters]: SqlCondition,
+  values: readonly string[] | undefined,
+): FilterCondition[] {
+  if (values === undefined) return [];
+  return [condition(name, `${column} IN (SELECT value FROM json_each(?))`, ...parameters, JSON.stringify(values))];
+}
+
+/** Conditions on the user, session, type, external id and document of a memory. */
+function placeConditions(filter: MemoryFilter, recorded: number | undefined): FilterCondition[] {
+  return [
+    ...userCondition(filter.userIds),
+    ...oneOf('filters.sessions', ['m.session_id'], filter.sessionIds),
+    ...oneOf('filters.types', columnAt('m.type', recorded), filter.types),
+    ...oneOf('filters.external_ids', ['m.external_id'], filter.externalIds),
+    ...documentCondition(filter.documentIds),
+  ];
+}
+
+function userCondition(userIds: readonly string[] | undefined): FilterCondition[] {
+  if (userIds === undefined) return [];
+  if (userIds.length === 1) {
+    return [condition('user_id', 'm.user_no = (SELECT user_no FROM users WHERE user_id = ?)', userIds[0]!)];
+  }
+  const users = 'SELECT user_no FROM users WHERE user_id IN (SELECT value FROM json_each(?))';
+  return [condition('user_id', `m.user_no IN (${users})`, JSON.stringify(userIds))];
+}
+
+function documentCondition(documentIds: readonly string[] | undefined): FilterCondition[] {
+  if (documentIds === undefined) return [];
+  const live = 'SELECT live_no FROM documents WHERE id IN (SELECT value FROM json_each(?)) AND live_no > 0';
+  return [condition('filters.documents', `d.generation_no IN (${live})`, JSON.stringify(documentIds))];
+}
+
+function timeConditions(filter: MemoryFilter, recorded: number | undefined): FilterCondition[] {
+  const { eventFrom, eventTo, createdFrom, createdTo } = filter;
+  const [eventTime, ...values] = columnAt('m.event_time', recorded);
+  const conditions: FilterCondition[] = [];
+  if (eventFrom !== undefined)
+    conditions.push(condition('filters.event_time', `${eventTime} >= ?`, ...values, eventFrom));
+  if (eventTo !== undefined) conditions.push(condition('filters.event_time', `${eventTime} < ?`, ...values, eventTo));
+  if (createdFrom !== undefined) conditions.push(condition('filters.created_at', 'm.created_at >= ?', createdFrom));
+  if (createdTo !== undefined) conditions.push(condition('filters.created_at', 'm.created_at < ?', createdTo));
+  return conditions;
+}
+
+/** Conditions on sectors, tags and metadata. */
+function labelConditions(filter: MemoryFilter, recorded: number | undefined): FilterCondition[] {
+  const conditions: FilterCondition[] = [];
+  if (filter.sectors !== undefined && recorded !== undefined) {
+    throw new EngineError(
+      'invalid',
+      'filters.sectors and as_of.recorded exclude each other: the sectors that a memory had then are not kept',
+    );
+  }
+  if (filter.sectors !== undefined) {
+    conditions.push(condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(filter.sectors)));
+  }
+  if (filter.tags !== undefined && filter.tags.length > 0) {
+    const [tags, ...values] = columnAt('m.tags', recorded);
+    const missing = `SELECT 1 FROM json_each(?) AS wanted
+      WHERE wanted.value NOT IN (SELECT value FROM json_each(${tags}))`;
+    conditions.push(condition('filters.tags', `NOT EXISTS (${missing})`, JSON.stringify(filter.tags), ...values));
+  }
+  const metadata = Object.entries(filter.metadata ?? {}).flatMap(([key, wanted]) =>
+    metadataConditions(key, wanted).map((compiled) => [key, compiled] as const),
+  );
+  if (metadata.length > MAX_METADATA_CONDITIONS)
+    throw new EngineError('invalid', `at most ${MAX_METADATA_CONDITIONS} conditions on metadata`);
+  for (const [key, compiled] of metadata) {
+    const [sql, ...values] =
+      recorded === undefined ? compiled : onMetadataOf(columnAt('m.metadata', recorded), compiled);
+    conditions.push(condition(`filters.metadata.${key}`, sql, ...values));
+  }
+  return conditions;
+}
+
+/** Condition on the status: one of those that the filter names, or else one that is not hidden. */
+function statusConditions(filter: MemoryFilter, now: number, options: FilterOptions): FilterCondition[] {
+  const status = columnAt('d.status', options.asOf?.recorded);
+  if (filter.statuses !== undefined) return oneOf('filters.statuses', status, filter.statuses);
+  if (options.includeHidden) return [];
+  const [column, ...values] = status;
+  const shown = isAnyOf(column, options.statuses ?? ['active']);
+  if (options.orStillHolds) return [condition('status', `(${shown} OR ${STILL_HOLDS})`, now, now, now, now)];
+  return [condition('status', shown, ...values)];
+}
+
+/** Hides parts of a document that is not shown, what has expired, and what is not valid. */
+function visibilityConditions(now: number, asOf: AsOf | undefined): FilterCondition[] {
+  return [
+    condition('document', IS_SHOWN),
+    condition('expires_at', '(m.expires_at IS NULL OR m.expires_at > ?)', now),
+    ...(asOf === undefined ? [condition('validity', VALID_NOW, now, now)] : conditionsAsOf(asOf, now)),
+  ];
+}
+
+/** Adds to a filter the condition that the memory belongs to a sector. */
 export function inSector(filter: CompiledFilter, sector: Sector): CompiledFilter {
-  const condition: FilterCondition = {
-    name: 'filters.sectors',
-    sql: '(d.sectors & ?) <> 0',
-    parameters: [sectorBits([sector])],
-  };
+  const ofSector = condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits([sector]));
   return {
-    sql: `${filter.sql} AND ${condition.sql}`,
-    parameters: [...filter.parameters, ...condition.parameters],
-    conditions: [...filter.conditions, condition],
+    sql: `${filter.sql} AND ${ofSector.sql}`,
+    parameters: [...filter.parameters, ...ofSector.parameters],
+    conditions: [...filter.conditions, ofSector],
   };
 }
 
-/** Statuses are ours, so they may stand in the text. */
+/**
+ * SQL condition that a column holds one of the statuses. They are the service's own constants, so they may stand in the
+ * text.
+ */
 function isAnyOf(column: string, statuses: readonly MemoryStatus[]): string {
   const [only, ...more] = statuses.map((status) => `'${status}'`);
   return more.length === 0 ? `${column} = ${only}` : `${column} IN (${[only, ...more].join(', ')})`;
 }
 
-/** What superseded `m` and holds itself at the bound time. The older one is then no more what was true. */
+/**
+ * SQL that finds a memory which superseded `m` and holds at a time, its one `?`. From the time such a successor holds,
+ * the older memory is no longer true.
+ */
 const HOLDING_SUCCESSOR = `SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
   WHERE e.dst = m.seq AND e.type = 'supersedes' AND coalesce(n.valid_from, n.event_time) <= ?`;
 
 /**
- * That its validity has ended does not hide a superseded memory where superseded ones are asked for: it mostly ended because of
- * the supersession.
+ * SQL condition that a memory is valid at a time, which each of its two `?` takes. A superseded memory passes even if
+ * its validity has ended, since it mostly ended because of the supersession.
  */
-const VALID_NOW = `(m.valid_from IS NULL OR m.valid_from <= ?) AND (m.valid_to IS NULL OR m.valid_to > ? OR d.status = 'superseded')`;
+const VALID_NOW = `(m.valid_from IS NULL OR m.valid_from <= ?)
+  AND (m.valid_to IS NULL OR m.valid_to > ? OR d.status = 'superseded')`;
 
 /**
- * Until it is erased, a successor that has expired is still linked, and the end that it gave still set: neither counts any more,
- * unless the successor gave way itself.
+ * SQL condition that a memory is superseded and still holds at a time, which each of its four `?` takes. A successor
+ * that has expired stays linked until it is erased, and the end of validity that it set stays set. Neither counts any
+ * more, unless the successor was superseded itself.
  */
 const STILL_HOLDS = `d.status = 'superseded'
   AND (m.valid_to > ? OR EXISTS (SELECT 1 FROM edges e CROSS JOIN memories n ON n.seq = e.src
@@ -176,44 +235,41 @@ const STILL_HOLDS = `d.status = 'superseded'
     OR EXISTS (SELECT 1 FROM memory_dynamics nd WHERE nd.seq = n.seq AND nd.status = 'superseded')))`;
 
 /**
- * What took part at a time. Where only a time of recording is given, what was valid then: that is what a query of that time
- * would have found.
+ * Conditions for a look at an earlier time. With only a time of recording, the memory must have been valid at that
+ * time, as a query of that time would have required.
  */
-function conditionsAsOf(
-  { valid, recorded }: AsOf,
-  now: number,
-): (readonly [name: FilterName, sql: string, ...values: (string | number)[]])[] {
+function conditionsAsOf({ valid, recorded }: AsOf, now: number): FilterCondition[] {
   const then = valid ?? recorded ?? now;
   const [from, ...fromValues] = columnAt('m.valid_from', recorded);
   const [to, ...toValues] = columnAt('m.valid_to', recorded);
   const [eventTime, ...eventValues] = columnAt('m.event_time', recorded);
-  const known = recorded === undefined ? [] : [recorded];
+  const linkedBy = recorded === undefined ? '' : ' AND e.created_at <= ?';
+  const recordedValues = recorded === undefined ? [] : [recorded];
   return [
-    ...(recorded === undefined ? [] : ([['as_of.recorded', 'm.created_at <= ?', recorded]] as const)),
-    ...(valid === undefined ? [] : ([['as_of.valid', `${eventTime} <= ?`, ...eventValues, valid]] as const)),
-    ['validity', `coalesce(${from} <= ?, 1)`, ...fromValues, then],
-    ['validity', `coalesce(${to} > ?, 1)`, ...toValues, then],
-    [
-      'validity',
-      `NOT EXISTS (${HOLDING_SUCCESSOR}${recorded === undefined ? '' : ' AND e.created_at <= ?'})`,
-      then,
-      ...known,
-    ],
+    ...(recorded === undefined ? [] : [condition('as_of.recorded', 'm.created_at <= ?', recorded)]),
+    ...(valid === undefined ? [] : [condition('as_of.valid', `${eventTime} <= ?`, ...eventValues, valid)]),
+    condition('validity', `coalesce(${from} <= ?, 1)`, ...fromValues, then),
+    condition('validity', `coalesce(${to} > ?, 1)`, ...toValues, then),
+    condition('validity', `NOT EXISTS (${HOLDING_SUCCESSOR}${linkedBy})`, then, ...recordedValues),
   ];
 }
 
-/** The columns that a look back reads as they were recorded then: those that a revision has whole, and those of its snapshot. */
+/** Columns that a revision keeps as columns of its own, by the column of the present. */
 const KEPT_COLUMNS = {
   'd.status': 'r.status',
   'm.event_time': 'r.event_time',
   'm.valid_from': 'r.valid_from',
   'm.valid_to': 'r.valid_to',
 } as const;
+/** Fields that a revision keeps in its snapshot, by the column of the present. */
 const SNAPSHOT_FIELDS = { 'm.type': 'type', 'm.tags': 'tags', 'm.metadata': 'metadata' } as const;
 
 type ChangingColumn = keyof typeof KEPT_COLUMNS | keyof typeof SNAPSHOT_FIELDS;
 
-/** A column as it stood at a time of recording: what the first change after it replaced, else what is there. */
+/**
+ * SQL for a column as it was recorded at a time: the value that the first later change replaced, or else the present
+ * value.
+ */
 function columnAt(column: ChangingColumn, recorded: number | undefined): SqlCondition {
   if (recorded === undefined) return [column];
   const later = 'FROM memory_revisions r WHERE r.memory = m.seq AND r.replaced_at > ?';
@@ -221,7 +277,7 @@ function columnAt(column: ChangingColumn, recorded: number | undefined): SqlCond
     column in KEPT_COLUMNS
       ? [KEPT_COLUMNS[column as keyof typeof KEPT_COLUMNS], later]
       : snapshotColumn(SNAPSHOT_FIELDS[column as keyof typeof SNAPSHOT_FIELDS], later);
-  // Few memories were changed since; for the others the revisions need not be looked at.
+  // Few memories change; for all others `updated_at` spares the look at the revisions.
   return [
     `CASE WHEN m.updated_at > ? AND EXISTS (SELECT 1 ${change})
      THEN (SELECT ${value} ${change} ORDER BY r.version LIMIT 1) ELSE ${column} END`,
@@ -231,12 +287,12 @@ function columnAt(column: ChangingColumn, recorded: number | undefined): SqlCond
   ];
 }
 
-/** Only of the one revision that is asked, the snapshot is parsed. */
+/** SQL for a snapshot's field. Only the snapshot of the revision that is asked for is parsed. */
 function snapshotColumn(field: string, later: string): [value: string, change: string] {
   return [`json_extract(r.snapshot, '$.${field}')`, `${later} AND instr(r.fields, '${field}') > 0`];
 }
 
-/** A condition on the metadata of a memory, asked of other metadata in its place. */
+/** Applies a condition on a memory's metadata to other metadata. */
 function onMetadataOf([metadata, ...theirs]: SqlCondition, [sql, ...values]: SqlCondition): SqlCondition {
   return [`EXISTS (SELECT 1 FROM (SELECT ${metadata} AS metadata) AS m WHERE ${sql})`, ...theirs, ...values];
 }
@@ -247,8 +303,9 @@ const OPERATORS: ReadonlySet<string> = new Set(['$eq', '$ne', '$gt', '$gte', '$l
 const COMPARISONS: Readonly<Record<string, string>> = { $gt: '>', $gte: '>=', $lt: '<', $lte: '<=' };
 
 /**
- * A key is a name on the top level of the metadata, taken literally (a dot is a dot). A bare value means `$eq`. Values are
- * equal when type and value are (1 and true are not, 1 and 1.0 are); null also stands for a missing key.
+ * Compiles the condition on one key. A key is a name on the top level of the metadata, taken literally (a dot is a
+ * dot). A bare value means `$eq`. Values are equal if type and value are equal (1 and true are not, 1 and 1.0 are);
+ * null also matches a missing key.
  */
 function metadataConditions(key: string, condition: MetadataCondition): SqlCondition[] {
   if (typeof condition !== 'object' || condition === null || Array.isArray(condition))

@@ -4,8 +4,9 @@ import type { AddReply, IdempotencyClaim } from '../types.ts';
 import type { Store } from './open-store.ts';
 
 /**
- * The reply kept under this key, or undefined if the key is new.
- * @throws EngineError `unprocessable` if the key came with another body; `conflict` if what it made was deleted
+ * Finds the reply that is stored for a key and its route, marked as `replayed`; undefined if the key is new.
+ * @throws EngineError `unprocessable` if the key came with another body; `conflict` if the memories of the reply were
+ *   deleted
  */
 export function findStoredReply(store: Store, claim: IdempotencyClaim): AddReply | undefined {
   const row = store
@@ -24,6 +25,10 @@ export function findStoredReply(store: Store, claim: IdempotencyClaim): AddReply
   return { ...(JSON.parse(row.reply) as AddReply), replayed: true };
 }
 
+/**
+ * Stores the reply to the first use of a key. Call inside the write that adds the memories, after `findStoredReply`.
+ * @param memories lowest and highest number of the memories that were added, at most MAX_REPLY_MEMORIES; null for none
+ */
 export function putStoredReply(
   store: Store,
   claim: IdempotencyClaim,
@@ -31,7 +36,8 @@ export function putStoredReply(
 ): void {
   store
     .prepare(
-      'INSERT INTO idempotency_keys (key, route, body_hash, reply, first_seq, last_seq, created_at) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      `INSERT INTO idempotency_keys (key, route, body_hash, reply, first_seq, last_seq, created_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       claim.key,
@@ -44,19 +50,28 @@ export function putStoredReply(
     );
 }
 
-/** Memories of one stored reply at most. Bounds where the reply that made a memory can be found. */
-export const REPLY_MEMORIES_MOST = 1_000;
+/** Most memories of one stored reply. It bounds the search for the reply that made a memory. */
+export const MAX_REPLY_MEMORIES = 1_000;
 
-/** Leaves a tombstone where a stored reply spoke of this memory. @returns how many replies that were */
-export function eraseStoredReplies(store: Store, memory: number): number {
+/**
+ * Replaces each stored reply whose range of memory numbers holds this memory by a tombstone, so that a later use of the
+ * key fails. Call inside a write.
+ * @returns the number of replies that were replaced
+ */
+export function eraseStoredReplies(store: Store, memoryNo: number): number {
   return store
     .prepare(
       `UPDATE idempotency_keys SET reply = NULL
        WHERE last_seq BETWEEN ? AND ? AND first_seq <= ? AND reply IS NOT NULL`,
     )
-    .run(memory, memory + REPLY_MEMORIES_MOST, memory).changes;
+    .run(memoryNo, memoryNo + MAX_REPLY_MEMORIES, memoryNo).changes;
 }
 
+/**
+ * Deletes at most `limit` replies and tombstones of replies that were stored before `before` (Unix ms, excluded),
+ * oldest first.
+ * @returns the number deleted
+ */
 export function purgeStoredReplies(store: Store, before: number, limit: number): number {
   return store
     .prepare(

@@ -2,26 +2,32 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
-import { isBusy, pathError } from './open-store.ts';
+import { isBusy, pathError } from './storage-errors.ts';
 import { createPrivateFile } from './private-file.ts';
 
+/** The lock of a process on its data folder. */
 export interface InstanceLock {
-  /** May be called twice. */
+  /** Releases the lock; a second call has no effect. */
   release(): void;
 }
 
-/** Somebody who tries for the lock alone and cannot have it is in the way for a moment. */
+/**
+ * Longest wait for a process that tries for the whole lock and cannot have it, ms: it is in the way for a moment only.
+ */
 const PASSING_TRY_MS = 1_000;
 
-/** A connection that is garbage-collected closes and lets its lock go, so what is held is kept here. */
+/**
+ * Connections that hold locks. They are kept here, since one that is garbage-collected is closed and loses its lock.
+ */
 const held = new Set<Database.Database>();
 
 /**
- * Makes this process the only one that uses a data folder, so that whatever is leased there belonged to the dead. The lock is an open
- * exclusive transaction on an empty SQLite file: the kernel releases it however the process ends, so no stale lock is ever to be cleaned
- * up.
- * @param file the lock's own file; `<file>.pid` beside it names the holder for the message and decides nothing
- * @throws EngineError `conflict` while another process, or another lock of this one, holds or shares it
+ * Makes this process the only one that uses a data folder, so that every lease there belongs to a dead process. The
+ * lock is an open exclusive transaction on an empty SQLite file. The kernel releases it however the process ends, so no
+ * stale lock is ever left.
+ * @param file the lock's own file; `<file>.pid` beside it names the holder for the error message and decides nothing
+ * @throws EngineError `conflict` while another process, or another lock of this one, holds or shares it; `invalid` for
+ *   a path where no file can be
  */
 export function acquireInstanceLock(file: string): InstanceLock {
   const pidFile = `${file}.pid`;
@@ -38,8 +44,11 @@ export function acquireInstanceLock(file: string): InstanceLock {
 }
 
 /**
- * Makes sure that no process has the data folder to itself while this one uses it. Any number share it: the API, workers.
- * @throws EngineError `conflict` while another process, or a lock of this one, holds it alone
+ * Makes sure that no process has the data folder to itself while this one uses it. Any number of processes, such as the
+ * API and workers, may share it.
+ * @param file the lock's own file, as in `acquireInstanceLock`
+ * @throws EngineError `conflict` while another process, or a lock of this one, holds it alone; `invalid` for a path
+ *   where no file can be
  */
 export function shareInstanceLock(file: string): InstanceLock {
   const db = openLock(file, PASSING_TRY_MS);
@@ -52,7 +61,10 @@ export function shareInstanceLock(file: string): InstanceLock {
   return hold(db, () => {});
 }
 
-/** @param beforeRelease runs while the lock is held: afterwards what lies beside it may be the next holder's */
+/**
+ * Keeps a lock.
+ * @param beforeRelease runs while the lock is still held, since the files beside it may be the next holder's afterwards
+ */
 function hold(db: Database.Database, beforeRelease: () => void): InstanceLock {
   held.add(db);
   return {
@@ -64,7 +76,7 @@ function hold(db: Database.Database, beforeRelease: () => void): InstanceLock {
   };
 }
 
-/** A transaction that has read keeps SQLite's shared lock until it ends. */
+/** Begins a shared lock: a transaction that has read keeps SQLite's shared lock until it ends. */
 function beginShared(db: Database.Database): void {
   db.exec('BEGIN');
   db.prepare('SELECT count(*) FROM sqlite_schema').get();
@@ -107,7 +119,7 @@ function inUse(file: string, cause: unknown): EngineError {
   );
 }
 
-/** The holder may have ended, or not have written its number yet. */
+/** Reads the holder's process id; undefined if the holder has ended or has not written it yet. */
 function readPid(pidFile: string): number | undefined {
   try {
     const pid = Number.parseInt(fs.readFileSync(pidFile, 'utf8'), 10);

@@ -1,7 +1,11 @@
 /**
- * What happened to a job, as its row keeps it: a letter an event and how many ms after the job was made, `e523l530d`; without a number, at
- * the same time as the event before. That it was queued when it was made goes without saying. A tenth of what names and times take.
+ * The timeline of a job in the short form that its row keeps: a letter for each event and the milliseconds since the
+ * job was added, as in `e523l530d`. An event without a number happened together with the event in front of it. The
+ * timeline does not note that the job was queued when it was added. This form takes a tenth of the space that names and
+ * times take.
  */
+
+/** Letter of each event. */
 const LETTERS = {
   read: 'r',
   settled: 's',
@@ -17,17 +21,29 @@ const LETTERS = {
   retried: 't',
 } as const;
 
+/**
+ * Event of a job: `read`, `settled`, `encoded`, `linked` and `reasoned` end a step and `done` the job; `failed` is a
+ * failed attempt, `dead` the end after the last one; `crashed`: its worker died; `requeued`: a change of its memory
+ * sent it back; `retried`: it was queued anew on request; `cancelled`: on request, or since its memory was erased.
+ */
 export type JobEvent = keyof typeof LETTERS;
 
 const EVENTS = new Map(Object.entries(LETTERS).map(([event, letter]) => [letter as string, event]));
 
-/** SQL that notes one event, and such as follow at once. @param now the parameter that says when (Unix ms) */
+/**
+ * Makes the SQL assignment, for the SET of an UPDATE of `jobs`, that appends events of one time to the timeline.
+ * @param now the SQL parameter for that time (Unix ms), which the assignment has once
+ */
 export function noteEvents([first, ...others]: readonly [JobEvent, ...JobEvent[]], now: '?' | ':now' = '?'): string {
   const letters = others.map((event) => LETTERS[event]).join('');
   return `timeline = timeline || '${LETTERS[first]}' || CAST(${now} - created_at AS INTEGER) || '${letters}'`;
 }
 
-/** @param createdAt when the job was made (Unix ms), as the times of its events are */
+/**
+ * Reads a timeline into events with their times (Unix ms), in the order in which they were noted. The first is `queued`
+ * at `createdAt`.
+ * @param createdAt time the job was added, Unix ms
+ */
 export function readEvents(timeline: string, createdAt: number): { readonly event: string; readonly at: number }[] {
   let at = createdAt;
   const noted = [...timeline.matchAll(/([a-z])(-?\d*)/g)].map(([, letter, later]) => {

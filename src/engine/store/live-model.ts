@@ -1,3 +1,8 @@
+/**
+ * Live models of a file: those that queries and links use. Their numbers are kept in the file and read at each use. All
+ * processes therefore change to new models at the same commit, and a snapshot sees the same models from its beginning
+ * to its end.
+ */
 import { assert } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
 import { SECTORS, type Sector } from '../types.ts';
@@ -6,33 +11,30 @@ import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 import { dropCodes } from './vector-codes.ts';
 
-/**
- * Which of a file's models are live: those that queries and links use. It is written in the file and asked for at each use, so that all
- * processes go over to others at the same commit, and a snapshot sees the same ones from its beginning to its end.
- */
-
+/** A model of this file with its number. */
 export type StoredModel = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'> & {
   readonly modelNo: number;
 };
 
-/** Which model embeds which sector: one for all, or one a sector in the order of SECTORS, at least two of them different. */
+/** Models by sector: one for all sectors, or one for each sector in the order of SECTORS, not all the same. */
 export type SectorModels<T extends { readonly modelNo: number } = StoredModel> = readonly [T, ...T[]];
 
-/** The same by number, as it is written in the file. */
+/** Numbers of the models by sector, as the file keeps them: one for all sectors, or a list in the order of SECTORS. */
 export type SectorModelNumbers = number | readonly number[];
 
-/** @param models one for all, or one a sector */
+/** Reduces models that are all the same to one. @param models one for all sectors, or one for each in their order */
 export function sectorModels<T extends { readonly modelNo: number }>(models: readonly T[]): SectorModels<T> {
   const [first, ...others] = models;
   assert(first !== undefined && (others.length === 0 || models.length === SECTORS.length), 'a model for every sector');
   return others.some(({ modelNo }) => modelNo !== first.modelNo) ? [first, ...others] : [first];
 }
 
+/** Returns the model that embeds a sector. */
 export function modelOfSector<T extends { readonly modelNo: number }>(models: SectorModels<T>, sector: Sector): T {
   return models.length === 1 ? models[0] : models[SECTORS.indexOf(sector)]!;
 }
 
-/** The models of some sectors, or of all, each once, in the order of SECTORS. */
+/** Lists the models of the given sectors, by default of all sectors: each model once, in the order of SECTORS. */
 export function distinctModels<T extends { readonly modelNo: number }>(
   models: SectorModels<T>,
   sectors: readonly Sector[] = SECTORS,
@@ -41,22 +43,24 @@ export function distinctModels<T extends { readonly modelNo: number }>(
   return [...new Map(used.map((model) => [model.modelNo, model])).values()];
 }
 
-/** The sectors that a model embeds. */
+/** Lists the sectors that a model embeds, in the order of SECTORS; none if it is not among `models`. */
 export function sectorsOfModel(models: SectorModels<{ readonly modelNo: number }>, modelNo: number): Sector[] {
   return SECTORS.filter((sector) => modelOfSector(models, sector).modelNo === modelNo);
 }
 
+/** Returns the numbers of models in the form that the file keeps, which `areSameModels` compares. */
 export function numbersOf(models: SectorModels<{ readonly modelNo: number }>): SectorModelNumbers {
   return models.length === 1 ? models[0].modelNo : models.map(({ modelNo }) => modelNo);
 }
 
-export function areSameModels(one: SectorModelNumbers, other: SectorModelNumbers): boolean {
-  return JSON.stringify(one) === JSON.stringify(other);
+/** Tells whether two results of `numbersOf` name the same models for all sectors. */
+export function areSameModels(a: SectorModelNumbers, b: SectorModelNumbers): boolean {
+  return JSON.stringify(a) === JSON.stringify(b);
 }
 
 const LIVE_MODEL = 'live_model';
 
-/** undefined while no process with an embedder has opened the file. */
+/** Reads the live models; undefined while no process with an embedder has opened the file. */
 export function findLiveModels(store: Store): SectorModels | undefined {
   const [first, ...others] = store
     .prepare(
@@ -68,12 +72,15 @@ export function findLiveModels(store: Store): SectorModels | undefined {
   return first === undefined ? undefined : [first, ...others];
 }
 
-/** The same where one model embeds all sectors, else that of the first. */
+/**
+ * Reads the live model if one model embeds all sectors, or else the live model of the first of SECTORS; undefined while
+ * the file has no live models.
+ */
 export function findLiveModel(store: Store): StoredModel | undefined {
   return findLiveModels(store)?.[0];
 }
 
-/** Call inside a write. */
+/** Makes models live. Call inside a write. @param numbers numbers as `numbersOf` returns them */
 export function putLiveModels(store: Store, numbers: SectorModelNumbers): void {
   putInfo(store, LIVE_MODEL, JSON.stringify(numbers));
 }
@@ -83,13 +90,17 @@ export function ensureLiveModels(store: Store, configured: SectorModels<{ readon
   if (findLiveModel(store) === undefined) putLiveModels(store, numbersOf(configured));
 }
 
-/** A step of dropping a model: where to go on, or that it is gone. */
+/**
+ * Result of a step of dropping a model: `after` is the value for the next step; 'dropped' says that the model is gone.
+ */
 export type DropStep = { readonly after: number } | 'dropped';
 
 /**
- * One small step of removing a model with its vectors, its index, its cache and its calibration. Nothing may use the model any more. Call
- * inside a write, and again with what it returned.
- * @param after 0 to begin
+ * Deletes one slice of what belongs to a model: at most `limit` of its vectors with their codes, later of its cached
+ * embeddings, and at last its calibration and the model. No process may use the model any more. Call inside a write,
+ * again and again, until the result is 'dropped'.
+ * @param after 0 to begin, then the `after` that the call before returned
+ * @throws EngineError `internal` for a live model
  */
 export function dropModelSlice(
   store: Store,
@@ -100,7 +111,8 @@ export function dropModelSlice(
   const rows = store
     .prepare(
       `DELETE FROM vectors WHERE vector_no IN
-         (SELECT vector_no FROM vectors WHERE vector_no > ? AND model_no = ? ORDER BY vector_no LIMIT ?) RETURNING vector_no`,
+         (SELECT vector_no FROM vectors WHERE vector_no > ? AND model_no = ? ORDER BY vector_no LIMIT ?)
+       RETURNING vector_no`,
     )
     .all(after, modelNo, limit) as { vector_no: number }[];
   if (rows.length > 0) {
@@ -121,7 +133,7 @@ export function dropModelSlice(
   return 'dropped';
 }
 
-/** Models that neither queries nor the settings use: what was left behind. */
+/** Lists the numbers of the file's models that are not in `used`: an earlier change of the model left them behind. */
 export function listStrayModels(store: Store, used: readonly number[]): number[] {
   return listModels(store)
     .map(({ modelNo }) => modelNo)

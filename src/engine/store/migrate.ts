@@ -3,13 +3,15 @@ import path from 'node:path';
 import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
 
+/** Longest wait for a migration in another process, ms. */
 const MIGRATION_WAIT_MS = 30 * 60_000;
 const TENANT_MIGRATIONS = path.join(import.meta.dirname, 'migrations');
 
 /**
- * Brings a file's schema to the newest version, one transaction a step, counted in `PRAGMA user_version`. A kill leaves the old
- * or the new version, never one between.
- * @param folder holds the steps, `0001-name.sql` and on without a gap
+ * Brings a file's schema to the newest version. Each step is one transaction, and `PRAGMA user_version` counts them, so
+ * a kill leaves the old or the new version, never one between.
+ * @param file path of the database, for the error message
+ * @param folder folder with the steps, `0001-name.sql` and on without a gap
  * @throws EngineError `unprocessable` if the file is newer than this code; it is left unchanged
  */
 export function migrate(db: Database.Database, file: string, folder = TENANT_MIGRATIONS): void {
@@ -18,11 +20,13 @@ export function migrate(db: Database.Database, file: string, folder = TENANT_MIG
   if (current() > steps.length) {
     throw new EngineError(
       'unprocessable',
-      `${path.basename(file)} has schema version ${current()}, this version of Cairn knows ${steps.length}: use a newer Cairn`,
+      `${path.basename(file)} has schema version ${current()}, ` +
+        `this version of Cairn knows ${steps.length}: use a newer Cairn`,
     );
   }
   const patience = db.pragma('busy_timeout', { simple: true }) as number;
-  // A step that rewrites a large table takes longer than anybody waits for a commit; who starts at the same time waits for its end.
+  // A step that rewrites a large table takes longer than a commit may wait. A process that starts at the same time
+  // waits for its end.
   if (current() < steps.length) db.pragma(`busy_timeout = ${MIGRATION_WAIT_MS}`);
   while (current() < steps.length) {
     db.transaction(() => {

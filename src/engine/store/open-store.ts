@@ -6,72 +6,98 @@ import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
 import { migrate } from './migrate.ts';
 import { createPrivateFile } from './private-file.ts';
+import { isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
 import { requireTenantFile } from './tenant-file.ts';
 
 /**
- * One open tenant file. The files beside this one each hold one table's statements and take a `Store`; nothing else
- * writes SQL.
+ * One open tenant file. The files beside this one hold the statements, mostly one file for each table, and take a
+ * `Store`.
  */
 export interface Store {
   readonly db: Database.Database;
+  /** Path of the database file. */
   readonly path: string;
-  /** Prepared once per connection and text. */
+  /**
+   * Returns the prepared statement of a text. Callers with one text share one statement, so a mode that is set on it,
+   * such as `pluck`, stays set. The text must have no `?` or `:name` that is not a parameter.
+   */
   prepare(sql: string): Database.Statement<unknown[], unknown>;
-  /** Runs `work` in one short `BEGIN IMMEDIATE` transaction. Nothing is awaited inside. */
+  /**
+   * Runs `work` in one short `BEGIN IMMEDIATE` transaction, which is rolled back if it throws. Nothing is awaited
+   * inside, and a write is not begun inside another transaction.
+   * @throws EngineError `unavailable` if another connection writes for BUSY_TIMEOUT_MS; `storage_full`; `internal` for
+   *   a damaged file; any other error of `work` as it is
+   */
   write<T>(work: () => T): T;
-  /** Inside a write: has `work` run once before its commit, however often it is asked for. */
+  /** Runs `work` once before the present write commits, however often the write asks for it. Call inside a write. */
   beforeCommit(work: (store: Store) => void): void;
-  /** Whether `write` is at work. */
+  /** Whether `write` is running. */
   readonly isWriting: boolean;
-  /** A number for the transaction at work, of which this connection has only one; undefined outside. */
+  /** Number of the transaction that this connection has open, never given twice; undefined outside a transaction. */
   readonly transactionNo: number | undefined;
-  /** Runs `work` on one snapshot. */
+  /** Runs `work` on one snapshot, or in the transaction that is open already. Nothing is awaited inside. */
   read<T>(work: () => T): T;
   /**
-   * To be called every second: suits the cache to the size of the file. A reader maps a large one into memory once no other connection has
-   * committed for some seconds, and until one does. Every so often what is mapped is let go of; it stays in the cache of the operating system.
+   * Adapts the cache to the size of the file; call it every second. A reader maps a large file into memory once no
+   * other connection has committed for some seconds, and until one does. Every few seconds the mapping is dropped and
+   * made again; the pages stay in the cache of the operating system.
    */
   suitToFile(): void;
   close(): void;
 }
 
+/** Use that a connection is opened for. */
 export interface OpenStoreOptions {
   /**
-   * `reader` refuses writes. `acknowledger` answers clients, so its commits are fsynced (FULL) and leave checkpoints to
-   * others. `worker` commits at NORMAL: its work is repeated from the ledger if a power cut takes it back.
+   * A `reader` refuses writes. An `acknowledger` answers clients, so its commits are fsynced (FULL). A `worker` commits
+   * at NORMAL: if a power cut takes its work back, the work is repeated from the ledger. A commit of either makes no
+   * checkpoint; maintenance does (`checkpointLog`).
    */
   readonly role: 'reader' | 'acknowledger' | 'worker';
-  /** Make the file if it is not there. */
+  /** Whether to create the file if it does not exist; false by default. */
   readonly create?: boolean;
 }
 
-/** How long a connection waits for another's write before it gives up with `unavailable`. */
+/** Longest time a connection waits for another's write until it gives up with `unavailable`, ms. */
 export const BUSY_TIMEOUT_MS = 5_000;
+/** Pause between two attempts to get the write lock, ms: short, so that a short pause of another writer is enough. */
 const RETRY_PAUSE_MS = 0.5;
+/** Cache of a connection that only takes a look, KB. */
 const LOOK_CACHE_KB = 256;
 /**
- * A query of a large file reads some thousand pages all over it: mapped they cost a tenth to a third less than one call each. But whenever
- * another connection has committed, SQLite lets go of all that was mapped, and to have it back, 64 KB a page, costs more: over HTTP, where
- * commits follow queries, a third of the time. Of a smaller file a mapping saves less, and some hundred queries make all of it count as the
- * process's own memory. Writers gain nothing by it, and to let go of two gigabytes takes 30 ms.
+ * Smallest file that a reader maps into memory, bytes. A query of a large file reads some thousand pages all over it,
+ * and mapped pages cost a tenth to a third less than one call each. But SQLite drops the mapping whenever another
+ * connection has committed, and restoring it, in pages of 64 KB, costs more: a third of the time over HTTP, where
+ * commits follow queries. A mapping of a smaller file saves less, and after some hundred queries all of it counts as
+ * memory of the process. Writers gain nothing from a mapping, and dropping 2 GB takes 30 ms.
  */
-const MAPPED_LEAST = 512 * 1024 * 1024;
-const MAPPED_MOST = 2_147_418_112;
+const MIN_MAPPED = 512 * 1024 * 1024;
+/** Most bytes that are mapped: just below 2 GiB. */
+const MAX_MAPPED = 2_147_418_112;
+/**
+ * Calls of `suitToFile` in a row without a commit of others after which the file is mapped, and the mapping is renewed.
+ */
 const MAPPED_FOR_LOOKS = 5;
 /**
- * SQLite's own cache is forgotten with every commit of others, so that a large one serves nobody; but where it does not hold the inner pages of
- * the trees, a 300th of the file, every row that is looked up reads another page: a user of 100 in a million waits a sixth longer.
+ * Smallest cache of a reader, KB. SQLite's own cache is invalid after every commit of others, so a large one helps
+ * nobody. But it has to hold the inner pages of the trees, a 300th of the file: otherwise every lookup of a row reads
+ * another page, and a query for a user of 100 memories in a million takes a sixth longer.
  */
 const READER_CACHE_KB = 2_000;
+/** Smallest cache of a writer, KB. */
 const WRITER_CACHE_KB = 8_000;
-const CACHE_KB_MOST = 16_000;
+/** Largest cache of any connection, KB. */
+const MAX_CACHE_KB = 16_000;
+/** Cache as a share of the file, above the 300th that the inner pages of the trees take. */
 const CACHE_SHARE = 1 / 200;
-const STATEMENTS_MOST = 500;
+/** Most prepared statements that a connection keeps. */
+const MAX_STATEMENTS = 500;
 
 /**
- * Opens a tenant's file and brings its schema up to date.
- * @throws EngineError `not_found` without `create`; `invalid` for a path that cannot be a database's; `unprocessable` for a file
- *         that is no database, no tenant's, from before 0.1.0 or from a newer version of Cairn (left unchanged)
+ * Opens a tenant's file and brings its schema up to date, for a reader too.
+ * @throws EngineError `not_found` if the file does not exist and `create` is not set; `invalid` for a path where no
+ *   database can be; `unprocessable` for a file that is no database, not a tenant's, from a version before 0.1.0 or
+ *   from a newer one of Cairn (left unchanged); `unavailable` if another process locks it for BUSY_TIMEOUT_MS
  */
 export function openStore(file: string, options: OpenStoreOptions): Store {
   try {
@@ -90,22 +116,23 @@ function connect(file: string, options: OpenStoreOptions): Store {
   prepareFile(file);
   const db = new Database(file, { readonly: !writable, fileMustExist: true });
   try {
-    // The first of these reads the file, and may meet another process that closes its last connection.
+    // The first pragma reads the file, and may meet another process that closes its last connection.
     retryWhileBusy(() => configure(db, options));
   } catch (error) {
     db.close();
     throw error;
   }
   sqliteVec.load(db);
-  const store = makeStore(db, file, writable ? WRITER_CACHE_KB : READER_CACHE_KB, writable ? Infinity : MAPPED_LEAST);
+  const store = makeStore(db, file, writable ? WRITER_CACHE_KB : READER_CACHE_KB, writable ? Infinity : MIN_MAPPED);
   store.suitToFile();
   return store;
 }
 
 /**
- * A look into a file that others keep: neither made nor migrated, and without vectors, which takes a tenth of the time.
- * @returns undefined where there is no file, or nobody has made its tables yet
- * @throws EngineError `unavailable` at once while another process makes it
+ * Opens a file read-only for a look, without creating or migrating it and without vectors, which takes a tenth of the
+ * time.
+ * @returns undefined if the file does not exist or has no tables yet
+ * @throws EngineError `unavailable` at once while another process locks the file, as one that creates it does
  */
 export function openForLook(file: string): Store | undefined {
   if (!fs.existsSync(file)) return undefined;
@@ -123,7 +150,7 @@ export function openForLook(file: string): Store | undefined {
 }
 
 function configure(db: Database.Database, { role }: OpenStoreOptions): void {
-  // BUSY is met with short retries of our own in `write`: SQLite's handler backs off to 100 ms and loses to eager peers.
+  // `write` meets BUSY with short retries of its own: SQLite's handler backs off to 100 ms and loses to eager writers.
   db.pragma(`busy_timeout = ${role === 'reader' ? BUSY_TIMEOUT_MS : 0}`);
   db.pragma(`synchronous = ${role === 'acknowledger' ? 'FULL' : 'NORMAL'}`);
   db.pragma('wal_autocheckpoint = 0');
@@ -132,14 +159,14 @@ function configure(db: Database.Database, { role }: OpenStoreOptions): void {
   db.pragma('temp_store = MEMORY');
 }
 
-/** Migrates on a connection of its own, with SQLite's patient handler: several processes may start at once. */
+/** Migrates on a connection of its own, with SQLite's patient busy handler, as several processes may start at once. */
 function prepareFile(file: string): void {
   const db = new Database(file);
   try {
     db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
     retryWhileBusy(() => requireTenantFile(db, file));
     retryWhileBusy(() => db.pragma('journal_mode = WAL'));
-    // Tables that are written anew leave pages full of words behind, which no later erasure would reach.
+    // Rewriting a table leaves pages full of words behind, which no later erasure would reach.
     db.pragma('secure_delete = ON');
     sqliteVec.load(db);
     migrate(db, file);
@@ -156,12 +183,13 @@ function prepareFile(file: string): void {
 }
 
 /**
- * @param cacheKbLeast the cache of a small file
- * @param mappedLeast bytes of a file that is mapped
+ * Makes a store of an open connection.
+ * @param minCacheKb cache for a small file, KB
+ * @param minMapped smallest file that is mapped into memory, bytes
  */
-function makeStore(db: Database.Database, file: string, cacheKbLeast: number, mappedLeast: number): Store {
-  // Bounded, since the shapes of filters are the callers' making.
-  const statements = new LRUCache<string, Database.Statement<unknown[], unknown>>({ max: STATEMENTS_MOST });
+function makeStore(db: Database.Database, file: string, minCacheKb: number, minMapped: number): Store {
+  // The number of statements is bounded, since callers determine the shapes of filters.
+  const statements = new LRUCache<string, Database.Statement<unknown[], unknown>>({ max: MAX_STATEMENTS });
   const prepare = (sql: string) => {
     let statement = statements.get(sql);
     if (statement === undefined) statements.set(sql, (statement = db.prepare<unknown[], unknown>(hideParameters(sql))));
@@ -208,7 +236,7 @@ function makeStore(db: Database.Database, file: string, cacheKbLeast: number, ma
     suitToFile() {
       try {
         const size = fs.statSync(file).size;
-        const cacheKbWanted = Math.round(Math.min(CACHE_KB_MOST, Math.max(cacheKbLeast, (CACHE_SHARE * size) / 1_000)));
+        const cacheKbWanted = Math.round(Math.min(MAX_CACHE_KB, Math.max(minCacheKb, (CACHE_SHARE * size) / 1_000)));
         if (cacheKbWanted !== cacheKb) {
           db.pragma(`cache_size = -${cacheKbWanted}`);
           cacheKb = cacheKbWanted;
@@ -217,9 +245,9 @@ function makeStore(db: Database.Database, file: string, cacheKbLeast: number, ma
         const looks = version === lastVersion ? quietLooks + 1 : 0;
         if (looks % MAPPED_FOR_LOOKS === 0) db.pragma('mmap_size = 0');
         [quietLooks, lastVersion] = [looks, version];
-        if (looks > 0 && looks % MAPPED_FOR_LOOKS === 0 && size >= mappedLeast) db.pragma(`mmap_size = ${MAPPED_MOST}`);
+        if (looks > 0 && looks % MAPPED_FOR_LOOKS === 0 && size >= minMapped) db.pragma(`mmap_size = ${MAX_MAPPED}`);
       } catch {
-        // A statement is being read, or another process has the file for itself; the next time will do.
+        // A statement is being read, or another process has locked the file. The next call will do it.
       }
     },
     close: () => db.close(),
@@ -228,9 +256,10 @@ function makeStore(db: Database.Database, file: string, cacheKbLeast: number, ma
 }
 
 /**
- * Writes each parameter as `+?`. SQLite built with STAT4, as better-sqlite3 is, looks at bound values while it plans a join, an
- * ORDER BY or a LIMIT, and then prepares the statement again at every binding: 3 to 40 microseconds, a quarter of an add. A unary
- * plus hides the parameter and changes neither its value nor which index is used.
+ * Writes each parameter as `+?`. SQLite built with STAT4, as better-sqlite3 is, looks at bound values while it plans a
+ * join, an ORDER BY or a LIMIT, and then prepares the statement again at every binding. That takes 3 to 40
+ * microseconds, a quarter of an add. A unary plus hides the parameter and changes neither its value nor the choice of
+ * an index.
  */
 function hideParameters(sql: string): string {
   return sql.replace(/\?|:[a-z]\w*/gi, '+$&');
@@ -247,7 +276,10 @@ function finish<T>(db: Database.Database, work: () => T): T {
   }
 }
 
-/** Tries for the write lock every half millisecond, so that a short pause of another writer is enough to get in. */
+/**
+ * Begins a write transaction. It tries every half millisecond, so that a short pause of another writer is enough to get
+ * the lock.
+ */
 function beginImmediate(db: Database.Database): void {
   try {
     retryWhileBusy(() => db.exec('BEGIN IMMEDIATE'));
@@ -257,9 +289,9 @@ function beginImmediate(db: Database.Database): void {
 }
 
 /**
- * Runs `attempt` again for as long as another connection is in its way. SQLite's own handler is not asked everywhere: not where a
- * file turns to WAL, nor where the last connection to close takes the log away.
- * @throws EngineError `unavailable` after `BUSY_TIMEOUT_MS`; what else `attempt` throws, as it is
+ * Repeats `attempt` while another connection blocks it, with short sleeps of the whole thread. SQLite does not call its
+ * own busy handler everywhere: not when a file changes to WAL, nor when the last connection to close removes the log.
+ * @throws EngineError `unavailable` after `BUSY_TIMEOUT_MS`; any other error of `attempt` as it is
  */
 export function retryWhileBusy<T>(attempt: () => T): T {
   const startedAt = performance.now();
@@ -283,28 +315,29 @@ export function retryWhileBusy<T>(attempt: () => T): T {
   }
 }
 
-/** A number that changes whenever another connection committed something to the file. */
+/** Reads a number that changes whenever another connection has committed to the file. */
 export function othersVersion(store: Store): number {
   const row = store.prepare('SELECT data_version AS version FROM pragma_data_version').get() as { version: number };
   return row.version;
 }
 
-/** How many rows this connection has changed since it was opened. */
+/** Reads the number of rows that this connection has changed since it was opened. */
 export function totalChanges(store: Store): number {
   return (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;
 }
 
-/** What waiting for others has cost this thread since it began. */
+/** Total cost of waiting for other connections since this thread began. */
 export interface BusyTotals {
-  /** Attempts beyond the first. */
+  /** Number of attempts after the first attempt of each wait. */
   readonly retries: number;
   readonly waitedMs: number;
-  /** Waits that ended without success. */
+  /** Number of waits that ended in `unavailable`. */
   readonly timeouts: number;
 }
 
 const busy = { retries: 0, waitedMs: 0, timeouts: 0 };
 
+/** Copies the totals of this thread. */
 export function busyTotals(): BusyTotals {
   return { ...busy };
 }
@@ -317,61 +350,4 @@ function noteBusy(retries: number, startedAt: number): void {
 const sleeper = new Int32Array(new SharedArrayBuffer(4));
 function sleep(ms: number): void {
   Atomics.wait(sleeper, 0, 0, ms);
-}
-
-export function sqliteCode(error: unknown): string | undefined {
-  return error instanceof Database.SqliteError ? error.code : undefined;
-}
-
-export function isBusy(error: unknown): boolean {
-  return sqliteCode(error)?.startsWith('SQLITE_BUSY') ?? false;
-}
-
-const PATH_ERRORS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ENOTDIR', 'EISDIR', 'EROFS', 'EEXIST']);
-
-/** Names the setting behind a file that cannot be opened or made because of where it lies; other errors pass as they are. */
-export function pathError(error: unknown, file: string): unknown {
-  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
-  // SQLite says CANTOPEN for too many open files too, which no other path would help.
-  const isOurs = /^SQLITE_(?:CANTOPEN|READONLY)/.test(code) ? !isWritableFile(file) : PATH_ERRORS.has(code);
-  if (!isOurs) return error;
-  return new EngineError(
-    'invalid',
-    `cannot open or make the database file ${path.basename(file)} (${code}): set OM_DB_PATH to a file, not a folder, ` +
-      'in a folder that Cairn may write to',
-    { cause: error },
-  );
-}
-
-function isWritableFile(file: string): boolean {
-  try {
-    fs.accessSync(path.dirname(file), fs.constants.W_OK);
-    fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK);
-    return fs.statSync(file).isFile();
-  } catch {
-    return false;
-  }
-}
-
-/** What a storage failure means to a caller; other errors pass as they are. */
-export function storageError(error: unknown): unknown {
-  const code = sqliteCode(error);
-  if (code === undefined) return error;
-  if (
-    code === 'SQLITE_FULL' ||
-    code === 'SQLITE_IOERR_WRITE' ||
-    code === 'SQLITE_IOERR_FSYNC' ||
-    code === 'SQLITE_IOERR_SHMSIZE'
-  ) {
-    return new EngineError('storage_full', 'the disk that holds the database is full', { cause: error });
-  }
-  if (code.startsWith('SQLITE_BUSY')) {
-    return new EngineError('unavailable', 'the database is locked', { cause: error, retryAfterMs: 1_000 });
-  }
-  if (code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT_VTAB') {
-    return new EngineError('internal', 'the database file is damaged; restore a backup, or try `cairn rebuild-index`', {
-      cause: error,
-    });
-  }
-  return error;
 }

@@ -2,13 +2,14 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 /**
- * Makes an empty file that only its owner can read (0600), in folders that only their owner can enter (0700). What exists stays
- * as it is. SQLite gives `-wal` and `-shm` the mode of their database.
+ * Creates an empty file that only its owner can read (0600), in folders that only their owner can enter (0700).
+ * Existing files and folders stay as they are. SQLite gives `-wal` and `-shm` the mode of their database.
  */
 export function createPrivateFile(file: string): void {
   fs.mkdirSync(path.dirname(file), { recursive: true, mode: 0o700 });
   try {
-    // `wx` never opens what exists: closing a second descriptor of a locked file would drop this process's POSIX locks.
+    // `wx` never opens an existing file: closing a second descriptor of a locked file would drop this process's POSIX
+    // locks.
     fs.closeSync(fs.openSync(file, 'wx', 0o600));
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;

@@ -1,18 +1,21 @@
+/**
+ * Usage of providers, summed in a row for each day and model. The rows are kept for good, while the log of calls is
+ * not.
+ */
 import { DAY_MS } from '../dynamics.ts';
 import type { ProviderUsage } from '../types.ts';
 import type { Store } from './open-store.ts';
 
-/** What was asked of providers, summed by day: a row a day and model, kept for good while the log of calls is not. */
-
 type Sums = Omit<ProviderUsage, 'day'>;
 
-/** Adds to the sums of the day. Call inside a write. */
+/** Adds to the sums of the UTC day of the time `at` (Unix ms). Call inside a write. */
 export function addUsage(store: Store, at: number, sums: Sums): void {
   store
     .prepare(
-      `INSERT INTO provider_usage VALUES (:day, :provider, :model, :purpose, :calls, :failed, :texts, :tokens, :outputTokens, :costUsd,
-         :cachedTexts, :savedTokens)
-       ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = failed + excluded.failed, texts = texts + excluded.texts,
+      `INSERT INTO provider_usage VALUES (:day, :provider, :model, :purpose, :calls, :failed, :texts, :tokens,
+         :outputTokens, :costUsd, :cachedTexts, :savedTokens)
+       ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = failed + excluded.failed,
+         texts = texts + excluded.texts,
          tokens = tokens + excluded.tokens, output_tokens = output_tokens + excluded.output_tokens,
          cost_usd = cost_usd + excluded.cost_usd, cached_texts = cached_texts + excluded.cached_texts,
          saved_tokens = saved_tokens + excluded.saved_tokens`,
@@ -20,7 +23,11 @@ export function addUsage(store: Store, at: number, sums: Sums): void {
     .run({ day: Math.floor(at / DAY_MS), ...sums });
 }
 
-/** Adds texts of documents whose vector was known. Call inside a write. */
+/**
+ * Adds `hits` texts with vectors from the cache, and the tokens that this saved, to the sums of the day. The purpose is
+ * `document`. Call inside a write.
+ * @param modelNo number of the vectors' model, which must exist
+ */
 export function addCacheHits(
   store: Store,
   {
@@ -38,11 +45,14 @@ export function addCacheHits(
   addUsage(store, at, { provider, model, purpose: 'document', ...nothing, cachedTexts: hits, savedTokens });
 }
 
-/** Of the days from `since` on, newest first. */
+/**
+ * Lists the sums of the UTC days from that of `since` (Unix ms) on, newest day first; days without calls are left out.
+ */
 export function listUsage(store: Store, { since }: { readonly since: number }): ProviderUsage[] {
   const rows = store
     .prepare(
-      `SELECT day, provider, model, purpose, calls, failed, texts, tokens, output_tokens AS outputTokens, cost_usd AS costUsd,
+      `SELECT day, provider, model, purpose, calls, failed, texts, tokens, output_tokens AS outputTokens,
+         cost_usd AS costUsd,
          cached_texts AS cachedTexts, saved_tokens AS savedTokens
        FROM provider_usage WHERE day >= ? ORDER BY day DESC, provider, model, purpose`,
     )

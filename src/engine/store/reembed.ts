@@ -1,55 +1,63 @@
+/**
+ * A change of the embedding model, as a tenant's file records it: its progress, one job of the ledger that directs it
+ * (the director, a job without a memory), and a window of jobs for memories that the new model has yet to embed. The
+ * change is under way while the director has not ended.
+ *
+ *   embed ──all have vectors of the new model──► link ──all waypoints are measured anew──► drop ──► done
+ *              (the new model goes live)                 (the old model's vectors are deleted)
+ */
 import { sectorBits } from '../dynamics.ts';
 import type { ReembedPhase } from '../types.ts';
 import type { Store } from './open-store.ts';
-import { CRASH, UUID, type HeldJob } from './jobs.ts';
+import { CRASH, UNFINISHED, UUID, type HeldJob } from './jobs.ts';
 import { distinctModels, sectorsOfModel, type SectorModelNumbers, type SectorModels } from './live-model.ts';
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 
-/**
- * A change of the embedding model, as the file knows it: how far it is, one job of the ledger that directs it (the director, without a
- * memory), and a window of jobs for memories that are to be embedded by the new model. It is under way while the director has not ended.
- *
- *   embed ──all have vectors of the new model──► link ──all waypoints are measured anew──► drop ──► done
- *              (the new model goes live)                 (what the old one made goes)
- */
+/** Progress of a change of the embedding model. */
 export interface ReembedRecord {
-  /** The model, or models by sector, that it changes to. */
+  /** Number of the new model, or its models by sector. */
   readonly target: SectorModelNumbers;
   readonly phase: ReembedPhase;
-  /** embed, link: the memory that was seen to last; drop: the vector. */
+  /** Number of the last memory that was processed in the phases `embed` and `link`; of the last vector in `drop`. */
   readonly cursor: number;
-  /** Jobs that this pass over the memories made: a pass without any finds everything done. */
+  /** Number of jobs that this pass over the memories added. A pass that adds none proves that everything is done. */
   readonly owed: number;
-  /** From 1. */
+  /** Number of the pass over the memories, from 1. */
   readonly pass: number;
-  /** Unix ms; null before. */
+  /** Time the new model went live, Unix ms; null until then. */
   readonly wentLiveAt: number | null;
-  /** Somebody decided that it goes live however many memories it has no vectors of, since they were refused. */
+  /** Whether somebody decided that the new model goes live, however many memories it refused and has no vectors of. */
   readonly withoutRefused?: boolean;
-  /** For rate and remaining time: when the phase was begun or taken up again, and at which memory. */
+  /**
+   * Time (Unix ms) at which the phase was begun or resumed, and the number of memories or vectors that were done then;
+   * rate and remaining time are computed from them.
+   */
   readonly since: { readonly at: number; readonly done: number };
 }
 
-/** By which settings a file was last looked after, so that processes with different ones do not undo each other's work. */
+/**
+ * Settings under which a file was last maintained, so that processes with different settings do not undo each other's
+ * work.
+ */
 export interface Tending {
-  /** The models that they ask for; null for `OM_EMBEDDINGS=none`. */
+  /** Models that the settings ask for; null for `OM_EMBEDDINGS=none`. */
   readonly target: SectorModelNumbers | null;
-  /** Unix ms. */
+  /** Time of the maintenance, Unix ms. */
   readonly at: number;
 }
 
 const RECORD = 'reembed';
 const TENDING = 'reembed_tended';
-/** A memory that was erased leaves its job without one, too. */
+/** SQL condition for a director. A job whose memory was erased has none either, but its step is `encode`. */
 const IS_DIRECTOR = `memory IS NULL AND step <> 'encode'`;
-const UNFINISHED = `('queued', 'active', 'failed')`;
 
+/** Reads the recorded progress of the latest change of the model; undefined if there is no record. */
 export function findReembed(store: Store): ReembedRecord | undefined {
-  const found = findInfo(store, RECORD);
-  return found === undefined ? undefined : (JSON.parse(found) as ReembedRecord);
+  const value = findInfo(store, RECORD);
+  return value === undefined ? undefined : (JSON.parse(value) as ReembedRecord);
 }
 
-/** Call inside a write. */
+/** Writes the progress. Call inside a write. */
 export function putReembed(store: Store, record: ReembedRecord): void {
   putInfo(store, RECORD, JSON.stringify(record));
 }
@@ -58,35 +66,43 @@ export function deleteReembed(store: Store): void {
   deleteInfo(store, RECORD);
 }
 
+/** Reads the settings of the latest maintenance; undefined if there was none. */
 export function findTending(store: Store): Tending | undefined {
-  const found = findInfo(store, TENDING);
-  return found === undefined ? undefined : (JSON.parse(found) as Tending);
+  const value = findInfo(store, TENDING);
+  return value === undefined ? undefined : (JSON.parse(value) as Tending);
 }
 
-/** Call inside a write. */
+/** Writes the settings of the latest maintenance. Call inside a write. */
 export function putTending(store: Store, tending: Tending): void {
   putInfo(store, TENDING, JSON.stringify(tending));
 }
 
-/** A memory behind this one is not linked anew yet; Infinity while no change of the model is at that. */
+/**
+ * Reads the number of the last memory that the phase `link` has linked anew; Infinity outside that phase. Memories with
+ * higher numbers still wait.
+ */
 export function relinkedUpTo(store: Store): number {
   const record = findReembed(store);
   return record?.phase === 'link' ? record.cursor : Infinity;
 }
 
+/** Job that directs a change of the model. */
 export interface Director {
   readonly id: string;
+  /** State of the job, one of JOB_STATES. */
   readonly state: string;
+  /** Message of the latest failed attempt; null if there is none. */
   readonly error: string | null;
 }
 
-/** The latest one, also one that has ended. */
+/** Finds the director that was added last, even if it has ended; undefined if there was none. */
 export function findDirector(store: Store): Director | undefined {
   return store
     .prepare(`SELECT id, state, error FROM jobs WHERE kind = 'reembed' AND ${IS_DIRECTOR} ORDER BY seq DESC LIMIT 1`)
     .get() as Director | undefined;
 }
 
+/** Tells whether a change of the model is under way: its director has not ended. */
 export function isUnderWay(store: Store): boolean {
   return (
     store
@@ -95,12 +111,16 @@ export function isUnderWay(store: Store): boolean {
   );
 }
 
-/** It takes the place of a link, which every worker does, behind whatever is interactive. */
+/**
+ * Adds a director to the ledger. It has the step `link`, which every worker runs, and waits behind interactive jobs.
+ */
 export function insertDirector(store: Store, { id, now }: { readonly id: string; readonly now: number }): void {
   insert(store, { id, memory: null, step: 'link', now });
 }
 
-/** Unless the memory went meanwhile. */
+/**
+ * Adds a bulk job that embeds a memory by the new model, unless the memory was deleted meanwhile. Call inside a write.
+ */
 export function insertReembedJob(
   store: Store,
   job: { readonly id: string; readonly memory: number; readonly now: number },
@@ -121,95 +141,122 @@ function insert(
     .run(id, memory, step, now, now, now);
 }
 
-/** Ends the director without a word, also one that failed. */
+/** Deletes every director's job that is not done or cancelled, dead ones included. Call inside a write. */
 export function withdrawDirector(store: Store): void {
   store
     .prepare(`DELETE FROM jobs WHERE kind = 'reembed' AND ${IS_DIRECTOR} AND state NOT IN ('done', 'cancelled')`)
     .run();
 }
 
-/** Takes out of the ledger what the director had put there. @returns the first memory whose job went */
+/**
+ * Deletes the unfinished jobs that the director added. Call inside a write.
+ * @returns the lowest number of a memory whose job was deleted; undefined if there was none
+ */
 export function withdrawMemories(store: Store): number | undefined {
   const rows = store
     .prepare(
-      `DELETE FROM jobs WHERE kind = 'reembed' AND NOT (${IS_DIRECTOR}) AND state IN ${UNFINISHED} RETURNING memory`,
+      `DELETE FROM jobs
+       WHERE kind = 'reembed' AND NOT (${IS_DIRECTOR}) AND state IN ${UNFINISHED} RETURNING memory`,
     )
     .all() as { memory: number | null }[];
   const memories = rows.flatMap(({ memory }) => (memory === null ? [] : [memory]));
   return memories.length === 0 ? undefined : Math.min(...memories);
 }
 
-/** Forgets which memories were given up: a model that refused a text says nothing about another. */
+/**
+ * Deletes the dead jobs of memories that a model refused, since that says nothing about another model. Jobs that killed
+ * their workers stay. Call inside a write.
+ */
 export function deleteRefusals(store: Store): void {
   store
     .prepare(
-      `DELETE FROM jobs WHERE kind = 'reembed' AND NOT (${IS_DIRECTOR}) AND state = 'dead' AND error_code <> '${CRASH}'`,
+      `DELETE FROM jobs
+       WHERE kind = 'reembed' AND NOT (${IS_DIRECTOR}) AND state = 'dead' AND error_code <> '${CRASH}'`,
     )
     .run();
 }
 
-/** Jobs of new memories that were given up before they had vectors. What killed its workers stays where it is. */
+/**
+ * Lists the ids of dead jobs that were to encode an added memory, if no other job about to embed or link the memory is
+ * unfinished. Jobs that killed their workers are left out.
+ */
 export function listRefusedAdds(store: Store): string[] {
   return store
     .prepare(
       `SELECT id FROM jobs j INDEXED BY jobs_by_end
-       WHERE state = 'dead' AND finished_at > 0 AND kind = 'memory' AND step = 'encode' AND memory > 0 AND error_code <> '${CRASH}'
-         AND NOT EXISTS (SELECT 1 FROM jobs o WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED})`,
+       WHERE state = 'dead' AND finished_at > 0 AND kind = 'memory' AND step = 'encode' AND memory > 0
+         AND error_code <> '${CRASH}'
+         AND NOT EXISTS (SELECT 1 FROM jobs o
+           WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED})`,
     )
     .pluck()
     .all() as string[];
 }
 
-/** Hands the director back after a slice of its work. A slice that came to its end clears it of every suspicion. */
+/**
+ * Hands the director back after a completed slice of its work, to run from `runAt` (Unix ms) on, and clears its crashes
+ * and failed attempts. A director that the claim no longer holds stays as it is.
+ */
 export function yieldDirector(store: Store, held: HeldJob, runAt: number, now: number): void {
   store
     .prepare(
-      `UPDATE jobs SET state = 'queued', suspect = 0, crashes = 0, attempts = 0, run_at = ?, lease_owner = NULL, lease_until = NULL,
+      `UPDATE jobs SET state = 'queued', suspect = 0, crashes = 0, attempts = 0, run_at = ?, lease_owner = NULL,
+         lease_until = NULL,
          updated_at = ? WHERE seq = ? AND lease_epoch = ? AND state = 'active'`,
     )
-    .run(runAt, now, held.seq, held.epoch);
+    .run(runAt, now, held.jobNo, held.epoch);
 }
 
-/** A memory that has its new vectors needs no row: they say so themselves, and a million rows more would say nothing. */
+/**
+ * Deletes the job of a memory that has its new vectors, if the claim still holds it. The vectors show that it is done;
+ * a million finished jobs would add nothing.
+ */
 export function removeReembedJob(store: Store, held: HeldJob): void {
-  store.prepare('DELETE FROM jobs WHERE seq = ? AND lease_epoch = ?').run(held.seq, held.epoch);
+  store.prepare('DELETE FROM jobs WHERE seq = ? AND lease_epoch = ?').run(held.jobNo, held.epoch);
 }
 
-/** Memories that the director put into the ledger and that have yet to be embedded. */
+/** Counts the memories with an unfinished job that embeds them by the new model. */
 export function countReembedJobs(store: Store): number {
   return store
     .prepare(
-      `SELECT count(*) FROM jobs INDEXED BY jobs_of_reembed WHERE kind = 'reembed' AND state IN ${UNFINISHED} AND memory > 0`,
+      `SELECT count(*) FROM jobs INDEXED BY jobs_of_reembed
+       WHERE kind = 'reembed' AND state IN ${UNFINISHED} AND memory > 0`,
     )
     .pluck()
     .get() as number;
 }
 
-/** Memories whose embedding was given up, as dead letters tell, and how many of them did not kill their workers. */
+/**
+ * Counts the memories whose embedding was given up, by their dead jobs at the step `encode`: `givenUp` counts all, and
+ * `refused` leaves out those whose job killed its workers.
+ */
 export function countGivenUp(store: Store): { readonly givenUp: number; readonly refused: number } {
   return store
     .prepare(
-      `SELECT count(DISTINCT memory) AS givenUp, count(DISTINCT memory) FILTER (WHERE error_code <> '${CRASH}') AS refused
+      `SELECT count(DISTINCT memory) AS givenUp,
+         count(DISTINCT memory) FILTER (WHERE error_code <> '${CRASH}') AS refused
        FROM jobs INDEXED BY jobs_by_end WHERE state = 'dead' AND finished_at > 0 AND step = 'encode' AND memory > 0`,
     )
     .get() as { givenUp: number; refused: number };
 }
 
+/** A slice of the memories that a model has yet to embed. */
 export interface OwedMemories {
-  readonly seqs: readonly number[];
-  /** How far was looked; the end of the memories where it is Infinity. */
+  readonly memoryNos: readonly number[];
+  /** Number of the last memory that was looked at, to go on from; Infinity if no memory is left. */
   readonly upTo: number;
 }
 
-/** What was never classified counts as semantic. */
+/** SQL for the sectors of a memory. One that was never classified counts as semantic. */
 const SECTORS_HELD = `CASE d.sectors WHEN 0 THEN ${sectorBits(['semantic'])} ELSE d.sectors END`;
-/** Somebody is at work on the memory, or gave it up. */
-const IS_SEEN_TO = `EXISTS (SELECT 1 FROM jobs j WHERE j.memory = d.seq AND j.state IN ('queued', 'active', 'failed', 'dead')
-                             AND j.step NOT IN ('link', 'reason'))`;
+/** SQL condition that a job embeds the memory or has given up. */
+const IS_SEEN_TO = `EXISTS (SELECT 1 FROM jobs j
+  WHERE j.memory = d.seq AND j.state IN ('queued', 'active', 'failed', 'dead')
+    AND j.step NOT IN ('link', 'reason'))`;
 
 type ModelNumbers = SectorModels<{ readonly modelNo: number }>;
 
-/** That a model of the memory's sectors has no vectors of it. */
+/** SQL condition that a model of the memory's sectors has no vectors of the memory. */
 function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly parameters: readonly number[] } {
   const lacks = `NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = d.seq AND v.model_no = ? AND v.sector = '')`;
   if (models.length === 1) return { sql: lacks, parameters: [models[0].modelNo] };
@@ -221,8 +268,10 @@ function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly pa
 }
 
 /**
- * Memories behind `after` of which a model of their sectors has no vectors, and that nobody is at work on. A dead job is not made again: that
- * is for whoever reads why it died, or starts anew.
+ * Lists memories with numbers above `after` that lack vectors of a model of their sectors and have no job for that, in
+ * ascending order. A dead job counts: somebody has to read why it died, or to start anew.
+ * @param within number of memories to look at, at least 1
+ * @param limit most memories to return
  */
 export function listOwed(
   store: Store,
@@ -244,36 +293,42 @@ export function listOwed(
     .pluck()
     .get(after, within - 1) as number | undefined;
   const upTo = looked ?? Infinity;
-  const seqs = store
+  const memoryNos = store
     .prepare(
       `SELECT d.seq FROM memory_dynamics d WHERE d.seq > ? AND d.seq <= ? AND ${sql} AND NOT ${IS_SEEN_TO}
        ORDER BY d.seq LIMIT ?`,
     )
     .pluck()
     .all(after, looked ?? Number.MAX_SAFE_INTEGER, ...parameters, limit) as number[];
-  return { seqs, upTo: seqs.length === limit ? seqs.at(-1)! : upTo };
+  return { memoryNos, upTo: memoryNos.length === limit ? memoryNos.at(-1)! : upTo };
 }
 
 /**
- * Memories that lack vectors of a model of their sectors, and how many of them nobody sees to. Looks each memory up, which took 0.3 s of one
- * core for a million.
+ * Counts the memories that lack vectors of a model of their sectors (`lacking`), and how many of them have no job for
+ * that, not even a dead one (`owed`). Each memory is looked up, which took 0.3 s of one core for a million.
  */
 export function countLacking(store: Store, models: ModelNumbers): { readonly lacking: number; readonly owed: number } {
   const { sql, parameters } = lacksVectors(models);
   return store
     .prepare(
-      `SELECT count(*) AS lacking, count(*) FILTER (WHERE NOT ${IS_SEEN_TO}) AS owed FROM memory_dynamics d WHERE ${sql}`,
+      `SELECT count(*) AS lacking, count(*) FILTER (WHERE NOT ${IS_SEEN_TO}) AS owed
+       FROM memory_dynamics d WHERE ${sql}`,
     )
     .get(...parameters) as { lacking: number; owed: number };
 }
 
-/** Vectors that stand for no sector of their memory, of `within` behind `after`. */
+/** A slice of the vectors whose model serves no sector of their memory. */
 export interface SurplusVectors {
   readonly vectors: readonly { readonly vectorNo: number; readonly modelNo: number }[];
-  /** How far was looked; the end of the vectors where it is Infinity. */
+  /** Last vector number that was looked at, to go on from; Infinity if no vector is left. */
   readonly upTo: number;
 }
 
+/**
+ * Lists the vectors of live models that serve no sector of their memory, among the `within` vector numbers above
+ * `after`.
+ * @param models the live models; vectors of other models are not listed
+ */
 export function listSurplus(
   store: Store,
   { models, after, within }: { readonly models: SectorModels; readonly after: number; readonly within: number },
@@ -295,16 +350,8 @@ export function listSurplus(
   return { vectors, upTo: upTo >= last ? Infinity : upTo };
 }
 
-/** Memories up to a number, or all. */
-export function countUpTo(store: Store, seq = Infinity): number {
-  const most = Number.isFinite(seq) ? seq : Number.MAX_SAFE_INTEGER;
-  return store.prepare('SELECT count(*) FROM memory_dynamics WHERE seq <= ?').pluck().get(most) as number;
-}
-
-/** The next memories in order of number. */
-export function listMemoriesAfter(store: Store, after: number, limit: number): number[] {
-  return store
-    .prepare('SELECT seq FROM memories WHERE seq > ? ORDER BY seq LIMIT ?')
-    .pluck()
-    .all(after, limit) as number[];
+/** Counts the memories with numbers up to `memoryNo`, included; all by default. */
+export function countUpTo(store: Store, memoryNo = Infinity): number {
+  const last = Number.isFinite(memoryNo) ? memoryNo : Number.MAX_SAFE_INTEGER;
+  return store.prepare('SELECT count(*) FROM memory_dynamics WHERE seq <= ?').pluck().get(last) as number;
 }

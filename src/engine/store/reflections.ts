@@ -1,65 +1,69 @@
-import type { CompiledFilter } from './filter.ts';
-import type { Store } from './open-store.ts';
-
 /**
- * Reflecting on the memories of a user: what is owed, and how far the last one had read. A reflection, which is a memory, is known by its
+ * Reflections on a user's memories: which are owed, and how far the last one has read. A reflection is a memory with
  * automatic `derived_from` edges.
  */
+import type { CompiledFilter } from './filter.ts';
+import { UNFINISHED } from './jobs.ts';
+import type { Store } from './open-store.ts';
 
-/** What one reflecting is about. */
+/** Memories that a reflection is about. */
 export interface ReflectionScope {
   readonly userNo: number;
-  /** null for all of them. */
+  /** The session; null for all memories of the user. */
   readonly sessionId: string | null;
 }
 
-/** Owes a reflecting to a job that was put into the ledger for it. Call inside a write. */
-export function insertReflection(store: Store, job: number, { userNo, sessionId }: ReflectionScope): void {
-  store.prepare('INSERT INTO reflections (user_no, session_id, job) VALUES (?, ?, ?)').run(userNo, sessionId, job);
+/** Records what a job of the ledger is to reflect on. Call inside a write. */
+export function insertReflection(store: Store, jobNo: number, { userNo, sessionId }: ReflectionScope): void {
+  store.prepare('INSERT INTO reflections (user_no, session_id, job) VALUES (?, ?, ?)').run(userNo, sessionId, jobNo);
 }
 
-/** The unfinished job that will reflect on just this; undefined if there is none. */
+/** Finds the unfinished job that will reflect on exactly this scope; undefined if there is none. */
 export function findOwedReflection(
   store: Store,
   { userNo, sessionId }: ReflectionScope,
-): { readonly id: string; readonly seq: number } | undefined {
+): { readonly id: string; readonly jobNo: number } | undefined {
   return store
     .prepare(
-      `SELECT j.id, j.seq FROM reflections r JOIN jobs j ON j.seq = r.job
-       WHERE r.user_no = ? AND r.session_id IS ? AND j.state IN ('queued', 'active', 'failed') LIMIT 1`,
+      `SELECT j.id, j.seq AS jobNo FROM reflections r JOIN jobs j ON j.seq = r.job
+       WHERE r.user_no = ? AND r.session_id IS ? AND j.state IN ${UNFINISHED} LIMIT 1`,
     )
-    .get(userNo, sessionId) as { id: string; seq: number } | undefined;
+    .get(userNo, sessionId) as { id: string; jobNo: number } | undefined;
 }
 
-/** What a job is to reflect on; undefined once the user has no memories left. */
-export function findReflection(store: Store, job: number): ReflectionScope | undefined {
-  return store.prepare('SELECT user_no AS userNo, session_id AS sessionId FROM reflections WHERE job = ?').get(job) as
-    ReflectionScope | undefined;
+/** Finds what a job is to reflect on; undefined once it has reflected, or the user has no memories left. */
+export function findReflection(store: Store, jobNo: number): ReflectionScope | undefined {
+  return store
+    .prepare('SELECT user_no AS userNo, session_id AS sessionId FROM reflections WHERE job = ?')
+    .get(jobNo) as ReflectionScope | undefined;
 }
 
-/** Notes how far a reflecting on all of a user's memories has read, in place of what was noted before. Call inside a write. */
-export function finishReflection(store: Store, job: number, upTo: number): void {
-  const scope = findReflection(store, job);
+/**
+ * Records that the job has reflected. For a scope of all of a user's memories it notes how far the job read and drops
+ * the earlier note; for a session nothing is noted. Call inside a write.
+ * @param upTo highest number of a memory in the file when the job read
+ */
+export function finishReflection(store: Store, jobNo: number, upTo: number): void {
+  const scope = findReflection(store, jobNo);
   if (scope?.sessionId !== null) {
-    store.prepare('DELETE FROM reflections WHERE job = ?').run(job);
+    store.prepare('DELETE FROM reflections WHERE job = ?').run(jobNo);
     return;
   }
   store.prepare('DELETE FROM reflections WHERE user_no = ? AND up_to > 0').run(scope.userNo);
-  store.prepare('UPDATE reflections SET job = NULL, up_to = ? WHERE job = ?').run(Math.max(1, upTo), job);
+  store.prepare('UPDATE reflections SET job = NULL, up_to = ? WHERE job = ?').run(Math.max(1, upTo), jobNo);
 }
 
-export function lastMemory(store: Store): number {
-  return store.prepare('SELECT coalesce(max(seq), 0) FROM memories').pluck().get() as number;
-}
-
-/** Nobody reflects on parts of documents, which speak for the document, nor on what was concluded. */
+/**
+ * SQL condition for a memory to reflect on. Parts of documents speak for the document and are left out; so are a
+ * language model's own conclusions.
+ */
 const IS_SAID = `d.generation_no IS NULL
   AND NOT EXISTS (SELECT 1 FROM edges e WHERE e.src = m.seq AND e.type = 'derived_from' AND e.automatic = 1)`;
 
-/** Memories that are looked at on the way to those that are wanted. */
-const LOOKED_AT_MOST = 5_000;
+/** Most memories, latest first, that are looked at to find the wanted ones. */
+const MAX_LOOKED_AT = 5_000;
 
-/** The latest memories to reflect on, in order of time. */
+/** Lists the numbers of the latest memories to reflect on, at most `limit`, by event time with the earliest first. */
 export function listRecent(
   store: Store,
   { userNo, sessionId }: ReflectionScope,
@@ -69,7 +73,7 @@ export function listRecent(
     .prepare(
       `SELECT m.seq FROM (
          SELECT seq FROM memories WHERE user_no = ? ${sessionId === null ? '' : 'AND session_id = ?'}
-         ORDER BY event_time DESC, seq DESC LIMIT ${LOOKED_AT_MOST}
+         ORDER BY event_time DESC, seq DESC LIMIT ${MAX_LOOKED_AT}
        ) AS late CROSS JOIN memories m ON m.seq = late.seq CROSS JOIN memory_dynamics d ON d.seq = m.seq
        WHERE ${visible.sql} AND ${IS_SAID} LIMIT ?`,
     )
@@ -78,7 +82,7 @@ export function listRecent(
     .reverse() as number[];
 }
 
-/** The latest reflections of a user, newest first. */
+/** Lists the numbers of a user's visible reflections, at most `limit`, highest number first. */
 export function listReflections(
   store: Store,
   userNo: number,
@@ -88,21 +92,23 @@ export function listReflections(
     .prepare(
       `SELECT DISTINCT m.seq FROM edges e INDEXED BY edges_of_reflections CROSS JOIN memories m ON m.seq = e.src
          CROSS JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE e.type = 'derived_from' AND e.automatic = 1 AND m.user_no = ? AND ${visible.sql} ORDER BY m.seq DESC LIMIT ?`,
+       WHERE e.type = 'derived_from' AND e.automatic = 1 AND m.user_no = ? AND ${visible.sql}
+       ORDER BY m.seq DESC LIMIT ?`,
     )
     .pluck()
     .all(userNo, ...visible.parameters, limit) as number[];
 }
 
-export function isReflection(store: Store, memory: number): boolean {
+/** Tells whether a memory is a reflection. */
+export function isReflection(store: Store, memoryNo: number): boolean {
   return (
     store
       .prepare(`SELECT 1 FROM edges WHERE src = ? AND type = 'derived_from' AND automatic = 1 LIMIT 1`)
-      .get(memory) !== undefined
+      .get(memoryNo) !== undefined
   );
 }
 
-/** Reflections that rest on one of these memories at least. */
+/** Lists the reflections that rest on at least one of these memories, each once, in no order. */
 export function listReflectionsOn(store: Store, sources: readonly number[]): number[] {
   return store
     .prepare(
@@ -113,7 +119,10 @@ export function listReflectionsOn(store: Store, sources: readonly number[]): num
     .all(JSON.stringify(sources)) as number[];
 }
 
-/** Whether a reflection rests on all of these memories already, each named once. */
+/**
+ * Tells whether one reflection rests on all of these memories, and perhaps on others.
+ * @param sources at least one number, without repetitions
+ */
 export function hasReflectionOnAll(store: Store, sources: readonly number[]): boolean {
   return (
     store
@@ -125,14 +134,19 @@ export function hasReflectionOnAll(store: Store, sources: readonly number[]): bo
   );
 }
 
-/** A page of users by number, and which of them have so many memories to reflect on that none has read. */
+/**
+ * Looks at a page of users: the first `limit` with numbers above `after`.
+ * @returns `due`: numbers of the users with at least `atLeast` memories that no reflection has read; `last`: number of
+ *   the last user of the page, due or not; undefined if no user is left
+ */
 export function listUnreflected(
   store: Store,
   { after, limit, atLeast }: { readonly after: number; readonly limit: number; readonly atLeast: number },
 ): { readonly due: readonly number[]; readonly last: number | undefined } {
   const users = store
     .prepare(
-      `SELECT u.user_no AS userNo, coalesce((SELECT max(up_to) FROM reflections r WHERE r.user_no = u.user_no), 0) AS upTo
+      `SELECT u.user_no AS userNo,
+         coalesce((SELECT max(up_to) FROM reflections r WHERE r.user_no = u.user_no), 0) AS upTo
        FROM users u WHERE u.user_no > ? ORDER BY u.user_no LIMIT ?`,
     )
     .all(after, limit) as { userNo: number; upTo: number }[];
@@ -145,7 +159,7 @@ export function listUnreflected(
   return { due: due.map(({ userNo }) => userNo), last: users.at(-1)?.userNo };
 }
 
-/** The number of a user; undefined for one without memories. */
+/** Finds the number of a user; undefined for a user without memories. */
 export function findUserNo(store: Store, userId: string): number | undefined {
   return store.prepare('SELECT user_no AS userNo FROM users WHERE user_id = ?').pluck().get(userId) as
     number | undefined;

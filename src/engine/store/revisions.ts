@@ -5,8 +5,11 @@ import { type MemoryColumns, type MemoryRow, readMemoryRows, toMemory, updateMem
 import type { Store } from './open-store.ts';
 
 /**
- * Changes a memory and keeps what it replaces, under a version of its own; nothing is written where nothing changes. Record time never
- * falls, also where the clock was set back: what replaced a version came after it.
+ * Changes columns and status of a memory and keeps the replaced values as a revision. Without columns and without a
+ * status nothing is written; an equal value counts as a change. Record time never falls, even if the clock was set
+ * back, since the change came after the version that it replaced. The word index and vectors are left to the caller.
+ * Call inside a write.
+ * @param before the memory's row as it is stored now
  */
 export function replaceMemory(
   store: Store,
@@ -19,7 +22,7 @@ export function replaceMemory(
   }: {
     readonly columns: MemoryColumns;
     readonly status: MemoryStatus | undefined;
-    /** A link that came or went changes it, not someone's PATCH. */
+    /** Whether a link that came or went causes the change, and not a PATCH. */
     readonly byLink?: boolean;
     readonly now: number;
   },
@@ -28,11 +31,12 @@ export function replaceMemory(
   const replaced = replacedFields(before, columns, status);
   store
     .prepare(
-      `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, valid_from, valid_to, snapshot)
+      `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, valid_from,
+         valid_to, snapshot)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
-      before.seq,
+      before.memoryNo,
       before.version,
       Math.max(before.updated_at, now),
       Object.keys(replaced).join(','),
@@ -43,33 +47,35 @@ export function replaceMemory(
       before.valid_to,
       JSON.stringify(replaced),
     );
-  updateMemory(store, before.seq, columns, now);
-  if (status !== undefined) setStatus(store, before.seq, status);
+  updateMemory(store, before.memoryNo, columns, now);
+  if (status !== undefined) setStatus(store, before.memoryNo, status);
 }
 
-/** How a version stood, apart from what it said. */
+/** Status and validity of a replaced version, without its text. */
 export interface Standing {
   readonly status: MemoryStatus;
+  /** End of validity, Unix ms, excluded; null for no end. */
   readonly validTo: number | null;
-  /** Whether a link changed it to the next. */
+  /** Whether a link that came or went caused the change to the next version. */
   readonly byLink: boolean;
 }
 
-/** Of the versions that were replaced, newest first; their texts are not read. */
-export function listStandings(store: Store, memory: number): Standing[] {
+/** Lists status and validity of the replaced versions, newest first. Their texts are not read. */
+export function listStandings(store: Store, memoryNo: number): Standing[] {
   const rows = store
     .prepare(
-      `SELECT status, valid_to AS validTo, by_link AS byLink FROM memory_revisions WHERE memory = ? ORDER BY version DESC`,
+      `SELECT status, valid_to AS validTo, by_link AS byLink FROM memory_revisions
+       WHERE memory = ? ORDER BY version DESC`,
     )
-    .all(memory) as (Omit<Standing, 'byLink'> & { byLink: number })[];
+    .all(memoryNo) as (Omit<Standing, 'byLink'> & { byLink: number })[];
   return rows.map((row) => ({ ...row, byLink: row.byLink === 1 }));
 }
 
-/** Newest first. */
-export function listRevisions(store: Store, memory: number): Revision[] {
+/** Lists the revisions of a memory, newest first; each holds the values that its change replaced. */
+export function listRevisions(store: Store, memoryNo: number): Revision[] {
   const rows = store
     .prepare('SELECT version, replaced_at, snapshot FROM memory_revisions WHERE memory = ? ORDER BY version DESC')
-    .all(memory) as { version: number; replaced_at: number; snapshot: string }[];
+    .all(memoryNo) as { version: number; replaced_at: number; snapshot: string }[];
   return rows.map((row) => ({
     version: row.version,
     replacedAt: row.replaced_at,
@@ -77,11 +83,15 @@ export function listRevisions(store: Store, memory: number): Revision[] {
   }));
 }
 
-export function countRevisions(store: Store, memory: number): number {
-  return (store.prepare('SELECT count(*) AS n FROM memory_revisions WHERE memory = ?').get(memory) as { n: number }).n;
+/** Counts the replaced versions of a memory. */
+export function countRevisions(store: Store, memoryNo: number): number {
+  return (store.prepare('SELECT count(*) AS n FROM memory_revisions WHERE memory = ?').get(memoryNo) as { n: number })
+    .n;
 }
 
-/** Snapshots name fields as `Memory` does. The other columns have the same name there. */
+/**
+ * Field of `Memory` by column. Snapshots name fields as `Memory` does; columns that are not listed have the same name.
+ */
 const FIELD_OF_COLUMN: Readonly<Record<string, string>> = {
   event_time: 'eventTime',
   valid_from: 'validFrom',
@@ -94,7 +104,7 @@ const COLUMN_OF_FIELD: Readonly<Record<string, string>> = Object.fromEntries(
 );
 const JSON_COLUMNS: ReadonlySet<string> = new Set(['tags', 'files', 'entities', 'metadata']);
 
-/** What a revision keeps of a memory of which these columns, and with `newStatus` the status, are about to change. */
+/** Collects what a revision keeps: the present values of the columns that change, and of the status if it changes. */
 function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: MemoryStatus | undefined): Metadata {
   const replaced = new Map<string, Json>();
   for (const column of Object.keys(columns)) {
@@ -110,50 +120,52 @@ function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: Me
 }
 
 /**
- * Memories by `seq` as they stood at a time of recording: text, title, tags and all else that revisions keep. One that was stored
- * later is shown as it was first stored. What fades is as of `now`; unknown numbers are left out.
- * @param at Unix ms
+ * Reads memories by number as they stood at a time of recording: text, title, tags and all other fields that revisions
+ * keep. A memory that was stored later is shown as it was first stored. Salience and strength are as of `now`. Unknown
+ * numbers are left out.
+ * @param at time of recording, Unix ms; a change made exactly then counts as recorded
  */
 export function readMemoriesAsOf(
   store: Store,
-  seqs: readonly number[],
+  memoryNos: readonly number[],
   { at, now }: { readonly at: number; readonly now: number },
 ): Map<number, Memory> {
-  const rows = new Map(readMemoryRows(store, seqs).map((row) => [row.seq, row]));
+  const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
   const later = store
     .prepare(
       `SELECT r.memory, r.version, r.fields,
-         (SELECT p.replaced_at FROM memory_revisions p WHERE p.memory = r.memory AND p.version = r.version - 1) AS writtenAt
+         (SELECT p.replaced_at FROM memory_revisions p
+          WHERE p.memory = r.memory AND p.version = r.version - 1) AS writtenAt
        FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value
        WHERE r.replaced_at > ? ORDER BY r.memory, r.version`,
     )
-    .all(JSON.stringify(seqs), at) as LaterRevision[];
-  for (const [seq, revisions] of Map.groupBy(later, ({ memory }) => memory)) {
-    const row = rows.get(seq);
+    .all(JSON.stringify(memoryNos), at) as LaterRevision[];
+  for (const [memoryNo, revisions] of Map.groupBy(later, ({ memory }) => memory)) {
+    const row = rows.get(memoryNo);
     assert(row !== undefined, 'a revision belongs to a memory');
-    rows.set(seq, rowBefore(store, row, revisions));
+    rows.set(memoryNo, rowBefore(store, row, revisions));
   }
-  return new Map([...rows].map(([seq, row]) => [seq, toMemory(row, now)]));
+  return new Map([...rows].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
 }
 
 interface LaterRevision {
   readonly memory: number;
   readonly version: number;
   readonly fields: string;
-  /** null for the first version. */
+  /** Time the version was written, Unix ms; null for the first version. */
   readonly writtenAt: number | null;
 }
 
 /**
- * The row as it was before the changes that left these revisions, the oldest first. Of each field the first of them that names it
- * tells, so that few of many snapshots are read.
+ * Restores the row as it was before the changes that left these revisions, oldest first. The first revision that names
+ * a field has its value, so few of many snapshots are read.
  */
 function rowBefore(store: Store, row: MemoryRow, revisions: readonly LaterRevision[]): MemoryRow {
   const before = new Map<string, Json>();
   for (const { version, fields } of revisions) {
     const missing = fields.split(',').filter((field) => !before.has(columnOf(field)));
     if (missing.length === 0) continue;
-    const snapshot = readSnapshot(store, row.seq, version);
+    const snapshot = readSnapshot(store, row.memoryNo, version);
     for (const field of missing) {
       const column = columnOf(field);
       const value = snapshot[field] as Json;
@@ -169,37 +181,55 @@ function columnOf(field: string): string {
   return COLUMN_OF_FIELD[field] ?? field;
 }
 
-function readSnapshot(store: Store, memory: number, version: number): Metadata {
+function readSnapshot(store: Store, memoryNo: number, version: number): Metadata {
   const { snapshot } = store
     .prepare('SELECT snapshot FROM memory_revisions WHERE memory = ? AND version = ?')
-    .get(memory, version) as { snapshot: string };
+    .get(memoryNo, version) as { snapshot: string };
   return JSON.parse(snapshot) as Metadata;
 }
 
-/** The statuses at a time of recording (Unix ms) of those of these memories that were changed since. */
-export function readStatusesAsOf(store: Store, seqs: readonly number[], at: number): Map<number, MemoryStatus> {
+/**
+ * Reads the statuses that memories had at a time of recording, by memory number. A memory that was not changed later is
+ * left out: it had its present status.
+ * @param at time of recording, Unix ms; a change made exactly then counts as recorded
+ */
+export function readStatusesAsOf(store: Store, memoryNos: readonly number[], at: number): Map<number, MemoryStatus> {
   const rows = store
     .prepare(
       `SELECT r.memory, r.status, min(r.version)
        FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value
        WHERE r.replaced_at > ? GROUP BY r.memory`,
     )
-    .all(JSON.stringify(seqs), at) as { memory: number; status: MemoryStatus }[];
+    .all(JSON.stringify(memoryNos), at) as { memory: number; status: MemoryStatus }[];
   return new Map(rows.map(({ memory, status }) => [memory, status]));
 }
 
-/** Archives at most `limit` of one slice of active memories that faded, each as a revision. @returns how many */
+/**
+ * Archives at most `limit` faded memories of a slice, each with a revision: active ones whose `salience_now`, which
+ * `refreshSalience` writes, is lower than `below`. The slice has the numbers above `afterMemoryNo` up to `last`,
+ * included. Call inside a write.
+ * @returns the number of archived memories
+ */
 export function archiveFaded(
   store: Store,
-  { afterSeq, last, below, limit, now }: { afterSeq: number; last: number; below: number; limit: number; now: number },
+  {
+    afterMemoryNo,
+    last,
+    below,
+    limit,
+    now,
+  }: { afterMemoryNo: number; last: number; below: number; limit: number; now: number },
 ): number {
-  const slice = { after: afterSeq, last, below, limit };
-  const faded = `SELECT seq FROM memory_dynamics WHERE seq > :after AND seq <= :last AND status = 'active' AND salience_now < :below
+  const slice = { after: afterMemoryNo, last, below, limit };
+  const faded = `SELECT seq FROM memory_dynamics
+    WHERE seq > :after AND seq <= :last AND status = 'active' AND salience_now < :below
     ORDER BY seq LIMIT :limit`;
   store
     .prepare(
-      `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, valid_from, valid_to, snapshot)
-       SELECT seq, version, max(updated_at, :now), 'status', 0, 'active', event_time, valid_from, valid_to, '{"status":"active"}'
+      `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, valid_from,
+         valid_to, snapshot)
+       SELECT seq, version, max(updated_at, :now), 'status', 0, 'active', event_time, valid_from, valid_to,
+         '{"status":"active"}'
        FROM memories WHERE seq IN (${faded})`,
     )
     .run({ ...slice, now });

@@ -1,9 +1,9 @@
 import type { Store } from './open-store.ts';
 
 /**
- * Runs `work` inside a write so that it alone can be undone.
- * @param undone gives the result where `work` threw, once all that it had written is undone
- * @throws what `work` threw where that ended the whole transaction, as a full disk may
+ * Runs `work` so that it can be undone by itself. Call inside a write.
+ * @param undone takes the error of `work`, after everything that `work` wrote was undone, and gives the result instead
+ * @throws the error of `work` if it ended the whole transaction, as a full disk may
  */
 export function inSavepoint<T>({ db, prepare }: Store, work: () => T, undone: (error: unknown) => T): T {
   prepare('SAVEPOINT request').run();

@@ -1,27 +1,32 @@
+/**
+ * The last run of each schedule in this file, and its present runner. Both are kept in the file, so only one process
+ * runs a schedule at a time, a run that was broken off is still due, and the signals to look may be lost, doubled or
+ * late.
+ */
 import { deleteInfo, findInfo, putInfo } from './store-info.ts';
 import type { Store } from './open-store.ts';
 
-/**
- * When each schedule last ran in this file, and who runs it now. Kept in the file, so that it is one at a time whoever asks, that what was
- * broken off is still due, and that whatever tells the time to look may be lost, doubled or late.
- */
-
+/** Work that is due again after a period. */
 export interface Schedule {
   readonly name: string;
+  /** Period from the beginning of one completed run until the next run is due, ms. */
   readonly everyMs: number;
-  /** Where it never ran it has nothing to do yet: its first period begins with the first look. */
+  /** True if a file that has no run yet is due a period after the first look; false if it is due at once. */
   readonly waitsAPeriod: boolean;
 }
 
-/** Whoever runs a schedule claims it, and says again before `leaseMs` are over that it is still at it. */
+/** A claim on a schedule by its runner, which lapses unless it is renewed within `leaseMs`. */
 export interface ScheduleClaim {
+  /** Name of the schedule. */
   readonly name: string;
+  /** Name of the runner, different for each process. */
   readonly owner: string;
+  /** Time of the claim or of its renewal, Unix ms. */
   readonly now: number;
   readonly leaseMs: number;
 }
 
-/** Whether `claimSchedule` would write anything: a look that takes no lock. */
+/** Tells whether `claimSchedule` would write anything. It only reads, so it takes no lock. */
 export function mayBeClaimed(store: Store, { name, everyMs }: Schedule, times: Times): boolean {
   const last = lastRun(store, name);
   // A clock that was set back must not hold up a schedule until it catches up.
@@ -29,7 +34,10 @@ export function mayBeClaimed(store: Store, { name, everyMs }: Schedule, times: T
   return isDue && !isClaimed(store, name, times);
 }
 
-/** @returns whether it is the caller's to run. Call inside a write. */
+/**
+ * Claims a schedule if it is due and nobody has claimed it. Call inside a write.
+ * @returns whether the caller runs it
+ */
 export function claimSchedule(store: Store, schedule: Schedule, claim: ScheduleClaim): boolean {
   const { name, now } = claim;
   if (!mayBeClaimed(store, schedule, claim)) return false;
@@ -41,11 +49,15 @@ export function claimSchedule(store: Store, schedule: Schedule, claim: ScheduleC
   return true;
 }
 
+/** Renews a claim from `claim.now` on, unless it was given up or somebody else took it over. Call inside a write. */
 export function renewSchedule(store: Store, claim: ScheduleClaim): void {
   if (findClaim(store, claim.name)?.owner === claim.owner) putClaim(store, claim);
 }
 
-/** Gives up the claim, if nobody took it over. `ranAt` is when the run began that has come to its end. Call inside a write. */
+/**
+ * Gives up a claim unless somebody else took it over. Call inside a write.
+ * @param ranAt when the completed run began, Unix ms; left out after a run that was broken off, which stays due
+ */
 export function releaseSchedule(
   store: Store,
   { name, owner, ranAt }: Pick<ScheduleClaim, 'name' | 'owner'> & { readonly ranAt?: number | undefined },
@@ -55,12 +67,15 @@ export function releaseSchedule(
   if (ranAt !== undefined) putInfo(store, lastKey(name), String(ranAt));
 }
 
-/** Where whoever made the claims is known to be dead. Call inside a write. */
+/** Deletes the claims on all schedules. Call inside a write, and only if no process can still run one of them. */
 export function forgetScheduleClaims(store: Store): void {
   store.prepare(`DELETE FROM store_info WHERE key GLOB 'claim_*'`).run();
 }
 
-/** When each of these schedules last began a run that came to its end here, or was first looked at (Unix ms). */
+/**
+ * Lists the times (Unix ms) at which these schedules began their last completed run in this file, or were first looked
+ * at if they wait a period. A schedule without such a time is left out.
+ */
 export function listLastRuns(store: Store, names: readonly string[]): [name: string, at: number][] {
   return names.flatMap((name) => {
     const at = lastRun(store, name);
@@ -80,7 +95,7 @@ function lastRun(store: Store, name: string): number | undefined {
 
 function isClaimed(store: Store, name: string, { now, leaseMs }: Times): boolean {
   const until = findClaim(store, name)?.until ?? 0;
-  // What lies further ahead was written before the clock was set back.
+  // A claim that ends further ahead was written before the clock was set back.
   return until > now && until <= now + 2 * leaseMs;
 }
 

@@ -1,32 +1,38 @@
 import type { MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
 
-/** How many memories before a memory in its session are its context. */
+/** Number of earlier memories of a session that make up a memory's context. */
 export const CONTEXT_MEMORIES = 2;
+/** Longest context, UTF-16 code units. */
 const CONTEXT_CHARACTERS = 1_000;
 
 /**
- * Where a memory stands among those of its user and session. Chunks of documents stand apart: they overlap, so that each holds its
- * own context, and what is hidden must not show in the words of others.
+ * Position of a memory among those of its user and session. Chunks of documents stand apart: they overlap, so each
+ * holds its own context, and a hidden chunk must not show in the words of other memories.
  */
 export interface SessionPlace {
-  readonly seq: number;
+  readonly memoryNo: number;
+  /** Whether a document brought the memory. */
   readonly isChunk: boolean;
   readonly userNo: number;
   readonly sessionId: string;
   readonly eventTime: number;
 }
 
-/** The texts just before a memory in its session, oldest first, cut to their last 1,000 characters; '' outside a session. */
+/**
+ * Joins the texts of the two memories just before a memory in its session, earlier first, by a line feed, and keeps the
+ * last 1,000 characters (UTF-16 code units); '' outside a session and for a memory of a document.
+ */
 export function contextOf(store: Store, place: SessionPlace): string {
   if (place.sessionId === '' || place.isChunk) return '';
   const before = store
     .prepare(
-      `SELECT m.content FROM memories m INDEXED BY memories_by_session CROSS JOIN memory_dynamics d ON d.seq = m.seq
+      `SELECT m.content FROM memories m INDEXED BY memories_by_session
+       CROSS JOIN memory_dynamics d ON d.seq = m.seq
        WHERE m.user_no = ? AND m.session_id = ? AND (m.event_time, m.seq) < (?, ?) AND d.generation_no IS NULL
        ORDER BY m.event_time DESC, m.seq DESC LIMIT ${CONTEXT_MEMORIES}`,
     )
-    .all(place.userNo, place.sessionId, place.eventTime, place.seq) as { content: string }[];
+    .all(place.userNo, place.sessionId, place.eventTime, place.memoryNo) as { content: string }[];
   return before
     .map((row) => row.content)
     .reverse()
@@ -35,21 +41,22 @@ export function contextOf(store: Store, place: SessionPlace): string {
     .toWellFormed();
 }
 
-/** The memories whose context this one is part of. */
+/** Lists the numbers of the memories whose context includes this one: at most two, the next in its session. */
 export function successorsOf(store: Store, place: SessionPlace): number[] {
   if (place.sessionId === '' || place.isChunk) return [];
   const rows = store
     .prepare(
-      `SELECT m.seq FROM memories m INDEXED BY memories_by_session CROSS JOIN memory_dynamics d ON d.seq = m.seq
+      `SELECT m.seq AS memoryNo FROM memories m INDEXED BY memories_by_session
+       CROSS JOIN memory_dynamics d ON d.seq = m.seq
        WHERE m.user_no = ? AND m.session_id = ? AND (m.event_time, m.seq) > (?, ?) AND d.generation_no IS NULL
        ORDER BY m.event_time, m.seq LIMIT ${CONTEXT_MEMORIES}`,
     )
-    .all(place.userNo, place.sessionId, place.eventTime, place.seq) as { seq: number }[];
-  return rows.map((row) => row.seq);
+    .all(place.userNo, place.sessionId, place.eventTime, place.memoryNo) as { memoryNo: number }[];
+  return rows.map((row) => row.memoryNo);
 }
 
-/** The place of a stored memory in its session. */
+/** Returns the position of a stored memory in its session. */
 export function placeOf(row: MemoryRow): SessionPlace {
-  const { seq, user_no: userNo, session_id: sessionId, event_time: eventTime } = row;
-  return { seq, userNo, sessionId, eventTime, isChunk: row.generation_no !== null };
+  const { memoryNo, user_no: userNo, session_id: sessionId, event_time: eventTime } = row;
+  return { memoryNo, userNo, sessionId, eventTime, isChunk: row.generation_no !== null };
 }

@@ -1,19 +1,19 @@
 import { othersVersion, totalChanges, type Store } from './open-store.ts';
 
-/** The version of the snapshot that each connection reads, which a query asks for some eight times. */
-const knownVersions = new WeakMap<Store, { readonly transactionNo: number; readonly version: string }>();
+/** Version of the snapshot that each connection reads. It is kept because a query asks for it some eight times. */
+const cachedVersions = new WeakMap<Store, { readonly transactionNo: number; readonly version: string }>();
 
 /**
- * A value that changes whenever something was committed to the file or written on this connection. Read inside a
- * transaction it names the snapshot.
+ * Returns a text that changes whenever something was committed to the file or written on this connection. Inside a
+ * `read` it identifies the snapshot and does not change. Texts of different connections cannot be compared.
  */
 export function snapshotVersion(store: Store): string {
   const { transactionNo } = store;
   if (transactionNo === undefined || store.isWriting) return readVersion(store);
-  let known = knownVersions.get(store);
-  if (known?.transactionNo !== transactionNo)
-    knownVersions.set(store, (known = { transactionNo, version: readVersion(store) }));
-  return known.version;
+  let cached = cachedVersions.get(store);
+  if (cached?.transactionNo !== transactionNo)
+    cachedVersions.set(store, (cached = { transactionNo, version: readVersion(store) }));
+  return cached.version;
 }
 
 function readVersion(store: Store): string {

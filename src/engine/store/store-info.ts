@@ -1,7 +1,9 @@
+/**
+ * Small facts about the file itself, such as the id in its write receipts, the time each schedule last ran, and who
+ * runs it.
+ */
 import { randomBytes } from 'node:crypto';
 import type { Store } from './open-store.ts';
-
-/** Small facts about the file itself: its name for tokens, when each schedule last ran and who runs it. */
 
 const STORE_ID = 'store_id';
 
@@ -19,20 +21,23 @@ export function deleteInfo(store: Store, key: string): void {
   store.prepare('DELETE FROM store_info WHERE key = ?').run(key);
 }
 
-/** Deletes a fact only where it still says `value`. */
+/** Deletes a fact, but only if its value is `value`. */
 export function deleteInfoIf(store: Store, key: string, value: string): void {
   store.prepare('DELETE FROM store_info WHERE key = ? AND value = ?').run(key, value);
 }
 
-/** Whether the file has a name for its tokens yet. */
+/** Tells whether the file has an id for its write receipts yet. */
 export function hasStoreId(store: Store): boolean {
   return findInfo(store, STORE_ID) !== undefined;
 }
 
-/** Eight hex digits that tell one tenant's tokens from another's. Call inside a write. */
+/**
+ * Returns the eight hex digits that tell write receipts of one tenant from those of another. They are made on first use
+ * and kept in the file. Call inside a write.
+ */
 export function ensureStoreId(store: Store): string {
-  const found = findInfo(store, STORE_ID);
-  if (found !== undefined) return found;
+  const storeId = findInfo(store, STORE_ID);
+  if (storeId !== undefined) return storeId;
   const made = randomBytes(4).toString('hex');
   putInfo(store, STORE_ID, made);
   return made;

@@ -3,10 +3,11 @@ import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
 
 /**
- * What `PRAGMA application_id` says in the header of a tenant's file: "Carn" in ASCII. The first migration sets it.
+ * Value of `PRAGMA application_id` in the header of a tenant's file: "Carn" in ASCII. The first migration sets it.
  *
- * Files from before 0.1.0 have 0 there and counted fourteen other migrations in `user_version`. The number alone could
- * not tell them apart: their version 14 would pass for a file of a newer Cairn, and their version 1 for one of today.
+ * Files from before 0.1.0 have 0 there, and counted fourteen other migrations in `user_version`. That number alone
+ * could not tell them apart: their version 14 would look like a file of a newer Cairn, and their version 1 like one of
+ * today.
  */
 const TENANT_APPLICATION_ID = 0x4361726e;
 
@@ -17,12 +18,12 @@ interface AboutFile {
 }
 
 /**
- * Refuses a database that is no tenant's file of this line of schemas, whatever its version. An empty one passes, since
- * its tables are about to be made.
+ * Refuses a database that is not a tenant's file of this line of schemas, whatever its version. An empty one passes,
+ * since its tables are about to be created.
  * @throws EngineError `unprocessable` for a file from before 0.1.0 and for another program's; it is left unchanged
  */
 export function requireTenantFile(db: Database.Database, file: string): void {
-  // One statement, hence one snapshot: another process may be making the file right now.
+  // One statement reads one snapshot: another process may be creating the file at this moment.
   const { applicationId, tables, hasMemories } = db
     .prepare<[], AboutFile>(
       `SELECT (SELECT application_id FROM pragma_application_id) AS applicationId, count(*) AS tables,
@@ -35,8 +36,8 @@ export function requireTenantFile(db: Database.Database, file: string): void {
     'unprocessable',
     hasMemories === 1
       ? `${name} is from before Cairn 0.1.0, and no later version reads it: export its memories with the sqlite3 ` +
-          'command in docs/operations.md ("Files from before 0.1.0"), move the file away, start Cairn, and run ' +
-          '`cairn import memories.ndjson`'
+          'command in docs/operations/backup-and-upgrades.md ("Files from before 0.1.0"), move the file away, start ' +
+          'Cairn, and run `cairn import memories.ndjson`'
       : `${name} is a SQLite database, but not one that holds memories: set OM_DB_PATH to a file of its own`,
   );
 }

@@ -1,22 +1,22 @@
+/** Memories around another in time: by (event_time, seq), earlier first. */
 import type { TimelineOptions, Timeline } from '../types.ts';
-import { chunksAround } from './documents.ts';
+import { chunksAround } from './chunks.ts';
 import { compileFilter, type CompiledFilter } from './filter.ts';
 import { getMemoryRow, type MemoryRow, readMemories, toMemory } from './memories.ts';
 import type { Store } from './open-store.ts';
-import { listPassingOf } from './search.ts';
-
-/** What stood around a memory in time: in the order of (event_time, seq), the earlier first. */
+import { listPassingOf } from './passing-memories.ts';
 
 /**
- * Memories that are looked at on each side before the look around ends, hidden ones among them. They come in the order of an index and
- * none is read after the last one that is wanted, so that only who is surrounded by hidden ones pays for it: some 5 ms.
+ * Most memories that are looked at on each side, hidden ones included. They come in the order of an index and none is
+ * read after the last one wanted, so only a memory that is surrounded by hidden ones costs more: some 5 ms.
  */
-const LOOKED_AT_MOST = 5_000;
+const MAX_LOOKED_AT = 5_000;
 
 /**
- * Memories around one, of its user or only of its session, that are active, valid and not expired. The anchor may be anything but
- * expired.
- * @throws EngineError `not_found`
+ * Reads the memories around another, of its user or only of its session, that are active, valid and not expired. The
+ * memory in the middle may have any status, but must not have expired.
+ * @param id the id of the memory in the middle
+ * @throws EngineError `not_found` for an unknown id, an expired memory and a part of a document that is not shown
  */
 export function readTimeline(
   store: Store,
@@ -30,8 +30,8 @@ export function readTimeline(
     const earlier = listBeside(store, { ...side, direction: 'before', limit: before }).reverse();
     const later = listBeside(store, { ...side, direction: 'after', limit: after });
     const memories = readMemories(store, [...earlier, ...later], now);
-    const read = (seqs: readonly number[]) =>
-      seqs.map((seq) => memories.get(seq)).filter((memory) => memory !== undefined);
+    const read = (memoryNos: readonly number[]) =>
+      memoryNos.map((memoryNo) => memories.get(memoryNo)).filter((memory) => memory !== undefined);
     return { before: read(earlier), anchor: toMemory(anchor, now), after: read(later) };
   });
 }
@@ -44,12 +44,12 @@ interface Side {
   readonly limit: number;
 }
 
-/** Numbers, nearest first. */
+/** Numbers of the memories on one side of the anchor, nearest first. */
 function listBeside(store: Store, { anchor, sameSession, visible, direction, limit }: Side): number[] {
   const [comparison, order] = direction === 'before' ? ['<', ' DESC'] : ['>', ''];
   const rows = store
     .prepare(
-      `SELECT m.seq FROM (
+      `SELECT m.seq AS memoryNo FROM (
          SELECT seq FROM memories WHERE user_no = ? ${sameSession ? 'AND session_id = ?' : ''}
            AND (event_time, seq) ${comparison} (?, ?)
          ORDER BY event_time${order}, seq${order} LIMIT ?
@@ -60,34 +60,37 @@ function listBeside(store: Store, { anchor, sameSession, visible, direction, lim
       anchor.user_no,
       ...(sameSession ? [anchor.session_id] : []),
       anchor.event_time,
-      anchor.seq,
-      LOOKED_AT_MOST,
+      anchor.memoryNo,
+      MAX_LOOKED_AT,
       ...visible.parameters,
       limit,
-    ) as { seq: number }[];
-  return rows.map(({ seq }) => seq);
+    ) as { memoryNo: number }[];
+  return rows.map(({ memoryNo }) => memoryNo);
 }
 
+/** Numbers of the memories just before and just after another. Both lists have the earlier first. */
 export interface Neighbours {
-  /** Earlier first. */
   readonly before: readonly number[];
   readonly after: readonly number[];
 }
 
-/** The least that is looked at beside one of many. */
+/** Fewest memories that are looked at on each side of each of several memories. */
 const LOOKED_AT_EACH = 50;
 
 /**
- * The visible memories just before and after each of these, at most `each` a side: of a chunk in its document, of others in their
- * session; none outside both.
+ * Finds the visible memories just before and after each of these, at most `each` on a side. The neighbours of a chunk
+ * are the chunks around it in its document; those of other memories are the memories around them in their session, by
+ * event time.
+ * @returns neighbours by memory number; a memory outside documents and sessions is left out, and so is a chunk without
+ *   visible chunks around it
  */
 export function neighboursOf(
   store: Store,
-  seqs: readonly number[],
+  memoryNos: readonly number[],
   { visible, each }: { readonly visible: CompiledFilter; readonly each: number },
 ): Map<number, Neighbours> {
-  // All of them together look as far as one does.
-  const lookedAt = Math.max(LOOKED_AT_EACH, Math.floor(LOOKED_AT_MOST / Math.max(1, seqs.length)));
+  // All of them together look at no more memories than a single timeline does.
+  const lookedAt = Math.max(LOOKED_AT_EACH, Math.floor(MAX_LOOKED_AT / Math.max(1, memoryNos.length)));
   const beside = (comparison: string, order: string) => `(
     SELECT json_group_array(seq) FROM (
       SELECT m.seq FROM (
@@ -99,39 +102,35 @@ export function neighboursOf(
       WHERE ${visible.sql} LIMIT ?))`;
   const rows = store
     .prepare(
-      `SELECT hit.seq, ${beside('<', ' DESC')} AS before, ${beside('>', '')} AS after
+      `SELECT hit.seq AS memoryNo, ${beside('<', ' DESC')} AS before, ${beside('>', '')} AS after
        FROM json_each(?) AS wanted CROSS JOIN memories hit ON hit.seq = wanted.value
        WHERE hit.session_id <> '' AND NOT EXISTS (SELECT 1 FROM chunks WHERE chunks.memory = hit.seq)`,
     )
-    .all(
-      ...[lookedAt, ...visible.parameters, each],
-      ...[lookedAt, ...visible.parameters, each],
-      JSON.stringify(seqs),
-    ) as {
-    seq: number;
+    .all(lookedAt, ...visible.parameters, each, lookedAt, ...visible.parameters, each, JSON.stringify(memoryNos)) as {
+    memoryNo: number;
     before: string;
     after: string;
   }[];
-  const inSession = rows.map(({ seq, before, after }): [number, Neighbours] => [
-    seq,
+  const inSession = rows.map(({ memoryNo, before, after }): [number, Neighbours] => [
+    memoryNo,
     { before: (JSON.parse(before) as number[]).reverse(), after: JSON.parse(after) as number[] },
   ]);
-  return new Map([...inSession, ...neighboursInDocument(store, seqs, { visible, each })]);
+  return new Map([...inSession, ...neighboursInDocument(store, memoryNos, { visible, each })]);
 }
 
 function neighboursInDocument(
   store: Store,
-  seqs: readonly number[],
+  memoryNos: readonly number[],
   { visible, each }: { readonly visible: CompiledFilter; readonly each: number },
 ): [number, Neighbours][] {
-  const rows = chunksAround(store, seqs, each);
+  const rows = chunksAround(store, memoryNos, each);
   const passing = new Set(listPassingOf(store, visible, [...new Set(rows.map(({ memory }) => memory))]));
-  const bySeq = Map.groupBy(
+  const byMemoryNo = Map.groupBy(
     rows.filter(({ memory }) => passing.has(memory)),
-    ({ seq }) => seq,
+    ({ memoryNo }) => memoryNo,
   );
-  return [...bySeq].map(([seq, near]) => [
-    seq,
+  return [...byMemoryNo].map(([memoryNo, near]) => [
+    memoryNo,
     {
       before: near.filter(({ distance }) => distance < 0).map(({ memory }) => memory),
       after: near.filter(({ distance }) => distance > 0).map(({ memory }) => memory),

@@ -4,40 +4,49 @@ import type { IndexedVector } from '../ports.ts';
 import { encodeVector } from './vector-encoding.ts';
 import { ROLES } from './vectors.ts';
 
-/** What is looked for among the vectors of a table. */
-export interface Vec0Question {
+/** A search among the vectors of a table. */
+interface Vec0Question {
   readonly embedding: Float32Array;
-  /** undefined for every user. */
+  /** The user whose vectors are searched; undefined for all users. */
   readonly userNo: number | undefined;
+  /** `rank` leaves out means; `link` leaves out windows, so that one vector stands for each memory. */
   readonly purpose: 'rank' | 'link';
-  /** Only vectors of memories up to this number. */
+  /** Highest number of a memory whose vectors are searched; Infinity for all. */
   readonly upTo: number;
-  /** 1..4096 */
+  /** Number of vectors to find, 1..4096. */
   readonly k: number;
 }
 
-/** Vectors in a `vec0` table of sqlite-vec that lives in memory. */
+/** A `vec0` table of sqlite-vec in memory. */
 export interface Vec0Table {
+  /** Number of vectors in the table. */
   readonly count: number;
-  /** How many were removed, whose room is not used again. */
+  /** Number of removed vectors, whose room is not used again. */
   readonly removed: number;
+  /** Memory that the table takes, bytes. */
   readonly bytes: number;
+  /** Adds vectors with numbers that the table does not have. */
   append(vectors: readonly IndexedVector[]): void;
-  /** Unknown numbers are passed over. */
+  /** Removes a vector; an unknown number is ignored. */
   remove(vectorNo: number): void;
-  /** Numbers of the nearest vectors by cosine for each question, nearest first, ties by ascending number. */
+  /** Finds for each question the numbers of at most `k` vectors, nearest by cosine first; ties by ascending number. */
   nearest(questions: readonly Vec0Question[]): number[][];
-  /** Numbers of a user's vectors that are ranked, ascending; undefined where they are more than `most`. */
-  listOf(userNo: number, most: number): number[] | undefined;
+  /**
+   * Lists the numbers of a user's vectors for ranking, ascending, without means; undefined if the user has more than
+   * `limit` vectors, means included.
+   */
+  listOf(userNo: number, limit: number): number[] | undefined;
   close(): void;
 }
 
-/** Vectors that sqlite-vec keeps in one blob, which is as large however few there are: 0.4 MB at 768 dimensions. */
+/**
+ * Vectors that sqlite-vec keeps in one blob. A blob has its full size even with few vectors: 0.4 MB at 768 dimensions.
+ */
 const CHUNK_VECTORS = 128;
-/** By purpose, the role whose vectors are left out. */
+/** Number of the role whose vectors are left out, by purpose. */
 const LEFT_OUT = { rank: ROLES.indexOf('mean'), link: ROLES.indexOf('window') } as const;
 
-/** Makes an empty table for vectors of this many dimensions. */
+/** Makes an empty table for vectors of `dimensions`. */
 export function createVec0Table(dimensions: number): Vec0Table {
   const db = new Database(':memory:');
   sqliteVec.load(db);
@@ -68,7 +77,7 @@ export function createVec0Table(dimensions: number): Vec0Table {
     append: db.transaction((vectors: readonly IndexedVector[]) => {
       for (const { vectorNo, userNo, memory, role, embedding } of vectors) {
         const roleNo = ROLES.indexOf(role);
-        // sqlite-vec takes whole numbers as BigInt alone.
+        // sqlite-vec accepts whole numbers only as BigInt.
         const [no, owner, of] = [BigInt(vectorNo), BigInt(userNo), BigInt(memory)];
         insert.run(no, encodeVector(embedding, 'float32'), owner, of, BigInt(roleNo));
         insertOwner.run(vectorNo, userNo, roleNo);
@@ -82,9 +91,9 @@ export function createVec0Table(dimensions: number): Vec0Table {
       removed += 1;
     }),
     nearest: (questions) => questions.map(select),
-    listOf(userNo, most) {
+    listOf(userNo, limit) {
       const rows = db.prepare('SELECT count(*) FROM owners WHERE user_no = ?').pluck().get(userNo) as number;
-      if (rows > most) return undefined;
+      if (rows > limit) return undefined;
       return db
         .prepare('SELECT vector_no FROM owners WHERE user_no = ? AND role <> ? ORDER BY vector_no')
         .pluck()
@@ -100,8 +109,8 @@ function selectNearest(db: Database.Database): (question: Vec0Question) => numbe
   const ofAll = db.prepare(nearest).raw();
   const ofUser = db.prepare(`${nearest} AND user_no = ?`).raw();
   return ({ embedding, userNo, purpose, upTo, k }) => {
-    const memoryMost = BigInt(Math.min(upTo, Number.MAX_SAFE_INTEGER));
-    const parameters = [encodeVector(embedding, 'float32'), BigInt(k), BigInt(LEFT_OUT[purpose]), memoryMost];
+    const maxMemoryNo = BigInt(Math.min(upTo, Number.MAX_SAFE_INTEGER));
+    const parameters = [encodeVector(embedding, 'float32'), BigInt(k), BigInt(LEFT_OUT[purpose]), maxMemoryNo];
     const rows = userNo === undefined ? ofAll.all(...parameters) : ofUser.all(...parameters, BigInt(userNo));
     return (rows as [vectorNo: number, distance: number][])
       .sort((a, b) => a[1] - b[1] || a[0] - b[0])

@@ -1,27 +1,27 @@
+/** Codes of vectors, which an index holds in memory, and the removals since it read them. */
 import type { VectorRole } from '../ports.ts';
 import { openChangeLog } from './change-log.ts';
 import type { Store } from './open-store.ts';
 import { signLength } from './vector-encoding.ts';
 import { ROLES, type VectorSpace } from './vectors.ts';
 
-/** What an index in memory holds of a vector, and what was removed since it was read. */
-
+/** A vector's row in an index in memory. */
 export interface VectorCode {
   readonly vectorNo: number;
   readonly memory: number;
   readonly userNo: number;
   readonly role: VectorRole;
-  /** A sign bit a dimension, as `signBits` has it. */
+  /** One sign bit for each dimension, as `signBits` orders them. */
   readonly code: Uint8Array;
 }
 
 /**
- * Where the codes of a space stand. A vector in int5 begins with its code, so `vectors` has them. One in float32 has it beside it, in
- * `vector_codes`: nobody should read 3 to 16 KB for 100 to 500 bytes.
+ * Table and expression that give the codes of a space. A vector in int5 begins with its code, so `vectors` has it. The
+ * code of a float32 vector is kept apart in `vector_codes`, so that nobody has to read 3 to 16 KB for 100 to 500 bytes.
  */
 interface CodeTable {
   readonly name: 'vectors' | 'vector_codes';
-  /** Of a row, as SQL. */
+  /** SQL for the code of a row. */
   readonly code: string;
 }
 
@@ -31,10 +31,13 @@ function tableOf({ encoding, dimensions }: VectorSpace): CodeTable {
     : { name: 'vector_codes', code: 'code' };
 }
 
-/** Vectors that were removed. */
+/** Change log of removed vectors, by which the index in each process drops their codes. New vectors need no log. */
 export const vectorRemovals = openChangeLog('vector_removals', 'removal_no', 'vector_no');
 
-/** Of vectors that `vectors` has already. Call inside a write. */
+/**
+ * Stores the codes of vectors that the table `vectors` holds already. Call inside a write.
+ * @param codes called only for a space in float32; vectors in int5 hold their codes themselves
+ */
 export function insertCodes(store: Store, space: VectorSpace, codes: () => readonly VectorCode[]): void {
   if (tableOf(space).name === 'vectors') return;
   const insert = store.prepare(
@@ -45,28 +48,34 @@ export function insertCodes(store: Store, space: VectorSpace, codes: () => reado
   }
 }
 
-/** Of vectors that `vectors` no longer has. Unknown numbers are passed over. Call inside a write. */
+/**
+ * Deletes the codes of vectors that were deleted from `vectors`, and notes the removals. Unknown numbers are ignored.
+ * Call inside a write.
+ */
 export function deleteCodes(store: Store, vectorNos: readonly number[]): void {
   dropCodes(store, vectorNos);
   vectorRemovals.note(store, vectorNos);
 }
 
-/** The same for a model that nobody searches any more, so that nobody has to be told. Call inside a write. */
+/** Deletes codes of a model that nobody searches any more, without noting the removals. Call inside a write. */
 export function dropCodes(store: Store, vectorNos: readonly number[]): void {
   const remove = store.prepare('DELETE FROM vector_codes WHERE vector_no = ?');
   for (const vectorNo of vectorNos) remove.run(vectorNo);
 }
 
-/** All of a model that can be made again from its vectors; whoever holds codes reads all again. Call inside a write. */
+/**
+ * Deletes all codes of a model, which can be made again from its vectors. Every holder of codes reads all of them
+ * again. Call inside a write.
+ */
 export function clearCodes(store: Store, modelNo: number): void {
   store.prepare('DELETE FROM vector_codes WHERE model_no = ?').run(modelNo);
   vectorRemovals.note(store, [null]);
 }
 
 /**
- * The next codes of a space behind a number, in order.
- * @param limit rows that are looked at, of whatever model
- * @returns also the number of the last row that was looked at; none was left where it is `Infinity`
+ * Reads the next codes of a space with vector numbers above `after`, in ascending order.
+ * @param limit most vectors to look at, of whatever model, so fewer codes may come, even none
+ * @returns the codes, and in `upTo` the last vector number that was looked at, to go on from; Infinity if none are left
  */
 export function readCodes(
   store: Store,
@@ -88,12 +97,12 @@ export function readCodes(
   }[];
   const upTo = rows.length < limit ? Infinity : rows.at(-1)!.vectorNo;
   const codes = rows.filter((row) => row.code !== null);
-  // In place: a copy of each of a million rows would take a second.
+  // Rows are changed in place: copying each of a million rows would take a second.
   for (const row of codes) row.role = ROLES[row.role as number];
   return { codes: codes as VectorCode[], upTo };
 }
 
-/** The highest number that a code of a space can have; 0 where there is none. */
+/** Returns the highest vector number that a code of a space can have, even if it is another model's; 0 without any. */
 export function lastCode(store: Store, space: VectorSpace): number {
   return store
     .prepare(`SELECT coalesce(max(vector_no), 0) FROM ${tableOf(space).name}`)

@@ -1,32 +1,37 @@
 /**
- * How a vector stands in the database, and the arithmetic on vectors. Only directions matter here: every comparison is a
- * cosine, so a stored vector may have any length.
+ * The form of vectors in the database, and the arithmetic on vectors. Every comparison is a cosine, in which only
+ * directions matter, so a stored vector may have any length.
  */
 import { endianness } from 'node:os';
 import { assert } from '../errors.ts';
 import type { VectorEncoding } from '../ports.ts';
 
 const LITTLE_ENDIAN = endianness() === 'LE';
-/** Steps from zero to the largest component. */
+/** Steps of a code from zero to the largest component. */
 const INT5_STEPS = 16;
 
-/** Bytes of a stored vector of `dimensions`. */
+/** Returns the length of a stored vector, bytes. @throws EngineError as `signLength` does, for int5 */
 export function encodedLength(encoding: VectorEncoding, dimensions: number): number {
   return encoding === 'int5' ? 5 * signLength(dimensions) : dimensions * Float32Array.BYTES_PER_ELEMENT;
 }
 
-/** Bytes of one bit a dimension. */
+/**
+ * Returns the length of one bit for each dimension, bytes.
+ * @throws EngineError `internal` if `dimensions` is not a multiple of 8
+ */
 export function signLength(dimensions: number): number {
   assert(dimensions % 8 === 0, `bits of ${dimensions} dimensions, not a multiple of 8`);
   return dimensions >> 3;
 }
 
 /**
- * int5: of each dimension a code of five bits, 0..31 for -31/32 to 31/32 of the largest component in steps of 2/32, so that nothing is zero and
- * the highest bit is the sign. First stand these, as `signBits` has them, then the other four of two dimensions a byte, the first lower. The
- * vector's length is lost; cosines of the offline embedder's vectors are .003 off as a rule and .016 at most, as they are where the scale cuts
- * off the largest components, which was tried. float32: little-endian, exact.
- * @throws EngineError `internal` for NaN, infinity, or all zeros
+ * Encodes a vector for storage. float32 is exact, little-endian. int5 keeps a code of five bits for each dimension:
+ * 0..31 stand for -31/32 to 31/32 of the largest component in steps of 2/32, so that nothing is zero and the highest
+ * bit is the sign. The blob begins with the sign bits, as `signBits` orders them; then each byte holds the other four
+ * bits of two dimensions, the first in the lower half. The length of the vector is lost. Cosines of the offline
+ * embedder's vectors are off by .003 as a rule and by .016 at most. A scale that cuts off the largest components was
+ * tried and gives the same errors.
+ * @throws EngineError `internal` for NaN, infinity or all zeros, and in int5 for a length that is no multiple of 8
  */
 export function encodeVector(vector: Float32Array, encoding: VectorEncoding): Buffer {
   assertValidVector(vector, vector.length);
@@ -46,14 +51,15 @@ export function encodeVector(vector: Float32Array, encoding: VectorEncoding): Bu
   return blob;
 }
 
-/** The largest component lies at the end of the last step, and belongs to it. */
+/** Code of a component in steps from zero. The largest component lies at the end of the last step and belongs to it. */
 function codeOf(steps: number): number {
   return steps > 0 ? Math.min(31, 16 + (steps | 0)) : Math.max(0, 15 + (steps | 0));
 }
 
 /**
- * The reverse of `encodeVector`. From int5 come odd whole numbers, -31..31.
- * @throws EngineError `internal` if the blob has not the length that encoding and dimensions call for
+ * Decodes a stored vector. The result of float32 is the vector that was encoded; int5 gives odd whole numbers, -31..31,
+ * that have about its direction.
+ * @throws EngineError `internal` if the blob has not the length for this encoding and these dimensions
  */
 export function decodeVector(blob: Uint8Array, encoding: VectorEncoding, dimensions: number): Float32Array {
   const expected = encodedLength(encoding, dimensions);
@@ -77,20 +83,22 @@ export function decodeVector(blob: Uint8Array, encoding: VectorEncoding, dimensi
   return vector;
 }
 
-/** What a query's largest component becomes where it is compared: sums over 4,096 dimensions stay below 2 ** 31. */
-const QUERY_MOST = 2 ** 13 - 1;
+/**
+ * Largest component of a query after scaling for a comparison. With it, sums over 4,096 dimensions stay below 2 ** 31.
+ */
+const MAX_QUERY = 2 ** 13 - 1;
 
 /**
- * The cosine of a query with vectors in int5, 0.8 microseconds each at 768 dimensions. The query is rounded to whole numbers of 14 bits and
- * whole numbers are added, so that the result is the same everywhere.
- * @returns of the vector that begins at `offset`, -1..1
+ * Compares a query with vectors in int5 by cosine, in 0.8 microseconds each at 768 dimensions. The query is rounded to
+ * whole numbers of 14 bits, and only whole numbers are added, so the result is the same on every machine.
+ * @returns a function that gives the cosine, -1..1, with the encoded vector that begins at the byte `offset`
  */
 export function compareInt5(query: Float32Array): (vectors: Uint8Array, offset: number) => number {
   assertValidVector(query, query.length);
   const dimensions = query.length;
   const width = signLength(dimensions);
   const length = encodedLength('int5', dimensions);
-  const scale = QUERY_MOST / largestMagnitude(query);
+  const scale = MAX_QUERY / largestMagnitude(query);
   const components = new Int32Array(dimensions);
   for (let i = 0; i < dimensions; i += 1) components[i] = Math.round(query[i]! * scale);
   const queryLength = euclideanLength(components);
@@ -122,8 +130,9 @@ export function compareInt5(query: Float32Array): (vectors: Uint8Array, offset: 
 }
 
 /**
- * What two codes stand for, by their signs and a byte of what else there is of them, 10 bits: twice a code less 31. Also the sum of both
- * squares, and both numbers as they lie in a Float32Array.
+ * Tables over 10 bits that encode two components: their two sign bits, then the byte with the rest of both codes. FIRST
+ * and SECOND hold the two decoded numbers (twice the code less 31), SQUARES the sum of their squares, and DECODED both
+ * numbers as they lie in a Float32Array.
  */
 const FIRST = new Int32Array(1_024);
 const SECOND = new Int32Array(FIRST.length);
@@ -149,8 +158,9 @@ function largestMagnitude(vector: Float32Array): number {
 }
 
 /**
- * One bit a dimension, set where the component is above zero: dimension i is bit i % 8 of byte i >> 3, as sqlite-vec's
- * `vec_quantize_binary` has it. The Hamming distance of two such codes grows with the angle between the vectors.
+ * Reduces a vector to one bit for each dimension, set if the component is above zero. Dimension i is bit i % 8 of byte
+ * i >> 3, as in sqlite-vec's `vec_quantize_binary`. The Hamming distance of two such codes grows with the angle between
+ * the vectors.
  * @param vector its length is a multiple of 8
  */
 export function signBits(vector: Float32Array): Buffer {
@@ -164,7 +174,7 @@ export function signBits(vector: Float32Array): Buffer {
 }
 
 /**
- * States that a vector can be stored and compared. sqlite-vec takes NaN and zeros without complaint and ranks them first.
+ * Asserts that a vector can be stored and compared. sqlite-vec accepts NaN and zeros and ranks them first.
  * @throws EngineError `internal` for a wrong length, NaN, infinity, or all zeros
  */
 export function assertValidVector(vector: Float32Array, dimensions: number): void {
@@ -177,7 +187,7 @@ export function assertValidVector(vector: Float32Array, dimensions: number): voi
   assert(!zero, 'a vector of zeros');
 }
 
-/** -1..1; 0 if either is all zeros. Both have the same length. */
+/** Returns the cosine of two vectors of one length, -1..1; 0 if either is all zeros. */
 export function cosine(a: Float32Array, b: Float32Array): number {
   assert(a.length === b.length, `the cosine of ${a.length} and ${b.length} dimensions`);
   let dot = 0;
@@ -195,8 +205,8 @@ export function cosine(a: Float32Array, b: Float32Array): number {
 }
 
 /**
- * The mean of the vectors' directions, L2-normalised: what a text of several windows is about as a whole. Vectors that
- * cancel out have no mean; the first then stands for all.
+ * Averages the directions of vectors, L2-normalised. The mean stands for a text of several windows as a whole. Vectors
+ * that cancel out have no mean; the first vector is returned then.
  * @param vectors at least one, each valid, all of one length
  */
 export function meanVector(vectors: readonly Float32Array[]): Float32Array {
@@ -208,7 +218,7 @@ export function meanVector(vectors: readonly Float32Array[]): Float32Array {
     const length = euclideanLength(vector);
     for (let i = 0; i < sum.length; i += 1) sum[i]! += vector[i]! / length;
   }
-  // Directions that cancel leave only rounding errors, and those point nowhere.
+  // Directions that cancel out leave only rounding errors, which have no meaning.
   const mean = euclideanLength(sum) > 1e-9 * vectors.length ? sum : first;
   const length = euclideanLength(mean);
   return Float32Array.from(mean, (component) => component / length);

@@ -1,33 +1,39 @@
+/** The canonical vectors, from which every index over vectors can be rebuilt. */
 import { assert } from '../errors.ts';
 import type { IndexedVector, VectorEncoding, VectorRole } from '../ports.ts';
 import { assertValidVector, decodeVector, encodedLength, encodeVector } from './vector-encoding.ts';
 import type { Store } from './open-store.ts';
 
-/** The canonical vectors. Every index over them can be made again from here. */
-
+/** Window number of the mean of several windows. */
 export const MEAN_WINDOW = -1;
 
-/** The space a vector lives in: vectors of different spaces are never compared. */
+/** A space of comparable vectors; vectors of different spaces are never compared. */
 export interface VectorSpace {
   readonly modelNo: number;
   readonly dimensions: number;
   readonly encoding: VectorEncoding;
 }
 
+/** A vector to store. */
 export interface NewVector {
   readonly memory: number;
   readonly userNo: number;
-  /** 0.. for a window of the text, MEAN_WINDOW for the mean of several. */
+  /** Index of the window of the text, from 0; MEAN_WINDOW for the mean of several windows. */
   readonly windowNo: number;
   readonly role: VectorRole;
   readonly embedding: Float32Array;
+  /** Key of the window's text in the embedding cache; null for a mean, and if the embedder is not cached. */
   readonly textHash: Buffer | null;
 }
 
-/** As `vectors` has them. */
+/** Roles in the order of their numbers in the column `vectors.role`. */
 export const ROLES = ['whole', 'window', 'mean'] as const satisfies readonly VectorRole[];
 
-/** @returns the vector's number, its row in every index */
+/**
+ * Stores a vector; indexes and codes are left to the caller. Call inside a write.
+ * @returns the number of the vector, by which every index knows it
+ * @throws EngineError `internal` for a vector that is not valid in the space
+ */
 export function insertVector(store: Store, space: VectorSpace, vector: NewVector): number {
   assertValidVector(vector.embedding, space.dimensions);
   const result = store
@@ -47,26 +53,33 @@ export function insertVector(store: Store, space: VectorSpace, vector: NewVector
   return Number(result.lastInsertRowid);
 }
 
-/** Whether a memory has vectors of any model. */
-export function hasVectors(store: Store, memory: number): boolean {
-  return store.prepare('SELECT 1 FROM vectors WHERE memory = ? LIMIT 1').get(memory) !== undefined;
+/** Tells whether a memory has vectors of any model. */
+export function hasVectors(store: Store, memoryNo: number): boolean {
+  return store.prepare('SELECT 1 FROM vectors WHERE memory = ? LIMIT 1').get(memoryNo) !== undefined;
 }
 
-/** @returns the numbers of the removed vectors of this memory and model */
-export function deleteVectors(store: Store, memory: number, modelNo: number): number[] {
+/**
+ * Deletes a memory's vectors of one model; indexes and codes are left to the caller. Call inside a write.
+ * @returns the numbers of the deleted vectors
+ */
+export function deleteVectors(store: Store, memoryNo: number, modelNo: number): number[] {
   const rows = store
     .prepare('DELETE FROM vectors WHERE memory = ? AND model_no = ? RETURNING vector_no')
-    .all(memory, modelNo) as { vector_no: number }[];
+    .all(memoryNo, modelNo) as { vector_no: number }[];
   return rows.map((row) => row.vector_no);
 }
 
-/** @returns the text that it was made from, as the cache knows it; null for none */
+/**
+ * Deletes a vector; indexes and codes are left to the caller. Call inside a write.
+ * @returns the key in the embedding cache of the text it was made from; null if there is none, or no such vector
+ */
 export function deleteVector(store: Store, vectorNo: number): Buffer | null {
   const row = store.prepare('DELETE FROM vectors WHERE vector_no = ? RETURNING text_hash').get(vectorNo) as
     { text_hash: Buffer | null } | undefined;
   return row?.text_hash ?? null;
 }
 
+/** A stored vector of a memory. */
 export interface MemoryVector {
   readonly vectorNo: number;
   readonly memory: number;
@@ -74,7 +87,11 @@ export interface MemoryVector {
   readonly embedding: Float32Array;
 }
 
-/** Vectors by number, each given once, in no order; unknown numbers are left out. All come in one blob, since a blob each costs more than all else. */
+/**
+ * Reads vectors of one space by number, in no order; unknown numbers are left out. They come in one blob, since a blob
+ * for each costs more than the rest together.
+ * @param vectorNos numbers of vectors of this space only
+ */
 export function readVectors(store: Store, space: VectorSpace, vectorNos: readonly number[]): MemoryVector[] {
   const [numbers, memories, windows, blobs] = store
     .prepare(
@@ -97,8 +114,10 @@ export function readVectors(store: Store, space: VectorSpace, vectorNos: readonl
   }));
 }
 
-/** The vector that stands for a whole memory: its mean, or its only window. */
-export function findWholeVector(store: Store, space: VectorSpace, memory: number): MemoryVector | undefined {
+/**
+ * Finds the vector of a space that stands for a whole memory, its mean or its only window; undefined if there is none.
+ */
+export function findWholeVector(store: Store, space: VectorSpace, memoryNo: number): MemoryVector | undefined {
   return decodeRows(
     space,
     store
@@ -106,11 +125,14 @@ export function findWholeVector(store: Store, space: VectorSpace, memory: number
         `SELECT vector_no, memory, window_no, embedding FROM vectors WHERE memory = ? AND model_no = ? AND sector = ''
          ORDER BY window_no LIMIT 1`,
       )
-      .all(memory, space.modelNo),
+      .all(memoryNo, space.modelNo),
   )[0];
 }
 
-/** The vectors that stand for these whole memories, each with its user; memories without are left out. In order of memory. */
+/**
+ * Reads the vectors of a space that stand for these whole memories, each with its user, in ascending order of memory.
+ * Memories without a vector in the space are left out.
+ */
 export function readWholeVectors(
   store: Store,
   space: VectorSpace,
@@ -124,13 +146,16 @@ export function readWholeVectors(
        ORDER BY v.memory, v.window_no DESC`,
     )
     .all(JSON.stringify(memories), space.modelNo) as { memory: number; user_no: number }[];
-  // Of a mean and the first window, the mean comes last and stays.
+  // The rows of a memory end with its mean, if it has one, so the mean replaces the first window.
   const userNos = new Map(rows.map((row) => [row.memory, row.user_no]));
   const whole = new Map(decodeRows(space, rows).map((vector) => [vector.memory, vector]));
   return [...whole.values()].map((vector) => ({ ...vector, userNo: userNos.get(vector.memory)! }));
 }
 
-/** Vectors of a space behind a number and up to another, in order, as an index takes them. */
+/**
+ * Reads the first `limit` vectors of a space with numbers above `after` up to `last`, included, in ascending order, as
+ * an index takes them.
+ */
 export function readVectorsAfter(
   store: Store,
   { modelNo, encoding, dimensions }: VectorSpace,
@@ -155,12 +180,12 @@ export function readVectorsAfter(
   }));
 }
 
-/** A number is never given again, so a vector that is there is the one that had it before. */
+/** Tells whether a vector exists. A number is never given twice, so it is the vector that had the number earlier. */
 export function hasVector(store: Store, vectorNo: number): boolean {
   return store.prepare('SELECT 1 FROM vectors WHERE vector_no = ?').get(vectorNo) !== undefined;
 }
 
-/** The highest number of a vector that is stored; 0 without any. */
+/** Returns the highest number of a stored vector of any space; 0 if there are none. */
 export function lastVectorNo(store: Store): number {
   return (store.prepare('SELECT max(vector_no) AS last FROM vectors').get() as { last: number | null }).last ?? 0;
 }
@@ -169,7 +194,7 @@ export function countVectors(store: Store): number {
   return (store.prepare('SELECT count(*) AS n FROM vectors').get() as { n: number }).n;
 }
 
-/** How many memories have vectors in this space; reads the whole index of vectors. */
+/** Counts the memories with vectors in this space. It reads the whole index of vectors, so it is slow. */
 export function countEmbedded(store: Store, { modelNo }: VectorSpace): number {
   const row = store
     .prepare(`SELECT count(DISTINCT memory) AS n FROM vectors WHERE model_no = ? AND sector = ''`)
@@ -177,7 +202,11 @@ export function countEmbedded(store: Store, { modelNo }: VectorSpace): number {
   return row.n;
 }
 
-/** What the rows of one memory stand for in an index, by their window number. */
+/**
+ * Returns the role of a vector of a memory.
+ * @param windowNo index of the window, or MEAN_WINDOW
+ * @param windowCount number of windows of the memory's text, without the mean
+ */
 export function roleOf(windowNo: number, windowCount: number): VectorRole {
   if (windowNo === MEAN_WINDOW) return 'mean';
   return windowCount > 1 ? 'window' : 'whole';

@@ -1,22 +1,29 @@
 import type { Store } from './open-store.ts';
 
-/** What SQLite says of a checkpoint: whether somebody held it up, and how many pages the log has and how many were moved. */
+/** Result of a checkpoint as SQLite reports it. */
 export interface Checkpoint {
+  /** 1 if another connection kept the checkpoint from its end, else 0. */
   readonly busy: number;
+  /** Number of pages in the log. */
   readonly log: number;
+  /** Number of pages of the log that are in the database by now. */
   readonly checkpointed: number;
 }
 
 /**
- * How much of the log has yet to be moved, asked of SQLite. Its file tells nothing of it: it is written from its beginning again, and never
- * shorter. Nor may anybody open the file of its index (`-shm`) to look: closing it would give up all locks that this process holds there.
+ * Asks SQLite how many bytes of the log have yet to be moved into the database. The size of the log's file does not
+ * tell, since it is overwritten from its beginning and never gets shorter. The log's index (`-shm`) must not be opened
+ * for a look: closing it would release all locks that this process holds there.
  */
 export function unmovedLogBytes({ db }: Store): number {
   const [log] = db.pragma('wal_checkpoint(NOOP)') as Checkpoint[];
   return Math.max(0, log!.log - log!.checkpointed) * (db.pragma('page_size', { simple: true }) as number);
 }
 
-/** Moves the write-ahead log into the database: `PASSIVE` as far as nobody is held up by it, `TRUNCATE` all of it, which empties the log. */
+/**
+ * Moves the write-ahead log into the database. `PASSIVE` moves what it can without making anybody wait. `TRUNCATE`
+ * moves all and empties the log, and keeps writers out meanwhile; if another connection is in the way, `busy` is 1.
+ */
 export function checkpointLog({ db }: Store, mode: 'PASSIVE' | 'TRUNCATE'): Checkpoint | undefined {
   const [result] = db.pragma(`wal_checkpoint(${mode})`) as Checkpoint[];
   return result;

@@ -16,54 +16,76 @@ import type { VectorSpace } from '../store/vectors.ts';
 import { chooseWordIndex } from '../store/word-index/open-word-search.ts';
 import type { WordIndexChoice } from '../store/word-index/word-search.ts';
 
-/** Set while the indexes are made again: what a query found meanwhile would be a part passed off as the whole. */
+/**
+ * Name of the entry in `store_info` that a file has while its indexes are made again. Until they are complete, a query
+ * would return a part as if it were all, so a file with this mark is not opened.
+ */
 export const REBUILDING = 'rebuilding';
 
-/** Which vector space the settings ask for. */
+/** The name of a vector space. Spaces that differ in one of these are different, and their vectors never compared. */
 export type SpaceIdentity = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'>;
 
 /**
- * A tenant's file on one connection, with its vector spaces and indexes. Which of them is live is read from the file each time, in a
- * transaction once, so that every process goes over to a new model at the same commit.
+ * A tenant's file on one connection, with its vector spaces and indexes. Its models are read from the file at each use,
+ * but only once in a transaction, so that every process changes to a new model at the same commit. Do not keep them
+ * across an await.
  */
 export interface OpenTenant {
   readonly store: Store;
+  /** Id of the file, made with it, which write receipts name. */
   readonly storeId: string;
-  /** The models that queries and links use now, by sector; null when `OM_EMBEDDINGS=none`. */
+  /**
+   * The models that queries and links use now, by sector; null if `identity` was null, as with `OM_EMBEDDINGS=none`.
+   */
   readonly liveModels: SectorModels | null;
-  /** Those that the settings ask for: others than `liveModels` while the model changes. null when `OM_EMBEDDINGS=none`. */
+  /**
+   * The models that the settings name, by sector. They differ from `liveModels` while the model changes. null if
+   * `identity` was null, or if another process has dropped one of them since this file was opened.
+   */
   readonly configuredModels: SectorModels | null;
-  /** The live model where it embeds all sectors, else that of the first. */
+  /** The live model of the first of SECTORS, which embeds all sectors unless each has its own; null without models. */
   readonly live: StoredModel | null;
-  /** The space of `live`. */
+  /** The vector space of `live`; null without models. */
   readonly space: VectorSpace | null;
-  /** The index of `live`. */
+  /** The vector index of `live`; null without models. */
   readonly index: VectorIndex | null;
-  /** The space of the first of `configuredModels`. */
+  /** The vector space of the first of `configuredModels`; null without them. */
   readonly configured: VectorSpace | null;
-  /** The index of every model that ever made vectors here, by model number: an erasure must reach all of them. */
+  /** The vector index of every model that the file knows, live or not, by model number. An erasure must reach all. */
   readonly indexes: ReadonlyMap<number, VectorIndex>;
+  /** Closes the indexes and the connection. */
   close(): void;
 }
 
+/** How a tenant's file is opened. */
 export interface OpenTenantOptions {
+  /** `reader` for a connection that refuses writes, `acknowledger` for the writer, `worker` for steps and commands. */
   readonly role: OpenStoreOptions['role'];
-  /** One for all sectors, or one a sector in the order of SECTORS. */
+  /**
+   * Spaces that the settings name: one for all sectors, or one a sector in the order of SECTORS; null for no vectors.
+   */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
+  /** Time at which a model that the file does not know yet is noted in it, Unix ms. */
   readonly now: number;
-  /** What the vector indexes of this thread may hold; without it, each what it needs. */
+  /** Bound on the memory that the vector indexes of this thread share; without it each takes what it needs. */
   readonly indexMemory?: IndexMemory;
-  /** How vectors are searched; 'auto' by default. */
+  /** How vectors are searched, as `OM_VECTOR_INDEX` says; 'auto' by default. */
   readonly vectorIndex?: VectorIndexChoice | undefined;
-  /** How the word index is read; 'auto' by default. */
+  /** How the word index is read, as `OM_WORD_INDEX` says; 'auto' by default. */
   readonly wordIndex?: WordIndexChoice | undefined;
-  /** Told once where 'auto' finds a word index in a format that is not known. */
+  /** Called once if 'auto' finds a word index in an unknown format. */
   readonly onUnknownWordFormat?: (() => void) | undefined;
-  /** Open a file whose rebuild was broken off, to run it again. */
+  /** Whether a file may be opened although its rebuild was broken off, to run it again; false by default. */
   readonly rebuilding?: boolean;
 }
 
-/** Opens a tenant's file, made and migrated if need be, and makes sure that its model has a number and an index. */
+/**
+ * Opens a tenant's file, creates and migrates it if needed, even for a reader, and makes sure that it has an id and
+ * that the configured models have numbers. In a file without a live model, the configured one becomes live.
+ * @param path absolute path of the file
+ * @throws EngineError the errors of `openStore`; `unprocessable` if a rebuild of its index was broken off, unless
+ *   `rebuilding` is set
+ */
 export function openTenant(path: string, options: OpenTenantOptions): OpenTenant {
   const { role, identity, now, indexMemory = createIndexMemory(), rebuilding = false } = options;
   const identities = identity === null ? null : [identity].flat();
@@ -83,7 +105,7 @@ export function openTenant(path: string, options: OpenTenantOptions): OpenTenant
   }
 }
 
-/** A reader cannot write, so what it needs is made before on another connection. */
+/** Prepares a file for a reader on another connection, since a reader cannot write. Does nothing if it is prepared. */
 function prepare(path: string, identities: Identities, now: number): void {
   const store = openStore(path, { role: 'reader', create: true });
   try {
@@ -122,11 +144,11 @@ function findConfigured(store: Store, identities: readonly SpaceIdentity[]): Sec
 }
 
 function describe(store: Store, identities: Identities, openIndex: (space: VectorSpace) => VectorIndex): OpenTenant {
-  const known = new Map<number, VectorIndex>();
+  const openIndexes = new Map<number, VectorIndex>();
   const indexOf = (model: StoredModel): VectorIndex => {
     const { modelNo } = model;
-    let index = known.get(modelNo);
-    if (index === undefined) known.set(modelNo, (index = openIndex(spaceOf(model))));
+    let index = openIndexes.get(modelNo);
+    if (index === undefined) openIndexes.set(modelNo, (index = openIndex(spaceOf(model))));
     return index;
   };
   const findLiveSet = oncePerTransaction(store, () => (identities === null ? null : (findLiveModels(store) ?? null)));
@@ -164,28 +186,33 @@ function describe(store: Store, identities: Identities, openIndex: (space: Vecto
       return listIndexes();
     },
     close() {
-      for (const index of known.values()) index.close();
+      for (const index of openIndexes.values()) index.close();
       store.close();
     },
   };
 }
 
-/** What is asked for each of many memories in one transaction. Whoever changes it there reads it no more before the commit. */
+/**
+ * Returns a function that calls `read` once in a transaction, and at each use outside of one, since the value is asked
+ * for with each of many memories. Code that changes the value in a transaction must not read it again before the
+ * commit.
+ */
 function oncePerTransaction<T>(store: Store, read: () => T): () => T {
-  let known: { readonly transactionNo: number; readonly value: T } | undefined;
+  let cached: { readonly transactionNo: number; readonly value: T } | undefined;
   return () => {
     const { transactionNo } = store;
     if (transactionNo === undefined) return read();
-    if (known?.transactionNo !== transactionNo) known = { transactionNo, value: read() };
-    return known.value;
+    if (cached?.transactionNo !== transactionNo) cached = { transactionNo, value: read() };
+    return cached.value;
   };
 }
 
+/** Returns the vector space of a stored model, which is the model without its names. */
 export function spaceOf({ modelNo, dimensions, encoding }: StoredModel): VectorSpace {
   return { modelNo, dimensions, encoding };
 }
 
-/** Whether two embedders make vectors that can be compared. */
+/** Whether two embedders or models make vectors of the same space, which can be compared. */
 export function isSameSpace(one: SpaceIdentity, other: SpaceIdentity): boolean {
   return (
     one.provider === other.provider &&

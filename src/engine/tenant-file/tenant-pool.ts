@@ -2,20 +2,31 @@ import { LRUCache } from 'lru-cache';
 import type { OpenTenant } from './open-tenant.ts';
 
 /**
- * The tenant files that one thread keeps open, least recently used closed first. Ask again after every `await`: what was open may
- * have been closed meanwhile.
+ * The tenant files that one thread keeps open. The least recently used one is closed first. Ask for a file again
+ * after every `await`, because it may have been closed meanwhile.
  */
 export interface TenantPool {
+  /** Returns the open file by its path, and opens it first if needed. Throws what opening it throws. */
   get(path: string): OpenTenant;
-  /** Closes a file, because it is about to be removed. */
+  /** Closes a file, because it is about to be removed; does nothing if it is not open. */
   evict(path: string): void;
+  /** Lists the paths of the open files, last used first. */
   openPaths(): string[];
+  /** Closes all files. */
   close(): void;
 }
 
-/** A file stays mapped for as long at most, once somebody else commits to it. */
+/**
+ * Time between two looks at the open files (ms). A file stays mapped into memory for this long at most after another
+ * connection commits to it.
+ */
 const LOOK_EVERY_MS = 1_000;
 
+/**
+ * Makes a pool of open tenant files.
+ * @param limit most files kept open, from 1
+ * @param open opens the file at a path; the pool closes it
+ */
 export function createTenantPool(limit: number, open: (path: string) => OpenTenant): TenantPool {
   const files = new LRUCache<string, OpenTenant>({ max: limit, dispose: (tenant) => tenant.close() });
   const timer = setInterval(() => {

@@ -4,13 +4,17 @@ import type { Logger } from '../ports.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { RecallBuffer } from './tenant-options.ts';
 
+/** Time from the first effects that wait to the write of all that wait by then (ms). */
 const FLUSH_MS = 200;
+/** Most recalls in one write. */
 const BATCH = 64;
-const HELD_MOST = 10_000;
+/** Most recalls of one tenant that wait for the next write; beyond it the oldest are dropped. */
+const MAX_HELD = 10_000;
 
 /**
- * Writes what recalls owe in batches, some time after the answer went out. Under a flood of queries the oldest effects are dropped:
- * they are a nudge to a ranking, not somebody's data.
+ * Makes a buffer that writes the effects of recalls in batches, after the answers were sent. Under a flood of queries
+ * the oldest effects are dropped, and so are those whose write fails, with a warning in the log: they only shift a
+ * ranking a little and are nobody's data. `flush` writes what waits, and resolves once it is on disk or dropped.
  */
 export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer & { flush(): Promise<void> } {
   const owed = new Map<string, RecallEffects[]>();
@@ -44,7 +48,7 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
       const list = owed.get(path) ?? [];
       owed.set(path, list);
       list.push(effects);
-      if (list.length > HELD_MOST) list.shift();
+      if (list.length > MAX_HELD) list.shift();
       timer ??= setTimeout(() => void flush(), FLUSH_MS);
     },
     flush,

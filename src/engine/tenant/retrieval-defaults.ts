@@ -1,15 +1,16 @@
 import type { ControlDatabase } from '../control/control-database.ts';
 import type { RetrievalOptions } from '../types.ts';
 
-/** A tenant's own defaults for its queries, kept in the control database. */
+/** Name of the setting in the control database that holds a tenant's defaults for its queries, as JSON. */
 const SETTING = 'retrieval';
 
+/** Returns a tenant's own defaults for its queries; empty if it has none. */
 export function readRetrievalDefaults(control: ControlDatabase, tenantId: string): RetrievalOptions {
   const stored = control.getSetting(tenantId, SETTING);
   return stored === undefined ? {} : (JSON.parse(stored) as RetrievalOptions);
 }
 
-/** Replaces all of them. */
+/** Replaces all of a tenant's defaults for its queries, without checks; an empty object removes them. */
 export function putRetrievalDefaults(control: ControlDatabase, tenantId: string, options: RetrievalOptions): void {
   control.putSetting(tenantId, SETTING, JSON.stringify(options));
 }

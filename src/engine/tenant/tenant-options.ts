@@ -8,32 +8,38 @@ import type { OpenTenant, SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { Tracing } from '../tracing.ts';
 import type { Writer } from '../writer/writer.ts';
 
+/** What a tenant works with. */
 export interface TenantOptions {
+  /** Id of the tenant in the control database. */
   readonly id: string;
+  /** Absolute path of the tenant's file. */
   readonly path: string;
   readonly config: Config;
   readonly clock: Clock;
   readonly logger: Logger;
   readonly metrics: Metrics;
+  /** Tracing of queries and writes; null if nothing is traced. */
   readonly tracing: Tracing | null;
-  /** What turns questions into vectors of a model; null where the settings do not say how. */
+  /** Finds what embeds queries for a model; returns null if the settings do not say how to reach the model. */
   readonly questionerOf: (model: SpaceIdentity) => Questioner | null;
+  /** The language model that queries may ask, limited in time; null without one. */
   readonly languageModel: LanguageModel | null;
   readonly control: ControlDatabase;
-  /** The reader's connection; asked for at each use, as the pool may have closed it. */
+  /** Returns the tenant's file, open for reading. Call it anew after each await: the pool may have closed the file. */
   readonly open: () => OpenTenant;
   readonly writer: Writer;
   readonly dispatcher: JobDispatcher;
   readonly recalls: RecallBuffer;
 }
 
-/** An embedder, and its way to embed questions. */
+/** An embedder and the function that embeds queries by it, with a cache and a time limit. */
 export interface Questioner {
   readonly embedder: Embedder;
   readonly embedQuery: QueryEmbedder;
 }
 
-/** Collects what recalls owe, so that reading never waits for a write. */
+/** Collects the effects of recalls, so that a query never waits for a write. */
 export interface RecallBuffer {
+  /** Notes the effects of a recall on the tenant's file at `path`; they are written soon. It never throws. */
   add(path: string, effects: RecallEffects): void;
 }

@@ -7,7 +7,7 @@ import type { TenantOptions } from './tenant-options.ts';
 
 type ReembedMethods = Pick<Tenant, 'embedding' | 'reembedStatus' | 'startReembed' | 'pauseReembed' | 'cancelReembed'>;
 
-/** What a tenant says of its embedding models, and how it changes from one to another. */
+/** Makes the methods by which a tenant shows its embedding models and changes from one to another. */
 export function createReembedMethods({
   path,
   open,
@@ -48,7 +48,8 @@ export function createReembedMethods({
     const unreached = liveModels && distinctModels(liveModels).find((model) => questionerOf(model) === null);
     const reason =
       unreached != null
-        ? `the vectors are by ${unreached.provider} ${unreached.model} (${unreached.dimensions} dimensions), which OM_EMBEDDINGS=${config.OM_EMBEDDINGS} does not reach: words only until everything is embedded anew`
+        ? `the vectors are by ${unreached.provider} ${unreached.model} (${unreached.dimensions} dimensions), which ` +
+          `OM_EMBEDDINGS=${config.OM_EMBEDDINGS} does not reach: words only until everything is embedded anew`
         : null;
     return {
       live: liveModels && described(liveModels),

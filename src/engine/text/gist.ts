@@ -1,16 +1,20 @@
 import { sentences } from './sentences.ts';
-import { STOP_WORDS, words } from './words.ts';
+import { words } from './words.ts';
+import { STOP_WORDS } from './stop-words.ts';
 
-/** A gist has at most so many UTF-16 code units. */
+/** Longest gist, in UTF-16 code units. */
 export const MAX_GIST_LENGTH = 200;
-/** A gist is looked for at the beginning of a text only. */
+/**
+ * Part of a text in which its gist is looked for: the first characters, and the first sentences of these characters.
+ */
 const SEARCHED_LENGTH = 4_000;
 const SEARCHED_SENTENCES = 8;
+/** Least number of distinct words, without stop words and greetings, in an informative sentence. */
 const INFORMATIVE_WORDS = 3;
 
 /**
- * The first sentence that says something, on one line and without Markdown marks, cut at a word's edge. Greetings, headings
- * of a word or two and a repetition of the title are passed over if something better follows.
+ * The first informative sentence of a text, on one line, without the Markdown mark at its beginning, cut between words.
+ * Greetings, headings of a word or two and a repetition of the title are skipped if something better follows.
  * @returns at most `MAX_GIST_LENGTH` code units; '' for a blank text
  */
 export function gistOf(content: string, title = ''): string {
@@ -33,7 +37,10 @@ function plainLine(text: string): string {
   return text.replace(/\s+/g, ' ').trim().replace(LINE_MARK, '').trim();
 }
 
-/** Cuts between words, or between characters where one word fills the line; never inside a surrogate pair. */
+/**
+ * Shortens a text to `length` code units, ellipsis included: after the last word that fits, or inside a word if that
+ * would leave less than half. A text that fits is returned as it is; a surrogate pair is never cut.
+ */
 function cutAtWord(text: string, length: number): string {
   if (text.length <= length) return text;
   const room = text.slice(0, length);

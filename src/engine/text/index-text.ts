@@ -1,48 +1,52 @@
-import { askingSentences } from './asking-sentences.ts';
-import {
-  charactersAndPairs,
-  CJK_RUN,
-  isAscii,
-  isCjk,
-  isEmoji,
-  normalise,
-  plainEmoji,
-  STOP_WORDS,
-  tokens,
-} from './words.ts';
-
 /**
- * What goes into the full-text table `memory_text` and what is asked of it. FTS5's tokenizer (`porter unicode61`) finds
- * nothing in scripts without spaces and takes identifiers apart, so both are prepared here, for text and query alike.
+ * Prepares texts for the full-text table `memory_text`, and queries for a search in it. FTS5's tokenizer (`porter
+ * unicode61`) finds nothing in scripts without spaces and splits identifiers. So both are prepared here, for texts and
+ * queries alike.
  */
+import { type AskingSentences, askingSentences } from './asking-sentences.ts';
+import { charactersAndPairs, CJK_RUN, isAscii, isCjk, isEmoji, normalise, plainEmoji, termsIn } from './words.ts';
+import { STOP_WORDS } from './stop-words.ts';
+
+/** The terms of a query, each safe to search for. */
 export interface QueryTerms {
-  /** Each quoted phrase as its words in order, stop words included. */
+  /**
+   * Each quoted phrase as its words in order, stop words included; a run without spaces gives its characters and pairs.
+   */
   readonly phrases: readonly (readonly string[])[];
-  /** Distinct words in order, without stop words unless the query has nothing else. */
+  /**
+   * Distinct words that stand outside of phrases, without stop words unless the query has nothing else. Words of the
+   * sentences that ask come first, then the other words in order, then the parts of camelCase names. A run without
+   * spaces gives its pairs.
+   */
   readonly words: readonly string[];
-  /** Distinct tokens as `identifiersOf` writes them. */
+  /** Distinct terms for emoji, whole identifiers and their compound parts, as `identifierTerm` writes them. */
   readonly identifiers: readonly string[];
 }
 
-/** A query gives at most so many phrases, words and identifiers together. */
+/** Most phrases, words and identifiers of a query together. */
 export const MAX_QUERY_TERMS = 64;
+/** The part of a query that is read, in characters. */
 const MAX_QUERY_LENGTH = 8_192;
 const MAX_PHRASE_WORDS = 64;
-/** A text gives at most so many distinct identifier tokens; no token is made of more characters than the second. */
-const MAX_IDENTIFIER_TOKENS = 4_096;
+/** Most distinct identifier terms of a text. */
+const MAX_IDENTIFIER_TERMS = 4_096;
+/** Longest identifier, or part of one, that becomes a term, in characters. */
 const MAX_IDENTIFIER_LENGTH = 128;
-/** An identifier is taken apart into so many parts; what follows is data, not a name. */
+/** Most parts into which an identifier is split; what follows them is data, not a name. */
 const MAX_PARTS = 64;
 
-/** Letters to `unicode61` and unknown to porter's endings: a token that holds one is neither split nor stemmed. */
+/**
+ * The end of each identifier term. This character and the three below are letters to `unicode61` and no part of
+ * porter's endings, so that a term with one of them is neither split nor stemmed.
+ */
 const MARKER = 'ǀ';
 const BETWEEN_DIGITS = 'ǁ';
 const PLUS = 'ǂ';
 const HASH = 'ǃ';
 
 /**
- * The text as FTS5 should see it: normalised, with runs of scripts that use no spaces replaced by their characters and
- * pairs of characters. ASCII text comes back as it is.
+ * Prepares a text for FTS5: normalises it, and replaces runs of scripts that use no spaces by their characters and
+ * pairs of characters. ASCII text comes back unchanged.
  */
 export function indexableText(text: string): string {
   if (isAscii(text)) return text;
@@ -52,23 +56,26 @@ export function indexableText(text: string): string {
 }
 
 /**
- * The identifiers of a text and their parts for the column `identifiers`, as distinct tokens joined by spaces:
- * `src/userName.ts` → `srcusernametsǀ srcǀ usernametsǀ usernameǀ userǀ nameǀ tsǀ`. Found are names in camelCase and
- * snake_case, dotted names, paths, URLs, addresses, versions, C++ and C#, all that mixes letters and digits, and emoji.
- * Parts of camelCase also stand unmarked (`user name`), since the words of the text do not have them.
+ * The identifiers of a text and their parts for the column `identifiers`, as distinct terms joined by spaces:
+ * `src/userName.ts` → `srcusernametsǀ srcǀ usernametsǀ usernameǀ userǀ nameǀ tsǀ`. Identifiers are names in camelCase
+ * and snake_case, dotted names, paths, URLs, addresses, versions, C++ and C#, words that mix letters and digits, and
+ * emoji. Parts of camelCase also stand without a marker (`user name`), since the words of the text do not include them.
+ * @returns at most `MAX_IDENTIFIER_TERMS` terms, the first; '' for a text without identifiers
  */
 export function identifiersOf(text: string): string {
-  const found = new Set<string>();
+  const terms = new Set<string>();
   for (const identifier of [...findIdentifiers(text), ...findEmoji(text)]) {
-    addIdentifier(found, identifier);
-    if (found.size >= MAX_IDENTIFIER_TOKENS) break;
+    addIdentifier(terms, identifier);
+    if (terms.size >= MAX_IDENTIFIER_TERMS) break;
   }
-  return found.size === 0 ? '' : [...found].slice(0, MAX_IDENTIFIER_TOKENS).join(' ');
+  return terms.size === 0 ? '' : [...terms].slice(0, MAX_IDENTIFIER_TERMS).join(' ');
 }
 
 /**
- * A cheap look before a text is taken apart: whether the letters and digits of one of these identifiers stand in it at all.
- * @param identifiers tokens as `identifiersOf` and `queryTerms` write them
+ * Whether the letters and digits of one of these identifiers stand in a text at all, even across words. The test is
+ * cheap and comes before the text is taken apart. It is always true for a text that is not ASCII, and false for an
+ * empty list.
+ * @param identifiers terms as `identifiersOf` and `queryTerms` write them
  */
 export function mayHoldIdentifier(text: string, identifiers: readonly string[]): boolean {
   if (identifiers.length === 0 || !isAscii(text)) return identifiers.length > 0;
@@ -77,12 +84,13 @@ export function mayHoldIdentifier(text: string, identifiers: readonly string[]):
 }
 
 /**
- * The one token that stands for an identifier: lower case, separators left out except between digits, so that `userName`,
- * `user_name` and `user-name` are the same while `1.2.3` and `12.3`
- * differ; `v1.2.3` is `1.2.3`. '' if there is no letter or digit in it.
+ * The term for a whole identifier: in lower case, without separators except between digits, and with a marker at its
+ * end. So `userName`, `user_name` and `user-name` give one term, while `1.2.3` and `12.3` differ; `v1.2.3` gives the
+ * term of `1.2.3`.
+ * @returns '' if there is no letter or digit in the identifier
  */
-export function identifierToken(whole: string): string {
-  if (isEmoji(whole)) return emojiToken(whole);
+export function identifierTerm(whole: string): string {
+  if (isEmoji(whole)) return emojiTerm(whole);
   const joined = normalise(whole)
     .replace(SEPARATOR_BETWEEN_DIGITS, BETWEEN_DIGITS)
     .replace(VERSION_PREFIX, '')
@@ -92,18 +100,13 @@ export function identifierToken(whole: string): string {
   return joined === '' ? '' : joined + MARKER;
 }
 
-/** Takes a query apart into lists that are safe to search for, whatever was typed: at most `MAX_QUERY_TERMS` terms. */
-export function queryTerms(query: string): QueryTerms {
-  if (query === lastQuery?.query) return lastQuery.terms;
-  const terms = takeApart(query.slice(0, MAX_QUERY_LENGTH));
-  if (query.length <= MAX_QUERY_LENGTH) lastQuery = { query, terms };
-  return terms;
-}
-
-/** The stages of a query ask one after the other. */
-let lastQuery: { readonly query: string; readonly terms: QueryTerms } | undefined;
-
-function takeApart(bounded: string): QueryTerms {
+/**
+ * Takes a query apart into lists that are safe to search for, whatever was typed: at most `MAX_QUERY_TERMS` terms,
+ * first phrases, then identifiers, then words. Only the first 8,192 characters are read.
+ * @param asking the asking sentences of `query`, where they are known already
+ */
+export function queryTerms(query: string, asking?: AskingSentences): QueryTerms {
+  const bounded = query.slice(0, MAX_QUERY_LENGTH);
   const phrases: string[][] = [];
   const rest = bounded.replace(QUOTED, (quoted) => {
     const phrase = phraseWords(quoted.slice(1, -1));
@@ -112,69 +115,81 @@ function takeApart(bounded: string): QueryTerms {
   });
   const identifiers = [...identifiersAsWritten(bounded).keys()].slice(0, MAX_QUERY_TERMS - phrases.length);
   const room = MAX_QUERY_TERMS - phrases.length - identifiers.length;
-  // Of a long message the sentences that ask come first, so that the limit cuts what stands around them.
-  const asked = askingSentences(rest).sentences.join('\n');
-  const words = distinct([...tokens(`${asked}\n${rest}`).flatMap(searchWords), ...camelParts(rest)]);
+  // The sentences that ask come first, so that the limit cuts what stands around them.
+  const { sentences } = asking !== undefined && rest === query ? asking : askingSentences(rest);
+  const words = distinct([...termsIn(`${sentences.join('\n')}\n${rest}`).flatMap(searchWords), ...camelParts(rest)]);
   const content = words.filter((word) => !STOP_WORDS.has(word));
   const nothingElse = content.length + phrases.length + identifiers.length === 0;
   return { phrases, words: (nothingElse ? words : content).slice(0, room), identifiers };
 }
 
-/** Quotes a token, or the words of a phrase joined by spaces, for a MATCH expression, which NUL would end. */
-export function ftsString(token: string): string {
-  return `"${token.replaceAll('"', '""').replaceAll('\0', ' ')}"`;
+/**
+ * Quotes a term, or the words of a phrase joined by spaces, for a MATCH expression of FTS5. The result includes the
+ * quotes. NUL, which would end the expression, becomes a blank.
+ */
+export function ftsString(term: string): string {
+  return `"${term.replaceAll('"', '""').replaceAll('\0', ' ')}"`;
 }
 
-/** A run of a script without spaces is searched by its pairs, which are rarer than its characters. */
-function searchWords(token: string): string[] {
-  if (isEmoji(token)) return [];
-  const run = isCjk(token) ? token : isSpaceless(token) ? withoutMarks(token) : '';
-  if (run === '') return [token];
-  const found = charactersAndPairs(run);
-  return found.length <= 1 ? found : found.filter((_, index) => index % 2 === 1);
+/**
+ * Gives the words to search for a term. A run of a script without spaces is searched by its pairs, which are rarer than
+ * its characters.
+ */
+function searchWords(term: string): string[] {
+  if (isEmoji(term)) return [];
+  const run = isCjk(term) ? term : isSpaceless(term) ? withoutMarks(term) : '';
+  if (run === '') return [term];
+  const pieces = charactersAndPairs(run);
+  return pieces.length <= 1 ? pieces : pieces.filter((_, index) => index % 2 === 1);
 }
 
 function phraseWords(text: string): string[] {
-  return tokens(text)
-    .flatMap((token) => (isEmoji(token) ? [] : piecesOf(token)))
+  return termsIn(text)
+    .flatMap((term) => (isEmoji(term) ? [] : piecesOf(term)))
     .slice(0, MAX_PHRASE_WORDS);
 }
 
 /**
- * The words of a text in order as the index holds them, before stemming: runs of scripts without spaces give their characters and pairs,
- * without vowel marks, so that a word of `queryTerms` can be found in a text of any language.
+ * Lists the words of a text in order as the index holds them, normalised, before stemming; repetitions are included.
+ * Runs of scripts without spaces give their characters and pairs, without vowel marks, so that a word of `queryTerms`
+ * can be found in a text of any language.
  */
 export function searchableWords(text: string): string[] {
-  const found: string[] = [];
-  for (const token of tokens(text)) {
-    if (isEmoji(token)) found.push(plainEmoji(token));
-    else found.push(...piecesOf(token));
+  const list: string[] = [];
+  for (const term of termsIn(text)) {
+    if (isEmoji(term)) list.push(plainEmoji(term));
+    else list.push(...piecesOf(term));
   }
-  return found;
+  return list;
 }
 
-function piecesOf(token: string): string[] {
-  if (isCjk(token)) return charactersAndPairs(token);
-  return isSpaceless(token) ? charactersAndPairs(withoutMarks(token)) : [token];
+function piecesOf(term: string): string[] {
+  if (isCjk(term)) return charactersAndPairs(term);
+  return isSpaceless(term) ? charactersAndPairs(withoutMarks(term)) : [term];
 }
 
-/** True if the text begins with a letter of a script that writes no spaces and is no CJK: Thai, Lao, Khmer, Burmese. */
+/**
+ * True if the text begins with a letter of Thai, Lao, Khmer or Burmese: scripts that write no spaces and are not CJK.
+ */
 export function isSpaceless(text: string): boolean {
   return text.charCodeAt(0) >= 0x0e00 && SPACELESS_START.test(text);
 }
 
-/** How the query writes the identifiers that `queryTerms` gives as tokens; of several ways the first. */
+/**
+ * Maps each identifier term of a query to how the query writes it, in the order in which `queryTerms` takes them; it
+ * may hold more terms than `queryTerms` returns. Where the query writes one in several ways, the first counts.
+ */
 export function identifiersAsWritten(query: string): ReadonlyMap<string, string> {
   const written = new Map<string, string>();
-  const note = (token: string, piece: string) => {
-    if (token !== '' && !written.has(token)) written.set(token, piece);
+  const note = (term: string, piece: string) => {
+    if (term !== '' && !written.has(term)) written.set(term, piece);
   };
   const bounded = query.slice(0, MAX_QUERY_LENGTH);
-  for (const emoji of findEmoji(bounded)) note(emojiToken(emoji), emoji);
-  // Wholes and compound parts; the plain words among the parts are searched as words.
+  for (const emoji of findEmoji(bounded)) note(emojiTerm(emoji), emoji);
+  // Whole identifiers and their compound parts. The plain words among the parts are searched as words.
   for (const identifier of findIdentifiers(bounded)) {
     for (const piece of [identifier, ...segmentsOf(identifier)]) {
-      if (piece.length <= MAX_IDENTIFIER_LENGTH && isIdentifier(piece)) note(identifierToken(piece), piece);
+      if (piece.length <= MAX_IDENTIFIER_LENGTH && isIdentifier(piece)) note(identifierTerm(piece), piece);
     }
   }
   return written;
@@ -188,15 +203,16 @@ function camelParts(text: string): string[] {
 }
 
 /**
- * The pieces of a text that are written as one identifier, in order, without the punctuation around them. Only Latin, Greek
- * and Cyrillic letters: identifiers in other scripts cannot be told from the text around them.
+ * Finds the pieces of a text that are written as one identifier, in order, repetitions included, without the
+ * punctuation around them. Only Latin, Greek and Cyrillic letters count: identifiers in other scripts cannot be told
+ * from the text around them. Emoji are not among them.
  */
 export function findIdentifiers(text: string): string[] {
-  const found: string[] = [];
+  const identifiers: string[] = [];
   for (let start = startOfCandidate(text, 0); start < text.length; start = startOfCandidate(text, start)) {
     CANDIDATE.lastIndex = start;
     const candidate = CANDIDATE.exec(text)?.[0];
-    // A character that is no part of a candidate but not ASCII either: the table does not tell.
+    // The table does not cover this character, as it is not ASCII, but no candidate begins with it either.
     if (candidate === undefined) {
       start += 1;
       continue;
@@ -204,12 +220,12 @@ export function findIdentifiers(text: string): string[] {
     start += candidate.length;
     if (PLAIN_WORD.test(candidate)) continue;
     const identifier = trimPunctuation(candidate);
-    if (isIdentifier(identifier)) found.push(identifier);
+    if (isIdentifier(identifier)) identifiers.push(identifier);
   }
-  return found;
+  return identifiers;
 }
 
-/** Passes over what nearly all of a text is: plain words, and the blanks and marks between them. */
+/** Skips plain words and the blanks and marks between them, which make up nearly all of a text. */
 function startOfCandidate(text: string, from: number): number {
   for (let start = from; start < text.length;) {
     if (partAt(text, start) === BETWEEN) {
@@ -223,14 +239,20 @@ function startOfCandidate(text: string, from: number): number {
   return text.length;
 }
 
-/** As `PLAIN_WORD` has it. */
+/**
+ * The end of the plain word at `start`, its full stop included; `start` itself if no plain word begins there.
+ * `PLAIN_WORD` describes plain words.
+ */
 function endOfPlainWord(text: string, start: number): number {
   let end = start + (partAt(text, start) === CAPITAL ? 1 : 0);
   while (partAt(text, end) === SMALL) end++;
   return text.charAt(end) === '.' ? end + 1 : end;
 }
 
-/** BETWEEN behind the end, too. */
+/**
+ * Says which part of a possible identifier the character at `offset` is: SMALL or CAPITAL for an ASCII letter, ANY_PART
+ * for what an identifier may hold besides, BETWEEN for all else and behind the end.
+ */
 function partAt(text: string, offset: number): number {
   return offset < text.length ? (PARTS[text.charCodeAt(offset)] ?? ANY_PART) : BETWEEN;
 }
@@ -239,29 +261,29 @@ function findEmoji(text: string): string[] {
   return isAscii(text) ? [] : (text.match(EMOJI) ?? []);
 }
 
-function addIdentifier(found: Set<string>, identifier: string): void {
+function addIdentifier(terms: Set<string>, identifier: string): void {
   if (isEmoji(identifier)) {
-    found.add(identifierToken(identifier));
+    terms.add(identifierTerm(identifier));
     return;
   }
-  for (const piece of [identifier, ...segmentsOf(identifier)]) addToken(found, piece);
+  for (const piece of [identifier, ...segmentsOf(identifier)]) addTerm(terms, piece);
   for (const name of namesOf(identifier)) {
-    addToken(found, name);
+    addTerm(terms, name);
     for (const hump of humpsOf(name)) {
-      addToken(found, hump);
-      found.add(normalise(hump));
+      addTerm(terms, hump);
+      terms.add(normalise(hump));
     }
-    if (found.size >= MAX_IDENTIFIER_TOKENS) return;
+    if (terms.size >= MAX_IDENTIFIER_TERMS) return;
   }
 }
 
-function addToken(found: Set<string>, piece: string): void {
+function addTerm(terms: Set<string>, piece: string): void {
   if (piece.length > MAX_IDENTIFIER_LENGTH) return;
-  const token = identifierToken(piece);
-  if (token !== '') found.add(token);
+  const term = identifierTerm(piece);
+  if (term !== '') terms.add(term);
 }
 
-/** `src/user.ts` → `src`, `user.ts`; none if there is nothing to divide. */
+/** Splits a path: `src/user.ts` → `src`, `user.ts`. The list is empty if there is nothing to split. */
 function segmentsOf(identifier: string): string[] {
   const segments = identifier.split(PATH_SEPARATORS, MAX_PARTS);
   return segments.length > 1 ? segments : [];
@@ -271,7 +293,10 @@ function namesOf(identifier: string): string[] {
   return identifier.split(NAME_SEPARATORS, MAX_PARTS).filter((name) => name !== '');
 }
 
-/** `HTTPServer` → `HTTP`, `Server`; none for a name of one part or one too long to be a name. */
+/**
+ * Splits camelCase: `HTTPServer` → `HTTP`, `Server`. The list is empty for a name of one part, and for one that is too
+ * long.
+ */
 function humpsOf(name: string): string[] {
   if (name.length > MAX_IDENTIFIER_LENGTH || !CAMEL_CASE.test(name)) return [];
   return name.split(HUMP_BOUNDARY);
@@ -299,14 +324,17 @@ function isMarkedName(text: string): boolean {
   );
 }
 
-/** `and/or` is no path: it takes a root or a second separator. */
+/** A path has a root or a second separator: `and/or` is no path. */
 function isPath(text: string): boolean {
   const first = text.search(PATH_SEPARATOR);
   if (first === -1) return false;
   return first === 0 || text.startsWith('.') || text.startsWith('~') || PATH_SEPARATOR.test(text.slice(first + 1));
 }
 
-/** Drops sentence punctuation around a candidate. By index, because a regex for it is quadratic on a run of dots. */
+/**
+ * Drops sentence punctuation around a candidate, by index, because a regular expression for it is quadratic on a run of
+ * dots.
+ */
 function trimPunctuation(candidate: string): string {
   let start = 0;
   let end = candidate.length;
@@ -315,7 +343,7 @@ function trimPunctuation(candidate: string): string {
   return candidate.slice(start, end);
 }
 
-function emojiToken(emoji: string): string {
+function emojiTerm(emoji: string): string {
   return Array.from(plainEmoji(emoji), (character) => `u${character.codePointAt(0)?.toString(16)}`).join('') + MARKER;
 }
 
@@ -330,7 +358,7 @@ function distinct(list: readonly string[]): string[] {
 const LEADING_PUNCTUATION = ".-:+@#$_'";
 const TRAILING_PUNCTUATION = ".-:/\\@$~_'";
 const CANDIDATE = /[a-z][a-z\d+.-]{1,15}:\/\/[!-;=?-~]+|[\w@#+.\-/\\:~$À-ɏͰ-ӿ]+/iuy;
-/** What an ASCII character is to a candidate. */
+/** What an ASCII character is to a candidate for an identifier. */
 const BETWEEN = 0;
 const SMALL = 1;
 const CAPITAL = 2;

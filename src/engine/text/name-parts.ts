@@ -1,18 +1,20 @@
-import { identifierToken } from './index-text.ts';
+import { identifierTerm } from './index-text.ts';
 import { normalise } from './words.ts';
 
-/** What is longer is data, not a name. */
-const NAME_LENGTH_MOST = 128;
-const PARTS_MOST = 16;
-/** So many neighbours may be asked for as one word: `username` of `getUserName`. */
-const JOINED_MOST = 3;
+/** Longest name that is split, in characters; anything longer is data. */
+const MAX_NAME_LENGTH = 128;
+/** Most parts of a name that are listed; the parts after them are left out. */
+const MAX_PARTS = 16;
+/** Most neighbouring parts that a query may write as one word: `username` for `getUserName`. */
+const MAX_JOINED = 3;
 
 /**
- * What stands inside the words of a text that are written together: `getUserName` → get user getuser name username getusername,
- * `50MB` → 50 mb 50mb; and how long versions begin, `v2.6.6` → v 2 v2 and the identifier of 2.6. Ordinary words cost one look.
+ * Lists the parts of words that are written together, and the runs of up to three such parts, normalised: `getUserName`
+ * → get user getuser name username getusername, `50MB` → 50 mb 50mb. Long versions also give their beginning: `v2.6.6`
+ * → v 2 v2 and the identifier term of 2.6. Other words give nothing.
  */
 export function namePartsOf(text: string): string[] {
-  const found: string[] = [];
+  const list: string[] = [];
   for (WRITTEN_TOGETHER.lastIndex = 0; ;) {
     const border = WRITTEN_TOGETHER.exec(text);
     if (border === null) break;
@@ -20,18 +22,18 @@ export function namePartsOf(text: string): string[] {
     while (start > 0 && LETTER_OR_DIGIT.test(text[start - 1]!)) start -= 1;
     while (end < text.length && LETTER_OR_DIGIT.test(text[end]!)) end += 1;
     WRITTEN_TOGETHER.lastIndex = end;
-    if (end - start <= NAME_LENGTH_MOST) addParts(found, text.slice(start, end));
+    if (end - start <= MAX_NAME_LENGTH) addParts(list, text.slice(start, end));
   }
-  if (found.length === 0 && !DIVIDED_DIGITS.test(text)) return found;
-  for (const [, beginning] of text.matchAll(LONG_VERSION)) found.push(identifierToken(beginning!));
-  return found;
+  if (list.length === 0 && !DIVIDED_DIGITS.test(text)) return list;
+  for (const [, beginning] of text.matchAll(LONG_VERSION)) list.push(identifierTerm(beginning!));
+  return list;
 }
 
-function addParts(found: string[], name: string): void {
-  const parts = name.split(BORDER, PARTS_MOST).map(normalise);
+function addParts(list: string[], name: string): void {
+  const parts = name.split(BORDER, MAX_PARTS).map(normalise);
   for (const last of parts.keys()) {
-    for (let first = last; first >= Math.max(0, last - JOINED_MOST + 1); first -= 1)
-      found.push(parts.slice(first, last + 1).join(''));
+    for (let first = last; first >= Math.max(0, last - MAX_JOINED + 1); first -= 1)
+      list.push(parts.slice(first, last + 1).join(''));
   }
 }
 
@@ -39,5 +41,5 @@ const WRITTEN_TOGETHER = /[a-zà-ÿ][A-Z]|[A-Z]{2}[a-z]{2}|\d[A-Za-z]|[A-Za-z]\d
 const LETTER_OR_DIGIT = /[A-Za-z\dÀ-ɏ]/;
 const BORDER = /(?<=\p{Ll})(?=\p{Lu})|(?<=\p{Lu})(?=\p{Lu}\p{Ll})|(?<=\p{L})(?=\p{N})|(?<=\p{N})(?=\p{L})/u;
 const DIVIDED_DIGITS = /\d\.\d/;
-/** Two numbers, and at least a third. */
+/** Matches the first two numbers of a version that has at least three. */
 const LONG_VERSION = /(?<![\d.])(\d{1,9}\.\d{1,9})(?=\.\d)/g;

@@ -1,4 +1,8 @@
-/** The JSON of a language model's answer; null for anything else. Many models put it into a fenced block, however they are asked. */
+/**
+ * Parses the JSON of a language model's answer, with or without a fenced block around it, which many models add however
+ * they are asked. The value is not checked.
+ * @returns null for anything else than JSON, so for JSON with a sentence around it
+ */
 export function parseReply(reply: string): unknown {
   try {
     return JSON.parse(reply.trim().replace(/^```(?:json)?\s*|\s*```$/g, ''));

@@ -1,20 +1,23 @@
 import { isSpaceless } from './index-text.ts';
-import { isAscii, isCjk, tokens } from './words.ts';
+import { isAscii, isCjk, termsIn } from './words.ts';
 
 /**
- * Whether we know how words of a question change: English is stemmed, and scripts without spaces are compared by pairs of characters.
- * In any other language a text may answer a question in other forms of its words, which are only guessed.
+ * Whether the inflection of a question's words is known. It is for English, which is stemmed, and for scripts without
+ * spaces, which are compared by pairs of characters. In any other language a text may answer in other forms of the
+ * question's words, which are only guessed. A question counts as English if it has a common English word of grammar and
+ * fewer than a quarter of its words are not ASCII; a few keywords alone do not.
  */
 export function knowsWordForms(question: string): boolean {
-  const found = tokens(question);
-  if (found.some((token) => isCjk(token) || isSpaceless(token))) return true;
-  return (
-    found.some((token) => ENGLISH.has(token)) && found.filter((token) => !isAscii(token)).length * 4 < found.length
-  );
+  const terms = termsIn(question);
+  if (terms.some((term) => isCjk(term) || isSpaceless(term))) return true;
+  return terms.some((term) => ENGLISH.has(term)) && terms.filter((term) => !isAscii(term)).length * 4 < terms.length;
 }
 
-/** Words of grammar that nearly every English question has one of, and that are no words of other languages. */
+/**
+ * Words of grammar of which nearly every English question has one. Most are no words of other languages; a few are,
+ * such as `is` and `of` in Dutch.
+ */
 const ENGLISH = new Set(
-  `the of what who whom whose when where which why how does did is are were have with for from that this my your it to and
-   do can could would should`.split(/\s+/),
+  `the of what who whom whose when where which why how does did is are were have with for from that this my your
+   it to and do can could would should`.split(/\s+/),
 );

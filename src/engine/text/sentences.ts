@@ -1,4 +1,4 @@
-/** A sentence without the blanks around it; offsets in UTF-16 code units, end exclusive. */
+/** A sentence without the blanks around it. Its offsets count UTF-16 code units; the end is exclusive. */
 export interface Sentence {
   readonly text: string;
   readonly start: number;
@@ -6,13 +6,15 @@ export interface Sentence {
 }
 
 /**
- * The sentences of a text in order. A sentence ends at `.`, `!`, `?` or `…` before a blank, at a CJK full stop, at a blank
- * line, and at a line break that a lower-case letter does not follow. Abbreviations, initials, decimals and list numbers do
- * not end one. Everything but blanks belongs to exactly one sentence. Scanned by hand in one pass: the regexes for this are
- * quadratic on runs of dots or blanks.
+ * Splits a text into its sentences, in order. A sentence ends at `.`, `!`, `?`, `…`, `؟` or `।` before a blank without
+ * a lower-case letter behind it, at a full-width mark of CJK (`。！？｡．`), at a blank line, and at a line break without a
+ * lower-case letter behind it. Closing quotes and brackets behind a mark belong to its sentence. English and German
+ * abbreviations, initials, decimals and list numbers do not end one. Everything but blanks belongs to exactly one
+ * sentence. The text is scanned by hand in one pass, since regular expressions for this are quadratic on runs of dots
+ * or blanks.
  */
 export function sentences(text: string): Sentence[] {
-  const found: Sentence[] = [];
+  const list: Sentence[] = [];
   let start = 0;
   let index = 0;
   while (index < text.length) {
@@ -22,14 +24,14 @@ export function sentences(text: string): Sentence[] {
       const next = skip(text, stop, isBlank);
       const cjk = isCjkTerminator(code);
       if (cjk || (next > stop && endsSentence(text, start, index, next)) || next === text.length) {
-        push(found, text, start, stop);
+        push(list, text, start, stop);
         start = next;
       }
       index = next;
     } else if (code === NEWLINE) {
       const next = skip(text, index, isBlank);
       if (isBlankLine(text, index, next) || !isLowerCase(text, next)) {
-        push(found, text, start, index);
+        push(list, text, start, index);
         start = next;
       }
       index = next;
@@ -37,29 +39,31 @@ export function sentences(text: string): Sentence[] {
       index++;
     }
   }
-  push(found, text, start, text.length);
-  return found;
+  push(list, text, start, text.length);
+  return list;
 }
 
-function push(found: Sentence[], text: string, start: number, end: number): void {
+function push(list: Sentence[], text: string, start: number, end: number): void {
   let from = start;
   let to = end;
   while (from < to && isBlank(text.charCodeAt(from))) from++;
   while (to > from && isBlank(text.charCodeAt(to - 1))) to--;
-  if (from < to) found.push({ text: text.slice(from, to), start: from, end: to });
+  if (from < to) list.push({ text: text.slice(from, to), start: from, end: to });
 }
 
 function endsSentence(text: string, start: number, terminator: number, next: number): boolean {
   if (isLowerCase(text, next)) return false;
   if (text.charCodeAt(terminator) !== FULL_STOP) return true;
-  const word =
-    LAST_WORD.exec(text.slice(Math.max(start, terminator - LONGEST_ABBREVIATION - 1), terminator))?.[0] ?? '';
+  const word = LAST_WORD.exec(text.slice(Math.max(start, terminator - MAX_ABBREVIATION - 1), terminator))?.[0] ?? '';
   if (/^\p{Lu}$/u.test(word) || ABBREVIATIONS.has(word.toLowerCase())) return false;
   // "1." at the start of a line numbers what follows.
   return !(/^\d+$/.test(word) && text.slice(start, terminator).trim() === word);
 }
 
-/** True if what follows a line break holds another: a blank line. Looks only between the two offsets. */
+/**
+ * True if another line break stands between the line break at `newline` and the offset `next`, which makes a blank
+ * line.
+ */
 function isBlankLine(text: string, newline: number, next: number): boolean {
   const second = text.indexOf('\n', newline + 1);
   return second !== -1 && second < next;
@@ -99,10 +103,10 @@ function isBlank(code: number): boolean {
   );
 }
 
-const LONGEST_ABBREVIATION = 8;
+const MAX_ABBREVIATION = 8;
 const LAST_WORD = /[\p{L}\p{N}.]*$/u;
 const ABBREVIATIONS: ReadonlySet<string> = new Set(
-  `mr mrs ms dr prof st sr jr rev gen col capt lt sgt gov sen rep hon vs e.g i.e eg ie cf al fig figs eq eqs sec no nos vol vols
-   pp ed eds approx dept est inc ltd co corp bros jan feb mar apr jun jul aug sep sept oct nov dec mon tue wed thu fri
-   ca bzw usw z.b d.h nr str bd u.s u.k ph.d a.m p.m`.split(/\s+/),
+  `mr mrs ms dr prof st sr jr rev gen col capt lt sgt gov sen rep hon vs e.g i.e eg ie cf al fig figs eq eqs sec no
+   nos vol vols pp ed eds approx dept est inc ltd co corp bros jan feb mar apr jun jul aug sep sept oct nov dec mon
+   tue wed thu fri ca bzw usw z.b d.h nr str bd u.s u.k ph.d a.m p.m`.split(/\s+/),
 );

@@ -3,22 +3,27 @@ import { searchableWords } from './index-text.ts';
 import { createWordForms, type WordForms } from './word-forms.ts';
 import { isAscii } from './words.ts';
 
-/** Says of the words of a text which of a query's words they are, by their stems. */
+/** Finds the words of a query in texts by their stems. */
 export interface StemFinder {
-  /** The query's words, one of each stem, in order. */
+  /** The query's words in order; of several words with one stem, the first. */
   readonly words: readonly string[];
-  /** The place of the word in `words`, or `NOWHERE`. */
+  /** The index in `words` of the word with the stem of `word`, which is normalised; `NOWHERE` if there is none. */
   placeOf(word: string): number;
   /**
-   * Calls `visit` for each word of a text that is one of the query's words, with its place in `words` and its position in the text,
-   * counted from 0; calls `visitForm` for each that is only like one, as another form of it may be.
+   * Calls `visit` for each word of a text that is one of the query's words, with its index in `words` and its ordinal
+   * position in the text, counted from 0. Calls `visitForm` with the index of each of the query's words that any other
+   * word of the text may be another form of. Neither may call `eachIn` of any finder, since all share one buffer.
    */
   eachIn(text: string, visit: (place: number, position: number) => void, visitForm?: (place: number) => void): void;
 }
 
+/** The result of `placeOf` for a word that is none of the query's words. */
 export const NOWHERE = -1;
 
-/** @param wanted normalised words, as `queryTerms` gives them */
+/**
+ * Makes the words of a query ready to be found in texts.
+ * @param wanted normalised words, as `queryTerms` gives them
+ */
 export function createStemFinder(wanted: Iterable<string>): StemFinder {
   const byStem = new Map<string, number>();
   const distinct: string[] = [];
@@ -29,12 +34,12 @@ export function createStemFinder(wanted: Iterable<string>): StemFinder {
     byStem.set(stem, distinct.push(word) - 1);
     noteBeginnings(beginnings, stem);
   }
-  const known = new Map<string, number>();
+  const places = new Map<string, number>();
   let forms: WordForms | undefined;
   const placeOf = (word: string) => {
     if (beginnings[beginningOf(word)] === 0) return NOWHERE;
-    let place = known.get(word);
-    if (place === undefined) known.set(word, (place = byStem.get(stemOf(word)) ?? NOWHERE));
+    let place = places.get(word);
+    if (place === undefined) places.set(word, (place = byStem.get(stemOf(word)) ?? NOWHERE));
     return place;
   };
   return {
@@ -54,8 +59,8 @@ export function createStemFinder(wanted: Iterable<string>): StemFinder {
 }
 
 /**
- * What `words` gives, but only those that begin as one of the query's do: of the others no string is made. Read as bytes, which takes half the
- * time that `charCodeAt` does.
+ * Visits the words of an ASCII text that begin like one of the query's words; of the others no string is made. The text
+ * is read as bytes, which takes half the time that `charCodeAt` does.
  */
 function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: string, position: number) => void): void {
   const bytes = text.length <= asciiBytes.length ? asciiBytes : Buffer.allocUnsafe(text.length);
@@ -72,18 +77,25 @@ function eachAsciiWord(text: string, beginnings: Uint8Array, visit: (word: strin
   }
 }
 
-/** Of one text at a time: nothing that is told of a word reads another text. */
+/** The bytes of the text that is being read. One buffer is enough, since no visitor of a word reads another text. */
 const asciiBytes = Buffer.alloc(16_384);
 
-/** Of each ASCII letter the small one, of a digit itself, 0 of all that separates words. Porter makes an `i` of many a `y`: they count as one. */
+/**
+ * Maps the code of each ASCII character to the lower-case letter or the digit, and to 0 where it separates words. `y`
+ * and `i` count as one letter, since porter turns many a `y` into an `i`.
+ */
 const LETTER = Uint8Array.from({ length: 128 }, (_, code) => {
   const letter = String.fromCharCode(code).toLowerCase().replace('y', 'i');
   return /[a-z\d]/.test(letter) ? letter.charCodeAt(0) : 0;
 });
 
-/** As the index stems: porter, from three letters to 64, English only by its endings. */
+/**
+ * Stems a word as the index does: by Porter's algorithm ("An algorithm for suffix stripping", 1980), which removes
+ * English endings. Only ASCII words of 3 to 64 characters are stemmed; any other word comes back unchanged.
+ * @param word a word in lower case
+ */
 export function stemOf(word: string): string {
-  if (!isAscii(word) || word.length > STEMMED_MOST) return word;
+  if (!isAscii(word) || word.length > MAX_STEMMED) return word;
   let stem = stems.get(word);
   if (stem === undefined) {
     if (stems.size >= STEMS_KEPT) stems.clear();
@@ -93,26 +105,34 @@ export function stemOf(word: string): string {
   return stem;
 }
 
-/** The same characters. A piece of a text keeps all of the text in memory, and who keeps the piece must not. */
+/** Copies a string, so that a cache can keep it: a slice would keep the whole text that it was cut from in memory. */
 export function copyOf(piece: string): string {
   return Buffer.from(piece, 'utf16le').toString('utf16le');
 }
 
-const STEMMED_MOST = 64;
-/** Texts and questions are made of the same words again and again, and a stem takes a microsecond. */
+/** Longest word that the index stems, in characters. */
+const MAX_STEMMED = 64;
+/** A cache, since texts and questions repeat their words and stemming one takes a microsecond. */
 const stems = new Map<string, string>();
 const STEMS_KEPT = 50_000;
 
+/** Number of hash values of a word's beginning. */
 const BEGINNINGS = 2 ** 13;
 const LETTERS = [...new Set(LETTER)];
 
-/** A hash of the first three letters: few words of a text begin like one of the query's, and the others need no look. */
+/**
+ * A hash of the first three letters of a word. Few words of a text begin like one of the query's; the others need no
+ * further look.
+ */
 function beginningOf(word: string): number {
   const letter = (place: number) => (place < word.length ? letterOf(word.charCodeAt(place)) : 0);
   return beginningBy(letter(0), letter(1), letter(2));
 }
 
-/** Words of a stem of three letters or more begin with these; those of a shorter one with it: `be` is the stem of `being`. */
+/**
+ * Marks the beginnings of all words that may have this stem. A stem of three letters or more gives one beginning. A
+ * shorter stem gives every beginning that starts with it: `be` is the stem of `being`.
+ */
 function noteBeginnings(beginnings: Uint8Array, stem: string): void {
   beginnings[beginningOf(stem)] = 1;
   if (stem.length > 2 || !isAscii(stem)) return;

@@ -1,28 +1,31 @@
 import { assert } from '../errors.ts';
 import { forEachRun, MAX_RUN_CENTITOKENS } from './tokens.ts';
 
+/** The size and overlap of windows. */
 export interface WindowOptions {
-  /** Most tokens in a window by `estimateTokens`; at least 64. */
+  /** Most tokens of a window by `estimateTokens`; at least 64. */
   readonly sizeTokens: number;
-  /** Tokens that a window shares with the one before it; at most half the size. */
+  /** Most tokens that a window shares with the window before it; from 0 to half of `sizeTokens`. */
   readonly overlapTokens: number;
 }
 
-/** Offsets into the text in UTF-16 code units, end exclusive. */
+/** A window of a text, as offsets in UTF-16 code units; the end is exclusive. */
 export interface TextWindow {
   readonly start: number;
   readonly end: number;
 }
 
-const DEFAULT_OPTIONS: WindowOptions = { sizeTokens: 512, overlapTokens: 50 };
-/** No run of characters costs more tokens a code unit, accents included. */
+/** The windows in which memories are embedded: 512 tokens, which every usual embedder takes, with 50 in common. */
+const EMBEDDING_WINDOWS: WindowOptions = { sizeTokens: 512, overlapTokens: 50 };
+/** Greatest cost of one code unit of a run, in tokens, accents included. */
 const MAX_TOKENS_PER_UNIT = 3;
 
 /**
- * Cuts a text into overlapping windows that an embedder can take. They cover the text in order, begin and end between
- * words where there are any in reach, and never cut a surrogate pair. A text that fits is one window.
+ * Cuts a text into overlapping windows that an embedder can take. The windows cover the text in order, begin and end
+ * between words where a gap between words is in reach, and never cut a surrogate pair. A text that fits is one window;
+ * so is an empty text, as the window 0..0.
  */
-export function windowsOf(text: string, options: WindowOptions = DEFAULT_OPTIONS): TextWindow[] {
+export function windowsOf(text: string, options: WindowOptions = EMBEDDING_WINDOWS): TextWindow[] {
   const { sizeTokens, overlapTokens } = options;
   assert(sizeTokens >= 64 && overlapTokens >= 0 && overlapTokens <= sizeTokens / 2, 'window size and overlap');
   if (text.length * MAX_TOKENS_PER_UNIT <= sizeTokens) return [{ start: 0, end: text.length }];
@@ -38,13 +41,22 @@ export function windowsOf(text: string, options: WindowOptions = DEFAULT_OPTIONS
   }
 }
 
-/** The boundaries of a text's runs, 0..count, with the cost of all that precedes each. */
+/**
+ * The boundaries of a text's runs, numbered 0..`count`, with the cost of the text before each, in hundredths of a
+ * token.
+ */
 interface Runs {
   readonly count: number;
+  /** The offset of a boundary in the text. */
   offset(boundary: number): number;
-  /** The furthest boundary that keeps the cost from `first` within `size`, moved back to a word's edge if one is near. */
+  /**
+   * The furthest boundary that keeps the cost from `first` within `size`, moved back to a word's edge if one is near.
+   */
   lastWithin(first: number, size: number): number;
-  /** The earliest boundary from `least` on that is at most `cost` before `last`, moved on to a word's start if one is near. */
+  /**
+   * The earliest boundary from `least` on that is at most `cost` before `last`, moved on to a word's start if one is
+   * near.
+   */
   firstWithin(last: number, cost: number, least: number): number;
 }
 
@@ -81,7 +93,7 @@ function measureRuns(text: string): Runs {
   };
 }
 
-/** True before a word: a letter, digit or CJK character that does not continue one. */
+/** True where a word may begin: behind a blank, and behind any character from U+2E80 on, such as CJK. */
 function isWordEdge(text: string, offset: number): boolean {
   const before = text.charCodeAt(offset - 1);
   const after = text.charCodeAt(offset);

@@ -1,16 +1,23 @@
 import { isSpaceless } from './index-text.ts';
 import { isCjk } from './words.ts';
 
-/** Says which of a query's words a word of a text is probably another form of, in languages whose endings nobody has told us. */
+/** Guesses which words of a text are other forms of a query's words, in languages whose endings are not known here. */
 export interface WordForms {
-  /** The places, in the list of wanted words, of those that the word is like; empty for none. */
+  /**
+   * Lists the indexes, in the wanted words, of the words that `word`, normalised, is probably another form of; empty if
+   * there is none.
+   */
   placesOf(word: string): readonly number[];
 }
 
-/** Letters that two forms of a word begin with at least; Arabic and Hebrew write few vowels, so that their words are short. */
+/** Least number of letters in the common beginning of two forms. */
 const MIN_COMMON = 4;
+/**
+ * Least number of letters in the common beginning of two forms in Arabic and Hebrew, which write few vowels, so that
+ * their words are short.
+ */
 const MIN_COMMON_WITHOUT_VOWELS = 3;
-/** The share of the longer word that both begin with at least. */
+/** Least length of the common beginning of two forms, as a share of the longer one. */
 const MIN_COMMON_SHARE = 0.5;
 
 interface Wanted {
@@ -19,9 +26,12 @@ interface Wanted {
 }
 
 /**
- * Two words are taken for forms of one when they begin alike for at least half of the longer one: город and города, kitap and kitabı,
- * كتاب and الكتاب. Some such pairs are none (Haus and Hausse), so that a form says less than the word itself.
- * @param wanted normalised words; short ones, those with digits and those of scripts without spaces have no other forms here
+ * Makes the words of a query ready for guessing their other forms. Two words count as forms of one word when their
+ * common beginning is at least half of the longer one and has at least four letters, or three in Arabic and Hebrew:
+ * город and города, kitap and kitabı, كتاب and الكتاب. Some such pairs are not related (Haus and Hausse), so that a
+ * form says less than the word itself.
+ * @param wanted normalised words. Words shorter than that beginning, words with digits and words of scripts without
+ *   spaces get no other forms.
  */
 export function createWordForms(wanted: readonly string[]): WordForms {
   const byBeginning = new Map<string, Wanted[]>();
@@ -60,7 +70,10 @@ function minCommonOf(word: string): number {
   return isWithoutVowels(word) ? MIN_COMMON_WITHOUT_VOWELS : MIN_COMMON;
 }
 
-/** Arabic and Hebrew write the article, `and` and short prepositions as one word with the noun. */
+/**
+ * Removes the article, `and` and short prepositions, which Arabic and Hebrew write as one word with the noun. A word
+ * stays whole if fewer than three letters would remain.
+ */
 function withoutArticle(word: string): string {
   if (!isWithoutVowels(word)) return word;
   const bare = word.replace(ARTICLE, '');

@@ -1,47 +1,56 @@
+import { DAY_MS } from '../dynamics.ts';
 import type { Clock } from '../ports.ts';
 import type { FittedSpace } from '../retrieve/calibrate.ts';
 import { clearCalibrations, deleteCalibration, lastNumbers, putCalibration } from '../store/calibrations.ts';
 import { createRandom } from '../random.ts';
 import { distinctModels } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
-import { countMemories, sampleMemories, type SampledMemory } from '../store/search.ts';
+import { countMemories } from '../store/memory-counts.ts';
+import { sampleMemories, type SampledMemory } from '../store/sample-memories.ts';
 import { deleteInfo, findInfo, putInfo } from '../store/store-info.ts';
+import { cosine } from '../store/vector-encoding.ts';
 import { countEmbedded, findWholeVector, type VectorSpace } from '../store/vectors.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 
+/** What calibration works with. */
 export interface CalibrateContext {
+  /** Returns the tenant's file on a connection that may write. */
   readonly open: () => OpenTenant;
   readonly clock: Clock;
 }
 
-/** Fewer say too little about how near unrelated texts lie. */
-const MEMORIES_LEAST = 50;
-const DAY_MS = 86_400_000;
+/** Fewest memories for a fit, included: fewer say too little about how near unrelated texts lie. */
+const MIN_MEMORIES = 50;
 
-/** What the file was like when it was last fitted, kept in it. */
+/** Name of the entry in `store_info` that keeps a `LastFit`, as JSON. */
 const LAST_FIT = 'calibrated';
 
+/** The state of a file at its last fit, by which the next fit is due or not. */
 interface LastFit {
+  /** Time of the fit, Unix ms. */
   readonly at: number;
+  /** Number of memories. */
   readonly memories: number;
-  /** The vector spaces of the time. */
+  /** Numbers of the models whose vector spaces were fitted. */
   readonly modelNos: readonly number[];
-  /** Memories that had vectors in them, added up. */
+  /** Number of memories with vectors, summed up over these models. */
   readonly embedded: number;
+  /** Result of `lastNumbers`, which changes whenever memories, vectors or jobs are added. */
   readonly numbers: string;
 }
 
 /**
- * Fits how near unrelated texts of this file lie in each vector space, where there is enough of it and enough has changed: at 50 memories, when they or those that
- * have vectors have doubled, and daily while anything changes. Some 100 ms of reading, one small write. What was fitted goes when too
- * little of the data is left.
- * @returns whether it was due
+ * Fits how near unrelated texts of a file lie in the vector space of each live model, if there is enough data and
+ * enough has changed: at 50 memories, after a change of the models, when the number of memories or of those with
+ * vectors has doubled, and daily while anything changes. A due fit reads for 100 ms and makes one small write. A fit is
+ * deleted when fewer than 50 memories are left.
+ * @returns whether a fit was due and was made
  */
 export function calibrateScores({ open, clock }: CalibrateContext): boolean {
   const { store, liveModels } = open();
   const spaces = liveModels === null ? [] : distinctModels(liveModels);
   const now = clock.now();
-  if (store.read(() => countMemories(store)) < MEMORIES_LEAST) {
+  if (store.read(() => countMemories(store)) < MIN_MEMORIES) {
     forget(store);
     return false;
   }
@@ -51,9 +60,13 @@ export function calibrateScores({ open, clock }: CalibrateContext): boolean {
   return true;
 }
 
-/** Fits for spaces, whichever are live, and leaves it to the caller to write that down inside a write. Little data is not fitted. */
+/**
+ * Fits vector spaces, live or not, and returns a function that stores the fit; call that inside a write. With fewer
+ * than 50 memories it stores nothing. A space in which too few vectors can be compared loses its fit.
+ * @param now time of the fit, Unix ms
+ */
 export function prepareFit(store: Store, spaces: readonly VectorSpace[], now: number): () => void {
-  if (store.read(() => countMemories(store)) < MEMORIES_LEAST) return () => {};
+  if (store.read(() => countMemories(store)) < MIN_MEMORIES) return () => {};
   const { bases, last, counts } = store.read(() => {
     const embedded = spaces.map((space) => countEmbedded(store, space));
     return { bases: fit(store, spaces), last: describe(store, spaces, embedded, now), counts: embedded };
@@ -85,16 +98,16 @@ function forget(store: Store): void {
 }
 
 function isDue(store: Store, spaces: readonly VectorSpace[], now: number): boolean {
-  const found = findInfo(store, LAST_FIT);
-  if (found === undefined) return true;
-  const last = JSON.parse(found) as LastFit;
+  const stored = findInfo(store, LAST_FIT);
+  if (stored === undefined) return true;
+  const last = JSON.parse(stored) as LastFit;
   const memories = countMemories(store);
   if (memories >= 2 * last.memories || String(last.modelNos) !== String(numbersOf(spaces))) return true;
-  // Vectors come later than memories. They are counted only where enough of them may be missing from the last count.
-  const enough = Math.max(MEMORIES_LEAST, 2 * last.embedded);
+  // Vectors come later than memories. They are counted only if enough of them can be new since the last fit.
+  const enough = Math.max(MIN_MEMORIES, 2 * last.embedded);
   if (spaces.length * memories >= enough && countAll(store, spaces) >= enough) return true;
   if (memories === last.memories && lastNumbers(store) === last.numbers) return false;
-  // A clock that was set back must not hold it up until it catches up.
+  // A fit from the future means that the clock was set back; it must not delay the next fit.
   return now - last.at >= DAY_MS || last.at > now;
 }
 
@@ -120,20 +133,23 @@ function sum(counts: readonly number[]): number {
   return counts.reduce((total, count) => total + count, 0);
 }
 
-/** Memories whose vectors are compared, and characters read of each. */
+/** Most memories whose vectors are compared, two by two. */
 const SAMPLED = 200;
+/** Most characters that are read of each sampled memory; its text is not needed. */
 const CHARACTERS = 1;
-/** Seeds the draw, so that fitting the same file twice gives the same scores. */
+/** Seed of the sample, so that two fits of the same file give the same scores. */
 const SEED = 20;
-/** The mean cosine that counts as none: what the offline embedder gives to texts that share nothing but the language. */
+/** Mean cosine that counts as no similarity: the offline embedder gives it to texts that share only their language. */
 const COSINE_FREE = 0.1;
 
-/** Fewer pairs of vectors say too little about how near unrelated texts lie. */
-const PAIRS_LEAST = 20;
+/** Fewest pairs of vectors for a fit: fewer say too little about how near unrelated texts lie. */
+const MIN_PAIRS = 20;
+/** Highest base of a space, included: what `cosineBase` returns at most. */
+const MAX_BASE = 0.9;
 
 /**
- * The base of each space; undefined where too few vectors could be compared. No query is embedded for it, since that may cost money:
- * pairs of stored vectors of different sessions say how near unrelated texts lie.
+ * Returns the base of each space, in order, as `cosineBase` does. No query is embedded for this, since that may cost
+ * money: pairs of stored vectors of different sessions show how near unrelated texts lie.
  */
 function fit(store: Store, spaces: readonly VectorSpace[]): (number | undefined)[] {
   const sample = sampleMemories(store, { count: SAMPLED, characters: CHARACTERS, random: createRandom(SEED) });
@@ -141,35 +157,21 @@ function fit(store: Store, spaces: readonly VectorSpace[]): (number | undefined)
 }
 
 /**
- * How near unrelated texts lie in this space, beyond what counts as none; what is nearer than that is evidence. undefined where too
- * few of the sample have vectors, or stand in different sessions.
+ * Returns how near unrelated texts lie in a space: the mean cosine of pairs of different sessions above `COSINE_FREE`,
+ * scaled to 0..0.9; greater nearness is evidence. It returns undefined if the sample gives fewer than 20 such pairs.
  */
 function cosineBase(store: Store, space: VectorSpace, sample: readonly SampledMemory[]): number | undefined {
   const embedded = sample.flatMap((memory) => {
-    const found = findWholeVector(store, space, memory.seq);
-    return found === undefined ? [] : [{ ...memory, embedding: found.embedding }];
+    const vector = findWholeVector(store, space, memory.memoryNo);
+    return vector === undefined ? [] : [{ ...memory, embedding: vector.embedding }];
   });
   const cosines: number[] = [];
   for (let place = 0; place + 1 < embedded.length; place += 2) {
-    const [one, other] = [embedded[place]!, embedded[place + 1]!];
-    if (one.userNo === other.userNo && one.sessionId === other.sessionId && one.sessionId !== '') continue;
-    cosines.push(cosine(one.embedding, other.embedding));
+    const [a, b] = [embedded[place]!, embedded[place + 1]!];
+    if (a.userNo === b.userNo && a.sessionId === b.sessionId && a.sessionId !== '') continue;
+    cosines.push(cosine(a.embedding, b.embedding));
   }
-  if (cosines.length < PAIRS_LEAST) return undefined;
+  if (cosines.length < MIN_PAIRS) return undefined;
   const mean = cosines.reduce((sum, value) => sum + value, 0) / cosines.length;
-  return clamp((mean - COSINE_FREE) / (1 - COSINE_FREE), 0, 0.9);
-}
-
-function cosine(a: Float32Array, b: Float32Array): number {
-  let [dot, lengthA, lengthB] = [0, 0, 0];
-  for (let i = 0; i < a.length; i += 1) {
-    dot += a[i]! * b[i]!;
-    lengthA += a[i]! ** 2;
-    lengthB += b[i]! ** 2;
-  }
-  return dot / (Math.sqrt(lengthA * lengthB) || 1);
-}
-
-function clamp(value: number, least: number, most: number): number {
-  return Math.min(most, Math.max(least, value));
+  return Math.min(MAX_BASE, Math.max(0, (mean - COSINE_FREE) / (1 - COSINE_FREE)));
 }

@@ -5,19 +5,21 @@ import { settleForgotten } from '../commands/settle-document.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import type { Config } from '../config.ts';
 import { sweepUploads } from '../documents/uploads.ts';
-import { decayLambdaOf } from '../dynamics.ts';
+import { DAY_MS, decayLambdaOf } from '../dynamics.ts';
 import { serialiseError } from '../errors.ts';
 import { countRecovery, type Metrics } from '../metrics.ts';
 import type { Clock, Logger } from '../ports.ts';
 import { oweReflections } from '../steps/reflect.ts';
 import { removeFailedUploads, removeReadUploads } from '../steps/remove-uploads.ts';
-import { hasAbandoned, listUploads } from '../store/documents.ts';
+import { hasAbandoned } from '../store/document-generations.ts';
+import { listUploads } from '../store/uploads.ts';
 import { reanchorLambda, refreshSalience, sliceEnd } from '../store/dynamics.ts';
 import { pruneWaypoints } from '../store/edges.ts';
 import { purgeCachedEmbeddings, purgeEmbedLogs } from '../store/embeddings.ts';
 import { walBytes } from '../store/file-on-disk.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
-import { hasLapsedLease, purgeJobs, recoverLeases } from '../store/jobs.ts';
+import { hasLapsedLease, recoverLeases } from '../store/job-leases.ts';
+import { purgeJobs } from '../store/job-control.ts';
 import { archiveFaded } from '../store/revisions.ts';
 import {
   claimSchedule,
@@ -33,44 +35,53 @@ import { checkpointLog, unmovedLogBytes } from '../store/write-ahead-log.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { calibrateScores } from './calibrate-scores.ts';
-import { tendReembed } from './reembed.ts';
+import { tendReembed } from './tend-reembed.ts';
 
+/** What the upkeep of a tenant's file works with. */
 export interface MaintenanceContext {
+  /** Returns the tenant's file on a connection that may write. It is called anew after each await. */
   readonly open: () => OpenTenant;
   readonly config: Config;
   readonly clock: Clock;
   readonly metrics: Metrics;
   readonly logger: Logger;
-  /** Breaks off between two slices, with an AbortError. */
+  /** Ends the work between two slices when it is aborted: the work then rejects with an AbortError. */
   readonly signal?: AbortSignal | undefined;
-  /** Called between two slices. */
+  /** Called between two slices; within a schedule it renews the schedule's claim. */
   readonly onPause?: (() => void) | undefined;
 }
 
+/** Most memories whose salience one commit refreshes. */
 const DECAY_SLICE = 2_000;
+/** Most memories that one commit archives; few, as each row is written again with its text. */
 const ARCHIVE_SLICE = 100;
+/** Most memories that one commit erases. */
 const ERASE_SLICE = 100;
+/** Most rows that one commit purges. */
 const PURGE_SLICE = 500;
+/** Pause between two slices (ms), in which other connections write. */
 const PAUSE_MS = 1;
-const DAY_MS = 86_400_000;
+/** Size from which on a write-ahead log is moved into the database, bytes. */
 const CHECKPOINT_WAL_BYTES = 4 * 1024 * 1024;
+/** Size from which on a write-ahead log is emptied under the write lock, bytes. */
 const TRUNCATE_WAL_BYTES = 32 * 1024 * 1024;
+/** Pages of the word index that one commit merges. */
 const MERGE_PAGES = 64;
 
-/** The schedules of a tenant and their periods in ms. */
+/** Returns the schedules of a tenant's file with their periods, in the order in which they run. */
 function schedules(config: Config): readonly RunnableSchedule[] {
   const atOnce = { waitsAPeriod: false };
-  // What has nothing to do in a new file.
+  // These have nothing to do in a new file.
   const later = { waitsAPeriod: true };
   return [
     { name: 'decay', everyMs: config.OM_DECAY_INTERVAL_MINUTES * 60_000, ...later, run: decayMemories },
     { name: 'prune', everyMs: 7 * DAY_MS, ...later, run: pruneEdges },
     { name: 'expire', everyMs: 60_000, ...atOnce, run: expireMemories },
     { name: 'purge', everyMs: 600_000, ...atOnce, run: purgeFinished },
-    { name: 'optimize', everyMs: DAY_MS, ...later, run: optimizeWords },
-    // At every look, which are about 15 s apart.
+    { name: 'optimize', everyMs: DAY_MS, ...later, run: mergeWords },
+    // This runs at every look; looks are about 15 s apart.
     { name: 'documents', everyMs: 10_000, ...atOnce, run: tendDocuments },
-    // Looks whether enough has changed; costs nothing where not.
+    // This looks whether enough has changed, and costs nothing if it has not.
     { name: 'calibrate', everyMs: 60_000, ...atOnce, run: async (context) => calibrateScores(context) },
     { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
     ...(config.OM_REFLECTION === 'llm'
@@ -80,14 +91,14 @@ function schedules(config: Config): readonly RunnableSchedule[] {
             everyMs: config.OM_REFLECTION_INTERVAL_MINUTES * 60_000,
             ...atOnce,
             run: (context: MaintenanceContext) =>
-              oweReflections(context, { newId: uuidv7, breathe: () => breathe(context) }),
+              oweReflections(context, { newId: uuidv7, yieldTurn: () => yieldTurn(context) }),
           },
         ]
       : []),
   ];
 }
 
-/** As the files and the metrics call them. */
+/** Returns the names of the schedules that the settings ask for, as files and metrics use them. */
 export function scheduleNames(config: Config): string[] {
   return schedules(config).map(({ name }) => name);
 }
@@ -97,9 +108,10 @@ interface RunnableSchedule extends Schedule {
 }
 
 /**
- * Runs what is due in a file and nobody runs yet. What fails or is broken off is still due afterwards, and spares the others. Told to look
- * by a timer, or by a job scheduler in Redis; that a schedule's time has come is said by the file.
- * @returns the names of those that came to their end
+ * Runs the schedules of a file that are due and that no other process runs, one after the other. A schedule that fails
+ * is logged and stays due, and the others still run; after an abort no further one begins. A timer or a job scheduler
+ * in Redis only says when to look; the file says which schedules are due.
+ * @returns the names of the schedules that completed; none if none was due
  */
 export async function runDueSchedules(context: MaintenanceContext): Promise<string[]> {
   const ran: string[] = [];
@@ -147,24 +159,26 @@ async function runIfDue(context: MaintenanceContext, schedule: RunnableSchedule)
   return true;
 }
 
-/** Between two slices: others write, a stop is heard, and the claim is renewed. */
-async function breathe({ signal, onPause }: MaintenanceContext): Promise<void> {
+/** Pauses between two slices, so that others can write and the claim is renewed. Rejects if the work was aborted. */
+async function yieldTurn({ signal, onPause }: MaintenanceContext): Promise<void> {
   await pause(PAUSE_MS, undefined, { signal });
   onPause?.();
 }
 
-/** Merges the segments of the word index, which queries read one by one, in short steps. */
-async function optimizeWords(context: MaintenanceContext): Promise<void> {
+/** Merges the segments of the word index into one in short commits, as queries read each segment. */
+async function mergeWords(context: MaintenanceContext): Promise<void> {
   for (let start = true; ; start = false) {
     const { store } = context.open();
     if (!store.write(() => mergeText(store, { start, pages: MERGE_PAGES }))) return;
-    await breathe(context);
+    await yieldTurn(context);
   }
 }
 
 /**
- * The decay job: refreshes the cached salience, moves anchors to a λ that the settings changed, archives what has faded. Every value
- * follows from an anchor and `now`, so running it again changes nothing.
+ * Runs the decay job over all memories, in short commits: refreshes the cached salience, moves anchors to a λ that the
+ * settings changed, and archives memories that faded below `OM_ARCHIVE_BELOW`. Every value follows from an anchor and
+ * the time, so running it again changes nothing.
+ * @returns the number of memories whose cached salience was computed again, whether or not it is another one now
  */
 export async function decayMemories(context: MaintenanceContext): Promise<number> {
   const { config, clock } = context;
@@ -177,7 +191,7 @@ export async function decayMemories(context: MaintenanceContext): Promise<number
       if (last === undefined) return undefined;
       for (const sector of SECTORS) {
         reanchorLambda(store, {
-          afterSeq: after,
+          afterMemoryNo: after,
           last,
           sector,
           decayLambda: decayLambdaOf(sector, config.OM_DECAY_LAMBDA),
@@ -188,19 +202,19 @@ export async function decayMemories(context: MaintenanceContext): Promise<number
     });
     if (slice === undefined) break;
     changed += slice.changed;
-    await archiveSlice(context, { afterSeq: after, last: slice.last });
+    await archiveSlice(context, { afterMemoryNo: after, last: slice.last });
     after = slice.last;
-    await breathe(context);
+    await yieldTurn(context);
   }
   context.metrics.decayedMemories.inc(changed);
   context.logger.info({ changed }, 'decay_done');
   return changed;
 }
 
-/** In short steps, as each row is written anew with its text. */
+/** Archives the faded memories of a slice, above `afterMemoryNo` up to `last`, in short commits. */
 async function archiveSlice(
   context: MaintenanceContext,
-  slice: { readonly afterSeq: number; readonly last: number },
+  slice: { readonly afterMemoryNo: number; readonly last: number },
 ): Promise<void> {
   const { open, config, clock, metrics } = context;
   const step = { ...slice, below: config.OM_ARCHIVE_BELOW, limit: ARCHIVE_SLICE };
@@ -208,7 +222,7 @@ async function archiveSlice(
     const { store } = open();
     archived = store.write(() => archiveFaded(store, { ...step, now: clock.now() }));
     metrics.archivedMemories.inc(archived);
-    if (archived === ARCHIVE_SLICE) await breathe(context);
+    if (archived === ARCHIVE_SLICE) await yieldTurn(context);
   }
 }
 
@@ -217,7 +231,11 @@ async function pruneEdges(context: MaintenanceContext): Promise<void> {
   context.metrics.prunedWaypoints.inc(store.write(() => pruneWaypoints(store)));
 }
 
-/** Erases what has expired. It is hidden from every read from the moment itself; this makes it go. */
+/**
+ * Erases expired memories, which every read hides already, in short commits, and hides expired documents, which
+ * `tendDocuments` erases.
+ * @returns the number of memories erased
+ */
 export async function expireMemories(context: MaintenanceContext): Promise<number> {
   let erased = 0;
   for (;;) {
@@ -225,13 +243,16 @@ export async function expireMemories(context: MaintenanceContext): Promise<numbe
     const receipt = store.write(() => deleteExpired(writeContextOf(context), { limit: ERASE_SLICE }));
     erased += receipt.memories;
     if (receipt.memories < ERASE_SLICE) break;
-    await breathe(context);
+    await yieldTurn(context);
   }
   context.metrics.expiredMemories.inc(erased);
   return erased;
 }
 
-/** Ends documents whose last chunk ended unnoticed, and erases what was replaced, given up or deleted. */
+/**
+ * Ends documents whose last chunk ended unnoticed, erases what is left of replaced, cancelled and deleted ones, and
+ * removes uploaded files that were read or that no document owns.
+ */
 export async function tendDocuments(context: MaintenanceContext): Promise<void> {
   const { clock } = context;
   settleForgotten(context.open().store, clock.now());
@@ -241,14 +262,14 @@ export async function tendDocuments(context: MaintenanceContext): Promise<void> 
   sweepUploads(store.path, listUploads(store), clock.now());
 }
 
-/** Of documents, in short steps: what nobody sees any more. */
+/** Erases what is left of deleted, replaced and cancelled documents, in short commits. */
 export async function eraseAbandonedDocuments(context: MaintenanceContext): Promise<void> {
   for (;;) {
     const { store } = context.open();
     if (!hasAbandoned(store)) return;
     const slice = store.write(() => eraseAbandoned(writeContextOf(context), { limit: ERASE_SLICE }));
     if (slice.isDone) return;
-    await breathe(context);
+    await yieldTurn(context);
   }
 }
 
@@ -263,28 +284,33 @@ async function purgeFinished(context: MaintenanceContext): Promise<void> {
     for (;;) {
       const { store } = context.open();
       if (store.write(() => purge(store, before, PURGE_SLICE)) < PURGE_SLICE) break;
-      await breathe(context);
+      await yieldTurn(context);
     }
   }
   removeFailedUploads(context.open().store, before);
   await forgetVectors(context);
 }
 
-/** Vectors in the cache that no memory needed for so long, in short steps. */
+/** Deletes from the cache vectors that were not used for `OM_EMBED_CACHE_DAYS`, in short commits. */
 async function forgetVectors(context: MaintenanceContext): Promise<void> {
   const before = context.clock.now() - context.config.OM_EMBED_CACHE_DAYS * DAY_MS;
   for (;;) {
     const { store } = context.open();
     if (store.write(() => purgeCachedEmbeddings(store, before, PURGE_SLICE)) < PURGE_SLICE) return;
-    await breathe(context);
+    await yieldTurn(context);
   }
 }
 
-/** Takes back what somebody who fell silent had claimed; after a start all that is claimed, as nobody else may claim anything. */
+/**
+ * Takes back the jobs of workers whose leases ran out, so that they are claimed again, or are dead after three crashes.
+ * It counts and logs them.
+ * @param options.everyOwner takes back all claimed jobs and schedules, whatever their leases; only right after a start,
+ *   when no other process can have claimed any
+ */
 export function recoverJobs(context: MaintenanceContext, { everyOwner }: { everyOwner: boolean }): void {
   const { store } = context.open();
   const times = { now: context.clock.now(), leaseMs: context.config.OM_LEASE_MS };
-  if (!everyOwner && !hasLapsedLease(store, times)) return; // Without the write lock, as nearly every time.
+  if (!everyOwner && !hasLapsedLease(store, times)) return; // Nearly every call ends here, without the write lock.
   const recovery = store.write(() => {
     if (everyOwner) forgetScheduleClaims(store);
     return recoverLeases(store, { ...times, everyOwner });
@@ -295,9 +321,9 @@ export function recoverJobs(context: MaintenanceContext, { everyOwner }: { every
 }
 
 /**
- * Moves the write-ahead log into the database. Passive while it is small, as that holds nobody up; a log that grew past 32 MB because
- * it was never caught up with is emptied under the write lock. What is moved earlier than it must be is moved once more with the next change
- * of the same pages.
+ * Moves a write-ahead log into the database if 4 MiB or more of it are not moved yet. That passive checkpoint holds
+ * nobody up. A log of 32 MiB or more, which was never completely moved, is emptied under the write lock. Smaller logs
+ * are left alone: pages that are moved early are moved again after their next change.
  */
 export function checkpoint(context: MaintenanceContext): void {
   const { store } = context.open();
@@ -306,7 +332,7 @@ export function checkpoint(context: MaintenanceContext): void {
   else if (bytes >= CHECKPOINT_WAL_BYTES && unmovedLogBytes(store) >= CHECKPOINT_WAL_BYTES) moveLog(context, 'PASSIVE');
 }
 
-/** @returns whether all of the log is in the database now, and empty where it was to be */
+/** Runs a checkpoint and counts it. @returns whether the whole log is in the database now */
 function moveLog({ open, metrics }: MaintenanceContext, mode: 'PASSIVE' | 'TRUNCATE'): boolean {
   const startedAt = performance.now();
   const result = checkpointLog(open().store, mode);
@@ -318,19 +344,17 @@ function moveLog({ open, metrics }: MaintenanceContext, mode: 'PASSIVE' | 'TRUNC
 }
 
 /**
- * After deletes: merges the word index, whose old segments still hold the deleted words, and empties the log, which still holds the
- * deleted pages. The file itself was cleaned by `secure_delete` as rows went.
+ * Removes the last traces of deleted text: merges the word index, whose old segments still hold the deleted words,
+ * and empties the log, which still holds the deleted pages. The pages of the file itself are cleaned by
+ * `secure_delete` as rows are deleted. If a reader is in the way, the next call tries again.
+ * @returns whether there was something to clean and all of that was cleaned; false if nothing was erased
  */
 export async function cleanAfterErase(context: MaintenanceContext): Promise<boolean> {
   const mark = findInfo(context.open().store, ERASE_PENDING);
   if (mark === undefined) return false;
-  for (let start = true; ; start = false) {
-    const { store } = context.open();
-    if (!store.write(() => mergeText(store, { start, pages: MERGE_PAGES }))) break;
-    await breathe(context);
-  }
+  await mergeWords(context);
   const { store } = context.open();
-  if (!moveLog(context, 'TRUNCATE')) return false; // A reader is still on an old snapshot: the next round tries again.
+  if (!moveLog(context, 'TRUNCATE')) return false; // A reader still uses an old snapshot; the next round tries again.
   store.write(() => {
     // Only if nothing was erased meanwhile.
     deleteInfoIf(store, ERASE_PENDING, mark);

@@ -2,18 +2,12 @@ import { oweStep } from '../commands/owe-step.ts';
 import { sectorsFromBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import { commitInSlices } from '../steps/commit-in-slices.ts';
-import {
-  allOrOneByOne,
-  countCached,
-  cutWindows,
-  embedBy,
-  textOf,
-  writeVectors,
-  type EmbeddedIn,
-} from '../steps/encode.ts';
+import { allOrOneByOne, countCached, cutWindows, embedBy, writeVectors, type EmbeddedIn } from '../steps/encode.ts';
 import { linkModel } from '../steps/link.ts';
 import type { StepContext, StepFailure } from '../steps/step-context.ts';
-import { holdsLease, releaseJob, type Claim } from '../store/jobs.ts';
+import { textOfMemory } from '../steps/text-of-memory.ts';
+import { releaseJob, type Claim } from '../store/jobs.ts';
+import { holdsLease } from '../store/job-leases.ts';
 import { areSameModels, distinctModels, numbersOf } from '../store/live-model.ts';
 import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
@@ -22,8 +16,11 @@ import { findWholeVector } from '../store/vectors.ts';
 import { NOT_MINE_MS } from './reembed.ts';
 
 /**
- * Embeds memories by the configured models of their sectors, beside what they have: they keep their sectors, names, links and live
- * vectors. One that got its vectors meanwhile, from an encode, is left as it is. Where a configured model is live, it was a gap that is filled.
+ * Embeds the memories of claimed jobs by the configured models of their sectors, and deletes the jobs. The memories
+ * keep their sectors, names, links and live vectors. A memory that got its vectors meanwhile from an encode job is left
+ * as it is. If a configured model is live already, this fills a gap, and the memory is linked again. If the change is
+ * to other models than this worker's, all claims are handed back.
+ * @returns the jobs whose embedding failed, which are still held, with the errors
  */
 export async function reembedMemories(
   context: StepContext,
@@ -36,10 +33,10 @@ export async function reembedMemories(
   if (target === undefined || configuredModels === null || !areSameModels(target, numbersOf(configuredModels))) {
     return handBack(context, claims);
   }
-  const seqs = claims.map(({ memory }) => memory);
-  const rows = new Map(readMemoryRows(store, seqs).map((row) => [row.seq, row]));
+  const memoryNos = claims.map(({ memoryNo: memory }) => memory);
+  const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
   const drafts = claims.flatMap((claim) => {
-    const row = rows.get(claim.memory);
+    const row = rows.get(claim.memoryNo);
     return row === undefined ? [] : [{ claim, row }];
   });
   const results = await Promise.allSettled(drafts.map(({ row }) => embedRow(context, row, signal)));
@@ -47,7 +44,7 @@ export async function reembedMemories(
   const embedded = drafts.flatMap(({ claim, row }, place) => {
     const result = results[place] as PromiseSettledResult<readonly EmbeddedIn[]>;
     if (result.status === 'fulfilled') return [{ claim, row, embedded: result.value }];
-    failures.push({ claimSeq: claim.seq, error: result.reason });
+    failures.push({ jobNo: claim.jobNo, error: result.reason });
     return [];
   });
   await commitInSlices(
@@ -55,9 +52,9 @@ export async function reembedMemories(
     embedded,
     (current, { claim, row, embedded: made }) => {
       if (!holdsLease(current, claim)) return;
-      for (const one of made) {
-        const isNew = findWholeVector(current, one.space, row.seq) === undefined;
-        if (isNew) addVectors(context, current, row, one);
+      for (const part of made) {
+        const isNew = findWholeVector(current, part.space, row.memoryNo) === undefined;
+        if (isNew) addVectors(context, current, row, part);
       }
       removeReembedJob(current, claim);
     },
@@ -65,7 +62,7 @@ export async function reembedMemories(
   return failures;
 }
 
-/** A worker with other settings makes other vectors than those that are owed. */
+/** Hands the claims back for another worker, since this one has other settings and would make other vectors. */
 function handBack({ open, clock }: StepContext, claims: readonly Claim[]): [] {
   const { store } = open();
   const now = clock.now();
@@ -79,8 +76,8 @@ async function embedRow(context: StepContext, row: MemoryRow, signal?: AbortSign
   const { store, configuredModels } = context.open();
   if (configuredModels === null) throw new EngineError('unavailable', 'this worker has no embedder');
   const wanted = distinctModels(configuredModels, sectorsFromBits(row.sectors, row.primary_sector));
-  const missing = wanted.filter((model) => findWholeVector(store, model, row.seq) === undefined);
-  const windows = cutWindows(textOf(row));
+  const missing = wanted.filter((model) => findWholeVector(store, model, row.memoryNo) === undefined);
+  const windows = cutWindows(textOfMemory(row));
   const embedded = await allOrOneByOne(
     context,
     missing.map((model) => () => embedBy(context, model, windows, signal)),
@@ -90,8 +87,8 @@ async function embedRow(context: StepContext, row: MemoryRow, signal?: AbortSign
 }
 
 function addVectors(context: StepContext, store: Store, row: MemoryRow, embedded: EmbeddedIn): void {
-  writeVectors(context, { memory: row.seq, userNo: row.user_no, ...embedded });
+  writeVectors(context, { memory: row.memoryNo, userNo: row.user_no, ...embedded });
   const { liveModels } = context.open();
-  if (liveModels === null || linkModel({ store, liveModels }, row.seq).modelNo !== embedded.space.modelNo) return;
-  oweStep({ store, now: context.clock.now(), newId: context.newId }, row.seq, 'link');
+  if (liveModels === null || linkModel({ store, liveModels }, row.memoryNo).modelNo !== embedded.space.modelNo) return;
+  oweStep({ store, now: context.clock.now(), newId: context.newId }, row.memoryNo, 'link');
 }

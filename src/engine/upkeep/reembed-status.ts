@@ -1,4 +1,5 @@
 import { createRandom } from '../random.ts';
+import { isUnfinished } from '../store/jobs.ts';
 import { areSameModels, type SectorModelNumbers, type SectorModels } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import {
@@ -10,16 +11,18 @@ import {
   findReembed,
   type ReembedRecord,
 } from '../store/reembed.ts';
-import { sampleMemories } from '../store/search.ts';
+import { sampleMemories } from '../store/sample-memories.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { EmbeddingState, ReembedStatus } from '../types.ts';
 
-/** Memories that an estimate reads, and how much of each. */
+/** Most memories that an estimate of tokens reads. */
 const SAMPLED = 200;
+/** Most characters that an estimate reads of each memory. */
 const CHARACTERS = 20_000;
-const UNFINISHED: ReadonlySet<string> = new Set(['queued', 'active', 'failed']);
-
-/** How far a change of the embedding model is, or whether one is needed. */
+/**
+ * Describes how far a change of the embedding model is, or whether one is needed. Call it inside a read.
+ * @param options.target numbers of `configuredModels`; null with `OM_EMBEDDINGS=none`
+ */
 export function describeReembed(
   store: Store,
   {
@@ -43,7 +46,13 @@ export function describeReembed(
   const rate = state === 'running' && elapsedMs > 0 ? Math.max(0, done - record.since.done) / elapsedMs : 0;
   const embeds = record.phase === 'embed' && target !== null && areSameModels(record.target, target);
   return {
-    ...{ state, phase: record.phase, live, configured, done, total, failed },
+    state,
+    phase: record.phase,
+    live,
+    configured,
+    done,
+    total,
+    failed,
     ratePerSecond: rate > 0 ? rate * 1_000 : null,
     remainingMs: rate > 0 && record.phase !== 'drop' ? Math.round((total - done) / rate) : null,
     estimate: embeds ? estimate(store, total - done - failed) : null,
@@ -51,7 +60,7 @@ export function describeReembed(
   };
 }
 
-/** While nothing is under way: whether every memory has what queries and links would use. */
+/** Describes a file without a change under way: whether every memory has vectors of the configured models. */
 function describeRest(
   store: Store,
   {
@@ -65,16 +74,23 @@ function describeRest(
   const isOther = configured !== null && JSON.stringify(live) !== JSON.stringify(configured);
   const isNeeded = isOther || owed > 0;
   return {
-    ...{ state: isNeeded ? 'needed' : 'current', phase: null, live, configured },
-    ...{ done: total - lacking, total, failed: countGivenUp(store).givenUp },
-    ...{ ratePerSecond: null, remainingMs: null, error: null },
+    state: isNeeded ? 'needed' : 'current',
+    phase: null,
+    live,
+    configured,
+    done: total - lacking,
+    total,
+    failed: countGivenUp(store).givenUp,
+    ratePerSecond: null,
+    remainingMs: null,
+    error: null,
     estimate: isNeeded ? estimate(store, owed) : null,
   };
 }
 
 function stateOf(director: string | undefined): ReembedStatus['state'] {
   if (director === 'dead') return 'failed';
-  return director !== undefined && UNFINISHED.has(director) ? 'running' : 'paused';
+  return director !== undefined && isUnfinished(director) ? 'running' : 'paused';
 }
 
 function progressOf(store: Store, record: ReembedRecord) {

@@ -10,10 +10,11 @@ import { requestReflection } from '../commands/request-reflection.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
-import { recoverLeases, retryJob } from '../store/jobs.ts';
+import { recoverLeases } from '../store/job-leases.ts';
+import { retryJob } from '../store/job-control.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 
-/** Everything that is written on behalf of a client. A command is synchronous and all or nothing. */
+/** All commands that write on behalf of a client. A command is synchronous, and writes everything or nothing. */
 export const WRITE_COMMANDS = {
   addMemories,
   patchMemory,
@@ -34,8 +35,8 @@ export const WRITE_COMMANDS = {
   requestReflection,
   takeHandout: ({ store, config, now }: WriteContext, options: WantedHandout) =>
     takeHandout(store, { ...options, embedsHere: config.embedsHere, now }),
-  returnHandout: ({ store }: WriteContext, { seqs }: { readonly seqs: readonly number[] }) =>
-    returnHandout(store, seqs),
+  returnHandout: ({ store }: WriteContext, { jobNos }: { readonly jobNos: readonly number[] }) =>
+    returnHandout(store, jobNos),
   forgetHandouts: ({ store }: WriteContext, _: Record<never, never>) => forgetHandouts(store),
   recoverLeases: ({ store, config, now }: WriteContext, _: Record<never, never>) =>
     recoverLeases(store, { now, leaseMs: config.OM_LEASE_MS, everyOwner: false }),
@@ -46,11 +47,13 @@ export const WRITE_COMMANDS = {
   pauseReembed: (context: WriteContext, _: Record<never, never>) => pauseReembed(context),
   cancelReembed: (context: WriteContext, _: Record<never, never>) => cancelReembed(context),
   appendEmbedLog: ({ store }: WriteContext, entry: EmbedLogEntry) => appendEmbedLog(store, entry),
-  /** Makes sure that the file exists, is migrated and has its name. */
+  /** Makes sure that the file exists, is migrated and has its id. @returns the id */
   open: ({ store }: WriteContext, _: Record<never, never>) => ensureStoreId(store),
 } as const;
 
-export type WriteCommands = typeof WRITE_COMMANDS;
+type WriteCommands = typeof WRITE_COMMANDS;
 export type WriteCommandName = keyof WriteCommands;
+/** Input of a command, its second argument. */
 export type WriteInput<N extends WriteCommandName> = Parameters<WriteCommands[N]>[1];
+/** Result of a command, which its caller gets once it is on disk. */
 export type WriteOutput<N extends WriteCommandName> = ReturnType<WriteCommands[N]>;

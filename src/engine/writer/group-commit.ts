@@ -1,12 +1,14 @@
 import type { WriteContext } from '../commands/write-context.ts';
-import { storageError, totalChanges } from '../store/open-store.ts';
+import { totalChanges } from '../store/open-store.ts';
+import { storageError } from '../store/storage-errors.ts';
 import { inSavepoint } from '../store/savepoint.ts';
 import { WRITE_COMMANDS, type WriteCommandName } from './commands.ts';
 
 export interface WriteRequest {
   readonly name: WriteCommandName;
+  /** Input of the command, as its entry in `WRITE_COMMANDS` takes it. */
   readonly input: unknown;
-  /** W3C trace context. */
+  /** W3C trace context of the request; left out where it is not traced. */
   readonly trace?: string;
 }
 
@@ -14,14 +16,16 @@ export type WriteResult =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
 
 /**
- * Runs requests in one transaction, so that all share one fsync and a refused one spares the others. Nothing is reported before
- * the commit.
+ * Runs requests in one transaction, so that all of them share one fsync, and a refused request spares the others.
+ * Nothing is reported before the commit.
  *
- * A savepoint a request would be the plain way to undo a refused one, but each makes FTS5 write out what it holds in memory: 32
- * small segments a group instead of one, and three times the cost of an add. So savepoints are used only when a request was
- * refused after it had written something, and the group is run once more with them.
+ * A savepoint for each request would be the plain way to undo a refused one. But each savepoint makes FTS5 write out
+ * what it holds in memory: 32 small segments for a group instead of one, and three times the cost of an add. So
+ * savepoints are used only when a request was refused after it had written something, and the group is run once more
+ * with them.
  *
- * @throws what made the whole transaction fail: nothing of it is stored then
+ * @returns results in the order of `requests`; a refused request has its error as the result
+ * @throws  whatever made the whole transaction fail: nothing of it is stored then
  */
 export function commitGroup(context: WriteContext, requests: readonly WriteRequest[]): WriteResult[] {
   const { store, backlog } = context;
@@ -36,7 +40,7 @@ export function commitGroup(context: WriteContext, requests: readonly WriteReque
   }
 }
 
-/** A request was refused after it had written something: its transaction must not be committed. */
+/** Thrown for a request that was refused after it had written something: its transaction must not be committed. */
 class HalfWritten extends Error {}
 
 function attempt(context: WriteContext, request: WriteRequest): WriteResult {

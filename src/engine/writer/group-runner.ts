@@ -8,11 +8,14 @@ import { commitGroup } from './group-commit.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { failGroup, type GroupReply, type WriteGroup } from './writer.ts';
 
-/** Commits groups on the connections of one thread. */
+/**
+ * Creates a function that commits groups on the connections of one thread. The function never throws: if a group fails
+ * as a whole, each of its replies holds the error.
+ */
 export function createGroupRunner({ pool, config, clock }: { pool: TenantPool; config: Config; clock: Clock }) {
   const backlogs = new Map<string, WriteContext['backlog']>();
   const backlogOf = (path: string) => {
-    // Until the first count nothing is known, and an upper bound of infinity forces one.
+    // Nothing is known before the first count, and an upper bound of infinity forces one.
     let backlog = backlogs.get(path);
     if (backlog === undefined) backlogs.set(path, (backlog = { atMost: Infinity }));
     return backlog;

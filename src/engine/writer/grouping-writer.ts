@@ -4,26 +4,36 @@ import type { Span, Tracing } from '../tracing.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 import type { GroupReply, Writer, WriteGroup, WriteReply } from './writer.ts';
 
-/** Where groups are committed: on this thread or on the writer thread. */
+/** The place where groups are committed: this thread or the writer thread. */
 export interface GroupTransport {
+  /**
+   * Commits groups, each in a transaction of its own, and returns their replies in the same order. It rejects only if
+   * there is no reply at all, as when the thread has ended.
+   */
   commit(groups: readonly WriteGroup[]): Promise<readonly GroupReply[]>;
+  /** Closes a tenant's file; a later commit opens it again. */
   evict(path: string): Promise<void>;
+  /** Closes every file. */
   close(): Promise<void>;
 }
 
+/** A request that waits for its commit. */
 interface Pending {
   readonly path: string;
   readonly name: WriteCommandName;
   readonly input: unknown;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
-  /** Of the request that waits for it, if that is traced. */
+  /** Span of the write, if the request that waits for it is traced. */
   readonly span?: Span | undefined;
 }
 
-const GROUP_REQUESTS_MAX = 256;
+/** Most requests in one round, over the groups of all files. */
+const MAX_GROUP_REQUESTS = 256;
 
-/** Sends one round of groups at a time; what arrives meanwhile waits for the next round. */
+/**
+ * Creates a writer that sends one round of groups at a time. Requests that arrive meanwhile wait for the next round.
+ */
 export function createGroupingWriter(
   transport: GroupTransport,
   metrics: Metrics,
@@ -35,8 +45,8 @@ export function createGroupingWriter(
 
   const run = async () => {
     while (waiting.length > 0) {
-      const batch = waiting.slice(0, GROUP_REQUESTS_MAX);
-      waiting = waiting.slice(GROUP_REQUESTS_MAX);
+      const batch = waiting.slice(0, MAX_GROUP_REQUESTS);
+      waiting = waiting.slice(MAX_GROUP_REQUESTS);
       await commitRound(batch);
     }
     round = undefined;
@@ -73,7 +83,9 @@ export function createGroupingWriter(
       return new Promise((resolve, reject) => {
         const pending: Pending = { path, name, input, resolve: resolve as (value: unknown) => void, reject };
         waiting.push(tracing === null ? pending : { ...pending, span: spanOf(tracing, name) });
-        // Starts after the current turn of the event loop, so that requests read from sockets together are committed together.
+        // The round starts after the current turn of the event loop, so that requests that were read from sockets
+        // together
+        // are committed together.
         round ??= new Promise<void>((begin) => setImmediate(begin)).then(run);
       });
     },
@@ -103,12 +115,15 @@ function refuse({ span, reject }: Pending, error: unknown): void {
   reject(error);
 }
 
-/** From the call until its answer; jobs that it makes go on with it. What no request waits for is not traced. */
+/**
+ * Starts the span of a write, which lasts from the call until its answer. Jobs that the write makes carry its trace on.
+ * A write that no request waits for is not traced.
+ */
 function spanOf(tracing: Tracing, name: WriteCommandName): Span | undefined {
   return tracing.active() && tracing.start(`write ${name}`);
 }
 
-/** The commit that the request shared with others, from when its group was sent off. */
+/** Records the span of the commit that a request shared with others, which began when the groups were sent off. */
 function recordCommit(
   tracing: Tracing,
   { span }: Pending,

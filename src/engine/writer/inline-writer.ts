@@ -7,7 +7,10 @@ import { createGroupRunner } from './group-runner.ts';
 import { createGroupingWriter } from './grouping-writer.ts';
 import type { Writer } from './writer.ts';
 
-/** Commits on the calling thread: for the command line, for workers and for tests with a clock of their own. */
+/**
+ * Creates a writer that commits on the calling thread: for the command line, for workers and for tests with a clock of
+ * their own. Its `close` closes the pool.
+ */
 export function createInlineWriter(options: {
   pool: TenantPool;
   config: Config;

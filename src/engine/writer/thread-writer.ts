@@ -10,6 +10,7 @@ import type { GroupReply, Writer, WriteGroup } from './writer.ts';
 
 export interface WriterThreadData {
   readonly config: Config;
+  /** The vector spaces that the settings name, as in `OpenTenantOptions`; null where nothing is embedded. */
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
 }
 
@@ -19,8 +20,9 @@ export type WriterMessage =
   | { readonly kind: 'close' };
 
 /**
- * Commits on a thread of its own, so that an fsync or a wait for the lock never holds up the event loop that serves requests.
- * Messages are answered in order, one at a time.
+ * Creates a writer that commits on a thread of its own, so that an fsync or a wait for the lock never holds up the
+ * event loop that serves requests. The thread answers messages in order, one at a time. If it ends, every write fails
+ * with `unavailable`.
  */
 export function createThreadWriter({
   config,

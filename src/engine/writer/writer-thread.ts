@@ -1,3 +1,5 @@
+/** The writer thread: the only connection that acknowledges writes of this process. */
+
 import { parentPort, workerData } from 'node:worker_threads';
 import { assert } from '../errors.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
@@ -7,7 +9,6 @@ import { createTenantPool } from '../tenant-file/tenant-pool.ts';
 import { createGroupRunner } from './group-runner.ts';
 import type { WriterMessage, WriterThreadData } from './thread-writer.ts';
 
-/** The writer thread: the only connection that acknowledges writes of this process. */
 const { config, identity } = workerData as WriterThreadData;
 const port = parentPort;
 assert(port !== null, 'the writer thread has a parent');

@@ -4,15 +4,18 @@ import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 import type { WriteRequest } from './group-commit.ts';
 
 /**
- * The one way in which the API writes. Requests that arrive while a commit is under way share the next one, so that the number of
- * fsyncs follows the disk and not the clients.
+ * The only way in which the API writes. Requests that arrive while a commit is under way share the next one, so that
+ * the number of fsyncs follows the disk and not the clients.
  */
 export interface Writer {
-  /** Resolves once the command is on disk. */
+  /**
+   * Runs a command on the tenant's file at `path`. The promise resolves once the command is on disk, and rejects with
+   * the command's EngineError, with nothing of it written; with `unavailable` after `close`.
+   */
   write<N extends WriteCommandName>(path: string, name: N, input: WriteInput<N>): Promise<WriteOutput<N>>;
-  /** Closes the file, because it is about to be removed. */
+  /** Closes the tenant's file at `path`, which is about to be removed. A later write opens it again. */
   evict(path: string): Promise<void>;
-  /** Finishes what was asked for, then closes every file. */
+  /** Finishes the requests that have come, refuses later ones, and closes every file. */
   close(): Promise<void>;
 }
 
@@ -25,14 +28,17 @@ export interface WriteGroup {
 export type WriteReply =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerialisedError };
 
+/** Result of committing one group. */
 export interface GroupReply {
+  /** Replies in the order of the group's requests. */
   readonly replies: readonly WriteReply[];
+  /** Time that the group took, its commands and the commit (ms). */
   readonly commitMs: number;
-  /** What the committing thread has waited for others since it began. */
+  /** Waits of the committing thread for the commits of other connections, since the thread began. */
   readonly busy: BusyTotals;
 }
 
-/** Every request of a group that failed as a whole gets the same answer. */
+/** Answers every request of a group that failed as a whole with the same error. */
 export function failGroup(group: WriteGroup, error: unknown): WriteReply[] {
   return group.requests.map(() => ({ ok: false, error: serialiseError(error) }));
 }

@@ -35,7 +35,10 @@ describe('the bit index rebuilt from the canonical vectors', () => {
     index = openBitIndex(store, space);
   });
 
-  /** A memory of three windows and their mean every tenth time, else of one; written and indexed as the encode step does. */
+  /**
+   * A memory of three windows and their mean every tenth time, else of one; written and indexed as the encode step
+   * does.
+   */
   function addMemory(userNo: number, into = space, indexed: VectorIndex | null = index): Float32Array {
     const memory = Number(
       store

@@ -12,11 +12,11 @@ const DIMENSIONS = 768;
 const KERNELS = ['wasm', 'js'] as const;
 
 function row(vectorNo: number, code: Uint8Array, changes: Partial<VectorCode> = {}): VectorCode {
-  return { ...{ vectorNo, memory: vectorNo, userNo: 0, role: 'whole', code }, ...changes };
+  return { vectorNo, memory: vectorNo, userNo: 0, role: 'whole', code, ...changes };
 }
 
 function ranked(embedding: Float32Array, k: number, changes: Partial<Question> = {}): Question {
-  return { ...{ embedding, userNo: undefined, purpose: 'rank', upTo: Infinity, k }, ...changes };
+  return { embedding, userNo: undefined, purpose: 'rank', upTo: Infinity, k, ...changes };
 }
 
 test('of texts embedded offline 99 in 100 of the exact ten nearest are among 120 candidates', () => {
@@ -63,7 +63,10 @@ test('among the memories of others, of which more go on than are wanted, 99 in 1
   expect(same / links).toBeGreaterThanOrEqual(0.99);
 });
 
-/** Vectors of 300 topics that all have a large part in common, as those of many models do: two strangers have a cosine of .7. */
+/**
+ * Vectors of 300 topics that all have a large part in common, as those of many models do: two strangers have a cosine
+ * of .7.
+ */
 function createLeaningVectors(seed: number): (topic: number) => Float32Array {
   const random = createRandom(seed);
   const normal = () => Math.sqrt(-2 * Math.log(1 - random())) * Math.cos(2 * Math.PI * random());

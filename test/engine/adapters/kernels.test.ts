@@ -3,7 +3,7 @@ import { createKernels } from '../../../src/engine/adapters/bit-index/create-ker
 import {
   BATCH_BYTES,
   BATCH_COLUMNS,
-  BATCHES_MOST,
+  MAX_BATCHES,
   CANDIDATE_BYTES,
   chosenOf,
   columnOf,
@@ -27,7 +27,7 @@ describe.each(['wasm', 'js'] as const)('%s', (choice) => {
     { dimensions: 8, clearBatches: 1 },
     { dimensions: 200, clearBatches: 1 },
     { dimensions: 768, clearBatches: 3 },
-    { dimensions: 1_536, clearBatches: BATCHES_MOST - 1 },
+    { dimensions: 1_536, clearBatches: MAX_BATCHES - 1 },
   ])('sums of columns are those of counting bit by bit: $dimensions dimensions', ({ dimensions, clearBatches }) => {
     const random = createRandom(dimensions);
     const layout = layoutOf(dimensions);
@@ -46,7 +46,7 @@ describe.each(['wasm', 'js'] as const)('%s', (choice) => {
 
     // Any dimension may come up twice, and the last of each kind count nothing.
     const clearEnd = clearBatches * BATCH_COLUMNS;
-    const chosen = Array.from({ length: BATCHES_MOST * BATCH_COLUMNS }, () => Math.floor(dimensions * random()));
+    const chosen = Array.from({ length: MAX_BATCHES * BATCH_COLUMNS }, () => Math.floor(dimensions * random()));
     const columns = chosenOf(memory, layout.choices);
     for (const [place, dimension] of chosen.entries()) columns[place] = columnOf(layout, dimension);
     columns[clearEnd - 1] = layout.ones;
@@ -64,7 +64,7 @@ describe.each(['wasm', 'js'] as const)('%s', (choice) => {
     writeStart(memory, layout.choices, OVERFLOW - bound);
     const end = (2 * STEP_ROWS) / 8;
     kernels.addFirst(layout.choices, segment, 0, end);
-    for (let batch = 1; batch < BATCHES_MOST; batch += 1) {
+    for (let batch = 1; batch < MAX_BATCHES; batch += 1) {
       const choice = layout.choices + batch * BATCH_BYTES;
       if (batch < clearBatches) kernels.addClear(choice, segment, 0, end);
       else kernels.addSet(choice, segment, 0, end);

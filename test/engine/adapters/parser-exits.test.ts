@@ -6,7 +6,10 @@ import { askParser, requestOf, STUB_PARSER } from '../../support/ask-parser.ts';
 function openPool(options: Partial<ParserPoolOptions> = {}) {
   const told: string[] = [];
   const pool = createParserPool({
-    ...{ size: 1, timeoutMs: 30_000, heapMb: 128, entry: STUB_PARSER },
+    size: 1,
+    timeoutMs: 30_000,
+    heapMb: 128,
+    entry: STUB_PARSER,
     onStart: () => told.push('started'),
     onExit: (exit) => told.push(exit),
     ...options,

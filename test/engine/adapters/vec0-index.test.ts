@@ -4,7 +4,8 @@ import { DIMENSIONS } from '../../conformance/vector-index.ts';
 
 for (const encoding of ['float32', 'int5'] as const) {
   describeStoredIndex({
-    ...{ choice: 'vec0', encoding },
+    choice: 'vec0',
+    encoding,
     measure: (query, vector) => cosine(query, decodeVector(encodeVector(vector, encoding), encoding, DIMENSIONS)),
   });
 }

@@ -1,7 +1,8 @@
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { EngineError } from '../../../src/engine/errors.ts';
-import { createProviderHealth, FAILED_BATCHES_MOST } from '../../../src/engine/providers/retry.ts';
-import { runBatch, type BatchResult } from '../../../src/engine/batches/run-batch.ts';
+import { createProviderHealth, MAX_FAILED_BATCHES } from '../../../src/engine/providers/retry.ts';
+import type { BatchResult } from '../../../src/engine/batches/batch-context.ts';
+import { runBatch } from '../../../src/engine/batches/run-batch.ts';
 import { runNextDocument } from '../../../src/engine/batches/run-document.ts';
 import { silentLogger } from '../../../src/engine/ports.ts';
 import { openTestEngine, type TestEngine, type TestEngineOptions } from '../../support/engine-fixture.ts';
@@ -92,7 +93,7 @@ describe('a text that spoils every reply it is in', () => {
     const { fixture, provider, workFor, work, addAll } = await openWithProvider();
     provider.setMode('poison', { marker: 'unspeakable' });
     const [poison] = await addAll([POISON]);
-    await workFor(FAILED_BATCHES_MOST);
+    await workFor(MAX_FAILED_BATCHES);
     expect(suspects(fixture)).toBe(1);
     expect(await work()).toEqual({ claimed: 1, providerPauseMs: null });
     expect(await fixture.tenant.getJob(poison!.jobId)).toMatchObject({ state: 'failed', attempts: 1 });
@@ -105,7 +106,7 @@ describe('a text that spoils every reply it is in', () => {
     const { fixture, provider, workFor, work, addAll } = await openWithProvider();
     provider.setMode('poison', { marker: 'unspeakable' });
     const [poison] = await addAll([POISON, ...ferries(2)]);
-    await workFor(FAILED_BATCHES_MOST);
+    await workFor(MAX_FAILED_BATCHES);
     provider.setMode('status', { times: 2 });
     const alone = await work();
     expect(alone.providerPauseMs).not.toBeNull();

@@ -16,7 +16,10 @@ import {
   type TestEngineOptions,
 } from '../../support/engine-fixture.ts';
 
-/** One has other dimensions than the provider's own model, the other has the same: a mix-up of these two would not be refused by any check. */
+/**
+ * One has other dimensions than the provider's own model, the other has the same: a mix-up of these two would not be
+ * refused by any check.
+ */
 const MODELS = { episodes: 512, feelings: 256 };
 const MODEL_OF: Readonly<Record<Sector, string>> = {
   episodic: 'episodes',
@@ -67,10 +70,12 @@ test.each(['true', 'false'])(
     const nearest = fixture.all<{ src: number; similarity: number }>(
       'SELECT src, max(similarity) AS similarity FROM edges WHERE automatic = 1 GROUP BY src',
     );
-    const seqs = fixture.all<{ seq: number }>('SELECT seq FROM memories').map(({ seq }) => seq);
+    const memoryNos = fixture
+      .all<{ memoryNo: number }>('SELECT seq AS memoryNo FROM memories')
+      .map(({ memoryNo }) => memoryNo);
     for (const { src, similarity } of nearest) {
       const model = MODEL_OF[sectorsOf(fixture, src)[0]!];
-      for (const other of seqs.filter((seq) => seq < src)) {
+      for (const other of memoryNos.filter((memoryNo) => memoryNo < src)) {
         const vector = whole(fixture, other, model);
         if (vector !== undefined)
           expect(cosine(whole(fixture, src, model)!, vector)).toBeLessThanOrEqual(similarity + 1e-4);
@@ -99,16 +104,16 @@ test('a query asks each model once and compares within it', async () => {
   const found = hits.filter(({ explain }) => explain!.dense !== null);
   const models = new Set<string>();
   for (const { memory, explain } of found) {
-    const seq = fixture.seqOf(memory.id);
+    const memoryNo = fixture.memoryNoOf(memory.id);
     const measured = await Promise.all(
       memory.sectors.map(async (sector) => {
         const model = MODEL_OF[sector];
         const asVector = await provider.vectorOf(model, query.query);
-        return { model, similarity: cosine(asVector, vectorAt(fixture, seq, model, explain!.dense!.window)!) };
+        return { model, similarity: cosine(asVector, vectorAt(fixture, memoryNo, model, explain!.dense!.window)!) };
       }),
     );
     const by = measured.filter(({ similarity }) => Math.abs(similarity - explain!.dense!.similarity) < 1e-4);
-    expect(by.length, `the similarity of memory ${seq} is one of its own models'`).toBeGreaterThan(0);
+    expect(by.length, `the similarity of memory ${memoryNo} is one of its own models'`).toBeGreaterThan(0);
     by.forEach(({ model }) => models.add(model));
   }
   expect(models.size).toBe(3);
@@ -193,14 +198,14 @@ async function breakersOf({ engine }: TestEngine): Promise<Record<string, number
 
 test('a PATCH of the sector embeds in what is missing, drops what is surplus and links anew', async () => {
   const { fixture, provider } = await filled();
-  const { id, seq } = fixture.get<{ id: string; seq: number }>(
-    `SELECT m.id, m.seq FROM memories m JOIN memory_dynamics d USING (seq) WHERE d.sectors = 1 LIMIT 1`,
+  const { id, memoryNo } = fixture.get<{ id: string; memoryNo: number }>(
+    `SELECT m.id, m.seq AS memoryNo FROM memories m JOIN memory_dynamics d USING (seq) WHERE d.sectors = 1 LIMIT 1`,
   );
   const before = provider.calls.length;
   for (const sector of ['emotional', 'semantic', 'episodic'] as const) {
     await fixture.tenant.patchMemory(id, { metadata: { sector } });
     await work(fixture);
-    expect(sectorsOf(fixture, seq)[0]).toBe(sector);
+    expect(sectorsOf(fixture, memoryNo)[0]).toBe(sector);
     expectVectorsBySector(fixture);
     expectNoOrphans(fixture.store);
   }
@@ -397,10 +402,10 @@ async function work(fixture: TestEngine): Promise<void> {
   }
 }
 
-function sectorsOf(fixture: TestEngine, seq: number): Sector[] {
+function sectorsOf(fixture: TestEngine, memoryNo: number): Sector[] {
   const row = fixture.get<{ sectors: number; primary_sector: Sector }>(
     'SELECT sectors, primary_sector FROM memory_dynamics WHERE seq = ?',
-    seq,
+    memoryNo,
   );
   return sectorsFromBits(row.sectors, row.primary_sector);
 }
@@ -408,13 +413,15 @@ function sectorsOf(fixture: TestEngine, seq: number): Sector[] {
 /** By the file's own word of which model embeds which sector. */
 function expectVectorsBySector(fixture: TestEngine): void {
   const models = findLiveModels(fixture.store)!;
-  for (const { seq } of fixture.all<{ seq: number }>(`SELECT seq FROM memory_dynamics WHERE state = 'ready'`)) {
-    const expected = new Set(sectorsOf(fixture, seq).map((sector) => modelOfSector(models, sector).modelNo));
+  for (const { memoryNo } of fixture.all<{ memoryNo: number }>(
+    `SELECT seq AS memoryNo FROM memory_dynamics WHERE state = 'ready'`,
+  )) {
+    const expected = new Set(sectorsOf(fixture, memoryNo).map((sector) => modelOfSector(models, sector).modelNo));
     const rows = fixture.all<{ model_no: number; windows: number }>(
       `SELECT model_no, count(*) AS windows FROM vectors WHERE memory = ? GROUP BY model_no`,
-      seq,
+      memoryNo,
     );
-    expect(new Set(rows.map((row) => row.model_no)), `models of memory ${seq}`).toEqual(expected);
+    expect(new Set(rows.map((row) => row.model_no)), `models of memory ${memoryNo}`).toEqual(expected);
     expect(new Set(rows.map(({ windows }) => windows)).size, 'as many windows by each').toBe(1);
   }
 }
@@ -433,19 +440,19 @@ async function expectVectorsOf(fixture: TestEngine, provider: FakeProvider): Pro
   }
 }
 
-function whole(fixture: TestEngine, seq: number, model: string): Float32Array | undefined {
-  return read(fixture, seq, model, 'ORDER BY window_no LIMIT 1');
+function whole(fixture: TestEngine, memoryNo: number, model: string): Float32Array | undefined {
+  return read(fixture, memoryNo, model, 'ORDER BY window_no LIMIT 1');
 }
 
-function vectorAt(fixture: TestEngine, seq: number, model: string, window: number): Float32Array | undefined {
-  return read(fixture, seq, model, `AND window_no = ${window}`);
+function vectorAt(fixture: TestEngine, memoryNo: number, model: string, window: number): Float32Array | undefined {
+  return read(fixture, memoryNo, model, `AND window_no = ${window}`);
 }
 
-function read(fixture: TestEngine, seq: number, model: string, which: string): Float32Array | undefined {
+function read(fixture: TestEngine, memoryNo: number, model: string, which: string): Float32Array | undefined {
   const [row] = fixture.all<{ embedding: Buffer; dimensions: number }>(
     `SELECT v.embedding, o.dimensions FROM vectors v JOIN models o USING (model_no)
      WHERE v.memory = ? AND o.model = ? ${which}`,
-    seq,
+    memoryNo,
     model,
   );
   return row && decodeVector(row.embedding, 'float32', row.dimensions);

@@ -4,7 +4,7 @@ import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import type { IdempotencyClaim } from '../../../src/engine/types.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { setStatus } from '../../../src/engine/store/dynamics.ts';
-import { keptHash } from '../../../src/engine/store/memories.ts';
+import { keptHash } from '../../../src/engine/store/duplicates.ts';
 import { contentHash } from '../../../src/engine/text/content-hash.ts';
 import {
   dumpTables,
@@ -123,13 +123,13 @@ describe('an exact duplicate', () => {
     ['the same session', 'It rained', 'It rained', { sessionId: 's' }],
   ])('%s is told, reinforced and not stored again', async (_, first, second, fields) => {
     await using fixture = await openTestEngine();
-    const { id, seq } = await fixture.add({ content: first, userId: 'u', ...fields });
+    const { id, memoryNo } = await fixture.add({ content: first, userId: 'u', ...fields });
     fixture.clock.advanceDays(10);
     expect(await addOne(fixture, { content: second, userId: 'u', ...fields })).toMatchObject({ kind: 'duplicate', id });
     expect(fixture.get('SELECT count(*) FROM memories')).toBe(1);
     expect(fixture.get('SELECT count(*) FROM jobs')).toBe(1);
     expect((await fixture.tenant.getMemory(id)).salience).toBeCloseTo(0.4 * Math.exp(-0.005 * 10) + 0.1, 10);
-    expect(fixture.get('SELECT last_seen_at FROM memory_dynamics WHERE seq = ?', seq)).toBe(fixture.clock.now());
+    expect(fixture.get('SELECT last_seen_at FROM memory_dynamics WHERE seq = ?', memoryNo)).toBe(fixture.clock.now());
   });
 
   test('within one request is told too', async () => {
@@ -179,7 +179,7 @@ describe('an exact duplicate', () => {
   test('is never a superseded or an expired memory', async () => {
     await using fixture = await openTestEngine();
     const superseded = await fixture.add({ content: 'old truth' });
-    fixture.store.write(() => setStatus(fixture.store, superseded.seq, 'superseded'));
+    fixture.store.write(() => setStatus(fixture.store, superseded.memoryNo, 'superseded'));
     expect(await addOne(fixture, { content: 'old truth' })).toMatchObject({ kind: 'accepted' });
     await fixture.add({ content: 'short lived', expiresAt: START + 1_000 });
     fixture.clock.advance(1_000);

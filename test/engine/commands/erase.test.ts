@@ -6,7 +6,8 @@ import { encodeMemories } from '../../../src/engine/steps/encode.ts';
 import { eraseMemories } from '../../../src/engine/commands/erase.ts';
 import { linkMemories } from '../../../src/engine/steps/link.ts';
 import { cleanAfterErase, expireMemories } from '../../../src/engine/upkeep/maintain.ts';
-import { claimJobs, holdsLease } from '../../../src/engine/store/jobs.ts';
+import { claimJobs } from '../../../src/engine/store/job-claims.ts';
+import { holdsLease } from '../../../src/engine/store/job-leases.ts';
 import type { DeleteReceipt, MemoryFilter } from '../../../src/engine/types.ts';
 import {
   dumpTables,
@@ -19,7 +20,10 @@ import {
 } from '../../support/engine-fixture.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
 
-/** As a receipt counts them, but for jobs, since a delete makes some: new links for neighbours. Replies stay as tombstones. */
+/**
+ * As a receipt counts them, but for jobs, since a delete makes some: new links for neighbours. Replies stay as
+ * tombstones.
+ */
 function countRows(fixture: TestEngine): Omit<DeleteReceipt, 'jobs'> {
   return {
     memories: fixture.get('SELECT count(*) FROM memories'),
@@ -38,7 +42,7 @@ const difference = (before: ReturnType<typeof countRows>, after: ReturnType<type
   );
 
 /** What a delete does, between two statements of a step. */
-function eraseNow({ store, batch, clock }: TestEngine, seq: number): void {
+function eraseNow({ store, batch, clock }: TestEngine, memoryNo: number): void {
   const { indexes } = batch.open();
   const context = {
     store,
@@ -48,7 +52,7 @@ function eraseNow({ store, batch, clock }: TestEngine, seq: number): void {
     newId: batch.newId,
     backlog: { atMost: 0 },
   };
-  store.write(() => eraseMemories(context, [seq]));
+  store.write(() => eraseMemories(context, [memoryNo]));
 }
 
 /** Which of the files of the database hold these bytes. */
@@ -80,12 +84,12 @@ describe('a delete', () => {
       await tenant.patchMemory(ids[1]!, { tags: ['bird'] });
       await fixture.drain();
       for (const id of ids) {
-        const seq = fixture.seqOf(id);
-        const jobs = fixture.get<number>('SELECT count(*) FROM jobs WHERE memory = ?', seq);
+        const memoryNo = fixture.memoryNoOf(id);
+        const jobs = fixture.get<number>('SELECT count(*) FROM jobs WHERE memory = ?', memoryNo);
         const before = countRows(fixture);
         const receipt = await tenant.deleteMemory(id);
         expect(receipt).toEqual({ ...difference(before, countRows(fixture)), jobs });
-        expect(fixture.get('SELECT count(*) FROM jobs WHERE memory = ?', seq)).toBe(0);
+        expect(fixture.get('SELECT count(*) FROM jobs WHERE memory = ?', memoryNo)).toBe(0);
         expect(receipt).toMatchObject({ memories: 1, revisions: id === ids[1] ? 2 : 0 });
         expect(receipt.vectors).toBeGreaterThan(id === ids[1] ? 2 : 0);
         expect(receipt.cachedEmbeddings).toBeGreaterThan(0);
@@ -205,7 +209,7 @@ describe('a delete while its job is in flight', () => {
     };
     await fixture.drain();
     expect(fixture.get('SELECT count(*) FROM memories')).toBe(1);
-    expect(fixture.all('SELECT memory FROM vectors')).toEqual([{ memory: stays.seq }]);
+    expect(fixture.all('SELECT memory FROM vectors')).toEqual([{ memory: stays.memoryNo }]);
     expect((await fixture.tenant.listJobs({ limit: 10, offset: 0 })).items.map(({ state }) => state)).toEqual([
       'done',
       'cancelled',
@@ -224,7 +228,7 @@ describe('a delete while its job is in flight', () => {
     // The second time that the link step asks for the file is when it writes what it found.
     let opened = 0;
     const open = () => {
-      if (++opened === advanced.length + 1) eraseNow(fixture, target.seq);
+      if (++opened === advanced.length + 1) eraseNow(fixture, target.memoryNo);
       return fixture.batch.open();
     };
     expect(await linkMemories({ ...fixture.batch, open }, advanced)).toBe(1);

@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { encodeMemories } from '../../../src/engine/steps/encode.ts';
 import { setStatus } from '../../../src/engine/store/dynamics.ts';
-import { claimJobs } from '../../../src/engine/store/jobs.ts';
+import { claimJobs } from '../../../src/engine/store/job-claims.ts';
 import { shownEntities, shownGist } from '../../../src/engine/entities/skim.ts';
 import { dumpTables, expectNoOrphans, idsWithWord, openTestEngine, START } from '../../support/engine-fixture.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
@@ -152,7 +152,7 @@ describe('a PATCH', () => {
 
   test('while the old text is being encoded wins', async () => {
     await using fixture = await openTestEngine();
-    const { id, seq } = await fixture.add({ content: 'I feel so happy, I love it!' });
+    const { id, memoryNo } = await fixture.add({ content: 'I feel so happy, I love it!' });
     const late = fixture.store.write(() =>
       claimJobs(fixture.store, { step: 'encode', limit: 1, owner: 'o', leaseMs: 1_000, now: START }),
     );
@@ -160,7 +160,7 @@ describe('a PATCH', () => {
     expect((await encodeMemories(fixture.batch, late)).advanced).toEqual([]);
     await fixture.drain();
     expect(await fixture.tenant.getMemory(id)).toMatchObject({ primarySector: 'procedural', state: 'ready' });
-    expect(fixture.get('SELECT count(*) FROM jobs WHERE memory = ?', seq)).toBe(1);
+    expect(fixture.get('SELECT count(*) FROM jobs WHERE memory = ?', memoryNo)).toBe(1);
   });
 
   test('of metadata.sector forces it, and its removal gives the text its own sector back', async () => {
@@ -194,14 +194,14 @@ describe('a PATCH', () => {
   test('archives and brings back, but changes no superseded memory', async () => {
     await using fixture = await openTestEngine();
     const { tenant } = fixture;
-    const { id, seq } = await fixture.add({ content: 'a quokka' });
+    const { id, memoryNo } = await fixture.add({ content: 'a quokka' });
     const found = async () => (await tenant.query({ query: 'quokka', k: 1, filter: {} })).hits.length;
     await tenant.patchMemory(id, { status: 'archived' });
     expect(await found()).toBe(0);
     expect((await tenant.listRevisions(id))[0]!.replaced).toEqual({ status: 'active' });
     await tenant.patchMemory(id, { status: 'active' });
     expect(await found()).toBe(1);
-    fixture.store.write(() => setStatus(fixture.store, seq, 'superseded'));
+    fixture.store.write(() => setStatus(fixture.store, memoryNo, 'superseded'));
     await expect(tenant.patchMemory(id, { status: 'active' })).rejects.toSatisfy(conflict);
     expect(await tenant.getMemory(id)).toMatchObject({ status: 'superseded', version: 3 });
   });

@@ -356,11 +356,12 @@ test('chains keep their live ends through whatever joins, leaves and is erased',
       }
       const edges = fixture.all<{ src: number; dst: number }>('SELECT src, dst FROM edges');
       const successor = new Map(edges.map(({ src, dst }) => [dst, src]));
-      const endOf = (seq: number): number => (successor.has(seq) ? endOf(successor.get(seq)!) : seq);
+      const endOf = (memoryNo: number): number =>
+        successor.has(memoryNo) ? endOf(successor.get(memoryNo)!) : memoryNo;
       const superseded = [...successor.keys()];
       const known = listChainEnds(fixture.store, superseded, fixture.clock.now());
-      expect(new Map(known.map(({ seq, liveEnd }) => [seq, liveEnd]))).toEqual(
-        new Map(superseded.toSorted((a, b) => a - b).map((seq) => [seq, endOf(seq)])),
+      expect(new Map(known.map(({ memoryNo, liveEnd }) => [memoryNo, liveEnd]))).toEqual(
+        new Map(superseded.toSorted((a, b) => a - b).map((memoryNo) => [memoryNo, endOf(memoryNo)])),
       );
     }),
     { numRuns: 40 },

@@ -3,7 +3,8 @@ import path from 'node:path';
 import Database from 'better-sqlite3';
 import { afterEach, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { type Config, readConfig } from '../../../src/engine/config.ts';
-import { GENERATION_LOOK_MS, openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
+import { GENERATION_LOOK_MS } from '../../../src/engine/control/access-cache.ts';
+import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const NOW = Date.UTC(2025, 0, 1);

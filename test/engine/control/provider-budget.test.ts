@@ -2,11 +2,10 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished, test } from 'vitest';
+import { MAX_FAILURES, type CallOutcome } from '../../../src/engine/control/provider-breaker.ts';
 import {
-  FAILURES_MOST,
   openProviderBudget,
   type BudgetOptions,
-  type CallOutcome,
   type ProviderBudget,
   type ProviderPermit,
   type WaitReason,
@@ -52,7 +51,7 @@ async function putOffFor(budget: ProviderBudget): Promise<number | undefined> {
 }
 
 async function failUntilOpen(budget: ProviderBudget): Promise<void> {
-  for (let failure = 0; failure < FAILURES_MOST; failure++) await answerTo(budget, { kind: 'failed' });
+  for (let failure = 0; failure < MAX_FAILURES; failure++) await answerTo(budget, { kind: 'failed' });
 }
 
 // ── The minute ───────────────────────────────────────────────────────────────────────────────────────────────────────
@@ -215,8 +214,8 @@ test('after five failures in a row nobody calls, then one of all probes, and an 
 
 test('an answer between failures starts the count again', async () => {
   const budget = open(budgetFile());
-  for (let round = 0; round < FAILURES_MOST; round++) {
-    for (let failure = 1; failure < FAILURES_MOST; failure++) await answerTo(budget, { kind: 'failed' });
+  for (let round = 0; round < MAX_FAILURES; round++) {
+    for (let failure = 1; failure < MAX_FAILURES; failure++) await answerTo(budget, { kind: 'failed' });
     await answerTo(budget, { kind: 'answered' });
   }
   expect(budget.isBreakerOpen()).toBe(false);

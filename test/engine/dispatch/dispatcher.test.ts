@@ -9,16 +9,16 @@ import { readConfig, type Config } from '../../../src/engine/config.ts';
 import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
 import type { DispatchLedger } from '../../../src/engine/dispatch/dispatch-ports.ts';
 import { createDispatcher } from '../../../src/engine/dispatch/dispatcher.ts';
-import { INTERACTIVE_WINDOW_JOBS, WINDOW_JOBS } from '../../../src/engine/dispatch/lanes.ts';
+import { BULK_WINDOW_JOBS, INTERACTIVE_WINDOW_JOBS } from '../../../src/engine/dispatch/lanes.ts';
 import { createTenantFinder, ledgerOverStores, ledgerOverWriter } from '../../../src/engine/dispatch/ledgers.ts';
 import { createLookout } from '../../../src/engine/dispatch/lookout.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
-import { JOB_IDS_MOST, type QueuedStep, type StepPayload } from '../../../src/engine/jobs.ts';
+import { MAX_JOB_IDS, type QueuedStep, type StepPayload } from '../../../src/engine/jobs.ts';
 import { createMetrics, type Metrics } from '../../../src/engine/metrics.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { silentLogger, systemClock, type JobDispatcher, type Logger } from '../../../src/engine/ports.ts';
-import { claimJobs } from '../../../src/engine/store/jobs.ts';
+import { claimJobs } from '../../../src/engine/store/job-claims.ts';
 import { createTenantPool, type TenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
 import { createInlineWriter } from '../../../src/engine/writer/inline-writer.ts';
 import { newMemory } from '../../support/engine-fixture.ts';
@@ -59,8 +59,12 @@ const LEDGERS: readonly (readonly [string, (config: Config, pool: TenantPool) =>
     "over a worker's own connection",
     (config, pool) =>
       ledgerOverStores({
-        ...{ control: controlOf(config), lookout: lookoutOf(config), pool },
-        ...{ clock: systemClock, embedsHere: config.embedsHere, leaseMs: config.OM_LEASE_MS },
+        control: controlOf(config),
+        lookout: lookoutOf(config),
+        pool,
+        clock: systemClock,
+        embedsHere: config.embedsHere,
+        leaseMs: config.OM_LEASE_MS,
       }),
   ],
 ];
@@ -70,8 +74,11 @@ function overWriter(config: Config): DispatchLedger {
   const writer = createInlineWriter({ pool: writing, config, clock: systemClock, metrics: createMetrics() });
   const { embedsHere } = config;
   return ledgerOverWriter({
-    ...{ control: controlOf(config), lookout: lookoutOf(config) },
-    ...{ clock: systemClock, embedsHere, writer },
+    control: controlOf(config),
+    lookout: lookoutOf(config),
+    clock: systemClock,
+    embedsHere,
+    writer,
   });
 }
 
@@ -141,8 +148,10 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
     async waiting(step = 'encode') {
       const jobs = await queueOf(step).getJobs(['waiting', 'prioritized'], 0, -1, true);
       return jobs.map((job) => ({
-        ...{ name: job.id!, addedAt: job.timestamp },
-        ...{ bulk: job.priority > 0, payload: job.data as StepPayload },
+        name: job.id!,
+        addedAt: job.timestamp,
+        bulk: job.priority > 0,
+        payload: job.data as StepPayload,
       }));
     },
     async pickUp({ name }) {
@@ -152,32 +161,32 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
 }
 
 const eventually = (check: () => Promise<void>) => vi.waitFor(check, { timeout: 30_000, interval: 20 });
-const seqsOf = (jobs: readonly WaitingJob[]) => jobs.flatMap(({ payload }) => payload.seqs);
+const jobNosOf = (jobs: readonly WaitingJob[]) => jobs.flatMap(({ payload }) => payload.jobNos);
 
 describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
   describe.each(LEDGERS)('%s', (_name, makeLedger) => {
     test('hands out every row that is due once, up to 64 to a job', async () => {
       const yard = await openYard(makeLedger);
-      await yard.add(8 * JOB_IDS_MOST);
+      await yard.add(8 * MAX_JOB_IDS);
       await yard.dispatcher();
-      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(8 * JOB_IDS_MOST));
+      await eventually(async () => expect(jobNosOf(await yard.waiting()).length).toBe(8 * MAX_JOB_IDS));
       const jobs = await yard.waiting();
-      expect(new Set(seqsOf(jobs)).size).toBe(8 * JOB_IDS_MOST);
+      expect(new Set(jobNosOf(jobs)).size).toBe(8 * MAX_JOB_IDS);
       expect(jobs.length).toBe(8);
       expect(jobs.every(({ payload }) => payload.tenant === 'default' && !payload.alone)).toBe(true);
     });
 
     test('keeps a bounded window in Redis and fills it as jobs are picked up', async () => {
       const yard = await openYard(makeLedger);
-      const rows = (WINDOW_JOBS + 3) * JOB_IDS_MOST;
+      const rows = (BULK_WINDOW_JOBS + 3) * MAX_JOB_IDS;
       await yard.add(rows, { bulk: true });
       await yard.dispatcher();
       const seen = new Set<number>();
-      await eventually(async () => expect((await yard.waiting()).length).toBe(WINDOW_JOBS));
+      await eventually(async () => expect((await yard.waiting()).length).toBe(BULK_WINDOW_JOBS));
       await eventually(async () => {
         const jobs = await yard.waiting();
-        expect(jobs.length).toBeLessThanOrEqual(WINDOW_JOBS);
-        for (const seq of seqsOf(jobs)) seen.add(seq);
+        expect(jobs.length).toBeLessThanOrEqual(BULK_WINDOW_JOBS);
+        for (const jobNo of jobNosOf(jobs)) seen.add(jobNo);
         for (const job of jobs.slice(0, 4)) await yard.pickUp(job);
         expect(seen.size).toBe(rows);
       });
@@ -188,7 +197,7 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
       const dispatcher = await yard.dispatcher();
       await yard.add(1);
       dispatcher.dispatch(yard.pathOf('default'), 'encode');
-      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(1));
+      await eventually(async () => expect(jobNosOf(await yard.waiting()).length).toBe(1));
     });
 
     test('bulk rows stay where they are while a document waits to be read, half a minute at most, and interactive ones do not', async () => {
@@ -222,7 +231,7 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
       await yard.dispatcher();
       const tenants = async () => (await yard.waiting()).map(({ payload }) => payload.tenant);
       await eventually(async () => expect(new Set(await tenants())).toEqual(new Set(['ada', 'cy'])));
-      expect(seqsOf((await yard.waiting()).filter(({ payload }) => payload.tenant === 'ada')).length).toBe(3);
+      expect(jobNosOf((await yard.waiting()).filter(({ payload }) => payload.tenant === 'ada')).length).toBe(3);
       // While it waits in Redis its worker dies, too.
       held('cy', -1);
       await eventually(async () => expect(await tenants()).toEqual(expect.arrayContaining(['cy', 'cy'])));
@@ -240,7 +249,7 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
       const tenants = async () => new Set((await yard.waiting()).map(({ payload }) => payload.tenant));
       await eventually(async () => expect(await tenants()).toEqual(new Set(['ada', 'ben', 'cy'])));
       await yard.add(1, { tenant: 'ben' });
-      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(10));
+      await eventually(async () => expect(jobNosOf(await yard.waiting()).length).toBe(10));
       expect(log.of('ledger_unusable')).toEqual([{ code: 'internal' }]);
     });
 
@@ -249,9 +258,9 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
       await yard.add(100);
       const metrics = createMetrics();
       await yard.dispatcher({ metrics });
-      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(100));
+      await eventually(async () => expect(jobNosOf(await yard.waiting()).length).toBe(100));
       await forgetAll(yard);
-      await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(100));
+      await eventually(async () => expect(jobNosOf(await yard.waiting()).length).toBe(100));
       // At its start it found a Redis that knew nothing, too.
       expect((await metrics.queueRefills.get()).values[0]?.value).toBeGreaterThanOrEqual(2);
     });
@@ -259,25 +268,24 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
 
   test('tenants take turns, so that a bulk import starves nobody', async () => {
     const yard = await openYard();
-    await yard.add(WINDOW_JOBS * 2 * JOB_IDS_MOST, { bulk: true });
+    await yard.add(BULK_WINDOW_JOBS * 2 * MAX_JOB_IDS, { bulk: true });
     await yard.add(300, { tenant: 'ada' });
     await yard.add(300, { tenant: 'ben' });
     await yard.dispatcher();
-    await eventually(async () => expect((await yard.waiting()).length).toBe(WINDOW_JOBS));
+    await eventually(async () => expect((await yard.waiting()).length).toBe(BULK_WINDOW_JOBS));
     const rowsOf = (jobs: readonly WaitingJob[], tenant: string) =>
-      seqsOf(jobs.filter(({ payload }) => payload.tenant === tenant)).length;
+      jobNosOf(jobs.filter(({ payload }) => payload.tenant === tenant)).length;
     const jobs = await yard.waiting();
     // What does not fill a job may follow a moment later, when the window is full.
-    expect(rowsOf(jobs, 'ada')).toBeGreaterThan(300 - JOB_IDS_MOST);
-    expect(rowsOf(jobs, 'ben')).toBeGreaterThan(300 - JOB_IDS_MOST);
+    expect(rowsOf(jobs, 'ada')).toBeGreaterThan(300 - MAX_JOB_IDS);
+    expect(rowsOf(jobs, 'ben')).toBeGreaterThan(300 - MAX_JOB_IDS);
   });
 
   test('imports of 40 tenants that fill the queue leave room for interactive adds, whichever tenant they are of', async () => {
     const yard = await openYard();
-    for (let tenant = 0; tenant < 40; tenant++)
-      await yard.add(JOB_IDS_MOST, { tenant: `import-${tenant}`, bulk: true });
+    for (let tenant = 0; tenant < 40; tenant++) await yard.add(MAX_JOB_IDS, { tenant: `import-${tenant}`, bulk: true });
     const dispatcher = await yard.dispatcher();
-    await eventually(async () => expect((await yard.waiting()).length).toBe(WINDOW_JOBS));
+    await eventually(async () => expect((await yard.waiting()).length).toBe(BULK_WINDOW_JOBS));
     const interactive = async () => (await yard.waiting()).filter(({ bulk }) => !bulk);
     const add = async (tenant: string, count: number) => {
       await yard.add(count, { tenant });
@@ -287,7 +295,7 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     await eventually(async () => expect(await interactive()).toMatchObject([{ payload: { tenant: 'zoe' } }]));
 
     // Those of one tenant wait in the ledger, so that they are not far ahead of another's.
-    await add('zoe', 20 * JOB_IDS_MOST);
+    await add('zoe', 20 * MAX_JOB_IDS);
     await eventually(async () => expect((await interactive()).length).toBe(INTERACTIVE_WINDOW_JOBS));
     await add('import-3', 1);
     await yard.pickUp((await interactive())[0]!);
@@ -295,13 +303,12 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     await eventually(async () =>
       expect((await interactive()).map(({ payload }) => payload.tenant)).toContain('import-3'),
     );
-    expect((await yard.waiting()).length).toBeLessThanOrEqual(WINDOW_JOBS + INTERACTIVE_WINDOW_JOBS);
+    expect((await yard.waiting()).length).toBeLessThanOrEqual(BULK_WINDOW_JOBS + INTERACTIVE_WINDOW_JOBS);
   });
 
   test('interactive adds are handed out before bulk ones, whichever tenant they are of', async () => {
     const yard = await openYard();
-    for (let tenant = 0; tenant < 10; tenant++)
-      await yard.add(JOB_IDS_MOST, { tenant: `import-${tenant}`, bulk: true });
+    for (let tenant = 0; tenant < 10; tenant++) await yard.add(MAX_JOB_IDS, { tenant: `import-${tenant}`, bulk: true });
     for (const tenant of ['zoe', 'import-3']) await yard.add(1, { tenant });
     await yard.dispatcher();
     await eventually(async () => expect((await yard.waiting()).length).toBe(12));
@@ -327,7 +334,7 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
 
   test('interactive adds are picked up before bulk ones', async () => {
     const yard = await openYard();
-    await yard.add(10 * JOB_IDS_MOST, { bulk: true });
+    await yard.add(10 * MAX_JOB_IDS, { bulk: true });
     const dispatcher = await yard.dispatcher();
     await eventually(async () => expect((await yard.waiting()).length).toBe(10));
     await yard.add(1);
@@ -335,13 +342,13 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     await eventually(async () => expect((await yard.waiting()).length).toBe(11));
     const [first, ...others] = await yard.waiting();
     expect(first).toMatchObject({ bulk: false });
-    expect(first!.payload.seqs.length).toBe(1);
+    expect(first!.payload.jobNos.length).toBe(1);
     expect(others.every(({ bulk }) => bulk)).toBe(true);
   });
 
   test('while jobs wait to be picked up, rows that come one by one gather to few jobs', async () => {
     const yard = await openYard();
-    await yard.add(4 * JOB_IDS_MOST);
+    await yard.add(4 * MAX_JOB_IDS);
     const dispatcher = await yard.dispatcher();
     await eventually(async () => expect((await yard.waiting()).length).toBe(4));
     const waiting = new Set((await yard.waiting()).map(({ name }) => name));
@@ -356,7 +363,7 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
         others.push(job);
         await yard.pickUp(job);
       }
-      expect(seqsOf(others).length).toBe(100);
+      expect(jobNosOf(others).length).toBe(100);
     });
     // One every tenth of a second at most, however long the adding took, and the first and the last beside them.
     const lastedMs = performance.now() - started;
@@ -365,14 +372,14 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
 
   test('a tenant with a few rows does not wait for more while a large import fills the queue', async () => {
     const yard = await openYard();
-    await yard.add(8 * JOB_IDS_MOST, { bulk: true });
+    await yard.add(8 * MAX_JOB_IDS, { bulk: true });
     const dispatcher = await yard.dispatcher();
     await eventually(async () => expect((await yard.waiting()).length).toBe(8));
     await yard.add(5, { tenant: 'ada', bulk: true });
     dispatcher.dispatch(yard.pathOf('ada'), 'encode');
     await eventually(async () => {
       const ofAda = (await yard.waiting()).filter(({ payload }) => payload.tenant === 'ada');
-      expect(seqsOf(ofAda).length).toBe(5);
+      expect(jobNosOf(ofAda).length).toBe(5);
     });
   });
 
@@ -382,9 +389,9 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     const { store } = yard.pool.get(yard.pathOf('default'));
     store.write(() => store.prepare('UPDATE jobs SET suspect = 1 WHERE seq = 2').run());
     await yard.dispatcher();
-    await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(3));
+    await eventually(async () => expect(jobNosOf(await yard.waiting()).length).toBe(3));
     const jobs = await yard.waiting();
-    expect(jobs.filter(({ payload }) => payload.alone).map(({ payload }) => payload.seqs)).toEqual([[2]]);
+    expect(jobs.filter(({ payload }) => payload.alone).map(({ payload }) => payload.jobNos)).toEqual([[2]]);
   });
 
   test('other dispatchers stand by while there is a leader, and take over when it falls silent', async () => {
@@ -393,7 +400,7 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     const leader = await yard.dispatcher({ metrics: leading });
     await yard.add(10);
     leader.dispatch(yard.pathOf('default'), 'encode');
-    await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(10));
+    await eventually(async () => expect(jobNosOf(await yard.waiting()).length).toBe(10));
     const other = await yard.dispatcher({ leads: false, metrics: standingBy });
     for (let round = 0; round < 5; round++) {
       await yard.add(10);
@@ -417,7 +424,7 @@ test('while Redis is down rows wait in the ledger, and are handed out once when 
   if (redis === undefined) return skip('redis-server is not on the PATH');
   onTestFinished(() => redis.stop());
   const yard = await openYard(LEDGERS[0]![1], redis.url);
-  await yard.add(3 * JOB_IDS_MOST);
+  await yard.add(3 * MAX_JOB_IDS);
   const metrics = createMetrics();
   const dispatcher = await yard.dispatcher({ metrics });
   await eventually(async () => expect((await metrics.dispatchFailures.get()).values[0]?.value).toBeGreaterThan(0));
@@ -425,8 +432,8 @@ test('while Redis is down rows wait in the ledger, and are handed out once when 
   expect((await metrics.redisUp.get()).values[0]?.value).toBe(0);
 
   await redis.restart({ keepData: false });
-  await eventually(async () => expect(seqsOf(await yard.waiting()).length).toBe(3 * JOB_IDS_MOST));
-  expect(new Set(seqsOf(await yard.waiting())).size).toBe(3 * JOB_IDS_MOST);
+  await eventually(async () => expect(jobNosOf(await yard.waiting()).length).toBe(3 * MAX_JOB_IDS));
+  expect(new Set(jobNosOf(await yard.waiting())).size).toBe(3 * MAX_JOB_IDS);
   expect(dispatcher.state?.()).toEqual({ mode: 'redis', isUp: true });
   expect((await metrics.redisUp.get()).values[0]?.value).toBe(1);
 });

@@ -2,13 +2,14 @@ import { randomUUID } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
-import { createLookout, OPENINGS_MOST, type Look } from '../../../src/engine/dispatch/lookout.ts';
+import { createLookout, MAX_OPENINGS, type Look } from '../../../src/engine/dispatch/lookout.ts';
 import { systemClock } from '../../../src/engine/ports.ts';
-import { claimJobs, insertJob } from '../../../src/engine/store/jobs.ts';
+import { claimJobs } from '../../../src/engine/store/job-claims.ts';
+import { insertJob } from '../../../src/engine/store/jobs.ts';
 import { openForLook, openStore, type Store } from '../../../src/engine/store/open-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
-const OPEN_MOST = 8;
+const MAX_OPEN = 8;
 
 /** Files with empty ledgers, untouched for an hour, and a lookout that has seen none of them yet. */
 function openField(count: number) {
@@ -22,7 +23,7 @@ function openField(count: number) {
   }
   const openings: string[] = [];
   const lookout = createLookout({
-    openMost: OPEN_MOST,
+    openMost: MAX_OPEN,
     leaseMs: 60_000,
     clock: systemClock,
     open(file) {
@@ -64,7 +65,7 @@ test('with 200 tenants and room for 8 files, only what changed is opened again, 
     const before = openings.length;
     const startedIn = turn;
     ({ isComplete } = await lookout.look(paths));
-    expect(openings.length - before).toBeLessThanOrEqual(OPENINGS_MOST);
+    expect(openings.length - before).toBeLessThanOrEqual(MAX_OPENINGS);
     expect(turn - startedIn).toBeGreaterThanOrEqual(openings.length - before);
   }
   isOver = true;
@@ -98,7 +99,7 @@ test('what is left in a file is looked at each time, and no more once it has end
 });
 
 test('files with work beyond those that it may keep open all get their turn', async () => {
-  const { paths, lookout } = openField(3 * OPENINGS_MOST);
+  const { paths, lookout } = openField(3 * MAX_OPENINGS);
   for (const file of paths) {
     owe(file);
     settle(file);

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { beforeAll, describe, expect, test } from 'vitest';
-import { chunkText, outlineOf, type ChunkOptions } from '../../../src/engine/documents/chunk-text.ts';
+import { chunkText, type ChunkOptions } from '../../../src/engine/documents/chunk-text.ts';
 import type { Chunk } from '../../../src/engine/ports.ts';
 import { loadTokenCounter, type TokenCounter } from '../../../src/engine/documents/count-tokens.ts';
 import { HOSTILE_SHAPES } from '../text/hostile-shapes.ts';
@@ -345,21 +345,6 @@ describe('where a chunk stands', () => {
       [5, 6],
     ]);
     expect(cut(text)[0]).toMatchObject({ pageFrom: null, pageTo: null });
-  });
-
-  test('an outline holds headings in order, and the outermost of too many', () => {
-    expect(outlineOf('# A\n\n## B ##\n\n```\n# c\n```\n\nD\n---\n', 'markdown')).toEqual([
-      { level: 1, text: 'A' },
-      { level: 2, text: 'B' },
-      { level: 2, text: 'D' },
-    ]);
-    expect(outlineOf('# A\n', 'plain')).toEqual([]);
-    expect(outlineOf('---\n\n# After a rule\n', 'markdown')).toEqual([{ level: 1, text: 'After a rule' }]);
-    expect(outlineOf('---\na: 1\n# a comment\n---\n# After\n', 'markdown')).toEqual([{ level: 1, text: 'After' }]);
-    const many = Array.from({ length: 50 }, (_, index) => `# ${index}\n${'## inner\n'.repeat(9)}`).join('');
-    const outline = outlineOf(many, 'markdown');
-    expect(outline).toHaveLength(200);
-    expect(outline.filter(({ level }) => level === 1)).toHaveLength(50);
   });
 });
 

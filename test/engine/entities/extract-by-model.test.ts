@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest';
 import { extractByModel } from '../../../src/engine/entities/extract-by-model.ts';
-import { ENTITIES_MOST, extractGraph, statedEntities } from '../../../src/engine/entities/extract.ts';
+import { extractGraph, statedEntities } from '../../../src/engine/entities/extract.ts';
+import { MAX_ENTITIES } from '../../../src/engine/entities/named-things.ts';
 import { builtInMode } from '../../../src/engine/entities/modes.ts';
 import type { LanguageModel } from '../../../src/engine/ports.ts';
 
@@ -15,6 +16,6 @@ test('of many stated names as many are kept as patterns would keep, the same one
   const labels = Array.from({ length: 64 }, (_, place) => `Thing ${place} Q`);
   const stated = statedEntities(labels, mode);
   const graph = await extractByModel(silent, { text: 'x', stated: [stated[0]!, ...stated], mode });
-  expect(graph!.entities).toHaveLength(ENTITIES_MOST);
+  expect(graph!.entities).toHaveLength(MAX_ENTITIES);
   expect(graph!.entities).toEqual(extractGraph('x', labels, mode).entities);
 });

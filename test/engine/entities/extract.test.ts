@@ -1,5 +1,6 @@
 import { describe, expect, test } from 'vitest';
-import { ENTITIES_MOST, extractGraph, possibleNames } from '../../../src/engine/entities/extract.ts';
+import { extractGraph, possibleNames } from '../../../src/engine/entities/extract.ts';
+import { MAX_ENTITIES } from '../../../src/engine/entities/named-things.ts';
 import { builtInMode, type EntityModeName } from '../../../src/engine/entities/modes.ts';
 import { HOSTILE_SHAPES } from '../text/hostile-shapes.ts';
 
@@ -83,11 +84,11 @@ describe('entities and their types', () => {
       (_, at) => `we met Zor${'abcdefghij'[at % 10]}${'klmnopqrst'[Math.floor(at / 10)]}a`,
     );
     const { entities, relations } = graphOf(many.join(' and '));
-    expect(entities).toHaveLength(ENTITIES_MOST);
-    expect(relations.length).toBeLessThanOrEqual(ENTITIES_MOST);
+    expect(entities).toHaveLength(MAX_ENTITIES);
+    expect(relations.length).toBeLessThanOrEqual(MAX_ENTITIES);
     for (const shape of Object.values(HOSTILE_SHAPES)) {
       const text = shape(200_000);
-      expect(graphOf(text, 'general', [text.slice(0, 100)]).entities.length).toBeLessThanOrEqual(ENTITIES_MOST);
+      expect(graphOf(text, 'general', [text.slice(0, 100)]).entities.length).toBeLessThanOrEqual(MAX_ENTITIES);
       expect(possibleNames(text).length).toBeLessThanOrEqual(100);
     }
   });
@@ -133,7 +134,7 @@ describe('relations', () => {
   test('a list that does not end states no more than others', () => {
     const list = 'Redis and Grafana and Kibana and MySQL and '.repeat(90);
     const { relations } = graphOf(`${list} SQLite use ${list} Kafka`);
-    expect(relations.length).toBeLessThanOrEqual(ENTITIES_MOST);
+    expect(relations.length).toBeLessThanOrEqual(MAX_ENTITIES);
   });
 
   test('a mode has its own', () => {

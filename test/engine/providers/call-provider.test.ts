@@ -136,7 +136,11 @@ test('what an embedder has to load is loaded before its call is counted', async 
     },
   };
   const gatherer = createEmbeddingGatherer(embedder, {
-    ...{ maxBatchTexts: 8, maxBatchTokens: 1_000, lingerMs: 0, concurrency: 1, budget },
+    maxBatchTexts: 8,
+    maxBatchTokens: 1_000,
+    lingerMs: 0,
+    concurrency: 1,
+    budget,
   });
   await gatherer.embed('a text', 'document');
   expect(order).toEqual(['loaded', 'counted']);

@@ -9,7 +9,7 @@ import { openProviderBudget } from '../../../src/engine/control/provider-budget.
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { PROBE_TEXT, type ProviderCall } from '../../../src/engine/providers/call-provider.ts';
 import { embedTexts } from '../../../src/engine/providers/embed-texts.ts';
-import { BOUND_LEAST, createBatchBound, REFUSALS_MOST } from '../../../src/engine/providers/batch-bound.ts';
+import { MIN_BOUND, createBatchBound, MAX_REFUSALS } from '../../../src/engine/providers/batch-bound.ts';
 import { createEmbeddingGatherer, type GathererOptions } from '../../../src/engine/providers/embedding-gatherer.ts';
 import { systemClock, type Embedder } from '../../../src/engine/ports.ts';
 import {
@@ -159,7 +159,8 @@ describe('failures', () => {
       numbered(8).map((_, i) => (i === 5 ? 'rejected' : 'fulfilled')),
     );
     expect(results[5]).toMatchObject({ reason: { code: 'invalid' } });
-    // 8, then halves of it: 4 ok; 4, 2, 1 refused with their good halves; the one again, after another text was answered.
+    // 8, then halves of it: 4 ok; 4, 2, 1 refused with their good halves; the one again, after another text was
+    // answered.
     expect(batchSizes()).toEqual([8, 4, 4, 2, 1, 1, 1, 1, 2]);
     expect(provider.calls[6]!.texts).toEqual([PROBE_TEXT]);
     expect(provider.calls[7]!.texts).toEqual(provider.calls[5]!.texts);
@@ -282,17 +283,17 @@ describe('a provider that takes fewer tokens a minute than a call may have', () 
     await embedUntilDone({ budget });
     const [first, ...others] = provider.calls.map((call) => tokensOf(call.texts));
     expect(first).toBeGreaterThan(LIMIT);
-    for (const tokens of others) expect(tokens).toBeLessThanOrEqual(BOUND_LEAST);
+    for (const tokens of others) expect(tokens).toBeLessThanOrEqual(MIN_BOUND);
   });
 
   test('is sent less and less until it takes it where it does not say how much', async () => {
     provider.limitTokens({ most: LIMIT, isTold: false });
     await embedUntilDone({});
     const sizes = provider.calls.map((call) => tokensOf(call.texts));
-    expect(sizes.slice(0, REFUSALS_MOST).every((size) => size === tokensOf(texts))).toBe(true);
-    expect(sizes[REFUSALS_MOST]).toBeLessThanOrEqual(tokensOf(texts) / 2);
+    expect(sizes.slice(0, MAX_REFUSALS).every((size) => size === tokensOf(texts))).toBe(true);
+    expect(sizes[MAX_REFUSALS]).toBeLessThanOrEqual(tokensOf(texts) / 2);
     expect(sizes.at(-1)).toBeLessThanOrEqual(LIMIT);
-    expect(provider.refusals).toBeLessThanOrEqual(3 * REFUSALS_MOST);
+    expect(provider.refusals).toBeLessThanOrEqual(3 * MAX_REFUSALS);
   });
 
   test('is told from one that takes no more just now: what was answered once is never too large', () => {
@@ -313,7 +314,7 @@ describe('a provider that takes fewer tokens a minute than a call may have', () 
   test('is asked for more again, by and by', () => {
     const bound = createBatchBound(10_000);
     for (let refusal = 0; refusal < 30; refusal++) bound.noteLimited(bound.tokens(), 0);
-    expect(bound.tokens()).toBe(BOUND_LEAST);
+    expect(bound.tokens()).toBe(MIN_BOUND);
     for (let answer = 0; answer < 1_000; answer++) bound.noteAnswer(1);
     expect(bound.tokens()).toBe(10_000);
   });
@@ -535,8 +536,14 @@ describe('the tables of models and calls', () => {
       { ...next, outputTokens: 7, costUsd: 0.25 },
       {
         ...sums,
-        ...{ day: '2026-11-21', purpose: 'document', calls: 3, failed: 1, texts: 6 },
-        ...{ tokens: 24, outputTokens: 0, costUsd: 0.5 },
+        day: '2026-11-21',
+        purpose: 'document',
+        calls: 3,
+        failed: 1,
+        texts: 6,
+        tokens: 24,
+        outputTokens: 0,
+        costUsd: 0.5,
       },
     ]);
     expect(listUsage(store, { since: at + 60_000 })).toHaveLength(1);

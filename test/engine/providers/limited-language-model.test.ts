@@ -86,8 +86,14 @@ test('every call is logged with its purpose, tokens, time and cost, and without 
   await expect(model.complete({ ...REQUEST, purpose: 'entities', input: 'canary text' })).rejects.toThrow();
   expect(calls).toMatchObject([
     {
-      ...{ provider: 'openai', model: 'gpt-4o-mini', purpose: 'rerank', texts: 1, tokens: 11, outputTokens: 7 },
-      ...{ costUsd: (11 * 0.15 + 7 * 0.6) / 1e6, error: null },
+      provider: 'openai',
+      model: 'gpt-4o-mini',
+      purpose: 'rerank',
+      texts: 1,
+      tokens: 11,
+      outputTokens: 7,
+      costUsd: (11 * 0.15 + 7 * 0.6) / 1e6,
+      error: null,
     },
     { purpose: 'entities', outputTokens: 0, costUsd: 0, error: { code: 'unavailable' } },
   ]);

@@ -65,7 +65,9 @@ test.each([...Object.keys(REMOTE), 'local'])('memories are found by the vectors 
 
 test('a pause that one provider asked for holds back no other, and not another key', async () => {
   const settings = (provider: string, more: Record<string, string> = {}) => ({
-    ...{ OM_EMBEDDINGS: provider, OM_VEC_DIM: String(DIMENSIONS), OM_EMBED_LINGER_MS: '1' },
+    OM_EMBEDDINGS: provider,
+    OM_VEC_DIM: String(DIMENSIONS),
+    OM_EMBED_LINGER_MS: '1',
     ...REMOTE[provider]!(),
     ...more,
   });

@@ -20,7 +20,8 @@ test('a large scope is scanned where all that the index finds lies outside it', 
   const store = openStore(path.join(tempFolder(), 'dense.sqlite'), { role: 'worker', create: true });
   const modelNo = store.write(() => modelNumber(store, embedder, NOW));
   const index = openBitIndex(store, { modelNo, dimensions: 256, encoding: embedder.encoding });
-  // 1,000 near and outside the filter, more than the index gives when asked again; inside it one that is less near, and the crowd.
+  // 1,000 near and outside the filter, more than the index gives when asked again; inside it one that is less near, and
+  // the crowd.
   const outside = Array.from({ length: 1_000 }, (_, number): SeedMemory => ({
     content: `baking rye bread at home ${number}`,
   }));
@@ -41,7 +42,7 @@ test('a large scope is scanned where all that the index finds lies outside it', 
   const vector = { ...embedder, embedding: embedder.embedOne(query, 'query'), modelNo };
   const found = searchVectors(store, { plan, query: vector, index, limit: LIMIT });
   expect(found.hits).toHaveLength(LIMIT);
-  expect(found.hits[0]!.seq).toBe(best!.seq);
+  expect(found.hits[0]!.memoryNo).toBe(best!.memoryNo);
   expect(found.hits).toEqual(searchVectors(store, { plan, query: vector, index: null, limit: LIMIT }).hits);
   expect(found.note).toContain('exact scan');
   store.close();
@@ -53,13 +54,13 @@ async function vectorStore(memories: readonly SeedMemory[]) {
   const store = openStore(path.join(tempFolder(), 'vectors.sqlite'), { role: 'worker', create: true });
   const modelNo = store.write(() => modelNumber(store, embedder, NOW));
   const index = openBitIndex(store, { modelNo, dimensions: 256, encoding: embedder.encoding });
-  const seqs = (await seedMemories(store, memories, NOW, { embedder, index })).map(({ seq }) => seq);
+  const memoryNos = (await seedMemories(store, memories, NOW, { embedder, index })).map(({ memoryNo }) => memoryNo);
   const vectorOf = (query: string) => ({ ...embedder, embedding: embedder.embedOne(query, 'query'), modelNo });
   const ask = (query: Partial<MemoryQuery> & { readonly query: string }, limit = LIMIT) => {
     const plan = planQuery(store, { k: limit, filter: {}, ...query }, NOW);
     return { plan, ...searchVectors(store, { plan, query: vectorOf(query.query), index, limit }) };
   };
-  return { store, embedder, modelNo, index, seqs, ask, [Symbol.dispose]: () => store.close() };
+  return { store, embedder, modelNo, index, memoryNos, ask, [Symbol.dispose]: () => store.close() };
 }
 
 test('a long memory stands where its best window does, not where its mean does', async () => {
@@ -67,8 +68,8 @@ test('a long memory stands where its best window does, not where its mean does',
     { content: 'lamps and tables and chairs' },
     { content: 'a walk along the harbour wall in the evening' },
   ]);
-  const { store, embedder, modelNo, index, seqs, ask } = fixture;
-  const [long, short] = seqs as [number, number];
+  const { store, embedder, modelNo, index, memoryNos, ask } = fixture;
+  const [long, short] = memoryNos as [number, number];
   const space = { modelNo, dimensions: 256, encoding: embedder.encoding };
   const add = (windowNo: number, text: string, role: 'window' | 'mean') => {
     const embedding = embedder.embedOne(text, 'document');
@@ -80,7 +81,7 @@ test('a long memory stands where its best window does, not where its mean does',
     add(MEAN_WINDOW, 'lamps and tables and chairs the harbour wall', 'mean');
   });
   const { hits } = ask({ query: 'the harbour wall' });
-  expect(hits.map(({ seq, window }) => [seq, window])).toEqual([
+  expect(hits.map(({ memoryNo, window }) => [memoryNo, window])).toEqual([
     [long, 1],
     [short, 0],
   ]);
@@ -113,7 +114,7 @@ test.each(['int5', 'float32'] as const)(
       ) as [DenseResult, DenseResult];
       expect(plan.scope).toMatchObject({ kind: 'narrow' });
       expect(byNumber.hits).toEqual(byMemory.hits);
-      const inOrder = ({ compared }: DenseResult) => compared!.toSorted((a, b) => a.seq - b.seq);
+      const inOrder = ({ compared }: DenseResult) => compared!.toSorted((a, b) => a.memoryNo - b.memoryNo);
       expect(inOrder(byNumber)).toEqual(inOrder(byMemory));
       expect(byNumber.compared).toHaveLength(count);
     };
@@ -135,7 +136,7 @@ test('the filter comes before the limit', async () => {
   }));
   using fixture = await vectorStore([...near, { content: 'bread, and much else besides', userId: 'bob' }]);
   const { hits, note } = fixture.ask({ query: 'fresh rye bread', filter: { userIds: ['bob'] } }, 1);
-  expect(hits.map(({ seq }) => seq)).toEqual([fixture.seqs.at(-1)]);
+  expect(hits.map(({ memoryNo }) => memoryNo)).toEqual([fixture.memoryNos.at(-1)]);
   expect(note).toBe('exact scan');
 });
 
@@ -156,10 +157,10 @@ describe('where the query says what kind of memory it is after', () => {
     const found = fixture.ask({ query, denseSectors: 'candidate' }, 2);
     expect(found.plan.denseSectors).toEqual(['procedural']);
     // A memory is of its additional sectors, too.
-    expect(found.hits.map(({ seq }) => seq).sort()).toEqual(fixture.seqs.slice(-2));
+    expect(found.hits.map(({ memoryNo }) => memoryNo).sort()).toEqual(fixture.memoryNos.slice(-2));
     expect(found.note).toBe(note);
     // All at once, what is nearer in words takes both places.
-    expect(fixture.ask({ query }, 1).hits.map(({ seq }) => seq)).not.toContain(fixture.seqs.at(-2));
+    expect(fixture.ask({ query }, 1).hits.map(({ memoryNo }) => memoryNo)).not.toContain(fixture.memoryNos.at(-2));
   });
 
   test('each sector gives its own nearest, and a memory of two of them stands once', async () => {

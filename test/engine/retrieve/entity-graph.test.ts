@@ -26,8 +26,8 @@ const arrivalsOf = (fixture: TestEngine, query: string, filter: MemoryFilter = {
   });
 
 const contentsOf = (fixture: TestEngine, query: string, filter?: MemoryFilter) =>
-  arrivalsOf(fixture, query, filter).map(({ seq }) =>
-    fixture.get<string>('SELECT content FROM memories WHERE seq = ?', seq),
+  arrivalsOf(fixture, query, filter).map(({ memoryNo }) =>
+    fixture.get<string>('SELECT content FROM memories WHERE seq = ?', memoryNo),
   );
 
 test('a query for authentication also returns what was said about JWT, and shows why', async () => {
@@ -178,7 +178,7 @@ describe('bounds', () => {
       ...Array.from({ length: 30 }, (_, at) => ({ content: `JWT number ${at} was issued.` })),
     ]);
     const arrivals = arrivalsOf(fixture, 'authentication');
-    expect(arrivals.map(({ seq }) => seq)).toEqual(Array.from({ length: 20 }, (_, at) => 31 - at));
+    expect(arrivals.map(({ memoryNo }) => memoryNo)).toEqual(Array.from({ length: 20 }, (_, at) => 31 - at));
     expect(arrivalsOf(fixture, 'authentication')).toEqual(arrivals);
   });
 

@@ -1,16 +1,16 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { type Activated, type Spreading, spread, startSpreading } from '../../../src/engine/retrieve/expand.ts';
-import type { Step } from '../../../src/engine/store/search.ts';
+import type { Step } from '../../../src/engine/store/link-steps.ts';
 
 type Link = readonly [one: number, other: number, weight: number];
 
 /** The steps that the store would give for these origins: every link leads both ways. */
 function stepsOf(links: readonly Link[], origins: readonly Activated[]): Step[] {
-  return origins.flatMap(({ seq }) =>
+  return origins.flatMap(({ memoryNo }) =>
     links.flatMap(([one, other, weight]): Step[] => {
-      if (one === seq) return [{ origin: one, reached: other, type: 'waypoint', weight }];
-      if (other === seq) return [{ origin: other, reached: one, type: 'waypoint', weight }];
+      if (one === memoryNo) return [{ origin: one, reached: other, type: 'waypoint', weight }];
+      if (other === memoryNo) return [{ origin: other, reached: one, type: 'waypoint', weight }];
       return [];
     }),
   );
@@ -33,7 +33,7 @@ test('activation falls by weight and decay once at each hop', () => {
       [1, 2, 0.6],
       [2, 3, 0.5],
     ],
-    [{ seq: 1, activation: 0.8 }],
+    [{ memoryNo: 1, activation: 0.8 }],
   );
   expect(arrivals.get(2)).toMatchObject({ from: 1, weight: 0.6, hops: 1, path: [1] });
   expect(arrivals.get(2)!.activation).toBeCloseTo(0.24, 12);
@@ -48,15 +48,15 @@ test('of several arrivals the strongest counts, not their sum', () => {
       [2, 3, 0.6],
     ],
     [
-      { seq: 1, activation: 1 },
-      { seq: 2, activation: 0.9 },
+      { memoryNo: 1, activation: 1 },
+      { memoryNo: 2, activation: 0.9 },
     ],
   );
   expect(arrivals.get(3)).toMatchObject({ from: 2, activation: 0.27 });
 });
 
 test('a tie goes to the lower number, in whatever order the links come', () => {
-  const origins = [1, 2].map((seq) => ({ seq, activation: 1 }));
+  const origins = [1, 2].map((memoryNo) => ({ memoryNo, activation: 1 }));
   const links: Link[] = [
     [1, 3, 0.5],
     [2, 3, 0.5],
@@ -66,16 +66,16 @@ test('a tie goes to the lower number, in whatever order the links come', () => {
 
 test('activation does not come back to where it came from', () => {
   // With neither weight nor decay to weaken it, it would come back in full.
-  const { arrivals } = spreadOver([[1, 2, 1]], [{ seq: 1, activation: 1 }], { hops: 4, decayPerHop: 1 });
+  const { arrivals } = spreadOver([[1, 2, 1]], [{ memoryNo: 1, activation: 1 }], { hops: 4, decayPerHop: 1 });
   expect([...arrivals.keys()]).toEqual([2]);
   expect(arrivals.get(2)).toMatchObject({ hops: 1, path: [1] });
 });
 
 test('a direct hit is lifted only by a link that brings more than it has', () => {
   const hits = [
-    { seq: 1, activation: 1 },
-    { seq: 2, activation: 0.9 },
-    { seq: 3, activation: 0.1 },
+    { memoryNo: 1, activation: 1 },
+    { memoryNo: 2, activation: 0.9 },
+    { memoryNo: 3, activation: 0.1 },
   ];
   const { arrivals } = spreadOver(
     [
@@ -101,8 +101,8 @@ test('a path names the way that the activation took, though a memory on it was r
       [3, 5, 1],
     ],
     [
-      { seq: 1, activation: 1 },
-      { seq: 2, activation: 1 },
+      { memoryNo: 1, activation: 1 },
+      { memoryNo: 2, activation: 1 },
     ],
   );
   expect(arrivals.get(3)).toMatchObject({ activation: 0.25, path: [2, 4], hops: 2 });
@@ -110,20 +110,24 @@ test('a path names the way that the activation took, though a memory on it was r
 });
 
 test('a weight or decay of 0 brings nothing', () => {
-  const hit = [{ seq: 1, activation: 1 }];
+  const hit = [{ memoryNo: 1, activation: 1 }];
   expect(spreadOver([[1, 2, 0]], hit).arrivals.size).toBe(0);
   expect(spreadOver([[1, 2, 1]], hit, { decayPerHop: 0 }).arrivals.size).toBe(0);
 });
 
 const share = fc.double({ min: 0, max: 1, noNaN: true });
-const seq = fc.integer({ min: 1, max: 12 });
+const memoryNo = fc.integer({ min: 1, max: 12 });
 const graph = fc.record({
-  links: fc.uniqueArray(fc.tuple(seq, seq, share), {
+  links: fc.uniqueArray(fc.tuple(memoryNo, memoryNo, share), {
     maxLength: 30,
     selector: ([one, other]) => [one, other].sort().join(),
   }),
   hits: fc
-    .uniqueArray(fc.record({ seq, activation: share }), { minLength: 1, maxLength: 6, selector: (hit) => hit.seq })
+    .uniqueArray(fc.record({ memoryNo, activation: share }), {
+      minLength: 1,
+      maxLength: 6,
+      selector: (hit) => hit.memoryNo,
+    })
     .map((hits) => hits.toSorted((a, b) => b.activation - a.activation)),
   hops: fc.integer({ min: 0, max: 4 }),
   decayPerHop: share,
@@ -133,16 +137,16 @@ test('activation stays in 0..1, each arrival names a way of that length, and mor
   fc.assert(
     fc.property(graph, ({ links, hits, hops, decayPerHop }) => {
       const { arrivals } = spreadOver(links, hits, { hops, decayPerHop });
-      const own = new Map(hits.map((hit) => [hit.seq, hit.activation]));
+      const own = new Map(hits.map((hit) => [hit.memoryNo, hit.activation]));
       const weightOf = (a: number, b: number) =>
         links.find(([one, other]) => (one === a && other === b) || (one === b && other === a))![2];
       for (const arrival of arrivals.values()) {
-        expect(arrival.activation).toBeGreaterThan(own.get(arrival.seq) ?? 0);
+        expect(arrival.activation).toBeGreaterThan(own.get(arrival.memoryNo) ?? 0);
         expect(arrival.activation).toBeLessThanOrEqual(1);
         expect(arrival.hops).toBe(arrival.path.length);
         expect(arrival.hops).toBeLessThanOrEqual(hops);
         expect(arrival.from).toBe(arrival.path.at(-1));
-        const way = [...arrival.path, arrival.seq];
+        const way = [...arrival.path, arrival.memoryNo];
         expect(new Set(way).size).toBe(way.length);
         const product = way
           .slice(1)
@@ -150,7 +154,7 @@ test('activation stays in 0..1, each arrival names a way of that length, and mor
         expect(arrival.activation).toBeCloseTo(product, 12);
       }
       const further = spreadOver(links, hits, { hops: hops + 1, decayPerHop }).arrivals;
-      for (const { seq: at, activation } of arrivals.values()) {
+      for (const { memoryNo: at, activation } of arrivals.values()) {
         expect(further.get(at)!.activation).toBeGreaterThanOrEqual(activation);
       }
     }),
@@ -162,8 +166,8 @@ test('the order of the links does not matter', () => {
     fc.property(graph, ({ links, hits, hops, decayPerHop }) => {
       const one = spreadOver(links, hits, { hops, decayPerHop }).arrivals;
       const other = spreadOver(links.toReversed(), hits, { hops, decayPerHop }).arrivals;
-      const bySeq = (arrivals: Spreading['arrivals']) => [...arrivals].sort(([a], [b]) => a - b);
-      expect(bySeq(other)).toEqual(bySeq(one));
+      const byMemoryNo = (arrivals: Spreading['arrivals']) => [...arrivals].sort(([a], [b]) => a - b);
+      expect(byMemoryNo(other)).toEqual(byMemoryNo(one));
     }),
   );
 });

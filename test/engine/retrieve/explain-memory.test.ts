@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { silentLogger } from '../../../src/engine/ports.ts';
 import { explainMemory } from '../../../src/engine/retrieve/explain-memory.ts';
-import { TRIALS_MOST } from '../../../src/engine/retrieve/remedies.ts';
+import { MAX_TRIALS } from '../../../src/engine/retrieve/remedy-trials.ts';
 import type { RetrieveContext } from '../../../src/engine/retrieve/retrieve.ts';
 import { readMemories } from '../../../src/engine/store/memories.ts';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
@@ -81,7 +81,8 @@ describe('with vectors', () => {
   });
 
   test('one that a list of candidates was too short for comes back with a longer list', async () => {
-    // All hold the words; the one asked for holds them once in the longest text, so that it is last of 40 in either list.
+    // All hold the words; the one asked for holds them once in the longest text, so that it is last of 40 in either
+    // list.
     for (let day = 0; day < 40; day += 1) await fixture.add({ content: `Tide table ${day}.`, userId: 'lists' });
     const { id } = await fixture.add({
       content:
@@ -130,7 +131,7 @@ describe('with vectors', () => {
     const explanation = await explainMemory(counting, ask('bounded', 'bounded', { filter }), id);
     expect(explanation.failedFilters).toHaveLength(3 + 32);
     expect(explanation.changes).toBeNull();
-    expect(reads).toBeLessThanOrEqual(TRIALS_MOST + 2);
+    expect(reads).toBeLessThanOrEqual(MAX_TRIALS + 2);
   });
 });
 
@@ -249,7 +250,8 @@ describe('looking back, a remedy speaks of what was recorded then', () => {
 
 test('changes that only help together are found together, and none that is not needed', async () => {
   await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
-  // All hold the word, and the longest text fits worst. Only a link from it leads to the one asked for, which is found in no list.
+  // All hold the word, and the longest text fits worst. Only a link from it leads to the one asked for, which is found
+  // in no list.
   for (let place = 0; place < 10; place += 1) await fixture.add({ content: `Tide ${place}.` });
   const last = await fixture.add({ content: `A tide, ${'and many words that say nothing of it '.repeat(10)}` });
   const { id } = await fixture.add({ content: 'Bread rises slowly.' });

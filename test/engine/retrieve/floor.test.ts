@@ -1,33 +1,35 @@
 import { expect, test } from 'vitest';
 import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
 import { applyFloors, hasGround, reportFloor } from '../../../src/engine/retrieve/floor.ts';
+import { askingSentences } from '../../../src/engine/text/asking-sentences.ts';
 
-const candidate = (seq: number, rawScore: number, score: number) => ({ row: { seq }, rawScore, score }) as Candidate;
+const candidate = (memoryNo: number, rawScore: number, score: number) =>
+  ({ row: { memoryNo }, rawScore, score }) as Candidate;
 const LIST = [candidate(1, 0.8, 0.6), candidate(2, 0.4, 0.3), candidate(3, 0.2, 0.15)];
-const seqsOf = (list: readonly Candidate[]) => list.map(({ row }) => row.seq);
+const memoryNosOf = (list: readonly Candidate[]) => list.map(({ row }) => row.memoryNo);
 
 test('without floors everything stays', () => {
   const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0, confidence: 1 });
-  expect(seqsOf(kept)).toEqual([1, 2, 3]);
+  expect(memoryNosOf(kept)).toEqual([1, 2, 3]);
   expect(cut.size).toBe(0);
 });
 
 test('a score at the floor stays, one under it goes', () => {
   const { kept, cut } = applyFloors(LIST, { minScore: 0.3, relativeFloor: 0, confidence: 1 });
-  expect(seqsOf(kept)).toEqual([1, 2]);
+  expect(memoryNosOf(kept)).toEqual([1, 2]);
   expect([...cut]).toEqual([[3, 'below_min_score']]);
 });
 
 test('the relative floor is a share of the best raw score', () => {
   const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0.5, confidence: 1 });
-  expect(seqsOf(kept)).toEqual([1, 2]);
+  expect(memoryNosOf(kept)).toEqual([1, 2]);
   expect([...cut]).toEqual([[3, 'below_relative_floor']]);
 });
 
 test('the best counts wherever it stands, and the order stays', () => {
   // As a model may have ordered them.
   const { kept } = applyFloors([LIST[1]!, LIST[2]!, LIST[0]!], { minScore: 0, relativeFloor: 0.5, confidence: 1 });
-  expect(seqsOf(kept)).toEqual([2, 1]);
+  expect(memoryNosOf(kept)).toEqual([2, 1]);
 });
 
 test('nothing gives nothing', () => {
@@ -38,16 +40,16 @@ test('what a strong link brought stays where the query is sure enough, as it can
   const [best] = LIST;
   const reached = (activation: number): Candidate => ({
     ...best!,
-    row: { ...best!.row, seq: 99 },
+    row: { ...best!.row, memoryNo: 99 },
     fused: null,
-    arrival: { seq: 99, activation, from: best!.row.seq, via: 'supports', weight: 0.9, hops: 1, path: [99] },
+    arrival: { memoryNo: 99, activation, from: best!.row.memoryNo, via: 'supports', weight: 0.9, hops: 1, path: [99] },
     score: 0.1,
   });
-  const seqsOf = (candidates: readonly Candidate[], confidence: number) =>
-    applyFloors(candidates, { minScore: 0.3, relativeFloor: 0, confidence }).kept.map(({ row }) => row.seq);
-  expect(seqsOf([reached(0.45)], 0.5)).toEqual([99]);
-  expect(seqsOf([reached(0.45)], 0.2)).toEqual([]);
-  expect(seqsOf([reached(0.1)], 0.5)).toEqual([]);
+  const memoryNosOf = (candidates: readonly Candidate[], confidence: number) =>
+    applyFloors(candidates, { minScore: 0.3, relativeFloor: 0, confidence }).kept.map(({ row }) => row.memoryNo);
+  expect(memoryNosOf([reached(0.45)], 0.5)).toEqual([99]);
+  expect(memoryNosOf([reached(0.45)], 0.2)).toEqual([]);
+  expect(memoryNosOf([reached(0.1)], 0.5)).toEqual([]);
 });
 
 test('the report counts what is under the floor and names the best of it', () => {
@@ -69,8 +71,8 @@ test('the report counts what is under the floor and names the best of it', () =>
 });
 
 test('a default floor has no ground where nothing tells which sentence asks; one that was asked for always has', () => {
-  expect(hasGround({ query: 'The gate is closed. Find the key.' })).toBe(false);
-  expect(hasGround({ query: 'The gate is closed. Find the key.', minScore: 0.3 })).toBe(true);
-  expect(hasGround({ query: 'The gate is closed. Where is the key?' })).toBe(true);
-  expect(hasGround({ query: 'Find the key.' })).toBe(true);
+  expect(hasGround({}, askingSentences('The gate is closed. Find the key.'))).toBe(false);
+  expect(hasGround({ minScore: 0.3 }, askingSentences('The gate is closed. Find the key.'))).toBe(true);
+  expect(hasGround({}, askingSentences('The gate is closed. Where is the key?'))).toBe(true);
+  expect(hasGround({}, askingSentences('Find the key.'))).toBe(true);
 });

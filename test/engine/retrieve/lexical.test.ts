@@ -16,8 +16,8 @@ describe('words of a file with 20,100 meetings', () => {
   let erins: readonly number[];
   beforeAll(async () => {
     store = openStore(path.join(tempFolder(), 'meetings.sqlite'), { role: 'worker', create: true });
-    // 20 of them on a roof, 300 by the river, 670 in the rain, all of them meetings: more of these than are scored unless there is a
-    // need. Every fourth by the river is in the rain, too.
+    // 20 of them on a roof, 300 by the river, 670 in the rain, all of them meetings: more of these than are scored
+    // unless there is a need. Every fourth by the river is in the rain, too.
     const meetings = Array.from({ length: 20_100 }, (_, number) => ({
       content: `meeting ${number}${number % 1_005 === 0 ? ' roof' : ''}${number % 67 === 0 ? ' river' : ''}${number % 268 === 0 || (number % 30 === 1 && number % 67 !== 0) ? ' rain' : ''}`,
       userId: 'bob',
@@ -27,32 +27,36 @@ describe('words of a file with 20,100 meetings', () => {
       { content: 'a zebra was seen in the yard', userId: 'dave' },
       { content: 'meeting with Dan', userId: 'carol' },
     ];
-    [zebra, dan] = (await seedMemories(store, others, NOW)).map(({ seq }) => seq) as [number, number];
+    [zebra, dan] = (await seedMemories(store, others, NOW)).map(({ memoryNo }) => memoryNo) as [number, number];
     // More than a small scope has, and each longer than what bob said.
     const many = Array.from({ length: 1_300 }, () => ({ content: 'a meeting of which nobody knows', userId: 'erin' }));
-    erins = (await seedMemories(store, many, NOW)).map(({ seq }) => seq);
+    erins = (await seedMemories(store, many, NOW)).map(({ memoryNo }) => memoryNo);
     return () => store.close();
   });
   const search = (query: string, userId: string, options?: Partial<Parameters<typeof searchText>[2]>) =>
     searchText(store, planQuery(store, { query, k: LIMIT, filter: { userIds: [userId] } }, NOW), {
-      ...{ wanted: LIMIT, limit: LIMIT },
+      wanted: LIMIT,
+      limit: LIMIT,
       ...options,
     });
-  const seqsOf = ({ hits }: ReturnType<typeof search>) => hits.map(({ seq }) => seq);
+  const memoryNosOf = ({ hits }: ReturnType<typeof search>) => hits.map(({ memoryNo }) => memoryNo);
 
   test('are ranked by all words, however common, and only those of the scope are hits', () => {
     const { hits, note } = search('zebra meeting', 'bob');
     expect(hits).toHaveLength(LIMIT);
-    expect(hits.map(({ seq }) => seq)).not.toContain(zebra);
+    expect(hits.map(({ memoryNo }) => memoryNo)).not.toContain(zebra);
     expect(note).toBe('2 of 2 terms gave the candidates');
     const together = search('river rain', 'bob', { wanted: 1_000, limit: 1_000 });
     // Every fourth by the river is in the rain, too, and they come first.
     const contents = new Map(
-      (store.db.prepare('SELECT seq, content FROM memories').all() as { seq: number; content: string }[]).map(
-        ({ seq, content }) => [seq, content],
-      ),
+      (
+        store.db.prepare('SELECT seq AS memoryNo, content FROM memories').all() as {
+          memoryNo: number;
+          content: string;
+        }[]
+      ).map(({ memoryNo, content }) => [memoryNo, content]),
     );
-    const both = seqsOf(together).map((seq) => /river rain/.test(contents.get(seq)!));
+    const both = memoryNosOf(together).map((memoryNo) => /river rain/.test(contents.get(memoryNo)!));
     expect(both.lastIndexOf(true)).toBe(74);
     expect(both.slice(0, 75)).not.toContain(false);
   });
@@ -60,20 +64,20 @@ describe('words of a file with 20,100 meetings', () => {
   test('stand in the same order whatever is wanted, ties by age', () => {
     const all = search('river rain', 'bob', { wanted: 1_000, limit: 1_000 }).hits;
     expect(search('river rain', 'bob').hits).toEqual(all.slice(0, LIMIT));
-    expect(search('roof', 'bob', { limit: 3 }).hits.map(({ seq }) => seq)).toEqual(
-      all.length > 0 ? seqsOf(search('roof', 'bob', { limit: 20 })).slice(0, 3) : [],
+    expect(search('roof', 'bob', { limit: 3 }).hits.map(({ memoryNo }) => memoryNo)).toEqual(
+      all.length > 0 ? memoryNosOf(search('roof', 'bob', { limit: 20 })).slice(0, 3) : [],
     );
-    const meetings = seqsOf(search('meeting', 'bob', { limit: 500 }));
+    const meetings = memoryNosOf(search('meeting', 'bob', { limit: 500 }));
     expect(meetings).toEqual(meetings.toSorted((a, b) => a - b));
   });
 
   test('of a thin scope are found behind those of others', () => {
-    expect(seqsOf(search('meeting', 'erin'))).toEqual(erins.slice(0, LIMIT));
+    expect(memoryNosOf(search('meeting', 'erin'))).toEqual(erins.slice(0, LIMIT));
   });
 
   test('too common to be read still find what a small user said', () => {
     const { hits, note } = search('meeting', 'carol');
-    expect(hits.map(({ seq }) => seq)).toEqual([dan]);
+    expect(hits.map(({ memoryNo }) => memoryNo)).toEqual([dan]);
     expect(note).toBe('scope gave the candidates');
   });
 });
@@ -90,7 +94,11 @@ describe('column weights', () => {
       { content: 'and we stood there for an hour', sessionId: 'b' },
       ...Array.from({ length: 20 }, (_, number) => ({ content: `something else altogether, number ${number}` })),
     ];
-    [named, told, reply] = (await seedMemories(store, memories, NOW)).map(({ seq }) => seq) as [number, number, number];
+    [named, told, reply] = (await seedMemories(store, memories, NOW)).map(({ memoryNo }) => memoryNo) as [
+      number,
+      number,
+      number,
+    ];
     return () => store.close();
   });
   const search = (columnWeights: Parameters<typeof searchText>[2]['columnWeights']) =>
@@ -101,13 +109,13 @@ describe('column weights', () => {
     }).hits;
 
   test('put a title before the content, and both before what was said just before', () => {
-    expect(search(undefined).map(({ seq }) => seq)).toEqual([named, told, reply]);
+    expect(search(undefined).map(({ memoryNo }) => memoryNo)).toEqual([named, told, reply]);
   });
 
   test('are the request’s where it gives them, and the defaults otherwise', () => {
-    expect(search({ title: 0.1 }).map(({ seq }) => seq)).toEqual([told, reply, named]);
+    expect(search({ title: 0.1 }).map(({ memoryNo }) => memoryNo)).toEqual([told, reply, named]);
     const [first, ...others] = search({ title: 0.1, content: 0, context: 5 });
-    expect(first!.seq).toBe(reply);
+    expect(first!.memoryNo).toBe(reply);
     expect(others).toHaveLength(2);
   });
 });

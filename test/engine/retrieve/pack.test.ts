@@ -7,7 +7,7 @@ import { pack } from '../../../src/engine/retrieve/pack.ts';
 import { costsOf, render } from '../../../src/engine/retrieve/prompt.ts';
 import { readMemories } from '../../../src/engine/store/memories.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
-import { readRankingRows } from '../../../src/engine/store/search.ts';
+import { readRankingRows } from '../../../src/engine/store/ranking-rows.ts';
 import { FORMATS, type MemoryQuery } from '../../../src/engine/types.ts';
 import { seedEdge, seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -22,8 +22,8 @@ describe('pack', () => {
   });
 
   /**
-   * Memories in the order of their rank, each `name`, or `name < source` for one derived from an earlier one. Their content is the name,
-   * repeated where it says so.
+   * Memories in the order of their rank, each `name`, or `name < source` for one derived from an earlier one. Their
+   * content is the name, repeated where it says so.
    */
   async function rank(names: readonly string[], contents: Readonly<Record<string, string>> = {}) {
     const nodes = names.map((text) => text.split(' < ') as [string, string?]);
@@ -32,34 +32,34 @@ describe('pack', () => {
       nodes.map(([name]) => ({ content: contents[name] ?? name })),
       NOW,
     );
-    const seqOf = new Map(nodes.map(([name], place) => [name, seeded[place]!.seq]));
+    const memoryNoOf = new Map(nodes.map(([name], place) => [name, seeded[place]!.memoryNo]));
     store.write(() => {
       for (const [name, source] of nodes) {
         if (source === undefined) continue;
-        seedEdge(store, { src: seqOf.get(name)!, dst: seqOf.get(source)!, weight: 1, type: 'derived_from' });
+        seedEdge(store, { src: memoryNoOf.get(name)!, dst: memoryNoOf.get(source)!, weight: 1, type: 'derived_from' });
       }
     });
-    const rows = readRankingRows(store, [...seqOf.values()]);
-    const nameOf = new Map([...seqOf].map(([name, seq]) => [seq, name]));
+    const rows = readRankingRows(store, [...memoryNoOf.values()]);
+    const nameOf = new Map([...memoryNoOf].map(([name, memoryNo]) => [memoryNo, name]));
     const candidates = rows.map((row, place) => ({ row, rawScore: 1 - place / 1000 }) as Candidate);
     const reads: string[][] = [];
     return {
       reads,
-      seqOf,
+      memoryNoOf,
       pack(query: Partial<MemoryQuery>) {
         const { packed, cut } = pack(
           store,
           candidates,
           completeQuery({ query: '', k: 5, filter: {}, ...query }, []),
-          (seqs) => {
-            reads.push(seqs.map((seq) => nameOf.get(seq)!));
-            return readMemories(store, seqs, NOW);
+          (memoryNos) => {
+            reads.push(memoryNos.map((memoryNo) => nameOf.get(memoryNo)!));
+            return readMemories(store, memoryNos, NOW);
           },
         );
         return {
-          packed: packed.map(({ candidate }) => nameOf.get(candidate.row.seq)!),
+          packed: packed.map(({ candidate }) => nameOf.get(candidate.row.memoryNo)!),
           memories: packed.map(({ memory }) => memory),
-          cut: Object.fromEntries([...cut].map(([seq, outcome]) => [nameOf.get(seq)!, outcome])),
+          cut: Object.fromEntries([...cut].map(([memoryNo, outcome]) => [nameOf.get(memoryNo)!, outcome])),
         };
       },
     };
@@ -125,13 +125,13 @@ describe('pack', () => {
         const parts = names.filter((name) => name === 'report' || name.endsWith('< report'));
         let index = 0;
         for (const part of parts) {
-          const seq = ranked.seqOf.get(part.split(' ')[0]!)!;
+          const memoryNo = ranked.memoryNoOf.get(part.split(' ')[0]!)!;
           store.db
             .prepare(
               'INSERT INTO chunks (generation_no, chunk_index, memory, start_offset, end_offset) VALUES (?, ?, ?, 0, 0)',
             )
-            .run(generation, part === 'report' ? -1 : index++, seq);
-          store.db.prepare('UPDATE memory_dynamics SET generation_no = ? WHERE seq = ?').run(generation, seq);
+            .run(generation, part === 'report' ? -1 : index++, memoryNo);
+          store.db.prepare('UPDATE memory_dynamics SET generation_no = ? WHERE seq = ?').run(generation, memoryNo);
         }
       });
       return ranked;

@@ -44,8 +44,8 @@ beforeAll(async () => {
   ids = Object.fromEntries(names.map((name, place) => [name, seeded[place]!.id]));
   const derive = (src: string, dst: string) =>
     seedEdge(store, {
-      src: seeded[names.indexOf(src)]!.seq,
-      dst: seeded[names.indexOf(dst)]!.seq,
+      src: seeded[names.indexOf(src)]!.memoryNo,
+      dst: seeded[names.indexOf(dst)]!.memoryNo,
       weight: 1,
       type: 'derived_from',
     });

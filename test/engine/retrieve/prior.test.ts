@@ -16,7 +16,7 @@ function candidates(fits: readonly Fit[]): Candidate[] {
     .map(
       ({ session, similarity, user = 1, factor }, place) =>
         ({
-          row: { seq: place, id: String(place).padStart(3, '0'), userNo: user, sessionId: session },
+          row: { memoryNo: place, id: String(place).padStart(3, '0'), userNo: user, sessionId: session },
           features: { similarity },
           rawScore: similarity * (factor ?? 1),
           adjustments: factor === undefined ? [] : [{ by: 'contradicted', factor }],
@@ -27,7 +27,7 @@ function candidates(fits: readonly Fit[]): Candidate[] {
 
 const factors = (ranked: readonly Candidate[]) =>
   Object.fromEntries(
-    ranked.map(({ row, adjustments }) => [row.seq, adjustments.find(({ by }) => by === 'session')?.factor ?? 1]),
+    ranked.map(({ row, adjustments }) => [row.memoryNo, adjustments.find(({ by }) => by === 'session')?.factor ?? 1]),
   );
 
 test('a memory gains from others of its session that fit', () => {
@@ -40,7 +40,7 @@ test('a memory gains from others of its session that fit', () => {
     0.2,
   );
   // Two turns speak of the trip, one of work.
-  expect(ranked.map(({ row }) => row.seq)).toEqual([0, 1, 2]);
+  expect(ranked.map(({ row }) => row.memoryNo)).toEqual([0, 1, 2]);
   // The weaker of the two stands witness for both, as 0.7² of a full match.
   expect(factors(ranked)).toEqual({ 0: 1 + 0.2 * 0.49, 1: 1, 2: 1 + 0.2 * 0.49 });
 });
@@ -98,7 +98,7 @@ test('no candidate is lost, the factor lies in 1..1 + weight, and weight 0 chang
     fc.property(fits, weight, (list, w) => {
       const before = candidates(list);
       const after = applySessionPrior(before, w);
-      expect(after.map(({ row }) => row.seq).toSorted()).toEqual(before.map(({ row }) => row.seq).toSorted());
+      expect(after.map(({ row }) => row.memoryNo).toSorted()).toEqual(before.map(({ row }) => row.memoryNo).toSorted());
       for (const factor of Object.values(factors(after))) {
         expect(factor).toBeGreaterThanOrEqual(1);
         expect(factor).toBeLessThanOrEqual(1 + w);
@@ -115,7 +115,7 @@ test('the order within a session stays', () => {
       const after = applySessionPrior(before, w);
       for (const session of ['1 a', '1 b', '2 c']) {
         const ofSession = (ranked: readonly Candidate[]) =>
-          ranked.filter(({ row }) => `${row.userNo} ${row.sessionId}` === session).map(({ row }) => row.seq);
+          ranked.filter(({ row }) => `${row.userNo} ${row.sessionId}` === session).map(({ row }) => row.memoryNo);
         expect(ofSession(after)).toEqual(ofSession(before));
       }
     }),

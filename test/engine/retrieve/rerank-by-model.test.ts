@@ -3,7 +3,7 @@ import { createLanguageModel } from '../../../src/engine/adapters/create-languag
 import { readConfig } from '../../../src/engine/config.ts';
 import type { Logger } from '../../../src/engine/ports.ts';
 import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
-import { ASKED_MOST, rerankByModel } from '../../../src/engine/retrieve/rerank-by-model.ts';
+import { MAX_ASKED, rerankByModel } from '../../../src/engine/retrieve/rerank-by-model.ts';
 import type { MemoryQuery, QueryResult } from '../../../src/engine/types.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import {
@@ -119,7 +119,7 @@ describe('whatever goes wrong keeps the order', () => {
     const logger: Logger = { ...noLogs, warn: (fields, event) => void logged.push([event, fields]) };
     const model = createLanguageModel(readConfig(settings()))!;
     const list = candidates(3);
-    const texts = new Map(list.map(({ row }) => [row.seq, 'a secret text']));
+    const texts = new Map(list.map(({ row }) => [row.memoryNo, 'a secret text']));
     const rank = () => rerankByModel(list, { model, query: 'a secret question', texts, logger, signal: undefined });
     provider.chat.setMode('echo', { status: 500, times: 1 });
     expect(await rank()).toBeNull();
@@ -159,7 +159,7 @@ describe('the question put to the model', () => {
     await rerankByModel(list, {
       model,
       query,
-      texts: new Map(list.map(({ row }, place) => [row.seq, texts[place]!])),
+      texts: new Map(list.map(({ row }, place) => [row.memoryNo, texts[place]!])),
       logger: noLogs,
       signal: undefined,
     });
@@ -186,9 +186,9 @@ describe('the question put to the model', () => {
   });
 
   test('holds the first candidates only, and the first part of each', async () => {
-    const { input } = await askedWith(Array.from({ length: ASKED_MOST + 5 }, () => 'x'.repeat(5_000)));
-    expect(input.match(/<<<passage/g)).toHaveLength(ASKED_MOST);
-    expect(input.length).toBeLessThan(ASKED_MOST * 700);
+    const { input } = await askedWith(Array.from({ length: MAX_ASKED + 5 }, () => 'x'.repeat(5_000)));
+    expect(input.match(/<<<passage/g)).toHaveLength(MAX_ASKED);
+    expect(input.length).toBeLessThan(MAX_ASKED * 700);
   });
 
   test('is not put for a single candidate', async () => {
@@ -201,7 +201,7 @@ describe('the question put to the model', () => {
 });
 
 test('those behind the first twenty keep their places', async () => {
-  const list = candidates(ASKED_MOST + 3);
+  const list = candidates(MAX_ASKED + 3);
   provider.chat.say('[20]');
   const model = createLanguageModel(readConfig(settings()))!;
   const reordered = await rerankByModel(list, {
@@ -211,7 +211,7 @@ test('those behind the first twenty keep their places', async () => {
     logger: noLogs,
     signal: undefined,
   });
-  expect(reordered!.map(({ row }) => row.seq)).toEqual([
+  expect(reordered!.map(({ row }) => row.memoryNo)).toEqual([
     19,
     ...Array.from({ length: 19 }, (_, place) => place),
     20,
@@ -247,7 +247,12 @@ const noLogs: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 function candidates(count: number): Candidate[] {
   return Array.from(
     { length: count },
-    (_, seq) =>
-      ({ row: { seq }, rawScore: 1 - seq / 100, score: 0.9 - seq / 100, adjustments: [] }) as unknown as Candidate,
+    (_, memoryNo) =>
+      ({
+        row: { memoryNo },
+        rawScore: 1 - memoryNo / 100,
+        score: 0.9 - memoryNo / 100,
+        adjustments: [],
+      }) as unknown as Candidate,
   );
 }

@@ -6,7 +6,7 @@ import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
 import { planQuery, type QueryPlan } from '../../../src/engine/retrieve/plan.ts';
 import { rerank, type RerankFeatures } from '../../../src/engine/retrieve/rerank.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
-import { readRankingRows } from '../../../src/engine/store/search.ts';
+import { readRankingRows } from '../../../src/engine/store/ranking-rows.ts';
 import { seedMemories, type SeedMemory } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -22,7 +22,10 @@ function openFile(): Store {
   return openStore(path.join(tempFolder(), 'rerank.sqlite'), { role: 'worker', create: true });
 }
 
-/** The memories in the order given, all with the same raw score but for a trace that keeps the order, reranked for a query. */
+/**
+ * The memories in the order given, all with the same raw score but for a trace that keeps the order, reranked for a
+ * query.
+ */
 function planOf(store: Store, query: string): QueryPlan {
   return planQuery(store, { query, k: 10, filter: {} }, NOW);
 }
@@ -35,28 +38,28 @@ async function rank(
   const store = openFile();
   const seeds = memories.map((memory) => (typeof memory === 'string' ? { content: memory } : memory));
   const seeded = await seedMemories(store, seeds, NOW);
-  const contents = new Map(seeded.map(({ seq }, place) => [seq, seeds[place]!.content]));
+  const contents = new Map(seeded.map(({ memoryNo }, place) => [memoryNo, seeds[place]!.content]));
   const reranked = rerank(
     candidatesOf(
       store,
-      seeded.map(({ seq }) => seq),
+      seeded.map(({ memoryNo }) => memoryNo),
     ).map((candidate) => ({ ...candidate, ...found })),
     planOf(store, query),
   );
   store.close();
   return reranked.map(({ row, rerank: features, adjustments }) => ({
-    content: contents.get(row.seq)!,
+    content: contents.get(row.memoryNo)!,
     features: features as unknown as RerankFeatures,
     factor: adjustments.find(({ by }) => by === 'rerank')?.factor ?? 1,
   }));
 }
 
-function candidatesOf(store: Store, seqs: readonly number[]): Candidate[] {
-  const rows = new Map(readRankingRows(store, seqs).map((row) => [row.seq, row]));
-  return seqs.map(
-    (seq, place) =>
+function candidatesOf(store: Store, memoryNos: readonly number[]): Candidate[] {
+  const rows = new Map(readRankingRows(store, memoryNos).map((row) => [row.memoryNo, row]));
+  return memoryNos.map(
+    (memoryNo, place) =>
       ({
-        row: rows.get(seq)!,
+        row: rows.get(memoryNo)!,
         rawScore: 0.5 - place * 1e-6,
         adjustments: [],
         rerank: null,
@@ -232,9 +235,9 @@ describe('its bounds', () => {
           fc.constantFrom('latest boat of Ann', 'when "boat"', '?'),
         ),
         async (memories, query) => {
-          const seqs = (await seedMemories(store, memories, NOW)).map(({ seq }) => seq);
-          const reranked = rerank(candidatesOf(store, seqs), planOf(store, query));
-          expect(reranked.map(({ row }) => row.seq).toSorted((a, b) => a - b)).toEqual(seqs);
+          const memoryNos = (await seedMemories(store, memories, NOW)).map(({ memoryNo }) => memoryNo);
+          const reranked = rerank(candidatesOf(store, memoryNos), planOf(store, query));
+          expect(reranked.map(({ row }) => row.memoryNo).toSorted((a, b) => a - b)).toEqual(memoryNos);
           for (const { rerank: features, rawScore } of reranked) {
             for (const value of Object.values(features ?? {})) {
               expect(value).toBeGreaterThanOrEqual(0);
@@ -255,23 +258,23 @@ describe('its bounds', () => {
 
   test('what fits far better stays before what only reads better', async () => {
     const store = openFile();
-    const seqs = (await seedMemories(store, [{ content: 'Where is it?' }, { content: 'the ferry repair' }], NOW)).map(
-      ({ seq }) => seq,
-    );
-    const [first, second] = candidatesOf(store, seqs) as [Candidate, Candidate];
+    const memoryNos = (
+      await seedMemories(store, [{ content: 'Where is it?' }, { content: 'the ferry repair' }], NOW)
+    ).map(({ memoryNo }) => memoryNo);
+    const [first, second] = candidatesOf(store, memoryNos) as [Candidate, Candidate];
     const reranked = rerank([{ ...first, rawScore: 0.9 }, second], planOf(store, 'ferry repair'));
     store.close();
-    expect(reranked[0]!.row.seq).toBe(seqs[0]);
+    expect(reranked[0]!.row.memoryNo).toBe(memoryNos[0]);
   });
 
   test('the first 24 are looked at, those behind them keep their scores', async () => {
     const store = openFile();
     const memories = Array.from({ length: 45 }, (_, number) => ({ content: `ferry ${number}` }));
-    const seqs = (await seedMemories(store, memories, NOW)).map(({ seq }) => seq);
-    const reranked = rerank(candidatesOf(store, seqs), planOf(store, 'ferry'));
+    const memoryNos = (await seedMemories(store, memories, NOW)).map(({ memoryNo }) => memoryNo);
+    const reranked = rerank(candidatesOf(store, memoryNos), planOf(store, 'ferry'));
     store.close();
-    expect(reranked.filter(({ rerank: features }) => features === null).map(({ row }) => row.seq)).toEqual(
-      seqs.slice(24),
+    expect(reranked.filter(({ rerank: features }) => features === null).map(({ row }) => row.memoryNo)).toEqual(
+      memoryNos.slice(24),
     );
   });
 });

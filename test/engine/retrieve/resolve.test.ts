@@ -220,7 +220,7 @@ describe('a superseded memory', () => {
     }
     expect(idsOf(await ask(fixture, 'zeppelin'))).toEqual([versions.at(-1)]);
     // Only a damaged file has one: the command refuses it.
-    const [first, last] = [fixture.seqOf(versions[0]!), fixture.seqOf(versions.at(-1)!)];
+    const [first, last] = [fixture.memoryNoOf(versions[0]!), fixture.memoryNoOf(versions.at(-1)!)];
     fixture.store.write(() => {
       seedEdge(fixture.store, { src: first, dst: last, weight: 1, type: 'supersedes' });
       fixture.store.prepare(`UPDATE memory_dynamics SET status = 'superseded'`).run();

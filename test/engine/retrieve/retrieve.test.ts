@@ -240,10 +240,10 @@ describe('links', () => {
       { content: 'two hops away' },
     ],
     (store, [festival, fireworks, hidden, denial, far]) => {
-      seedEdge(store, { src: fireworks!.seq, dst: festival!.seq, weight: 0.8 });
-      seedEdge(store, { src: festival!.seq, dst: hidden!.seq, weight: 1 });
-      seedEdge(store, { src: festival!.seq, dst: denial!.seq, weight: 1, type: 'contradicts' });
-      seedEdge(store, { src: fireworks!.seq, dst: far!.seq, weight: 1 });
+      seedEdge(store, { src: fireworks!.memoryNo, dst: festival!.memoryNo, weight: 0.8 });
+      seedEdge(store, { src: festival!.memoryNo, dst: hidden!.memoryNo, weight: 1 });
+      seedEdge(store, { src: festival!.memoryNo, dst: denial!.memoryNo, weight: 1, type: 'contradicts' });
+      seedEdge(store, { src: fireworks!.memoryNo, dst: far!.memoryNo, weight: 1 });
     },
   );
 

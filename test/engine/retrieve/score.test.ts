@@ -11,11 +11,11 @@ import {
   type Scoring,
   weightsOf,
 } from '../../../src/engine/retrieve/score.ts';
-import type { RankingRow } from '../../../src/engine/store/search.ts';
+import type { RankingRow } from '../../../src/engine/store/ranking-rows.ts';
 import { type Features, PROFILES, WEIGHT_NAMES } from '../../../src/engine/types.ts';
 
 const row: RankingRow = {
-  seq: 1,
+  memoryNo: 1,
   id: 'a',
   userNo: 1,
   sessionId: '',
@@ -56,9 +56,9 @@ const ALL: Features = {
   retention: 1,
   confidence: 1,
 };
-const found = (score: number, rank = 1): Findings['fused'] => ({ rank, item: { seq: 1, score } });
+const found = (score: number, rank = 1): Findings['fused'] => ({ rank, item: { memoryNo: 1, score } });
 const arrived = (activation: number): Findings['arrival'] => ({
-  seq: 1,
+  memoryNo: 1,
   activation,
   from: 2,
   via: 'waypoint',
@@ -159,7 +159,8 @@ describe('the retention profile', () => {
   const scoreOf = (similarity: number, retention: number, alpha = 0.3) =>
     rawScoreOf({ ...ALL, similarity, retention }, { ...scoring, weights: { alpha } });
 
-  // cognitive-memory, "Why R^alpha instead of just R?". Its table has .93 for .80, which is .935 cut, and .50 for .10, which is .501.
+  // cognitive-memory, "Why R^alpha instead of just R?". Its table has .93 for .80, which is .935 cut, and .50 for .10,
+  // which is .501.
   test.each([
     [1, 1],
     [0.8, 0.935],

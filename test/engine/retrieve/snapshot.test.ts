@@ -39,8 +39,8 @@ const QUERY = { query: 'lighthouse keeper', k: 10, filter: {}, minScore: 0, rela
 test('an answer is written on the snapshot that it was found on: what is committed after it cannot change a path', async () => {
   await using fixture = await openTestEngine({ settings: WORDS_ONLY });
   const { origin, reached } = await addLinked(fixture);
-  // The first snapshot is that on which the lengths of texts are read. Whatever is read after the next was closed meets a file in which
-  // the origin is gone.
+  // The first snapshot is that on which the lengths of texts are read. Whatever is read after the next was closed meets
+  // a file in which the origin is gone.
   let snapshots = 0;
   const store: Store = {
     ...fixture.store,
@@ -52,7 +52,7 @@ test('an answer is written on the snapshot that it was found on: what is committ
     },
   };
   const { hits } = await retrieve(contextOf(fixture, { store }), QUERY);
-  expect(fixture.seqOf(origin)).toBeUndefined();
+  expect(fixture.memoryNoOf(origin)).toBeUndefined();
   expect(hits.find(({ memory }) => memory.id === reached)?.path).toEqual([origin, reached]);
 });
 

@@ -1,6 +1,9 @@
 import type { Sector } from '../../../src/engine/types.ts';
 
-/** Sentences of the kind that agents and people store, labelled by what each is mainly about. The patterns were tuned on these. */
+/**
+ * Sentences of the kind that agents and people store, labelled by what each is mainly about. The patterns were tuned on
+ * these.
+ */
 export const TUNING_SENTENCES: Readonly<Record<Sector, readonly string[]>> = {
   episodic: [
     'Yesterday we had lunch with the new client at the harbour.',
@@ -364,7 +367,10 @@ export const TUNING_SENTENCES: Readonly<Record<Sector, readonly string[]>> = {
   ],
 };
 
-/** Written after the last change of the patterns: these measure what the patterns are worth. Add, but do not tune on them. */
+/**
+ * Written after the last change of the patterns: these measure what the patterns are worth. Add, but do not tune on
+ * them.
+ */
 export const HELD_OUT_SENTENCES: Readonly<Record<Sector, readonly string[]>> = {
   episodic: [
     'I had dinner with Claire at the Thai place on Friday.',

@@ -7,7 +7,10 @@ import { tempFolder } from '../../support/temp-folder.ts';
 
 const ITEMS = Array.from({ length: 30 }, (_, place) => place);
 
-/** Writes items that take longer than the shortest slice. @returns in how many transactions, and how to ask whether it is alone now */
+/**
+ * Writes items that take longer than the shortest slice. @returns in how many transactions, and how to ask whether it
+ * is alone now
+ */
 async function countSlices(store: Store, between: () => void): Promise<{ slices: number; isAloneNow: () => boolean }> {
   let slices = 0;
   const counted: Store = {

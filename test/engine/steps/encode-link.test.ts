@@ -170,7 +170,7 @@ describe('the encode step', () => {
     await fixture.drain();
     const rows = fixture.all<{ window_no: number; embedding: Buffer; role: number }>(
       'SELECT window_no, embedding, role FROM vectors WHERE memory = ? ORDER BY window_no',
-      long.seq,
+      long.memoryNo,
     );
     expect(rows.map(({ window_no }) => window_no)).toEqual([-1, ...windows.keys()]);
     expect(rows.map(({ role }) => role)).toEqual([2, ...windows.map(() => 1)]);
@@ -178,12 +178,12 @@ describe('the encode step', () => {
     for (const [n, vector] of [meanVector(expected), ...expected].entries()) {
       expect(cosine(decodeVector(rows[n]!.embedding, 'int5', 256), vector)).toBeGreaterThan(0.996);
     }
-    expect(fixture.all('SELECT window_no, role FROM vectors WHERE memory = ?', short.seq)).toEqual([
+    expect(fixture.all('SELECT window_no, role FROM vectors WHERE memory = ?', short.memoryNo)).toEqual([
       { window_no: 0, role: 0 },
     ]);
     await fixture.tenant.patchMemory(long.id, { content: 'short now' });
     await fixture.drain();
-    expect(fixture.all('SELECT window_no FROM vectors WHERE memory = ?', long.seq)).toEqual([{ window_no: 0 }]);
+    expect(fixture.all('SELECT window_no FROM vectors WHERE memory = ?', long.memoryNo)).toEqual([{ window_no: 0 }]);
     expectNoOrphans(fixture.store);
   });
 
@@ -211,10 +211,10 @@ describe('the link step', () => {
     await fixture.add({ content: 'Completely different: interest rates rose.' });
     const last = await fixture.add({ content: `${NEAR} Again.` });
     await fixture.drain();
-    const own = edgesOf(fixture).filter(({ src }) => src === last.seq);
-    expect(own).toMatchObject([{ dst: near.seq, automatic: 1 }]);
+    const own = edgesOf(fixture).filter(({ src }) => src === last.memoryNo);
+    expect(own).toMatchObject([{ dst: near.memoryNo, automatic: 1 }]);
     const vectors = wholeVectors(fixture);
-    const measured = cosine(vectors.get(last.seq)!.vector, vectors.get(near.seq)!.vector);
+    const measured = cosine(vectors.get(last.memoryNo)!.vector, vectors.get(near.memoryNo)!.vector);
     expect(own[0]!.similarity).toBeCloseTo(measured, 10);
     expect(own[0]!.weight).toBe(own[0]!.similarity);
   });
@@ -250,8 +250,8 @@ describe('the link step', () => {
       await fixture.drain();
       expect(edgesOf(fixture)).toEqual([]);
       const vectors = wholeVectors(fixture);
-      threshold = cosine(vectors.get(b.seq)!.vector, vectors.get(a.seq)!.vector) + above;
-      fixture.store.db.prepare(`UPDATE jobs SET step = 'link', state = 'queued' WHERE memory = ?`).run(b.seq);
+      threshold = cosine(vectors.get(b.memoryNo)!.vector, vectors.get(a.memoryNo)!.vector) + above;
+      fixture.store.db.prepare(`UPDATE jobs SET step = 'link', state = 'queued' WHERE memory = ?`).run(b.memoryNo);
       await fixture.drain();
       expect(edgesOf(fixture)).toHaveLength(drawn);
     }
@@ -259,7 +259,8 @@ describe('the link step', () => {
 
   test('stores the way back where the sectors differ, unless the other side has a nearer one', async () => {
     await using fixture = await openTestEngine();
-    const add = async (content: string, sector: Sector) => (await fixture.add({ content, metadata: { sector } })).seq;
+    const add = async (content: string, sector: Sector) =>
+      (await fixture.add({ content, metadata: { sector } })).memoryNo;
     const a = await add(NEAR, 'semantic');
     const b = await add(`${NEAR} Twice.`, 'semantic');
     await fixture.drain();
@@ -327,10 +328,10 @@ describe('the link step', () => {
     const best = await fixture.add({ content: NEAR });
     const last = await fixture.add({ content: `${NEAR} Again.` });
     await fixture.drain();
-    expect(pairs(fixture)).toContainEqual([last.seq, best.seq]);
+    expect(pairs(fixture)).toContainEqual([last.memoryNo, best.memoryNo]);
     await fixture.tenant.deleteMemory(best.id);
     expect(await fixture.drain()).toBe(1);
-    expect(pairs(fixture)).toEqual([[last.seq, first.seq]]);
+    expect(pairs(fixture)).toEqual([[last.memoryNo, first.memoryNo]]);
     expect((await fixture.tenant.getMemory(last.id)).state).toBe('ready');
     expectNoOrphans(fixture.store);
   });
@@ -343,7 +344,7 @@ describe('a PATCH of the text', () => {
     const changing = await fixture.add({ content: SUBJECT, ...extra });
     const pointing = await fixture.add({ content: `${SUBJECT} Again.`, ...extra });
     await fixture.drain();
-    expect(pairs(fixture)).toContainEqual([pointing.seq, changing.seq]);
+    expect(pairs(fixture)).toContainEqual([pointing.memoryNo, changing.memoryNo]);
     return { other, changing, pointing };
   };
 
@@ -352,7 +353,7 @@ describe('a PATCH of the text', () => {
     const { other, changing, pointing } = await setUp(fixture);
     await fixture.tenant.patchMemory(changing.id, { content: 'Interest rates rose sharply this quarter.' });
     await fixture.drain(size);
-    expect(pairs(fixture)).toEqual([[pointing.seq, other.seq]]);
+    expect(pairs(fixture)).toEqual([[pointing.memoryNo, other.memoryNo]]);
     expect(await fixture.tenant.getMemory(changing.id)).toMatchObject({ state: 'ready', version: 2 });
     expectNoOrphans(fixture.store);
   });
@@ -364,11 +365,11 @@ describe('a PATCH of the text', () => {
       const { changing, pointing } = await setUp(fixture);
       await fixture.tenant.patchMemory(changing.id, { content: `${SUBJECT} Slowly.` });
       await fixture.drain(size);
-      const edge = edgesOf(fixture).find(({ src }) => src === pointing.seq);
+      const edge = edgesOf(fixture).find(({ src }) => src === pointing.memoryNo);
       const vectors = wholeVectors(fixture);
-      expect(edge).toMatchObject({ dst: changing.seq });
+      expect(edge).toMatchObject({ dst: changing.memoryNo });
       expect(edge!.similarity).toBeCloseTo(
-        cosine(vectors.get(pointing.seq)!.vector, vectors.get(changing.seq)!.vector),
+        cosine(vectors.get(pointing.memoryNo)!.vector, vectors.get(changing.memoryNo)!.vector),
         10,
       );
     },
@@ -378,19 +379,19 @@ describe('a PATCH of the text', () => {
     await using fixture = await openTestEngine();
     const { changing } = await setUp(fixture);
     await fixture.tenant.patchMemory(changing.id, { content: 'Interest rates rose sharply this quarter.' });
-    expect(fixture.get('SELECT count(*) FROM vectors WHERE memory = ?', changing.seq)).toBe(0);
+    expect(fixture.get('SELECT count(*) FROM vectors WHERE memory = ?', changing.memoryNo)).toBe(0);
     expectNoOrphans(fixture.store);
   });
 
   test('or of the title encodes anew, since both are embedded', async () => {
     await using fixture = await openTestEngine();
-    const { id, seq } = await fixture.add({ content: SUBJECT, title: 'Animals' });
+    const { id, memoryNo } = await fixture.add({ content: SUBJECT, title: 'Animals' });
     await fixture.drain();
     await fixture.tenant.patchMemory(id, { title: 'Interest rates' });
     expect((await fixture.tenant.getMemory(id)).state).toBe('queued');
     await fixture.drain();
     const [expected] = await fixture.batch.embedder!.embed([`Interest rates\n${SUBJECT}`], { purpose: 'document' });
-    expect(cosine(wholeVectors(fixture).get(seq)!.vector, expected!)).toBeGreaterThan(0.996);
+    expect(cosine(wholeVectors(fixture).get(memoryNo)!.vector, expected!)).toBeGreaterThan(0.996);
   });
 });
 
@@ -406,16 +407,16 @@ test('a neighbour that goes does not give a failing job its attempts back', asyn
     }),
   });
   const near = await fixture.add({ content: 'The wallaby hops across the road.', metadata: { sector: 'semantic' } });
-  const { id, seq } = await fixture.add({
+  const { id, memoryNo } = await fixture.add({
     content: 'The wallaby hops across the roads.',
     metadata: { sector: 'semantic' },
   });
   await fixture.drain();
-  expect(pairs(fixture)).toEqual([[seq, near.seq]]);
+  expect(pairs(fixture)).toEqual([[memoryNo, near.memoryNo]]);
   await fixture.tenant.patchMemory(id, { metadata: { sector: 'episodic' } });
   broken = true;
   await fixture.drain();
-  const attempts = () => fixture.get('SELECT attempts FROM jobs WHERE memory = ? AND state = ?', seq, 'failed');
+  const attempts = () => fixture.get('SELECT attempts FROM jobs WHERE memory = ? AND state = ?', memoryNo, 'failed');
   expect(attempts()).toBe(1);
   await fixture.tenant.deleteMemory(near.id);
   expect(attempts()).toBe(1);
@@ -433,7 +434,7 @@ test('a batch of long texts lets others on its thread have their turn', async ()
       },
     }),
   });
-  const LONG = 12;
+  const LONG = 60;
   const text = relatedTexts(200).join(' ').slice(0, 30_000);
   for (let at = 0; at < LONG; at++) await fixture.add({ content: `Number ${at}. ${text}` });
   let isDone = false;

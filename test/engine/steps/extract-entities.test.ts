@@ -149,7 +149,7 @@ describe('a delete', () => {
     expect(labels()).toEqual([{ label: 'Über-Geheim Müller', type: 'other', mentions: 3 }]);
     fixture.store.write(() => {
       // As a model might have said of the first one alone.
-      fixture.store.prepare("UPDATE entity_mentions SET type = 'person' WHERE memory = ?").run(first.seq);
+      fixture.store.prepare("UPDATE entity_mentions SET type = 'person' WHERE memory = ?").run(first.memoryNo);
       fixture.store.prepare("UPDATE entities SET type = 'person'").run();
     });
     await fixture.tenant.deleteMemory(first.id);

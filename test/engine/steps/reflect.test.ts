@@ -77,7 +77,11 @@ describe('an insight', () => {
   test('is a memory that points to what it rests on, found like any other, and nothing else changes', async () => {
     const { fixture, ids, jobId, reflection } = await reflected();
     expect(reflection).toMatchObject({
-      ...{ content: INSIGHT, type: 'reflection', userId: 'ana', primarySector: 'reflective', state: 'ready' },
+      content: INSIGHT,
+      type: 'reflection',
+      userId: 'ana',
+      primarySector: 'reflective',
+      state: 'ready',
       metadata: { sector: 'reflective', reflection_job: jobId, reflection_model: 'a-model' },
     });
     expect(await sourcesOf(fixture, reflection)).toEqual([ids[0], ids[2]].sort());

@@ -4,7 +4,7 @@ import { beforeAll, describe, expect, test } from 'vitest';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { compileFilter, type FilterOptions } from '../../../src/engine/store/filter.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
-import { listPassing } from '../../../src/engine/store/search.ts';
+import { listPassing } from '../../../src/engine/store/passing-memories.ts';
 import type { MemoryFilter, Metadata } from '../../../src/engine/types.ts';
 import { type SeedMemory, seedMemories } from '../../support/seed-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -131,10 +131,10 @@ function storeOf(memories: readonly SeedMemory[]) {
   beforeAll(async () => {
     store = openStore(path.join(tempFolder(), 'filter.sqlite'), { role: 'worker', create: true });
     const seeded = await seedMemories(store, memories, NOW);
-    for (const [place, { seq }] of seeded.entries()) contents.set(seq, memories[place]!.content);
+    for (const [place, { memoryNo }] of seeded.entries()) contents.set(memoryNo, memories[place]!.content);
     return () => store.close();
   });
   const select = (filter: MemoryFilter, options?: FilterOptions) =>
-    listPassing(store, compileFilter(filter, NOW, options), 100).map((seq) => contents.get(seq));
+    listPassing(store, compileFilter(filter, NOW, options), 100).map((memoryNo) => contents.get(memoryNo));
   return { select };
 }

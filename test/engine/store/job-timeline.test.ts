@@ -2,7 +2,8 @@ import path from 'node:path';
 import { expect, onTestFinished, test } from 'vitest';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { noteEvents, readEvents } from '../../../src/engine/store/job-timeline.ts';
-import { getJob, insertJob } from '../../../src/engine/store/jobs.ts';
+import { getJob } from '../../../src/engine/store/job-views.ts';
+import { insertJob } from '../../../src/engine/store/jobs.ts';
 import type { Store } from '../../../src/engine/store/open-store.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 

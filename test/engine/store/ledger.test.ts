@@ -7,18 +7,9 @@ import { recoverJobs, runDueSchedules } from '../../../src/engine/upkeep/maintai
 import { backoffMs, retryOf } from '../../../src/engine/providers/retry.ts';
 import { runBatch } from '../../../src/engine/batches/run-batch.ts';
 import type { Embedder } from '../../../src/engine/ports.ts';
-import {
-  claimJobs,
-  claimSuspects,
-  claimThese,
-  CRASH_BUDGET,
-  failJob,
-  finishJob,
-  hasDueJob,
-  recoverLeases,
-  releaseJob,
-  type Claim,
-} from '../../../src/engine/store/jobs.ts';
+import { claimJobs, claimSuspects, claimThese, hasDueJob } from '../../../src/engine/store/job-claims.ts';
+import { CRASH_BUDGET, failJob, finishJob, releaseJob, type Claim } from '../../../src/engine/store/jobs.ts';
+import { recoverLeases } from '../../../src/engine/store/job-leases.ts';
 import {
   dumpTables,
   expectNoOrphans,
@@ -77,17 +68,17 @@ describe('a claim', () => {
       ['c', true],
       ['d', false],
     ] as const) {
-      order.push((await fixture.add({ content }, { bulk })).seq);
+      order.push((await fixture.add({ content }, { bulk })).jobNo);
       fixture.clock.advance(1);
     }
     const [a, b, c, d] = order;
-    expect(claim(fixture, { limit: 1 }).map(({ memory }) => memory)).toEqual([b]);
+    expect(claim(fixture, { limit: 1 }).map(({ memoryNo: memory }) => memory)).toEqual([b]);
     expect(
       claim(fixture, { limit: 2 })
-        .map(({ memory }) => memory)
+        .map(({ memoryNo: memory }) => memory)
         .toSorted(),
     ).toEqual([a, d].toSorted());
-    expect(claim(fixture).map(({ memory }) => memory)).toEqual([c]);
+    expect(claim(fixture).map(({ memoryNo: memory }) => memory)).toEqual([c]);
     expect(claim(fixture)).toEqual([]);
   });
 
@@ -101,7 +92,7 @@ describe('a claim', () => {
     fixture.clock.advance(4);
     expect(claim(fixture)).toEqual([]);
     fixture.clock.advance(1);
-    expect(claim(fixture)).toMatchObject([{ memory: held.memory, attempts: 1, epoch: held.epoch + 1 }]);
+    expect(claim(fixture)).toMatchObject([{ memoryNo: held.memoryNo, attempts: 1, epoch: held.epoch + 1 }]);
   });
 });
 
@@ -124,9 +115,9 @@ describe('a clock that was set back', () => {
 
   test('does not hurry a pause that is still ahead', async () => {
     await using fixture = await openTestEngine();
-    const { jobSeq } = await fixture.add({ content: 'waits a minute' });
+    const { jobNo } = await fixture.add({ content: 'waits a minute' });
     const inAMinute = fixture.clock.now() + 60_000;
-    fixture.store.db.prepare('UPDATE jobs SET run_at = ? WHERE seq = ?').run(inAMinute, jobSeq);
+    fixture.store.db.prepare('UPDATE jobs SET run_at = ? WHERE seq = ?').run(inAMinute, jobNo);
     expect(claim(fixture)).toEqual([]);
     expect(hasDueJob(fixture.store, fixture.clock.now())).toBe(false);
   });
@@ -163,7 +154,7 @@ describe('a lease that was lost', () => {
     await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
     await fixture.add({ content: 'words' });
     const [held] = claim(fixture) as [Claim];
-    fixture.store.db.prepare(`UPDATE jobs SET step = 'link' WHERE seq = ?`).run(held.seq);
+    fixture.store.db.prepare(`UPDATE jobs SET step = 'link' WHERE seq = ?`).run(held.jobNo);
     releaseJob(fixture.store, held, START, START);
     let stolen = false;
     const open = () => {
@@ -213,7 +204,7 @@ describe('a crash', () => {
     expect(claim(fixture), 'suspects are not for the many').toEqual([]);
     const later = await fixture.add({ content: 'd' });
     expect((await fixture.runBatch()).claimed).toBe(3);
-    expect(fixture.get('SELECT state FROM memory_dynamics WHERE seq = ?', later.seq)).toBe('queued');
+    expect(fixture.get('SELECT state FROM memory_dynamics WHERE seq = ?', later.jobNo)).toBe('queued');
     await fixture.drain();
     expect(await fixture.tenant.countJobs()).toMatchObject({ done: 4, queued: 0 });
     const first = outcomes[0] as { jobId: string };
@@ -234,14 +225,14 @@ describe('a crash', () => {
       const items = Array.from({ length: 320 }, (_, number) => newMemory({ content: `note ${number}` }));
       const { outcomes } = await fixture.tenant.addMemories(items);
       const { jobId } = outcomes[poison] as { jobId: string };
-      const { seq } = await fixture.tenant.getJob(jobId);
+      const { jobNo } = await fixture.tenant.getJob(jobId);
       claim(fixture, { limit: 320 });
       crash(fixture);
       const crashed: number[] = [];
       const survived: number[] = [];
       while ((await fixture.tenant.getJob(jobId)).state !== 'dead') {
         const group = claimGroup(fixture);
-        if (group.some((held) => held.seq === seq)) {
+        if (group.some((held) => held.jobNo === jobNo)) {
           crashed.push(group.length);
           crash(fixture);
         } else if (group.length > 0) {
@@ -278,10 +269,14 @@ describe('a crash', () => {
     await fixture.tenant.addMemories(['a', 'b', 'c'].map((content) => newMemory({ content })));
     claim(fixture);
     crash(fixture);
-    const take = (seqs: number[]) =>
+    const take = (jobNos: number[]) =>
       fixture.store.write(() =>
         claimThese(fixture.store, {
-          ...{ seqs, alone: true, step: 'encode', owner: 'a worker', leaseMs: LEASE_MS },
+          jobNos,
+          alone: true,
+          step: 'encode',
+          owner: 'a worker',
+          leaseMs: LEASE_MS,
           now: fixture.clock.now(),
         }),
       );
@@ -414,7 +409,7 @@ describe('a failure', () => {
     for (const content of ['a', 'b', 'c', 'd']) added.push(await fixture.add({ content }));
     const poison = added[2]!;
     // A row that was damaged outside: reading it fails in the middle of preparing the batch.
-    fixture.store.db.prepare('UPDATE memories SET metadata = ? WHERE seq = ?').run('{"sector"', poison.seq);
+    fixture.store.db.prepare('UPDATE memories SET metadata = ? WHERE seq = ?').run('{"sector"', poison.jobNo);
     for (let round = 0; round < 3; round += 1) {
       await fixture.drain();
       fixture.clock.advance(60_000);
@@ -518,7 +513,7 @@ test('the ledger tells how a job went, and counts and lists by state', async () 
   const second = await fixture.add({ content: 'b' });
   expect(await tenant.getJob(first.jobId)).toMatchObject({
     id: first.jobId,
-    seq: first.jobSeq,
+    jobNo: first.jobNo,
     kind: 'memory',
     memoryId: first.id,
     step: 'done',

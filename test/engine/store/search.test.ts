@@ -3,7 +3,10 @@ import { beforeAll, expect, test } from 'vitest';
 import { putStatedEdge } from '../../../src/engine/store/edges.ts';
 import { compileFilter } from '../../../src/engine/store/filter.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
-import { countMemories, rankVectors, rankVectorsOf, listPassing, stepsFrom } from '../../../src/engine/store/search.ts';
+import { countMemories } from '../../../src/engine/store/memory-counts.ts';
+import { rankVectors, rankVectorsOf } from '../../../src/engine/store/vector-ranks.ts';
+import { listPassing } from '../../../src/engine/store/passing-memories.ts';
+import { stepsFrom } from '../../../src/engine/store/link-steps.ts';
 import { snapshotVersion } from '../../../src/engine/store/snapshot.ts';
 import { cosine, decodeVector, encodeVector } from '../../../src/engine/store/vector-encoding.ts';
 import { insertVector } from '../../../src/engine/store/vectors.ts';
@@ -47,16 +50,16 @@ test('the snapshot has another name after any write, of this connection or of an
 test('links are the same in the same order whether an origin has few or many', async () => {
   const own = openStore(path.join(tempFolder(), 'links.sqlite'), { role: 'worker', create: true });
   const memories = Array.from({ length: 460 }, (_, place) => ({ content: `memory ${place}`, userId: `u${place % 5}` }));
-  const seqs = (await seedMemories(own, memories, NOW)).map(({ seq }) => seq);
-  const [origin, other, hub, ...others] = seqs as [number, number, number, ...number[]];
+  const memoryNos = (await seedMemories(own, memories, NOW)).map(({ memoryNo }) => memoryNo);
+  const [origin, other, hub, ...others] = memoryNos as [number, number, number, ...number[]];
   const types = ['supports', 'derived_from', 'contradicts'] as const;
   own.write(() => {
-    for (const [place, seq] of others.slice(0, 60).entries()) {
+    for (const [place, memoryNo] of others.slice(0, 60).entries()) {
       const one = place % 2 === 0 ? origin : other;
-      const ends = place % 3 === 0 ? { src: seq, dst: one } : { src: one, dst: seq };
+      const ends = place % 3 === 0 ? { src: memoryNo, dst: one } : { src: one, dst: memoryNo };
       putStatedEdge(own, { ...ends, type: types[(place % 7) % 3]! }, (place % 4) / 4, NOW);
     }
-    for (const seq of others) putStatedEdge(own, { src: hub, dst: seq, type: 'supports' }, 0.5, NOW);
+    for (const memoryNo of others) putStatedEdge(own, { src: hub, dst: memoryNo, type: 'supports' }, 0.5, NOW);
   });
   for (const filter of [everything, compileFilter({ userIds: ['u1', 'u3'] }, NOW)]) {
     for (const perOrigin of [1, 3, 50]) {
@@ -80,7 +83,12 @@ test('the strongest link of a hub is followed, and that of another origin, howev
     names.map((content) => ({ content, userId: content === 'far' ? 'ben' : 'ann', sessionId: content.slice(0, 9) })),
     NOW,
   );
-  const [hub, other, far, ...children] = seeded.map(({ seq }) => seq) as [number, number, number, ...number[]];
+  const [hub, other, far, ...children] = seeded.map(({ memoryNo }) => memoryNo) as [
+    number,
+    number,
+    number,
+    ...number[],
+  ];
   const last = children.at(-1)!;
   own.write(() => {
     for (const [place, child] of children.entries()) {
@@ -114,34 +122,36 @@ test.each(['int5', 'float32'] as const)(
     // Few, so that many memories are as near as each other.
     const kinds = Array.from({ length: 20 }, random);
     const contents = Array.from({ length: 1_300 }, (_, place) => ({ content: `note ${place}` }));
-    const seqs = (await seedMemories(own, contents, NOW)).map(({ seq }) => seq);
-    const stored: { seq: number; window: number; vectorNo: number; embedding: Float32Array }[] = [];
+    const memoryNos = (await seedMemories(own, contents, NOW)).map(({ memoryNo }) => memoryNo);
+    const stored: { memoryNo: number; window: number; vectorNo: number; embedding: Float32Array }[] = [];
     own.write(() => {
-      for (const [place, memory] of seqs.entries()) {
+      for (const [place, memory] of memoryNos.entries()) {
         for (let windowNo = 0; windowNo < 1 + Number(place % 3 === 0); windowNo += 1) {
           const embedding = kinds[(place + 7 * windowNo) % kinds.length]!;
           const vector = { memory, userNo: 0, windowNo, role: 'window', embedding, textHash: null } as const;
           const vectorNo = insertVector(own, space, vector);
-          stored.push({ seq: memory, window: windowNo, vectorNo, embedding });
+          stored.push({ memoryNo: memory, window: windowNo, vectorNo, embedding });
         }
       }
     });
     const query = random();
     const asStored = (vector: Float32Array) => decodeVector(encodeVector(vector, encoding), encoding, DIMENSIONS);
     const similarityOf = new Map(kinds.map((kind) => [kind, cosine(query, asStored(kind))]));
-    const best = new Map<number, { seq: number; window: number; similarity: number }>();
-    for (const { seq, window, embedding } of stored) {
+    const best = new Map<number, { memoryNo: number; window: number; similarity: number }>();
+    for (const { memoryNo, window, embedding } of stored) {
       const similarity = similarityOf.get(embedding)!;
-      if (similarity > (best.get(seq)?.similarity ?? -2)) best.set(seq, { seq, window, similarity });
+      if (similarity > (best.get(memoryNo)?.similarity ?? -2)) best.set(memoryNo, { memoryNo, window, similarity });
     }
-    const expected = [...best.values()].sort((a, b) => b.similarity - a.similarity || a.seq - b.seq);
+    const expected = [...best.values()].sort((a, b) => b.similarity - a.similarity || a.memoryNo - b.memoryNo);
     for (const limit of [1, 100, 1_300, 5_000]) {
       const scan = { space, embedding: query, limit };
-      const wanted = expected.slice(0, limit).map(({ seq, window }) => [seq, window]);
-      const { nearest: found, compared } = rankVectorsOf(own, scan, seqs.toReversed());
-      const inOrder = compared.toSorted((a, b) => b.similarity - a.similarity || a.seq - b.seq);
-      expect(inOrder.map(({ seq, window }) => [seq, window])).toEqual(expected.map(({ seq, window }) => [seq, window]));
-      expect(found.map(({ seq, window }) => [seq, window])).toEqual(wanted);
+      const wanted = expected.slice(0, limit).map(({ memoryNo, window }) => [memoryNo, window]);
+      const { nearest: found, compared } = rankVectorsOf(own, scan, memoryNos.toReversed());
+      const inOrder = compared.toSorted((a, b) => b.similarity - a.similarity || a.memoryNo - b.memoryNo);
+      expect(inOrder.map(({ memoryNo, window }) => [memoryNo, window])).toEqual(
+        expected.map(({ memoryNo, window }) => [memoryNo, window]),
+      );
+      expect(found.map(({ memoryNo, window }) => [memoryNo, window])).toEqual(wanted);
       for (const [place, { similarity }] of found.entries()) {
         expect(similarity).toBeCloseTo(expected[place]!.similarity, 3);
       }

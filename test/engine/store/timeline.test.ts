@@ -96,10 +96,10 @@ describe('a timeline', () => {
     const { after } = readTimeline(store, first!.id, { before: 5, after: 2, sameSession: true, now: NOW });
     expect(after.map(({ content }) => content)).toEqual(['early 2', 'now']);
     const visible = compileFilter({}, NOW);
-    expect(neighboursOf(store, [last.seq, second!.seq], { visible, each: 2 })).toEqual(
+    expect(neighboursOf(store, [last.memoryNo, second!.memoryNo], { visible, each: 2 })).toEqual(
       new Map([
-        [second!.seq, { before: [first!.seq], after: [last.seq] }],
-        [last.seq, { before: [first!.seq, second!.seq], after: [] }],
+        [second!.memoryNo, { before: [first!.memoryNo], after: [last.memoryNo] }],
+        [last.memoryNo, { before: [first!.memoryNo, second!.memoryNo], after: [] }],
       ]),
     );
   });
@@ -119,11 +119,11 @@ test('neighbours are the visible ones just before and after in the session, of s
   const neighbours = (filter: Parameters<typeof compileFilter>[0]) =>
     neighboursOf(
       store,
-      ['noon', 'dusk', 'night', 'breakfast'].map((name) => seeded.get(name)!.seq),
+      ['noon', 'dusk', 'night', 'breakfast'].map((name) => seeded.get(name)!.memoryNo),
       { visible: compileFilter(filter, NOW), each: 1 },
     );
   const [dawn, noon, dusk, duskToo, night] = ['dawn', 'noon', 'dusk', 'dusk, too', 'night'].map(
-    (name) => seeded.get(name)!.seq,
+    (name) => seeded.get(name)!.memoryNo,
   );
   expect(Object.fromEntries(neighbours({}))).toEqual({
     [noon!]: { before: [dawn], after: [dusk] },

@@ -8,8 +8,8 @@ interface Seen {
   readonly last_seen_at: number;
 }
 
-const seen = (fixture: TestEngine, seq: number): Seen =>
-  fixture.get('SELECT salience, salience_at, access_count, last_seen_at FROM memory_dynamics WHERE seq = ?', seq);
+const seen = (fixture: TestEngine, memoryNo: number): Seen =>
+  fixture.get('SELECT salience, salience_at, access_count, last_seen_at FROM memory_dynamics WHERE seq = ?', memoryNo);
 
 /** Recalls are applied some time after the answer, at the latest when the engine closes. */
 async function reopenAfter(fixture: TestEngine): Promise<TestEngine> {
@@ -19,7 +19,7 @@ async function reopenAfter(fixture: TestEngine): Promise<TestEngine> {
 
 test('reinforce: false changes no row of any table', async () => {
   const fixture = await openTestEngine();
-  const { seq } = await fixture.add({ content: 'The wallaby hops across the road.' });
+  const { memoryNo } = await fixture.add({ content: 'The wallaby hops across the road.' });
   await fixture.add({ content: 'The wallaby hops across the long road.' });
   await fixture.drain();
   fixture.clock.advanceDays(3);
@@ -30,7 +30,7 @@ test('reinforce: false changes no row of any table', async () => {
   }
   await using after = await reopenAfter(fixture);
   expect(dumpTables(after.store)).toEqual(before);
-  expect(seen(after, seq).access_count).toBe(0);
+  expect(seen(after, memoryNo).access_count).toBe(0);
 });
 
 describe('reinforce: true', () => {
@@ -44,37 +44,42 @@ describe('reinforce: true', () => {
     expect(hits.map((hit) => hit.memory.id)).toEqual([wallaby.id]);
     await using after = await reopenAfter(fixture);
     const faded = 0.4 * Math.exp(-0.05);
-    expect(seen(after, wallaby.seq)).toEqual({
+    expect(seen(after, wallaby.memoryNo)).toEqual({
       salience: expect.closeTo(faded + 0.1, 10) as number,
       salience_at: fixture.clock.now(),
       access_count: 1,
       last_seen_at: fixture.clock.now(),
     });
-    expect(seen(after, rates.seq)).toEqual({ salience: 0.4, salience_at: START, access_count: 0, last_seen_at: START });
+    expect(seen(after, rates.memoryNo)).toEqual({
+      salience: 0.4,
+      salience_at: START,
+      access_count: 0,
+      last_seen_at: START,
+    });
     expect((await after.tenant.getMemory(wallaby.id)).strength).toBeCloseTo(Math.exp(-0.1), 10);
   });
 
   test('many times in a row stops at 1 and counts each', async () => {
     const fixture = await openTestEngine();
-    const { seq } = await fixture.add({ content: 'The wallaby hops across the road.' });
+    const { memoryNo } = await fixture.add({ content: 'The wallaby hops across the road.' });
     await fixture.drain();
     for (let n = 0; n < 100; n += 1) {
       fixture.clock.advance(1);
       await fixture.tenant.query({ query: 'wallaby', k: 1, filter: {} });
     }
     await using after = await reopenAfter(fixture);
-    expect(seen(after, seq)).toMatchObject({ access_count: 100, last_seen_at: START + 100 });
-    expect(seen(after, seq).salience).toBeCloseTo(1, 3);
-    expect(seen(after, seq).salience).toBeLessThanOrEqual(1);
+    expect(seen(after, memoryNo)).toMatchObject({ access_count: 100, last_seen_at: START + 100 });
+    expect(seen(after, memoryNo).salience).toBeCloseTo(1, 3);
+    expect(seen(after, memoryNo).salience).toBeLessThanOrEqual(1);
   });
 
   test('uses the time of the recall, not that of the write', async () => {
     const fixture = await openTestEngine();
-    const { seq } = await fixture.add({ content: 'The wallaby hops across the road.' });
+    const { memoryNo } = await fixture.add({ content: 'The wallaby hops across the road.' });
     await fixture.tenant.query({ query: 'wallaby', k: 1, filter: {} });
     fixture.clock.advanceDays(2);
     await using after = await reopenAfter(fixture);
-    expect(seen(after, seq)).toMatchObject({ last_seen_at: START, salience_at: START });
+    expect(seen(after, memoryNo)).toMatchObject({ last_seen_at: START, salience_at: START });
   });
 
   test('strengthens the waypoint that was walked by 0.05, at most to 1', async () => {
@@ -87,7 +92,7 @@ describe('reinforce: true', () => {
       .prepare(
         `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at) VALUES (?, ?, 'waypoint', 0.8, 0.9, 1, ?, ?)`,
       )
-      .run(reached.seq, source.seq, START, START);
+      .run(reached.memoryNo, source.memoryNo, START, START);
     const weights: number[] = [];
     for (let recall = 1; recall <= 3; recall += 1) {
       clock.advance(1);
@@ -99,7 +104,7 @@ describe('reinforce: true', () => {
       );
       expect(edge).toMatchObject({ similarity: 0.8, updated_at: clock.now() });
       weights.push(edge.weight);
-      expect(seen(fixture, reached.seq).access_count).toBe(recall);
+      expect(seen(fixture, reached.memoryNo).access_count).toBe(recall);
     }
     await fixture.close();
     expect(weights).toEqual([expect.closeTo(0.95), expect.closeTo(1), 1]);
@@ -112,16 +117,16 @@ describe('reinforce: true', () => {
     await fixture.tenant.query({ query: 'wallaby', k: 5, filter: {} });
     await fixture.tenant.deleteMemory(id);
     await using after = await reopenAfter(fixture);
-    expect(seen(after, stays.seq).access_count).toBe(1);
+    expect(seen(after, stays.memoryNo).access_count).toBe(1);
     expect(after.get('SELECT count(*) FROM memory_dynamics')).toBe(1);
   });
 
   test('is what the setting says where the query says nothing', async () => {
     const fixture = await openTestEngine({ settings: { OM_DECAY_REINFORCE_ON_QUERY: 'false' } });
-    const { seq } = await fixture.add({ content: 'The wallaby hops.' });
+    const { memoryNo } = await fixture.add({ content: 'The wallaby hops.' });
     await fixture.tenant.query({ query: 'wallaby', k: 5, filter: {} });
     await using after = await reopenAfter(fixture);
-    expect(seen(after, seq).access_count).toBe(0);
+    expect(seen(after, memoryNo).access_count).toBe(0);
   });
 });
 

@@ -4,7 +4,7 @@ import { afterAll, expect, test } from 'vitest';
 import {
   ftsString,
   identifiersOf,
-  identifierToken,
+  identifierTerm,
   indexableText,
   MAX_QUERY_TERMS,
   queryTerms,
@@ -73,8 +73,8 @@ test('words are found in another form, identifiers only in their own', () => {
   // Porter's stem of all of them is `run`; `runAll` holds it as a part of a name.
   expect(find('run')).toEqual([1, 2, 3]);
   expect(find('runsAll')).not.toContain(4);
-  expect(match.all(ftsString(identifierToken('runsAll')))).toEqual([]);
-  expect(match.all(ftsString(identifierToken('run_all')))).toEqual([3]);
+  expect(match.all(ftsString(identifierTerm('runsAll')))).toEqual([]);
+  expect(match.all(ftsString(identifierTerm('run_all')))).toEqual([3]);
 });
 
 test('identifiers are found whole, by their parts, and in another spelling', () => {
@@ -90,9 +90,9 @@ test('identifiers are found whole, by their parts, and in another spelling', () 
   expect(find('get_user_name')).toContain(1);
   expect(find('user name')).toContain(1);
   expect(find('user-2.ts')).toContain(2);
-  expect(match.all(ftsString(identifierToken('1.2.3')))).toEqual([3]);
-  expect(match.all(ftsString(identifierToken('C++')))).toEqual([4]);
-  expect(match.all(ftsString(identifierToken('c#')))).toEqual([5]);
+  expect(match.all(ftsString(identifierTerm('1.2.3')))).toEqual([3]);
+  expect(match.all(ftsString(identifierTerm('C++')))).toEqual([4]);
+  expect(match.all(ftsString(identifierTerm('c#')))).toEqual([5]);
   expect(find('🍕')).toEqual([7]);
 });
 
@@ -108,15 +108,15 @@ test('an identifier is one token to the index and is never stemmed', () => {
     '1.2.3',
   ];
   for (const name of names) {
-    const token = identifierToken(name);
+    const token = identifierTerm(name);
     expect(token).toMatch(/^[\p{L}\p{N}]+ǀ$/u);
     clear.run();
     insert.run(1, '', token);
     insert.run(2, '', token.slice(0, -2));
     expect(match.all(ftsString(token))).toEqual([1]);
   }
-  expect(identifierToken('userName')).toBe(identifierToken('user_name'));
-  expect(identifierToken('1.2.3')).not.toBe(identifierToken('12.3'));
+  expect(identifierTerm('userName')).toBe(identifierTerm('user_name'));
+  expect(identifierTerm('1.2.3')).not.toBe(identifierTerm('12.3'));
 });
 
 test('plain prose has no identifiers', () => {

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest';
-import { charactersAndPairs, isCjk, isEmoji, normalise, STOP_WORDS, words } from '../../../src/engine/text/words.ts';
+import { charactersAndPairs, isCjk, isEmoji, normalise, words } from '../../../src/engine/text/words.ts';
+import { STOP_WORDS } from '../../../src/engine/text/stop-words.ts';
 
 test('case, width, ligatures and the accents people leave out are folded', () => {
   expect(normalise('Café ÀÉÎ Ｆｕｌｌ ﬁne İstanbul')).toBe('cafe aei full fine istanbul');

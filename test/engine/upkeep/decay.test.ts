@@ -31,10 +31,10 @@ interface Dynamics {
   readonly strength_at: number;
 }
 
-const dynamicsOf = (fixture: TestEngine, seq: number): Dynamics =>
+const dynamicsOf = (fixture: TestEngine, memoryNo: number): Dynamics =>
   fixture.get(
     'SELECT salience, salience_at, salience_now, decay_lambda, strength, strength_at FROM memory_dynamics WHERE seq = ?',
-    seq,
+    memoryNo,
   );
 
 const anchorsOf = (fixture: TestEngine) =>
@@ -88,11 +88,11 @@ describe('salience', () => {
 
   test('is cached by the job as it is read', async () => {
     await using fixture = await openTestEngine();
-    const { id, seq } = await addForced(fixture, 'emotional');
+    const { id, memoryNo } = await addForced(fixture, 'emotional');
     await fixture.drain();
     fixture.clock.advanceDays(12);
     expect(await decayMemories(fixture.maintenance)).toBe(1);
-    expect(dynamicsOf(fixture, seq).salience_now).toBeCloseTo((await fixture.tenant.getMemory(id)).salience, 12);
+    expect(dynamicsOf(fixture, memoryNo).salience_now).toBeCloseTo((await fixture.tenant.getMemory(id)).salience, 12);
     const before = dumpTables(fixture.store);
     await decayMemories(fixture.maintenance);
     expect(dumpTables(fixture.store)).toEqual(before);
@@ -101,16 +101,16 @@ describe('salience', () => {
   test('has an anchor that only reinforcement and a stated importance move', async () => {
     await using fixture = await openTestEngine();
     const { tenant, clock } = fixture;
-    const { id, seq } = await addForced(fixture, 'emotional');
+    const { id, memoryNo } = await addForced(fixture, 'emotional');
     await fixture.drain();
-    const anchor = dynamicsOf(fixture, seq);
+    const anchor = dynamicsOf(fixture, memoryNo);
     expect(anchor).toMatchObject({ salience: 0.4, salience_at: START, strength_at: START });
     clock.advanceDays(3);
     await decayMemories(fixture.maintenance);
     await tenant.query({ query: 'thing', k: 1, filter: {}, reinforce: false });
     await tenant.patchMemory(id, { content: 'Another emotional thing.', tags: ['x'] });
     await fixture.drain();
-    expect(dynamicsOf(fixture, seq)).toMatchObject({
+    expect(dynamicsOf(fixture, memoryNo)).toMatchObject({
       salience: 0.4,
       salience_at: START,
       strength: 1,
@@ -119,7 +119,11 @@ describe('salience', () => {
 
     const faded = 0.4 * Math.exp(-0.06);
     expect((await tenant.reinforceMemory(id, 0.25)).salience).toBeCloseTo(faded + 0.25, 10);
-    expect(dynamicsOf(fixture, seq)).toMatchObject({ salience_at: clock.now(), strength: 1, strength_at: clock.now() });
+    expect(dynamicsOf(fixture, memoryNo)).toMatchObject({
+      salience_at: clock.now(),
+      strength: 1,
+      strength_at: clock.now(),
+    });
     clock.advanceDays(40);
     const { strength } = await tenant.reinforceMemory(id, 0);
     expect(strength).toBeCloseTo(Math.exp(-0.4) + 0.1, 10);
@@ -130,18 +134,18 @@ describe('salience', () => {
     const clock = createManualClock();
     let file: string;
     let id: string;
-    let seq: number;
+    let memoryNo: number;
     {
       await using first = await openTestEngine({ clock });
       file = first.file;
-      ({ id, seq } = await addForced(first, 'emotional', { importance: 0.8 }));
+      ({ id, memoryNo } = await addForced(first, 'emotional', { importance: 0.8 }));
       await first.drain();
       clock.advanceDays(10);
     }
     {
       await using second = await openTestEngine({ clock, file, settings: { OM_DECAY_LAMBDA: '0.5' } });
       await decayMemories(second.maintenance);
-      expect(dynamicsOf(second, seq)).toMatchObject({ decay_lambda: 0.5, salience_at: clock.now() });
+      expect(dynamicsOf(second, memoryNo)).toMatchObject({ decay_lambda: 0.5, salience_at: clock.now() });
       clock.advanceDays(2);
       expect((await second.tenant.getMemory(id)).salience).toBeCloseTo(0.8 * Math.exp(-10 * 0.02 - 2 * 0.5), 10);
     }
@@ -151,7 +155,7 @@ describe('salience', () => {
     await decayMemories(third.maintenance);
     const expected = 0.8 * Math.exp(-10 * 0.02 - 2 * 0.5 - 5 * 0.02);
     expect((await third.tenant.getMemory(id)).salience).toBeCloseTo(expected, 10);
-    expect(dynamicsOf(third, seq).salience_now).toBeCloseTo(expected, 10);
+    expect(dynamicsOf(third, memoryNo).salience_now).toBeCloseTo(expected, 10);
   });
 
   test('keeps its past at the old decay when the sector changes', async () => {
@@ -168,7 +172,7 @@ describe('salience', () => {
   test('never rises when the clock steps back, and nothing breaks', async () => {
     await using fixture = await openTestEngine();
     const { tenant, clock } = fixture;
-    const { id, seq } = await addForced(fixture, 'emotional');
+    const { id, memoryNo } = await addForced(fixture, 'emotional');
     await fixture.drain();
     clock.advanceDays(10);
     await tenant.reinforceMemory(id, 0.1);
@@ -177,7 +181,7 @@ describe('salience', () => {
     await decayMemories(fixture.maintenance);
     await runDueSchedules(fixture.maintenance);
     expect((await tenant.getMemory(id)).salience).toBe(salience);
-    expect(dynamicsOf(fixture, seq).salience_now).toBeCloseTo(salience, 12);
+    expect(dynamicsOf(fixture, memoryNo).salience_now).toBeCloseTo(salience, 12);
     await tenant.reinforceMemory(id, 0);
     expect((await tenant.getMemory(id)).salience).toBeCloseTo(salience, 12);
     clock.advanceDays(5);
@@ -201,7 +205,7 @@ describe('salience', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(step, { maxLength: 12 }), async (steps) => {
         const content = `Memory number ${(run += 1)}.`;
-        const { id, seq } = await fixture.add({ content });
+        const { id, memoryNo } = await fixture.add({ content });
         for (const [n, next] of steps.entries()) {
           if (next.kind === 'reinforce') await tenant.reinforceMemory(id, next.boost);
           else if (next.kind === 'importance') await tenant.patchMemory(id, { importance: next.value });
@@ -214,14 +218,14 @@ describe('salience', () => {
           for (const value of [
             (await tenant.getMemory(id)).salience,
             (await tenant.getMemory(id)).strength,
-            ...Object.values(dynamicsOf(fixture, seq)).slice(0, 1),
+            ...Object.values(dynamicsOf(fixture, memoryNo)).slice(0, 1),
           ]) {
             expect(value).toBeGreaterThanOrEqual(0);
             expect(value).toBeLessThanOrEqual(1);
           }
         }
         await decayMemories(fixture.maintenance);
-        expect(dynamicsOf(fixture, seq).salience_now).toBeCloseTo((await tenant.getMemory(id)).salience, 12);
+        expect(dynamicsOf(fixture, memoryNo).salience_now).toBeCloseTo((await tenant.getMemory(id)).salience, 12);
         await tenant.deleteMemory(id);
       }),
       { numRuns: 40 },
@@ -236,7 +240,7 @@ describe('the decay job', () => {
     const lasting = await addForced(fixture, 'reflective');
     const superseded = await addForced(fixture, 'episodic', { importance: 0.1 });
     await fixture.drain();
-    fixture.store.write(() => setStatus(fixture.store, superseded.seq, 'superseded'));
+    fixture.store.write(() => setStatus(fixture.store, superseded.memoryNo, 'superseded'));
     const statuses = async () =>
       await Promise.all(
         [fading, lasting, superseded].map(async ({ id }) => (await fixture.tenant.getMemory(id)).status),
@@ -293,9 +297,9 @@ describe('the decay job', () => {
 
 test('every seven days waypoints under 0.05 go, and only those', async () => {
   await using fixture = await openTestEngine();
-  const seqs = [];
-  for (const content of ['a', 'b', 'c']) seqs.push((await fixture.add({ content })).seq);
-  const [a, b, c] = seqs as [number, number, number];
+  const memoryNos = [];
+  for (const content of ['a', 'b', 'c']) memoryNos.push((await fixture.add({ content })).memoryNo);
+  const [a, b, c] = memoryNos as [number, number, number];
   const insert = fixture.store.db.prepare(
     `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at) VALUES (?, ?, ?, NULL, ?, 0, 0, 0)`,
   );

@@ -1,6 +1,6 @@
 import { expect, onTestFinished, test } from 'vitest';
 import { readConfig } from '../../../src/engine/config.ts';
-import { tendReembed } from '../../../src/engine/upkeep/reembed.ts';
+import { tendReembed } from '../../../src/engine/upkeep/tend-reembed.ts';
 import { findLiveModel } from '../../../src/engine/store/live-model.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { silentLogger } from '../../../src/engine/ports.ts';
@@ -60,7 +60,7 @@ test('a change of the dimensions: both models at work, one commit, the same as f
     expect(vectorless(changed, findLiveModel(changed.store)!.modelNo)).toEqual([]);
   }
   expect(seen.size).toBe(2);
-  expect(changed.seqOf(added.id)).toBe(91);
+  expect(changed.memoryNoOf(added.id)).toBe(91);
   expect(changed.store.prepare('SELECT count(*) FROM calibrations WHERE model_no = 2').pluck().get()).toBe(1);
   expectNoOrphans(changed.store);
   await expectAsFromTheStart(changed, '512');
@@ -97,7 +97,7 @@ test('a patched memory is not given the vectors of its old text by a job that wa
         const vectors = await embedder.embed(texts, options);
         if (!patched) {
           patched = true;
-          const { id } = changed.get<{ id: string; seq: number }>('SELECT id, seq FROM memories');
+          const { id } = changed.get<{ id: string; memoryNo: number }>('SELECT id, seq AS memoryNo FROM memories');
           await changed.tenant.patchMemory(id, { content: 'A cat sleeps on the sofa' });
         }
         return vectors;
@@ -310,11 +310,11 @@ test('what one model refused is offered to the next, new memories as well', asyn
 test('memories that killed their workers do not hold up a change, nor are they tried again', async () => {
   const { changed } = await changedTo('new');
   for (const name of ['one', 'two', 'three']) {
-    const { jobSeq } = await changed.add({ content: `A memory that kills, number ${name}` });
+    const { jobNo } = await changed.add({ content: `A memory that kills, number ${name}` });
     changed.store.write(() =>
       changed.store
         .prepare(`UPDATE jobs SET state = 'dead', error_code = 'crash', finished_at = 1 WHERE seq = ?`)
-        .run(jobSeq),
+        .run(jobNo),
     );
   }
   await changed.tenant.startReembed();
@@ -348,7 +348,10 @@ test('memories that other settings left without vectors are counted, and filled 
   const { file, clock } = words;
   const back = await open({ file, clock });
   expect(await back.tenant.reembedStatus()).toMatchObject({
-    ...{ state: 'needed', done: 90, total: 92, failed: 0 },
+    state: 'needed',
+    done: 90,
+    total: 92,
+    failed: 0,
     estimate: { memories: 2 },
   });
   await tendReembed({ ...back.maintenance, config: { ...back.maintenance.config, OM_REEMBED: 'manual' } });

@@ -1,6 +1,9 @@
 import type { LanguageSet } from './language-set.ts';
 
-/** A school librarian in Jordan keeps summaries of what she reads on many subjects, and notes about her family, work and plans. */
+/**
+ * A school librarian in Jordan keeps summaries of what she reads on many subjects, and notes about her family, work and
+ * plans.
+ */
 export const ARABIC: LanguageSet = {
   language: 'ar',
   memories: [

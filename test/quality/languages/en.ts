@@ -1,8 +1,8 @@
 import type { LanguageSet } from './language-set.ts';
 
 /**
- * The memories of an English-speaking user: things read about history, wildlife, medicine, law and engineering, and short notes about
- * the family, the house and a software team.
+ * The memories of an English-speaking user: things read about history, wildlife, medicine, law and engineering, and
+ * short notes about the family, the house and a software team.
  */
 export const ENGLISH: LanguageSet = {
   language: 'en',

@@ -1,6 +1,9 @@
 import type { LanguageSet } from './language-set.ts';
 
-/** A pharmacist in Valladolid keeps passages from her reading on many subjects, and notes about her family, work and trips. */
+/**
+ * A pharmacist in Valladolid keeps passages from her reading on many subjects, and notes about her family, work and
+ * trips.
+ */
 export const SPANISH: LanguageSet = {
   language: 'es',
   memories: [

@@ -1,8 +1,8 @@
 import type { LanguageSet } from './language-set.ts';
 
 /**
- * The memories of a Japanese user: things read about towns, animals, sport, illness and the law, and short notes about family,
- * habits and a software team.
+ * The memories of a Japanese user: things read about towns, animals, sport, illness and the law, and short notes about
+ * family, habits and a software team.
  */
 export const JAPANESE: LanguageSet = {
   language: 'ja',

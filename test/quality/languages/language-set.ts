@@ -11,7 +11,9 @@ export interface LanguageSet {
   readonly unanswerable: readonly string[];
 }
 
-/** One file that holds all languages, each as a user of its own, as a service with users of several countries has it. */
+/**
+ * One file that holds all languages, each as a user of its own, as a service with users of several countries has it.
+ */
 export function evaluationSetOf(sets: readonly LanguageSet[]): EvaluationSet {
   return {
     name: 'languages',

@@ -1,6 +1,9 @@
 import type { LanguageSet } from './language-set.ts';
 
-/** A translator from the Urals keeps excerpts from what he reads on many subjects, and notes about his family, work and habits. */
+/**
+ * A translator from the Urals keeps excerpts from what he reads on many subjects, and notes about his family, work and
+ * habits.
+ */
 export const RUSSIAN: LanguageSet = {
   language: 'ru',
   memories: [

@@ -1,8 +1,8 @@
 import type { LanguageSet } from './language-set.ts';
 
 /**
- * The memories of a Thai user: things read about history, nature, cooking, law and technology, and short notes about family,
- * appointments and office work.
+ * The memories of a Thai user: things read about history, nature, cooking, law and technology, and short notes about
+ * family, appointments and office work.
  */
 export const THAI: LanguageSet = {
   language: 'th',

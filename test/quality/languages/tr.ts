@@ -1,6 +1,9 @@
 import type { LanguageSet } from './language-set.ts';
 
-/** A curious engineer in Turkey keeps paragraphs from her reading on many subjects, and notes about family, work and plans. */
+/**
+ * A curious engineer in Turkey keeps paragraphs from her reading on many subjects, and notes about family, work and
+ * plans.
+ */
 export const TURKISH: LanguageSet = {
   language: 'tr',
   memories: [

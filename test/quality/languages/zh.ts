@@ -1,8 +1,8 @@
 import type { LanguageSet } from './language-set.ts';
 
 /**
- * The memories of a Chinese user: things read about old towns, animals, medicine, cooking and machines, and short notes about the
- * family, the flat and a work project.
+ * The memories of a Chinese user: things read about old towns, animals, medicine, cooking and machines, and short notes
+ * about the family, the flat and a work project.
  */
 export const CHINESE: LanguageSet = {
   language: 'zh',

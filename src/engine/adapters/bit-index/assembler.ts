@@ -1,41 +1,56 @@
 /**
- * As much of a WebAssembly assembler as the kernels beside it need: instructions are lists of bytes, a function is their concatenation.
- * Opcodes are those of the WebAssembly specification 2.0, section 5.4; every i32 address is an offset into the one memory that a module
- * imports.
+ * A WebAssembly assembler with the instructions that the kernels in this folder need. Instructions are lists of bytes,
+ * and a function is their concatenation. Opcodes are those of the WebAssembly specification 2.0, section 5.4. Every i32
+ * address is an offset into the one memory that a module imports.
  */
+
+/** Encoded instructions, one byte an entry. */
 export type Code = readonly number[];
 
+/** A function to assemble. */
 export interface WasmFunction {
   readonly name: string;
-  /** All i32; the first locals. */
+  /** Number of parameters. All are i32; they are the first locals. */
   readonly parameters: number;
   /** Further locals, after the parameters. */
   readonly locals: readonly (readonly [count: number, type: ValueType])[];
-  /** Leaves one i32 on the stack, or nothing. */
+  /** Type of the result, if any. */
   readonly returns?: 'i32';
+  /** Instructions of the function, without its final `end`. */
   readonly body: readonly Code[];
 }
 
-export type ValueType = keyof typeof TYPES;
+type ValueType = keyof typeof TYPES;
 
 const TYPES = { i32: 0x7f, i64: 0x7e, v128: 0x7b } as const;
 const NO_RESULT = 0x40;
 
-/** @returns a module that imports `env.memory` and exports the functions by name */
+/** Returns the binary of a module that imports `env.memory` and exports the functions by name. */
 export function assemble(functions: readonly WasmFunction[]): Uint8Array<ArrayBuffer> {
   const types = functions.map(({ parameters, returns }) => [
-    ...[0x60, ...unsigned(parameters), ...new Array<number>(parameters).fill(TYPES.i32)],
+    0x60,
+    ...unsigned(parameters),
+    ...new Array<number>(parameters).fill(TYPES.i32),
     ...(returns === undefined ? [0] : [1, TYPES[returns]]),
   ]);
   const bodies = functions.map(({ locals, body }) => {
     const code = [
-      ...[...unsigned(locals.length), ...locals.flatMap(([count, type]) => [...unsigned(count), TYPES[type]])],
-      ...[...body.flat(), END],
+      ...unsigned(locals.length),
+      ...locals.flatMap(([count, type]) => [...unsigned(count), TYPES[type]]),
+      ...body.flat(),
+      END,
     ];
     return [...unsigned(code.length), ...code];
   });
   return Uint8Array.from([
-    ...[0x00, 0x61, 0x73, 0x6d, 0x01, 0x00, 0x00, 0x00],
+    0x00,
+    0x61,
+    0x73,
+    0x6d,
+    0x01,
+    0x00,
+    0x00,
+    0x00,
     ...section(1, types),
     ...section(2, [[...text('env'), ...text('memory'), 0x02, 0x00, 0x01]]),
     ...section(
@@ -62,7 +77,7 @@ function text(value: string): Code {
   return [...unsigned(bytes.length), ...bytes];
 }
 
-/** LEB128. */
+/** Encodes a whole number, 0 or more, as unsigned LEB128. */
 function unsigned(value: number): Code {
   const bytes: number[] = [];
   let rest = value;
@@ -70,6 +85,7 @@ function unsigned(value: number): Code {
   return [...bytes, rest];
 }
 
+/** Encodes a 32-bit number as signed LEB128. */
 function signed(value: number): Code {
   const bytes: number[] = [];
   let rest = value;
@@ -77,18 +93,20 @@ function signed(value: number): Code {
   return [...bytes, rest & 0x7f];
 }
 
+/** Instructions on a function's locals by index; parameters come first. */
 export const local = {
   get: (index: number): Code => [0x20, ...unsigned(index)],
   set: (index: number): Code => [0x21, ...unsigned(index)],
-  /** Sets and keeps the value on the stack. */
+  /** Sets the local and keeps the value on the stack. */
   tee: (index: number): Code => [0x22, ...unsigned(index)],
 };
 
-/** Loads and stores take their address from the stack and add `offset`; `align` 0 promises nothing of it. */
+/** Makes a load or store: it takes its address from the stack and adds `offset`. Alignment 0 promises no alignment. */
 const memory =
   (opcode: number) =>
   (offset = 0): Code => [opcode, 0, ...unsigned(offset)];
 
+/** Instructions on 32 bits. Comparison and right shift are unsigned. */
 export const i32 = {
   const: (value: number): Code => [0x41, ...signed(value)],
   load: memory(0x28),
@@ -104,10 +122,11 @@ export const i32 = {
   shiftRight: [0x76],
   fromI64: [0xa7],
   store16: memory(0x3b),
-  /** The first of two if the third is not 0. */
+  /** Takes three values and leaves the first if the third is not 0, else the second. */
   select: [0x1b],
 } as const;
 
+/** Instructions on 64 bits. Right shift is unsigned. `const` takes a number of 32 bits, with its sign. */
 export const i64 = {
   const: (value: number): Code => [0x42, ...signed(value)],
   load: memory(0x29),
@@ -119,34 +138,35 @@ export const i64 = {
   notEqual: [0x52],
   shiftRight: [0x88],
   popcount: [0x7b],
-  /** How many bits below the lowest one that is set. */
+  /** Counts the clear bits below the lowest set bit. */
   trailingZeros: [0x7a],
 } as const;
 
 const vector = (opcode: number, ...rest: readonly number[]): Code => [0xfd, ...unsigned(opcode), ...rest];
 
-/** 128 bits at once. Loads and stores ask for no alignment. */
+/** Instructions on 128 bits. Loads and stores promise no alignment. */
 export const v128 = {
   load: (offset = 0): Code => vector(0x00, 0, ...unsigned(offset)),
   store: (offset = 0): Code => vector(0x0b, 0, ...unsigned(offset)),
-  /** Takes an address and a vector, and loads one of its 16 bytes. */
+  /** Takes an address and a vector, and leaves the vector with byte `lane` (0..15) replaced by that at the address. */
   loadByte: (lane: number): Code => vector(0x54, 0, 0, lane),
-  /** 64 of the bits. */
+  /** Takes a vector and leaves its lower (0) or higher (1) 64 bits as an i64. */
   half: (lane: 0 | 1): Code => vector(0x1d, lane),
   not: vector(0x4d),
   and: vector(0x4e),
   or: vector(0x50),
   xor: vector(0x51),
-  /** 1 if any bit is set. */
+  /** Leaves 1 if any bit is set, else 0. */
   any: vector(0x53),
-  /** The highest bits of the 16 bytes. */
+  /** Leaves the highest bits of the 16 bytes as a number of 16 bits; bit n is that of byte n. */
   highestOfBytes: vector(0x64),
-  /** Each of the 16 bytes. */
+  /** Takes a vector and a number, and shifts each of the vector's 16 bytes left by that many bits. */
   shiftBytesLeft: vector(0x6b),
 } as const;
 
+/** Structured control instructions. */
 export const control = {
-  /** Runs `body` again for as long as it leaves something else than 0. */
+  /** Runs `body` once, and again while it leaves a number other than 0 on the stack. */
   repeatWhile: (...body: readonly Code[]): Code => [0x03, NO_RESULT, ...body.flat(), 0x0d, 0, END],
   /** Takes a number from the stack and runs `body` if it is not 0. */
   when: (...body: readonly Code[]): Code => [0x04, NO_RESULT, ...body.flat(), END],

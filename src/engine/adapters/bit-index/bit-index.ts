@@ -7,7 +7,7 @@ import { createCodeMatrix } from './code-matrix.ts';
 import type { KernelChoice } from './create-kernels.ts';
 import { createIndexMemory, type IndexMemory } from '../following-index/index-memory.ts';
 
-/** The file holds the codes of vectors (`store/vector-codes.ts`). */
+/** Reads the codes of vectors that the file holds (`store/vector-codes.ts`). */
 const CODES: VectorSource<VectorCode> = {
   atOnce: 1_000,
   last: lastCode,
@@ -18,17 +18,21 @@ const CODES: VectorSource<VectorCode> = {
 };
 
 export interface BitIndexOptions {
-  /** What all indexes of a thread may hold; by default what each needs. */
+  /** Bound on the memory of all indexes of a thread; none by default. */
   readonly indexMemory?: IndexMemory | undefined;
-  /** What scans the codes; 'auto' by default. */
+  /** Which kernels scan the codes; 'auto' by default. */
   readonly kernels?: KernelChoice | undefined;
 }
 
-/** A scan of sign bits in memory. */
+/**
+ * Opens an approximate index that scans sign bits in memory. Its first search or load throws EngineError `invalid` if
+ * the chosen kernels do not run on this machine.
+ */
 export function openBitIndex(store: Store, space: VectorSpace, options: BitIndexOptions = {}): VectorIndex {
   const { indexMemory = createIndexMemory(), kernels = 'auto' } = options;
   return openFollowingIndex(store, space, {
-    ...{ source: CODES, indexMemory },
+    source: CODES,
+    indexMemory,
     hold: () => createCodeMatrix(space.dimensions, kernels),
   });
 }

@@ -19,21 +19,24 @@ import {
 import { beginSearches, candidatesWanted, type Matrix } from './searches.ts';
 
 /**
- * The sign bits of one model's vectors in memory, in the order of their numbers: 200 bytes a vector of 768 dimensions and 20 for what
- * belongs to it. A search takes two passes: first the dimensions that weigh most in the question, of all rows; then what the whole
- * question, not as bits, says about the nearest of those. No pass knows chance or time, so the same rows give the same answer; ties go to
- * the older vector.
+ * The sign bits of one model's vectors in memory, in the order of their numbers. A vector of 768 dimensions takes 200
+ * bytes and 20 more for its user, memory and number. A search has two passes: first the highest-weighted sign bits of
+ * every row, then the question with its components, not as bits, against the nearest of those rows. Neither pass
+ * depends on chance or time, so the same rows give the same answer. Of equally near vectors the older one comes first.
  */
 export type CodeMatrix = HeldVectors<VectorCode>;
 
-/** A smaller index has columns only once it is asked for more than a list. */
-const TURNED_LEAST = 8_192;
-/** Rows that the first pass measures in the time that it takes to go to one of a user's and measure that. */
+/**
+ * Rows from which on columns are made as rows are added. A smaller index makes them for the first search that scans it.
+ */
+const MIN_TURNED = 8_192;
+/** Rows that the first pass measures in the time that it takes to find one row of a user and measure it. */
 const TURNS_A_LISTED_ROW = 32;
 
 /**
- * Makes an empty matrix for vectors of this many dimensions.
- * @throws EngineError `internal` for dimensions that make no whole bytes, or too many; `invalid` for kernels that do not run here
+ * Creates an empty matrix.
+ * @param dimensions a multiple of 8 up to `MAX_DIMENSIONS`
+ * @throws EngineError `internal` for other dimensions; `invalid` for kernels that do not run on this machine
  */
 export function createCodeMatrix(dimensions: number, kernels: KernelChoice = 'auto'): CodeMatrix {
   const matrix: Matrix = {
@@ -55,8 +58,8 @@ export function createCodeMatrix(dimensions: number, kernels: KernelChoice = 'au
     append: (added) => append(matrix, added, dimensions),
     remove: (vectorNo) => remove(matrix, vectorNo, dimensions),
     nearest: (questions) => nearest(matrix, questions),
-    listOf(userNo, most) {
-      if (countRows(rows, userNo) > most) return undefined;
+    listOf(userNo, max) {
+      if (countRows(rows, userNo) > max) return undefined;
       const list = listRows(rows, { userNo, purpose: 'rank', upTo: Infinity }, labelReader(codes));
       return Array.from(list, (row) => rows.vectorNos[row]!);
     },
@@ -67,15 +70,15 @@ function append({ codes, rows, sides }: Matrix, added: readonly VectorCode[], di
   reserveRows(codes, rows.size + added.length);
   const bytes = new Uint8Array(codes.memory.buffer);
   const words = new Uint32Array(codes.memory.buffer);
-  for (const one of added) {
-    assert(one.code.length === dimensions / 8, `a code of ${one.code.length} bytes for ${dimensions} dimensions`);
-    const { row, label } = addRow(rows, one);
+  for (const vector of added) {
+    assert(vector.code.length === dimensions / 8, `a code of ${vector.code.length} bytes for ${dimensions} dimensions`);
+    const { row, label } = addRow(rows, vector);
     const address = addressOf(codes, row);
-    bytes.set(one.code, address.code);
-    sides.count(one.vectorNo, one.code, 1);
+    bytes.set(vector.code, address.code);
+    sides.count(vector.vectorNo, vector.code, 1);
     words[address.label / 4] = label;
   }
-  if (rows.size >= TURNED_LEAST) turnColumns(codes, rows.size);
+  if (rows.size >= MIN_TURNED) turnColumns(codes, rows.size);
 }
 
 function remove({ codes, rows, sides }: Matrix, vectorNo: number, dimensions: number): void {
@@ -91,30 +94,36 @@ function remove({ codes, rows, sides }: Matrix, vectorNo: number, dimensions: nu
 }
 
 function nearest(matrix: Matrix, questions: readonly Question[]): number[][] {
-  const found = new Map<Question, number[]>();
+  const answers = new Map<Question, number[]>();
   const listOf = rememberLists(matrix);
   let waiting: Question[] = [];
   for (const question of questions) {
-    if (isListed(matrix, question)) found.set(question, nearestAmong(matrix, listOf(question), question));
+    if (isListed(matrix, question)) answers.set(question, nearestAmong(matrix, listOf(question), question));
     else waiting.push(question);
   }
   while (waiting.length > 0) {
     const searches = beginSearches(matrix, waiting);
     scanColumns(matrix, searches);
-    for (const search of searches) found.set(search.question, nearestOf(matrix, search));
+    for (const search of searches) answers.set(search.question, nearestOf(matrix, search));
     waiting = waiting.slice(searches.length);
   }
-  return questions.map((question) => found.get(question)!);
+  return questions.map((question) => answers.get(question)!);
 }
 
-/** Whether the first pass would leave out little, or take longer than to go through the rows of the question's user one by one. */
+/**
+ * True if the rows that a question may find are listed and measured one by one, not scanned: if a scan would exclude
+ * few of them or take longer, or if rows of newer memories than the question's `upTo` must be left out.
+ */
 function isListed({ rows }: Matrix, question: Question): boolean {
   const count = countRows(rows, question.userNo);
   const all = countRows(rows, undefined);
   return count <= candidatesWanted(rows, question) || TURNS_A_LISTED_ROW * count <= all || isCutOff(rows, question);
 }
 
-/** Questions about the same user share a list. */
+/**
+ * Returns a function that lists the rows that a question may find, ascending; questions about the same rows share a
+ * list. It is valid until rows are added or removed.
+ */
 function rememberLists({ codes, rows }: Matrix): (question: Question) => Uint32Array {
   const lists = new Map<string, Uint32Array>();
   return (question) => {

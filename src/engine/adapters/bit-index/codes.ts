@@ -2,7 +2,7 @@ import { assert } from '../../errors.ts';
 import { createKernels, type KernelChoice } from './create-kernels.ts';
 import {
   columnOf,
-  DIMENSIONS_MOST,
+  MAX_DIMENSIONS,
   type KernelMemory,
   type Kernels,
   type Layout,
@@ -12,38 +12,42 @@ import {
   TURNED_ROWS,
 } from './kernels.ts';
 
-/** The codes of a matrix with their labels, in the memory that the kernels work on. */
+/** The codes of a matrix and the labels of its rows, in the memory that the kernels work on. */
 export interface Codes {
   readonly layout: Layout;
   readonly memory: KernelMemory;
   readonly kernels: Kernels;
+  /** Number of segments that the memory has room for. */
   segments: number;
-  /** Rows below it are there as columns, too. A small index needs none, and they take as much as the codes. */
+  /**
+   * Rows below this number also exist as columns. A small index needs no columns, and they take as much memory as the
+   * codes.
+   */
   turned: number;
-  /** How far the room in front of the segments was ever used: what was not takes no memory. */
+  /** Address behind the last byte in front of the segments that was ever used: pages never used take no memory. */
   usedBefore: number;
 }
 
 /**
- * Makes memory for codes of this many dimensions.
- * @throws EngineError `internal` for dimensions that make no whole bytes, or too many
+ * Creates memory for codes of vectors with this many dimensions.
+ * @throws EngineError `internal` if `dimensions` is not a multiple of 8 up to `MAX_DIMENSIONS`
  */
 export function createCodes(dimensions: number, choice: KernelChoice): Codes {
   assert(
-    dimensions % 8 === 0 && dimensions >= 8 && dimensions <= DIMENSIONS_MOST,
-    `sign bits of ${dimensions} dimensions, not a multiple of 8 up to ${DIMENSIONS_MOST}`,
+    dimensions % 8 === 0 && dimensions >= 8 && dimensions <= MAX_DIMENSIONS,
+    `sign bits of ${dimensions} dimensions, not a multiple of 8 up to ${MAX_DIMENSIONS}`,
   );
   const layout = layoutOf(dimensions);
   return { layout, ...createKernels(layout, choice), segments: 0, turned: 0, usedBefore: layout.candidates };
 }
 
-/** The bytes that the first `rows` rows take, and what questions used. */
+/** Returns the bytes in use: those of the first `rows` rows, of their columns, and of the part that questions used. */
 export function bytesOfCodes({ layout, turned, usedBefore }: Codes, rows: number): number {
   const columnBytes = Math.ceil(turned / SEGMENT_ROWS) * (layout.segmentBytes - layout.columns);
   return usedBefore + rows * (layout.codeBytes + 4) + columnBytes;
 }
 
-/** Where a row lies: its segment, its place there, and the addresses of its code and its label. */
+/** Returns the address of a row's segment, the row's position in it, and the addresses of its code and its label. */
 export function addressOf(
   { layout }: Codes,
   row: number,
@@ -53,7 +57,7 @@ export function addressOf(
   return { segment, place, code: segment + place * layout.codeBytes, label: segment + layout.labels + place * 4 };
 }
 
-/** Makes room for this many rows. */
+/** Grows the memory until it has room for `rows` rows in all. Make views of the memory anew after it. */
 export function reserveRows(codes: Codes, rows: number): void {
   const { layout, memory } = codes;
   const needed = Math.ceil(rows / SEGMENT_ROWS);
@@ -66,7 +70,10 @@ export function reserveRows(codes: Codes, rows: number): void {
   }
 }
 
-/** Makes the columns of rows that have none; of the last rows they were made before, too, when there were fewer. */
+/**
+ * Makes the columns of the rows below `rows` that have none. Columns are made for `TURNED_ROWS` rows at a time, so
+ * those of the last such group are made again if it was not full.
+ */
 export function turnColumns(codes: Codes, rows: number): void {
   const { layout, kernels } = codes;
   for (let row = codes.turned - (codes.turned % TURNED_ROWS); row < rows; row += TURNED_ROWS) {
@@ -76,7 +83,7 @@ export function turnColumns(codes: Codes, rows: number): void {
   codes.turned = rows;
 }
 
-/** Reads the labels of rows from the memory as it is now. */
+/** Returns a function that reads the label of a row. It is valid until the memory grows. */
 export function labelReader({ layout, memory }: Codes): (row: number) => number {
   const words = new Uint32Array(memory.buffer);
   const { firstSegment, segmentBytes, labels } = layout;

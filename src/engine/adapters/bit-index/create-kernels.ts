@@ -3,12 +3,15 @@ import { createJsKernels } from './js-kernels.ts';
 import type { KernelMemory, Kernels, Layout } from './kernels.ts';
 import { createWasmKernels, hasWasmKernels } from './wasm-kernels.ts';
 
-/** Which kernels scan the codes: WebAssembly where its vectors work, else JavaScript; or named ones. */
+/**
+ * Which kernels scan the codes: `wasm`, WebAssembly with 128-bit SIMD; `js`, plain JavaScript, which gives the same
+ * answers; `auto`, WebAssembly if this machine runs it, else JavaScript.
+ */
 export type KernelChoice = 'auto' | 'wasm' | 'js';
 
 /**
- * Makes the kernels for codes of one layout, with memory of their own.
- * @throws EngineError `invalid` where `wasm` is asked for on a machine that does not run it
+ * Creates the kernels for codes of one layout, and their memory.
+ * @throws EngineError `invalid` for `wasm` on a machine that does not run it
  */
 export function createKernels(
   layout: Layout,
@@ -18,7 +21,7 @@ export function createKernels(
   return choice !== 'js' && hasWasmKernels() ? createWasmKernels(layout) : createJsKernels(layout);
 }
 
-/** @throws EngineError `invalid` where this machine does not run the kernels */
+/** Throws EngineError `invalid` if this machine does not run the chosen kernels. */
 export function requireKernels(choice: KernelChoice): void {
   if (choice !== 'wasm' || hasWasmKernels()) return;
   throw new EngineError(

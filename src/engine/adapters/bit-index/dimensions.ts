@@ -1,23 +1,31 @@
-/** What the dimensions of a question tell: which of them tell vectors apart, and their components as whole numbers. */
+/** Which dimensions of a question distinguish vectors, and the question's components as whole numbers. */
 
-/** Buckets that values are counted in where to sort them would take longer than what is done with them. */
+/** Number of buckets of a counting sort, which is used where a comparison sort would take too long. */
 export const BUCKETS = 1_024;
 
-/** One in this many vectors is counted, by its number. */
+/** One in this many vectors is counted; a hash of its number decides. */
 const COUNTED_EACH = 8;
 
-/** How many vectors lie on which side of zero. */
+/** Counts of vectors on either side of zero, by dimension. */
 export interface Sides {
-  /** @param by 1 for a vector that came, -1 for one that went */
+  /**
+   * Counts a vector if it belongs to the eighth of vectors that are counted, which its number decides.
+   * @param code sign bits of the vector; bit `d & 7` of byte `d >> 3` is that of dimension `d`
+   * @param by 1 for a vector that was added, -1 for one that was removed
+   */
   count(vectorNo: number, code: Uint8Array, by: 1 | -1): void;
-  /** How evenly vectors lie on both sides in each dimension: from almost 0, where all are on one side, to 1. */
+  /**
+   * Returns how evenly vectors are on both sides of zero, by dimension: from almost 0, if all are on one side, to 1, if
+   * half are on each or none were counted. Do not change the array.
+   */
   spreads(): Float32Array;
 }
 
 /**
- * Counts on which side of zero vectors lie in each dimension. Models put a part into all their vectors alike: where that is large, all have
- * the same sign, and a question's largest components would tell none of them apart. What is known follows from the vectors that are there,
- * so that it is the same for all who hold them, in whatever order they came and others went.
+ * Creates counts of how many vectors are on which side of zero in each dimension. Models add a constant part to all
+ * their vectors. Where it is large, all vectors have the same sign, and even a large component of a question
+ * distinguishes none of them. The counts depend only on the vectors present, so that all threads with these vectors
+ * have the same counts, in whatever order vectors were added and removed.
  */
 export function createSides(dimensions: number): Sides {
   const above = new Uint32Array(dimensions);
@@ -25,7 +33,7 @@ export function createSides(dimensions: number): Sides {
   let spreads: Float32Array | undefined;
   return {
     count(vectorNo, code, by) {
-      // Numbers of the vectors of a text follow one another, so that every eighth would be of one kind.
+      // The number is hashed: the vectors of a text have consecutive numbers, and every eighth would be of one kind.
       if (Math.imul(vectorNo, 0x9e3779b1) >>> 0 >= 2 ** 32 / COUNTED_EACH) return;
       for (let at = 0; at < dimensions; at += 1) above[at]! += by * ((code[at >> 3]! >> (at & 7)) & 1);
       counted += by;
@@ -42,35 +50,44 @@ export function createSides(dimensions: number): Sides {
   };
 }
 
-/** The components of a question as whole numbers, the largest ±`most`. */
-export function wholeComponents(embedding: Float32Array, most: number): Int8Array {
+/**
+ * Scales the components of a question so that the largest becomes `max` in size, and rounds them to whole numbers. A
+ * vector of zeros gives zeros.
+ * @param max at most 127
+ */
+export function wholeComponents(embedding: Float32Array, max: number): Int8Array {
   let largest = Number.MIN_VALUE;
   for (let at = 0; at < embedding.length; at += 1) largest = Math.max(largest, Math.abs(embedding[at]!));
-  const scale = most / largest;
+  const scale = max / largest;
   const components = new Int8Array(embedding.length);
   for (let at = 0; at < embedding.length; at += 1) components[at] = Math.round(embedding[at]! * scale);
   return components;
 }
 
-/** Dimensions other than zero by what they say of a question, the most first; of those that say about the same the first. */
+/**
+ * Returns the dimensions in order of how well they distinguish vectors for a question, the best first: by the size of
+ * the component times the spread. Of dimensions with about the same weight the lower one comes first; those of weight 0
+ * are left out.
+ * @param spreads what `Sides.spreads` returns
+ */
 export function rankDimensions(embedding: Float32Array, spreads: Float32Array): Uint16Array {
-  const saying = new Float32Array(embedding.length);
-  let most = 0;
-  for (let at = 0; at < saying.length; at += 1) {
-    saying[at] = Math.abs(embedding[at]!) * spreads[at]!;
-    most = Math.max(most, saying[at]!);
+  const weights = new Float32Array(embedding.length);
+  let largest = 0;
+  for (let at = 0; at < weights.length; at += 1) {
+    weights[at] = Math.abs(embedding[at]!) * spreads[at]!;
+    largest = Math.max(largest, weights[at]!);
   }
-  // Sorted by counting, which takes a tenth of the time.
-  const bucketOf = (at: number) => BUCKETS - 1 - Math.floor((saying[at]! / most) * (BUCKETS - 1));
+  // A counting sort takes a tenth of the time of a comparison sort.
+  const bucketOf = (at: number) => BUCKETS - 1 - Math.floor((weights[at]! / largest) * (BUCKETS - 1));
   const ends = new Uint16Array(BUCKETS);
   let count = 0;
-  for (let at = 0; at < saying.length; at += 1) {
-    if (saying[at]! === 0) continue;
+  for (let at = 0; at < weights.length; at += 1) {
+    if (weights[at]! === 0) continue;
     ends[bucketOf(at)]! += 1;
     count += 1;
   }
   for (let bucket = 1; bucket < BUCKETS; bucket += 1) ends[bucket]! += ends[bucket - 1]!;
   const ranked = new Uint16Array(count);
-  for (let at = saying.length - 1; at >= 0; at -= 1) if (saying[at]! > 0) ranked[--ends[bucketOf(at)]!] = at;
+  for (let at = weights.length - 1; at >= 0; at -= 1) if (weights[at]! > 0) ranked[--ends[bucketOf(at)]!] = at;
   return ranked;
 }

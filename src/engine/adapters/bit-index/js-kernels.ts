@@ -1,3 +1,9 @@
+/**
+ * The inner loops over sign bits in plain JavaScript, for machines without WebAssembly or without its SIMD. Columns are
+ * added for 32 rows at a time where WebAssembly has 128. A table counts the bits of each byte here, where WebAssembly
+ * has one instruction for 64 bits.
+ */
+
 import {
   BATCH_COLUMNS,
   CANDIDATE_BYTES,
@@ -14,23 +20,20 @@ import {
 } from './kernels.ts';
 
 /**
- * The inner loops over sign bits in plain JavaScript, for machines without WebAssembly or without its vectors. Columns are added up by 32
- * rows at a time where WebAssembly has 128. What WebAssembly counts by one instruction for 64 bits is looked up here, byte by byte.
+ * Factor by which memory grows: each step copies its content, so steps are large. Pages never written take no memory.
  */
-
-/** Memory is taken in steps of this factor, since each step copies what is there. What was never written takes no room. */
 const GROWTH = 1.5;
 /** Bits of a word of the columns. */
 const WORD_BITS = 32;
 
-/** How many bits a byte has. */
+/** Number of set bits by value of a byte. */
 const BITS_OF_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
   let bits = 0;
   for (let rest = byte; rest !== 0; rest &= rest - 1) bits += 1;
   return bits;
 });
 
-/** The kernels for codes of one layout, over memory of their own. */
+/** Creates the kernels for codes of one layout, and their memory with room for no segment yet. */
 export function createJsKernels(layout: Layout): { readonly memory: KernelMemory; readonly kernels: Kernels } {
   const memory = createMemory(layout.firstSegment);
   const { views } = memory;
@@ -53,7 +56,7 @@ export function createJsKernels(layout: Layout): { readonly memory: KernelMemory
   };
 }
 
-/** One block of memory as bytes and as words of 32 bits. Addresses are of bytes; those of words are divided by four. */
+/** One block of memory as bytes and as words of 32 bits. Addresses count bytes; divided by four they index words. */
 interface Views {
   readonly bytes: Uint8Array;
   readonly words: Int32Array;
@@ -83,7 +86,7 @@ function viewsOf(buffer: ArrayBuffer): Views {
   return { bytes: new Uint8Array(buffer), words: new Int32Array(buffer) };
 }
 
-/** Eight rows of a byte are eight columns of a byte once the 64 bits are transposed ("Hacker's Delight", 7-3). */
+/** Transposes blocks of 64 bits: one byte of eight rows becomes one byte of eight columns ("Hacker's Delight", 7-3). */
 function turn({ bytes }: Views, { codeBytes }: Layout, codes: number, columns: number): void {
   for (let rows = 0; rows < TURNED_ROWS; rows += 8) {
     for (let byte = 0; byte < codeBytes; byte += 1) {
@@ -121,18 +124,20 @@ interface ColumnSum {
   readonly segment: number;
   readonly from: number;
   readonly end: number;
-  /** Whether sums begin at what the choice says, and not at what is there. */
+  /** True if sums begin at the start value of the choice, and false if the present sums go on. */
   readonly isFirst: boolean;
-  /** Whether clear bits are counted in place of set ones. */
+  /** True if clear bits are counted, and false for set ones. */
   readonly countsClear: boolean;
 }
 
 const COLUMN_WORDS = COLUMN_BYTES / 4;
 const START_WORDS = START_BYTES / PLANES / 4;
-/** Addresses, in words, of the columns of a batch: kept for the time that it would take to make them. */
+/** Addresses of a batch's columns, in words. One array serves all calls, which saves the time to allocate it. */
 const columns = new Int32Array(BATCH_COLUMNS);
 
-/** Four columns become a bit of ones, one of twos and a carry of fours, which goes on into the higher planes. */
+/**
+ * Adds four columns at a time: they give a bit of ones, a bit of twos and a carry of fours, which higher planes take.
+ */
 function addColumns({ words }: Views, { layout, choice, segment, from, end, isFirst, countsClear }: ColumnSum): void {
   for (let place = 0; place < BATCH_COLUMNS; place += 1)
     columns[place] = (words[((choice + START_BYTES) >>> 2) + place]! + segment) >>> 2;
@@ -259,7 +264,7 @@ interface Estimation {
   readonly components: number;
 }
 
-/** What each value of each byte of a code adds is looked up in a table that is made for the question. */
+/** Looks up the sum of each byte of a code in a table, which is computed for the question. */
 function estimate({ bytes, words }: Views, layout: Layout, { candidates, end, components }: Estimation): number {
   const { codeBytes } = layout;
   const sums = new Int16Array(256 * codeBytes);
@@ -282,7 +287,11 @@ function estimate({ bytes, words }: Views, layout: Layout, { candidates, end, co
   return 0;
 }
 
-/** A component of the question as a number. Its bits lie a code apart, the sign last, which counts double and negative. */
+/**
+ * Reads a component of the question, in two's complement: its bits are `codeBytes` bytes apart, the sign last.
+ * @param address address of the byte that holds the component's lowest bit
+ * @param bit position of the component's bits in their bytes, 0..7
+ */
 function componentAt(bytes: Uint8Array, { codeBytes }: Layout, address: number, bit: number): number {
   let value = 0;
   for (let plane = 0; plane < COMPONENT_BITS; plane += 1)
@@ -291,7 +300,7 @@ function componentAt(bytes: Uint8Array, { codeBytes }: Layout, address: number, 
   return value & sign ? value - 2 * sign : value;
 }
 
-/** The address of the code of a row. */
+/** Returns the address of a row's code. */
 function codeOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: number): number {
   return firstSegment + Math.floor(row / SEGMENT_ROWS) * segmentBytes + (row % SEGMENT_ROWS) * codeBytes;
 }

@@ -1,87 +1,107 @@
 /**
- * Where the codes of vectors lie in one block of memory, and the inner loops over them. Two sets of loops meet the same description,
- * WebAssembly (wasm-kernels.ts) and plain JavaScript (js-kernels.ts), and give the same answers to the last bit.
+ * The layout of the codes of vectors in one block of memory, and the interface of the inner loops over them. It has two
+ * implementations, WebAssembly (wasm-kernels.ts) and plain JavaScript (js-kernels.ts), which give the same answers to
+ * the last bit.
  *
- * Every code is there twice. Row by row, to compare whole codes; and bit by bit, as columns: a column holds one dimension of all rows
- * of a segment, so that one instruction works on that dimension of many rows (Li and Patel, "BitWeaving", SIGMOD 2013). Columns are
- * added up by counters that are bit-sliced, too: plane n holds bit n of as many sums (Harley and Seal's carry-save adders, in Warren,
- * "Hacker's Delight").
+ * Every code is stored twice: row by row, to compare whole codes; and bit by bit, as columns. A column holds one
+ * dimension of all rows of a segment, so that one instruction works on that dimension of many rows (Li and Patel,
+ * "BitWeaving", SIGMOD 2013). The counters that add columns up are bit-sliced, too: plane n holds bit n of the sums of
+ * many rows (Harley and Seal's carry-save adders, in Warren, "Hacker's Delight").
  */
 
-/** Rows of a segment. Each segment lies at a fixed distance from the last: memory grows by whole segments and nothing in it is moved. */
+/** Number of rows in a segment. Segments have a fixed size: memory grows by whole segments, and no data is moved. */
 export const SEGMENT_ROWS = 16_384;
-/** Questions that are asked of a segment while it is in the processor's cache. */
+/** Most questions that are searched for together, on each part of a segment while it is in the processor's cache. */
 export const QUESTIONS_AT_ONCE = 16;
-/** Rows that can be candidates of all these questions together. */
-export const CANDIDATES_MOST = 400_000;
-/** Bytes of a candidate: its row, and what was measured of it, 32 bits each. */
+/** Most candidates of all questions that are searched for together. */
+export const MAX_CANDIDATES = 400_000;
+/** Bytes of a candidate: its row and its measured distance or estimate, 32 bits each. */
 export const CANDIDATE_BYTES = 8;
-/** Bits of each component of a question in the last pass, its sign included. */
+/** Bits of each component of a question in the last pass, with its sign. */
 export const COMPONENT_BITS = 6;
-/** The widest codes that the layout takes. */
-export const DIMENSIONS_MOST = 8_192;
+/** Most dimensions of a code. */
+export const MAX_DIMENSIONS = 8_192;
 
-/** Columns that are added at once. */
+/** Columns of a batch, which are added to the sums at once. */
 export const BATCH_COLUMNS = 16;
-/** How often columns are added at most: as often as the sums have room for. */
-export const BATCHES_MOST = 6;
-/** Rows that the loop over a batch goes on by: a line of the processor's cache a column. */
+/**
+ * Most batches that are added for one question: 96 dimensions find enough, as `BATCHES_OF` says, and the sums of a byte
+ * have room for 112 dimensions. An even number, since a link takes half of them.
+ */
+export const MAX_BATCHES = 6;
+/** Rows in each step of the loop over a batch: one line of the processor's cache in each column. */
 export const STEP_ROWS = 512;
-/** Rows that are turned into columns at once. */
+/** Rows that are transposed into columns at once. */
 export const TURNED_ROWS = 16;
 
-/** Bits of a sum. A sum starts at 2^(PLANES - 1) - bound, so that the highest is set from the bound on. */
+/**
+ * Bits of a sum. A sum starts at 2^(PLANES - 1) - bound, so that its highest bit is set once `bound` bits were counted.
+ */
 export const PLANES = 8;
-/** The lowest plane that only carries of a batch reach. */
+/** Lowest plane to which a batch adds nothing but its last carry. */
 export const CARRY_PLANE = Math.log2(BATCH_COLUMNS);
-/** A sum that reached its bound has this bit. */
+/** Value of the highest bit of a sum, which is set if the count reached its bound. */
 export const OVERFLOW = 2 ** (PLANES - 1);
 
-/** Bytes by which memory grows, as WebAssembly has it. */
+/** Unit in which memory grows (bytes), as WebAssembly defines it. */
 export const PAGE = 65_536;
-/** Bytes that each plane of what sums start at takes: a vector register. */
+/** Bytes of each plane of the start value of sums: a vector register, filled with copies of one bit. */
 export const LANE_BYTES = 16;
-/** Bytes of a column: a bit a row of a segment. */
+/** Bytes of a column: one bit for each row of a segment. */
 export const COLUMN_BYTES = SEGMENT_ROWS / 8;
-/** Bytes of what the sums of a question start at. */
+/** Bytes of the start value of a question's sums. */
 export const START_BYTES = PLANES * LANE_BYTES;
-/** Bytes of the list of a batch's columns. */
+/** Bytes of a batch's list of columns. */
 export const BATCH_BYTES = 4 * BATCH_COLUMNS;
 
-/** Where things are in a memory, in bytes. */
+/** Sizes of the parts of a memory and their addresses, all in bytes. */
 export interface Layout {
+  /** Size of a code, a multiple of 8. */
   readonly codeBytes: number;
-  /** The code to compare whole codes with. */
+  /** Address of the question's sign bits, which whole codes are compared with. */
   readonly query: number;
-  /** The components of a question as whole numbers, bit by bit: one code for their lowest bits, one for the next, the signs last. */
+  /**
+   * Address of the question's components as whole numbers, bit by bit: one code for their lowest bits, one for the
+   * next, the signs last.
+   */
   readonly components: number;
-  /** For each question how many candidates there are at each distance, 32 bits each. */
+  /** Address of the counts of all questions: for each question, its candidates at each distance, 32 bits each. */
   readonly counts: number;
+  /** Size of the counts of one question. */
   readonly countsBytes: number;
-  /** For each question what its sums start at, a lane a plane, and the columns that it looks at, as offsets within a segment, 32 bits each. */
+  /**
+   * Address of the choices of all questions. A choice is the start value of the sums, a lane for each plane, and the
+   * columns to add, as offsets within a segment, 32 bits each.
+   */
   readonly choices: number;
+  /** Size of the choice of one question. */
   readonly choiceBytes: number;
-  /** The sums of a segment, a column a plane. */
+  /** Address of the sums of a segment, a column for each plane. */
   readonly sums: number;
+  /** Address of the candidates of all questions. */
   readonly candidates: number;
+  /** Address of the first segment. */
   readonly firstSegment: number;
+  /** Size of a segment, in whole pages. */
   readonly segmentBytes: number;
-  /** Within a segment, behind its codes; what else is known of its rows, 32 bits each. */
+  /** Offset in a segment of the labels of its rows, 32 bits each, behind its codes. */
   readonly labels: number;
+  /** Offset in a segment of the column of dimension 0. */
   readonly columns: number;
-  /** Within a segment, behind the columns of all dimensions: one without a bit, and one with all. */
+  /** Offset in a segment of a column in which no bit is set, behind the columns of all dimensions. */
   readonly zeros: number;
+  /** Offset in a segment of a column in which every bit is set. */
   readonly ones: number;
 }
 
-/** The layout of codes of this many dimensions. */
+/** Returns the layout for codes with this many dimensions. */
 export function layoutOf(dimensions: number): Layout {
   const codeBytes = 8 * Math.ceil(dimensions / 64);
   const components = codeBytes;
   const counts = components + COMPONENT_BITS * codeBytes;
   const countsBytes = 4 * (8 * codeBytes + 1);
   const choices = counts + QUESTIONS_AT_ONCE * countsBytes;
-  const choiceBytes = START_BYTES + BATCHES_MOST * BATCH_BYTES;
+  const choiceBytes = START_BYTES + MAX_BATCHES * BATCH_BYTES;
   const sums = choices + QUESTIONS_AT_ONCE * choiceBytes;
   const candidates = sums + PLANES * COLUMN_BYTES;
   const labels = SEGMENT_ROWS * codeBytes;
@@ -89,9 +109,20 @@ export function layoutOf(dimensions: number): Layout {
   const zeros = columns + 8 * codeBytes * COLUMN_BYTES;
   const ones = zeros + COLUMN_BYTES;
   return {
-    ...{ codeBytes, query: 0, components, counts, countsBytes, choices, choiceBytes, sums, candidates },
-    ...{ labels, columns, zeros, ones },
-    firstSegment: pages(candidates + CANDIDATES_MOST * CANDIDATE_BYTES),
+    codeBytes,
+    query: 0,
+    components,
+    counts,
+    countsBytes,
+    choices,
+    choiceBytes,
+    sums,
+    candidates,
+    labels,
+    columns,
+    zeros,
+    ones,
+    firstSegment: pages(candidates + MAX_CANDIDATES * CANDIDATE_BYTES),
     segmentBytes: pages(ones + COLUMN_BYTES),
   };
 }
@@ -100,7 +131,11 @@ function pages(bytes: number): number {
   return Math.ceil(bytes / PAGE) * PAGE;
 }
 
-/** Writes what the sums of a question start at. */
+/**
+ * Writes the start value of a question's sums into its choice.
+ * @param choice address of the question's choice
+ * @param start from 0 to `OVERFLOW`
+ */
 export function writeStart(memory: KernelMemory, choice: number, start: number): void {
   const bytes = new Uint8Array(memory.buffer, choice, START_BYTES);
   for (let plane = 0; plane < PLANES; plane += 1) {
@@ -108,42 +143,56 @@ export function writeStart(memory: KernelMemory, choice: number, start: number):
   }
 }
 
-/** The offset of a dimension's column within a segment. */
+/** Returns the offset of a dimension's column in a segment. */
 export function columnOf({ columns }: Layout, dimension: number): number {
   return columns + dimension * COLUMN_BYTES;
 }
 
-/** Where the columns of a question are listed. */
+/** Returns a view of the list of columns in the choice at address `choice`. It is valid until the memory grows. */
 export function chosenOf(memory: KernelMemory, choice: number): Uint32Array {
-  return new Uint32Array(memory.buffer, choice + START_BYTES, BATCHES_MOST * BATCH_COLUMNS);
+  return new Uint32Array(memory.buffer, choice + START_BYTES, MAX_BATCHES * BATCH_COLUMNS);
 }
 
-/** Memory that grows. Views of its buffer are detached, or out of date, once it has. */
+/** Memory that grows. After it has grown, read `buffer` anew: earlier views are detached or out of date. */
 export interface KernelMemory {
   readonly buffer: ArrayBuffer;
-  /** @param pages of 64 KiB */
+  /** Grows the memory by a number of pages of 64 KiB. */
   grow(pages: number): void;
 }
 
-/** The inner loops. All take addresses; ends are exclusive, and nothing may be empty. */
+/** The inner loops. Addresses are in bytes. Ends are exclusive, and no range may be empty. */
 export interface Kernels {
-  /** Writes the columns of `TURNED_ROWS` rows: `columns` is the address of the first byte to write, in the column of dimension 0. */
+  /**
+   * Writes the columns of `TURNED_ROWS` rows.
+   * @param codes address of the first row's code
+   * @param columns address of the first byte to write, in the column of dimension 0
+   */
   turn(codes: number, columns: number): void;
   /**
-   * Adds the columns of a batch to the sums of rows from `from` to `end`, both bytes within a column: `addSet` counts the bits that are
-   * set, `addClear` those that are not, and so does `addFirst`, to what sums start at. `choice` is that of the question, and `BATCH_BYTES`
-   * more for each batch before.
+   * Adds the columns of a question's first batch to the start value and writes the sums. It counts bits that are clear.
+   * @param choice address of the question's choice
+   * @param segment address of the segment
+   * @param from offset of the first byte of each column to add, a multiple of `STEP_ROWS / 8`
+   * @param end offset behind the last byte, a multiple of `STEP_ROWS / 8`
    */
   addFirst(choice: number, segment: number, from: number, end: number): void;
+  /**
+   * Like `addFirst` for a later batch, added to the sums; `choice` is higher by `BATCH_BYTES` for each earlier batch.
+   */
   addClear(choice: number, segment: number, from: number, end: number): void;
+  /** Like `addClear`, but counts bits that are set. */
   addSet(choice: number, segment: number, from: number, end: number): void;
   /**
-   * Writes to `candidates`, and counts, the rows whose sums stayed below the overflow, and whose labels are `label` where `mask` has a bit.
-   * @param from byte within a column
-   * @param row the number of the segment's first row
-   * @param endRow the number of the row to end at
-   * @param start what sums started at
-   * @returns the end of the candidates
+   * Writes the rows whose sums stayed below their bound to `candidates` with their distances, which are the bits
+   * counted, and counts the rows by distance. Only rows are taken whose label equals `label` in the bits of `mask`.
+   * @param from offset of the first byte of each plane to read
+   * @param row number of the segment's first row
+   * @param endRow number of the row to end before
+   * @param labels address of the segment's labels
+   * @param start start value of the sums
+   * @param counts address of the question's counts
+   * @param candidates address of the first candidate to write
+   * @returns the address behind the last candidate
    */
   collect(
     from: number,
@@ -156,10 +205,22 @@ export interface Kernels {
     counts: number,
     candidates: number,
   ): number;
-  /** Keeps what was measured below `limit`, and the first `ties` at it. @returns the end of what is left */
+  /**
+   * Keeps candidates whose distance is below `limit`, and the first `ties` candidates at that distance, in their order.
+   * @returns the address behind the last candidate that is kept
+   */
   keep(candidates: number, end: number, limit: number, ties: number): number;
-  /** Measures, and counts, the Hamming distances of whole codes. */
+  /**
+   * Writes to each candidate the Hamming distance of its whole code from the question's, and counts candidates by
+   * distance.
+   * @param query address of the question's sign bits
+   * @param counts address of the question's counts
+   */
   measure(candidates: number, end: number, query: number, counts: number): void;
-  /** Measures the sum of the question's components where the candidate's code has a bit. @returns nothing of use */
+  /**
+   * Writes to each candidate the sum of the question's components where the candidate's code has a bit.
+   * @param components address of the components, bit by bit
+   * @returns no meaningful value
+   */
   estimate(candidates: number, end: number, components: number): number;
 }

@@ -1,3 +1,8 @@
+/**
+ * The two passes of a search: the first over all rows, or over a list of them; the second over the candidates that the
+ * first leaves.
+ */
+
 import type { Question } from '../following-index/following-index.ts';
 import { addressOf, turnColumns } from './codes.ts';
 import { BUCKETS } from './dimensions.ts';
@@ -13,14 +18,17 @@ import {
   type Search,
 } from './searches.ts';
 
-/** The two passes of a search: over all rows, or over a list of them; and over what is left. */
-
-/** Rows after which the first pass looks at how near candidates must be; then after as many again, and so on up to a segment. */
+/**
+ * Rows of the first step of the first pass. After each step the pass may lower its bound; steps double in length, up to
+ * the end of a segment.
+ */
 const FIRST_ROWS = 1_024;
 
 /**
- * First pass over all rows: those that differ least in the chosen dimensions, for each question. Twice as many as are wanted come together
- * before those farther off are dropped, and what is as far off as these is passed over from then on.
+ * Runs the first pass over all rows: finds for each question the rows that differ least in the chosen dimensions, and
+ * leaves at most `wanted` of them as candidates. It collects twice as many, drops the farther ones, and from then on
+ * passes over rows that are no nearer than the farthest one kept.
+ * @param searches all that one call of `beginSearches` returned
  */
 export function scanColumns(matrix: Matrix, searches: readonly Search[]): void {
   const { codes, rows } = matrix;
@@ -32,7 +40,7 @@ export function scanColumns(matrix: Matrix, searches: readonly Search[]): void {
   for (const search of searches) dropFarthest(codes, search);
 }
 
-/** @param row the first of the rows, which are all of one segment */
+/** Runs the first pass of one question over the rows from `row` up to, but not including, `endRow`, in one segment. */
 function scanRows({ codes, rows }: Matrix, search: Search, { row, endRow }: { row: number; endRow: number }): void {
   const { kernels, layout, memory } = codes;
   const { segment, place } = addressOf(codes, row);
@@ -54,8 +62,9 @@ function scanRows({ codes, rows }: Matrix, search: Search, { row, endRow }: { ro
 }
 
 /**
- * The nearest of a list of rows: by whole codes, since to look at the columns of some takes longer.
- * @param list rows in ascending order
+ * Returns the numbers of the `k` vectors in a list of rows that are nearest to a question, nearest first. The first
+ * pass compares whole codes here: to read the columns of a few rows takes longer. It ends other searches under way.
+ * @param list rows in ascending order, none of them removed; may be empty
  */
 export function nearestAmong(matrix: Matrix, list: Uint32Array, question: Question): number[] {
   const { codes } = matrix;
@@ -63,11 +72,11 @@ export function nearestAmong(matrix: Matrix, list: Uint32Array, question: Questi
   const [search] = beginSearches(matrix, [question]) as [Search];
   putQuery(codes, question.embedding);
   for (let at = 0; at < list.length; at += SEGMENT_ROWS) {
-    const some = list.subarray(at, at + SEGMENT_ROWS);
-    const added = new Uint32Array(memory.buffer, search.end, 2 * some.length);
-    for (let place = 0; place < some.length; place += 1) added[2 * place] = some[place]!;
+    const slice = list.subarray(at, at + SEGMENT_ROWS);
+    const added = new Uint32Array(memory.buffer, search.end, 2 * slice.length);
+    for (let place = 0; place < slice.length; place += 1) added[2 * place] = slice[place]!;
     const from = search.end;
-    search.end += some.length * CANDIDATE_BYTES;
+    search.end += slice.length * CANDIDATE_BYTES;
     kernels.measure(from, search.end, layout.query, search.counts);
     if (countCandidates(search) >= 2 * search.wanted) dropFarthest(codes, search);
   }
@@ -75,7 +84,10 @@ export function nearestAmong(matrix: Matrix, list: Uint32Array, question: Questi
   return nearestOf(matrix, search);
 }
 
-/** Second pass over candidates: the numbers of the `k` nearest, nearest first. */
+/**
+ * Runs the second pass over the candidates of a search, which overwrites their distances. Returns the numbers of the
+ * `k` nearest vectors, nearest first; fewer if there are fewer candidates.
+ */
 export function nearestOf({ codes, rows }: Matrix, search: Search): number[] {
   const { question, components, start } = search;
   const count = countCandidates(search);
@@ -84,7 +96,8 @@ export function nearestOf({ codes, rows }: Matrix, search: Search): number[] {
   codes.kernels.estimate(start, search.end, codes.layout.components);
   const candidates = new Int32Array(codes.memory.buffer, start, 2 * count);
   const least = leastOfBest(candidates, question.k);
-  // Sorted as bare numbers, which takes a tenth of the time: by estimate, and of equal ones the oldest last.
+  // A key is the estimate and, in its low 32 bits, the row reversed, so that the oldest of equals is last in the sorted
+  // array. To sort bare numbers takes a tenth of the time that a comparison function takes.
   const keys = new Float64Array(count);
   let kept = 0;
   for (let place = 0; place < count; place += 1) {
@@ -99,7 +112,11 @@ export function nearestOf({ codes, rows }: Matrix, search: Search): number[] {
   return Array.from(best, (key) => rows.vectorNos[2 ** 32 - 1 - (key - Math.floor(key / 2 ** 32) * 2 ** 32)]!);
 }
 
-/** What the `k` candidates of the highest estimates reach, and few others. To sort all of them takes as long as to estimate them. */
+/**
+ * Returns an estimate that the `k` highest candidates reach, and few others; all reach it if there are fewer than `k`.
+ * To sort all candidates would take as long as to estimate them.
+ * @param candidates pairs of a row and its estimate, at least one
+ */
 function leastOfBest(candidates: Int32Array, k: number): number {
   let [lowest, highest] = [Infinity, -Infinity];
   for (let at = 1; at < candidates.length; at += 2) {

@@ -1,60 +1,80 @@
+/** The user, memory and vector number of each row of a matrix, and the kinds of search that exclude the row. */
+
 import { assert } from '../../errors.ts';
 import type { VectorRole } from '../../ports.ts';
 import type { VectorCode } from '../../store/vector-codes.ts';
 import type { Question } from '../following-index/following-index.ts';
 
-/** What belongs to the rows of a matrix besides their codes: whose they are, of which memories, and what they are left out of. */
-
-/** What says which rows a question is about. */
+/** The part of a question that says which rows it may find. */
 export type Scope = Pick<Question, 'userNo' | 'purpose' | 'upTo'>;
 
-/** Flags of a row: what it is left out of. They are the lowest bits of its label, and which user it belongs to is above them. */
+/**
+ * Flags of a row, each a bit that excludes the row from searches for ranking (`rank`) or for links (`link`); a removed
+ * row has both. They are the lowest bits of the row's label; the higher bits are the label of its user.
+ */
 export const FLAGS = { rank: 1, link: 2, removed: 3 } as const;
 const FLAGS_OF = { whole: 0, window: FLAGS.link, mean: FLAGS.rank } as const satisfies Record<VectorRole, number>;
+/** Unit of user labels, which leaves the lower bits to the flags. */
 const OWNER_UNIT = 4;
 
 interface User {
+  /** Part of the label of each of the user's rows, a multiple of `OWNER_UNIT`. */
   readonly label: number;
-  /** The user's last row. */
+  /** The user's last row, removed or not. */
   last: number;
+  /** Rows of the user that were not removed. */
   count: number;
 }
 
-/** Rows by number, from 0, in the order of their vectors. Labels lie with the codes. */
+/**
+ * A table of rows, numbered from 0 in the order of their vectors' numbers. Each row's label, which holds its user and
+ * whether it is ranked, linked or removed, is stored with the codes.
+ */
 export interface Rows {
+  /** Number of rows, the removed ones included. Only the first `size` entries of the arrays below are valid. */
   size: number;
+  /** Number of rows that were removed. */
   removed: number;
+  /** Number of the vector of each row, ascending. */
   vectorNos: Float64Array;
+  /** Number of the memory of each row. */
   memories: Float64Array;
-  /** No memory of a row is above it. */
+  /** Highest number of a memory that a row belongs to, removed rows included; 0 without rows. */
   highestMemory: number;
-  /** The row before of the same user, or -1. */
+  /** For each row, the last earlier row of the same user; -1 for the user's first row. */
   previous: Int32Array;
-  /** Users have labels in the order in which they came. */
+  /** Users by number. Their labels ascend in the order in which they were added. */
   readonly users: Map<number, User>;
+  /** Users by their label divided by `OWNER_UNIT`. */
   readonly usersByLabel: User[];
 }
 
-/** Bytes that a row takes here. */
+/** Bytes of a row in this table. */
 const ROW_BYTES = 8 + 8 + 4;
 
-/** Makes an empty table of rows. */
 export function createRows(): Rows {
   const capacity = 1_024;
   return {
-    ...{ size: 0, removed: 0, highestMemory: 0, users: new Map(), usersByLabel: [] },
+    size: 0,
+    removed: 0,
+    highestMemory: 0,
+    users: new Map(),
+    usersByLabel: [],
     vectorNos: new Float64Array(capacity),
     memories: new Float64Array(capacity),
     previous: new Int32Array(capacity),
   };
 }
 
-/** The bytes that the table takes. */
+/** Returns the bytes that the table takes in memory. */
 export function bytesOfRows(rows: Rows): number {
   return rows.vectorNos.length * ROW_BYTES;
 }
 
-/** Adds a row behind all that are there. @returns its number and its label */
+/**
+ * Adds a row at the end. Its vector's number must be above those of all rows.
+ * @returns the row, and the label to store with its code
+ */
 export function addRow(rows: Rows, { vectorNo, userNo, memory, role }: VectorCode): { row: number; label: number } {
   const row = rows.size;
   assert(row === 0 || vectorNo > rows.vectorNos[row - 1]!, 'vectors come in the order of their numbers');
@@ -85,13 +105,16 @@ function growRows(rows: Rows): void {
   rows.previous = copy(rows.previous, new Int32Array(capacity));
 }
 
-/** Counts a row as removed. @param label that of the row */
+/**
+ * Counts a row as removed. Call it once for a row; the caller sets `FLAGS.removed` in the row's label.
+ * @param label the label of the row
+ */
 export function countRemoval(rows: Rows, label: number): void {
   rows.removed += 1;
   rows.usersByLabel[Math.floor(label / OWNER_UNIT)]!.count -= 1;
 }
 
-/** The row of a vector, by halves. */
+/** Finds the row of a vector, removed or not, by binary search; undefined if there is none. */
 export function findRow({ size, vectorNos }: Rows, vectorNo: number): number | undefined {
   let [low, high] = [0, size];
   while (low < high) {
@@ -102,17 +125,23 @@ export function findRow({ size, vectorNos }: Rows, vectorNo: number): number | u
   return low < size && vectorNos[low] === vectorNo ? low : undefined;
 }
 
-/** How many rows a user has, or all users, without those that were removed: what went leaves no trace in an answer. */
+/**
+ * Counts the rows of a user, or of all users if `userNo` is undefined. Removed rows do not count, so that they have no
+ * effect on any answer.
+ */
 export function countRows({ size, removed, users }: Rows, userNo: number | undefined): number {
   return userNo === undefined ? size - removed : (users.get(userNo)?.count ?? 0);
 }
 
-/** Whether there are rows that come too late for a question. */
+/** True if there may be rows of memories that are too new for a question: above its `upTo`. */
 export function isCutOff({ highestMemory }: Rows, { upTo }: Scope): boolean {
   return upTo < highestMemory;
 }
 
-/** What the labels of rows that a question is about have in common: `label`, where `mask` has a bit. The user has rows. */
+/**
+ * Returns what the labels of the rows in a scope have in common: in the bits of `mask` each equals `label`. It does not
+ * regard `upTo`. The scope's user must have had a row.
+ */
 export function labelOfScope(
   { users }: Rows,
   { userNo, purpose }: Scope,
@@ -122,8 +151,8 @@ export function labelOfScope(
 }
 
 /**
- * Rows that a question is about, in ascending order.
- * @param labelAt the label of a row
+ * Lists the rows in a scope that were not removed, in ascending order; none for an unknown user.
+ * @param labelAt returns the label of a row
  */
 export function listRows(rows: Rows, scope: Scope, labelAt: (row: number) => number): Uint32Array {
   const { userNo, upTo, purpose } = scope;

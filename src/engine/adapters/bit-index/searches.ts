@@ -1,12 +1,17 @@
+/**
+ * Searches under way, and what each question needs in memory: the dimensions to compare, its components and its
+ * candidates.
+ */
+
 import { signBits } from '../../store/vector-encoding.ts';
 import type { Question } from '../following-index/following-index.ts';
 import type { Codes } from './codes.ts';
 import { rankDimensions, type Sides, wholeComponents } from './dimensions.ts';
 import {
   BATCH_COLUMNS,
-  BATCHES_MOST,
+  MAX_BATCHES,
   CANDIDATE_BYTES,
-  CANDIDATES_MOST,
+  MAX_CANDIDATES,
   chosenOf,
   columnOf,
   COMPONENT_BITS,
@@ -15,74 +20,94 @@ import {
 } from './kernels.ts';
 import { countRows, type Rows } from './rows.ts';
 
-/** What questions need in memory while they are searched for: the dimensions they look at, their components, their candidates. */
-
-/** All that a search works on. */
+/** The data that a search works on. */
 export interface Matrix {
   readonly codes: Codes;
   readonly rows: Rows;
   readonly sides: Sides;
 }
 
-/** A question on its way: candidates lie from `start` to `end`, in ascending order of row, and are counted by distance. */
+/**
+ * A search for one question. Its candidates are in memory, in ascending order of row, and are counted by distance.
+ * Addresses are in bytes.
+ */
 export interface Search {
   readonly question: Question;
+  /** The question's components as whole numbers from -`MAX_COMPONENT` to `MAX_COMPONENT`. */
   readonly components: Int8Array;
-  /** How many candidates go on. */
+  /** Most candidates that the first pass leaves for the second. */
   readonly wanted: number;
+  /** Address of the question's choice of columns. */
   readonly choice: number;
+  /** Number of batches of columns to add. */
   readonly batches: number;
-  /** Of the batches, those of whose columns clear bits count; they come first. */
+  /** Number of batches whose clear bits count; they come before the batches whose set bits count. */
   readonly clearBatches: number;
+  /** Address of the counts of candidates by distance. */
   readonly counts: number;
+  /** Address of the first candidate. */
   readonly start: number;
+  /** Address behind the last candidate. */
   end: number;
-  /** What is as far off, or farther, is not among the nearest. */
+  /** Least distance at which a row is no candidate any more. */
   bound: number;
 }
 
 /**
- * Batches of dimensions that the first pass looks at, those that say most: where the question's component is large, and vectors are on both
- * sides of zero. In an eighth of them lies half of what tells vectors apart. Of 150,000 texts embedded offline, all but .5 % of the ten
- * nearest to a question were among the 4,096 that differ least in 96 dimensions; a third of all in no order left 16,384. Links are drawn to
- * what is near: of 188 two were missed with 48, as with 96.
+ * Number of batches of dimensions that the first pass compares. They are the dimensions that distinguish most: where
+ * the question's component is large and vectors are on both sides of zero. An eighth of all dimensions has half of what
+ * distinguishes vectors. Of 150,000 texts embedded offline, all but 0.5 % of the ten nearest to a question were among
+ * the 4,096 that differ least in 96 dimensions; with a third of all dimensions in no order, 16,384 were left. Links
+ * lead to near vectors and need fewer dimensions: of 188 links, two were missed with 48 dimensions, as with 96.
  */
-const BATCHES_OF = { rank: BATCHES_MOST, link: BATCHES_MOST / 2 } as const;
-/** Rows that go on from the first pass to the second at least, and which share of all rows where that is more. */
+const BATCHES_OF = { rank: MAX_BATCHES, link: MAX_BATCHES / 2 } as const;
+/**
+ * Least candidates that the first pass leaves for the second, and their share of all rows, which counts if it is more.
+ */
 const CANDIDATES = { rank: { least: 4_096, share: 1 / 96 }, link: { least: 256, share: 1 / 1024 } } as const;
-/** And for each that is wanted in the end. */
+/** Least candidates for each vector that the search is to return. */
 const CANDIDATES_EACH = 8;
-const CANDIDATES_UPMOST = 32_768;
+/** Most candidates of the second pass. */
+const MAX_SECOND_PASS = 32_768;
 
-const COMPONENT_MOST = 2 ** (COMPONENT_BITS - 1) - 1;
+/** Largest component of a question as a whole number. */
+const MAX_COMPONENT = 2 ** (COMPONENT_BITS - 1) - 1;
 
-/** How many rows go on from the first pass to the second. */
+/** Returns how many candidates the first pass leaves for the second, if it finds as many. */
 export function candidatesWanted(rows: Rows, { purpose, k }: Question): number {
   const { least, share } = CANDIDATES[purpose];
-  return Math.min(
-    CANDIDATES_UPMOST,
-    Math.max(least, CANDIDATES_EACH * k, Math.ceil(share * countRows(rows, undefined))),
-  );
+  return Math.min(MAX_SECOND_PASS, Math.max(least, CANDIDATES_EACH * k, Math.ceil(share * countRows(rows, undefined))));
 }
 
-/** Begins as many of the questions, but at least one, as there is room for. */
+/**
+ * Begins searches for the first of `questions`: for as many as there is room for together, in order and at least one.
+ * Searches that began earlier are no longer valid, as the new ones take their place in memory.
+ */
 export function beginSearches({ codes, rows, sides }: Matrix, questions: readonly Question[]): Search[] {
   const { layout } = codes;
   const searches: Search[] = [];
   let start = layout.candidates;
   for (const question of questions.slice(0, QUESTIONS_AT_ONCE)) {
     const place = searches.length;
-    const components = wholeComponents(question.embedding, COMPONENT_MOST);
+    const components = wholeComponents(question.embedding, MAX_COMPONENT);
     const wanted = candidatesWanted(rows, question);
     const room = 2 * wanted + SEGMENT_ROWS;
-    if (place > 0 && start + room * CANDIDATE_BYTES > layout.candidates + CANDIDATES_MOST * CANDIDATE_BYTES) break;
+    if (place > 0 && start + room * CANDIDATE_BYTES > layout.candidates + MAX_CANDIDATES * CANDIDATE_BYTES) break;
     const batches = BATCHES_OF[question.purpose];
     const ranked = rankDimensions(question.embedding, sides.spreads());
     const { choice, clearBatches, chosen } = putChoice(codes, question.embedding, { ranked, batches, place });
     const counts = layout.counts + place * layout.countsBytes;
     new Uint8Array(codes.memory.buffer, counts, layout.countsBytes).fill(0);
     searches.push({
-      ...{ question, components, wanted, batches, choice, clearBatches, start, end: start, bound: chosen + 1 },
+      question,
+      components,
+      wanted,
+      batches,
+      choice,
+      clearBatches,
+      start,
+      end: start,
+      bound: chosen + 1,
       counts,
     });
     start += room * CANDIDATE_BYTES;
@@ -92,10 +117,12 @@ export function beginSearches({ codes, rows, sides }: Matrix, questions: readonl
 }
 
 /**
- * Chooses the dimensions of a question's first pass, by whole batches on either side of zero: as many above it as fit what says most, and
- * where a side has too few, columns that count nothing.
- * @param ranked the dimensions, those that say most first
- * @param place that of the question among those that are searched for together
+ * Chooses the dimensions of a question's first pass and writes their columns into its choice. Positive and negative
+ * components fill whole batches each, in about the proportion that they have among the best dimensions. If one sign has
+ * too few dimensions, columns that count nothing fill its batches.
+ * @param ranked the dimensions, the best first
+ * @param place index of the question among those that are searched for together
+ * @returns the address of the choice, the number of batches whose clear bits count, and the number of dimensions chosen
  */
 function putChoice(
   { layout, memory }: Codes,
@@ -119,12 +146,12 @@ function putChoice(
   return { choice, clearBatches, chosen: clear + set - clearEnd };
 }
 
-/** Puts the sign bits of a question where whole codes are compared with them. */
+/** Writes the sign bits of a question to `layout.query`, where `measure` reads them. */
 export function putQuery({ layout, memory }: Codes, embedding: Float32Array): void {
   new Uint8Array(memory.buffer, layout.query, layout.codeBytes).set(signBits(embedding));
 }
 
-/** Puts the components of a question, bit by bit, where the last pass reads them. */
+/** Writes the whole components of a question, bit by bit, to `layout.components`, where `estimate` reads them. */
 export function putComponents({ layout, memory }: Codes, components: Int8Array): void {
   const { codeBytes } = layout;
   const bits = new Uint8Array(memory.buffer, layout.components, COMPONENT_BITS * codeBytes);
@@ -137,12 +164,14 @@ export function putComponents({ layout, memory }: Codes, components: Int8Array):
   }
 }
 
-/** How many candidates a search has. */
 export function countCandidates({ start, end }: Search): number {
   return (end - start) / CANDIDATE_BYTES;
 }
 
-/** Leaves the nearest candidates, as many as are wanted; of equally near ones the oldest. */
+/**
+ * Drops all candidates but the nearest `wanted`; of equally near ones the oldest stay. Lowers `bound` accordingly. Does
+ * nothing if there are no more than `wanted`.
+ */
 export function dropFarthest({ layout, memory, kernels }: Codes, search: Search): void {
   const { wanted } = search;
   if (countCandidates(search) <= wanted) return;
@@ -152,6 +181,6 @@ export function dropFarthest({ layout, memory, kernels }: Codes, search: Search)
   search.end = kernels.keep(search.start, search.end, limit, wanted - below);
   counts[limit] = wanted - below;
   counts.fill(0, limit + 1);
-  // What comes later is no older.
+  // Later rows are newer: at the same distance as `limit` they cannot replace a candidate.
   search.bound = limit;
 }

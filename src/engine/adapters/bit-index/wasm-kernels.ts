@@ -1,3 +1,9 @@
+/**
+ * The inner loops over sign bits as WebAssembly, assembled at run time. V8 compiles `i64.popcnt` to one instruction and
+ * `v128` to the processor's vector registers; plain JavaScript has neither. Loops over the words of a code are
+ * unrolled, so each width of codes has a module of its own.
+ */
+
 import { assemble, control, i32, i64, local, v128, type Code, type WasmFunction } from './assembler.ts';
 import {
   BATCH_COLUMNS,
@@ -17,36 +23,34 @@ import {
   TURNED_ROWS,
 } from './kernels.ts';
 
-/**
- * The inner loops over sign bits as WebAssembly that is made at run time: V8 turns `i64.popcnt` into one instruction and `v128` into the
- * processor's vectors, neither of which plain JavaScript can say. Loops over the words of a code are unrolled, so each width of codes has
- * a module of its own.
- */
-
-/** Candidates whose codes are fetched at the same time. */
+/** Candidates whose codes are fetched from memory at the same time. */
 const TOUCHED = 16;
-/** Rows that one instruction works on. */
+/** Rows that one vector instruction works on. */
 const LANE_ROWS = 8 * LANE_BYTES;
 
-/** Whether this machine runs the kernels: WebAssembly is there, and knows vectors of 128 bits. */
+/** True if this machine runs the kernels: it has WebAssembly with 128-bit SIMD. */
 export function hasWasmKernels(): boolean {
   return typeof WebAssembly !== 'undefined' && WebAssembly.validate(bytesOf(layoutOf(64)));
 }
 
-/** The kernels for codes of one layout, over memory of their own. Only where `hasWasmKernels`. */
+/**
+ * Creates the kernels for codes of one layout, and their memory with room for no segment yet. Call it only if
+ * `hasWasmKernels()` is true.
+ */
 export function createWasmKernels(layout: Layout): { readonly memory: WebAssembly.Memory; readonly kernels: Kernels } {
   const memory = new WebAssembly.Memory({ initial: layout.firstSegment / PAGE });
   const { exports } = new WebAssembly.Instance(moduleOf(layout), { env: { memory } });
   return { memory, kernels: exports as unknown as Kernels };
 }
 
+/** Compiled modules by bytes of a code. */
 const modules = new Map<number, WebAssembly.Module>();
 
-/** A module is the same for all memories with codes of its width. */
+/** Returns the module for the layout; all memories with codes of one width share it. */
 function moduleOf(layout: Layout): WebAssembly.Module {
-  let made = modules.get(layout.codeBytes);
-  if (made === undefined) modules.set(layout.codeBytes, (made = new WebAssembly.Module(bytesOf(layout))));
-  return made;
+  let compiled = modules.get(layout.codeBytes);
+  if (compiled === undefined) modules.set(layout.codeBytes, (compiled = new WebAssembly.Module(bytesOf(layout))));
+  return compiled;
 }
 
 function bytesOf(layout: Layout): Uint8Array<ArrayBuffer> {
@@ -58,7 +62,7 @@ function bytesOf(layout: Layout): Uint8Array<ArrayBuffer> {
 
 const { get, set, tee } = local;
 
-/** A byte of each of 16 codes makes 16 bits of eight columns. */
+/** Turns one byte of each of 16 codes into 16 bits of each of eight columns. */
 function turn({ codeBytes }: Layout): WasmFunction {
   const [codes, columns, end, bytes] = [0, 1, 2, 3];
   const gathered = range(TURNED_ROWS).flatMap((row) => [
@@ -87,14 +91,15 @@ function turn({ codeBytes }: Layout): WasmFunction {
 }
 
 /**
- * Sixteen bits of a row become a sum by fifteen adders of five instructions, for 128 rows. An adder of complements gives the complement, so to
- * count clear bits the lower planes are turned before and after, and not every column. A batch follows sixteen lines of memory, which
- * the processor fetches ahead; with all columns in one loop it does not.
+ * Adds sixteen columns to the sums of 128 rows by fifteen adders of five instructions each. An adder of complements
+ * gives the complement, so to count clear bits the lower planes are inverted before and after, rather than every
+ * column. A batch reads sixteen streams of memory, which the processor prefetches; with all columns in one loop it does
+ * not.
  */
 function addColumns(name: 'addFirst' | 'addClear' | 'addSet', { sums }: Layout): WasmFunction {
   const [choice, segment, at, end, columns] = [0, 1, 2, 3, 4];
   const planes = columns + BATCH_COLUMNS;
-  // Of pairs and fours and eights two each wait for one another.
+  // Pairs, fours and eights have two locals each: the first waits there for the second.
   const [pairs, fours, eights] = [planes + PLANES, planes + PLANES + 2, planes + PLANES + 4];
   const [carry, sum] = [planes + PLANES + 6, planes + PLANES + 7];
   const adder = (into: number, one: Code, other: Code, out: number) => [
@@ -159,7 +164,7 @@ function addColumns(name: 'addFirst' | 'addClear' | 'addSet', { sums }: Layout):
   };
 }
 
-/** Few rows stay below the bound, and only of those is it asked whether they may be found at all, and how far off they are. */
+/** Reads labels and distances only for rows that stayed below the bound, which are few. */
 function collect({ sums }: Layout): WasmFunction {
   const [at, row, endRow, labels, mask, label, start, counts, candidates] = range(9) as Parameters9;
   const [lane, found, distance, rest] = [9, 10, 11, 12];
@@ -221,7 +226,10 @@ function collect({ sums }: Layout): WasmFunction {
 
 type Parameters9 = [number, number, number, number, number, number, number, number, number];
 
-/** Writes every candidate and then moves on or not: what is near enough cannot be guessed, and each wrong guess costs ten of them. */
+/**
+ * Writes every candidate, and then advances the target only if it is kept. A branch would be slower: it cannot be
+ * predicted, and each wrong prediction costs as much as ten candidates.
+ */
 const keep: WasmFunction = (() => {
   const [candidates, end, limit, ties, kept, measured, isTie] = [0, 1, 2, 3, 4, 5, 6];
   return {
@@ -270,8 +278,9 @@ function measure(layout: Layout): WasmFunction {
 }
 
 /**
- * Twice the sum and the next lower bit, from the signs down: a bit of a component counts double what the one below does. Candidates lie
- * far apart, so a few are touched before they are measured: their lines of memory then come at the same time.
+ * Sums components bit by bit from the signs down: at each bit it doubles the sum and adds the number of components that
+ * have this bit where the code has one. The codes of candidates are far apart in memory. Those of `TOUCHED` candidates
+ * are therefore read before they are measured, so that the processor fetches them at the same time.
  */
 function estimate(layout: Layout): WasmFunction {
   const { codeBytes } = layout;
@@ -321,7 +330,7 @@ function estimate(layout: Layout): WasmFunction {
   };
 }
 
-/** The address of the code of the row whose number is at the address in `row`. */
+/** Leaves the address of the code of a row, whose number is in memory at the address in local `row`. */
 function addressOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: number): Code {
   const number = [...get(row), ...i32.load()];
   return [
@@ -332,7 +341,7 @@ function addressOf({ firstSegment, segmentBytes, codeBytes }: Layout, row: numbe
   ];
 }
 
-/** How many bits differ between `count` words at an address and those in locals from `words` on. */
+/** Leaves the number of bits that differ between `count` words at the address in local `at` and those in locals. */
 function differences(at: number, words: number, count: number): Code {
   return range(count).flatMap((word) => [
     ...[...get(at), ...i64.load(8 * word), ...get(words + word), ...i64.xor, ...i64.popcount],
@@ -340,7 +349,7 @@ function differences(at: number, words: number, count: number): Code {
   ]);
 }
 
-/** Counts one more at a distance. */
+/** Increments the count of the distance in local `distance`, among the counts at the address in local `counts`. */
 function countOne(counts: number, distance: number): Code {
   const at = [...get(counts), ...get(distance), ...i32.const(2), ...i32.shiftLeft, ...i32.add];
   return [...at, ...at, ...i32.load(), ...i32.const(1), ...i32.add, ...i32.store()];

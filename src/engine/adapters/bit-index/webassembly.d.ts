@@ -1,11 +1,13 @@
-/** The part of the WebAssembly interface that the kernels use: TypeScript knows it only together with a browser's. */
+/**
+ * The part of the WebAssembly interface that the kernels use. TypeScript declares it only in its library for browsers.
+ */
 declare namespace WebAssembly {
-  /** Whether the engine takes a module. */
+  /** True if the engine accepts a module. */
   function validate(bytes: Uint8Array<ArrayBuffer>): boolean;
   class Memory {
     constructor(descriptor: { readonly initial: number });
     readonly buffer: ArrayBuffer;
-    /** By pages of 64 KiB. Views of the buffer before are detached. */
+    /** Grows the memory by pages of 64 KiB. Views of the earlier buffer are detached. */
     grow(pages: number): number;
   }
   class Module {

@@ -1,4 +1,11 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+/**
+ * A vector index that a thread holds in memory and that follows the tenant's file. Before each answer it reads what was
+ * committed since: new vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the
+ * snapshot that it is asked on, nothing needs to be built or repaired, and a killed process leaves nothing behind. What
+ * the file holds does not depend on how vectors are searched.
+ */
+
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { assert } from '../../errors.ts';
 import type { IndexedVector, IndexSearch, VectorIndex } from '../../ports.ts';
 import type { Store } from '../../store/open-store.ts';
@@ -7,49 +14,55 @@ import { assertValidVector, signBits } from '../../store/vector-encoding.ts';
 import type { VectorSpace } from '../../store/vectors.ts';
 import type { IndexMemory } from './index-memory.ts';
 
-/**
- * A vector index that a thread holds in memory and that follows the tenant's file: before each answer it takes over what was committed
- * since, new vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot that it is asked on,
- * there is nothing to build or to repair, and a kill leaves nothing behind. What the file holds is the same however vectors are searched.
- */
-
-/** What is searched for, each part of it known. */
+/** A checked search with its defaults filled in. */
 export interface Question {
   readonly embedding: Float32Array;
-  /** undefined for every user. */
+  /** Number of the user whose vectors are searched; undefined for all users. */
   readonly userNo: number | undefined;
+  /** Vectors that may be found: `rank`, those of role `whole` or `window`; `link`, those of role `whole` or `mean`. */
   readonly purpose: 'rank' | 'link';
-  /** Only vectors of memories up to this number. */
+  /** Highest number of a memory whose vectors may be found, inclusive; `Infinity` for all. */
   readonly upTo: number;
+  /** Most vectors to return, 1..4096. */
   readonly k: number;
 }
 
 /** The vectors of one model in memory, in whatever form they are searched. */
 export interface HeldVectors<T> {
-  /** Vectors that were not removed. */
+  /** Number of vectors that were not removed. */
   readonly count: number;
-  /** Vectors that were. */
+  /** Number of vectors that were removed and whose memory is not free yet. */
   readonly removed: number;
+  /** Memory in use, in bytes. */
   readonly bytes: number;
-  /** @param vectors in ascending order of number, above all that are here */
+  /** Adds vectors, whose numbers must ascend and be above those of all vectors that were added before. */
   append(vectors: readonly T[]): void;
-  /** Removes a vector. Unknown numbers are passed over. */
+  /** Removes a vector; does nothing for an unknown number. */
   remove(vectorNo: number): void;
-  /** Numbers of the `k` nearest vectors for each question, nearest first; of equally near ones the oldest first. */
+  /**
+   * Returns for each question, in order, the numbers of its `k` nearest vectors, nearest first; of equally near ones
+   * the oldest first. There are fewer than `k` if fewer can be found.
+   */
   nearest(questions: readonly Question[]): number[][];
-  /** Numbers of a user's vectors that are ranked, ascending; undefined where they may be more than `most`. */
-  listOf(userNo: number, most: number): number[] | undefined;
-  /** Gives back what the garbage collector does not. */
+  /**
+   * Returns the numbers of a user's vectors that searches for ranking find, ascending; `[]` for an unknown user.
+   * Returns undefined if there may be more than `max`.
+   */
+  listOf(userNo: number, max: number): number[] | undefined;
+  /** Frees what the garbage collector does not. */
   close?(): void;
 }
 
-/** Where the file keeps what is held of vectors. */
+/** Reads the vectors of a space from the file, in the form in which they are held. */
 export interface VectorSource<T> {
-  /** Rows that are read between two turns of the event loop: some milliseconds. */
+  /** Most rows that are read in one turn of the event loop, which takes a few milliseconds. */
   readonly atOnce: number;
-  /** The highest number that a vector of the space can have; 0 where there is none. */
+  /** Returns a number that no vector of the space in the file is above; 0 if there is none. */
   last(store: Store, space: VectorSpace): number;
-  /** The next vectors of a space behind a number, and the last number that was looked at; `Infinity` where none was left. */
+  /**
+   * Reads at most `limit` vectors of the space with numbers above `after`, ascending. All vectors up to the number
+   * `upTo` have then been read; it is `Infinity` if none are left.
+   */
   read(
     store: Store,
     space: VectorSpace,
@@ -57,20 +70,28 @@ export interface VectorSource<T> {
   ): { readonly vectors: readonly T[]; readonly upTo: number };
 }
 
-const K_MOST = 4_096;
-/** Share of removed vectors at which all are read again, and how many there are at least. */
+/** Most vectors that a search may ask for. */
+const MAX_K = 4_096;
+/**
+ * Removed vectors, as a share of those not removed, above which `load` reads all vectors again to free memory;
+ * `MIN_REMOVED` more are allowed.
+ */
 const REMOVED_SHARE = 1 / 4;
-const REMOVED_LEAST = 10_000;
+/** Removed vectors that are allowed in addition to `REMOVED_SHARE`, so that a small index is not read again. */
+const MIN_REMOVED = 10_000;
 
 export interface FollowingIndexOptions<T> {
   readonly source: VectorSource<T>;
-  /** Makes an empty set to hold vectors in. */
+  /** Creates an empty holder of vectors. */
   readonly hold: () => HeldVectors<T>;
-  /** What all indexes of a thread may hold. */
+  /** Bound on the memory of all indexes of a thread. */
   readonly indexMemory: IndexMemory;
 }
 
-/** Opens the index of one space over a connection. Nothing is read before it is loaded or asked. */
+/**
+ * Opens the index of one space over a connection. It reads nothing until it is loaded or searched. Searches throw an
+ * `internal` EngineError inside a write, and for vectors of other dimensions than the space's.
+ */
 export function openFollowingIndex<T>(
   store: Store,
   space: VectorSpace,
@@ -107,7 +128,7 @@ export function openFollowingIndex<T>(
   return index;
 
   function onSnapshot<R>(work: (held: HeldVectors<T>) => R): R {
-    // What a transaction wrote may still be taken back, and the index would not notice.
+    // A transaction may still be rolled back, and the index would not notice.
     assert(!store.isWriting, 'a search of the vector index inside a write');
     return store.read(() => {
       while (follower.takeOver() === 'more');
@@ -116,23 +137,24 @@ export function openFollowingIndex<T>(
   }
 
   async function loadInSlices(): Promise<void> {
-    while (store.db.open && store.read(follower.takeOver) === 'more') await nextTurn();
+    while (store.db.open && store.read(follower.takeOver) === 'more') await yieldTurn();
   }
 }
 
-/** What a thread knows of the vectors that the file holds. */
-interface Known<T> {
+/** The vectors that a thread holds, and how far it has read the file. */
+interface Progress<T> {
   readonly held: HeldVectors<T>;
-  /** The last vector, of whatever model, and the last removal that were taken over. */
+  /** Number of the last vector that was read, of whatever model; 0 before the first. */
   vectorNo: number;
+  /** Number of the last entry of the log of removals that was read. */
   removalNo: number;
 }
 
 function createFollower<T>(store: Store, space: VectorSpace, { source, hold, indexMemory }: FollowingIndexOptions<T>) {
-  let known: Known<T> | undefined;
+  let progress: Progress<T> | undefined;
   const forget = () => {
-    known?.held.close?.();
-    known = undefined;
+    progress?.held.close?.();
+    progress = undefined;
   };
   const holder = { drop: forget };
   const drop = () => {
@@ -142,31 +164,33 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
   return {
     drop,
 
-    /** What was taken over last. */
-    held: () => known!.held,
+    /** Returns the vectors as `takeOver` left them. Call it only after `takeOver` has returned `done`. */
+    held: () => progress!.held,
 
+    /** Drops all vectors if too many of them were removed; the next `takeOver` begins anew. */
     dropIfSparse(): void {
-      if (known !== undefined && known.held.removed > REMOVED_LEAST + REMOVED_SHARE * known.held.count) drop();
+      if (progress === undefined) return;
+      if (progress.held.removed > MIN_REMOVED + REMOVED_SHARE * progress.held.count) drop();
     },
 
-    /** Takes over a slice of what was committed since. Call on a snapshot. */
+    /** Reads a slice of what was committed since the last call. Call it in a `store.read`, until it returns `done`. */
     takeOver(): 'more' | 'done' {
-      known ??= { held: hold(), vectorNo: 0, removalNo: vectorRemovals.last(store) };
-      const removals = vectorRemovals.readAfter(store, known.removalNo);
+      progress ??= { held: hold(), vectorNo: 0, removalNo: vectorRemovals.last(store) };
+      const removals = vectorRemovals.readAfter(store, progress.removalNo);
       if (removals.changed === 'all') {
         drop();
         return 'more';
       }
-      for (const vectorNo of removals.changed) known.held.remove(vectorNo);
-      known.removalNo = removals.last;
+      for (const vectorNo of removals.changed) progress.held.remove(vectorNo);
+      progress.removalNo = removals.last;
       const last = source.last(store, space);
-      if (last > known.vectorNo) {
-        const { vectors, upTo } = source.read(store, space, { after: known.vectorNo, limit: source.atOnce });
-        known.held.append(vectors);
-        known.vectorNo = Math.min(last, upTo);
+      if (last > progress.vectorNo) {
+        const { vectors, upTo } = source.read(store, space, { after: progress.vectorNo, limit: source.atOnce });
+        progress.held.append(vectors);
+        progress.vectorNo = Math.min(last, upTo);
       }
-      indexMemory.use(holder, known.held.bytes);
-      return known.vectorNo < last ? 'more' : 'done';
+      indexMemory.use(holder, progress.held.bytes);
+      return progress.vectorNo < last ? 'more' : 'done';
     },
   };
 }
@@ -177,7 +201,7 @@ function codeOf({ embedding, ...vector }: IndexedVector) {
 
 function questionOf({ embedding, userNo, purpose, upTo = Infinity, k }: IndexSearch, dimensions: number): Question {
   assertValidVector(embedding, dimensions);
-  assert(Number.isInteger(k) && k >= 1 && k <= K_MOST, `k = ${k} is not in 1..${K_MOST}`);
+  assert(Number.isInteger(k) && k >= 1 && k <= MAX_K, `k = ${k} is not in 1..${MAX_K}`);
   return { embedding, userNo, purpose, upTo, k };
 }
 

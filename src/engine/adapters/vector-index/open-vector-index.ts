@@ -6,10 +6,13 @@ import { type KernelChoice, requireKernels } from '../bit-index/create-kernels.t
 import type { IndexMemory } from '../following-index/index-memory.ts';
 import { openVec0Index } from './vec0-index.ts';
 
-/** How vectors are searched: by sign bits with the kernels that run here, or named ones; or by sqlite-vec. */
+/** How vectors are searched: approximately by sign bits, with the named kernels, or exactly by sqlite-vec (`vec0`). */
 export type VectorIndexChoice = KernelChoice | 'vec0';
 
-/** Opens the chosen index of one space. The choice changes how a thread searches and nothing in the file. */
+/**
+ * Opens the chosen index of one space. The choice changes how a thread searches, and does not change the file. A choice
+ * that this machine does not run fails at the first search or load; check it with `requireVectorIndex` before.
+ */
 export function openVectorIndex(
   store: Store,
   space: VectorSpace,
@@ -20,7 +23,7 @@ export function openVectorIndex(
     : openBitIndex(store, space, { kernels: choice, indexMemory });
 }
 
-/** @throws EngineError `invalid` where this machine does not run what was chosen */
+/** Throws EngineError `invalid` if this machine does not run the chosen index. */
 export function requireVectorIndex(choice: VectorIndexChoice): void {
   if (choice !== 'vec0') requireKernels(choice);
 }

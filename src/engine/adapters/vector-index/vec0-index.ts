@@ -15,8 +15,9 @@ const VECTORS: VectorSource<IndexedVector> = {
 };
 
 /**
- * The plain reference of vector indexes: sqlite-vec compares a question with every vector by its exact cosine. A vector of 768 dimensions
- * takes 3 KB of memory, so it is for small files, and to see what an approximate index misses.
+ * Opens the exact reference index: sqlite-vec compares the vector of a search with all vectors of the space by their
+ * cosine. A vector of 768 dimensions takes 3 KB of memory, so this index is for small files, and for measuring what an
+ * approximate index misses.
  */
 export function openVec0Index(
   store: Store,
@@ -24,7 +25,8 @@ export function openVec0Index(
   indexMemory: IndexMemory = createIndexMemory(),
 ): VectorIndex {
   return openFollowingIndex(store, space, {
-    ...{ source: VECTORS, indexMemory },
+    source: VECTORS,
+    indexMemory,
     hold: () => createVec0Table(space.dimensions),
   });
 }

@@ -1,9 +1,16 @@
+import { DAY_MS } from '../../dynamics.ts';
 import { childNamed, childrenNamed, type XmlElement } from '../xml.ts';
 
-/** How a number is shown, as far as it changes what the number means. */
+/**
+ * Ways of showing a cell's number that change its meaning: as it is (`general`), times 100 with a percent sign, as a
+ * date, a time of day or both (`date`), or as hours, minutes and seconds (`duration`).
+ */
 export type CellFormat = 'general' | 'percent' | 'date' | 'duration';
 
-/** The format of each cell style, in their order. */
+/**
+ * Returns the format of each cell style, by the index that cells name.
+ * @param styles root of the workbook's part of styles; undefined for none, which gives an empty list
+ */
 export function cellFormats(styles: XmlElement | undefined): CellFormat[] {
   const own = childNamed(styles, 'numFmts');
   const codes = new Map(
@@ -36,20 +43,27 @@ function formatOfCode(code: string): CellFormat {
   return symbols.includes('%') ? 'percent' : 'general';
 }
 
-const DAY_MS = 86_400_000;
-/** Day 0 of either calendar. Excel takes 1900 for a leap year, so that days before March of it are off by one. */
+/**
+ * Unix ms of day 0 in the usual calendar. Excel takes 1900 for a leap year, so days before March 1900 are off by one.
+ */
 const EPOCH_1900 = Date.UTC(1899, 11, 30);
+/** Unix ms of day 0 in workbooks that count from 1904. */
 const EPOCH_1904 = Date.UTC(1904, 0, 1);
-/** 9999-12-31. */
-const DAYS_MOST = 2_958_466;
+/** First day number that is no date any more: the day before is 9999-12-31. */
+const MAX_DAYS = 2_958_466;
 
-/** Dates as YYYY-MM-DD, HH:MM or both; numbers with the 15 digits that Excel keeps. What is no number is shown as it is. */
+/**
+ * Formats the value of a number cell: dates as YYYY-MM-DD, HH:MM or both, with :SS if not full minutes; durations as
+ * H:MM:SS; other numbers with the 15 digits that Excel keeps. Whole numbers and values that are no number are returned
+ * unchanged. A date outside of Excel's range of dates is a plain number.
+ * @param is1904 true if the workbook counts days from 1904
+ */
 export function formatNumber(value: string, format: CellFormat, is1904: boolean): string {
   const number = Number(value);
   if (value === '' || !Number.isFinite(number)) return value;
   if (format === 'percent') return `${round(number * 100)}%`;
   if (format === 'duration') return formatDuration(Math.round(number * 86_400));
-  if (format === 'date' && number >= 0 && number < DAYS_MOST) return formatDate(number, is1904);
+  if (format === 'date' && number >= 0 && number < MAX_DAYS) return formatDate(number, is1904);
   return /^-?\d+$/.test(value) ? value : round(number);
 }
 
@@ -58,7 +72,7 @@ function round(number: number): string {
 }
 
 function formatDate(days: number, is1904: boolean): string {
-  // Seconds are what files keep of a time: 0.1 seconds come from rounding.
+  // Files keep times to the second: tenths come from rounding.
   const instant = Math.round((days * DAY_MS) / 1000) * 1000 + (is1904 ? EPOCH_1904 : EPOCH_1900);
   const [date = '', time = ''] = new Date(instant).toISOString().slice(0, 19).split('T');
   const clock = time.endsWith(':00') ? time.slice(0, 5) : time;

@@ -5,14 +5,19 @@ import type { FormatParser } from '../parsed-document.ts';
 import { bareDocument } from './bare-document.ts';
 import { renderTable, splitHeader } from './markdown-table.ts';
 
-const ROWS_MOST = 200_000;
+/** Most rows of a file, header included; a larger file is refused. */
+const MAX_ROWS = 200_000;
 
-/** Rows between separators (comma, semicolon, tab or bar, by the first lines) as Markdown tables under their header. */
+/**
+ * Reads a file of rows and separated cells as Markdown tables under their header. The separator is a comma, semicolon,
+ * tab or bar, as the first lines show; a tab if the extension is tsv. Empty rows are left out.
+ * @throws DocumentError `document_too_large` for more than 200,000 rows, `corrupt_document` or `unsupported_encoding`
+ */
 export const readCsv: FormatParser = async (bytes, { charset, extension }) => {
   const { text, warnings } = await decodeText(bytes, charset);
   const rows = await parseRows(text, extension === 'tsv' ? '\t' : delimiterOf(text));
-  if (rows.length > ROWS_MOST) {
-    throw new DocumentError('document_too_large', `The table has more than ${ROWS_MOST} rows: split the file.`);
+  if (rows.length > MAX_ROWS) {
+    throw new DocumentError('document_too_large', `The table has more than ${MAX_ROWS} rows: split the file.`);
   }
   if (rows.length === 0) return bareDocument('', { warnings });
   const table = splitHeader(rows);
@@ -27,7 +32,7 @@ async function parseRows(text: string, delimiter: string): Promise<string[][]> {
     relaxQuotes: true,
     skipEmptyLines: true,
     skipRecordsWithEmptyValues: true,
-    to: ROWS_MOST + 1,
+    to: MAX_ROWS + 1,
   };
   try {
     return parse(text, options);
@@ -45,12 +50,16 @@ const UNCLOSED = new Set<CsvError['code']>([
   'INVALID_OPENING_QUOTE',
 ]);
 
-/** Enough to tell what separates. */
+/** Number of characters at a file's start that are enough to tell its separator. */
 const JUDGED_CHARACTERS = 20_000;
+/** Number of lines at a file's start that are enough to tell its separator. */
 const JUDGED_LINES = 20;
 const DELIMITERS = [',', ';', '\t', '|'] as const;
 
-/** The one that cuts most lines into the same number of cells as the first, of several the one that cuts them into most. */
+/**
+ * Returns the separator that cuts most lines into the same number of cells as the first line; of several, the one that
+ * gives most cells. A comma if none cuts the first line.
+ */
 function delimiterOf(text: string): string {
   const start = text.slice(0, JUDGED_CHARACTERS).replace(/"[^"]*"/g, '');
   const lines = start.split('\n', JUDGED_LINES).filter((line) => line.trim() !== '');

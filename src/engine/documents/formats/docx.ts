@@ -10,8 +10,9 @@ import { damaged, findMainPart, openOfficeArchive, readPart } from './office-arc
 import { readCoreProperties } from './office-properties.ts';
 
 /**
- * A Word document: its body with headings, lists, tables, text boxes, footnotes and endnotes, as it reads with all changes accepted.
- * Comments, page headers and footers are left out. Nothing outside the archive is ever read.
+ * Reads a Word document: its body with headings, lists, tables, text boxes, footnotes and endnotes, with all changes
+ * accepted. Comments, page headers, footers and text that is marked as hidden are left out. Nothing outside the archive
+ * is ever read. Without a title of its own the document has its first heading of level 1 or 2 as title.
  */
 export const readDocx: FormatParser = async (bytes) => {
   const zip = await openOfficeArchive(bytes);
@@ -32,12 +33,16 @@ export const readDocx: FormatParser = async (bytes) => {
 // ── Styles ───────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 interface Styles {
-  /** Heading levels from 1 of paragraph styles, by id. */
+  /** Heading levels of paragraph styles, from 1 to 9, by style id; styles of body text are missing. */
   readonly headings: ReadonlyMap<string, number>;
+  /** Default language of the text, by BCP 47; null for none. */
   readonly language: string | null;
 }
 
-/** Headings have an outline level, their own or inherited, whatever a template or a language calls them. */
+/**
+ * Reads the styles of a document, which stand beside its main part. A heading's style has an outline level, its own or
+ * inherited, whatever a template or a language calls it.
+ */
 async function readStyles(zip: ZipArchive, mainPart: string): Promise<Styles> {
   const root = await readPart(zip, mainPart.replace(/[^/]*$/, 'styles.xml'));
   if (!root) return { headings: new Map(), language: null };
@@ -51,13 +56,14 @@ async function readStyles(zip: ZipArchive, mainPart: string): Promise<Styles> {
   return { headings, language: languageOf(attributeOf(childNamed(defaults, 'lang'), 'val')) };
 }
 
+/** Outline level of body text; headings have levels from 0 to 8. */
 const BODY_LEVEL = 9;
-/** Word's own limit is eleven. A chain that is longer goes in a circle. */
-const INHERITED_MOST = 11;
+/** Longest chain of styles that inherit, which is Word's own limit: a longer chain goes in a circle. */
+const MAX_INHERITED = 11;
 
 function outlineLevel(styles: ReadonlyMap<string, XmlElement>, id: string): number | null {
   let style = styles.get(id);
-  for (let step = 0; style && step < INHERITED_MOST; step++) {
+  for (let step = 0; style && step < MAX_INHERITED; step++) {
     const level = childNamed(childNamed(style, 'pPr'), 'outlineLvl');
     if (level) return Number(attributeOf(level, 'val')) || 0;
     style = styles.get(attributeOf(childNamed(style, 'basedOn'), 'val'));
@@ -65,7 +71,7 @@ function outlineLevel(styles: ReadonlyMap<string, XmlElement>, id: string): numb
   return null;
 }
 
-/** An attribute under whatever prefix the file gives Word's namespace; '' for none. */
+/** Returns the value of an attribute under whatever prefix the file gives Word's namespace; '' for none. */
 function attributeOf(element: XmlElement | undefined, name: string): string {
   for (const [key, value] of element?.attributes ?? []) if (key === name || key.endsWith(`:${name}`)) return value;
   return '';
@@ -96,7 +102,7 @@ async function convert(
     return { ...element, styleId: null, styleName: `outline ${Math.min(level, 6)}`, numbering: null };
   };
   try {
-    // `file` is the archive in the form that mammoth's own zip reader gives it: it gets nothing but parts that were checked.
+    // `file` is the archive in the form of mammoth's own zip reader: it gets nothing but parts that were checked.
     const { value } = await mammoth.convertToHtml({ file: archiveForMammoth(zip) } as never, {
       styleMap: STYLE_MAP,
       includeEmbeddedStyleMap: false,
@@ -111,7 +117,7 @@ async function convert(
   }
 }
 
-/** What mammoth hands to a transformation, as far as it is looked at. */
+/** The fields that are used of an element that mammoth hands to a transformation. */
 interface WordElement {
   readonly type: string;
   readonly children?: readonly WordElement[];
@@ -126,7 +132,7 @@ function transformAll(element: WordElement, transform: (element: WordElement) =>
   return transform(children ? { ...element, children } : element);
 }
 
-/** The arrow behind each note that leads back into the text. */
+/** Matches the arrow behind each note that leads back into the text. */
 const NOTE_RETURN = /<a href="#(?:foot|end)note-ref-[^"]*">↑<\/a>/g;
 
 function archiveForMammoth(zip: ZipArchive) {
@@ -143,20 +149,20 @@ function archiveForMammoth(zip: ZipArchive) {
   };
 }
 
-/** Mammoth takes more than 512 MB of memory for half a million elements. */
-const ELEMENTS_MOST = 400_000;
+/** Most elements in a part: mammoth takes more than 512 MB of memory for half a million elements. */
+const MAX_ELEMENTS = 400_000;
 
 function refuseHuge(xml: string): void {
   let elements = 0;
   for (let at = xml.indexOf('<'); at !== -1; at = xml.indexOf('<', at + 1)) if (xml[at + 1] !== '/') elements++;
-  if (elements <= ELEMENTS_MOST) return;
+  if (elements <= MAX_ELEMENTS) return;
   throw new DocumentError(
     'document_too_complex',
-    `The document holds more than ${ELEMENTS_MOST} elements, which is the most that is read. Split it.`,
+    `The document holds more than ${MAX_ELEMENTS} elements, which is the most that is read. Split it.`,
   );
 }
 
-/** Mammoth does not know hidden text, but it knows colours of highlights: hidden text gets one of its own. */
+/** Colour of a highlight that marks hidden text for mammoth, which knows highlights but no hidden text. */
 const HIDDEN = 'hidden';
 
 function markHidden(xml: string): string {
@@ -186,7 +192,7 @@ async function outsideWarnings(zip: ZipArchive): Promise<DocumentWarning[]> {
   return warnings;
 }
 
-/** Links are for readers to follow, and are no reference in this sense. */
+/** Tells whether a part refers to something outside of the archive. Links do not count, since readers follow them. */
 async function hasOutsideReference(zip: ZipArchive): Promise<boolean> {
   for (const name of zip.names) {
     if (!name.endsWith('.rels')) continue;

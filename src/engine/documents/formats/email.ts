@@ -5,8 +5,8 @@ import { type FormatParser, PARSE_LIMITS } from '../parsed-document.ts';
 import { bareDocument, instantOf } from './bare-document.ts';
 
 /**
- * An e-mail: who wrote what to whom and when, then its text, quoted replies included; its HTML where it has no text. Attachments
- * are counted, not read.
+ * Reads an e-mail as Markdown: its subject as a heading, sender, recipients and date, then its text, quoted replies
+ * included, or its HTML if it has no text. Attachments are counted, not read.
  */
 export const readEmail: FormatParser = async (bytes) => {
   const email = await parseEmail(bytes);
@@ -74,7 +74,7 @@ function nameOf(address: Address): string {
   return address.name.trim() || (address.address ?? '');
 }
 
-/** Images that the HTML shows are part of its look. */
+/** Warns of attachments. Images that the HTML shows are part of its look and do not count. */
 function warningsOf({ attachments }: Email): DocumentWarning[] {
   const count = attachments.filter(({ related }) => related !== true).length;
   if (count === 0) return [];

@@ -2,19 +2,19 @@ import { posix } from 'node:path';
 import type { DocumentWarning } from '../../types.ts';
 import { decodeHtml } from '../decode-html.ts';
 import { DocumentError } from '../document-error.ts';
-import { cleanNames, languageOf, line, parseTime, type DocumentMetadata } from '../html-metadata.ts';
+import { cleanNames, languageOf, line, parseTime } from '../html-metadata.ts';
 import { treeToMarkdown } from '../html-to-markdown.ts';
 import { parseHtml } from '../html-tree.ts';
 import { dropUnseen } from '../html-visible.ts';
-import { PARSE_LIMITS, type FormatParser } from '../parsed-document.ts';
+import { PARSE_LIMITS, type DocumentMetadata, type FormatParser } from '../parsed-document.ts';
 import type { PageStart } from '../../ports.ts';
 import { childNamed, childrenNamed, descendantsNamed, textOf, type XmlElement } from '../xml.ts';
 import { openZip, type ZipArchive } from '../zip.ts';
 import { readPart } from './office-archive.ts';
 
 /**
- * A book: its chapters in the order of reading, each a page. Its table of contents is left out, as it repeats the headings. A chapter
- * that cannot be read is left out with a warning.
+ * Reads a book: its chapters in the order of reading, each a page. Its table of contents is left out, since it
+ * repeats the headings. A chapter that cannot be read is left out with a warning.
  */
 export const readEpub: FormatParser = async (bytes, { onPage }) => {
   const zip = await openZip(bytes);
@@ -43,7 +43,11 @@ export const readEpub: FormatParser = async (bytes, { onPage }) => {
   return { ...metadata, text, pages, warnings };
 };
 
-/** Fonts may be garbled in a book that anybody can read; anything else that is encrypted needs its seller's key. */
+/**
+ * Refuses a book that needs its seller's key. Fonts may be obfuscated in a book that anybody can read; nothing else may
+ * be encrypted.
+ * @throws DocumentError `encrypted_document`
+ */
 async function refuseProtected(zip: ZipArchive): Promise<void> {
   const root = await readPart(zip, 'META-INF/encryption.xml');
   if (!root) return;
@@ -61,7 +65,7 @@ const FONT_OBFUSCATION: ReadonlySet<string> = new Set([
 
 interface Package {
   readonly metadata: DocumentMetadata;
-  /** Names of the chapters' files, each once. */
+  /** Paths of the chapters' files in the archive, each once, in the order of reading. */
   readonly chapters: readonly string[];
 }
 
@@ -124,7 +128,10 @@ interface Chapter {
   readonly warnings: readonly DocumentWarning[];
 }
 
-/** null for a chapter that is missing or damaged. One that is too large or deep is a reason to refuse the whole. */
+/**
+ * Reads the chapter at a path in the archive; null if it is missing or damaged.
+ * @throws DocumentError `document_too_large` or `document_too_complex`, reasons to refuse the whole book
+ */
 async function readChapter(zip: ZipArchive, name: string): Promise<Chapter | null> {
   try {
     const bytes = await zip.read(name);
@@ -139,7 +146,10 @@ async function readChapter(zip: ZipArchive, name: string): Promise<Chapter | nul
   }
 }
 
-/** Chapters are XML, in which `<title/>` is complete. To an HTML parser all that follows would be the title. */
+/**
+ * Gives empty elements of XML an end tag, but for those that never have one in HTML, such as `<br/>`. Chapters are XML,
+ * in which `<title/>` is complete; to an HTML parser all that follows would be the title.
+ */
 function closeEmptyElements(xhtml: string): string {
   return xhtml.replace(/<([a-zA-Z][\w:-]{0,40})(\s[^<>]*)?\/>/g, (tag, name: string, attributes: string | undefined) =>
     VOID.has(name.toLowerCase()) ? tag : `<${name}${attributes ?? ''}></${name}>`,

@@ -1,13 +1,18 @@
-/** Values by their keys, lower case; a list has several. */
+/** Values of YAML front matter by their keys in lower case; a list has several values, a key without value none. */
 export type FrontMatter = ReadonlyMap<string, readonly string[]>;
 
-/** The block is a few lines; a text may begin with a rule and have another one chapters later. */
+/**
+ * Longest front matter that is read, in characters: real ones have a few lines, and a text may begin with a rule and
+ * have another one chapters later.
+ */
 const LONGEST = 20_000;
 
 /**
- * Takes the YAML block off the start of a Markdown file. Only what people write by hand there is read, `key: value` and lists of
- * plain values; other lines are skipped. A block without any `key:` line is no front matter, but a text between two rules.
- * @returns `body` is the rest of the file as it stands; all of it where there is no such block
+ * Takes the YAML block off the start of a Markdown file. It reads what people write by hand, `key: value` and lists of
+ * plain values, and skips other lines. A block without any `key:` line is no front matter, but a text between two
+ * rules.
+ * @returns `body` is the rest of the file without line feeds at its start; if there is no such block in the first
+ *   20,000 characters, `body` is the whole file and `matter` is empty
  */
 export function splitFrontMatter(markdown: string): { readonly matter: FrontMatter; readonly body: string } {
   const block = /^---[ \t]*\n([^]*?)\n(?:---|\.\.\.)[ \t]*(?:\n|$)/.exec(markdown.slice(0, LONGEST));
@@ -40,7 +45,7 @@ function readLines(lines: readonly string[]): FrontMatter {
   return matter;
 }
 
-/** One value, or those of a list in brackets; none where the value stands in the lines below. */
+/** Returns the value after a key, or the values of a list in brackets; [] if there is none or it goes on below. */
 function valuesOf(text: string): string[] {
   const trimmed = text.trim();
   const list = /^\[(.*)\]$/.exec(trimmed)?.[1];

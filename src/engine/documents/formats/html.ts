@@ -6,7 +6,7 @@ import { pageTooLarge, parseHtml } from '../html-tree.ts';
 import { dropUnseen } from '../html-visible.ts';
 import { PARSE_LIMITS, type FormatParser } from '../parsed-document.ts';
 
-/** A web page: its article as Markdown under its title, without what surrounds or hides in it. */
+/** Reads a web page: its article as Markdown under its title, without navigation and hidden text. */
 export const readHtml: FormatParser = async (bytes, options) => {
   if (bytes.length > PARSE_LIMITS.htmlBytes) throw pageTooLarge();
   const { text: html, warnings } = await decodeHtml(bytes, options.charset);
@@ -17,7 +17,7 @@ export const readHtml: FormatParser = async (bytes, options) => {
   return { ...metadata, text: underTitle(metadata.title, markdown), pages: [], warnings: [...warnings, ...hidden] };
 };
 
-/** The title heads the text, unless the page's own first heading does. */
+/** Puts the title as a heading above the text, unless that is empty or has a heading of level 1 anywhere. */
 function underTitle(title: string, markdown: string): string {
   if (title === '' || markdown === '' || /^# /m.test(markdown)) return markdown;
   return `# ${title}\n\n${markdown}`;

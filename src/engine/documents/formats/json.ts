@@ -5,8 +5,10 @@ import { bareDocument, tooMuchText } from './bare-document.ts';
 import { renderJson } from './render-json.ts';
 
 /**
- * A JSON file as lines `path: value`, since a value says little without the names above it, and each line is found on its own. A
- * file that holds one record a line is read as such.
+ * Reads a JSON file as lines `path: value`, since a value says little without the names above it, and each line can be
+ * found on its own. A file that is no JSON, but whose first line is, is read as NDJSON.
+ * @throws DocumentError `corrupt_document` if neither holds, `document_too_complex` for deep nesting, and
+ *   `document_too_large` for too much text
  */
 export const readJson: FormatParser = async (bytes, options) => {
   const { text, warnings } = await decodeText(bytes, options.charset);
@@ -18,7 +20,11 @@ export const readJson: FormatParser = async (bytes, options) => {
   return readNdjson(bytes, options);
 };
 
-/** One JSON record a line, each a block of lines `path: value`. A line that is none is left out with a warning. */
+/**
+ * Reads one JSON record a line, each as a block of lines `path: value`. Lines that are no JSON are left out with a
+ * warning.
+ * @throws DocumentError `corrupt_document` if no line is JSON; `document_too_complex` and `document_too_large`
+ */
 export const readNdjson: FormatParser = async (bytes, { charset }) => {
   const { text, warnings } = await decodeText(bytes, charset);
   const lines = text.split('\n').filter((line) => line.trim() !== '');
@@ -40,7 +46,11 @@ export const readNdjson: FormatParser = async (bytes, { charset }) => {
   });
 };
 
-/** undefined for what is no JSON. Long numbers stay strings of their own digits, which a double would round. */
+/**
+ * Parses JSON; undefined if it is none. If it may hold numbers that a double would round, all its numbers become
+ * strings of their own digits.
+ * @throws DocumentError `document_too_complex` if it nests too deep
+ */
 function parseValue(json: string): unknown {
   checkDepth(json);
   try {
@@ -57,7 +67,11 @@ function keepDigits(_key: string, value: unknown, context?: { readonly source?: 
   return typeof value === 'number' && context?.source !== undefined ? context.source : value;
 }
 
-/** Brackets outside of strings, in one pass, before anything descends into them. */
+/**
+ * Refuses JSON that nests deeper than `PARSE_LIMITS.depth`. Brackets outside of strings are counted in one pass, before
+ * the parser descends into them.
+ * @throws DocumentError `document_too_complex`
+ */
 function checkDepth(json: string): void {
   let depth = 0;
   for (let at = 0; at < json.length; at++) {

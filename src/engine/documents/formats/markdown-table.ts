@@ -1,10 +1,17 @@
-/** After so many rows, or so many characters, the header is repeated: whichever chunk a row falls into, its columns have names. */
+/** Number of rows after which the header is repeated, so that the columns have names in any chunk. */
 const ROWS_PER_HEADER = 50;
+/** Number of characters of rows after which the header is repeated, so that the columns have names in any chunk. */
 const CHARACTERS_PER_HEADER = 4_000;
-/** A header that is itself long is repeated less often: rows come to this many times its length, so that the text stays linear. */
+/**
+ * Least length of the rows between two headers, in lengths of the header: the text stays linear if the header itself
+ * is long.
+ */
 const HEADERS_SHARE = 4;
 
-/** Rows as Markdown tables of about 50 rows, each under the header again, with a blank line between them. */
+/**
+ * Renders rows as Markdown tables, each under the repeated header, with a blank line between them. A table has about 50
+ * rows or 4,000 characters. Without rows it is the header alone; rows are not padded to its length.
+ */
 export function renderTable(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const head = `${renderRow(header)}\n${renderRow(header.map(() => '---'))}`;
   const tables: string[] = [];
@@ -25,8 +32,9 @@ export function renderTable(header: readonly string[], rows: readonly (readonly 
 }
 
 /**
- * The first row as a header where it looks like one: names, no numbers, none of them missing. Else columns have numbers, since
- * Markdown knows no table without a header.
+ * Parts rows into a header and the rows below it. The first row is the header if more rows follow and it looks like
+ * one: no cell of it is empty, a number or a date. Otherwise the header numbers the columns from 1, since Markdown
+ * knows no table without one, and all rows stay.
  */
 export function splitHeader(rows: readonly (readonly string[])[]): {
   readonly header: readonly string[];
@@ -48,7 +56,7 @@ function renderRow(cells: readonly string[]): string {
   return `| ${cells.map(escapeCell).join(' | ')} |`;
 }
 
-/** On one line, its own bars escaped. */
+/** Makes a cell one line with single blanks and escapes its bars; other marks of Markdown stay. */
 function escapeCell(cell: string): string {
   return /[|\s]/.test(cell) ? cell.trim().replace(/\s+/g, ' ').replaceAll('|', '\\|') : cell;
 }

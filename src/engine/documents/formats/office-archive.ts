@@ -4,9 +4,10 @@ import { childrenNamed, parseXml, type XmlElement } from '../xml.ts';
 import { openZip, type ZipArchive } from '../zip.ts';
 
 /**
- * A file of Office as its archive.
- * @throws DocumentError `encrypted_document` for one with a password, which is no zip archive but an OLE container that holds one;
- *   `unsupported_document` for the binary formats of older versions; else as `openZip`
+ * Opens a file of Office as its archive.
+ * @throws DocumentError `encrypted_document` for a file with a password, which is no zip archive but an OLE container
+ *   that holds one; `unsupported_document` for the binary formats of older versions; `corrupt_document`,
+ *   `document_too_large` and `document_too_complex` as `openZip` does
  */
 export async function openOfficeArchive(bytes: Uint8Array): Promise<ZipArchive> {
   const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength);
@@ -22,22 +23,29 @@ export async function openOfficeArchive(bytes: Uint8Array): Promise<ZipArchive> 
 
 const OLE = Buffer.from('d0cf11e0a1b11ae1', 'hex');
 
-/** The root element of a part; undefined where the archive has no such part. */
+/**
+ * Reads the XML part at a path in an archive and returns its root element; undefined if there is no such part.
+ * @throws DocumentError `corrupt_document`, `document_too_complex` or `unsupported_encoding`, as `parseXml` does
+ */
 export async function readPart(zip: ZipArchive, name: string): Promise<XmlElement | undefined> {
   const bytes = await zip.read(name);
   return bytes && parseXml(bytes);
 }
 
-/** What a part points to within its archive. */
+/** A reference of a part to another part of its archive. */
 export interface Relationship {
+  /** Id by which the referring part's elements name the relationship; '' for none. */
   readonly id: string;
-  /** The last word of its type, such as `slide` or `notesSlide`. */
+  /** Last word of the type, such as `slide` or `notesSlide`. */
   readonly type: string;
-  /** The name of the part. */
+  /** Path of the other part in the archive, which need not exist. */
   readonly target: string;
 }
 
-/** Relationships of a part ('' for the archive itself), but for those that lead out of the archive. */
+/**
+ * Reads the relationships of the part at a path ('' for the archive itself), except those that lead out of the archive.
+ * A part without relationships gives an empty list.
+ */
 export async function readRelationships(zip: ZipArchive, part: string): Promise<Relationship[]> {
   const folder = posix.dirname(part);
   const root = await readPart(zip, posix.join(folder, '_rels', `${posix.basename(part)}.rels`));
@@ -53,13 +61,25 @@ export async function readRelationships(zip: ZipArchive, part: string): Promise<
     });
 }
 
-/** The part that holds the document, wherever its producer put it. @throws DocumentError `corrupt_document` for none */
+/**
+ * Returns the relationship id among an element's attributes: the value of the one whose name ends in `:id`, whatever
+ * the prefix; '' for none. The element's own number is plain `id`.
+ */
+export function relationshipId(attributes: ReadonlyMap<string, string>): string {
+  return [...attributes].find(([name]) => name.endsWith(':id'))?.[1] ?? '';
+}
+
+/**
+ * Returns the path of the part that holds the document, wherever its producer put it in the archive.
+ * @throws DocumentError `corrupt_document` if there is none
+ */
 export async function findMainPart(zip: ZipArchive): Promise<string> {
   const main = (await readRelationships(zip, '')).find(({ type }) => type === 'officeDocument');
   if (main === undefined || !zip.names.includes(main.target)) throw damaged();
   return main.target;
 }
 
+/** Returns the error for a document of which parts are missing or damaged. */
 export function damaged(): DocumentError {
   return new DocumentError(
     'corrupt_document',

@@ -1,16 +1,17 @@
 import { DocumentError } from '../document-error.ts';
-import type { ParsedDocument } from '../../ports.ts';
+import type { DocumentMetadata } from '../parsed-document.ts';
 import { childNamed, textOf } from '../xml.ts';
 import type { ZipArchive } from '../zip.ts';
 import { instantOf } from './bare-document.ts';
 import { readPart } from './office-archive.ts';
 
-export type CoreProperties = Pick<ParsedDocument, 'title' | 'authors' | 'language' | 'publishedAt' | 'modifiedAt'>;
+const NONE: DocumentMetadata = { title: '', authors: [], language: null, publishedAt: null, modifiedAt: null };
 
-const NONE: CoreProperties = { title: '', authors: [], language: null, publishedAt: null, modifiedAt: null };
-
-/** What `docProps/core.xml` says about a file of Office. A part that is missing or broken says nothing: the document is elsewhere. */
-export async function readCoreProperties(zip: ZipArchive): Promise<CoreProperties> {
+/**
+ * Reads the properties of an Office file in `docProps/core.xml`. If that part is missing or broken, all are empty: the
+ * document is in other parts. Titles that a program made up count as none.
+ */
+export async function readCoreProperties(zip: ZipArchive): Promise<DocumentMetadata> {
   let root;
   try {
     root = await readPart(zip, 'docProps/core.xml');
@@ -32,5 +33,5 @@ export async function readCoreProperties(zip: ZipArchive): Promise<CorePropertie
   };
 }
 
-/** Titles that programs give. */
+/** Matches titles that programs give a document by default. */
 const MADE_UP = /^(?:(?:power ?point[ -]|microsoft power ?point -).*|slide \d+|untitled|document\d*|presentation\d*)$/i;

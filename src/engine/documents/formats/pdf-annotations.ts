@@ -1,11 +1,13 @@
 import type { PDFOperatorList } from 'pdfjs-dist/types/src/display/api.js';
 
-/** What of a page's annotations and form fields is used; the rest is as pdf.js gives it. */
+/** The data of one annotation or form field that is used, in the form of pdf.js. */
 export interface PdfAnnotation {
   readonly id: string;
+  /** Index of the page from 0. */
   readonly pageIndex: number;
+  /** Kind of annotation by its PDF name: `Widget` is a form field. */
   readonly subtype?: string;
-  /** Bit 2: hidden, bit 6: not shown on a screen. */
+  /** Flags, whose bits count from 1: bit 2 means hidden, bit 6 not shown on a screen. */
   readonly annotationFlags?: number;
   readonly contentsObj?: { readonly str?: string };
   readonly textContent?: readonly string[];
@@ -20,16 +22,20 @@ export interface PdfAnnotation {
   readonly password?: boolean;
 }
 
+/** The annotations and form fields of one page. */
 export interface PageAnnotations {
-  /** A text each: what a field holds, after its name; what a note says. */
+  /** Texts of the annotations, none empty: the name and value of a field that is filled in, or a note. */
   readonly texts: string[];
-  /** Captions stand only in what is drawn for a button. */
+  /** Ids of push buttons that are shown: their captions stand only in the operators that draw them. */
   readonly buttons: ReadonlySet<string>;
+  /** True if a file is attached to the page, even by a hidden annotation. */
   readonly hasAttachments: boolean;
 }
 
+/** Mask of the flags of annotations that are never shown on a screen: bits 2 and 6, counted from 1. */
 const NEVER_SEEN = 0b100010;
 
+/** Reads the annotations of one page; hidden ones give neither texts nor buttons, and passwords no text. */
 export function readAnnotations(annotations: readonly PdfAnnotation[]): PageAnnotations {
   const shown = annotations.filter((annotation) => ((annotation.annotationFlags ?? 0) & NEVER_SEEN) === 0);
   return {
@@ -61,7 +67,10 @@ function isChosen(value: unknown, own: unknown): boolean {
   return typeof value === 'string' && value !== '' && value !== 'Off' && value === own;
 }
 
-/** The field's description, else the last part of its name: forms are filled in by people, but named by programs. */
+/**
+ * Returns a field's description, else the last part of its name, on one line; '' for none. People read the description,
+ * but programs name the fields.
+ */
 function labelOf(field: PdfAnnotation): string {
   const name = field.fieldName
     ?.split('.')
@@ -70,7 +79,12 @@ function labelOf(field: PdfAnnotation): string {
   return cleanText(field.alternativeText || name || '').replaceAll('\n', ' ');
 }
 
-/** What is written on the buttons of a page. */
+/**
+ * Returns the captions of a page's buttons in the order of drawing, without empty ones.
+ * @param list    operators that draw the page with its annotations
+ * @param codes   numbers of the operators in `list`
+ * @param buttons ids of the annotations that are buttons
+ */
 export function readCaptions(
   list: PDFOperatorList,
   codes: Readonly<Record<'beginAnnotation' | 'endAnnotation' | 'showText', number>>,

@@ -1,21 +1,22 @@
-import { PARSE_LIMITS } from '../parsed-document.ts';
-import type { ParsedDocument } from '../../ports.ts';
+import { PARSE_LIMITS, type DocumentMetadata } from '../parsed-document.ts';
 
-type Metadata = Pick<ParsedDocument, 'title' | 'authors' | 'language' | 'publishedAt' | 'modifiedAt'>;
-
+/** Most authors of a file. */
 const MAX_AUTHORS = 50;
+/** Longest name of an author, in characters. */
 const MAX_AUTHOR_CHARACTERS = 200;
 
 /**
- * What the file says about itself: its information dictionary, and its XMP packet where that says nothing.
- * @param info  the dictionary as pdf.js reads it, with the catalog's language as `Language`
- * @param xmp   a property of the packet by its name in lower case; undefined for none
+ * Reads a PDF's own metadata: its information dictionary, and its XMP packet for values that the dictionary lacks, or
+ * for authors if it names several. The date of creation counts as that of publication.
+ * @param info      the dictionary as pdf.js reads it, with the catalog's language as `Language`
+ * @param xmp       returns a property of the packet by its name in lower case; undefined or null for none
+ * @param parseDate parses a date in PDF's own form; null if it is none
  */
 export function readMetadata(
   info: Readonly<Record<string, unknown>>,
   xmp: (name: string) => unknown,
   parseDate: (text: string) => Date | null,
-): Metadata {
+): DocumentMetadata {
   return {
     title: cleanTitle(textOf(info['Title'])) || cleanTitle(textOf(xmp('dc:title'))),
     authors: authorsOf(info['Author'], xmp('dc:creator')),
@@ -25,7 +26,7 @@ export function readMetadata(
   };
 }
 
-/** The first one of a list. Well-formed, on one line. */
+/** Returns a text, or the first of a list, well-formed and on one line; '' for any other value. */
 function textOf(value: unknown): string {
   const text: unknown = Array.isArray(value) ? value[0] : value;
   return typeof text === 'string' ? cleanText(text) : '';
@@ -45,7 +46,10 @@ const FILE_EXTENSION =
 const PLACEHOLDER =
   /^(?:untitled|no ?title|title|document|presentation|slide|book|mappe|dokument|powerpoint presentation|microsoft word document|\(anonymous\)|\(unspecified\)|unknown|null|none|about:blank|print|pdf)?[\s_-]*\d*$/i;
 
-/** What a program wrote where a person gave no title is none; a file's name is one without its extension. */
+/**
+ * Cleans a title: a file's name loses its extension, and a program's name before it. A title that a program made up,
+ * such as "Untitled", gives ''.
+ */
 function cleanTitle(text: string): string {
   const title = text.replace(PRINTED_FROM, '').replace(FILE_EXTENSION, '').trim();
   if (PLACEHOLDER.test(title)) return '';
@@ -63,7 +67,10 @@ function authorsOf(author: unknown, creator: unknown): string[] {
   return [...new Set(authors)].slice(0, MAX_AUTHORS);
 }
 
-/** A comma parts names only where each part is a whole one: `Lovelace, Ada` is one person. */
+/**
+ * Splits a list of names at semicolons and commas. A comma parts names only if each part has a blank: `Lovelace, Ada`
+ * is one person.
+ */
 function splitAuthors(names: string): string[] {
   const parts = names.split(/\s*;\s*/);
   return parts.flatMap((part) => {

@@ -1,33 +1,40 @@
 import type { TextContent, TextItem } from 'pdfjs-dist/types/src/display/api.js';
 
 /**
- * A piece of a page's text in one font, in a frame that is turned so that its text runs from left to right and lines follow each
- * other downwards. Lengths are points; `baseline` grows upwards, as in PDF.
+ * A piece of a page's text in one font, in a frame that is turned so that its text runs from left to right and lines
+ * follow each other downwards. Lengths are points; `baseline` grows upwards, as in PDF.
  */
 export interface Run {
   readonly text: string;
-  /** Degrees, rounded, counterclockwise: runs of different directions share no frame. */
+  /** Direction in whole degrees from 0 to 359, counterclockwise: runs of different directions share no frame. */
   readonly direction: number;
   readonly left: number;
   readonly right: number;
   readonly baseline: number;
+  /** Size of the font as it is drawn. */
   readonly size: number;
+  /** Font by pdf.js's id, which is not its name. */
   readonly font: string;
   readonly isRtl: boolean;
-  /** White space was drawn before it. */
+  /** True if white space was drawn between the run and the one drawn before it. */
   readonly afterSpace: boolean;
 }
 
-/** In points. Smaller text is there to be found by machines, not to be read. */
-export const LEAST_READABLE_SIZE = 1;
+/** Least font size that is read, in points. Smaller text is there for machines, not for readers. */
+export const MIN_READABLE_SIZE = 1;
 
+/** The visible text of a page. */
 export interface PageRuns {
+  /** Runs in drawing order. */
   readonly runs: Run[];
-  /** Whether text was left out that nobody can see. */
+  /** True if text was left out that nobody can see. */
   readonly isTextHidden: boolean;
 }
 
-/** What pdf.js found on a page, in the order in which it is drawn, without what is too small to be read. */
+/**
+ * Returns the text that pdf.js found on a page, in drawing order. Text smaller than 1 point counts as hidden and is
+ * left out, and so is text without a finite place.
+ */
 export function runsOfTextContent(content: TextContent): PageRuns {
   const runs: Run[] = [];
   let isTextHidden = false;
@@ -39,7 +46,7 @@ export function runsOfTextContent(content: TextContent): PageRuns {
       continue;
     }
     const run = runOfItem(item, content.styles[item.fontName]?.vertical === true, afterSpace);
-    if (run.size < LEAST_READABLE_SIZE) isTextHidden = true;
+    if (run.size < MIN_READABLE_SIZE) isTextHidden = true;
     else if (Number.isFinite(run.left + run.right + run.baseline + run.size)) runs.push(run);
     afterSpace = false;
   }
@@ -64,13 +71,15 @@ function runOfItem(item: TextItem, isVertical: boolean, afterSpace: boolean): Ru
   });
 }
 
+/** A piece of text where it is drawn on the page, in points. */
 export interface DrawnText {
   readonly text: string;
-  /** Where it begins on the page. */
+  /** Start of the text on the page, in points. */
   readonly x: number;
   readonly y: number;
-  /** Degrees, counterclockwise, in which it advances. */
+  /** Direction in which the text advances, in degrees counterclockwise; any number. */
   readonly angle: number;
+  /** Length along that direction. */
   readonly length: number;
   readonly size: number;
   readonly font: string;
@@ -78,6 +87,7 @@ export interface DrawnText {
   readonly afterSpace: boolean;
 }
 
+/** Turns a drawn text into a run in the frame of its direction, which is rounded. */
 export function placeRun({ x, y, angle, length, ...drawn }: DrawnText): Run {
   const direction = snapDirection(angle);
   const [cos, sin] = cosAndSin(direction);
@@ -95,7 +105,10 @@ export function placeRun({ x, y, angle, length, ...drawn }: DrawnText): Run {
   };
 }
 
-/** A page that was scanned a little askew still has one direction. */
+/**
+ * Most degrees by which a direction is rounded to a multiple of 90: a page that was scanned a little askew still has
+ * one direction.
+ */
 const SNAPPED_DEGREES = 3;
 
 function snapDirection(angle: number): number {

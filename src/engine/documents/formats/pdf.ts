@@ -4,20 +4,25 @@ import { fileURLToPath } from 'node:url';
 import type { PDFDocumentLoadingTask, PDFDocumentProxy, PDFPageProxy } from 'pdfjs-dist/types/src/display/api.js';
 import type { DocumentWarning } from '../../types.ts';
 import { DocumentError } from '../document-error.ts';
-import { PARSE_LIMITS, type FormatParser } from '../parsed-document.ts';
-import type { PageStart, ParsedDocument } from '../../ports.ts';
+import { PARSE_LIMITS, type DocumentMetadata, type FormatParser } from '../parsed-document.ts';
+import type { PageStart } from '../../ports.ts';
 import { readAnnotations, readCaptions, type PdfAnnotation } from './pdf-annotations.ts';
-import { drawnText, mayHideText } from './pdf-hidden-text.ts';
-import { orderLines, type Line } from './pdf-layout.ts';
-import { bodyStyleOf, renderPages, tellingFonts, type FontStyle, type PdfPage } from './pdf-markdown.ts';
+import { drawnText } from './pdf-drawn-text.ts';
+import { mayHideText } from './pdf-hidden-text.ts';
+import { orderLines } from './pdf-layout.ts';
+import type { Line } from './pdf-lines.ts';
+import { renderPages } from './pdf-markdown.ts';
 import { readMetadata } from './pdf-metadata.ts';
 import { runsOfTextContent, type PageRuns } from './pdf-runs.ts';
+import { bodyStyleOf, tellingFonts, type FontStyle, type PdfPage } from './pdf-style.ts';
 
 type PdfJs = typeof import('pdfjs-dist/legacy/build/pdf.mjs');
 
 /**
- * PDF by pdf.js: its text in reading order as Markdown, with form fields and notes after the text of their page. Scripts never
- * run, images are never decoded, and nothing but pdf.js's own tables is read from disk.
+ * Reads a PDF by pdf.js: its text in reading order as Markdown, with form fields and notes after the text of their
+ * page. Scripts never run, images are never decoded, and nothing but pdf.js's own tables is read from disk.
+ * @throws DocumentError `encrypted_document` if it needs a password, `corrupt_document` if no page can be read,
+ *   `document_too_large` for too many pages or too much text
  */
 export const readPdf: FormatParser = async (bytes, { onPage }) => {
   const pdfjs = await loadPdfJs();
@@ -40,21 +45,24 @@ export const readPdf: FormatParser = async (bytes, { onPage }) => {
     };
   } finally {
     await task.destroy();
-    // What was rejected last is told after this turn of the event loop.
+    // The last rejections are reported after this turn of the event loop.
     await setImmediate();
     process.off('unhandledRejection', forgetRejection);
   }
 };
 
 /**
- * While pdf.js opens a file whose pages point to nothing it drops promises that are then rejected, which would end the process.
- * Whatever matters of them is rejected again where it is awaited.
+ * Ignores a rejection. When pdf.js opens a file whose pages point to nothing, it drops promises that are then
+ * rejected, which would end the process. Failures that matter are rejected again where they are awaited.
  */
 function forgetRejection(): void {}
 
 let loading: Promise<PdfJs> | undefined;
 
-/** pdf.js looks for these when it is loaded and complains on the console where they are missing; only drawing needs them. */
+/**
+ * Names of the classes, missing in this process, that pdf.js looks for when it is loaded, and whose absence it reports
+ * on the console. Only drawing needs them.
+ */
 const DRAWING_CLASSES = ['DOMMatrix', 'Path2D'].filter((name) => !(name in globalThis));
 
 function loadPdfJs(): Promise<PdfJs> {
@@ -72,16 +80,16 @@ function loadPdfJs(): Promise<PdfJs> {
 function openPdf(pdfjs: PdfJs, bytes: Uint8Array): PDFDocumentLoadingTask {
   const assets = dirname(fileURLToPath(import.meta.resolve('pdfjs-dist/package.json')));
   return pdfjs.getDocument({
-    // A copy, since pdf.js takes the bytes away from their owner.
+    // pdf.js takes the bytes away from their owner, hence the copy.
     data: new Uint8Array(bytes),
     cMapUrl: `${join(assets, 'cmaps')}/`,
     standardFontDataUrl: `${join(assets, 'standard_fonts')}/`,
     useSystemFonts: false,
     disableFontFace: true,
     useWasm: false,
-    // Names of fonts are told only with these.
+    // pdf.js gives names of fonts only with these.
     fontExtraProperties: true,
-    // No image is ever larger than nothing: none is decoded.
+    // Every image is larger than this, so none is decoded.
     maxImageSize: 0,
     verbosity: pdfjs.VerbosityLevel.ERRORS,
   });
@@ -122,12 +130,12 @@ async function warnOfIgnoredParts(pdf: PDFDocumentProxy): Promise<DocumentWarnin
   return warnings;
 }
 
-/** Of an object or a map, as pdf.js has used both. */
+/** Returns the number of entries of an object or a map: pdf.js has used both. */
 function sizeOf(collection: object): number {
   return collection instanceof Map ? collection.size : Object.keys(collection).length;
 }
 
-/** undefined for a part of a file that is too damaged to be read, where the rest does without it. */
+/** Awaits a part of a file that the rest can do without; undefined if reading it fails for any reason. */
 async function optional<Value>(part: Promise<Value>): Promise<Value | undefined> {
   try {
     return await part;
@@ -141,18 +149,22 @@ async function optional<Value>(part: Promise<Value>): Promise<Value | undefined>
 interface Reading {
   readonly pdfjs: PdfJs;
   readonly pdf: PDFDocumentProxy;
-  /** Whether the file may hold text that is not seen. */
+  /** True if the file may hold text that is not seen. */
   readonly isHiding: boolean;
   readonly warnings: DocumentWarning[];
   readonly onPage: ((done: number, pages: number) => void) | undefined;
 }
 
 interface ReadPage extends PdfPage {
+  /** False if the page is damaged, and so has no lines. */
   readonly isReadable: boolean;
   readonly appendix: string[];
 }
 
-/** Every page, an unreadable one as an empty one with a warning. */
+/**
+ * Reads the lines of every page; an unreadable one becomes an empty page with a warning.
+ * @throws DocumentError `corrupt_document` if no page can be read, `document_too_large` for too much text
+ */
 async function readPages(reading: Reading): Promise<ReadPage[]> {
   const { pdf, warnings, onPage } = reading;
   const pages: ReadPage[] = [];
@@ -195,7 +207,7 @@ async function readRuns({ pdfjs, isHiding }: Reading, page: PDFPageProxy): Promi
   const drawn = isHiding ? await readDrawn() : undefined;
   if (drawn?.isTextHidden === true && !drawn.isRecognised) return drawn;
   const content = await page.getTextContent();
-  // pdf.js turns the two letters of an Arabic ligature round, which only its single glyphs tell.
+  // pdf.js reverses the two letters of an Arabic ligature, which only its single glyphs show.
   const isArabic = content.items.some((item) => 'str' in item && item.dir === 'rtl' && ARABIC.test(item.str));
   if (isArabic && drawn?.isRecognised !== true) return drawn ?? (await readDrawn());
   return runsOfTextContent(content);
@@ -203,7 +215,10 @@ async function readRuns({ pdfjs, isHiding }: Reading, page: PDFPageProxy): Promi
 
 const ARABIC = /\p{Script=Arabic}/u;
 
-/** Adds what stands in notes and form fields to their pages. Links, of which a file may have thousands, are passed over. */
+/**
+ * Adds the texts of notes and form fields to their pages' appendices. Links are skipped, since a file may have
+ * thousands of them. If the rest is damaged, it is left out with a warning.
+ */
 async function readAnnotationsOfPages({ pdfjs, pdf, warnings }: Reading, pages: readonly ReadPage[]): Promise<void> {
   const { LINK, POPUP } = pdfjs.AnnotationType;
   const types = Object.values(pdfjs.AnnotationType).filter((type) => type !== LINK && type !== POPUP);
@@ -241,11 +256,15 @@ async function readButtons(
 
 // ── Fonts ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-/** Names of fonts come only with a page's drawing operators, which cost as much as its text: few pages are asked. */
+/** Most pages whose drawing operators are read for the names of fonts; they cost as much as the page's text. */
 const ASKED_PAGES = 6;
+/** Largest share of a file's pages whose drawing operators are read for the names of fonts. */
 const ASKED_SHARE = 1 / 16;
 
-/** The body's font matters only where another one stands out against it. */
+/**
+ * Returns the fonts whose names matter, by pdf.js's ids: those of most lines first, the body's last. The body's font
+ * matters only if another one stands out against it; else the list is empty.
+ */
 function fontsToAsk(pages: readonly PdfPage[], bodyFont: string): string[] {
   const telling = tellingFonts(pages, bodyFont);
   return telling.length === 0 ? [] : [...telling, bodyFont];
@@ -315,14 +334,11 @@ function joinPages(texts: readonly string[]): { text: string; pages: PageStart[]
   return { text: parts.join(''), pages };
 }
 
-async function readDocumentMetadata(
-  pdfjs: PdfJs,
-  pdf: PDFDocumentProxy,
-): Promise<Pick<ParsedDocument, 'title' | 'authors' | 'language' | 'publishedAt' | 'modifiedAt'>> {
-  const found = await optional(pdf.getMetadata());
+async function readDocumentMetadata(pdfjs: PdfJs, pdf: PDFDocumentProxy): Promise<DocumentMetadata> {
+  const metadata = await optional(pdf.getMetadata());
   return readMetadata(
-    (found?.info ?? {}) as Record<string, unknown>,
-    (name) => found?.metadata?.get(name),
+    (metadata?.info ?? {}) as Record<string, unknown>,
+    (name) => metadata?.metadata?.get(name),
     (text) => pdfjs.PDFDateString.toDateObject(text),
   );
 }

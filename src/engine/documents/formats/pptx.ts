@@ -5,13 +5,20 @@ import type { PageStart } from '../../ports.ts';
 import { childNamed, descendantsNamed } from '../xml.ts';
 import type { ZipArchive } from '../zip.ts';
 import { bareDocument, tooMuchText } from './bare-document.ts';
-import { damaged, findMainPart, openOfficeArchive, readPart, readRelationships } from './office-archive.ts';
+import {
+  damaged,
+  findMainPart,
+  openOfficeArchive,
+  readPart,
+  readRelationships,
+  relationshipId,
+} from './office-archive.ts';
 import { readCoreProperties } from './office-properties.ts';
 import { renderNotes, renderSlide, titleOfSlide } from './render-slide.ts';
 
 /**
- * A presentation: each slide is a page under its title, in the order in which they are shown, with its lists, tables and notes.
- * Hidden slides are left out; one that cannot be read is left out too, with a warning.
+ * Reads a presentation: each slide is a page under its title, in the order of the show, with its lists, tables and
+ * notes. Hidden slides, and slides that cannot be read, are left out with a warning.
  */
 export const readPptx: FormatParser = async (bytes, { onPage }) => {
   const zip = await openOfficeArchive(bytes);
@@ -55,12 +62,10 @@ async function listSlides(zip: ZipArchive): Promise<string[]> {
   return slides.map((slide) => slide ?? '');
 }
 
-/** The attribute of the relationships' namespace, whatever its prefix; the slide's own number is plain `id`. */
-function relationshipId(attributes: ReadonlyMap<string, string>): string {
-  return [...attributes].find(([name]) => name.endsWith(':id'))?.[1] ?? '';
-}
-
-/** Ends with a blank line, unless it is empty. */
+/**
+ * Reads the slide at a path (`part`), whose number is `page`. Its text ends with a blank line, unless it is empty. If
+ * the slide is hidden or damaged, a warning is returned instead.
+ */
 async function readSlide(
   zip: ZipArchive,
   part: string,

@@ -1,20 +1,28 @@
 import { renderTable, splitHeader } from './markdown-table.ts';
 
+/** A cell of a sheet that has content, with its text as it is shown. */
 export interface TextCell {
-  /** From 1. */
+  /** Row number from 1. */
   readonly row: number;
-  /** From 1. */
+  /** Column number from 1. */
   readonly column: number;
-  /** Not ''. */
+  /** Text of the cell, never ''. */
   readonly text: string;
 }
 
-/** A table of which less is filled would be mostly bars, and could be thousands of times its content. */
-const LEAST_FILLED = 0.2;
-/** A small table may be as empty as it likes. */
+/**
+ * Least share of filled cells in a large table: an emptier one would be mostly bars, and could be thousands of times
+ * its content.
+ */
+const MIN_FILLED = 0.2;
+/** Most cells, empty ones included, of a table to which MIN_FILLED does not apply. */
 const SMALL_AREA = 1_000;
 
-/** The cells of a sheet, row by row, as Markdown: a table for each run of rows without an empty row in between. */
+/**
+ * Renders the cells of a sheet as Markdown: a table for each run of rows without an empty row in between. A run whose
+ * rows have one cell each is lines of text, and a large, mostly empty table lines such as `AB12: text`.
+ * @param cells cells with content in the order of rows, and of columns within a row; '' is returned for none
+ */
 export function renderCells(cells: readonly TextCell[]): string {
   return regionsOf(cells).map(renderRegion).join('\n\n');
 }
@@ -37,7 +45,10 @@ function regionsOf(cells: readonly TextCell[]): Row[][] {
   return regions;
 }
 
-/** Rows of one cell before a table are its title and notes; a region of nothing else is a list of lines. */
+/**
+ * Renders a run of rows. The rows of one cell before the first row of several are lines of text, such as the title and
+ * notes of the table that follows.
+ */
 function renderRegion(region: readonly Row[]): string {
   const head = region.findIndex((row) => row.length > 1);
   const lines = (head < 0 ? region : region.slice(0, head)).map((row) => row[0]!.text.replace(/\s+/g, ' '));
@@ -54,7 +65,7 @@ function renderRows(rows: readonly Row[]): string {
     filled += row.length;
   }
   const area = rows.length * used.size;
-  if (area > SMALL_AREA && filled < LEAST_FILLED * area) return rows.flatMap((row) => row.map(renderLoose)).join('\n');
+  if (area > SMALL_AREA && filled < MIN_FILLED * area) return rows.flatMap((row) => row.map(renderLoose)).join('\n');
   const columns = [...used].sort((a, b) => a - b);
   const places = new Map(columns.map((column, place) => [column, place]));
   const grid = rows.map((row) => fill(row, places));
@@ -72,7 +83,7 @@ function fill(row: Row, places: ReadonlyMap<number, number>): string[] {
   return texts;
 }
 
-/** A cell by its reference, such as AB12. */
+/** Renders a cell as one line after its reference, such as `AB12: text`. */
 function renderLoose({ row, column, text }: TextCell): string {
   let letters = '';
   for (let rest = column; rest > 0; rest = Math.floor((rest - 1) / 26)) {

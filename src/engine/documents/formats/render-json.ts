@@ -1,14 +1,18 @@
 import { PARSE_LIMITS } from '../parsed-document.ts';
 import { tooMuchText } from './bare-document.ts';
 
-/** Of a path, the end says most; a path without bound would repeat a long key on every line below it. */
-const PATH_MOST = 200;
-/** Characters of plain values of a list on one line. */
-const LINE_MOST = 200;
+/**
+ * Longest path before a value, in characters; its end is kept, since it says most. Without a bound a long key would
+ * repeat on every line below it.
+ */
+const MAX_PATH = 200;
+/** Number of characters of a list's plain values after which the next line begins. */
+const MAX_LINE = 200;
 
 /**
- * A parsed JSON value as lines `a.b[2].c: value`; a list of plain values shares lines, and records of the outermost list stand in
- * blocks with a blank line between them. null, empty texts and empty lists are left out. Descends without recursion.
+ * Renders a parsed JSON value as lines `a.b[2].c: value`; a plain value by itself has no path. Plain values of a list
+ * share lines; objects and lists in an outermost list are blocks with a blank line between them. null, empty texts,
+ * lists and objects are left out, so '' is returned if nothing is left. There is no recursion.
  * @throws DocumentError `document_too_large` beyond PARSE_LIMITS.textCharacters
  */
 export function renderJson(root: unknown): string {
@@ -33,12 +37,12 @@ export function renderJson(root: unknown): string {
 interface Node {
   readonly path: string;
   readonly value: JsonValue;
-  /** Within a list, whose records have blank lines around them already. */
+  /** True within a list: only the records of an outermost list have blank lines around them. */
   readonly inList: boolean;
   readonly startsBlock?: boolean;
 }
 
-/** In reverse, so that they are popped in order. */
+/** Pushes the children of a value in reverse, so that they are popped in order. */
 function pushChildren(pending: Node[], path: string, value: JsonList | JsonObject, inList: boolean): void {
   if (Array.isArray(value)) {
     const list = value as JsonList;
@@ -59,7 +63,7 @@ function pushChildren(pending: Node[], path: string, value: JsonList | JsonObjec
 }
 
 function shorten(path: string): string {
-  return path.length <= PATH_MOST ? path : `…${path.slice(-PATH_MOST)}`;
+  return path.length <= MAX_PATH ? path : `…${path.slice(-MAX_PATH)}`;
 }
 
 type Plain = string | number | boolean | null;
@@ -79,7 +83,7 @@ function isPlainList(value: JsonValue): value is readonly Plain[] {
 
 function renderPlain(path: string, values: readonly Plain[]): string[] {
   const words = values.filter((value) => value !== null && value !== '').map(String);
-  // The lines of one text, as notebooks keep their cells.
+  // Notebooks keep the text of a cell as a list of its lines.
   if (words.length > 1 && words.slice(0, -1).every((word) => word.endsWith('\n'))) {
     return [renderLine(path, words.join(''))];
   }
@@ -89,7 +93,7 @@ function renderPlain(path: string, values: readonly Plain[]): string[] {
   for (const word of words) {
     line.push(word);
     length += word.length;
-    if (length < LINE_MOST) continue;
+    if (length < MAX_LINE) continue;
     lines.push(renderLine(path, line.join(', ')));
     line = [];
     length = 0;
@@ -97,7 +101,7 @@ function renderPlain(path: string, values: readonly Plain[]): string[] {
   return line.length === 0 ? lines : [...lines, renderLine(path, line.join(', '))];
 }
 
-/** A text of several lines begins on a line of its own. */
+/** Renders a value after its path, or alone if the path is ''. A text of several lines begins on a line of its own. */
 function renderLine(path: string, value: string): string {
   if (path === '') return value;
   return value.includes('\n') ? `${path}:\n${value}` : `${path}: ${value}`;

@@ -1,19 +1,23 @@
 import { childNamed, childrenNamed, descendantsNamed, textOf, type XmlElement } from '../xml.ts';
 import { renderTable } from './markdown-table.ts';
 
-/** A slide as Markdown: its title as a heading, then its shapes in their order. '' for one without text. */
+/**
+ * Renders a slide, by the root element of its part, as Markdown: its title as a heading of level 1, then its shapes in
+ * their order. Footers, dates and slide numbers are left out. '' for a slide without text.
+ */
 export function renderSlide(slide: XmlElement): string {
   const title = titleOfSlide(slide);
   const shapes = shapesOf(slide).filter((shape) => !TITLES.has(roleOf(shape)) && !FURNITURE.has(roleOf(shape)));
   return [title === '' ? '' : `# ${title}`, ...shapes.map(renderShape)].filter((block) => block !== '').join('\n\n');
 }
 
+/** Returns the title of a slide on one line; '' for none. */
 export function titleOfSlide(slide: XmlElement): string {
   const title = shapesOf(slide).find((shape) => TITLES.has(roleOf(shape)));
   return title === undefined ? '' : textsOf(title).join(' ').replace(/\s+/g, ' ').trim();
 }
 
-/** What the speaker says to a slide. */
+/** Renders the speaker's notes to a slide after `Notes: `, by the root element of their part; '' for none. */
 export function renderNotes(notes: XmlElement): string {
   const texts = shapesOf(notes)
     .filter((shape) => roleOf(shape) === 'body')
@@ -23,10 +27,10 @@ export function renderNotes(notes: XmlElement): string {
 }
 
 const TITLES: ReadonlySet<string> = new Set(['title', 'ctrTitle']);
-/** The same on every slide. */
+/** Roles of placeholders that repeat on every slide or show it: numbers, footers, dates, headers, its image. */
 const FURNITURE: ReadonlySet<string> = new Set(['sldNum', 'ftr', 'dt', 'hdr', 'sldImg']);
 
-/** Shapes, tables and pictures in the order of the slide, those in groups too. */
+/** Returns shapes, tables and pictures in the order of the slide, including those in groups. */
 function shapesOf(slide: XmlElement): XmlElement[] {
   const tree = childNamed(childNamed(slide, 'cSld'), 'spTree');
   return tree === undefined ? [] : flatten(tree);
@@ -36,7 +40,7 @@ function flatten(group: XmlElement): XmlElement[] {
   return group.children.flatMap((child) => {
     if (typeof child === 'string') return [];
     if (child.name === 'grpSp') return flatten(child);
-    // What newer versions show, and what older ones show instead: one of them.
+    // It holds shapes for newer versions, and others for older versions: one of both is taken.
     if (child.name === 'AlternateContent') return flatten(childNamed(child, 'Choice') ?? child);
     return SHAPES.has(child.name) ? [child] : [];
   });
@@ -44,7 +48,10 @@ function flatten(group: XmlElement): XmlElement[] {
 
 const SHAPES: ReadonlySet<string> = new Set(['sp', 'graphicFrame', 'pic']);
 
-/** The role of a placeholder: `title`, `body`, `sldNum` …; `obj` where it names none, '' for a shape that is no placeholder. */
+/**
+ * Returns the role of a placeholder: `title`, `body`, `sldNum` …; `obj` if it names none, '' for a shape that is no
+ * placeholder.
+ */
 function roleOf(shape: XmlElement): string {
   const properties = shape.children.find((child) => typeof child !== 'string' && /^nv/.test(child.name)) as
     XmlElement | undefined;
@@ -67,10 +74,10 @@ function renderShape(shape: XmlElement): string {
   return text;
 }
 
-/** Placeholders whose paragraphs have bullets unless they say otherwise. */
+/** Roles of placeholders whose paragraphs have bullets by default. */
 const LISTS: ReadonlySet<string> = new Set(['body', 'obj']);
-/** As many levels as PowerPoint has. */
-const LEVEL_MOST = 8;
+/** Deepest level of a list in PowerPoint, counted from 0; a deeper one is read as this. */
+const MAX_LEVEL = 8;
 
 function renderParagraph(paragraph: XmlElement, isList: boolean): string {
   const text = textOfParagraph(paragraph);
@@ -79,7 +86,7 @@ function renderParagraph(paragraph: XmlElement, isList: boolean): string {
   const isBulleted = BULLETS.some((name) => childNamed(properties, name) !== undefined);
   const isPlain = childNamed(properties, 'buNone') !== undefined;
   if (isPlain || !(isList || isBulleted)) return text;
-  const level = Math.min(LEVEL_MOST, Number(properties?.attributes.get('lvl') ?? 0) || 0);
+  const level = Math.min(MAX_LEVEL, Number(properties?.attributes.get('lvl') ?? 0) || 0);
   return `${'  '.repeat(level)}- ${text}`;
 }
 
@@ -92,7 +99,7 @@ function renderTableOf(table: XmlElement): string {
   return renderTable(header, rows);
 }
 
-/** What says what a picture shows; a file name says nothing. */
+/** Returns the description of a picture; '' for none or for a file name, which says nothing. */
 function alternativeText(picture: XmlElement): string {
   const description = childNamed(childNamed(picture, 'nvPicPr'), 'cNvPr')?.attributes.get('descr')?.trim() ?? '';
   return /\.\w{2,4}$/.test(description) ? '' : description.replace(/\s+/g, ' ');
@@ -109,7 +116,7 @@ function paragraphsOf(shape: XmlElement): XmlElement[] {
   return body === undefined ? [] : childrenNamed(body, 'p');
 }
 
-/** Runs, fields and breaks; a break within a paragraph is a blank. */
+/** Joins the runs and fields of a paragraph; a break within it becomes a blank. */
 function textOfParagraph(paragraph: XmlElement): string {
   return paragraph.children
     .map((child) => {

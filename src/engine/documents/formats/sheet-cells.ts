@@ -1,25 +1,31 @@
 import { childrenNamed, decodeXml, parseXml, type XmlElement } from '../xml.ts';
 
+/** A cell of a sheet as the file has it. */
 export interface Cell {
-  /** From 1. */
+  /** Row number from 1. */
   readonly row: number;
-  /** From 1. */
+  /** Column number from 1. */
   readonly column: number;
-  /** As the file says: s, inlineStr, str, b, e, d; n for none. */
+  /**
+   * Type in the file: `s` (index of a shared string), `inlineStr`, `str` (text of a formula), `b` (0 or 1), `e`
+   * (error), `d` (date as text); `n` for a number or if there is none.
+   */
   readonly type: string;
-  /** Index of its format. */
+  /** Index of the cell's style from 0, as in the result of `cellFormats`. */
   readonly style: number;
+  /** The cell's element, which holds its value. */
   readonly element: XmlElement;
 }
 
-/** Rows are parsed in pieces of this many characters: the tree of a whole sheet takes thirty times its text. */
+/** Number of characters of rows that are parsed at once: the tree of a whole sheet takes thirty times its text. */
 const PIECE_CHARACTERS = 500_000;
-/** What Excel allows. */
-const COLUMNS_MOST = 16_384;
+/** Largest column number that Excel allows. */
+const MAX_COLUMNS = 16_384;
 
 /**
- * Cells of a sheet in the order of the file. Cells without content, which a coloured sheet has by the million, never become a tree.
- * @throws DocumentError as `parseXml`
+ * Reads the cells of a sheet's part in the order of the file. Cells written without content, which a coloured sheet has
+ * by the million, are left out and never become a tree.
+ * @throws DocumentError `corrupt_document`, `document_too_complex` or `unsupported_encoding`, as `parseXml` does
  */
 export function* readCells(bytes: Uint8Array): Generator<Cell> {
   const xml = decodeXml(bytes).replace(BLANK_CELL, '');
@@ -36,7 +42,7 @@ const BLANK_CELL = /<(?:\w{1,20}:)?c(?:\s[^<>]*)?\/>/g;
 const ROW_START = /<(?:\w{1,20}:)?row[\s>/]/g;
 const ROW_END = /<\/(?:\w{1,20}:)?row\s*>|<(?:\w{1,20}:)?row(?:\s[^<>]*)?\/>/g;
 
-/** Whole rows. */
+/** Cuts a sheet's XML into pieces of whole rows, without what stands before the first row and after the last. */
 function* piecesOf(xml: string): Generator<string> {
   ROW_START.lastIndex = 0;
   let start = ROW_START.exec(xml)?.index ?? xml.length;
@@ -59,11 +65,11 @@ function* cellsOfRow(element: XmlElement, row: number): Generator<Cell> {
   }
 }
 
-/** Of a reference such as AB12. */
+/** Returns the column number, from 1, of a reference such as AB12; undefined if it has no letters. */
 function columnOf(reference: string): number | undefined {
   const letters = /^[A-Z]{1,3}/.exec(reference)?.[0];
   if (letters === undefined) return undefined;
   let column = 0;
   for (const letter of letters) column = column * 26 + letter.charCodeAt(0) - 64;
-  return Math.min(column, COLUMNS_MOST);
+  return Math.min(column, MAX_COLUMNS);
 }

@@ -6,7 +6,10 @@ import type { FormatParser } from '../parsed-document.ts';
 import { bareDocument, instantOf } from './bare-document.ts';
 import { type FrontMatter, splitFrontMatter } from './front-matter.ts';
 
-/** Plain text, exactly as it stands in the file. Its first line is the title where it looks like one. */
+/**
+ * Reads plain text as it stands in the file, with line ends as \n. Its first line is the title if it looks like one; it
+ * stays in the text.
+ */
 export const readText: FormatParser = async (bytes, { charset }) => {
   const { text, warnings } = await decodeText(bytes, charset);
   return bareDocument(text, {
@@ -15,7 +18,7 @@ export const readText: FormatParser = async (bytes, { charset }) => {
   });
 };
 
-/** Markdown as it stands in the file, but for YAML front matter, which is read for what it says about the document. */
+/** Reads Markdown as it stands in the file. YAML front matter is taken off and read as the document's metadata. */
 export const readMarkdown: FormatParser = async (bytes, { charset }) => {
   const { text, warnings } = await decodeText(bytes, charset);
   const { matter, body } = splitFrontMatter(text);
@@ -29,14 +32,18 @@ export const readMarkdown: FormatParser = async (bytes, { charset }) => {
   });
 };
 
-/** Fewer letters could be a word or a key. */
-const BASE64_LEAST = 64;
+/** Least number of base64 letters that are worth a warning: fewer could be a word or a key. */
+const MIN_BASE64 = 64;
+/** Number of characters at a text's start in which base64 is looked for. */
 const BASE64_JUDGED = 4_096;
 
-/** Where a caller sent a text in base64 and did not say so, its letters are what is stored. */
+/**
+ * Warns of a text in base64 that decodes to text: its letters are stored if a caller does not say that it is base64.
+ * Returns one warning `base64_text` or none.
+ */
 function warnOfBase64(text: string): DocumentWarning[] {
   const start = text.slice(0, BASE64_JUDGED).trim();
-  if (start.length < BASE64_LEAST || !/^[A-Za-z0-9+/\r\n]+={0,2}$/.test(start)) return [];
+  if (start.length < MIN_BASE64 || !/^[A-Za-z0-9+/\r\n]+={0,2}$/.test(start)) return [];
   const letters = start.replaceAll(/\s/g, '');
   const bytes = Buffer.from(letters.slice(0, letters.length & ~3), 'base64');
   // The last characters may be cut in two.
@@ -54,21 +61,24 @@ function first(matter: FrontMatter, keys: readonly string[]): string | undefined
   return keys.map((key) => matter.get(key)?.[0]).find((value) => value !== undefined);
 }
 
-/** What is longer is a paragraph. */
-const TITLE_MOST = 120;
-/** Titles stand at the start. */
+/** Longest title, in characters; a longer line is a paragraph. */
+const MAX_TITLE = 120;
+/** Number of characters at a text's start in which a title is looked for. */
 const SEARCHED_CHARACTERS = 100_000;
 
-/** A short line of words with a blank or ruled line under it, which does not end as a sentence does. */
+/**
+ * Returns the first line that is not blank as a title if it has at most 120 characters and a blank or ruled line under
+ * it, and does not end as a sentence does; else ''.
+ */
 function titleOfText(text: string): string {
   const [line = '', next = ''] = text.slice(0, SEARCHED_CHARACTERS).trimStart().split('\n', 2);
   const title = line.trim();
-  const isShort = title.length > 0 && title.length <= TITLE_MOST;
+  const isShort = title.length > 0 && title.length <= MAX_TITLE;
   const isAlone = next.trim() === '' || /^\s*([=\-~*])\1{2,}\s*$/.test(next);
   return isShort && isAlone && /\p{L}{2}/u.test(title) && !/[.,;:。，；：]$/.test(title) ? title : '';
 }
 
-/** The first heading of the first level outside of code. */
+/** Returns the words of the first heading of level 1 outside of fenced code; '' for none. */
 function titleOfMarkdown(markdown: string): string {
   let fence = '';
   let before = '';
@@ -85,7 +95,7 @@ function titleOfMarkdown(markdown: string): string {
 
 function plain(heading: string): string {
   return heading
-    .slice(0, 10 * TITLE_MOST)
+    .slice(0, 10 * MAX_TITLE)
     .replace(/!?\[([^[\]]*)\](?:\([^()]*\)|\[[^[\]]*\])/g, '$1')
     .replace(/[*`]|(?<!\w)_+|_+(?!\w)/g, '')
     .trim();

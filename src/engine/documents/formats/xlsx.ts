@@ -7,16 +7,24 @@ import type { ZipArchive } from '../zip.ts';
 import { bareDocument, tooMuchText } from './bare-document.ts';
 import { renderCells } from './render-cells.ts';
 import { cellFormats, type CellFormat, formatNumber } from './cell-format.ts';
-import { damaged, findMainPart, openOfficeArchive, readPart, readRelationships } from './office-archive.ts';
+import {
+  damaged,
+  findMainPart,
+  openOfficeArchive,
+  readPart,
+  readRelationships,
+  relationshipId,
+} from './office-archive.ts';
 import { readCoreProperties } from './office-properties.ts';
 import { type Cell, readCells } from './sheet-cells.ts';
 
-/** Of all sheets that are shown; more is a database and no document. */
-const CELLS_MOST = 200_000;
+/** Most cells with content in all visible sheets; a workbook with more is a database and no document. */
+const MAX_CELLS = 200_000;
 
 /**
- * A workbook: each sheet is a page under its name, its cells as Markdown tables. Values stand as they are shown as far as that is
- * cheap to tell: dates in ISO form, percentages, results of formulas as last computed. Hidden sheets are left out with a warning.
+ * Reads a workbook: each sheet is a page under its name, its cells as Markdown tables. Values stand as they are shown
+ * as far as that is cheap to tell: dates in ISO form, percentages, results of formulas as last computed. Hidden sheets,
+ * and sheets that cannot be read, are left out with a warning.
  */
 export const readXlsx: FormatParser = async (bytes, { onPage }) => {
   const zip = await openOfficeArchive(bytes);
@@ -28,7 +36,7 @@ export const readXlsx: FormatParser = async (bytes, { onPage }) => {
   let cells = 0;
   for (const [index, sheet] of workbook.sheets.entries()) {
     const page = index + 1;
-    const read = sheet.isHidden ? HIDDEN : await readSheet(zip, sheet.part, workbook, CELLS_MOST - cells);
+    const read = sheet.isHidden ? HIDDEN : await readSheet(zip, sheet.part, workbook, MAX_CELLS - cells);
     if ('code' in read) {
       warnings.push({ ...read, page });
     } else {
@@ -54,9 +62,11 @@ const HIDDEN: DocumentWarning = { code: 'hidden_text_dropped', message: 'A hidde
 
 interface Workbook {
   readonly sheets: readonly { readonly name: string; readonly part: string; readonly isHidden: boolean }[];
+  /** Shared strings, by the index that cells name. */
   readonly strings: readonly string[];
+  /** Formats of cell styles, by the index that cells name. */
   readonly formats: readonly CellFormat[];
-  /** Days are counted from 1904 instead of 1900. */
+  /** True if days are counted from 1904 instead of 1900. */
   readonly is1904: boolean;
 }
 
@@ -69,7 +79,7 @@ async function readWorkbook(zip: ZipArchive): Promise<Workbook> {
   const list = childNamed(root, 'sheets');
   const sheets = (list === undefined ? [] : childrenNamed(list, 'sheet')).map(({ attributes }) => ({
     name: (attributes.get('name') ?? '').replace(/\s+/g, ' '),
-    part: targets.get([...attributes].find(([name]) => name.endsWith(':id'))?.[1] ?? '') ?? '',
+    part: targets.get(relationshipId(attributes)) ?? '',
     isHidden: /hidden/i.test(attributes.get('state') ?? ''),
   }));
   if (sheets.length > PARSE_LIMITS.pages) {
@@ -87,7 +97,7 @@ function readStrings(root: XmlElement | undefined): string[] {
   return root === undefined ? [] : childrenNamed(root, 'si').map(richText);
 }
 
-/** Its runs, without the readings that Japanese gets above its characters. */
+/** Joins the runs of a cell's rich text, without the readings that Japanese has above its characters. */
 function richText(item: XmlElement): string {
   return [item, ...childrenNamed(item, 'r')]
     .flatMap((run) => childrenNamed(run, 't'))
@@ -104,7 +114,7 @@ async function readSheet(
   try {
     const bytes = await zip.read(part);
     if (bytes === undefined) throw damaged();
-    // A sheet of nothing but a chart has no cells.
+    // A sheet that holds only a chart has no cells.
     const cells = [];
     let characters = 0;
     for (const cell of readCells(bytes)) {
@@ -144,6 +154,6 @@ function textOfCell({ type, style, element }: Cell, { strings, formats, is1904 }
 function tooLarge(): DocumentError {
   return new DocumentError(
     'document_too_large',
-    `The workbook has more than ${CELLS_MOST} cells with content: split it, or export what matters.`,
+    `The workbook has more than ${MAX_CELLS} cells with content: split it, or export what matters.`,
   );
 }

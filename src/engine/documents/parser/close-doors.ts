@@ -3,16 +3,16 @@ import { createRequire, syncBuiltinESMExports } from 'node:module';
 const require = createRequire(import.meta.url);
 
 /**
- * Takes from this process whatever reaches beyond it: network, names, child processes, threads, other processes. Every call fails
- * from here on, whichever way a library came by it. Node's permission model already refuses files, children and addons where the
- * process was started with it, but knows no network. Nor can anything be added any more to what all objects inherit. Cannot be
- * undone.
+ * Takes from this process whatever reaches beyond it: network, names, child processes, threads, other processes. Every
+ * call fails from here on, by whatever way a library gets at it. Node's permission model already refuses files,
+ * children and addons if the process is started with it, but knows no network. Object.prototype can no longer be
+ * extended either. This cannot be undone: call it before a file is read, and after what needs those parts has started.
  *
- * Both the exports of the modules and the methods that all connections go through are replaced: the first for what libraries
- * call, the second for what Node's own parts captured before.
+ * Two things are replaced: the exports of the modules, for calls of libraries, and the methods that all connections go
+ * through, for Node's own parts that captured the exports earlier.
  */
 export function closeDoors(): void {
-  // All are loaded before any is closed, as some build on others.
+  // All modules are loaded before any is closed, since some build on others.
   for (const module of CLOSED_MODULES.map(builtIn)) {
     closeFunctions(module);
     for (const door of Object.values(module)) {
@@ -22,9 +22,10 @@ export function closeDoors(): void {
   for (const [name, exported] of CLOSED_EXPORTS) close(builtIn(name), exported);
   for (const name of CLOSED_GLOBALS) Reflect.deleteProperty(globalThis, name);
   for (const name of CLOSED_PROCESS) close(process, name);
-  // Its handle leads to the class that opens any pipe.
+  // The handle of stdin leads to the class that opens any pipe.
   Object.defineProperty(process, 'stdin', { value: undefined });
-  // What a document could leave behind for the next: `__proto__` leads here, and mammoth needs that (no --disable-proto).
+  // A document could leave properties behind for the next one: `__proto__` leads here, and mammoth needs that (no
+  // --disable-proto).
   Object.preventExtensions(Object.prototype);
   syncBuiltinESMExports();
 }
@@ -45,7 +46,7 @@ const CLOSED_MODULES = [
   'wasi',
 ] as const;
 
-/** Of modules whose other functions are harmless and in use. */
+/** Pairs of a module and its export to close, where the module's other exports are harmless and in use. */
 const CLOSED_EXPORTS: readonly (readonly [string, string])[] = [
   ['worker_threads', 'Worker'],
   ['worker_threads', 'BroadcastChannel'],
@@ -61,7 +62,7 @@ function builtIn(name: string): Record<string, unknown> {
   return require(name) as Record<string, unknown>;
 }
 
-/** Closes the functions of a module or object, and the methods of its classes. */
+/** Closes all functions of a module or object, and those methods of its classes that open a connection. */
 function closeFunctions(holder: Record<string, unknown>): void {
   for (const name of Object.getOwnPropertyNames(holder)) {
     const door = Object.getOwnPropertyDescriptor(holder, name)?.value as unknown;
@@ -71,7 +72,10 @@ function closeFunctions(holder: Record<string, unknown>): void {
   }
 }
 
-/** Node's own streams need the rest of a socket's methods while the process has pipes. */
+/**
+ * Matches methods that open a connection. Node's own streams need a socket's other methods while the process has
+ * pipes.
+ */
 const DOOR_METHODS =
   /^(_?connect|listen|bind|send|sendto|add(SourceSpecific)?Membership|resolve|reverse|lookup|request|spawn)/;
 
@@ -82,12 +86,12 @@ function closeMethods(prototype: Record<string, unknown>): void {
   }
 }
 
-/** A class that two modules export comes by twice. */
+/** Functions that replaced others, so that a class that two modules export is closed once. */
 const refusals = new WeakSet<object>();
 
 function close(holder: object, name: string): void {
   if (!(name in holder) || refusals.has((holder as Record<string, unknown>)[name] as object)) return;
-  // `function` and not an arrow: a library may name it as the class to extend, and `new` has to fail like a call.
+  // `function` and not an arrow: a library may extend it as a class, and `new` has to fail like a call.
   const closed = function (): never {
     throw new Error(`${name} is closed to parsers`);
   };

@@ -1,15 +1,16 @@
 import type { ParseRequest, Chunk, ParsedDocument } from '../../ports.ts';
 import type { DocumentFormat } from '../../types.ts';
-import { chunkText, outlineOf } from '../chunk-text.ts';
+import { chunkText } from '../chunk-text.ts';
 import { loadTokenCounter } from '../count-tokens.ts';
 import { canonicalLanguage, detectLanguage } from '../detect-language.ts';
 import { DocumentError } from '../document-error.ts';
+import { outlineOf } from '../outline.ts';
 import { type FormatParser, PARSE_LIMITS, textKindOf } from '../parsed-document.ts';
 import { sniffFormat, sniffZip, SNIFFED_BYTES } from '../sniff.ts';
 import { openZip } from '../zip.ts';
 import type { ReadDocument } from './parser-frames.ts';
 
-/** Each loads its library, and only its own. */
+/** Functions that load a format's parser, each with its own library only. */
 const PARSERS: Record<DocumentFormat, () => Promise<FormatParser>> = {
   pdf: async () => (await import('../formats/pdf.ts')).readPdf,
   docx: async () => (await import('../formats/docx.ts')).readDocx,
@@ -26,12 +27,15 @@ const PARSERS: Record<DocumentFormat, () => Promise<FormatParser>> = {
   code: async () => (await import('../formats/code.ts')).readCode,
 };
 
-const AUTHORS_MOST = 100;
-const WARNINGS_MOST = 100;
+/** Most authors of a document; further ones are dropped. */
+const MAX_AUTHORS = 100;
+/** Most warnings about a document; further ones are dropped. */
+const MAX_WARNINGS = 100;
 
 /**
- * Reads a file and cuts it into chunks. Runs only in the parser's child process.
- * @throws DocumentError with the file's own fault, or `document_too_large` for too much text or too many chunks
+ * Reads a file and cuts its text into chunks; a file without text has none. It runs only in the parser's child process.
+ * @throws DocumentError with the file's own fault; `document_too_large` for too much text or too many chunks;
+ *   `parser_crashed` if the format's parser cannot be loaded. Errors of libraries pass through.
  */
 export async function parseDocument(
   request: ParseRequest,
@@ -56,16 +60,19 @@ async function decideFormat({ bytes, declared, extension }: ParseRequest): Promi
   const format = declared ?? sniffFormat({ start, mediaType: null, extension });
   if (format !== null && !startsAsZip(bytes)) return format;
   const archive = await openZip(bytes);
-  const found = await sniffZip(archive.names, (name) => archive.read(name));
-  if (format === null || format === found) return found;
-  throw new DocumentError('unsupported_document', `The file is said to be ${format}, but its content is ${found}`);
+  const content = await sniffZip(archive.names, (name) => archive.read(name));
+  if (format === null || format === content) return content;
+  throw new DocumentError('unsupported_document', `The file is said to be ${format}, but its content is ${content}`);
 }
 
 function startsAsZip(bytes: Uint8Array): boolean {
   return [0x50, 0x4b, 0x03, 0x04].every((byte, index) => bytes[index] === byte);
 }
 
-/** That it cannot be loaded is no fault of the document. */
+/**
+ * Loads the parser of a format.
+ * @throws DocumentError `parser_crashed`, since a failure to load is no fault of the document
+ */
 async function loadParser(format: DocumentFormat): Promise<FormatParser> {
   try {
     return await PARSERS[format]();
@@ -74,7 +81,10 @@ async function loadParser(format: DocumentFormat): Promise<FormatParser> {
   }
 }
 
-/** Keeps every offset: what may not stay becomes a blank or a line break, not nothing. */
+/**
+ * Replaces each control character but tab and line feed with a blank or a line feed, and makes the text well-formed.
+ * The length stays, so every offset stays valid.
+ */
 function cleanText(text: string): string {
   return text
     .toWellFormed()
@@ -90,13 +100,13 @@ async function describe(parsed: ParsedDocument, text: string, format: DocumentFo
   return {
     title: line(parsed.title),
     authors: authors
-      .slice(0, AUTHORS_MOST)
+      .slice(0, MAX_AUTHORS)
       .map(line)
       .filter((author) => author !== ''),
     language: named ?? (textKindOf(format) === 'code' ? null : await detectLanguage(text)),
     publishedAt: instant(publishedAt),
     modifiedAt: instant(modifiedAt),
-    warnings: warnings.slice(0, WARNINGS_MOST),
+    warnings: warnings.slice(0, MAX_WARNINGS),
     pages: pages.length === 0 ? null : pages.length,
     characters: text.length,
   };
@@ -123,12 +133,15 @@ async function cut(
   return { tokens: tokensOf(chunks), outline: outlineOf(text, kind), chunks };
 }
 
-/** Something to be seen: not only blanks and what has no width. */
+/** Tells whether a text has anything to be seen besides blanks and characters of no width. */
 function hasText(text: string): boolean {
   return /[\p{L}\p{N}\p{P}\p{S}]/u.test(text);
 }
 
-/** The text's tokens by its chunks, each without what it repeats: counting the whole once more would cost as much as the cut. */
+/**
+ * Sums up a text's tokens by its chunks, each without its repeated part. A count of the whole text would cost as much
+ * as the cut.
+ */
 function tokensOf(chunks: readonly Chunk[]): number {
   let end = 0;
   let tokens = 0;
@@ -140,9 +153,9 @@ function tokensOf(chunks: readonly Chunk[]): number {
   return Math.round(tokens);
 }
 
-/** On one line, and no longer than a title may be. */
+/** Makes a text one trimmed line, cut to 1,024 UTF-16 units. */
 function line(text: string): string {
-  // More than enough before blanks are folded; a cut within a character leaves U+FFFD, which goes.
+  // This is more than enough before blanks are folded. A cut within a character leaves U+FFFD, which is removed.
   const folded = cleanText(text.slice(0, 8 * PARSE_LIMITS.titleCharacters))
     .replace(/\s+/g, ' ')
     .trim();

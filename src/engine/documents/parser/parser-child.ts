@@ -1,6 +1,6 @@
 /*
- * The process that reads documents, started by `adapters/parser-pool.ts`. Nothing that reads a file is loaded before its doors are
- * closed.
+ * The process that reads documents, started by `adapters/parser-pool.ts`. Nothing that reads a file is loaded before
+ * the process's doors are closed.
  */
 import { serveParser } from './serve-parser.ts';
 

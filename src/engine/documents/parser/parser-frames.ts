@@ -1,34 +1,39 @@
+/**
+ * The protocol between a process that reads documents and its parent: frames of a head (JSON) and a body (bytes),
+ * each preceded by both lengths as 32-bit little-endian numbers. The body is the file on the way in and the text as
+ * UTF-8 on the way out.
+ */
+
 import fs from 'node:fs';
 import type { ParseRequest, ParseResult, Chunk } from '../../ports.ts';
 import { PARSE_LIMITS } from '../parsed-document.ts';
 
-/*
- * What the processes that read documents and their parent say to each other: frames of a head (JSON) and a body (bytes), each
- * preceded by both lengths as 32-bit little-endian numbers. The body is the file on the way in and the text as UTF-8 on the way out.
- */
-
-/** Replies have a descriptor of their own: what libraries print to the standard ones goes nowhere. */
+/** File descriptor of the replies. It is not a standard one: what libraries print to those is dropped. */
 export const REPLY_FD = 3;
 
+/** Number of bytes in a MB. */
 export const MB = 1024 * 1024;
+/** Number of bytes of the two lengths with which a frame begins. */
 const LENGTHS_BYTES = 8;
-/** Most bytes that one document may bring back: its text, and what is said about it. */
-export const REPLY_BYTES_MOST = 3 * PARSE_LIMITS.textCharacters + 20 * MB;
+/** Most bytes of the reply for one document: its text, of at most 3 bytes a UTF-16 unit, and the data about it. */
+export const MAX_REPLY_BYTES = 3 * PARSE_LIMITS.textCharacters + 20 * MB;
 
-/** A document as the child sends it: the text once, chunks as places in it. */
+/** A document as the child sends it: the text once, chunks as offsets into it. */
 export interface ReadDocument extends Omit<ParseResult, 'chunks'> {
   readonly text: string;
   readonly chunks: readonly Chunk[];
 }
 
+/** Head of a request; the file's bytes are its body. */
 export type RequestHead = Omit<ParseRequest, 'bytes'>;
 
+/** A message with its head parsed: any JSON value, which is not checked yet. */
 export interface Frame {
   readonly head: unknown;
   readonly body: Buffer;
 }
 
-/** The start of a frame: its lengths and its head. The body follows. */
+/** Returns the start of a frame: its lengths and its head as JSON. A body of `bodyBytes` bytes must follow it. */
 export function encodeHead(head: unknown, bodyBytes: number): Buffer {
   const json = Buffer.from(JSON.stringify(head));
   const start = Buffer.alloc(LENGTHS_BYTES + json.length);
@@ -38,7 +43,10 @@ export function encodeHead(head: unknown, bodyBytes: number): Buffer {
   return start;
 }
 
-/** The next frame of a descriptor; undefined at its end. Waits for it, event loop and all. */
+/**
+ * Reads the next frame of a file descriptor; undefined if that ends, before the frame or within it. The call blocks the
+ * event loop until the frame is there.
+ */
 export function readFrame(fd: number): Frame | undefined {
   const lengths = readExactly(fd, LENGTHS_BYTES);
   if (lengths === undefined) return undefined;
@@ -47,7 +55,7 @@ export function readFrame(fd: number): Frame | undefined {
   return head && body && { head: JSON.parse(head.toString()) as unknown, body };
 }
 
-/** Returns when all of it is on its way. */
+/** Writes a frame to a file descriptor, and returns when all of it is written; the call blocks the event loop. */
 export function writeFrame(fd: number, head: unknown, body: Buffer = Buffer.alloc(0)): void {
   for (const part of [encodeHead(head, body.length), body]) {
     for (let written = 0; written < part.length;) written += fs.writeSync(fd, part, written);
@@ -65,8 +73,10 @@ function readExactly(fd: number, bytes: number): Buffer | undefined {
 }
 
 /**
- * Puts frames together from the pieces in which a pipe delivers them.
- * @throws RangeError for a frame larger than `bytesMost`, as soon as its lengths are known
+ * Creates a function that puts frames together from the pieces in which a pipe delivers them. Give it each piece in
+ * order: it returns the frames that the piece completes, often none. It throws a RangeError for a larger frame, as soon
+ * as its lengths are known, and a SyntaxError for a head that is no JSON.
+ * @param bytesMost bytes of the largest frame allowed, lengths included
  */
 export function createFrameDecoder(bytesMost: number): (piece: Buffer) => Frame[] {
   let pieces: Buffer[] = [];
@@ -77,7 +87,8 @@ export function createFrameDecoder(bytesMost: number): (piece: Buffer) => Frame[
     held += piece.length;
     const frames: Frame[] = [];
     while (held >= needed) {
-      // Only when a frame's lengths or its last bytes are there, so that each byte is copied twice at most.
+      // Pieces are joined only when a frame's lengths or its last bytes are there, so that each byte is copied twice
+      // at most.
       const bytes = pieces.length === 1 ? (pieces[0] as Buffer) : Buffer.concat(pieces, held);
       const headBytes = bytes.readUInt32LE(0);
       const whole = LENGTHS_BYTES + headBytes + bytes.readUInt32LE(4);

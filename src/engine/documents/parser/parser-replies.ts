@@ -9,7 +9,7 @@ const page = z.int().positive().nullable();
 const time = z.int().nullable();
 const shortText = z.string().max(PARSE_LIMITS.titleCharacters);
 
-/** The parent trusts its child no more than the file that the child has read. */
+/** Schema of a document that was read. The parent trusts its child no more than the file that the child has read. */
 const readDocumentSchema = z.object({
   format: z.enum(DOCUMENT_FORMATS),
   title: shortText,
@@ -36,6 +36,11 @@ const readDocumentSchema = z.object({
     .max(PARSE_LIMITS.chunks),
 });
 
+/**
+ * Schema of the head of a reply: the child takes documents (`ready`), has done pages of a long file (`page`), has read
+ * the document, whose text is the frame's body (`read`), or could not read it (`failed`). `rssMb` is the child's
+ * memory.
+ */
 export const replySchema = z.discriminatedUnion('kind', [
   z.object({ kind: z.literal('ready') }),
   z.object({ kind: z.literal('page'), done: count, pages: count }),
@@ -45,7 +50,7 @@ export const replySchema = z.discriminatedUnion('kind', [
     code: z.enum(DOCUMENT_ERROR_CODES),
     message: z.string().max(1000),
     rssMb: count,
-    /** The child ends after this reply. */
+    /** True if the child ends after this reply. */
     isLast: z.boolean(),
   }),
 ]);

@@ -6,17 +6,19 @@ import { MB, type ReadDocument, readFrame, REPLY_FD, type RequestHead, writeFram
 import type { Reply } from './parser-replies.ts';
 import { startWatchdog } from './watchdog.ts';
 
-/** Progress is told no more often than this. */
+/** Least time between two reports of progress on one document. */
 const PROGRESS_MS = 200;
 
+/** Reads a document and cuts it into chunks. It calls `onPage` after each page of a file that has pages. */
 export type DocumentReader = (
   request: ParseRequest,
   onPage: (done: number, pages: number) => void,
 ) => Promise<ReadDocument>;
 
 /**
- * The life of a process that reads documents: closes its doors, then takes one document after the other from standard input until
- * that ends. The process is started by `adapters/parser-process.ts`, whose last argument is the memory it may use in MB.
+ * Runs a process that reads documents: closes its doors, then takes one document after the other from standard input
+ * until that ends, and ends the process. Replies go to REPLY_FD. `adapters/parser-process.ts` starts the process; the
+ * last argument of its command line is the memory that it may use, in MB.
  */
 export async function serveParser(read: DocumentReader): Promise<never> {
   // A signal to the whole group, from a terminal or a service manager, must not end what the parent still waits for.
@@ -25,10 +27,11 @@ export async function serveParser(read: DocumentReader): Promise<never> {
   const watchdog = await startWatchdog({ memoryMb: Number(process.argv.at(-1)) });
   permission?.drop?.('worker');
   closeDoors();
-  // pdf.js leaves promises of streams behind that it gave up; its caller was told.
+  // pdf.js leaves promises behind of streams that it gave up; its caller has been told.
   process.on('unhandledRejection', () => {});
   let documents = 0;
-  // Thrown where no promise could carry it, from a callback of a library. It may be an earlier document's, unless there was none.
+  // Such an error is thrown where no promise could carry it, from a callback of a library. It may be an earlier
+  // document's, unless there was none.
   process.on('uncaughtException', (error) => {
     reply({ ...(documents === 1 ? failure(error) : failure(CRASH)), isLast: true });
     process.exit(1);
@@ -44,13 +47,14 @@ export async function serveParser(read: DocumentReader): Promise<never> {
 }
 
 /**
- * The heap may grow to two and a half times of what was left by the last collection before the next: of a page's text nearly all stays until
- * the last page is read, and with a heap limit as low as ours V8 collects so often that it took an eighth of the time of a PDF. Not
- * on the command line, where a V8 that knows it no more would not start.
+ * V8 flag that lets the heap grow to two and a half times its size after the last collection before the next one.
+ * Nearly all of a page's text stays until the last page is read, and with our low heap limit V8 otherwise collects so
+ * often that it takes an eighth of the time of a PDF. The flag is not on the command line, where a V8 that no longer
+ * knows it would not start.
  */
 const HEAP_GROWTH = '--heap-growing-percent=150';
 
-/** Of Node 24 on: what was allowed at the start is given up. */
+/** Node's permission model, which from Node 24 on can give up permissions that were granted at the start. */
 const permission = (process as { readonly permission?: { readonly drop?: (scope: string) => void } }).permission;
 
 const CRASH = new DocumentError('parser_crashed', 'The process that read the document ended unexpectedly');
@@ -73,7 +77,7 @@ function createProgress(): (done: number, pages: number) => void {
   };
 }
 
-/** Messages of libraries may hold content, so only our own are passed on. */
+/** Returns the reply for an error. Messages of libraries may hold content, so only our own are passed on. */
 function failure(error: unknown): Extract<Reply, { kind: 'failed' }> {
   const common = { kind: 'failed', rssMb: rssMb(), isLast: false } as const;
   if (error instanceof DocumentError) return { ...common, code: error.code, message: error.message };
@@ -88,7 +92,10 @@ function foreignFailure(error: unknown): [DocumentErrorCode, string] {
   return ['corrupt_document', 'The document is damaged: its parser could not make sense of it'];
 }
 
-/** As the child makes it; `Reply` is what the parent takes. */
+/**
+ * The reply to a document that was read, as the child makes it: the head of a frame whose body is the text. Replies of
+ * other kinds are made as `Reply`, the form in which the parent reads all of them.
+ */
 interface ReadReply {
   readonly kind: 'read';
   readonly rssMb: number;

@@ -1,26 +1,33 @@
 import { Worker } from 'node:worker_threads';
 import { MB } from './parser-frames.ts';
 
-/** The file descriptor whose end says that whoever started this process is gone. */
-export const LIFELINE_FD = 4;
+/** File descriptor that ends when the process that started this one is gone. */
+const LIFELINE_FD = 4;
 
+/** Time between two looks at the process's memory. */
 const POLL_MS = 50;
 
+/** Control of the thread that ends this process if its memory exceeds a bound or its parent is gone. */
 export interface Watchdog {
-  /** A file of this many bytes is about to be read: it may stand in memory twice beside the rest. */
+  /**
+   * Announces that a file of `bytes` bytes is about to be read. Until the next call the memory may exceed the bound by
+   * twice that size.
+   */
   admit(bytes: number): void;
 }
 
 /**
- * Ends this process when its memory goes beyond a bound, buffers included, which no heap cap counts (SIGABRT, as V8 does when the
- * heap is full), or when its parent is gone (SIGKILL). On a thread of its own, since a parser may not come back to the event loop,
- * and within the process, since the parent's event loop may be busy with a transaction just then.
- * @returns once it watches
+ * Ends this process when its memory exceeds a bound (SIGABRT, as V8 does when the heap is full), or when its parent is
+ * gone (SIGKILL). The bound includes buffers, which no heap limit counts. The watchdog has a thread of its own, since a
+ * parser may not return to the event loop, and runs within the process, since the parent's event loop may be busy with
+ * a transaction.
+ * @param memoryMb most memory of the process, in MB, besides the file being read
+ * @returns once the thread watches
  */
 export async function startWatchdog({ memoryMb }: { readonly memoryMb: number }): Promise<Watchdog> {
   const fileMb = new Int32Array(new SharedArrayBuffer(4));
   const settings: WatchdogSettings = { memoryMb, fileMb, lifelineFd: LIFELINE_FD, pollMs: POLL_MS };
-  // As text, because a module would load Node's type stripper once more for 20 MB.
+  // The code is passed as text, because a module would load Node's type stripper once more for 20 MB.
   const thread = new Worker(`(${watch.toString()})()`, {
     eval: true,
     workerData: settings,
@@ -30,7 +37,7 @@ export async function startWatchdog({ memoryMb }: { readonly memoryMb: number })
     thread.once('message', resolve);
     thread.once('error', reject);
   });
-  // Unwatched there is no reading.
+  // Nothing may be read without the watchdog.
   thread.once('exit', () => process.exit(1));
   thread.unref();
   return {
@@ -47,7 +54,7 @@ interface WatchdogSettings {
   readonly pollMs: number;
 }
 
-/** Runs from its own text: it sees nothing of this module. */
+/** Watches, on its own thread. It runs from its source text, so it sees nothing of this module. */
 function watch(): void {
   const { workerData, parentPort } = process.getBuiltinModule('node:worker_threads');
   const { Socket } = process.getBuiltinModule('node:net');

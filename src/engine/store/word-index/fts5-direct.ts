@@ -1,3 +1,9 @@
+/**
+ * The quick reader of the word index, which decodes the tables that FTS5 keeps behind `memory_text`. FTS5 itself
+ * returns rows one by one, for a microsecond each with their BM25, and counts every posting of a word before the first
+ * row. The same bytes are decoded here some fifty times faster. This reader knows one format of the tables, and reports
+ * any other.
+ */
 import { copyOf } from '../../text/stem-finder.ts';
 import type { Store } from '../open-store.ts';
 import { locate, type Location } from './locate.ts';
@@ -15,69 +21,70 @@ import { textRewrites } from './rewrites.ts';
 import { openRowLengths } from './row-lengths.ts';
 import { createScores, mostAdded } from './scores.ts';
 import { readSegments, readTotals, type Segment, type Totals } from './structure.ts';
-import { tokensOf } from './tokens.ts';
+import { termsOf } from './terms.ts';
 import type { WordReader, WordSearch } from './word-search.ts';
 
 /**
- * The quick reader of the word index: it decodes the tables that FTS5 keeps behind `memory_text` where they lie in the file. FTS5 hands out
- * rows one by one, for a microsecond each with their BM25, and counts every posting of a word before the first; the same bytes are decoded
- * here some fifty times faster. It knows one format of these tables, and says so of any other.
+ * Lookups in one segment, by term; null for a term that the segment does not have. Segments are immutable (deletes
+ * aside), so nothing needs invalidating, and the lookups are dropped with their segment. A cache of all segments
+ * together would fill with segments that were merged away: while others write, each commit adds a segment that is soon
+ * merged into another.
  */
+type SegmentTerms = Map<string, CachedTerm | null>;
 
-/**
- * What was looked up in a segment, by token; null where it stands nowhere. Segments are immutable but for what is deleted of them, so nothing
- * becomes wrong, and what is known of a segment goes with it. A cache of all segments together would fill with what was merged away: while
- * others write, each commit brings a segment that is soon merged into another.
- */
-type SegmentTokens = Map<string, KnownToken | null>;
-
-interface KnownToken {
+/** A term in one segment. */
+interface CachedTerm {
   readonly location: Location;
-  /** How many rows it has; undefined until they were counted. */
+  /** Number of rows of the segment that have the term; undefined until they were counted. */
   rows: number | undefined;
 }
 
-interface KnownOccurrence extends Occurrence {
-  readonly known: KnownToken;
+/** An occurrence of a term, with its entry in the cache. */
+interface CachedOccurrence extends Occurrence {
+  readonly cached: CachedTerm;
 }
 
 /** A word or phrase at one snapshot. */
 interface LocatedText {
-  /** Where each of its tokens stands; none where one of them stands nowhere. */
-  readonly tokens: readonly (readonly KnownOccurrence[])[];
-  readonly bytesMost: number;
-  /** Once it was asked for. */
+  /** Occurrences of each of its terms; empty if one of the terms occurs nowhere. */
+  readonly terms: readonly (readonly CachedOccurrence[])[];
+  /** Upper bound of the bytes that the postings of all its terms take; 0 if one of the terms occurs nowhere. */
+  readonly maxBytes: number;
+  /** Number of rows with the word or phrase; undefined until it was asked for. */
   frequency: number | undefined;
 }
 
-/** What one snapshot holds, and what was looked up in it. */
+/** Contents of the index at one snapshot, and the lookups in it. */
 interface Snapshot {
   readonly store: Store;
   readonly totals: Totals;
   readonly segments: readonly Segment[];
-  /** By the segment's key. */
-  readonly tokens: ReadonlyMap<string, SegmentTokens>;
+  /** Lookups by the key of the segment. */
+  readonly terms: ReadonlyMap<string, SegmentTerms>;
   readonly texts: Map<string, LocatedText>;
-  /** How many tokens each row has, by its number. */
+  /** Returns the number of terms of each row, by row number. */
   lengths(): Uint32Array;
 }
 
-/** Tokens of a segment that are kept. Beyond them all are forgotten: those that are asked for often are back soon. */
-const TOKENS_KEPT = 5_000;
-/** Words and phrases of a snapshot that are kept, where nobody commits for long. */
+/** Most terms of a segment that are kept. Beyond that all are dropped; frequent ones are soon back. */
+const TERMS_KEPT = 5_000;
+/**
+ * Number of words and phrases kept for a snapshot at which it is opened anew without them, which matters if nobody
+ * commits for a long time.
+ */
 const TEXTS_KEPT = 2_000;
-/** From this many bytes of postings on it is worth the count to know whether rows can be left out. */
+/** From this many bytes of postings on, counting first pays off, since rows may then be skipped. */
 const LONG_BYTES = 16_384;
 
-/** Kept between searches, for the time that it would take to make them: one search at a time. */
+/** Working memory of a search, kept since it takes time to allocate. Only one search runs at a time. */
 const postings = createPostings();
 const scores = createScores();
 
-/** A reader that knows the format of `structure.ts`. Call on a snapshot. */
+/** Makes a reader of the format in `structure.ts`. Call on a snapshot. */
 export function createDirectReader(store: Store): WordReader {
   const lengths = openRowLengths(store);
   let rewriteNo = textRewrites.last(store);
-  let known: ReadonlyMap<string, SegmentTokens> = new Map();
+  let termsOfSegments: ReadonlyMap<string, SegmentTerms> = new Map();
   let current: { readonly version: string; readonly snapshot: Snapshot; readonly search: WordSearch } | undefined;
   return {
     load: () => lengths.takeOver(),
@@ -87,12 +94,12 @@ export function createDirectReader(store: Store): WordReader {
       if (segments === undefined) return undefined;
       const { changed, last } = textRewrites.readAfter(store, rewriteNo);
       rewriteNo = last;
-      // An index that was made anew gives its segments the numbers of others.
-      const before = changed === 'all' ? new Map<string, SegmentTokens>() : known;
-      const tokens = new Map(segments.map(({ key }) => [key, before.get(key) ?? (new Map() as SegmentTokens)]));
-      known = tokens;
+      // A rebuilt index gives its segments numbers that other segments had.
+      const before = changed === 'all' ? new Map<string, SegmentTerms>() : termsOfSegments;
+      const terms = new Map(segments.map(({ key }) => [key, before.get(key) ?? (new Map() as SegmentTerms)]));
+      termsOfSegments = terms;
       const totals = readTotals(store);
-      const snapshot = { store, totals, segments, tokens, texts: new Map<string, LocatedText>(), lengths: lengths.now };
+      const snapshot = { store, totals, segments, terms, texts: new Map<string, LocatedText>(), lengths: lengths.now };
       current = { version, snapshot, search: searchSnapshot(snapshot) };
       return current.search;
     },
@@ -102,7 +109,7 @@ export function createDirectReader(store: Store): WordReader {
 function searchSnapshot(snapshot: Snapshot): WordSearch {
   return {
     rows: snapshot.totals.rows,
-    bytesOf: (text) => locateText(snapshot, text).bytesMost,
+    bytesOf: (text) => locateText(snapshot, text).maxBytes,
     frequencyOf: (text) => frequencyOf(snapshot, text),
     score(texts, weights, limit) {
       const { totals } = snapshot;
@@ -111,11 +118,11 @@ function searchSnapshot(snapshot: Snapshot): WordSearch {
       const mostFrom = limit === undefined ? undefined : mostAddedFrom(snapshot, texts);
       for (const [place, text] of texts.entries()) {
         const located = locateText(snapshot, text);
-        const most = mostFrom?.[place] ?? Infinity;
-        const among = most === Infinity ? undefined : scores.contenders(limit!, most);
-        const found = readText(snapshot, located, weights, among);
-        if (among === undefined) located.frequency = found.count;
-        scores.add(found, frequencyOf(snapshot, text), lengths, totals);
+        const mostLeft = mostFrom?.[place] ?? Infinity;
+        const among = mostLeft === Infinity ? undefined : scores.contenders(limit!, mostLeft);
+        const read = readText(snapshot, located, weights, among);
+        if (among === undefined) located.frequency = read.count;
+        scores.add(read, frequencyOf(snapshot, text), lengths, totals);
       }
       return scores;
     },
@@ -124,58 +131,62 @@ function searchSnapshot(snapshot: Snapshot): WordSearch {
 
 function locateText(snapshot: Snapshot, text: string): LocatedText {
   let located = snapshot.texts.get(text);
-  if (located === undefined) snapshot.texts.set(text, (located = locateTokens(snapshot, text)));
+  if (located === undefined) snapshot.texts.set(text, (located = locateTerms(snapshot, text)));
   return located;
 }
 
-function locateTokens(snapshot: Snapshot, text: string): LocatedText {
-  const tokens: (readonly KnownOccurrence[])[] = [];
-  let bytesMost = 0;
-  for (const token of tokensOf(text)) {
-    const occurrences = locateToken(snapshot, token);
-    if (occurrences.length === 0) return { tokens: [], bytesMost: 0, frequency: 0 };
-    tokens.push(occurrences);
-    bytesMost += occurrences.reduce((sum, one) => sum + one.bytesMost, 0);
+function locateTerms(snapshot: Snapshot, text: string): LocatedText {
+  const terms: (readonly CachedOccurrence[])[] = [];
+  let maxBytes = 0;
+  for (const term of termsOf(text)) {
+    const occurrences = locateTerm(snapshot, term);
+    if (occurrences.length === 0) return { terms: [], maxBytes: 0, frequency: 0 };
+    terms.push(occurrences);
+    maxBytes += occurrences.reduce((sum, occurrence) => sum + occurrence.maxBytes, 0);
   }
-  return { tokens, bytesMost, frequency: undefined };
+  return { terms, maxBytes, frequency: undefined };
 }
 
-/** Where a token stands in each of the segments that have it. */
-function locateToken({ store, segments, tokens }: Snapshot, token: string): KnownOccurrence[] {
+/** Finds a term in each of the segments that have it. */
+function locateTerm({ store, segments, terms }: Snapshot, term: string): CachedOccurrence[] {
   const isKnown = (segment: Segment) => {
-    const one = tokens.get(segment.key)!.get(token);
-    // What stood on the first page of a segment that is being merged may have gone, with all or some of its rows, or moved on the page.
-    const mayHaveMoved = segment.isMerging && one != null && one.location.parts[0]!.page <= segment.firstPage;
-    return one !== undefined && !mayHaveMoved;
+    const cached = terms.get(segment.key)!.get(term);
+    // The first page of a segment that is being merged may be gone, or be cut, so a term that began there may have lost
+    // rows or have moved.
+    const mayHaveMoved = segment.isMerging && cached != null && cached.location.parts[0]!.page <= segment.firstPage;
+    return cached !== undefined && !mayHaveMoved;
   };
   const unknown = segments.filter((segment) => !isKnown(segment));
-  const kept = copyOf(token);
-  for (const [place, location] of (unknown.length === 0 ? [] : locate(store, unknown, token)).entries()) {
-    const ofSegment = tokens.get(unknown[place]!.key)!;
-    if (ofSegment.size >= TOKENS_KEPT) ofSegment.clear();
+  const kept = copyOf(term);
+  for (const [place, location] of (unknown.length === 0 ? [] : locate(store, unknown, term)).entries()) {
+    const ofSegment = terms.get(unknown[place]!.key)!;
+    if (ofSegment.size >= TERMS_KEPT) ofSegment.clear();
     ofSegment.set(kept, location === undefined ? null : { location, rows: location.rows });
   }
   return segments.flatMap((segment) => {
-    const known = tokens.get(segment.key)!.get(token);
-    return known == null ? [] : { ...known.location, segment, known };
+    const cached = terms.get(segment.key)!.get(term);
+    return cached == null ? [] : { ...cached.location, segment, cached };
   });
 }
 
-/** @param among all rows by default */
+/**
+ * Reads the postings of a word or phrase into the shared `postings`, which the next call overwrites.
+ * @param among rows that are still of interest, ignored for a phrase; all rows by default
+ */
 function readText(
   { store }: Snapshot,
-  { tokens }: LocatedText,
+  { terms }: LocatedText,
   weights: readonly number[],
   among?: Contenders,
 ): Postings {
   postings.count = 0;
-  const [one, ...more] = tokens;
-  if (more.length > 0) readPhrasePostings(store, tokens, weights, postings);
-  else if (one !== undefined) {
-    for (const occurrence of one) {
+  const [occurrences, ...more] = terms;
+  if (more.length > 0) readPhrasePostings(store, terms, weights, postings);
+  else if (occurrences !== undefined) {
+    for (const occurrence of occurrences) {
       const before = postings.count;
       readPostings(store, occurrence, weights, postings, among);
-      if (among === undefined) occurrence.known.rows = postings.count - before;
+      if (among === undefined) occurrence.cached.rows = postings.count - before;
     }
   }
   return postings;
@@ -183,27 +194,32 @@ function readText(
 
 function frequencyOf(snapshot: Snapshot, text: string): number {
   const located = locateText(snapshot, text);
-  const [one, ...more] = located.tokens;
+  const [occurrences, ...more] = located.terms;
   if (more.length > 0) located.frequency ??= readText(snapshot, located, NO_WEIGHTS).count;
-  else located.frequency ??= (one ?? []).reduce((sum, each) => sum + countRows(snapshot.store, each), 0);
+  else
+    located.frequency ??= (occurrences ?? []).reduce(
+      (sum, occurrence) => sum + countRows(snapshot.store, occurrence),
+      0,
+    );
   return located.frequency;
 }
 
-function countRows(store: Store, occurrence: KnownOccurrence): number {
-  return (occurrence.known.rows ??= countPostings(store, occurrence, postings));
+function countRows(store: Store, occurrence: CachedOccurrence): number {
+  return (occurrence.cached.rows ??= countPostings(store, occurrence, postings));
 }
 
 /**
- * An upper bound of what each text and all that come after it add to a row: rows that have less than what is then missing to the best are no
- * longer among them. Infinity before short lists, where nothing is won, and phrases, which only reading counts.
+ * Computes for each text an upper bound of what it and all later texts add to a row. A row that is further behind the
+ * best rows than that can no longer be one of them. The bound is Infinity for the first text, and for every text that
+ * is, or stands in front of, a short list, where nothing is saved, or a phrase, which only reading counts.
  */
 function mostAddedFrom(snapshot: Snapshot, texts: readonly string[]): number[] {
   const mostFrom = texts.map(() => Infinity);
   let sum = 0;
   for (let place = texts.length - 1; place > 0; place -= 1) {
     const text = texts[place]!;
-    const { tokens, bytesMost } = locateText(snapshot, text);
-    if (tokens.length !== 1 || bytesMost < LONG_BYTES) break;
+    const { terms, maxBytes } = locateText(snapshot, text);
+    if (terms.length !== 1 || maxBytes < LONG_BYTES) break;
     mostFrom[place] = sum += mostAdded(frequencyOf(snapshot, text), snapshot.totals.rows);
   }
   return mostFrom;

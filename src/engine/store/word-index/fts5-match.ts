@@ -1,17 +1,17 @@
+/**
+ * The plain reader of the word index, through FTS5's own MATCH and `bm25()`, whatever format its tables have. Each row
+ * costs a microsecond, and `bm25()` counts all rows of a word before it returns the first. A common word of a large
+ * file therefore takes a tenth of a second.
+ */
 import type { Store } from '../open-store.ts';
 import { rarityOf } from './scores.ts';
-import { marksUpTo, matchString } from './tokens.ts';
+import { marksUpTo, matchString } from './terms.ts';
 import type { TextRank, WordReader, WordScores, WordSearch } from './word-search.ts';
 
-/**
- * The plain reader of the word index: FTS5's own MATCH and `bm25()`, whatever format its tables have. Each row costs a microsecond, and
- * `bm25()` counts all rows of a word before it gives out the first, so that a common word of a large file takes a tenth of a second.
- */
-
-/** What a row of a word takes in the index on the average, for those who weigh words by what it costs to score them. */
+/** Average bytes that a row of a word takes in the index, for callers who weigh words by the cost of scoring them. */
 const BYTES_PER_ROW = 6;
 
-/** A reader that knows every format that SQLite knows. */
+/** Makes a reader of a connection's word index for every format that SQLite itself reads. */
 export function createMatchReader(store: Store): WordReader {
   let current: { readonly version: string; readonly search: WordSearch } | undefined;
   return {
@@ -47,17 +47,18 @@ function searchByMatch(store: Store): WordSearch {
     score(texts, weights) {
       const select = store
         .prepare(
-          `SELECT rowid, -bm25(memory_text, ${weights.map(() => '?').join(', ')}) FROM memory_text WHERE memory_text MATCH ?`,
+          `SELECT rowid, -bm25(memory_text, ${weights.map(() => '?').join(', ')})
+           FROM memory_text WHERE memory_text MATCH ?`,
         )
         .raw();
       const scores = new Map<number, number>();
       for (const text of texts) {
         const rarity = rarityOf(frequencyOf(text), rows);
         for (const mark of marks) {
-          const found = select.all(...weights, matchString(text, mark)) as [seq: number, bm25: number][];
-          // FTS5 takes the rarity of the partition's own token. BM25 is a multiple of it.
-          const scale = rarity / rarityOf(found.length, rows);
-          for (const [seq, bm25] of found) scores.set(seq, (scores.get(seq) ?? 0) + scale * bm25);
+          const matches = select.all(...weights, matchString(text, mark)) as [memoryNo: number, bm25: number][];
+          // FTS5 uses the rarity of the partition's own term. BM25 is a multiple of the rarity, so it can be rescaled.
+          const scale = rarity / rarityOf(matches.length, rows);
+          for (const [memoryNo, bm25] of matches) scores.set(memoryNo, (scores.get(memoryNo) ?? 0) + scale * bm25);
         }
       }
       return rankedScores(scores);
@@ -66,10 +67,12 @@ function searchByMatch(store: Store): WordSearch {
 }
 
 function rankedScores(scores: ReadonlyMap<number, number>): WordScores {
-  const inOrder = (seqs: Iterable<number>): TextRank[] =>
-    Array.from(seqs, (seq) => ({ seq, bm25: scores.get(seq)! })).sort((a, b) => b.bm25 - a.bm25 || a.seq - b.seq);
+  const inOrder = (memoryNos: Iterable<number>): TextRank[] =>
+    Array.from(memoryNos, (memoryNo) => ({ memoryNo, bm25: scores.get(memoryNo)! })).sort(
+      (a, b) => b.bm25 - a.bm25 || a.memoryNo - b.memoryNo,
+    );
   return {
     best: (limit) => inOrder(scores.keys()).slice(0, limit),
-    bestOf: (seqs, limit) => inOrder(seqs.filter((seq) => scores.has(seq))).slice(0, limit),
+    bestOf: (memoryNos, limit) => inOrder(memoryNos.filter((memoryNo) => scores.has(memoryNo))).slice(0, limit),
   };
 }

@@ -1,37 +1,43 @@
+/** Finds the rows of terms in the segments of the word index. */
 import type { Store } from '../open-store.ts';
-import { countRows, type Part } from './doclists.ts';
+import { countRows, type DoclistPart } from './doclists.ts';
 import { damaged, firstVarint, LEAF_HEADER, pageId, SEGMENT_STEP, type Segment } from './structure.ts';
-import { BEYOND_MARK, MARK_BYTE } from './tokens.ts';
+import { BEYOND_MARK, MARK_BYTE } from './terms.ts';
 
-/** Where tokens stand in the segments of the word index. */
-
-/** Tokens of the index without prefixes begin with this. */
+/** First character of every term in the index without prefixes. */
 const MAIN_INDEX = '0';
 
-/** Where the rows of a token stand in a segment: one part for each partition of the rows (tokens.ts) that has some there. */
+/** Location of a term's rows in a segment. */
 export interface Location {
-  readonly parts: readonly Part[];
-  /** An upper bound of the bytes that they take. */
-  readonly bytesMost: number;
-  /** How many rows they are; undefined where only reading on would tell, or some were deleted since. */
+  /** One part for each partition of the rows (terms.ts) in which a row of the segment has the term, by page. */
+  readonly parts: readonly DoclistPart[];
+  /** Upper bound of the bytes that the parts take. */
+  readonly maxBytes: number;
+  /**
+   * Number of rows with the term; undefined if any row of the segment was deleted, or if only reading further pages
+   * would tell.
+   */
   readonly rows: number | undefined;
 }
 
+/** Size of a page, for upper bounds, bytes. */
 const PAGE_BYTES = 4_096;
 
 /**
- * The token and its partitions stand one behind the other, mostly on one page. What begins the next page is looked up only where a page ends
- * with one of them.
- * @returns of each segment; undefined for one that does not have the token
+ * Finds a term and the terms of its partitions in segments. They stand one after another, mostly on one page. The term
+ * that begins the next page is looked up only if a page ends with one of them.
+ * @param term term as `termsOf` returns it, without a mark
+ * @returns one entry for each segment, in the order of `segments`; undefined for a segment without the term
+ * @throws EngineError `internal` for a damaged index
  */
-export function locate(store: Store, segments: readonly Segment[], token: string): (Location | undefined)[] {
-  const key = Buffer.from(MAIN_INDEX + token);
-  const beyond = Buffer.from(MAIN_INDEX + token + BEYOND_MARK);
+export function locate(store: Store, segments: readonly Segment[], term: string): (Location | undefined)[] {
+  const key = Buffer.from(MAIN_INDEX + term);
+  const beyond = Buffer.from(MAIN_INDEX + term + BEYOND_MARK);
   const leavesOf = readOpeningLeaves(store, segments, key, beyond);
   return segments.map((segment) => {
     const leaves = leavesOf.get(segment.id);
     if (leaves === undefined) throw damaged();
-    const parts: Part[] = [];
+    const parts: DoclistPart[] = [];
     let rows: number | undefined = segment.tombstonePages === 0 ? 0 : undefined;
     for (const [place, { page, bytes }] of leaves.entries()) {
       for (const { start, end, isLast } of findInLeaf(bytes, key)) {
@@ -41,32 +47,33 @@ export function locate(store: Store, segments: readonly Segment[], token: string
       }
     }
     if (parts.length === 0) return undefined;
-    const bytesMost = parts.reduce(
+    const maxBytes = parts.reduce(
       (sum, { page, start, end, lastPage }) => sum + end - start + (lastPage - page) * PAGE_BYTES,
       0,
     );
-    return { parts, bytesMost, rows };
+    return { parts, maxBytes, rows };
   });
 }
 
-interface FoundInLeaf {
+/** Rows of one partition of a term on a leaf: the bytes from `start` to before `end`. */
+interface LeafEntry {
   readonly start: number;
   readonly end: number;
-  /** Whether the next page may go on with it. */
+  /** Whether it is the last term of the leaf, so that its rows may continue on the next page. */
   readonly isLast: boolean;
 }
 
 /**
- * Tokens stand in order, each without what it shares with the one before. As long as a token shares more with the one before than the key
- * does, it stands to the key as that one does, and none of its bytes need be read.
- * @returns the key and its partitions
+ * Finds a key and its partitions on a leaf. Terms stand in order, each without the prefix it shares with the term in
+ * front of it. If a term shares more with that term than the key does, both compare to the key in the same way, and
+ * none of its bytes need be read.
  */
-function findInLeaf(leaf: Buffer, key: Buffer): readonly FoundInLeaf[] {
+function findInLeaf(leaf: Buffer, key: Buffer): readonly LeafEntry[] {
   const leafBytes = leaf.readUInt16BE(2);
-  const found: FoundInLeaf[] = [];
+  const entries: LeafEntry[] = [];
   let shared = 0;
   let offset = 0;
-  // Up to two hundred tokens: varints are decoded where they stand, since a call for each took half the time.
+  // A leaf has up to two hundred terms. Varints are decoded in place, since a call for each took half the time.
   for (let footer = leafBytes, isFirst = true; footer < leaf.length; isFirst = false) {
     let byte: number;
     let number = 0;
@@ -82,29 +89,31 @@ function findInLeaf(leaf: Buffer, key: Buffer): readonly FoundInLeaf[] {
     while ((byte = leaf[at++]!) > 127) suffix = suffix * 128 + byte - 128;
     suffix = suffix * 128 + byte;
     if (prefix === shared) {
-      const most = Math.min(suffix, key.length - shared);
+      const longest = Math.min(suffix, key.length - shared);
       let same = 0;
-      while (same < most && leaf[at + same] === key[shared + same]) same += 1;
+      while (same < longest && leaf[at + same] === key[shared + same]) same += 1;
       shared += same;
       const differs = same < suffix ? leaf[at + same]! : undefined;
       if (differs !== undefined && differs > (shared === key.length ? MARK_BYTE : key[shared]!)) break;
     }
     if (shared < key.length) continue;
     const isLast = footer >= leaf.length;
-    found.push({ start: at + suffix, end: isLast ? leafBytes : offset + firstVarint(leaf, footer), isLast });
+    entries.push({ start: at + suffix, end: isLast ? leafBytes : offset + firstVarint(leaf, footer), isLast });
   }
-  return found;
+  return entries;
 }
 
+/** A page of a segment with terms on it. */
 interface Leaf {
   readonly page: number;
   readonly bytes: Buffer;
 }
 
 /**
- * By segment: the page that has the token if any does, and those that begin with one of its partitions. All in one statement, as one for each
- * takes twice as long. `memory_text_idx` has the first token of each page, as far as it is needed to tell it from the last of the page before; the lowest
- * bit of a page's number says whether the page has an index of its own. Pages that were merged away are still listed.
+ * Reads for each segment the page on which the term stands, if it does, and the pages that begin with one of its
+ * partitions. One statement reads all, as one for each page takes twice as long. `memory_text_idx` has the first term
+ * of each page, cut to the length that tells it from the last term of the page in front. The lowest bit of a page's
+ * number says whether the page has an index of its own. Pages that were merged away are still listed.
  */
 function readOpeningLeaves(
   store: Store,
@@ -119,10 +128,12 @@ function readOpeningLeaves(
          SELECT value AS id, value >> 37 AS segment, value >> 37 << 37 AS pages FROM json_each(?)
        ), opening AS (
          SELECT max(id, pages + coalesce((
-           SELECT pgno >> 1 FROM memory_text_idx WHERE segid = segment AND term <= ? ORDER BY term DESC LIMIT 1), 0)) AS id
+           SELECT pgno >> 1 FROM memory_text_idx
+           WHERE segid = segment AND term <= ? ORDER BY term DESC LIMIT 1), 0)) AS id
          FROM first
          UNION ALL
-         SELECT pages + (i.pgno >> 1) FROM first CROSS JOIN memory_text_idx i ON i.segid = segment AND i.term > ? AND i.term < ?
+         SELECT pages + (i.pgno >> 1) FROM first
+           CROSS JOIN memory_text_idx i ON i.segid = segment AND i.term > ? AND i.term < ?
          WHERE pages + (i.pgno >> 1) > first.id
        )
        SELECT json_group_array(opening.id), json_group_array(length(d.block)), CAST(group_concat(d.block, '') AS BLOB)
@@ -131,22 +142,26 @@ function readOpeningLeaves(
     .raw()
     .get(firstPages, key, key, beyond) as [string, string, Buffer | null];
   const sizes = JSON.parse(lengths) as (number | null)[];
-  const found = new Map<number, Leaf[]>();
+  const leavesOf = new Map<number, Leaf[]>();
   let at = 0;
   for (const [place, id] of (JSON.parse(ids) as number[]).entries()) {
     const size = sizes[place]!;
     if (bytes === null || size === null || size < LEAF_HEADER) throw damaged();
     const segment = Math.floor(id / SEGMENT_STEP);
     const leaf = { page: id % SEGMENT_STEP, bytes: bytes.subarray(at, (at += size)) };
-    const leaves = found.get(segment);
-    if (leaves === undefined) found.set(segment, [leaf]);
+    const leaves = leavesOf.get(segment);
+    if (leaves === undefined) leavesOf.set(segment, [leaf]);
     else leaves.push(leaf);
   }
-  for (const leaves of found.values()) leaves.sort((a, b) => a.page - b.page);
-  return found;
+  for (const leaves of leavesOf.values()) leaves.sort((a, b) => a.page - b.page);
+  return leavesOf;
 }
 
-/** The first page that begins with what comes behind a token and its partitions: the last that can have rows of these. */
+/**
+ * Finds the first page after `page` that begins with a term beyond a term and its partitions. It is the last page that
+ * can have rows of the term or of its partitions.
+ * @returns the number of the page; undefined if there is none
+ */
 function pageBehind(store: Store, { id }: Segment, page: number, beyond: Buffer): number | undefined {
   return store
     .prepare(

@@ -1,23 +1,24 @@
 import { TEXT_COLUMNS, type TextColumn } from '../../types.ts';
 import type { Store } from '../open-store.ts';
-import { matchString, markOf } from './tokens.ts';
+import { matchString, markOf } from './terms.ts';
 
 /**
- * Which of these memories have a word or phrase. FTS5 itself is asked, whatever reader searches the index: it is quick where few memories
- * are asked about.
- * @param columns where it may stand; in all columns by default
+ * Finds which of these memories contain a word or phrase, in no order. FTS5 itself is asked, whatever reader searches
+ * the index, since it is quick for few memories.
+ * @param text word or phrase as `queryTerms` returns it
+ * @param columns columns that the word may stand in; all by default
  */
 export function matchingText(
   store: Store,
   text: string,
-  seqs: readonly number[],
+  memoryNos: readonly number[],
   columns: readonly TextColumn[] = TEXT_COLUMNS,
 ): number[] {
   const select = store
     .prepare('SELECT rowid FROM memory_text WHERE memory_text MATCH ? AND rowid IN (SELECT value FROM json_each(?))')
     .pluck();
   const where = columns.length === TEXT_COLUMNS.length ? '' : `{${columns.join(' ')}} : `;
-  return [...Map.groupBy(seqs, markOf)].flatMap(
-    ([mark, some]) => select.all(where + matchString(text, mark), JSON.stringify(some)) as number[],
+  return [...Map.groupBy(memoryNos, markOf)].flatMap(
+    ([mark, ofPartition]) => select.all(where + matchString(text, mark), JSON.stringify(ofPartition)) as number[],
   );
 }

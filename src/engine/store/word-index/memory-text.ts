@@ -1,19 +1,18 @@
+/**
+ * Writes memories to the word index and deletes them from it. Code writes the rows instead of triggers, because CJK is
+ * segmented and identifiers are split before FTS5 sees them.
+ */
 import { identifiersOf } from '../../text/index-text.ts';
 import { readMemoryRows, type MemoryRow } from '../memories.ts';
 import type { Store } from '../open-store.ts';
 import { contextOf, placeOf } from '../session-context.ts';
 import { mergeWithCommit } from './merges.ts';
 import { textRewrites } from './rewrites.ts';
-import { indexedText, markOf } from './tokens.ts';
+import { indexedText, markOf } from './terms.ts';
 
-/**
- * How memories get into the word index and out of it. Rows are written from code, not by triggers: CJK is segmented and identifiers are
- * split before FTS5 sees them.
- */
-
-/** The words of one memory, by column of the index. */
+/** Texts of one memory for the columns of the index, as they are stored: `putText` prepares them. */
 export interface TextRow {
-  readonly seq: number;
+  readonly memoryNo: number;
   readonly title: string;
   readonly content: string;
   readonly gist: string;
@@ -22,17 +21,20 @@ export interface TextRow {
   readonly context: string;
 }
 
-/** Writes the row of a memory, or replaces it; whoever replaces one notes it in `textRewrites`. Call inside a write. */
+/**
+ * Writes the row of a memory, or replaces it. A caller that replaces a row notes it in `textRewrites`. Call inside a
+ * write.
+ */
 export function putText(store: Store, row: TextRow): void {
   mergeWithCommit(store);
-  const mark = markOf(row.seq);
+  const mark = markOf(row.memoryNo);
   store
     .prepare(
       `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
        VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
-      row.seq,
+      row.memoryNo,
       indexedText(row.context, mark),
       indexedText(row.title, mark),
       indexedText(row.content, mark),
@@ -43,23 +45,29 @@ export function putText(store: Store, row: TextRow): void {
     );
 }
 
-/** Deletes the row of a memory. Its words leave the file when its segment is merged. Call inside a write. */
-export function deleteText(store: Store, seq: number): void {
+/**
+ * Deletes the row of a memory and notes that in `textRewrites`. Its words leave the file when its segment is merged.
+ * Call inside a write.
+ */
+export function deleteText(store: Store, memoryNo: number): void {
   mergeWithCommit(store);
-  store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(seq);
-  textRewrites.note(store, [seq]);
+  store.prepare('DELETE FROM memory_text WHERE rowid = ?').run(memoryNo);
+  textRewrites.note(store, [memoryNo]);
 }
 
-/** Writes the rows of these memories again from what is stored, their context included. Call inside a write. */
-export function reindexText(store: Store, seqs: readonly number[]): void {
-  if (seqs.length === 0) return;
-  for (const row of readMemoryRows(store, seqs)) putText(store, textRowOf(store, row));
-  textRewrites.note(store, seqs);
+/**
+ * Writes the rows of these memories anew from the stored memories, their context included, and notes that in
+ * `textRewrites`. Unknown numbers are ignored. Call inside a write.
+ */
+export function reindexText(store: Store, memoryNos: readonly number[]): void {
+  if (memoryNos.length === 0) return;
+  for (const row of readMemoryRows(store, memoryNos)) putText(store, textRowOf(store, row));
+  textRewrites.note(store, memoryNos);
 }
 
 function textRowOf(store: Store, row: MemoryRow): TextRow {
   return {
-    seq: row.seq,
+    memoryNo: row.memoryNo,
     title: row.title,
     content: row.content,
     gist: row.gist,
@@ -69,7 +77,7 @@ function textRowOf(store: Store, row: MemoryRow): TextRow {
   };
 }
 
-/** Empties the word index. Call inside a write. */
+/** Deletes every row of the word index and notes that in `textRewrites`. Call inside a write. */
 export function clearText(store: Store): void {
   store.prepare(`INSERT INTO memory_text (memory_text) VALUES ('delete-all')`).run();
   textRewrites.note(store, [null]);

@@ -1,37 +1,38 @@
+/**
+ * Merges the segments of the word index. For each page that it wrote, a commit merges as many pages as there
+ * are levels, which bounds the number of segments. FTS5 merges as much by itself (`automerge`), but 64 pages a level at
+ * a time: every fifth commit of 100 memories then took three times as long as the others. A word of one partition
+ * (terms.ts) cannot be divided, so a step writes more than it is told to: the most common word of short memories takes
+ * 300 pages.
+ */
 import type { Store } from '../open-store.ts';
 import { readLevels, type Segment } from './structure.ts';
 
-/**
- * When the segments of the word index are merged. Each commit merges for each page that it wrote as many pages as there are levels, which
- * keeps the number of segments down. FTS5 does as much by itself (`automerge`), but 64 pages a level at a time: of commits of 100 memories
- * every fifth took three times as long as the others. What cannot be divided is a word of one partition (tokens.ts), so that a step writes
- * more than it is told to: the most common word of short memories takes 300 pages.
- */
-
 /** Owed pages below which a commit merges nothing, since each step leaves a page half empty. */
-const MERGED_LEAST = 64;
-/** Pages that a small commit merges at most of those that earlier commits left over: some 4 ms. */
-const MERGED_MOST = 128;
+const MIN_MERGED = 64;
+/** Most pages that a commit merges, some 4 ms, unless it owes more for what it wrote itself. */
+const MAX_MERGED = 128;
 /**
- * After a step that took longer than it was to, at most this many commits of the kind merge nothing; after more the new segments would be
- * too many.
+ * Most commits in a row that merge nothing after a step that wrote more pages than it was told to. After more of them
+ * there would be too many new segments.
  */
-const SPARED_MOST = 4;
+const MAX_SPARED = 4;
 
-/** The last transaction of a connection that wrote to the index. */
+/** Latest transaction of a connection that wrote to the index. */
 interface Writing {
   readonly transactionNo: number | undefined;
-  /** Names of the new segments that there were before it; null where the format is not known. */
+  /** Names of the segments of the first level at its beginning; null if the format is not known. */
   readonly segments: ReadonlySet<string> | null;
 }
 
 const writings = new WeakMap<Store, Writing>();
-/** Pages that have yet to be merged for what was written on a connection; below 0 where more was merged. */
+/** Pages that have yet to be merged for what a connection wrote; below 0 if more was merged. */
 const owedPages = new WeakMap<Store, number>();
 
 /**
- * Has the commit of this write merge its share of the index. Call before the first row that a write puts or deletes: FTS5 writes a segment
- * for each MB of rows, and none where rows are only deleted.
+ * Lets the commit of this write merge its share of the index. Call inside a write, before the first row that it puts or
+ * deletes; later calls in the same write do nothing. FTS5 writes a segment for each MB of rows, and none if rows are
+ * only deleted.
  */
 export function mergeWithCommit(store: Store): void {
   const { transactionNo } = store;
@@ -44,41 +45,45 @@ export function mergeWithCommit(store: Store): void {
   store.beforeCommit(mergeAsWritten);
 }
 
-/** A number is given again when its segment was merged, seldom to one of as many pages; merges and deletes leave the last page as it is. */
+/**
+ * Name by which a segment is recognised. Its number is given again after a merge, but seldom to a segment of as many
+ * pages. Merges and deletes do not change its last page.
+ */
 function nameOf({ id, lastPage }: Segment): string {
   return `${id}.${lastPage}`;
 }
 
 function mergeAsWritten(store: Store): void {
-  mergeText(store, { start: false, pages: 0 }); // FTS5 writes what it has held back.
+  mergeText(store, { start: false, pages: 0 }); // FTS5 writes the rows that it still held back.
   const { segments } = writings.get(store)!;
   const levels = readLevels(store);
   if (segments === null || levels === undefined) {
-    // What was written cannot be told from what was there. A fixed share keeps up with commits of some hundred memories.
-    mergeText(store, { start: false, pages: MERGED_MOST });
+    // New segments cannot be told from old ones. A fixed share keeps up with commits of some hundred memories.
+    mergeText(store, { start: false, pages: MAX_MERGED });
     return;
   }
   const written = (levels[0] ?? []).filter((segment) => !segments.has(nameOf(segment)));
   if (written.length === 0) return;
   const owedNow = levels.length * written.reduce((sum, { firstPage, lastPage }) => sum + lastPage - firstPage + 1, 0);
   const owed = (owedPages.get(store) ?? 0) + owedNow;
-  if (owed < MERGED_LEAST) return void owedPages.set(store, owed);
-  const isMerged = !mergeText(store, { start: false, pages: Math.min(owed, Math.max(MERGED_MOST, owedNow)) });
+  if (owed < MIN_MERGED) return void owedPages.set(store, owed);
+  const isMerged = !mergeText(store, { start: false, pages: Math.min(owed, Math.max(MAX_MERGED, owedNow)) });
   const left = isMerged ? 0 : owed - pagesWritten(levels.flat(), (readLevels(store) ?? []).flat());
-  owedPages.set(store, Math.max(left, -SPARED_MOST * owedNow));
+  owedPages.set(store, Math.max(left, -MAX_SPARED * owedNow));
 }
 
-/** Pages that were written between two looks at the index. */
+/** Number of pages that were written between two readings of the segments. */
 function pagesWritten(before: readonly Segment[], after: readonly Segment[]): number {
   const lastPages = new Map(before.map(({ id, lastPage }) => [id, lastPage]));
   return after.reduce((sum, { id, lastPage }) => sum + Math.max(0, lastPage - (lastPages.get(id) ?? 0)), 0);
 }
 
 /**
- * One bounded step of merging the index, which is what erases the words of deleted rows from the file. Call inside a write.
- * @param start true to merge all segments into one, false to go on with what is due
- * @param pages how many the step writes, or few more
- * @returns true while there is more to merge
+ * Merges the index by one step, which also removes the words of deleted rows from the file. Call inside a write.
+ * @param start true to begin a merge of all segments into one, false to continue with the merges that are due
+ * @param pages number of pages after which the step ends; it may write more, as the rows of one term are not divided. 0
+ *   only writes out the rows that FTS5 holds back
+ * @returns whether the step merged anything; if so, there may be more to merge
  */
 export function mergeText(store: Store, { start, pages }: { start: boolean; pages: number }): boolean {
   const changes = () => (store.prepare('SELECT total_changes() AS n').get() as { n: number }).n;

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
+import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { assert, EngineError } from '../../errors.ts';
 import type { Store } from '../open-store.ts';
 import { snapshotVersion } from '../snapshot.ts';
@@ -6,30 +6,35 @@ import { createDirectReader } from './fts5-direct.ts';
 import { createMatchReader } from './fts5-match.ts';
 import type { WordIndexChoice, WordReader, WordSearch } from './word-search.ts';
 
-/** How one connection reads its word index. */
+/** State of one connection's word index: the chosen reader, and the readers made so far. */
 interface Reading {
   readonly choice: WordIndexChoice;
   readonly onUnknownFormat: () => void;
-  /** Made when they are first needed. */
+  /** Direct reader, made when it is first needed. */
   direct?: WordReader;
+  /** Plain reader, made when it is first needed. */
   match?: WordReader;
-  /** Whether the last search found a format that `fts5-direct` does not know. */
+  /** Whether the last search met a format that `fts5-direct` does not know. */
   isUnknownFormat: boolean;
 }
 
 const readings = new WeakMap<Store, Reading>();
 
 /**
- * Says how a connection reads its word index; without it, by 'auto'.
- * @param onUnknownFormat told once, when 'auto' finds a format that `fts5-direct` does not know and turns to `fts5-match`
+ * Chooses how a connection reads its word index; without a call it is 'auto'. The readers made so far are dropped.
+ * @param onUnknownFormat called when 'auto' changes from `fts5-direct` to `fts5-match` because of a format that the
+ *   former does not know; not again until `fts5-direct` could read the index in between
  */
 export function chooseWordIndex(store: Store, choice: WordIndexChoice, onUnknownFormat = () => {}): void {
   readings.set(store, { choice, onUnknownFormat, isUnknownFormat: false });
 }
 
-/** Takes over what was written since, in slices between which others have a turn, so that a search has little left to do. */
+/**
+ * Takes over what was committed to the index since the last search or load, in slices with a turn of the event loop
+ * between them, so that a search has little left to do. Does nothing for `fts5-match`.
+ */
 export async function loadWords(store: Store): Promise<void> {
-  while (store.db.open && store.read(() => loadSlice(store)) === 'more') await nextTurn();
+  while (store.db.open && store.read(() => loadSlice(store)) === 'more') await yieldTurn();
 }
 
 function loadSlice(store: Store): 'more' | 'done' {
@@ -38,9 +43,10 @@ function loadSlice(store: Store): 'more' | 'done' {
 }
 
 /**
- * The word index at the snapshot that the connection reads, to be used there. What a write has not committed would be missing, so it is
- * not asked inside of one.
- * @throws EngineError `unprocessable` where `fts5-direct` alone may read an index whose format it does not know
+ * Opens the word index at the snapshot that the connection reads. Call inside `store.read`, and use the result there
+ * only. Inside a write it throws, since the rows of a write that is not committed would be missing.
+ * @throws EngineError `unprocessable` if only `fts5-direct` may read the index and does not know its format; `internal`
+ *   outside a read
  */
 export function openWordSearch(store: Store): WordSearch {
   assert(store.db.inTransaction && !store.isWriting, 'words are searched on a snapshot');

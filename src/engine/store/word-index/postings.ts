@@ -1,41 +1,50 @@
+/** Decodes the postings of terms and phrases: the rows that contain them, and how often. */
 import { TEXT_COLUMNS } from '../../types.ts';
 import type { Store } from '../open-store.ts';
 import { countRows, type Doclist, readDoclists, readTombstones } from './doclists.ts';
 import type { Location } from './locate.ts';
 import type { Segment } from './structure.ts';
 
-/** Where a token stands in a segment, before its rows are read. */
+/** Location of a term in a segment, with the segment. */
 export interface Occurrence extends Location {
   readonly segment: Segment;
 }
 
-/** The rows of a phrase with how often it stands in each, by the weights of the columns. Grows as needed, and is used again. */
+/**
+ * Rows of a word or phrase with its frequency in each. The arrays are larger than `count`, grow as needed and are used
+ * again.
+ */
 export interface Postings {
+  /** Number of rows; only the first `count` entries of the two arrays are valid. */
   count: number;
-  /** By segment and partition, and ascending within each. */
-  seqs: Uint32Array;
+  /** Row numbers, by segment and partition and ascending within each. */
+  memoryNos: Uint32Array;
+  /** Frequency in each row of `memoryNos`: the sum of the weights of the columns over all occurrences. */
   frequencies: Float64Array;
 }
 
-/** Rows that can still be among the best, by their number. */
+/** Rows that can still be among the best: those with a score of at least `least`. */
 export interface Contenders {
+  /** 1 for a row with a score, by row number; other rows cannot be among the best. */
   readonly isKnown: Uint8Array;
+  /** Score so far, by row number; meaningless for rows without one. */
   readonly bm25: Float64Array;
-  /** The BM25 below which a row can no longer be one. */
+  /** BM25 below which a row can no longer be among the best. */
   readonly least: number;
 }
 
-/** Where only rows are counted. */
+/** Weights for a caller that only counts rows. */
 export const NO_WEIGHTS = TEXT_COLUMNS.map(() => 0);
 
+/** Makes an empty list of postings. */
 export function createPostings(): Postings {
-  return { count: 0, seqs: new Uint32Array(1_024), frequencies: new Float64Array(1_024) };
+  return { count: 0, memoryNos: new Uint32Array(1_024), frequencies: new Float64Array(1_024) };
 }
 
 /**
- * Reads the rows of a token in a segment behind what is there.
- * @param weights of the columns in their order: each place where it stands counts as much as its column
- * @param among all rows by default
+ * Appends the rows of a term in one segment to `postings`, without deleted rows.
+ * @param weights one weight for each of TEXT_COLUMNS; an occurrence counts as much as the weight of its column
+ * @param among rows that are still of interest; others are left out. By default all rows are of interest
  */
 export function readPostings(
   store: Store,
@@ -52,47 +61,55 @@ export function readPostings(
 }
 
 /**
- * The same for a phrase: rows in which its tokens stand one behind the other. Where two of them are as common as `as is`, every second row
- * has both and its places are compared: 0.1 s for a million.
- * @param tokens where each of them stands. While segments are merged, a row may stand in one for one token and in another for the next
+ * Appends the rows of a phrase to `postings`: rows in which its terms stand one after another in one column. Each row
+ * is appended once, and no deleted row. For two terms as common as those of `as is`, every second row has both and
+ * their positions are compared, which takes 0.1 s for a million rows.
+ * @param terms occurrences of each term in the order of the phrase, at least one term. While segments are merged, a row
+ *   may stand in one segment for one term and in another for the next
  */
 export function readPhrasePostings(
   store: Store,
-  tokens: readonly (readonly Occurrence[])[],
+  terms: readonly (readonly Occurrence[])[],
   weights: readonly number[],
   postings: Postings,
 ): void {
-  const bytesOf = (occurrences: readonly Occurrence[]) => occurrences.reduce((sum, one) => sum + one.bytesMost, 0);
-  const byRarity = tokens
-    .map((occurrences, token) => ({ token, occurrences, bytes: bytesOf(occurrences) }))
+  const bytesOf = (occurrences: readonly Occurrence[]) =>
+    occurrences.reduce((sum, occurrence) => sum + occurrence.maxBytes, 0);
+  const byRarity = terms
+    .map((occurrences, term) => ({ term, occurrences, bytes: bytesOf(occurrences) }))
     .sort((a, b) => a.bytes - b.bytes);
-  const [rarest, ...others] = byRarity as [TokenPlace, ...TokenPlace[]];
+  const [rarest, ...others] = byRarity as [PhraseTerm, ...PhraseTerm[]];
   const rows = readPhraseRows(store, rarest.occurrences);
   try {
     for (const [joined, { occurrences }] of others.entries()) joinRows(store, occurrences, rows, joined);
-    const places = tokens.map(() => createPlaces());
+    const positions = terms.map(() => createPositions());
     for (let row = 0; row < rows.count; row += 1) {
       if (rows.joined[row] !== others.length) continue;
-      for (const [list, { token }] of byRarity.entries()) decodePlaces(rows.lists[list]!, row, places[token]!);
-      const frequency = weighPhrase(places, weights);
+      for (const [list, { term }] of byRarity.entries()) decodePositions(rows.lists[list]!, row, positions[term]!);
+      const frequency = weighPhrase(positions, weights);
       if (frequency === undefined) continue;
       reserve(postings, postings.count + 1);
-      postings.seqs[postings.count] = rows.seqs[row]!;
+      postings.memoryNos[postings.count] = rows.memoryNos[row]!;
       postings.frequencies[postings.count++] = frequency;
     }
   } finally {
-    for (let row = 0; row < rows.count; row += 1) rowBySeq[rows.seqs[row]!] = 0;
+    for (let row = 0; row < rows.count; row += 1) rowByMemoryNo[rows.memoryNos[row]!] = 0;
   }
 }
 
-interface TokenPlace {
-  /** Its place in the phrase. */
-  readonly token: number;
+/** A term of a phrase with its occurrences. */
+interface PhraseTerm {
+  /** Index of the term in the phrase. */
+  readonly term: number;
   readonly occurrences: readonly Occurrence[];
   readonly bytes: number;
 }
 
-/** How many rows it has there: the same in a third of the time, where none was deleted. */
+/**
+ * Counts the rows of a term in a segment, without deleted rows. If none was deleted, that takes a third of the time of
+ * reading them.
+ * @param postings working memory, whose contents may be lost
+ */
 export function countPostings(store: Store, occurrence: Occurrence, postings: Postings): number {
   if (occurrence.segment.tombstonePages > 0) {
     postings.count = 0;
@@ -104,41 +121,44 @@ export function countPostings(store: Store, occurrence: Occurrence, postings: Po
   return count;
 }
 
-/** A byte of a list of positions that says that the number of a column follows. */
+/** Byte in a list of positions after which the number of a column follows. */
 const COLUMN = 1;
-/** A row takes two bytes at least. */
-const ROW_BYTES_LEAST = 2;
+/** Fewest bytes that a row takes. */
+const MIN_ROW_BYTES = 2;
 
-/** The inner loop of every search: a row costs some 10 ns. A varint has its highest bits first, and 128 on every byte but its last. */
+/**
+ * Decodes a doclist. This is the inner loop of every search: a row costs some 10 ns. A varint has its highest bits
+ * first, and bit 7 set on every byte but its last.
+ */
 function decode(
   { bytes, restarts }: Doclist,
   weights: readonly number[],
   postings: Postings,
   among: Contenders | undefined,
 ): void {
-  reserve(postings, postings.count + Math.ceil(bytes.length / ROW_BYTES_LEAST));
-  const { seqs, frequencies } = postings;
+  reserve(postings, postings.count + Math.ceil(bytes.length / MIN_ROW_BYTES));
+  const { memoryNos, frequencies } = postings;
   const first = weights[0]!;
   const last = bytes.length;
   let { count } = postings;
   let restart = 0;
   let nextRestart = restarts[0]!;
-  let seq = 0;
+  let memoryNo = 0;
   for (let at = 0; at < last;) {
     let byte: number;
     if (at === nextRestart) {
-      seq = 0;
+      memoryNo = 0;
       restart += 1;
       nextRestart = restart < restarts.length ? restarts[restart]! : -1;
     }
     let number = 0;
     while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
-    seq += number * 128 + byte;
+    memoryNo += number * 128 + byte;
     number = 0;
     while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
-    // The lowest bit marks what a table with content deletes.
+    // The lowest bit marks a deletion, which only a table with content has.
     const end = at + ((number * 128 + byte) >>> 1);
-    if (among !== undefined && (among.isKnown[seq] === 0 || among.bm25[seq]! < among.least)) {
+    if (among !== undefined && (among.isKnown[memoryNo] === 0 || among.bm25[memoryNo]! < among.least)) {
       at = end;
       continue;
     }
@@ -153,185 +173,196 @@ function decode(
       while (byte > 127) byte = bytes[at++]!;
       frequency += weight;
     }
-    seqs[count] = seq;
+    memoryNos[count] = memoryNo;
     frequencies[count++] = frequency;
   }
   postings.count = count;
 }
 
-/** More tokens than a column has. */
+/** Factor of a column's number in a position: more than the number of terms in a column. */
 const COLUMN_STEP = 2 ** 32;
-/** Positions are written as differences, and with 2 added, so that they differ from `COLUMN`. */
+/** Number added to positions, which are written as differences, so that none equals `COLUMN`. */
 const POSITION_OFFSET = 2;
 
-/** The rows of a phrase's rarest token, and where in the index the places of each of its tokens are listed for them. */
+/** Rows of a phrase's rarest term, with the lists of positions that each term of the phrase has in them. */
 interface PhraseRows {
   count: number;
-  seqs: Uint32Array;
-  /** How many of the other tokens each row has. */
+  memoryNos: Uint32Array;
+  /** Number of the other terms that each row has so far. */
   joined: Uint8Array;
-  /** The rarest token's first, then those of the others in the order in which they were joined. */
-  readonly lists: PlaceLists[];
+  /** Lists of the rarest term, then those of the other terms in the order in which they were joined. */
+  readonly lists: PositionLists[];
 }
 
-/** Lists of places, one a row: in which of the blocks each is, and from where to where. */
-interface PlaceLists {
+/** Lists of positions, one for each row: the index of its block, and the offsets at which it begins and ends there. */
+interface PositionLists {
   readonly blocks: Uint8Array[];
   readonly block: Uint16Array;
   readonly starts: Uint32Array;
   readonly ends: Uint32Array;
 }
 
-/** By number, the row of the phrase's rarest token, counted from 1; 0 between two phrases. Kept for the time that it takes to make. */
-let rowBySeq = new Int32Array(1_024);
+/**
+ * Index of each memory among the rows of the phrase's rarest term, counted from 1; 0 between two phrases. Kept, since
+ * it takes time to allocate.
+ */
+let rowByMemoryNo = new Int32Array(1_024);
 
 function readPhraseRows(store: Store, occurrences: readonly Occurrence[]): PhraseRows {
   const read = occurrences.flatMap(({ segment, parts }) => {
     const isDeleted = readTombstones(store, segment);
     return [...readDoclists(store, segment, parts)].map((doclist) => ({ doclist, isDeleted }));
   });
-  const most = read.reduce((sum, { doclist: { bytes } }) => sum + Math.ceil(bytes.length / ROW_BYTES_LEAST), 0);
+  const maxRows = read.reduce((sum, { doclist: { bytes } }) => sum + Math.ceil(bytes.length / MIN_ROW_BYTES), 0);
   const rows: PhraseRows = {
-    ...{ count: 0, seqs: new Uint32Array(most), joined: new Uint8Array(most) },
-    lists: [createPlaceLists(most)],
+    count: 0,
+    memoryNos: new Uint32Array(maxRows),
+    joined: new Uint8Array(maxRows),
+    lists: [createPositionLists(maxRows)],
   };
-  const [lists] = rows.lists as [PlaceLists];
+  const [lists] = rows.lists as [PositionLists];
   for (const { doclist, isDeleted } of read) {
     lists.blocks.push(doclist.bytes);
-    eachRow(doclist, (seq, start, end) => {
-      if (isDeleted?.(seq) === true) return;
-      if (seq >= rowBySeq.length) growRowBySeq(seq);
-      if (rowBySeq[seq] !== 0) return;
-      rows.seqs[rows.count] = seq;
-      putPlaces(lists, rows.count, start, end);
-      rowBySeq[seq] = ++rows.count;
+    eachRow(doclist, (memoryNo, start, end) => {
+      if (isDeleted?.(memoryNo) === true) return;
+      if (memoryNo >= rowByMemoryNo.length) growRowByMemoryNo(memoryNo);
+      if (rowByMemoryNo[memoryNo] !== 0) return;
+      rows.memoryNos[rows.count] = memoryNo;
+      putPositions(lists, rows.count, start, end);
+      rowByMemoryNo[memoryNo] = ++rows.count;
     });
   }
   return rows;
 }
 
-/** Notes which of the rows have a further token, and where. Rows that lack one before it are out already. */
+/** Notes which rows have a further term, and where. Rows that lack an earlier term are skipped. */
 function joinRows(store: Store, occurrences: readonly Occurrence[], rows: PhraseRows, joined: number): void {
-  const lists = createPlaceLists(rows.count);
+  const lists = createPositionLists(rows.count);
   rows.lists.push(lists);
   for (const { segment, parts } of occurrences) {
     const isDeleted = readTombstones(store, segment);
     for (const doclist of readDoclists(store, segment, parts)) {
       lists.blocks.push(doclist.bytes);
-      eachRow(doclist, (seq, start, end) => {
-        const row = seq < rowBySeq.length ? rowBySeq[seq]! - 1 : -1;
-        if (row === -1 || rows.joined[row] !== joined || isDeleted?.(seq) === true) return;
-        putPlaces(lists, row, start, end);
+      eachRow(doclist, (memoryNo, start, end) => {
+        const row = memoryNo < rowByMemoryNo.length ? rowByMemoryNo[memoryNo]! - 1 : -1;
+        if (row === -1 || rows.joined[row] !== joined || isDeleted?.(memoryNo) === true) return;
+        putPositions(lists, row, start, end);
         rows.joined[row] = joined + 1;
       });
     }
   }
 }
 
-function eachRow({ bytes, restarts }: Doclist, visit: (seq: number, start: number, end: number) => void): void {
+function eachRow({ bytes, restarts }: Doclist, visit: (memoryNo: number, start: number, end: number) => void): void {
   const last = bytes.length;
   let restart = 0;
-  let seq = 0;
+  let memoryNo = 0;
   for (let at = 0; at < last;) {
     let byte: number;
     if (at === restarts[restart]) {
-      seq = 0;
+      memoryNo = 0;
       restart += 1;
     }
     let number = 0;
     while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
-    seq += number * 128 + byte;
+    memoryNo += number * 128 + byte;
     number = 0;
     while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
     const end = at + ((number * 128 + byte) >>> 1);
-    visit(seq, at, end);
+    visit(memoryNo, at, end);
     at = end;
   }
 }
 
-function createPlaceLists(rows: number): PlaceLists {
+function createPositionLists(rows: number): PositionLists {
   const [starts, ends] = [new Uint32Array(rows), new Uint32Array(rows)];
   return { blocks: [], block: new Uint16Array(rows), starts, ends };
 }
 
-/** In the block that was added last. */
-function putPlaces({ blocks, block, starts, ends }: PlaceLists, row: number, start: number, end: number): void {
+/** Notes a row's list of positions in the block that was added last. */
+function putPositions({ blocks, block, starts, ends }: PositionLists, row: number, start: number, end: number): void {
   block[row] = blocks.length - 1;
   starts[row] = start;
   ends[row] = end;
 }
 
-function growRowBySeq(seq: number): void {
-  const grown = new Int32Array(2 ** Math.ceil(Math.log2(seq + 1)));
-  grown.set(rowBySeq);
-  rowBySeq = grown;
+function growRowByMemoryNo(memoryNo: number): void {
+  const grown = new Int32Array(2 ** Math.ceil(Math.log2(memoryNo + 1)));
+  grown.set(rowByMemoryNo);
+  rowByMemoryNo = grown;
 }
 
-/** Where a token stands in a row: each the number of the column times COLUMN_STEP, and the token's place in the column. Ascending. */
-interface Places {
+/**
+ * Positions of a term in a row, ascending. Each is the number of the column times COLUMN_STEP plus the position in the
+ * column.
+ */
+interface Positions {
   count: number;
   at: Float64Array;
 }
 
-function createPlaces(): Places {
+function createPositions(): Positions {
   return { count: 0, at: new Float64Array(64) };
 }
 
-function decodePlaces({ blocks, block, starts, ends }: PlaceLists, row: number, places: Places): void {
+function decodePositions({ blocks, block, starts, ends }: PositionLists, row: number, positions: Positions): void {
   const bytes = blocks[block[row]!]!;
   const end = ends[row]!;
-  const most = end - starts[row]!;
-  if (most > places.at.length) places.at = new Float64Array(2 * most);
+  const maxPositions = end - starts[row]!;
+  if (maxPositions > positions.at.length) positions.at = new Float64Array(2 * maxPositions);
   let count = 0;
-  let place = 0;
+  let position = 0;
   for (let at = starts[row]!; at < end;) {
     let byte: number;
     let number = 0;
     while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
     number = number * 128 + byte;
-    if (number === COLUMN) place = bytes[at++]! * COLUMN_STEP;
-    else places.at[count++] = place += number - POSITION_OFFSET;
+    if (number === COLUMN) position = bytes[at++]! * COLUMN_STEP;
+    else positions.at[count++] = position += number - POSITION_OFFSET;
   }
-  places.count = count;
+  positions.count = count;
 }
 
-/** @returns how often the tokens stand one behind the other in a row, by the weights of the columns; undefined where they never do */
-function weighPhrase(tokens: readonly Places[], weights: readonly number[]): number | undefined {
-  const cursors = tokens.map(() => 0);
-  const [opening] = tokens as [Places];
+/**
+ * Counts how often the terms stand one after another in a row.
+ * @returns the count, weighted by column; undefined if they never do
+ */
+function weighPhrase(terms: readonly Positions[], weights: readonly number[]): number | undefined {
+  const cursors = terms.map(() => 0);
+  const [opening] = terms as [Positions];
   let frequency: number | undefined;
   for (let at = 0; at < opening.count; at += 1) {
-    const place = opening.at[at]!;
+    const position = opening.at[at]!;
     let following = 1;
-    for (; following < tokens.length; following += 1) {
-      const { count, at: theirs } = tokens[following]!;
+    for (; following < terms.length; following += 1) {
+      const { count, at: theirs } = terms[following]!;
       let cursor = cursors[following]!;
-      while (cursor < count && theirs[cursor]! < place + following) cursor += 1;
+      while (cursor < count && theirs[cursor]! < position + following) cursor += 1;
       cursors[following] = cursor;
-      if (cursor === count || theirs[cursor] !== place + following) break;
+      if (cursor === count || theirs[cursor] !== position + following) break;
     }
-    if (following === tokens.length) frequency = (frequency ?? 0) + weights[Math.floor(place / COLUMN_STEP)]!;
+    if (following === terms.length) frequency = (frequency ?? 0) + weights[Math.floor(position / COLUMN_STEP)]!;
   }
   return frequency;
 }
 
-function dropRows(postings: Postings, from: number, isDeleted: (seq: number) => boolean): void {
-  const { seqs, frequencies, count } = postings;
+function dropRows(postings: Postings, from: number, isDeleted: (memoryNo: number) => boolean): void {
+  const { memoryNos, frequencies, count } = postings;
   let kept = from;
   for (let place = from; place < count; place += 1) {
-    if (isDeleted(seqs[place]!)) continue;
-    seqs[kept] = seqs[place]!;
+    if (isDeleted(memoryNos[place]!)) continue;
+    memoryNos[kept] = memoryNos[place]!;
     frequencies[kept++] = frequencies[place]!;
   }
   postings.count = kept;
 }
 
 function reserve(postings: Postings, count: number): void {
-  if (count <= postings.seqs.length) return;
+  if (count <= postings.memoryNos.length) return;
   const size = 2 ** Math.ceil(Math.log2(count));
-  const { seqs, frequencies } = postings;
-  postings.seqs = new Uint32Array(size);
-  postings.seqs.set(seqs);
+  const { memoryNos, frequencies } = postings;
+  postings.memoryNos = new Uint32Array(size);
+  postings.memoryNos.set(memoryNos);
   postings.frequencies = new Float64Array(size);
   postings.frequencies.set(frequencies);
 }

@@ -2,59 +2,70 @@ import type { Contenders, Postings } from './postings.ts';
 import type { Totals } from './structure.ts';
 import type { TextRank, WordScores } from './word-search.ts';
 
-/** BM25 as FTS5 has it: how soon more of the same word adds little, and how much long rows are set back. */
+/** Parameter k1 of BM25 as in FTS5: how soon more occurrences of a word add little. */
 const K1 = 1.2;
+/** Parameter b of BM25 as in FTS5: how much long rows are set back. */
 const B = 0.75;
-/** The rarity of a word that half of all rows have. */
-const RARITY_LEAST = 1e-6;
+/** Least rarity of a word, as in FTS5: that of a word in half of all rows or more. */
+const MIN_RARITY = 1e-6;
 
-/** How much a word or phrase tells: the logarithm of how many rows lack it for each that has it, above 0. */
+/**
+ * Returns the inverse document frequency of a word or phrase as in FTS5: log((rows without it + 0.5) / (rows with it +
+ * 0.5)), at least MIN_RARITY.
+ * @param frequency number of rows with the word or phrase
+ * @param rows number of all rows
+ */
 export function rarityOf(frequency: number, rows: number): number {
-  return Math.max(RARITY_LEAST, Math.log((rows - frequency + 0.5) / (frequency + 0.5)));
+  return Math.max(MIN_RARITY, Math.log((rows - frequency + 0.5) / (frequency + 0.5)));
 }
 
-/** An upper bound of what a phrase adds to a row, however often it stands there. */
+/** Returns an upper bound of what a phrase that `frequency` of `rows` rows contain adds to the BM25 of a row. */
 export function mostAdded(frequency: number, rows: number): number {
   return rarityOf(frequency, rows) * (K1 + 1);
 }
 
-/** The BM25 of every row that any of some phrases stands in, by number of row. */
+/** Sums of BM25 by row number. Phrases are added one after another; rows that contain none of them have no score. */
 export interface Scores extends WordScores {
-  /** @param size above the number of every row */
+  /** Removes all scores. Call it first. @param size above every row number that will be added */
   clear(size: number): void;
   /**
-   * Adds what one phrase gives to its rows.
-   * @param frequency the rows that the phrase stands in, of which some may have been left out
-   * @param lengths how many tokens each row has, by its number
+   * Adds the BM25 of one phrase to the scores of the rows that contain it.
+   * @param frequency number of rows with the phrase, even if `postings` leaves some of them out
+   * @param lengths number of terms of each row, by row number
    */
   add(postings: Postings, frequency: number, lengths: Uint32Array, totals: Totals): void;
   /**
-   * Rows that may be one of the `limit` best when at most `mostLeft` is added to each; undefined where that may be one that no phrase
-   * stood in so far.
+   * Finds the rows that may be among the `limit` best if at most `mostLeft` is still added to each. The result shows
+   * the scores themselves, so it is valid until the next `add` or `clear`.
+   * @returns undefined if a row that no phrase has scored so far may be among the best
    */
   contenders(limit: number, mostLeft: number): Contenders | undefined;
 }
 
 /**
- * Rows that share a note of their highest BM25, as a power of two: of a hundred thousand that were scored, the best are found without a look
- * at most.
+ * Rows in a block, as a power of two. The highest BM25 of each block is noted, so that the best of a hundred thousand
+ * scored rows are found without a look at most rows.
  */
 const BLOCK_BITS = 6;
 const BLOCK_ROWS = 2 ** BLOCK_BITS;
+/** Highest BM25 of a block without scored rows. */
 const NONE = -1;
 
-/** What is known of each row, by its number. */
+/** Scores of rows, by row number. */
 interface ScoreTable {
   bm25: Float64Array;
-  /** 1 for a row that any phrase stands in; of others `bm25` says nothing. A byte a row stays in the cache, where eight would not. */
+  /**
+   * 1 for a row that any phrase scored; `bm25` is meaningless for other rows. One byte for each row stays in the cache,
+   * where eight would not.
+   */
   isKnown: Uint8Array;
-  /** The highest BM25 of each block. */
+  /** Highest BM25 of each block. */
   highest: Float64Array;
-  /** Rows that any phrase stands in. */
+  /** Number of rows that any phrase scored. */
   count: number;
 }
 
-/** Makes an empty table of scores, which grows as needed and is used again. */
+/** Makes an empty table of scores. It grows as needed and can be used again. */
 export function createScores(): Scores {
   const table: ScoreTable = {
     bm25: new Float64Array(1_024),
@@ -64,7 +75,7 @@ export function createScores(): Scores {
   };
   const inOrder = (rows: number[]): TextRank[] => {
     const { bm25 } = table;
-    return rows.sort((a, b) => (isWorse(bm25, a, b) ? 1 : -1)).map((seq) => ({ seq, bm25: bm25[seq]! }));
+    return rows.sort((a, b) => (isWorse(bm25, a, b) ? 1 : -1)).map((memoryNo) => ({ memoryNo, bm25: bm25[memoryNo]! }));
   };
   return {
     clear: (size) => clearTable(table, size),
@@ -79,7 +90,8 @@ export function createScores(): Scores {
 
     best: (limit) => inOrder(selectBest(table, limit)),
 
-    bestOf: (seqs, limit) => inOrder(seqs.filter((seq) => table.isKnown[seq] === 1)).slice(0, limit),
+    bestOf: (memoryNos, limit) =>
+      inOrder(memoryNos.filter((memoryNo) => table.isKnown[memoryNo] === 1)).slice(0, limit),
   };
 }
 
@@ -102,31 +114,35 @@ interface Addition {
 
 function addPostings(table: ScoreTable, { postings, frequency: frequencyOfAll, lengths, totals }: Addition): void {
   const { bm25, isKnown, highest } = table;
-  const { count: added, seqs, frequencies } = postings;
+  const { count: added, memoryNos, frequencies } = postings;
   const rarity = rarityOf(frequencyOfAll, totals.rows) * (K1 + 1);
-  const byLength = (K1 * B * totals.rows) / totals.tokens;
-  let known = table.count;
+  const byLength = (K1 * B * totals.rows) / totals.terms;
+  let count = table.count;
   for (let place = 0; place < added; place += 1) {
-    const seq = seqs[place]!;
+    const memoryNo = memoryNos[place]!;
     const frequency = frequencies[place]!;
-    let now = (rarity * frequency) / (frequency + K1 * (1 - B) + byLength * lengths[seq]!);
-    if (isKnown[seq] === 1) now += bm25[seq]!;
+    let now = (rarity * frequency) / (frequency + K1 * (1 - B) + byLength * lengths[memoryNo]!);
+    if (isKnown[memoryNo] === 1) now += bm25[memoryNo]!;
     else {
-      isKnown[seq] = 1;
-      known += 1;
+      isKnown[memoryNo] = 1;
+      count += 1;
     }
-    bm25[seq] = now;
-    const block = seq >> BLOCK_BITS;
+    bm25[memoryNo] = now;
+    const block = memoryNo >> BLOCK_BITS;
     if (now > highest[block]!) highest[block] = now;
   }
-  table.count = known;
+  table.count = count;
 }
 
 function isWorse(bm25: Float64Array, a: number, b: number): boolean {
   return bm25[a]! < bm25[b]! || (bm25[a]! === bm25[b]! && a > b);
 }
 
-/** The best rows as a heap with the worst of them on top: few blocks have a row that gets past it. */
+/**
+ * Selects at most `limit` best rows by a heap with the worst of them on top. Few blocks have a row that is better than
+ * the worst.
+ * @returns row numbers, unsorted; the first is the worst if there are `limit` of them
+ */
 function selectBest({ bm25, isKnown, highest }: ScoreTable, limit: number): number[] {
   const heap: number[] = [];
   let worst = 0;
@@ -150,7 +166,7 @@ function selectBest({ bm25, isKnown, highest }: ScoreTable, limit: number): numb
   return heap;
 }
 
-/** Moves the row at a place of the heap down, until none below it is worse. */
+/** Moves a row of the heap down until no row below it is worse. */
 function sink(heap: number[], bm25: Float64Array, from: number): void {
   for (let at = from, child = 2 * at + 1; child < heap.length; at = child, child = 2 * at + 1) {
     if (child + 1 < heap.length && isWorse(bm25, heap[child + 1]!, heap[child]!)) child += 1;

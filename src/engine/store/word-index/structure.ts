@@ -1,55 +1,72 @@
+/**
+ * Structure of FTS5's index of `memory_text`, read from the file: its format, its segments and its totals. The format
+ * is that of `fts5_index.c`, version 4. Each segment is a b-tree. Its leaves are pages of about 4,050 bytes in
+ * `memory_text_data`; the first term of each leaf is in `memory_text_idx`. Only FTS5 writes and merges the segments.
+ * All reads see the caller's snapshot.
+ */
 import { EngineError } from '../../errors.ts';
 import type { Store } from '../open-store.ts';
 
-/**
- * What FTS5 says of its index of `memory_text` as a whole, read as it lies in the file: its format, its segments and its totals. The format
- * is that of `fts5_index.c`, version 4: one b-tree a segment, each leaf a page of 4,050 bytes or so in `memory_text_data`, its first token
- * in `memory_text_idx`. FTS5 writes and merges the segments, and nothing else does. What is read is that of the caller's snapshot.
- */
-
 /** One b-tree of the index. */
 export interface Segment {
+  /** Number of the segment. It is given again once the segment was merged away. */
   readonly id: number;
+  /** Number of the last leaf; leaves are counted from 1. */
   readonly lastPage: number;
+  /** Number of the first leaf that has not been merged away. */
   readonly firstPage: number;
-  /** Pages of a hash table of the rows that were deleted since the segment was written; 0 for none. */
+  /** Number of pages of the hash table of rows deleted since the segment was written; 0 if no row was deleted. */
   readonly tombstonePages: number;
-  /** Its tokens go over to another segment, in their order: now and then its first pages are removed, and the next is cut. */
+  /**
+   * Whether the segment's terms are being merged into another segment, in order. The segment's first pages are then
+   * removed from time to time, and the page that comes first after that is cut.
+   */
   readonly isMerging: boolean;
   /**
-   * Stays equal while the segment has the same rows. The number alone would not do: it is given again, to what is merged of others. What
-   * is deleted of a segment that is being merged is counted where it goes to.
+   * Name of the segment's contents, equal as long as the segment has the same rows. The segment's number alone would
+   * not do, since it is given again to a merged segment. Rows that are deleted from a segment that is being merged are
+   * counted in the segment that it is merged into.
    */
   readonly key: string;
 }
 
-/** What BM25 weighs all rows by. */
+/** Totals of the index, by which BM25 weighs all rows. */
 export interface Totals {
-  /** Rows of the index. */
+  /** Number of rows of the index. */
   readonly rows: number;
-  /** Tokens of all columns of all rows. */
-  readonly tokens: number;
+  /** Number of terms in all columns of all rows. */
+  readonly terms: number;
 }
 
+/** Version of the format that is read here. */
 const FORMAT = 4;
+/** Row of `memory_text_data` with the totals. */
 const TOTALS_ID = 1;
+/** Row of `memory_text_data` with the levels and segments. */
 const STRUCTURE_ID = 10;
-/** Written where a segment tells of tombstones, as those of a table with `contentless_delete` do. */
+/** Mark of a structure that lists tombstones, as a table with `contentless_delete` has them. */
 const STRUCTURE_V2 = 0xff_00_00_01;
-/** A row's number in `memory_text_data` is its segment's, one bit, five bits and 31 bits of a page's. */
+/**
+ * Factor of a segment's number in a row number of `memory_text_data`: below it stand one bit, five bits and 31 bits of
+ * a page's number.
+ */
 export const SEGMENT_STEP = 2 ** 37;
 
-/** Bytes in front of a leaf: where its first row stands, then where its tokens are listed, 16 bits each. */
+/** Bytes in front of a leaf: the offset of its first row, then that of the list of its terms, 16 bits each. */
 export const LEAF_HEADER = 4;
 
-/** All segments of the index; undefined where it has a format that is not known here, as a newer SQLite may write it. */
+/**
+ * Reads all segments of the index, by level as `readLevels` does, in one list.
+ * @returns undefined if the format is not known here, as a newer SQLite may write it
+ */
 export function readSegments(store: Store): Segment[] | undefined {
   return readLevels(store)?.flat();
 }
 
 /**
- * The segments by how often they were merged, and of each level the oldest first. What a commit writes is at the end of the first level.
- * @returns undefined where the format is not known
+ * Reads the segments of each level, oldest first. The index of a level is the number of times that its segments were
+ * merged; a commit appends to level 0. Segments that were wholly merged away are left out.
+ * @returns undefined if the format is not known here
  */
 export function readLevels(store: Store): Segment[][] | undefined {
   const version = store.prepare(`SELECT v FROM memory_text_config WHERE k = 'version'`).pluck().get();
@@ -58,10 +75,10 @@ export function readLevels(store: Store): Segment[][] | undefined {
     return undefined;
   const read = varints(block, 8);
   const levels = read();
-  read(); // segments in all
-  read(); // pages ever written
+  read(); // Number of segments.
+  read(); // Number of pages ever written.
   const all = Array.from({ length: levels }, () => {
-    const merging = read(); // the oldest so many
+    const merging = read(); // The number of its oldest segments that are being merged.
     return Array.from({ length: read() }, (_, place): Segment & { readonly tombstones: number } => {
       const [id, firstPage, lastPage] = [read(), read(), read()];
       const commits = [read(), read()];
@@ -72,9 +89,9 @@ export function readLevels(store: Store): Segment[][] | undefined {
     });
   });
   return all.map((segments, level) => {
-    // The last of the next level is what they are merged into.
+    // Segments are merged into the last segment of the next level.
     const into = all[level + 1]?.at(-1);
-    // One of them has no first page when all of it is there.
+    // A segment has no first page if its merge is complete.
     const here = segments.filter(({ firstPage }) => firstPage > 0);
     return here.map((segment) =>
       segment.isMerging ? { ...segment, key: `${segment.key} ${into?.id}.${into?.tombstones}` } : segment,
@@ -82,15 +99,18 @@ export function readLevels(store: Store): Segment[][] | undefined {
   });
 }
 
-/** How many rows and tokens the index has. */
+/** Reads the number of rows and terms of the index. */
 export function readTotals(store: Store): Totals {
   const block = readBlock(store, TOTALS_ID);
-  if (block === undefined || block.length === 0) return { rows: 0, tokens: 0 };
+  if (block === undefined || block.length === 0) return { rows: 0, terms: 0 };
   const [rows, ...columns] = allVarints(block) as [number, ...number[]];
-  return { rows, tokens: columns.reduce((sum, tokens) => sum + tokens, 0) };
+  return { rows, terms: columns.reduce((sum, terms) => sum + terms, 0) };
 }
 
-/** The numbers in a block of them, such as how many tokens each column of a row has. */
+/**
+ * Decodes SQLite's variable-length integers of a block that holds nothing else, such as the numbers of terms in the
+ * columns of a row.
+ */
 export function allVarints(block: Uint8Array): number[] {
   const read = varints(block, 0);
   const numbers: number[] = [];
@@ -98,34 +118,34 @@ export function allVarints(block: Uint8Array): number[] {
   return numbers;
 }
 
-/** The number of a page of a segment in `memory_text_data`. */
+/** Returns the row number in `memory_text_data` of the leaf with the number `page` of a segment. */
 export function pageId({ id }: Segment, page: number): number {
   return id * SEGMENT_STEP + page;
 }
 
-/** A block of the index by its number; undefined where there is none. */
+/** Reads a block by its row number in `memory_text_data`; undefined if there is none. */
 export function readBlock(store: Store, id: number): Buffer | undefined {
   return store.prepare('SELECT block FROM memory_text_data WHERE id = ?').pluck().get(id) as Buffer | undefined;
 }
 
-/** The error of an index whose parts do not fit together. */
+/** Makes the error for an index whose parts do not fit together. */
 export function damaged(): EngineError {
   return new EngineError('internal', 'the word index is damaged; `cairn rebuild-index` writes it anew');
 }
 
-/** The integer at an offset. */
+/** Decodes SQLite's variable-length integer that begins at the offset `at`. */
 export function firstVarint(bytes: Uint8Array, at: number): number {
   return varints(bytes, at)();
 }
 
-/** Reads one integer after another. */
+/** Reads the next integer at each call. */
 interface VarintReader {
   (): number;
-  /** Where the next one begins. */
+  /** Returns the offset of the next integer. */
   at(): number;
 }
 
-/** SQLite's integers of 1 to 9 bytes, the highest bits first. */
+/** Reads SQLite's integers of 1 to 9 bytes, highest bits first. */
 function varints(bytes: Uint8Array, from: number): VarintReader {
   let at = from;
   const read = () => {

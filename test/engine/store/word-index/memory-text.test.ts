@@ -96,7 +96,7 @@ test('each commit merges as much of the word index as it wrote, so that none has
     const before = store.prepare('SELECT total_changes()').pluck().get() as number;
     store.write(() => {
       for (let row = 1; row <= 20; row += 1) {
-        putText(store, { ...none, seq: 20 * commit + row, content: Array.from({ length: 20 }, word).join(' ') });
+        putText(store, { ...none, memoryNo: 20 * commit + row, content: Array.from({ length: 20 }, word).join(' ') });
       }
     });
     pagesWritten.push((store.prepare('SELECT total_changes()').pluck().get() as number) - before);
@@ -123,7 +123,7 @@ test('a commit of several segments merges for each of them, and one that only de
   for (let commit = 0; commit < 60; commit += 1) {
     store.write(() => {
       for (let row = 1; row <= 40; row += 1) {
-        putText(store, { ...none, seq: 40 * commit + row, content: Array.from({ length: 40 }, word).join(' ') });
+        putText(store, { ...none, memoryNo: 40 * commit + row, content: Array.from({ length: 40 }, word).join(' ') });
       }
       // Several are written before the commit, or this tests nothing.
       if (commit === 0) expect(levels().flat().length).toBeGreaterThan(2);
@@ -133,7 +133,7 @@ test('a commit of several segments merges for each of them, and one that only de
   // 28 where only the last of a commit is merged for.
   expect(mostSegments).toBeLessThanOrEqual(16);
   const before = levels();
-  for (let seq = 1; seq <= 40; seq += 1) store.write(() => deleteText(store, seq));
+  for (let memoryNo = 1; memoryNo <= 40; memoryNo += 1) store.write(() => deleteText(store, memoryNo));
   expect(levels()).toEqual(before);
   store.close();
 });

@@ -31,8 +31,13 @@ test('an index whose format is not known is searched by FTS5 itself, with the sa
   let told = 0;
   chooseWordIndex(reader, 'auto', () => (told += 1));
   writer.write(() => {
-    for (let seq = 1; seq <= 200; seq += 1)
-      fixture.put(textRow(seq, { content: `apple ${'pear '.repeat(seq % 7)}`, title: seq % 11 === 0 ? 'plum' : '' }));
+    for (let memoryNo = 1; memoryNo <= 200; memoryNo += 1)
+      fixture.put(
+        textRow(memoryNo, {
+          content: `apple ${'pear '.repeat(memoryNo % 7)}`,
+          title: memoryNo % 11 === 0 ? 'plum' : '',
+        }),
+      );
   });
   const before = bestOf('plum');
   expect(before).toHaveLength(5);
@@ -41,14 +46,14 @@ test('an index whose format is not known is searched by FTS5 itself, with the sa
   setFormat(5);
   await loadWords(reader);
   const after = bestOf('plum');
-  expect(after.map(({ seq }) => seq)).toEqual(before.map(({ seq }) => seq));
+  expect(after.map(({ memoryNo }) => memoryNo)).toEqual(before.map(({ memoryNo }) => memoryNo));
   for (const [place, { bm25 }] of after.entries()) expect(bm25).toBeCloseTo(before[place]!.bm25, 9);
   fixture.expectSame(['apple', 'pear pear']);
   expect(told).toBe(1);
 
   writer.write(() => fixture.put(textRow(201, { content: 'plums plums plums' })));
   await loadWords(reader);
-  expect(bestOf('plum')[0]!.seq).toBe(201);
+  expect(bestOf('plum')[0]!.memoryNo).toBe(201);
   expect(told).toBe(1);
 });
 

@@ -1,0 +1,170 @@
+/** The report of `npm run eval`: the columns, their figures from the answers, and three ways to print them. */
+import { bold, print, table } from '../src/cli/terminal.ts';
+import { averagePrecisionAt, discountedGainAt, mean, precision, recallAt, reciprocalRank } from './metrics.ts';
+import { percentile } from './report.ts';
+
+/** Ids of the memories that answered one question. */
+export interface Answer {
+  readonly relevant: ReadonlySet<string>;
+  /** Hits with k = 10 and no floors, best first. */
+  readonly shallow: readonly string[];
+  /** Hits with k = 100 and no floors, best first. */
+  readonly deep: readonly string[];
+  /** Hits with k = 10 and the default floors, best first. */
+  readonly floored: readonly string[];
+  readonly ms: number;
+}
+
+export interface Answers {
+  readonly answerable: readonly Answer[];
+  readonly unanswerable: readonly Answer[];
+  readonly foreign: readonly Answer[];
+  readonly others: readonly Answer[];
+}
+
+export interface Measured {
+  readonly memories: number;
+  readonly questions: Readonly<Record<keyof Answers, number>>;
+  readonly rows: readonly { readonly name: string; readonly answers: Answers }[];
+}
+
+interface Column {
+  readonly group: 'k = 10' | 'k = 100' | 'k = 10, default floors' | 'ms';
+  readonly name: string;
+  readonly digits: number;
+  readonly value: (answers: Answers) => number;
+}
+
+const over =
+  (measure: (answer: Answer) => number, kind: keyof Answers = 'answerable') =>
+  (answers: Answers) =>
+    mean(answers[kind].map(measure));
+const emptyShare = (kind: keyof Answers) => over(({ floored }) => (floored.length === 0 ? 1 : 0), kind);
+const hitsOf = (kind: keyof Answers) => over(({ floored }) => floored.length, kind);
+const times = ({ answerable, unanswerable }: Answers) => [...answerable, ...unanswerable].map(({ ms }) => ms);
+
+const COLUMNS: readonly Column[] = [
+  ...[1, 5, 10].map((k): Column => ({
+    group: 'k = 10',
+    name: `R@${k}`,
+    digits: 4,
+    value: over(({ shallow, relevant }) => recallAt(k, shallow, relevant)),
+  })),
+  {
+    group: 'k = 10',
+    name: 'MRR',
+    digits: 4,
+    value: over(({ shallow, relevant }) => reciprocalRank(shallow, relevant)),
+  },
+  {
+    group: 'k = 10',
+    name: 'nDCG@10',
+    digits: 4,
+    value: over(({ shallow, relevant }) => discountedGainAt(10, shallow, relevant)),
+  },
+  ...[10, 60].map((k): Column => ({
+    group: 'k = 100',
+    name: `R@${k}`,
+    digits: 4,
+    value: over(({ deep, relevant }) => recallAt(k, deep, relevant)),
+  })),
+  {
+    group: 'k = 100',
+    name: 'nDCG@10',
+    digits: 4,
+    value: over(({ deep, relevant }) => discountedGainAt(10, deep, relevant)),
+  },
+  {
+    group: 'k = 100',
+    name: 'MAP@100',
+    digits: 4,
+    value: over(({ deep, relevant }) => averagePrecisionAt(100, deep, relevant)),
+  },
+  {
+    group: 'k = 10, default floors',
+    name: 'R@10',
+    digits: 4,
+    value: over(({ floored, relevant }) => recallAt(10, floored, relevant)),
+  },
+  {
+    group: 'k = 10, default floors',
+    name: 'precision',
+    digits: 3,
+    value: ({ answerable }) =>
+      mean(
+        answerable
+          .filter(({ floored }) => floored.length > 0)
+          .map(({ floored, relevant }) => precision(floored, relevant)),
+      ),
+  },
+  { group: 'k = 10, default floors', name: 'hits', digits: 2, value: hitsOf('answerable') },
+  { group: 'k = 10, default floors', name: 'wrongly empty', digits: 3, value: emptyShare('answerable') },
+  { group: 'k = 10, default floors', name: 'hits unanswerable', digits: 2, value: hitsOf('unanswerable') },
+  { group: 'k = 10, default floors', name: 'rightly empty', digits: 3, value: emptyShare('unanswerable') },
+  { group: 'k = 10, default floors', name: 'hits foreign', digits: 2, value: hitsOf('foreign') },
+  { group: 'k = 10, default floors', name: 'foreign empty', digits: 3, value: emptyShare('foreign') },
+  { group: 'k = 10, default floors', name: 'other user empty', digits: 3, value: emptyShare('others') },
+  { group: 'ms', name: 'p50', digits: 2, value: (answers) => percentile(times(answers), 0.5) },
+  { group: 'ms', name: 'p95', digits: 2, value: (answers) => percentile(times(answers), 0.95) },
+];
+
+// ── Printing ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export function printJson(set: string, { memories, questions, rows }: Measured): void {
+  for (const { name, answers } of rows) {
+    const figures = COLUMNS.map((column) => [`${column.group}: ${column.name}`, figureOf(column, answers)]);
+    console.log(JSON.stringify({ set, memories, questions, row: name, ...Object.fromEntries(figures) }));
+  }
+}
+
+/** A column's figure, rounded; null if there was nothing to measure. */
+function figureOf({ value, digits }: Column, answers: Answers): number | null {
+  const figure = value(answers);
+  return Number.isNaN(figure) ? null : Number(figure.toFixed(digits));
+}
+
+/** Prints one block per group of columns, since all columns side by side are wider than a terminal. */
+export function printTable(set: string, measured: Measured): void {
+  const { heads, body } = cellsOf(measured);
+  print(bold(titleOf(set, measured)), '');
+  for (const group of new Set(COLUMNS.map((column) => column.group))) {
+    const inGroup = (_cell: string, place: number) => place === 0 || COLUMNS[place - 1]!.group === group;
+    const rows = [heads.with(0, group), ...body].map((cells) => cells.filter(inGroup));
+    print(...table(rows, `<${'>'.repeat(rows[0]!.length - 1)}`), '');
+  }
+}
+
+export function printMarkdown(set: string, measured: Measured): void {
+  const { heads, body } = cellsOf(measured);
+  const line = (cells: readonly string[]) => `| ${cells.join(' | ')} |`;
+  print(
+    `### ${titleOf(set, measured)}`,
+    '',
+    line(heads.map((head, place) => (place === 0 ? head : head + GROUP_MARKS[COLUMNS[place - 1]!.group]))),
+    line(heads.map((_, place) => (place === 0 ? '---' : '--:'))),
+    ...body.map(line),
+    '',
+  );
+}
+
+const GROUP_MARKS: Readonly<Record<Column['group'], string>> = {
+  'k = 10': '',
+  'k = 100': ' (k = 100)',
+  'k = 10, default floors': ' (floors)',
+  ms: ' ms',
+};
+
+function titleOf(set: string, { memories, questions: { answerable, unanswerable, foreign } }: Measured): string {
+  const questions = `${answerable} with an answer, ${unanswerable} without, ${foreign} about something else`;
+  return `${set}: ${memories} memories; questions: ${questions}`;
+}
+
+function cellsOf({ rows }: Measured): { heads: string[]; body: string[][] } {
+  return {
+    heads: ['', ...COLUMNS.map(({ name }) => name)],
+    body: rows.map(({ name, answers }) => [
+      name,
+      ...COLUMNS.map((column) => figureOf(column, answers)?.toFixed(column.digits) ?? '–'),
+    ]),
+  };
+}

@@ -1,0 +1,119 @@
+import { isEngineError, serialiseError } from '../errors.ts';
+import { backoffMs, MAX_FAILED_BATCHES, PROVIDER_PAUSE_MS, retryCharged, retryOf } from '../providers/retry.ts';
+import { failJob, isolateJobs, markFailed, releaseJob, type Claim, type HeldJob } from '../store/jobs.ts';
+import { hasSuspect } from '../store/job-claims.ts';
+import type { Batch } from './batch-context.ts';
+import { answersProbe, failsByModel, mayOtherModelAnswer } from './watch-provider.ts';
+
+/**
+ * A job that waits for one of several models is due again within this time (ms): one further ahead could not be told
+ * from a clock that was set back.
+ */
+const MAX_DEFERRED_MS = 60_000;
+
+/** A claim and the error that its step ended in. `memoryNo` is null for a job that is about no memory. */
+export type Failed = readonly [claim: HeldJob & { readonly memoryNo: number | null }, error: unknown];
+
+/**
+ * Decides what the failures of an encode mean. An outage of the provider and a text that spoils the reply for all texts
+ * look alike at first: in both cases the jobs wait, and nothing is counted. Batches that keep failing are divided, at
+ * most one at a time, so that a long outage does not end in many small calls. A group that fails with nothing else
+ * inside is to blame if the provider answers others. It is divided further, and a job that is a group of its own is
+ * charged as for any other failure, and nobody waits for it.
+ * @returns how long to pause (ms); null for no pause
+ */
+export async function settleEncodeFailures(
+  batch: Batch,
+  failures: readonly Failed[],
+  { alone, signal }: { alone: boolean; signal: AbortSignal | undefined },
+): Promise<number | null> {
+  const onProvider = failures.filter(([, error]) => isEngineError(error, 'unavailable'));
+  if (onProvider.length === 0 || signal?.aborted) return settleFailures(batch, failures);
+  const { store } = batch.open();
+  if (alone) {
+    const jobs = onProvider.map(([{ jobNo }]) => `${store.path}:${jobNo}`);
+    // A text that takes the provider down leaves the probe unanswered too, but the provider answers others in between.
+    const atFault = jobs.every(batch.provider.failsAmongAnswers) || (await answersProbe(batch, signal));
+    for (const job of jobs) batch.provider.noteFailureAlone(job);
+    if (!atFault || jobs.length === 1) return settleFailures(batch, failures, atFault ? 'charge' : 'defer');
+    isolate(batch, onProvider);
+    return settleFailures(
+      batch,
+      failures.filter((failed) => !onProvider.includes(failed)),
+    );
+  }
+  const failedInARow = batch.provider.noteFailedBatch(store.path);
+  if (failedInARow < MAX_FAILED_BATCHES || hasSuspect(store, 'encode')) return settleFailures(batch, failures);
+  isolate(batch, onProvider);
+  return settleFailures(batch, failures);
+}
+
+/**
+ * Decides what the failure of a whole batch means. It says nothing about any single job, so the batch is divided, and
+ * only a job that fails alone is charged.
+ * @returns how long to pause (ms); null for no pause
+ */
+export function settleBatchFailure(batch: Batch, claims: readonly Claim[], error: unknown): number | null {
+  const { kind } = retryOf(error, { attempts: 0, attemptsMax: batch.config.OM_JOB_ATTEMPTS });
+  const failures = claims.map((claim) => [claim, error] as const);
+  if (claims.length === 1 || kind === 'wait') return settleFailures(batch, failures);
+  isolate(batch, failures);
+  return null;
+}
+
+/** Hands jobs back as suspects, which run in smaller groups. */
+function isolate({ open, clock, logger }: Batch, failures: readonly Failed[]): void {
+  const { store } = open();
+  const claims = failures.map(([claim]) => claim);
+  store.write(() => isolateJobs(store, claims, clock.now()));
+  logger.warn({ jobs: failures.length, code: serialiseError(failures[0]?.[1]).code }, 'batch_isolated');
+}
+
+/**
+ * Decides what each failure means. A provider that is down or busy, or a full disk, costs a job nothing and holds up
+ * every job that needs it. Any other failure counts as an attempt. A job that was isolated already is left as it is.
+ * Where one of several models fails, its jobs step aside and the others' jobs go on.
+ * @param verdict on failures of the provider: `charge` counts them as attempts; `defer` makes the jobs due after the
+ *   pause only, so that others go first; left out, they are due at once, for whoever claims after the pause
+ * @returns       how long to pause (ms); null if nobody has to wait
+ */
+export function settleFailures(batch: Batch, failures: readonly Failed[], verdict?: 'charge' | 'defer'): number | null {
+  if (failures.length === 0) return null;
+  const { store } = batch.open();
+  const now = batch.clock.now();
+  const judged = failures.map(([claim, error]) => {
+    const budget = { attempts: claim.attempts, attemptsMax: batch.config.OM_JOB_ATTEMPTS };
+    const charged = verdict === 'charge' && isEngineError(error, 'unavailable');
+    return { claim, ...serialiseError(error), retry: charged ? retryCharged(budget) : retryOf(error, budget) };
+  });
+  const waiting = judged.flatMap(({ code, retry }) => (retry.kind === 'wait' ? [{ code, ms: retry.ms }] : []));
+  const longest = waiting.toSorted((a, b) => b.ms - a.ms)[0];
+  const failsAtModels = failsByModel(batch) && waiting.every(({ code }) => code !== 'storage_full');
+  const holdsUp = !(failsAtModels && mayOtherModelAnswer(batch));
+  const pauseMs = longest === undefined || !holdsUp ? null : batch.provider.nextPauseMs(longest.ms);
+  const stepAsideMs = Math.min(MAX_DEFERRED_MS, (pauseMs ?? longest?.ms ?? 0) + PROVIDER_PAUSE_MS);
+  const ended: { claim: HeldJob; state: string | undefined; code: string }[] = [];
+  store.write(() => {
+    for (const { claim, code, message, retry } of judged) {
+      if (retry.kind === 'wait') {
+        releaseJob(store, claim, verdict === 'defer' || failsAtModels ? now + stepAsideMs : now, now);
+        continue;
+      }
+      const retryAt = retry.kind === 'retry' ? now + backoffMs(claim.attempts) : null;
+      const state = failJob(store, claim, { code, message, retryAt }, now);
+      if (state === 'dead' && claim.step !== 'reason') markFailed(store, claim.memoryNo);
+      ended.push({ claim, state, code });
+    }
+  });
+  for (const { claim, state, code } of ended) {
+    if (state === 'dead') batch.metrics.finishedJobs.inc({ state: 'dead' });
+    if (state !== undefined) batch.metrics.failedAttempts.inc({ step: claim.step, code });
+    batch.logger.warn({ jobId: claim.id, step: claim.step, code, state: state ?? 'lost' }, 'job_failed');
+  }
+  if (longest !== undefined) {
+    batch.metrics.workPauses.inc({ code: longest.code });
+    if (holdsUp) batch.logger.warn({ code: longest.code, waitMs: pauseMs }, 'work_paused');
+    else batch.logger.debug({ code: longest.code, waitMs: stepAsideMs, jobs: waiting.length }, 'jobs_deferred');
+  }
+  return pauseMs;
+}

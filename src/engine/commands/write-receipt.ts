@@ -1,0 +1,28 @@
+import { EngineError } from '../errors.ts';
+
+/** The rows of the ledger that one write made, and the file that they are in. A write's `token` holds it. */
+export interface WriteReceipt {
+  readonly storeId: string;
+  /** Number of the first row (`jobNo`). */
+  readonly first: number;
+  /** Number of the last row, which may be the first too. */
+  readonly last: number;
+}
+
+export function encodeReceipt({ storeId, first, last }: WriteReceipt): string {
+  return `${storeId}.${first.toString(36)}.${last.toString(36)}`;
+}
+
+/**
+ * Reads a write receipt. It checks form and file only, not whether the file has the rows.
+ * @param storeId id of the tenant's file
+ * @throws EngineError `invalid` for a text of another form, or of another file
+ */
+export function decodeReceipt(token: string, storeId: string): WriteReceipt {
+  const match = /^([0-9a-f]{8})\.([0-9a-z]{1,11})\.([0-9a-z]{1,11})$/.exec(token);
+  const [first, last] = [parseInt(match?.[2] ?? '', 36), parseInt(match?.[3] ?? '', 36)];
+  if (match?.[1] !== storeId || !(first <= last) || !Number.isSafeInteger(last)) {
+    throw new EngineError('invalid', 'token: not one that an add of this tenant gave out');
+  }
+  return { storeId, first, last };
+}

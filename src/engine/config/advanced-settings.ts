@@ -1,0 +1,271 @@
+import { z } from 'zod';
+import { ENTITY_MODES } from '../entities/modes.ts';
+import { parsePrices } from '../prices.ts';
+import type { Sector } from '../types.ts';
+import { bounded, flag, fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
+
+const modelOfSector = (sector: Sector) =>
+  z
+    .string()
+    .regex(/^[^@]+(@\d{1,5})?$/, 'expected a model, or model@dimensions')
+    .optional()
+    .describe(
+      `With OM_EMBED_MODE=advanced, the model for ${sector} memories: model, or model@dimensions if these differ ` +
+        `from OM_VEC_DIM; empty for the provider's usual model.`,
+    );
+
+const SERVER_SETTINGS = {
+  OM_PUBLIC_READS: flag(false).describe('Answer reads and queries of the default tenant without a key.'),
+  OM_CORS_ORIGINS: z
+    .string()
+    .default('')
+    .describe('Origins that a browser may call from, comma-separated, or * for any.'),
+  OM_ADD_WAIT_MS: integer(0, 0, 60_000).describe(
+    'Longest time that an add waits for its memory to be finished before it answers (ms); 0 answers at once.',
+  ),
+};
+
+const EMBEDDING_SETTINGS = {
+  OM_GEMINI_MODEL: z.string().default('gemini-embedding-001').describe('Model of OM_EMBEDDINGS=gemini.'),
+  OM_GEMINI_BASE_URL: serviceUrl()
+    .default('https://generativelanguage.googleapis.com/v1beta')
+    .describe('Base URL of the Gemini API.'),
+  GEMINI_API_KEY: providerKey().describe('Key sent to Gemini.'),
+  OM_OLLAMA_MODEL: z.string().default('nomic-embed-text').describe('Model of OM_EMBEDDINGS=ollama.'),
+  OLLAMA_URL: serviceUrl().default('http://localhost:11434').describe('Base URL of the Ollama server.'),
+  OM_BEDROCK_MODEL: z
+    .string()
+    .default('amazon.titan-embed-text-v2:0')
+    .describe('Model of OM_EMBEDDINGS=bedrock, by id or ARN: a Titan Text Embeddings V2.'),
+  OM_BEDROCK_BASE_URL: serviceUrl()
+    .optional()
+    .describe("Base URL of the Bedrock runtime where it is not the region's own, as with a VPC endpoint."),
+  AWS_REGION: z.string().optional().describe('Region of Bedrock.'),
+  AWS_ACCESS_KEY_ID: providerKey().describe('Access key that signs calls of Bedrock.'),
+  AWS_SECRET_ACCESS_KEY: z.string().optional().describe('Secret of AWS_ACCESS_KEY_ID.'),
+  AWS_SESSION_TOKEN: providerKey().describe('Session token of AWS_ACCESS_KEY_ID, if that is a temporary key.'),
+  AWS_BEARER_TOKEN_BEDROCK: providerKey().describe('Bedrock API key, in place of an access key and its secret.'),
+  LOCAL_MODEL_PATH: z
+    .string()
+    .optional()
+    .describe(
+      'Folder of the model of OM_EMBEDDINGS=local: model.onnx and tokenizer.json, as Hugging Face exports them.',
+    ),
+  OM_LOCAL_POOLING: z
+    .enum(['mean', 'cls'])
+    .default('mean')
+    .describe(
+      "How the local model's token vectors become one vector: their mean, or the first (cls). The model's card says " +
+        'which.',
+    ),
+  OM_EMBED_MODE: z
+    .enum(['simple', 'advanced'])
+    .default('simple')
+    .describe(
+      'simple embeds a text once for all its sectors; advanced uses one model for each sector (openai, gemini, ' +
+        'ollama, bedrock).',
+    ),
+  OM_ADV_EMBED_PARALLEL: flag(false).describe(
+    'With OM_EMBED_MODE=advanced, whether the models of a memory or a query are asked all at once, or one after the ' +
+      'other.',
+  ),
+  OM_EMBED_MODEL_EPISODIC: modelOfSector('episodic'),
+  OM_EMBED_MODEL_SEMANTIC: modelOfSector('semantic'),
+  OM_EMBED_MODEL_PROCEDURAL: modelOfSector('procedural'),
+  OM_EMBED_MODEL_EMOTIONAL: modelOfSector('emotional'),
+  OM_EMBED_MODEL_REFLECTIVE: modelOfSector('reflective'),
+  OM_EMBED_TIMEOUT_MS: integer(30_000, 100, 600_000).describe('Time limit of one provider call (ms).'),
+  OM_EMBED_DELAY_MS: integer(0, 0, 60_000).describe(
+    'Shortest time between the starts of two provider calls, for all processes together (ms).',
+  ),
+  OM_EMBED_BATCH_TEXTS: integer(64, 1, 2048).describe('Most texts in one provider call.'),
+  OM_EMBED_BATCH_TOKENS: integer(60_000, 512, 300_000).describe('Most estimated tokens in one provider call.'),
+  OM_EMBED_LINGER_MS: integer(10, 0, 1000).describe('How long a batch waits for further texts (ms).'),
+  OM_EMBED_RPM: integer(0, 0, 1_000_000).describe(
+    'Most provider calls in any minute, for all processes together; 0 for no limit.',
+  ),
+  OM_EMBED_TPM: integer(0, 0, 1_000_000_000).describe(
+    'Most estimated tokens in any minute, for all processes together; 0 for no limit.',
+  ),
+  OM_EMBED_CONCURRENCY: integer(4, 1, 64).describe('Most provider calls in flight, for each process.'),
+  OM_EMBED_FALLBACK: z
+    .string()
+    .default('')
+    .describe(
+      'Base URLs that stand in for OM_OPENAI_BASE_URL while it fails, in order, comma-separated; they must serve ' +
+        'the same model.',
+    ),
+  OM_EMBED_FALLBACK_KEY: providerKey().describe(
+    'Keys for the servers of OM_EMBED_FALLBACK, in the same order, comma-separated; an empty one is not sent.',
+  ),
+  OM_EMBED_CACHE_DAYS: integer(30, 0, 36_500).describe(
+    'How long a vector from a provider is kept for the same text after its last use (days).',
+  ),
+  OM_PRICES: z
+    .string()
+    .default('')
+    .refine((text) => parsePrices(text) !== undefined, 'expected model=USD or model=USD/USD, comma-separated')
+    .describe(
+      'Prices in USD per million tokens, comma-separated: text-embedding-3-small=0.02, or gpt-4o-mini=0.15/0.60 for ' +
+        'tokens read and written. They replace the known list prices; other models cost nothing.',
+    ),
+  OM_QUERY_EMBED_TIMEOUT_MS: integer(800, 10, 60_000).describe(
+    'How long a query waits for its vector before it is answered from words alone (ms).',
+  ),
+  OM_REEMBED: z
+    .enum(['auto', 'manual'])
+    .optional()
+    .describe(
+      'After a change of the model, auto embeds all memories again, and manual waits for cairn reembed. If unset: ' +
+        'auto where that costs nothing (synthetic, local), else manual.',
+    ),
+};
+
+const LANGUAGE_MODEL_SETTINGS = {
+  OM_LLM_MODEL: z
+    .string()
+    .optional()
+    .describe('Language model for the features that can use one, such as rerank: llm; empty for none.'),
+  OM_LLM_BASE_URL: serviceUrl()
+    .default('https://api.openai.com/v1')
+    .describe("Base URL of the language model's server, which speaks OpenAI's chat completions."),
+  OM_LLM_API_KEY: providerKey().describe('Key sent to the language model.'),
+  OM_LLM_TIMEOUT_MS: integer(30_000, 100, 600_000).describe('Time limit of one call of the language model (ms).'),
+  OM_LLM_RPM: integer(0, 0, 1_000_000).describe(
+    'Most calls of the language model in any minute, for all processes together; 0 for no limit.',
+  ),
+  OM_LLM_TPM: integer(0, 0, 1_000_000_000).describe(
+    'Most tokens of the language model in any minute, for all processes together: the estimated prompt and the ' +
+      'longest answer allowed; 0 for no limit.',
+  ),
+  OM_LLM_RERANK_TIMEOUT_MS: integer(2_000, 10, 60_000).describe(
+    'How long a query waits for the language model to rerank before it keeps its own order (ms).',
+  ),
+};
+
+const KNOWLEDGE_SETTINGS = {
+  OM_ENTITY_MODE: z
+    .enum(ENTITY_MODES)
+    .default('general')
+    .describe('Types of entities and relations in the graph of names: general, code or research; none for no graph.'),
+  OM_ENTITY_MODE_FILE: z
+    .string()
+    .optional()
+    .describe('A JSON file with types of your own in place of OM_ENTITY_MODE (docs/guides/entities.md).'),
+  OM_ENTITY_EXTRACTION: z
+    .enum(['patterns', 'llm'])
+    .default('patterns')
+    .describe('patterns needs no model; llm asks OM_LLM_MODEL about every memory and falls back to patterns.'),
+  OM_CONTRADICTIONS: z
+    .enum(['off', 'llm'])
+    .default('off')
+    .describe(
+      'llm asks OM_LLM_MODEL how each new memory relates to its nearest ones, and links those that contradict or ' +
+        'support each other.',
+    ),
+  OM_REFLECTION: z
+    .enum(['off', 'llm'])
+    .default('off')
+    .describe(
+      'llm lets OM_LLM_MODEL reflect on the new memories of each user at intervals; with off it reflects only when ' +
+        'POST /memory/reflect asks for it.',
+    ),
+  OM_REFLECTION_INTERVAL_MINUTES: integer(1440, 1, 525_600).describe(
+    'With OM_REFLECTION=llm, how often Cairn looks for users with enough new memories (minutes).',
+  ),
+  OM_REFLECTION_MIN_MEMORIES: integer(20, 2, 10_000).describe(
+    'With OM_REFLECTION=llm, how many new memories of a user are enough to reflect on.',
+  ),
+};
+
+const DOCUMENT_SETTINGS = {
+  OM_CHUNK_TOKENS: integer(2048, 64, 8192).describe('Most tokens in a chunk of a document.'),
+  OM_CHUNK_OVERLAP_TOKENS: integer(256, 0, 4096).describe('Tokens that a chunk repeats from the chunk before it.'),
+  OM_UPLOAD_MAX_MB: integer(25, 1, 1024).describe('Largest document that is accepted (MB).'),
+  OM_UPLOADS_MAX_MB: integer(2048, 1, 1_000_000).describe(
+    "Most disk that a tenant's documents may take while they arrive or wait to be read (MB); further ones get 503.",
+  ),
+  OM_PARSERS: integer(2, 1, 32).describe('Child processes of a worker that read documents.'),
+  OM_PARSE_TIMEOUT_MS: integer(30_000, 1000, 600_000).describe(
+    'Time limit for reading one document (ms); waiting for a processor does not count.',
+  ),
+  OM_PARSE_HEAP_MB: integer(512, 128, 8192).describe('Largest heap of a process that reads documents (MB).'),
+  OM_URL_INGEST: flag(true).describe('Whether documents may be fetched from URLs; only public addresses are allowed.'),
+  OM_URL_TIMEOUT_MS: integer(15_000, 100, 300_000).describe('Time limit for fetching a page, redirects included (ms).'),
+  OM_URL_MAX_MB: integer(5, 1, 100).describe('Largest page that is fetched, after decompression (MB).'),
+};
+
+const FORGETTING_SETTINGS = {
+  OM_DECAY_LAMBDA: bounded(z.coerce.number(), 0, 10)
+    .optional()
+    .describe("Decay per day that replaces every sector's own rate; empty keeps those."),
+  OM_DECAY_INTERVAL_MINUTES: integer(1440, 1, 525_600).describe('How often the decay job runs (minutes).'),
+  OM_DECAY_REINFORCE_ON_QUERY: flag(true).describe(
+    'Whether a query reinforces the memories it returns, unless it says otherwise.',
+  ),
+  OM_ARCHIVE_BELOW: fraction(0).describe(
+    'The decay job archives memories with a salience below this (0..1); 0 archives none.',
+  ),
+};
+
+const OPERATION_SETTINGS = {
+  OM_METRICS_HOST: z
+    .string()
+    .optional()
+    .describe(
+      'Address where GET /metrics is served without a key, at the ports of the next two settings; empty serves it ' +
+        'only with a key, at OM_PORT.',
+    ),
+  OM_METRICS_PORT: integer(0, 0, 65_535).describe(
+    "Port at OM_METRICS_HOST for the metrics of the API's process; 0 for none. With a key they are at OM_PORT too.",
+  ),
+  OM_WORKER_METRICS_PORT: integer(0, 0, 65_535).describe(
+    'Port at OM_METRICS_HOST, else at OM_HOST, for the metrics of a worker process; 0 for none.',
+  ),
+  OM_TRACING: z
+    .enum(['none', 'otlp'])
+    .default('none')
+    .describe(
+      'otlp sends traces of requests and of the work they cause to the collector that OTEL_EXPORTER_OTLP_ENDPOINT ' +
+        'names; it needs packages that are not installed by default (docs/operations/monitoring.md, Traces).',
+    ),
+  OM_JOB_ATTEMPTS: integer(5, 1, 100).describe('How often a step of a job may fail before the job is a dead letter.'),
+  OM_JOB_RETENTION_HOURS: integer(24, 1, 8760).describe('How long finished jobs and stored replies are kept (hours).'),
+  OM_LEASE_MS: integer(15_000, 500, 600_000).describe(
+    'How long a worker may be silent before its jobs are taken back (ms).',
+  ),
+  OM_SHUTDOWN_MS: integer(10_000, 100, 300_000).describe('How long a shutdown waits for work in flight (ms).'),
+  OM_OPEN_TENANTS: integer(64, 1, 10_000).describe('Most tenant files that each thread keeps open.'),
+  OM_WORD_INDEX: z
+    .enum(['auto', 'fts5-direct', 'fts5-match'])
+    .default('auto')
+    .describe(
+      'How the word index is read: fts5-direct decodes what SQLite wrote; fts5-match asks SQLite, which is slower; ' +
+        'auto takes fts5-direct wherever it knows the format.',
+    ),
+  OM_VECTOR_INDEX: z
+    .enum(['auto', 'wasm', 'js', 'vec0'])
+    .default('auto')
+    .describe(
+      'How vectors are searched: by their sign bits in WebAssembly (wasm) or JavaScript (js), or exactly by ' +
+        'sqlite-vec (vec0), for small files; auto takes wasm if the machine can run it, else js.',
+    ),
+  OM_INDEX_MEMORY_MB: integer(512, 16, 1_000_000).describe(
+    'Most memory for the vector indexes of all tenants (MB), in the thread that answers queries and again in each ' +
+      'that links memories. A million vectors of 768 dimensions take 130 MB.',
+  ),
+  OM_MAX_BACKLOG: integer(1_000_000, 1, 100_000_000).describe(
+    'Most unfinished jobs of a tenant; beyond it, adds get 503.',
+  ),
+};
+
+/** The schema of each setting that few installations change, ordered by subject. */
+export const ADVANCED_SETTINGS = {
+  ...SERVER_SETTINGS,
+  ...EMBEDDING_SETTINGS,
+  ...LANGUAGE_MODEL_SETTINGS,
+  ...KNOWLEDGE_SETTINGS,
+  ...DOCUMENT_SETTINGS,
+  ...FORGETTING_SETTINGS,
+  ...OPERATION_SETTINGS,
+};

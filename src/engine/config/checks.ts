@@ -1,0 +1,175 @@
+import { SECTORS } from '../types.ts';
+import {
+  commaSeparated,
+  fallbacksOf,
+  hasModels,
+  sectorModelsOf,
+  sectorSetting,
+  withModel,
+  type Fallback,
+} from './embedding-models.ts';
+import { serviceUrl } from './setting-kinds.ts';
+import type { Settings } from './settings.ts';
+
+/**
+ * Checks what settings mean together, after each was checked by itself.
+ * @returns one line for each problem, which names the setting and says what is expected; empty for none
+ */
+export function crossChecks(settings: Settings): string[] {
+  const problems: string[] = [];
+  if (settings.OM_CHUNK_OVERLAP_TOKENS * 2 > settings.OM_CHUNK_TOKENS) {
+    problems.push(
+      `OM_CHUNK_OVERLAP_TOKENS=${settings.OM_CHUNK_OVERLAP_TOKENS}: expected at most half of OM_CHUNK_TOKENS, ` +
+        `${settings.OM_CHUNK_TOKENS}`,
+    );
+  }
+  if (settings.OM_EMBEDDINGS === 'synthetic' && settings.OM_VEC_DIM % 256 !== 0) {
+    problems.push(
+      `OM_VEC_DIM=${settings.OM_VEC_DIM}: the offline embedder takes multiples of 256 (768 is the default)`,
+    );
+  }
+  if (settings.OM_EMBEDDINGS !== 'none' && settings.OM_VEC_DIM % 8 !== 0) {
+    problems.push(`OM_VEC_DIM=${settings.OM_VEC_DIM}: expected a multiple of 8, as the index keeps a bit a dimension`);
+  }
+  if (
+    settings.OM_EMBEDDINGS === 'openai' &&
+    settings.OPENAI_API_KEY === undefined &&
+    new URL(settings.OM_OPENAI_BASE_URL).hostname === 'api.openai.com'
+  ) {
+    problems.push('OPENAI_API_KEY is not set: api.openai.com needs one; for a local server set OM_OPENAI_BASE_URL');
+  }
+  problems.push(...checkEmbeddings(settings), ...checkSectorModels(settings), ...checkFallbacks(settings));
+  if (
+    settings.OM_LLM_MODEL !== undefined &&
+    settings.OM_LLM_API_KEY === undefined &&
+    new URL(settings.OM_LLM_BASE_URL).hostname === 'api.openai.com'
+  ) {
+    problems.push('OM_LLM_API_KEY is not set: api.openai.com needs one; for a local server set OM_LLM_BASE_URL');
+  }
+  if (settings.OM_METRICS_PORT !== 0 && settings.OM_METRICS_HOST === undefined) {
+    problems.push(
+      `OM_METRICS_PORT=${settings.OM_METRICS_PORT}: needs OM_METRICS_HOST, the address where no key is asked for, ` +
+        `such as 127.0.0.1`,
+    );
+  }
+  if (settings.OM_ENTITY_EXTRACTION === 'llm' && settings.OM_LLM_MODEL === undefined) {
+    problems.push('OM_ENTITY_EXTRACTION=llm: needs a language model, so set OM_LLM_MODEL too, or choose patterns');
+  }
+  for (const name of ['OM_CONTRADICTIONS', 'OM_REFLECTION'] as const) {
+    if (settings[name] === 'llm' && settings.OM_LLM_MODEL === undefined) {
+      problems.push(`${name}=llm: needs a language model, so set OM_LLM_MODEL too, or choose off`);
+    }
+  }
+  if (settings.OM_CONTRADICTIONS === 'llm' && settings.OM_EMBEDDINGS === 'none') {
+    problems.push(
+      'OM_CONTRADICTIONS=llm: compares what is near by its vectors, so OM_EMBEDDINGS=none has nothing to compare',
+    );
+  }
+  if (settings.OM_ENTITY_MODE === 'none' && settings.OM_ENTITY_MODE_FILE !== undefined) {
+    problems.push('OM_ENTITY_MODE=none builds no graph, which OM_ENTITY_MODE_FILE asks for: leave one of them out');
+  }
+  return problems;
+}
+
+/**
+ * Checks that the chosen provider has what it needs and can make vectors of `OM_VEC_DIM` dimensions, as far as that is
+ * known of its models. Returns one line for each problem, like the other checks here.
+ */
+function checkEmbeddings(settings: Settings): string[] {
+  const { OM_VEC_DIM: dimensions } = settings;
+  const wrongDimensions = (expected: string) => `OM_VEC_DIM=${dimensions}: ${expected}`;
+  switch (settings.OM_EMBEDDINGS) {
+    case 'openai': {
+      const maxDimensions = settings.OM_OPENAI_MODEL.endsWith('text-embedding-3-small') ? 1536 : 3072;
+      const isSized = settings.OM_OPENAI_MODEL.includes('text-embedding-3') && dimensions > maxDimensions;
+      return isSized ? [wrongDimensions(`${settings.OM_OPENAI_MODEL} makes at most ${maxDimensions}`)] : [];
+    }
+    case 'gemini':
+      return [
+        ...(settings.GEMINI_API_KEY === undefined ? ['GEMINI_API_KEY is not set: OM_EMBEDDINGS=gemini needs one'] : []),
+        ...(dimensions < 128 || dimensions > 3072 ? [wrongDimensions('Gemini makes 128..3072')] : []),
+      ];
+    case 'bedrock':
+      return [
+        ...checkAws(settings),
+        ...([256, 512, 1024].includes(dimensions) ? [] : [wrongDimensions('Titan v2 makes 256, 512 or 1024')]),
+      ];
+    case 'local':
+      return settings.LOCAL_MODEL_PATH === undefined
+        ? ['LOCAL_MODEL_PATH is not set: OM_EMBEDDINGS=local needs the folder of a model']
+        : [];
+    case 'synthetic':
+    case 'ollama':
+    case 'none':
+      return [];
+  }
+}
+
+/**
+ * Checks that `OM_EMBED_MODE` and the sectors' models fit together and fit the provider. Each model that is named must
+ * pass the checks of the provider's usual model.
+ */
+function checkSectorModels(settings: Settings): string[] {
+  const { OM_EMBED_MODE: mode, OM_EMBEDDINGS: provider } = settings;
+  const named = SECTORS.map(sectorSetting).filter((name) => settings[name] !== undefined);
+  if (mode === 'simple') {
+    return named.map((name) => `${name}=${settings[name]}: only OM_EMBED_MODE=advanced has a model a sector`);
+  }
+  if (!hasModels(provider)) {
+    return [
+      `OM_EMBED_MODE=advanced: OM_EMBEDDINGS has to be openai, gemini, ollama or bedrock, as ${provider} has no ` +
+        `several models to choose from; or take OM_EMBED_MODE=simple`,
+    ];
+  }
+  return sectorModelsOf(settings)!.flatMap(({ model, dimensions }, place) => {
+    const name = sectorSetting(SECTORS[place]!);
+    if (settings[name] === undefined) return [];
+    const wrong = (expected: string) => [`${name}=${settings[name]}: ${expected}`];
+    if (dimensions < 64 || dimensions > 4096 || dimensions % 8 !== 0) {
+      return wrong('expected dimensions of 64..4096, a multiple of 8');
+    }
+    const problemsAnyway = new Set(checkEmbeddings(settings));
+    return checkEmbeddings(withModel(settings, { model, dimensions }))
+      .filter((problem) => !problemsAnyway.has(problem))
+      .flatMap(wrong);
+  });
+}
+
+/**
+ * Checks the URLs of `OM_EMBED_FALLBACK` and the number of their keys. The servers must make vectors of the same space
+ * as the configured server, which cannot be checked here, except that the provider must be `openai`.
+ */
+function checkFallbacks(settings: Settings): string[] {
+  const fallbacks = fallbacksOf(settings);
+  const keys = settings.OM_EMBED_FALLBACK_KEY === undefined ? [] : commaSeparated(settings.OM_EMBED_FALLBACK_KEY);
+  if (keys.length > fallbacks.length)
+    return ['OM_EMBED_FALLBACK_KEY: holds more keys than OM_EMBED_FALLBACK has servers'];
+  if (fallbacks.length === 0) return [];
+  if (settings.OM_EMBEDDINGS !== 'openai') {
+    return [
+      `OM_EMBED_FALLBACK: only OM_EMBEDDINGS=openai has servers that can stand in, not ${settings.OM_EMBEDDINGS}`,
+    ];
+  }
+  const isWrong = ({ baseUrl }: Fallback) => !serviceUrl().safeParse(baseUrl).success;
+  return fallbacks.some(isWrong)
+    ? [
+        'OM_EMBED_FALLBACK: expected base URLs, without name or password, that serve the same model: vectors of ' +
+          'different models are never compared, so no other provider can stand in',
+      ]
+    : [];
+}
+
+function checkAws(settings: Settings): string[] {
+  const { AWS_REGION: region, AWS_ACCESS_KEY_ID: id, AWS_SECRET_ACCESS_KEY: secret } = settings;
+  const problems: string[] = [];
+  if (region === undefined) problems.push('AWS_REGION is not set: OM_EMBEDDINGS=bedrock needs it');
+  // The region becomes part of a host name.
+  else if (!/^[a-z0-9-]+$/.test(region)) problems.push('AWS_REGION: expected a region such as eu-central-1');
+  if (settings.AWS_BEARER_TOKEN_BEDROCK === undefined && (id === undefined || secret === undefined)) {
+    problems.push(
+      'AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are not both set: OM_EMBEDDINGS=bedrock needs them, or ' +
+        'AWS_BEARER_TOKEN_BEDROCK',
+    );
+  }
+  return problems;
+}

@@ -1,0 +1,42 @@
+import { z } from 'zod';
+import { fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
+
+/** The schema of each setting that most installations change. The others are in advanced-settings.ts. */
+export const CORE_SETTINGS = {
+  OM_HOST: z
+    .string()
+    .default('127.0.0.1')
+    .describe('Address to listen on. Without a key only a loopback address is allowed.'),
+  OM_PORT: integer(8080, 0, 65_535).describe('Port to listen on; 0 takes a free one.'),
+  OM_DB_PATH: z
+    .string()
+    .default('./data/cairn.sqlite')
+    .describe("The default tenant's file. The control database and further tenants live beside it."),
+  OM_API_KEY: z
+    .string()
+    .min(8, 'expected at least 8 characters')
+    .optional()
+    .describe("The default tenant's admin key."),
+  OM_LOG_LEVEL: z.enum(['silent', 'error', 'warn', 'info', 'debug']).default('info').describe('How much is logged.'),
+  OM_EMBEDDINGS: z
+    .enum(['synthetic', 'openai', 'gemini', 'ollama', 'bedrock', 'local', 'none'])
+    .default('synthetic')
+    .describe(
+      'Who makes vectors: synthetic works offline; openai is any OpenAI-compatible server; gemini, ollama, bedrock ' +
+        '(Titan v2) and local (ONNX) are as named; none searches by words only.',
+    ),
+  OM_VEC_DIM: integer(768, 64, 4096).describe('Dimensions of a vector. The offline embedder takes multiples of 256.'),
+  OM_OPENAI_MODEL: z.string().default('text-embedding-3-small').describe('Model of OM_EMBEDDINGS=openai.'),
+  OM_OPENAI_BASE_URL: serviceUrl()
+    .default('https://api.openai.com/v1')
+    .describe('Base URL of the OpenAI-compatible server.'),
+  OPENAI_API_KEY: providerKey().describe('Key sent to the OpenAI-compatible server.'),
+  OM_MIN_SCORE: fraction(0.3).describe(
+    'Hits with a lower score are not returned, unless a query sets its own limit (0..1). One unrelated query in ' +
+      'twenty reaches 0.3; 0 returns all hits.',
+  ),
+  REDIS_URL: z
+    .url({ protocol: /^rediss?$/, error: 'expected redis://host:port or rediss://host:port' })
+    .optional()
+    .describe('Redis that carries jobs to worker processes (BullMQ). Without it the work is done in this process.'),
+};

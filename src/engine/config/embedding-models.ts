@@ -1,0 +1,69 @@
+import { SECTORS, type Sector } from '../types.ts';
+import type { Settings } from './settings.ts';
+
+/** The setting that names the model, by provider. `local` is left out: its model is a folder, so there is only one. */
+const MODEL_SETTINGS = {
+  openai: 'OM_OPENAI_MODEL',
+  gemini: 'OM_GEMINI_MODEL',
+  ollama: 'OM_OLLAMA_MODEL',
+  bedrock: 'OM_BEDROCK_MODEL',
+} as const;
+
+/** A model of the provider that `OM_EMBEDDINGS` names, with the dimensions of its vectors. */
+export interface NamedModel {
+  /** Name of the model, as its provider calls it. */
+  readonly model: string;
+  readonly dimensions: number;
+}
+
+/**
+ * Returns a copy of the settings with another model and `OM_VEC_DIM`. With a provider whose model no setting names
+ * (`synthetic`, `local`), only `OM_VEC_DIM` changes.
+ */
+export function withModel<S extends Settings>(settings: S, { model, dimensions }: NamedModel): S {
+  const setting = MODEL_SETTINGS[settings.OM_EMBEDDINGS as keyof typeof MODEL_SETTINGS] as string | undefined;
+  return { ...settings, OM_VEC_DIM: dimensions, ...(setting === undefined ? {} : { [setting]: model }) };
+}
+
+/** A server of `OM_EMBED_FALLBACK`. */
+export interface Fallback {
+  /** Base URL of the server, as for `OM_OPENAI_BASE_URL`. */
+  readonly baseUrl: string;
+  /** Key of this server, by its place in `OM_EMBED_FALLBACK_KEY`; undefined if none is sent. */
+  readonly apiKey: string | undefined;
+}
+
+/** The values of `OM_EMBEDDINGS` with which no provider is asked for vectors. */
+export const EMBEDDED_HERE: ReadonlySet<Settings['OM_EMBEDDINGS']> = new Set(['synthetic', 'local', 'none']);
+
+/** Returns the name of the setting that holds a sector's model, such as `OM_EMBED_MODEL_EPISODIC`. */
+export const sectorSetting = (sector: Sector) => `OM_EMBED_MODEL_${sector.toUpperCase() as Uppercase<Sector>}` as const;
+
+/**
+ * Returns the model of each sector in the order of SECTORS, and the provider's usual model where a sector names none;
+ * null with `OM_EMBED_MODE=simple`, or if the provider has one model only.
+ */
+export function sectorModelsOf(settings: Settings): NamedModel[] | null {
+  const { OM_EMBED_MODE, OM_EMBEDDINGS, OM_VEC_DIM } = settings;
+  if (OM_EMBED_MODE === 'simple' || !hasModels(OM_EMBEDDINGS)) return null;
+  return SECTORS.map((sector) => {
+    const [model = settings[MODEL_SETTINGS[OM_EMBEDDINGS]], dimensions] =
+      settings[sectorSetting(sector)]?.split('@') ?? [];
+    return { model, dimensions: Number(dimensions ?? OM_VEC_DIM) };
+  });
+}
+
+/** Whether a provider (a value of `OM_EMBEDDINGS`) has several models to choose from. */
+export function hasModels(provider: string): provider is keyof typeof MODEL_SETTINGS {
+  return provider in MODEL_SETTINGS;
+}
+
+/** Splits a list at its commas and trims each entry. An empty entry stays, as ''; '' gives one empty entry. */
+export const commaSeparated = (text: string) => text.split(',').map((part) => part.trim());
+
+/** Returns the servers of `OM_EMBED_FALLBACK` in order, each with its own key or none; empty if it is not set. */
+export function fallbacksOf({ OM_EMBED_FALLBACK, OM_EMBED_FALLBACK_KEY = '' }: Settings): Fallback[] {
+  const keys = commaSeparated(OM_EMBED_FALLBACK_KEY);
+  const urls = OM_EMBED_FALLBACK === '' ? [] : commaSeparated(OM_EMBED_FALLBACK);
+  return urls.map((baseUrl, place) => ({ baseUrl, apiKey: keys[place] || undefined }));
+}

@@ -1,0 +1,114 @@
+/**
+ * The breaker of a provider: after `MAX_FAILURES` failures in a row no call starts for a while, and then a single one,
+ * the probe. The same row of the file holds a pause that the provider asked for.
+ */
+
+import type { BudgetStatements } from './provider-budget-file.ts';
+
+/** The outcome of a call. Only `failed` counts as a failure; `answered` and `limited` show that the provider works. */
+export type CallOutcome =
+  | { readonly kind: 'answered' }
+  /** The provider asked for a pause. */
+  | { readonly kind: 'limited'; readonly retryAfterMs: number }
+  /** The provider is down, slow, or replied with nonsense; some servers that are down say for how long. */
+  | { readonly kind: 'failed'; readonly retryAfterMs?: number | undefined }
+  /** The provider refused the request, which may be the provider's fault or the text's: the next call tells. */
+  | { readonly kind: 'refused' }
+  /** The caller gave the call up. */
+  | { readonly kind: 'abandoned' };
+
+/** Failures in a row that open the breaker. */
+export const MAX_FAILURES = 5;
+
+/** Time that the breaker stays open at first (ms); each further failure doubles it, up to `MAX_OPEN_MS`. */
+const MIN_OPEN_MS = 1_000;
+/** Longest time that the breaker stays open until the next probe (ms), unless the provider asks for more. */
+const MAX_OPEN_MS = 30_000;
+/** Time after which a probe counts as lost (ms): its process may have died. */
+const PROBE_MS = 60_000;
+
+/** The breaker's row. Times are Unix ms and lie in the past, so that a clock that was set back is noticed. */
+interface BreakerRow {
+  /** Failures in a row. */
+  readonly failures: number;
+  /** Time the present or latest pause began. */
+  readonly opened_at: number;
+  /** Length of the pause that began at `opened_at` (ms); 0 for none. */
+  readonly open_ms: number;
+  /** Time the probe started; 0 while no probe is under way. */
+  readonly probe_at: number;
+}
+
+/** The state of the breaker for a call that wants to start. */
+interface BreakerState {
+  /** True if the provider failed too often: the next call to start is the probe. */
+  readonly isOpen: boolean;
+  /** Time for which no call may start (ms), because of the breaker or of a pause that was asked for; else 0 or less. */
+  readonly pauseMs: number;
+  /** Time for which a probe that is under way holds back all other calls (ms); 0 or less if none does. */
+  readonly probeMs: number;
+}
+
+/** Reads what the breaker says at `now`, in Unix ms. Call it in a write: it corrects times from after `now`. */
+export function readBreaker(statements: BudgetStatements, now: number): BreakerState {
+  // Times from before the clock was set back count as now.
+  statements.rebaseBreaker.run({ now });
+  const breaker = readRow(statements);
+  const isOpen = breaker.failures >= MAX_FAILURES;
+  return {
+    isOpen,
+    pauseMs: breaker.opened_at + breaker.open_ms - now,
+    probeMs: isOpen && breaker.probe_at > 0 ? breaker.probe_at + PROBE_MS - now : 0,
+  };
+}
+
+/** True after `MAX_FAILURES` failures in a row, until a call is answered or the provider asks for a pause. */
+export function isBreakerOpen(statements: BudgetStatements): boolean {
+  return readRow(statements).failures >= MAX_FAILURES;
+}
+
+/**
+ * Stores what the end of a call means. An answer of any call closes the breaker. While it is open, only the probe's
+ * failure counts: other calls began before it opened. A refused or abandoned probe lets another call be the probe.
+ */
+export function noteOutcome(
+  statements: BudgetStatements,
+  outcome: CallOutcome,
+  { isProbe, now }: { isProbe: boolean; now: number },
+): void {
+  const { failures, opened_at, open_ms, probe_at } = readRow(statements);
+  const isOpen = failures >= MAX_FAILURES;
+  const leftMs = Math.max(0, Math.min(open_ms, opened_at + open_ms - now));
+  const set = (row: BreakerRow) => statements.setBreaker.run({ ...row });
+  switch (outcome.kind) {
+    case 'answered':
+      // A pause that the provider asked for meanwhile stays.
+      if (failures > 0) set({ failures: 0, opened_at: now, open_ms: isOpen ? 0 : leftMs, probe_at: 0 });
+      return;
+    case 'limited': {
+      const pauseMs = Math.max(isOpen ? 0 : leftMs, outcome.retryAfterMs);
+      set({ failures: 0, opened_at: now, open_ms: pauseMs, probe_at: 0 });
+      return;
+    }
+    case 'failed': {
+      if (isOpen && !isProbe) return;
+      const count = failures + 1;
+      const openMs = count < MAX_FAILURES ? 0 : MIN_OPEN_MS * 2 ** Math.min(10, count - MAX_FAILURES);
+      set({
+        failures: count,
+        opened_at: now,
+        open_ms: Math.max(leftMs, Math.min(MAX_OPEN_MS, openMs), outcome.retryAfterMs ?? 0),
+        probe_at: 0,
+      });
+      return;
+    }
+    case 'refused':
+    case 'abandoned':
+      if (isProbe && probe_at > 0) set({ failures, opened_at, open_ms, probe_at: 0 });
+      return;
+  }
+}
+
+function readRow(statements: BudgetStatements): BreakerRow {
+  return statements.breaker.get() as BreakerRow;
+}

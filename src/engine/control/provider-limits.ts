@@ -1,0 +1,133 @@
+/**
+ * The time that a call must wait for the limits of a provider: requests and tokens a minute as configured, what its
+ * replies say is left, and the gap between calls.
+ */
+
+import type { BudgetStatements } from './provider-budget-file.ts';
+import type { ToldLimit, ToldLimits } from './read-limits.ts';
+
+/**
+ * Length of a provider's minute (ms), with a second to spare: calls do not all take the same time to reach the
+ * provider, who counts them when they arrive.
+ */
+export const WINDOW_MS = 61_000;
+/** Calls are counted by slots of this length (ms), which bounds the rows kept of a minute. */
+const SLOT_MS = 100;
+/**
+ * Share of a minute that is reserved for queries, which do not wait: an import that uses all there is would blind them.
+ */
+const QUERY_SHARE = 0.02;
+
+/** Limits a minute; 0 means no limit. */
+export interface MinuteLimits {
+  readonly requestsPerMinute: number;
+  readonly tokensPerMinute: number;
+}
+
+/** A call that wants to start. */
+export interface PlannedCall {
+  readonly tokens: number;
+  /** False for a query, which does not wait and may use the reserved share. */
+  readonly patient: boolean;
+  /** Present time, Unix ms. */
+  readonly now: number;
+}
+
+type Kind = keyof ToldLimits;
+
+const costsOf = (tokens: number): readonly (readonly [Kind, number])[] => [
+  ['requests', 1],
+  ['tokens', tokens],
+];
+
+/**
+ * Returns the time (ms) until every limit that the provider told of, and of which too little is left for this call, has
+ * begun anew; 0 if there is none. Only queries may use the share that is reserved for them. Call it in a write.
+ */
+export function untilTold(statements: BudgetStatements, { tokens, patient, now }: PlannedCall): number {
+  statements.rebaseTold.run({ now });
+  const rows = statements.told.all({ now }) as { kind: Kind; remaining: number; reserve: number; reset_at: number }[];
+  const costs = new Map(costsOf(tokens));
+  const short = rows.filter(({ kind, remaining, reserve }) => remaining - costs.get(kind)! < (patient ? reserve : 0));
+  return Math.max(0, ...short.map((row) => row.reset_at - now));
+}
+
+/** Subtracts a call that starts from the limits that the provider told of. */
+export function spendTold(statements: BudgetStatements, tokens: number): void {
+  for (const [kind, cost] of costsOf(tokens)) statements.spend.run({ kind, cost });
+}
+
+/**
+ * Stores what a reply says is left, less the calls under way, which the provider may not have counted yet. Until the
+ * limit begins anew, a value replaces the stored one only if it is lower: replies overtake each other. A reset more
+ * than a minute away is believed only of a reply that refuses the call: any other reply contradicts it, and some
+ * servers always say so.
+ */
+export function noteTold(
+  statements: BudgetStatements,
+  told: ToldLimits,
+  { isLimited, now }: { readonly isLimited: boolean; readonly now: number },
+): void {
+  const underWay = statements.underWay.get() as Counted;
+  for (const kind of ['requests', 'tokens'] as const) {
+    const limit: ToldLimit | undefined = told[kind];
+    if (limit === undefined || (limit.resetMs > WINDOW_MS && !isLimited)) continue;
+    const remaining = limit.remaining - underWay[kind];
+    const reserve = reserveOf(limit.limit ?? 0);
+    statements.setTold.run({ kind, remaining, reserve, now, resetMs: limit.resetMs });
+  }
+}
+
+/** Returns the time until `gapMs` have passed since the last call started (ms); 0 if they have. Call it in a write. */
+export function untilGap(statements: BudgetStatements, gapMs: number, now: number): number {
+  if (gapMs === 0) return 0;
+  statements.rebaseStarted.run({ now });
+  return Math.max(0, (statements.started.get() as { at: number }).at + gapMs - now);
+}
+
+/**
+ * Counts the call if the last minute has room for it. A call larger than the whole budget passes once nothing else is
+ * counted. Call it in a write.
+ * @returns time until enough calls have left the minute (ms); 0 if the call was counted and may start
+ */
+export function untilRoom(
+  statements: BudgetStatements,
+  { requestsPerMinute, tokensPerMinute }: MinuteLimits,
+  { tokens, patient, now }: PlannedCall,
+): number {
+  if (requestsPerMinute === 0 && tokensPerMinute === 0) return 0;
+  const slot = Math.floor(now / SLOT_MS);
+  statements.rebaseSlots.run({ slot });
+  statements.forgetSlots.run({ slot, last: Math.floor((now - WINDOW_MS) / SLOT_MS) - 1 });
+  const maxRequests = limitFor(requestsPerMinute, patient);
+  const maxTokens = limitFor(tokensPerMinute, patient);
+  let { requests, tokens: sum } = statements.totals.get() as Counted;
+  const fits = () => requests + 1 <= maxRequests && sum + tokens <= maxTokens;
+  let waitMs = 0;
+  if (!fits()) {
+    for (const slotRow of statements.slots.iterate() as IterableIterator<Counted & { slot: number }>) {
+      requests -= slotRow.requests;
+      sum -= slotRow.tokens;
+      waitMs = (slotRow.slot + 1) * SLOT_MS + WINDOW_MS - now;
+      if (fits()) break;
+    }
+  }
+  if (waitMs <= 0) statements.count.run({ slot, tokens });
+  return Math.max(0, waitMs);
+}
+
+/** Calls and their tokens, added up. */
+interface Counted {
+  readonly requests: number;
+  readonly tokens: number;
+}
+
+function limitFor(perMinute: number, patient: boolean): number {
+  if (perMinute === 0) return Infinity;
+  return patient ? perMinute - reserveOf(perMinute) : perMinute;
+}
+
+/** Returns the part of a limit that is reserved for queries: at least 1, unless that leaves nothing for documents. */
+function reserveOf(perMinute: number): number {
+  return perMinute < 2 ? 0 : Math.max(1, Math.floor(perMinute * QUERY_SHARE));
+}

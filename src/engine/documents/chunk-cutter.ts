@@ -1,0 +1,158 @@
+import type { Boundaries } from './boundaries.ts';
+import { createChunkEndFinder, type ChunkEndFinder } from './chunk-ends.ts';
+import { createOverlapFinder } from './chunk-overlaps.ts';
+import { spanCounterOf, type SpanCounter } from './count-spans.ts';
+import type { TokenCounter } from './count-tokens.ts';
+import { firstVisible, isSplitAt } from './cut-points.ts';
+import { estimateTokens, type TokenEstimate } from './token-estimate.ts';
+
+/** Bounds of the chunks of a text. */
+export interface CutLimits {
+  /** Most tokens in a chunk, repeated text included; at least 64. */
+  readonly sizeTokens: number;
+  /** Most tokens that a chunk repeats of the one before; 0 for none, at most half of `sizeTokens`. */
+  readonly overlapTokens: number;
+  readonly countTokens: TokenCounter;
+}
+
+/** A chunk's offsets in UTF-16 units, end exclusive, and its exact tokens, repeated text included. */
+interface Cut {
+  readonly start: number;
+  readonly end: number;
+  readonly tokens: number;
+}
+
+/** Cuts one text into chunks, in order. */
+export interface Cutter {
+  /**
+   * Cuts the next chunk: it repeats the text from `start` to `own`, the last chunk's end, and goes on beyond `own`,
+   * which must lie before the text's end. It starts at `own` instead where the repeated text leaves no room for the
+   * code or table row there.
+   */
+  next(start: number, own: number): Cut;
+  /**
+   * Returns where the chunk after the one from `start` to `end` begins: after `start`, and at `end` if it is to repeat
+   * nothing.
+   */
+  overlapStart(start: number, end: number): number;
+}
+
+/** State of a cut through one text. */
+interface Cutting {
+  readonly text: string;
+  readonly sizeTokens: number;
+  /** Longest chunk, in UTF-16 units. */
+  readonly maxLength: number;
+  readonly countTokens: SpanCounter;
+  readonly estimate: TokenEstimate;
+  readonly endIn: ChunkEndFinder;
+  /** Exact tokens for each estimated one, as last measured on a chunk; 1 before that. */
+  ratio: number;
+}
+
+/** Prepares a text to be cut from its start to its end, one chunk after another. */
+export function createCutter(text: string, boundaries: Boundaries, limits: CutLimits): Cutter {
+  const { sizeTokens, overlapTokens } = limits;
+  const countTokens = spanCounterOf(text, limits.countTokens);
+  const estimate = estimateTokens(text);
+  const overlapIn = createOverlapFinder(text, boundaries, estimate);
+  const endIn = createChunkEndFinder(text, boundaries, estimate);
+  const maxLength = sizeTokens * MAX_CHARACTERS_PER_TOKEN;
+  const cutting: Cutting = { text, sizeTokens, maxLength, countTokens, estimate, endIn, ratio: 1 };
+
+  return {
+    next(start, own) {
+      return (
+        restFrom(cutting, start) ??
+        longestFrom(cutting, start, own) ??
+        longestFrom(cutting, own, own) ??
+        oneCharacter(cutting, own)
+      );
+    },
+
+    overlapStart(start, end) {
+      if (overlapTokens === 0 || end === text.length || boundaries.headingLevel(end) > 0) return end;
+      for (let budget = overlapTokens / cutting.ratio; budget >= 1;) {
+        const reach = Math.max(estimate.before(end, budget), start + 1, end - overlapTokens * MAX_CHARACTERS_PER_TOKEN);
+        const from = overlapIn(start, reach, end);
+        const tokens = from === end ? 0 : countTokens(from, end);
+        if (tokens <= overlapTokens) return firstVisible(text, from, end) === undefined ? end : from;
+        budget *= Math.min(0.95, (overlapTokens / tokens) * 0.98);
+      }
+      return end;
+    },
+  };
+}
+
+/**
+ * Cuts all the text from `start` on, or returns undefined if it does not fit one chunk. The text is counted only where
+ * the estimate leaves that possible.
+ */
+function restFrom(cutting: Cutting, start: number): Cut | undefined {
+  const { text, estimate, sizeTokens } = cutting;
+  if (estimate.between(start, text.length) * cutting.ratio > sizeTokens * 1.25) return undefined;
+  return fitting(cutting, start, text.length);
+}
+
+/**
+ * Cuts the longest chunk that begins at `start` and ends after `own`. It looks as far as the estimate says, counts, and
+ * looks again where the estimate was wrong: less far after a chunk that is too long, further after one that is far too
+ * short. Returns undefined if no such chunk fits, as where the text from `start` to `own` takes too much room.
+ */
+function longestFrom(cutting: Cutting, start: number, own: number): Cut | undefined {
+  const { text, sizeTokens, maxLength, countTokens, estimate } = cutting;
+  const fits = (from: number, to: number) => fitting(cutting, from, to) !== undefined;
+  let budget = (sizeTokens * AIM) / cutting.ratio;
+  let best: Cut | undefined;
+  for (let looks = 0; looks < MAX_LOOKS || best === undefined; looks++) {
+    const limit = Math.min(estimate.after(start, budget), start + maxLength, text.length);
+    if (limit <= own) return best;
+    const end = limit === text.length ? limit : cutting.endIn(start, own, limit, fits);
+    if (end === undefined) return best;
+    const tokens = countTokens(start, end);
+    const measured = tokens / Math.max(1, estimate.between(start, end));
+    if (tokens > sizeTokens || end - start > maxLength) {
+      if (best !== undefined) return best;
+      budget *= Math.min(0.95, (sizeTokens * AIM) / tokens);
+      continue;
+    }
+    cutting.ratio = clamp(measured, 1 / MAX_RATIO, MAX_RATIO);
+    best = { start, end, tokens };
+    const isShort = estimate.between(start, limit) * cutting.ratio < sizeTokens * SHORT && limit < start + maxLength;
+    if (!isShort || limit === text.length) return best;
+    budget = (sizeTokens * AIM) / cutting.ratio;
+  }
+  return best;
+}
+
+function fitting({ sizeTokens, maxLength, countTokens }: Cutting, start: number, end: number): Cut | undefined {
+  if (end - start > maxLength) return undefined;
+  const tokens = countTokens(start, end);
+  return tokens <= sizeTokens ? { start, end, tokens } : undefined;
+}
+
+function oneCharacter({ text, countTokens }: Cutting, start: number): Cut {
+  const end = start + (isSplitAt(text, start + 1) ? 2 : 1);
+  return { start, end, tokens: countTokens(start, end) };
+}
+
+/**
+ * Most UTF-16 units of a chunk for each token of its size, and of an overlap likewise. Rules of dots and runs of blanks
+ * cost next to nothing; without this bound one chunk of them would be megabytes long.
+ */
+const MAX_CHARACTERS_PER_TOKEN = 16;
+/** Share of a chunk's size that the estimate is to fill, so that the chunk is rarely too long. */
+const AIM = 0.98;
+/** A chunk whose estimate fills less than this share of its size is cut again with the measured ratio. */
+const SHORT = 0.85;
+/** Number of attempts after which a chunk that fits is no longer lengthened. */
+const MAX_LOOKS = 4;
+/**
+ * Largest factor between exact and estimated tokens, either way, that the next estimates are corrected by. Only texts
+ * of a few characters exceed it, and teach nothing.
+ */
+const MAX_RATIO = 64;
+
+function clamp(value: number, least: number, most: number): number {
+  return Math.min(most, Math.max(least, value));
+}

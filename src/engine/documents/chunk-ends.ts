@@ -1,0 +1,112 @@
+import type { Boundaries } from './boundaries.ts';
+import {
+  isWordStart,
+  lastCharacterBreak,
+  lastSegmentBreak,
+  mayCutAt,
+  sentenceStarts,
+  wholeWithin,
+} from './cut-points.ts';
+import { BLOCK, GROUP, LINE, SECTION, TIED } from './line-marks.ts';
+import type { TokenEstimate } from './token-estimate.ts';
+
+/**
+ * Finds the best place for a chunk to end. The chunk's size is only estimated: the caller must count its tokens.
+ * @param start where the chunk starts, repeated text included
+ * @param own   where the chunk's own text starts: `start`, or after it
+ * @param limit offset after `own`, before the text's end, at which the chunk is estimated to be full
+ * @param fits  tells whether a code block or table row from `start` to `end` would fit a chunk of its own
+ * @returns     an offset after `own`. It is at most `limit`, unless a row or code that begins at `own` ends later, or
+ *   `limit` splits the first character. Undefined if such a row or code has no room behind the repeated text.
+ */
+export type ChunkEndFinder = (
+  start: number,
+  own: number,
+  limit: number,
+  fits: (start: number, end: number) => boolean,
+) => number | undefined;
+
+/**
+ * Least share of the room for a chunk's own text, in estimated tokens, that is full before the chunk ends at a section;
+ * also at any other line if neither a sentence nor a word starts late enough.
+ */
+const SECTION_FILL = 1 / 3;
+/** Least share of the room for a chunk's own text that is full before the chunk ends between sentences. */
+const SENTENCE_FILL = 3 / 4;
+/** Least share of the room for a chunk's own text that is full before the chunk ends between words. */
+const WORD_FILL = 7 / 8;
+/**
+ * Least share of the room for a chunk's own text that is full before the chunk ends at a line, by the line's strength.
+ * A tied line never ends a chunk; a wrapped one does only where a sentence or a word starts.
+ */
+const MIN_FILLS: ReadonlyMap<number, number> = new Map([
+  [LINE, 2 / 3],
+  [GROUP, 1 / 2],
+  [BLOCK, 1 / 2],
+  ...[0, 1, 2, 3, 4, 5].map((outer) => [SECTION + outer, SECTION_FILL] as const),
+]);
+
+export function createChunkEndFinder(text: string, boundaries: Boundaries, estimate: TokenEstimate): ChunkEndFinder {
+  return (start, own, limit, fits) => {
+    const cutWhole = boundaries.wholeAround(limit);
+    if (cutWhole !== undefined && cutWhole.start >= own && fits(cutWhole.start, cutWhole.end)) {
+      if (cutWhole.start > own) return endBeforeWhole(own, cutWhole.start);
+      return start < own ? undefined : cutWhole.end;
+    }
+    const offsetAt = fillOf(own, limit);
+    return (
+      bestLine(own, limit, offsetAt) ??
+      lastSentence(own, offsetAt(SENTENCE_FILL), limit) ??
+      lastWord(own, offsetAt(WORD_FILL), limit) ??
+      bestLine(own, limit, () => offsetAt(SECTION_FILL)) ??
+      lastSegmentBreak(text, own, own, limit) ??
+      lastCharacterBreak(text, own, limit)
+    );
+  };
+
+  /**
+   * Returns where a chunk ends if uncuttable code or a row starts at `limit`: there, or at an earlier line if the code
+   * is tied to a heading above it. The chunk may be nearly empty; only a heading at its end would be worse.
+   */
+  function endBeforeWhole(own: number, limit: number): number {
+    return bestLine(own, limit, fillOf(own, limit)) ?? bestLine(own, limit, () => own) ?? limit;
+  }
+
+  /** Returns a function that gives the offset up to which a share (0 to 1) of the tokens from `own` to `limit` lies. */
+  function fillOf(own: number, limit: number): (share: number) => number {
+    const tokens = estimate.between(own, limit);
+    return (share) => estimate.after(own, tokens * share);
+  }
+
+  /**
+   * Returns the start of the strongest line after `own`, at most at `limit`, whose least fill is reached: the last one
+   * of several. Undefined if there is none.
+   */
+  function bestLine(own: number, limit: number, offsetAt: (share: number) => number): number | undefined {
+    const least = Array.from(MIN_FILLS, ([strength, fill]) => [strength, Math.max(own + 1, offsetAt(fill))] as const);
+    const leastOf = new Map(least);
+    const earliest = Math.min(...leastOf.values());
+    let best: number | undefined;
+    let bestStrength = TIED;
+    for (let offset = limit; offset >= earliest; offset--) {
+      const strength = boundaries.strength(offset);
+      if (strength <= bestStrength || offset < (leastOf.get(strength) ?? Infinity)) continue;
+      if (wholeWithin(boundaries, offset, own, limit) !== undefined) continue;
+      best = offset;
+      bestStrength = strength;
+    }
+    return best;
+  }
+
+  function lastSentence(own: number, least: number, limit: number): number | undefined {
+    const starts = sentenceStarts(text, Math.max(own, least), limit);
+    return starts.findLast((offset) => mayCutAt(boundaries, offset, own, limit));
+  }
+
+  function lastWord(own: number, least: number, limit: number): number | undefined {
+    for (let offset = limit; offset > own && offset >= least; offset--) {
+      if (isWordStart(text, offset) && mayCutAt(boundaries, offset, own, limit)) return offset;
+    }
+    return undefined;
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Finds offsets (UTF-16 units) at which a text may be cut: at sentences, words and graphemes, outside of code and
+ * rows that must stay whole.
+ */
+
+import { sentences } from '../text/sentences.ts';
+import type { Boundaries } from './boundaries.ts';
+import { TIED } from './line-marks.ts';
+import type { Span } from './span-list.ts';
+import { isBlank } from './text-lines.ts';
+
+/**
+ * Tells whether a chunk from `from` to `to` may be cut at an offset within it: the cut must not part tied lines, nor
+ * cut a code block or table row that lies wholly in the chunk.
+ */
+export function mayCutAt(boundaries: Boundaries, offset: number, from: number, to: number): boolean {
+  return boundaries.strength(offset) !== TIED && wholeWithin(boundaries, offset, from, to) === undefined;
+}
+
+/**
+ * Returns the code block or table row that an offset cuts in two, if it lies wholly between `from` and `to`; else
+ * undefined, since a larger one is cut anyway.
+ */
+export function wholeWithin(boundaries: Boundaries, offset: number, from: number, to: number): Span | undefined {
+  const whole = boundaries.wholeAround(offset);
+  return whole !== undefined && whole.start >= from && whole.end <= to ? whole : undefined;
+}
+
+/** Returns the offsets at which sentences start, rising: after `from`, up to `to` inclusive. */
+export function sentenceStarts(text: string, from: number, to: number): number[] {
+  // One more character shows whether the last sentence starts in lower case and so is no new sentence.
+  return sentences(text.slice(from, to + 2))
+    .map((sentence) => from + sentence.start)
+    .filter((offset) => offset > from && offset <= to && !isSplitAt(text, offset));
+}
+
+/** Tells whether a word starts at an offset: the character there is no blank, the one before it is. */
+export function isWordStart(text: string, offset: number): boolean {
+  return isBlank(text.charCodeAt(offset - 1)) && !isBlank(text.charCodeAt(offset));
+}
+
+/** Number of characters before a cut's limit that are segmented: there may be megabytes of one grapheme. */
+const SEGMENTED_BEFORE = 512;
+/** Number of characters after a cut's limit that are segmented with the ones before it, in UTF-16 units. */
+export const SEGMENTED_AFTER = 64;
+const wordSegmenter = new Intl.Segmenter('und', { granularity: 'word' });
+const graphemeSegmenter = new Intl.Segmenter('und', { granularity: 'grapheme' });
+
+/**
+ * Returns the last offset after `after`, at most `limit`, between two words (those of scripts without blanks, too),
+ * else between two graphemes; undefined if there is none. Only the 512 characters before `limit` are segmented, or
+ * fewer if `start` is nearer.
+ * @param start an offset between two graphemes
+ */
+export function lastSegmentBreak(text: string, start: number, after: number, limit: number): number | undefined {
+  const from = Math.max(start, limit - SEGMENTED_BEFORE);
+  const near = text.slice(from, limit + SEGMENTED_AFTER);
+  for (const segmenter of [wordSegmenter, graphemeSegmenter]) {
+    let last = after;
+    for (const segment of segmenter.segment(near)) {
+      const offset = from + segment.index;
+      if (offset > limit) break;
+      if (offset > Math.max(from, after) && !isSplitAt(text, offset)) last = offset;
+    }
+    if (last > after) return last;
+  }
+  return undefined;
+}
+
+/**
+ * Returns the last offset after `after`, at most `limit`, between two characters; `limit + 1` if `limit` splits the
+ * first character after `after`. A surrogate pair counts as one character, and so does \r\n.
+ */
+export function lastCharacterBreak(text: string, after: number, limit: number): number {
+  if (!isSplitAt(text, limit)) return limit;
+  return limit - 1 > after ? limit - 1 : limit + 1;
+}
+
+/** Tells whether an offset lies inside a surrogate pair, or between a carriage return and its line feed. */
+export function isSplitAt(text: string, offset: number): boolean {
+  const before = text.charCodeAt(offset - 1);
+  const after = text.charCodeAt(offset);
+  return ((before & 0xfc00) === 0xd800 && (after & 0xfc00) === 0xdc00) || (before === 13 && after === 10);
+}
+
+/** Returns the offset of the first character from `from` on, before `to`, that is no blank; undefined if none. */
+export function firstVisible(text: string, from: number, to: number): number | undefined {
+  for (let offset = from; offset < to; offset++) if (!isBlank(text.charCodeAt(offset))) return offset;
+  return undefined;
+}

@@ -1,0 +1,98 @@
+/** Strings of glyphs as pdf.js draws them, and the text that they show. */
+
+/** A part of a drawn string without gaps wider than its font's size. */
+export interface GlyphPiece {
+  /** Text in reading order, never blank. */
+  readonly text: string;
+  readonly isRtl: boolean;
+  /** Start and end along the line from the string's start, in text space. */
+  readonly start: number;
+  readonly end: number;
+}
+
+interface Glyph {
+  /** Text of the glyph, which may be several letters. */
+  readonly unicode: string;
+  /** Width in thousandths of the font's size. */
+  readonly width: number;
+  readonly isSpace: boolean;
+}
+
+/** The part of the text state on which the places of glyphs depend. */
+interface GlyphSetting {
+  readonly size: number;
+  readonly charSpacing: number;
+  readonly wordSpacing: number;
+  /** Horizontal scaling as a factor. */
+  readonly hScale: number;
+}
+
+interface ShownGlyphs {
+  readonly pieces: readonly GlyphPiece[];
+  /** Distance by which the string moves the place of drawing, in text space. */
+  readonly advance: number;
+  /** True if white space follows the last visible glyph. */
+  readonly endsInSpace: boolean;
+}
+
+/**
+ * Parts a drawn string at its wide gaps, since a string may hold a whole row of a table. Narrow gaps become blanks.
+ * @param shown glyphs as pdf.js tells them, and numbers that move the next glyph back by thousandths of the font's size
+ */
+export function piecesOfGlyphs(shown: readonly unknown[], setting: GlyphSetting): ShownGlyphs {
+  const { size, charSpacing, wordSpacing, hScale } = setting;
+  const pieces: GlyphPiece[] = [];
+  let letters: string[] = [];
+  let start = 0;
+  let end = 0;
+  let at = 0;
+  const finish = () => {
+    if (letters.length > 0) pieces.push({ ...logicalText(letters), start, end });
+    letters = [];
+  };
+  for (const entry of shown) {
+    if (typeof entry === 'number') {
+      at -= (entry / 1000) * size * hScale;
+      continue;
+    }
+    const glyph = entry as Glyph;
+    const width = (glyph.width / 1000) * size * hScale;
+    if (glyph.unicode.trim() !== '') {
+      const gap = at - end;
+      if (letters.length > 0 && gap > size) finish();
+      else if (letters.length > 0 && gap > 0.15 * size) letters.push(' ');
+      if (letters.length === 0) start = at;
+      letters.push(glyph.unicode);
+      end = at + width;
+    }
+    at += width + (charSpacing + (glyph.isSpace ? wordSpacing : 0)) * hScale;
+  }
+  finish();
+  return { pieces, advance: at, endsInSpace: at - end > 0.15 * Math.abs(size) };
+}
+
+const RIGHT_TO_LEFT = /[\p{Script=Arabic}\p{Script=Hebrew}\p{Script=Syriac}\p{Script=Thaana}\p{Script=Nko}]/u;
+const LEFT_TO_RIGHT = /[\p{L}\p{N}]/u;
+
+/**
+ * Returns the text of glyphs in reading order. Right-to-left text is drawn from left to right, so it is reversed glyph
+ * by glyph, since one glyph may stand for two letters; numbers and foreign words in it keep their order.
+ * @param letters text of each glyph, blanks included, from left to right
+ */
+function logicalText(letters: readonly string[]): { text: string; isRtl: boolean } {
+  if (!letters.some((letter) => RIGHT_TO_LEFT.test(letter))) return { text: letters.join(''), isRtl: false };
+  const ordered: string[] = [];
+  let foreign: string[] = [];
+  for (const letter of letters.toReversed()) {
+    if (
+      !RIGHT_TO_LEFT.test(letter) &&
+      (LEFT_TO_RIGHT.test(letter) || (foreign.length > 0 && /[.,:/%-]/.test(letter)))
+    ) {
+      foreign.push(letter);
+      continue;
+    }
+    ordered.push(...foreign.reverse(), letter);
+    foreign = [];
+  }
+  return { text: [...ordered, ...foreign.reverse()].join('').normalize('NFKC'), isRtl: true };
+}

@@ -1,0 +1,66 @@
+import type { Line } from './pdf-lines.ts';
+
+/** A page as it was read. */
+export interface PdfPage {
+  /** Lines of the page in reading order. */
+  readonly lines: readonly Line[];
+  /** Texts that do not stand on the page itself, such as notes and the values of its form; they follow the lines. */
+  readonly appendix: readonly string[];
+}
+
+/** Style of a font, as its name tells it. */
+export interface FontStyle {
+  readonly isBold: boolean;
+  readonly isMonospaced: boolean;
+}
+
+/** Style of the whole file, against which each line is judged. */
+export interface DocumentStyle {
+  /** Font size of most text, in points rounded to halves; 0 for a file without text. */
+  readonly bodySize: number;
+  /** Font of most text, by pdf.js's id; '' for a file without text. */
+  readonly bodyFont: string;
+  /** Styles of fonts by pdf.js's id. Fonts that are missing count as neither bold nor monospaced. */
+  readonly fonts: ReadonlyMap<string, FontStyle>;
+}
+
+/** Returns the size (rounded to half points) and the font in which most of a file's text is set; 0 and '' for none. */
+export function bodyStyleOf(pages: readonly PdfPage[]): { bodySize: number; bodyFont: string } {
+  const sizes = new Map<number, number>();
+  const fonts = new Map<string, number>();
+  for (const line of linesOf(pages)) {
+    addTo(sizes, roundSize(line.size), line.text.length);
+    addTo(fonts, line.font, line.text.length);
+  }
+  return { bodySize: mostOf(sizes) ?? 0, bodyFont: mostOf(fonts) ?? '' };
+}
+
+/**
+ * Returns the fonts whose weight or pitch would tell something: whole lines are set in them, and they are not the
+ * body's. They are pdf.js's ids; fonts of most lines come first.
+ */
+export function tellingFonts(pages: readonly PdfPage[], bodyFont: string): string[] {
+  const lines = new Map<string, number>();
+  for (const line of linesOf(pages)) if (line.isUniform) addTo(lines, line.font, 1);
+  lines.delete(bodyFont);
+  return [...lines].sort((a, b) => b[1] - a[1]).map(([font]) => font);
+}
+
+function* linesOf(pages: readonly PdfPage[]): Generator<Line> {
+  for (const page of pages) yield* page.lines;
+}
+
+/** Rounds a font size, in points, to half points, so that sizes that look equal are. */
+export function roundSize(size: number): number {
+  return Math.round(size * 2) / 2;
+}
+
+function addTo<Key>(counts: Map<Key, number>, key: Key, count: number): void {
+  counts.set(key, (counts.get(key) ?? 0) + count);
+}
+
+function mostOf<Key>(counts: ReadonlyMap<Key, number>): Key | undefined {
+  let most: Key | undefined;
+  for (const [key, count] of counts) if (most === undefined || count > counts.get(most)!) most = key;
+  return most;
+}

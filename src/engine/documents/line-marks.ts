@@ -1,0 +1,43 @@
+/**
+ * The mark of a line is one byte: how well the text may be cut before the line, and whether the line is tied to the
+ * one before. Strengths rise from TIED to SECTION + 5. A section's strength grows as its heading's level falls, from
+ * SECTION (level 6) to SECTION + 5 (level 1).
+ */
+
+/** Strength of a line that must not be parted from the line before. */
+export const TIED = 1;
+/**
+ * Strength of a line that continues a paragraph, a quote or a list item, and of a line of code that belongs to the
+ * one before.
+ */
+export const WRAPPED = 2;
+/** Strength of an inner list item, a table row, a line of code or a blank line. */
+export const LINE = 3;
+/** Strength of an outer list item, or of a group of code lines. */
+export const GROUP = 4;
+/** Strength of the first line of a paragraph, list, table, quote or code block, and of a definition in code. */
+export const BLOCK = 5;
+/** Strength of a heading of level 6; each level further out adds 1. */
+export const SECTION = 6;
+
+/**
+ * Flag beside the strength of a line that must not be parted from the one before, as after a heading or a table's
+ * head.
+ */
+export const TIED_FLAG = 0x80;
+
+/** Returns the strength that a mark stands for; TIED for a tied line, 0 for the mark 0, where no line starts. */
+export function strengthOf(mark: number): number {
+  return mark & TIED_FLAG ? TIED : mark;
+}
+
+/** Returns the level of the heading that a mark stands for, tied or not, from 1 to 6; 0 if it is no heading's. */
+export function levelOf(mark: number): number {
+  const strength = mark & ~TIED_FLAG;
+  return strength >= SECTION ? SECTION + 6 - strength : 0;
+}
+
+/** Returns the strength of a heading by its level from 1 to 6: SECTION + 5 for level 1, SECTION for level 6. */
+export function sectionStrength(level: number): number {
+  return SECTION + 6 - level;
+}

@@ -1,0 +1,44 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+
+/** Makes the metrics of documents and of the child processes that read them. */
+export function createDocumentMetrics(registers: Registry[]) {
+  return {
+    documents: new Counter({
+      name: 'cairn_documents_total',
+      help:
+        'Documents read, by format and outcome: shown, empty, unchanged, lost, failed. What was not read to its end ' +
+        'has format none.',
+      labelNames: ['format', 'outcome'],
+      registers,
+    }),
+    documentPages: new Counter({
+      name: 'cairn_document_pages_total',
+      help: 'Pages of documents that were read; a document without pages counts as one.',
+      registers,
+    }),
+    documentBytes: new Counter({
+      name: 'cairn_document_bytes_total',
+      help: 'Bytes of the files that were handed to a parser, those that failed included.',
+      registers,
+    }),
+    documentFailures: new Counter({
+      name: 'cairn_document_failures_total',
+      help: 'Readings of documents that failed, by the code of the reason; those that are tried again count each time.',
+      labelNames: ['code'],
+      registers,
+    }),
+    parsers: new Gauge({
+      name: 'cairn_parsers',
+      help: 'Child processes that read documents or wait for one.',
+      registers,
+    }),
+    parserExits: new Counter({
+      name: 'cairn_parser_exits_total',
+      help:
+        'Child processes that ended, by reason: stopped (idle, spent, shut down), aborted, or killed for time, ' +
+        'output, reply, memory; crashed.',
+      labelNames: ['reason'],
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,34 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+
+/** Makes the metrics of HTTP requests and their answers. */
+export function createHttpMetrics(registers: Registry[]) {
+  return {
+    httpRequests: new Counter({
+      name: 'cairn_http_requests_total',
+      help: 'Requests that were answered, by route pattern and method.',
+      labelNames: ['route', 'method'],
+      registers,
+    }),
+    /** Responses have no label for the route, since every route with every status would be hundreds of series. */
+    httpResponses: new Counter({
+      name: 'cairn_http_responses_total',
+      help: 'Answers, by status; 499 for a client that hung up before.',
+      labelNames: ['status'],
+      registers,
+    }),
+    httpDurations: new Histogram({
+      name: 'cairn_http_request_duration_seconds',
+      help:
+        'Time from the first byte of a request to the end of its reply, by kind: add, query, documents, read, ' +
+        'write. Streams of events and what watches the service (/health, /metrics) are left out.',
+      labelNames: ['kind'],
+      buckets: [0.025, 0.1, 0.5, 2.5],
+      registers,
+    }),
+    httpInFlight: new Gauge({
+      name: 'cairn_http_requests_in_flight',
+      help: 'Requests that wait for the end of their answer, open streams of events and this scrape included.',
+      registers,
+    }),
+  };
+}

@@ -1,0 +1,97 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { MetricSources } from './metric-sources.ts';
+import { started } from './series.ts';
+
+/** Makes the metrics of unfinished jobs in the ledgers, as the census counts them. */
+export function createLedgerMetrics(registers: Registry[], sources: MetricSources) {
+  return {
+    jobs: new Gauge({
+      name: 'cairn_jobs',
+      help:
+        'Jobs in the ledgers of all tenants that have not ended well, by step and state: queued, active, failed ' +
+        '(waits for its next attempt), dead.',
+      labelNames: ['step', 'state'],
+      registers,
+      async collect() {
+        const census = await sources.readCensus();
+        for (const { step, state, jobs } of census?.jobs ?? []) this.set({ step, state }, jobs);
+      },
+    }),
+    oldestJob: new Gauge({
+      name: 'cairn_jobs_oldest_age_seconds',
+      help: 'Age of the oldest unfinished job, by step; 0 when none waits.',
+      labelNames: ['step'],
+      registers,
+      async collect() {
+        const census = await sources.readCensus();
+        for (const { step, ageMs } of census?.oldest ?? []) this.set({ step }, ageMs / 1000);
+      },
+    }),
+  };
+}
+
+/** Makes the metrics of the work that workers do. */
+export function createJobMetrics(registers: Registry[]) {
+  return {
+    steps: new Histogram({
+      name: 'cairn_step_duration_seconds',
+      help: 'Time of a batch of one step in a worker, by step and outcome (ok, failed).',
+      labelNames: ['step', 'outcome'],
+      buckets: [0.1, 1, 10],
+      registers,
+    }),
+    finishedJobs: started(
+      new Counter({
+        name: 'cairn_jobs_finished_total',
+        help: 'Jobs that ended, by how: done, dead, cancelled.',
+        labelNames: ['state'],
+        registers,
+      }),
+      ['done', 'dead', 'cancelled'].map((state) => ({ state })),
+    ),
+    failedAttempts: new Counter({
+      name: 'cairn_job_failures_total',
+      help:
+        'Attempts of jobs that failed and count, by step and error code. What waits for a provider or for disk is ' +
+        'not counted.',
+      labelNames: ['step', 'code'],
+      registers,
+    }),
+    workPauses: new Counter({
+      name: 'cairn_work_pauses_total',
+      help:
+        'How often a worker put its work off, by the error code of the reason: the provider (unavailable, ' +
+        'rate_limited) or the disk (storage_full).',
+      labelNames: ['code'],
+      registers,
+    }),
+    recoveredJobs: started(
+      new Counter({
+        name: 'cairn_jobs_recovered_total',
+        help:
+          'Jobs taken back from workers that fell silent, by what became of them: requeued, or dead after three ' +
+          'crashes.',
+        labelNames: ['outcome'],
+        registers,
+      }),
+      ['requeued', 'dead'].map((outcome) => ({ outcome })),
+    ),
+    hungThreads: new Counter({
+      name: 'cairn_worker_hangs_total',
+      help: 'Worker threads that did not come back to their event loop and were ended and replaced.',
+      registers,
+    }),
+  };
+}
+
+/**
+ * Counts jobs that were taken back from silent workers: `requeued` of them wait again, and `dead` were given up, which
+ * also counts them as ended.
+ */
+export function countRecovery(metrics: RecoveryMetrics, { requeued, dead }: { requeued: number; dead: number }): void {
+  metrics.recoveredJobs.inc({ outcome: 'requeued' }, requeued);
+  metrics.recoveredJobs.inc({ outcome: 'dead' }, dead);
+  metrics.finishedJobs.inc({ state: 'dead' }, dead);
+}
+
+type RecoveryMetrics = Pick<ReturnType<typeof createJobMetrics>, 'recoveredJobs' | 'finishedJobs'>;

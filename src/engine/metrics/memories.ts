@@ -1,0 +1,64 @@
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import type { MetricSources } from './metric-sources.ts';
+import { censusGauge, started } from './series.ts';
+
+/** Makes the metrics of memories: how they are added, how soon they are ready, and what the upkeep does to them. */
+export function createMemoryMetrics(registers: Registry[], sources: MetricSources) {
+  return {
+    adds: started(
+      new Counter({
+        name: 'cairn_adds_total',
+        help: 'Memories offered to add, by outcome: accepted, duplicate, rejected.',
+        labelNames: ['outcome'],
+        registers,
+      }),
+      ['accepted', 'duplicate', 'rejected'].map((outcome) => ({ outcome })),
+    ),
+    readyAfter: new Histogram({
+      name: 'cairn_memory_ready_seconds',
+      help:
+        'Time from accepting a memory to a stage: encoded (found by its vectors), linked (all is done); by ' +
+        'priority: interactive, bulk. Words are found at once.',
+      labelNames: ['stage', 'priority'],
+      buckets: [0.5, 2, 10, 60, 600],
+      registers,
+    }),
+    memories: new Gauge({
+      name: 'cairn_memories',
+      help: 'Memories of all tenants, by primary sector and state: queued, ready, failed.',
+      labelNames: ['sector', 'state'],
+      registers,
+      async collect() {
+        const census = await sources.readCensus();
+        for (const { sector, state, memories } of census?.memories ?? []) this.set({ sector, state }, memories);
+      },
+    }),
+    waypoints: censusGauge({
+      name: 'cairn_waypoints',
+      help: 'Waypoints between memories, of all tenants.',
+      registers,
+      sources,
+      read: ({ waypoints }) => waypoints,
+    }),
+    decayedMemories: new Counter({
+      name: 'cairn_decayed_memories_total',
+      help: 'Memories whose cached salience the decay job refreshed.',
+      registers,
+    }),
+    archivedMemories: new Counter({
+      name: 'cairn_archived_memories_total',
+      help: 'Memories that the decay job archived because their salience fell under OM_ARCHIVE_BELOW.',
+      registers,
+    }),
+    expiredMemories: new Counter({
+      name: 'cairn_expired_memories_total',
+      help: 'Memories erased because their time had come.',
+      registers,
+    }),
+    prunedWaypoints: new Counter({
+      name: 'cairn_pruned_waypoints_total',
+      help: 'Waypoints removed because their weight fell under 0.05.',
+      registers,
+    }),
+  };
+}

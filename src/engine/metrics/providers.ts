@@ -1,0 +1,53 @@
+import { Counter, Gauge, type Registry } from 'prom-client';
+import type { MetricSources } from './metric-sources.ts';
+
+/** Makes the metrics that all provider calls share: tokens, cost, waits and breakers. */
+export function createProviderMetrics(registers: Registry[], sources: MetricSources) {
+  return {
+    providerTokens: new Counter({
+      name: 'cairn_provider_tokens_total',
+      help:
+        'Tokens of provider calls that completed, read and written, by purpose (document, query, entities, rerank, ' +
+        'contradictions, reflection); as billed where the reply says, else estimated.',
+      labelNames: ['purpose'],
+      registers,
+    }),
+    providerCost: new Counter({
+      name: 'cairn_provider_cost_usd_total',
+      help: 'What those calls cost by the price table (OM_PRICES), in US dollars, by purpose as above.',
+      labelNames: ['purpose'],
+      registers,
+    }),
+    providerHeldBack: new Counter({
+      name: 'cairn_provider_calls_held_back_total',
+      help:
+        'Provider calls that had to wait or were put off, by service (embedding, language_model) and reason: budget ' +
+        '(the limits of the settings), gap (OM_EMBED_DELAY_MS), told (what replies say is left), pause ' +
+        '(Retry-After), breaker.',
+      labelNames: ['service', 'reason'],
+      registers,
+    }),
+    providerWaits: new Counter({
+      name: 'cairn_provider_wait_seconds_total',
+      help:
+        'Time that provider calls waited in place before they started, by service and reason as above. A call that ' +
+        'was put off does not count.',
+      labelNames: ['service', 'reason'],
+      registers,
+    }),
+    /** The gauge has no series in a process that calls no provider. */
+    providerBreaker: new Gauge({
+      name: 'cairn_provider_breaker_open',
+      help:
+        'Whether the provider of a service (embedding, language_model) failed so often in a row that it is left ' +
+        'alone or only probed: 1 or 0. Shared by all processes. With a model a sector, by sector; else without that ' +
+        'label.',
+      labelNames: ['service', 'sector'],
+      aggregator: 'max',
+      registers,
+      collect() {
+        for (const { use, isOpen } of sources.breakers.values()) this.set({ ...use }, isOpen() ? 1 : 0);
+      },
+    }),
+  };
+}

@@ -1,0 +1,89 @@
+import { Counter, Histogram, type Registry } from 'prom-client';
+import { PROFILES, type StageTrace } from '../types.ts';
+import { SUM_AND_COUNT, started } from './series.ts';
+
+/** Makes the metrics of queries. */
+export function createQueryMetrics(registers: Registry[]) {
+  return {
+    queries: new Histogram({
+      name: 'cairn_query_duration_seconds',
+      help: 'Time of a query inside the engine, its embedding included.',
+      buckets: [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 5],
+      registers,
+    }),
+    queriesByProfile: started(
+      new Counter({
+        name: 'cairn_queries_total',
+        help: 'Queries that were answered, by profile.',
+        labelNames: ['profile'],
+        registers,
+      }),
+      PROFILES.map((profile) => ({ profile })),
+    ),
+    queryStages: new Histogram({
+      name: 'cairn_query_stage_duration_seconds',
+      help:
+        'Time of each part of a query: embed, plan, lexical, dense, links (expand, entities), score (fuse, score, ' +
+        'resolve, calibrate), rerank, model, pack (floor, pack).',
+      labelNames: ['stage'],
+      buckets: SUM_AND_COUNT,
+      registers,
+    }),
+    wordIndexFallbacks: new Counter({
+      name: 'cairn_word_index_fallbacks_total',
+      help:
+        'Files whose word index has a format that this version does not read itself, so that SQLite is asked, which ' +
+        'is slower; each time that a thread opens one.',
+      registers,
+    }),
+    queryHits: new Histogram({
+      name: 'cairn_query_hits',
+      help: 'Hits that a query returned.',
+      buckets: [0, 1, 3, 8, 20, 50],
+      registers,
+    }),
+    emptyQueries: new Counter({
+      name: 'cairn_queries_empty_total',
+      help: 'Queries without a hit: nothing fitted, or nothing well enough (OM_MIN_SCORE).',
+      registers,
+    }),
+    degradedQueries: new Counter({
+      name: 'cairn_queries_degraded_total',
+      help: 'Queries answered from words alone although vectors are configured.',
+      registers,
+    }),
+  };
+}
+
+/** The part of a query to which each stage belongs, by their names. A histogram for each would be a hundred series. */
+const PART_OF_STAGE: Readonly<Record<string, string>> = {
+  embed: 'embed',
+  plan: 'plan',
+  lexical: 'lexical',
+  'lexical, live': 'lexical',
+  dense: 'dense',
+  'dense, live': 'dense',
+  expand: 'links',
+  entities: 'links',
+  fuse: 'score',
+  score: 'score',
+  resolve: 'score',
+  calibrate: 'score',
+  rerank: 'rerank',
+  'rerank by model': 'model',
+  floor: 'pack',
+  pack: 'pack',
+};
+
+/** Adds up the times of a query's stages by part, and observes each part once. An unknown stage counts as `other`. */
+export function observeStages(
+  metrics: Pick<ReturnType<typeof createQueryMetrics>, 'queryStages'>,
+  trace: readonly StageTrace[],
+): void {
+  const parts = new Map<string, number>();
+  for (const { stage, ms } of trace) {
+    const part = PART_OF_STAGE[stage] ?? 'other';
+    parts.set(part, (parts.get(part) ?? 0) + ms);
+  }
+  for (const [stage, ms] of parts) metrics.queryStages.observe({ stage }, ms / 1000);
+}

@@ -1,0 +1,92 @@
+import { createEmbedder } from '../adapters/create-embedder.ts';
+import { recreateEmbedder } from '../adapters/recreate-embedder.ts';
+import { type Config, type NamedModel, withModel } from '../config.ts';
+import type { Embedder } from '../ports.ts';
+import type { EmbeddingGatherer } from '../providers/embedding-gatherer.ts';
+import { openLimitedEmbedder, type EmbedderUse, type ProviderOptions } from '../providers/open-providers.ts';
+import type { EmbeddingSource } from '../steps/step-context.ts';
+import { isSameSpace, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
+import { SECTORS, type Sector } from '../types.ts';
+
+/** The configured embedder of a thread, and the embedders of other models that its files still have or sectors need. */
+export interface EmbeddingSources {
+  /** The embedder that the settings name; null with `OM_EMBEDDINGS=none`. */
+  readonly embedder: Embedder | null;
+  /** What gathers the calls of `embedder`, within its limits; null with `OM_EMBEDDINGS=none`. */
+  readonly gatherer: EmbeddingGatherer | null;
+  /**
+   * The vector spaces that the settings ask for: one, or one a sector in the order of SECTORS; null without vectors.
+   */
+  readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
+  /**
+   * Finds the source for a model other than that of `embedder`: the model of a sector, or one that a file still has.
+   * It opens the source at the first call. It returns null if the settings do not say how to reach that model.
+   */
+  readonly sourceOf: (model: SpaceIdentity) => EmbeddingSource | null;
+  /** Closes the budgets of all sources that were opened. */
+  close(): void;
+}
+
+/**
+ * Opens the configured embedder and, where each sector has a model, the embedders of all sectors. `sourceOf` opens
+ * others when it is asked for them. The caller closes the sources.
+ */
+export function openEmbeddingSources(options: ProviderOptions): EmbeddingSources {
+  const { config } = options;
+  const gatherers: { close(): void }[] = [];
+  const openGatherer = (embedder: Embedder, standIns: readonly Embedder[], use: EmbedderUse): EmbeddingGatherer => {
+    const limited = openLimitedEmbedder(embedder, standIns, use, options);
+    gatherers.push(limited);
+    return limited.gatherer;
+  };
+  const embedder = createEmbedder(config);
+  const gatherer =
+    embedder &&
+    openGatherer(embedder, createStandIns(config), { ownLimits: false, sectors: sectorsOf(config, embedder) });
+  const identity = embedder && identitiesOf(config, embedder);
+  const sources = new Map<string, EmbeddingSource | null>();
+  const sourceOf = (model: SpaceIdentity): EmbeddingSource | null => {
+    const key = JSON.stringify(identityOf(model));
+    const opened = sources.get(key);
+    if (opened !== undefined) return opened;
+    const other = recreateEmbedder(config, model);
+    const sectors = sectorsOf(config, model) ?? [];
+    const ownLimits = sectors.length > 0;
+    const standIns = ownLimits ? createStandIns(withModel(config, model)) : [];
+    const source = other && { embedder: other, gatherer: openGatherer(other, standIns, { ownLimits, sectors }) };
+    sources.set(key, source);
+    return source;
+  };
+  // All models are opened now and not at their first call, so that the metrics show the breaker of each one at once.
+  if (embedder !== null && Array.isArray(identity)) {
+    for (const model of identity) if (!isSameSpace(model, embedder)) sourceOf(model);
+  }
+  return { embedder, gatherer, identity, sourceOf, close: () => gatherers.forEach((limited) => limited.close()) };
+}
+
+function identitiesOf(config: Config, embedder: Embedder): SpaceIdentity | SpaceIdentity[] {
+  const { sectorModels } = config;
+  if (sectorModels === null) return identityOf(embedder);
+  return sectorModels.map((model) => identityOf(createEmbedder(withModel(config, model))!));
+}
+
+/** Copies the fields that name a vector space, so that they can be sent to another thread without an embedder. */
+function identityOf({ provider, model, dimensions, encoding }: SpaceIdentity): SpaceIdentity {
+  return { provider, model, dimensions, encoding };
+}
+
+/** Returns the sectors that a model is configured for, empty for none; null where one model embeds all sectors. */
+function sectorsOf({ sectorModels }: Config, { model, dimensions }: NamedModel): Sector[] | null {
+  if (sectorModels === null) return null;
+  return SECTORS.filter((_, place) => {
+    const named = sectorModels[place];
+    return named?.model === model && named.dimensions === dimensions;
+  });
+}
+
+/** Makes embedders of the same vector space: the configured model at each address of `OM_EMBED_FALLBACK`. */
+function createStandIns(config: Config): Embedder[] {
+  return config.fallbacks.flatMap(
+    ({ baseUrl, apiKey }) => createEmbedder({ ...config, OM_OPENAI_BASE_URL: baseUrl, OPENAI_API_KEY: apiKey }) ?? [],
+  );
+}

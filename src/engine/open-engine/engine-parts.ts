@@ -1,0 +1,108 @@
+import path from 'node:path';
+import { createLanguageModel } from '../adapters/create-language-model.ts';
+import { createIndexMemory } from '../adapters/following-index/index-memory.ts';
+import { createPageFetcher } from '../adapters/page-fetcher.ts';
+import { createParserPool } from '../adapters/parser-pool.ts';
+import { requireVectorIndex } from '../adapters/vector-index/open-vector-index.ts';
+import type { Config } from '../config.ts';
+import type { Metrics } from '../metrics.ts';
+import { silentLogger, type DocumentParser, type LanguageModel, type Logger, type PageFetcher } from '../ports.ts';
+import { openLimitedLanguageModel, type ProviderOptions } from '../providers/open-providers.ts';
+import { openTenant } from '../tenant-file/open-tenant.ts';
+import { createTenantPool, type TenantPool } from '../tenant-file/tenant-pool.ts';
+import { openEmbeddingSources, type EmbeddingSources } from './embedding-sources.ts';
+
+/** The parts that a thread needs as a reader or as a worker: embedders, the language model, the pool of open files. */
+export interface EngineParts extends Omit<EmbeddingSources, 'close'> {
+  /** The language model of `OM_LLM_MODEL`, within its limits; null without one. */
+  readonly languageModel: LanguageModel | null;
+  /** The tenants' files that are open on this thread. The caller of `openParts` closes it. */
+  readonly pool: TenantPool;
+  /** The limits on calls of providers, which all processes share. The caller of `openParts` closes it. */
+  readonly budget: { close(): void };
+  /** Reads documents; null for a reader. The caller of `openParts` closes it. */
+  readonly documentParser: DocumentParser | null;
+  /** Fetches pages to be read; null for a reader. The caller of `openParts` closes it. */
+  readonly pageFetcher: PageFetcher | null;
+}
+
+/** What `openParts` works with. */
+export interface EnginePartsOptions extends ProviderOptions {
+  readonly logger?: Logger;
+  /** `reader` for a thread that answers queries; `worker` for one that runs steps, writes and reads documents. */
+  readonly role: 'reader' | 'worker';
+}
+
+/**
+ * Makes the embedders, their gatherers, the language model and a pool of files for one thread, and for a worker what
+ * reads documents.
+ * @param options.onCall called with every provider call, for the log of calls
+ * @throws EngineError `invalid` if this machine cannot run the vector index of the settings
+ */
+export function openParts({ logger = silentLogger, role, ...options }: EnginePartsOptions): EngineParts {
+  const { config, clock, metrics } = options;
+  requireVectorIndex(config.OM_VECTOR_INDEX);
+  const { close: closeSources, ...sources } = openEmbeddingSources(options);
+  const model = createLanguageModel(config);
+  const limitedModel = model && openLimitedLanguageModel(model, options);
+  const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
+  const reportUnknownFormat = createFormatReporter(metrics, logger);
+  const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
+    openTenant(path, {
+      role,
+      identity: sources.identity,
+      now: clock.now(),
+      indexMemory,
+      vectorIndex: config.OM_VECTOR_INDEX,
+      wordIndex: config.OM_WORD_INDEX,
+      onUnknownWordFormat: () => reportUnknownFormat(path),
+    }),
+  );
+  return {
+    ...sources,
+    languageModel: limitedModel && limitedModel.languageModel,
+    pool,
+    budget: {
+      close() {
+        closeSources();
+        limitedModel?.close();
+      },
+    },
+    ...(role === 'worker' ? openReaders(config, metrics) : { documentParser: null, pageFetcher: null }),
+  };
+}
+
+/**
+ * Makes a function that counts each opening of a file whose word index has an unknown format, and logs each such file
+ * once. The function takes the file's path.
+ */
+function createFormatReporter(metrics: Metrics, logger: Logger): (file: string) => void {
+  const reported = new Set<string>();
+  return (file) => {
+    metrics.wordIndexFallbacks.inc();
+    if (reported.has(file)) return;
+    reported.add(file);
+    const until = 'a version of Cairn that knows it, or cairn rebuild-index';
+    logger.warn({ file: path.basename(file), readBy: 'fts5-match', until }, 'word_index_format_unknown');
+  };
+}
+
+/** Makes what reads documents. Neither part starts a process or opens a socket before it is needed. */
+function openReaders(config: Config, metrics: Metrics): Pick<EngineParts, 'documentParser' | 'pageFetcher'> {
+  return {
+    documentParser: createParserPool({
+      size: config.OM_PARSERS,
+      timeoutMs: config.OM_PARSE_TIMEOUT_MS,
+      heapMb: config.OM_PARSE_HEAP_MB,
+      onStart: () => metrics.parsers.inc(),
+      onExit(reason) {
+        metrics.parsers.dec();
+        metrics.parserExits.inc({ reason });
+      },
+    }),
+    pageFetcher: createPageFetcher({
+      timeoutMs: config.OM_URL_TIMEOUT_MS,
+      maxBytes: config.OM_URL_MAX_MB * 1024 * 1024,
+    }),
+  };
+}

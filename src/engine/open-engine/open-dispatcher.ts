@@ -1,0 +1,54 @@
+import { openStepQueues } from '../adapters/bullmq-queues.ts';
+import type { Config } from '../config.ts';
+import type { ControlDatabase } from '../control/control-database.ts';
+import { createDispatcher } from '../dispatch/dispatcher.ts';
+import { createTenantFinder, ledgerOverWriter } from '../dispatch/ledgers.ts';
+import { createLookout } from '../dispatch/lookout.ts';
+import type { Engine } from '../engine.ts';
+import type { Metrics } from '../metrics.ts';
+import type { Clock, JobDispatcher, Logger } from '../ports.ts';
+import type { Tracing } from '../tracing.ts';
+import type { Writer } from '../writer/writer.ts';
+
+/**
+ * Opens the dispatcher over the queues in the Redis that `queuesAt` names. If `queuesAt` is null, the dispatcher tells
+ * nobody, and the workers find what is due when they next look at the ledgers. The caller closes it.
+ */
+export async function openDispatcher({
+  config,
+  clock,
+  logger,
+  metrics,
+  tracing,
+  control,
+  queuesAt,
+  writer,
+}: {
+  config: Config;
+  clock: Clock;
+  logger: Logger;
+  metrics: Metrics;
+  tracing: Tracing | null;
+  control: ControlDatabase;
+  queuesAt: Engine['queuesAt'];
+  writer: Writer;
+}): Promise<JobDispatcher> {
+  if (queuesAt === null) return { dispatch() {}, close: async () => {} };
+  const queues = await openStepQueues({ ...queuesAt, logger });
+  metrics.watchQueues(() => queues.counts());
+  return createDispatcher({
+    ledger: ledgerOverWriter({
+      control,
+      lookout: createLookout({ openMost: config.OM_OPEN_TENANTS, leaseMs: config.OM_LEASE_MS, clock }),
+      clock,
+      embedsHere: config.embedsHere,
+      writer,
+    }),
+    queues,
+    logger,
+    metrics,
+    tracing,
+    leads: true,
+    tenantOf: createTenantFinder(control),
+  });
+}

@@ -1,0 +1,53 @@
+import type { QueryVector } from './dense.ts';
+import type { CompleteQuery } from './options.ts';
+import { type ReachedSpace, type RetrieveContext, spacesOf } from './retrieve-context.ts';
+import type { Trace } from './trace-stages.ts';
+
+/** Weight of vectors where neither the query nor an embedder names one: words alone decide. */
+const WORDS_ONLY = 0;
+
+/** The query's vectors, and how much they weigh. */
+interface EmbeddedQuery {
+  /** One vector for each model that answered. */
+  readonly vectors: readonly QueryVector[];
+  /** The weight of vectors against words, 0..1; 0 where `vectors` is empty. */
+  readonly vectorWeight: number;
+  /** Whether vectors were due, and a provider failed or could not be asked. */
+  readonly degraded: boolean;
+}
+
+/**
+ * Asks every model of the tenant for the query's vector and meanwhile loads the index of that model. A model that fails
+ * costs the hits among its own vectors only. No model is asked where the weight of vectors is 0.
+ * @throws whatever `signal` was aborted with
+ */
+export async function embedQuery(
+  context: RetrieveContext,
+  query: CompleteQuery,
+  trace: Trace,
+  signal: AbortSignal | undefined,
+): Promise<EmbeddedQuery> {
+  const spaces = spacesOf(context);
+  const vectorWeight = query.vectorWeight ?? spaces[0]?.embedder.vectorWeight ?? WORDS_ONLY;
+  const isUnreachable = context.isModelUnreachable === true && query.vectorWeight !== 0;
+  if (spaces.length === 0 || vectorWeight === 0)
+    return { vectors: [], vectorWeight: WORDS_ONLY, degraded: isUnreachable };
+  const ask = async ({ embedder, modelNo, space }: ReachedSpace): Promise<QueryVector | null> => {
+    const model = `${embedder.provider} ${embedder.model}, ${embedder.dimensions} dimensions`;
+    const [embedding] = await Promise.all([
+      trace.awaited('embed', 1, () => space.embedQuery(query.query, signal), model),
+      space.index?.load(),
+    ]);
+    return embedding && { embedding, modelNo, dimensions: embedder.dimensions, encoding: embedder.encoding };
+  };
+  const answers: (QueryVector | null)[] = [];
+  if (context.asksOneByOne) for (const space of spaces) answers.push(await ask(space));
+  else answers.push(...(await Promise.all(spaces.map(ask))));
+  signal?.throwIfAborted();
+  const vectors = answers.filter((vector) => vector !== null);
+  return {
+    vectors,
+    vectorWeight: vectors.length === 0 ? WORDS_ONLY : vectorWeight,
+    degraded: isUnreachable || vectors.length < spaces.length,
+  };
+}

@@ -1,0 +1,58 @@
+import { resolveName } from '../entities/extract.ts';
+import { otherSpelling } from '../text/english-words.ts';
+import { createStemFinder, NOWHERE, type StemFinder, stemOf } from '../text/stem-finder.ts';
+import { isAscii, words } from '../text/words.ts';
+
+/**
+ * Finds the words of a query in a text by their other names. The places that it gives are indexes in the query's words.
+ * Its `eachIn` never calls `visitForm`.
+ */
+export type AliasFinder = Omit<StemFinder, 'words'>;
+
+/** Words of a query for which another name is looked up: the first ones. */
+const MAX_OTHER_NAMES = 12;
+
+/**
+ * Looks up the other names of a query's words, of the first `MAX_OTHER_NAMES` only.
+ * @param spelled the query's words, normalised
+ * @returns undefined where none of these words has another name
+ */
+export function createAliasFinder(spelled: readonly string[]): AliasFinder | undefined {
+  const others = spelled.slice(0, MAX_OTHER_NAMES).map(otherNameOf);
+  const places = new Map<string, number>();
+  for (const [place, other] of others.entries()) if (other !== undefined) places.set(stemOf(other), place);
+  if (places.size === 0) return undefined;
+  const { words: names, placeOf, eachIn } = createStemFinder(others.filter((other) => other !== undefined));
+  const placeOfName = names.map((name) => places.get(stemOf(name))!);
+  return {
+    placeOf(word) {
+      const name = placeOf(word);
+      return name === NOWHERE ? NOWHERE : placeOfName[name]!;
+    },
+    eachIn: (text, visit) => eachIn(text, (name, position) => visit(placeOfName[name]!, position)),
+  };
+}
+
+/**
+ * The other spelling of a word, or the name under which a well-known thing is counted: `color` for `colour`,
+ * `postgresql` for `postgres`; undefined where there is none.
+ */
+function otherNameOf(word: string): string | undefined {
+  let cached = otherNames.get(word);
+  if (cached === undefined) {
+    if (otherNames.size >= MAX_CACHED_NAMES) otherNames.clear();
+    otherNames.set(word, (cached = { name: findOtherName(word) }));
+  }
+  return cached.name;
+}
+
+/** A cache, since one lookup takes 4 µs and many queries use the same words. */
+const otherNames = new Map<string, { readonly name: string | undefined }>();
+const MAX_CACHED_NAMES = 5_000;
+
+function findOtherName(word: string): string | undefined {
+  const other = otherSpelling(word);
+  if (other !== undefined || !isAscii(word)) return other;
+  const [name, ...rest] = words(resolveName(word));
+  return rest.length === 0 && name !== word ? name : undefined;
+}

@@ -1,0 +1,73 @@
+import { informativeness } from '../text/english-words.ts';
+import type { QueryTerms } from '../text/index-text.ts';
+import { isCjk, normalise, words } from '../text/words.ts';
+import { STOP_WORDS } from '../text/stop-words.ts';
+
+/** A word of the query as evidence: how much it counts when a memory holds it. */
+export interface QueryWord {
+  /** The word, normalised. */
+  readonly word: string;
+  /** The word's share in the strength of evidence: its informativeness, times `NAME_WEIGHT` for a name. */
+  readonly weight: number;
+  /** Whether the query writes the word with a capital at least once where no sentence begins. */
+  readonly isName: boolean;
+  /**
+   * How much the word tells about the topic, 0..1: its informativeness, but 0 for stop words and for question words and
+   * pronouns of Chinese.
+   */
+  readonly worth: number;
+}
+
+/** Factor on the weight of a name: a question turns on who is asked about. */
+const NAME_WEIGHT = 2;
+
+/**
+ * Lists the words of a query: its single words, the words of its phrases without stop words, its identifiers. A word
+ * may be listed twice.
+ */
+export function wordsOf({ words: single, phrases, identifiers }: QueryTerms): string[] {
+  return [...single, ...phrases.flat().filter((word) => !STOP_WORDS.has(word)), ...identifiers];
+}
+
+/**
+ * Weighs the words of a query as evidence, in the order of `spelled`.
+ * @param spelled the distinct words of `query`, normalised
+ */
+export function weighWords(query: string, spelled: readonly string[]): QueryWord[] {
+  const names = namesIn(query);
+  const worth = worthOf(query, spelled);
+  return spelled.map((word, place) => {
+    const isName = names.has(word);
+    return { word, weight: informativeness(word) * (isName ? NAME_WEIGHT : 1), isName, worth: worth[place]! };
+  });
+}
+
+/**
+ * The `worth` of each word. Where the query is a single word with a capital that would count 0, the word is meant
+ * itself and counts 1: `May`.
+ */
+function worthOf(query: string, spelled: readonly string[]): number[] {
+  const topical = spelled.some(isCjk) ? new Set(words(query.replace(CJK_GRAMMAR, ' '))) : undefined;
+  const worth = spelled.map((word) =>
+    STOP_WORDS.has(word) || (isCjk(word) && !topical!.has(word)) ? 0 : informativeness(word),
+  );
+  const isName = spelled.length === 1 && /^\W*\p{Lu}\p{Ll}+\W*$/u.test(query);
+  return isName && worth[0] === 0 ? [1] : worth;
+}
+
+/** Matches question words and pronouns of Chinese, which have no spaces around them. */
+const CJK_GRAMMAR =
+  /什么时候|为什么|什么|怎么样|怎么|哪里|哪儿|哪个|哪些|哪天|哪一天|多少|几点|几号|我们|你们|他们|她们|[我你他她]的|[我你他她谁吗呢吧是在]/gu;
+
+/** The words written with a capital where no sentence begins, normalised. */
+function namesIn(query: string): ReadonlySet<string> {
+  const names = new Set<string>();
+  for (const { 0: word, index } of query.matchAll(CAPITALISED)) {
+    const before = query.slice(Math.max(0, index - 3), index).trimEnd();
+    if (before !== '' && !BEFORE_SENTENCE.includes(before.at(-1)!)) names.add(normalise(word));
+  }
+  return names;
+}
+
+const CAPITALISED = /(?<![\p{L}\p{N}])\p{Lu}[\p{L}\p{N}]*/gu;
+const BEFORE_SENTENCE = '.!?:"“„«';

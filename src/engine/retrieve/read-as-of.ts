@@ -1,0 +1,40 @@
+import { readMemoriesAsOf, readStatusesAsOf } from '../store/revisions.ts';
+import type { Store } from '../store/open-store.ts';
+import { readRankingRows, type RankingRow } from '../store/ranking-rows.ts';
+import type { Memory, MemoryQuery } from '../types.ts';
+import type { RetrieveContext } from './retrieve-context.ts';
+
+/**
+ * Returns a function that reads memories by number: as they were recorded at the time `asOf.recorded`, or as they are
+ * where that is not set. Memories that have been erased are left out.
+ * @param now time for which salience and strength are computed, Unix ms
+ */
+export function createMemoryReader(
+  context: RetrieveContext,
+  { asOf }: Pick<MemoryQuery, 'asOf'>,
+  now: number,
+): (memoryNos: readonly number[]) => ReadonlyMap<number, Memory> {
+  const at = asOf?.recorded;
+  return at === undefined
+    ? (memoryNos) => context.readMemories(context.store, memoryNos, now)
+    : (memoryNos) => readMemoriesAsOf(context.store, memoryNos, { at, now });
+}
+
+/**
+ * Reads what ranking needs of memories, in ascending order of number. With `asOf.recorded`, a status counts as it was
+ * recorded at that time. With any `asOf`, a superseded memory counts as active: it still passes the filter, so it had
+ * not given way yet.
+ */
+export function readRankingRowsAsOf(
+  store: Store,
+  memoryNos: readonly number[],
+  { asOf }: Pick<MemoryQuery, 'asOf'>,
+): RankingRow[] {
+  const rows = readRankingRows(store, memoryNos);
+  if (asOf === undefined) return rows;
+  const then = asOf.recorded === undefined ? undefined : readStatusesAsOf(store, memoryNos, asOf.recorded);
+  return rows.map((row) => {
+    const status = then?.get(row.memoryNo) ?? row.status;
+    return { ...row, status: status === 'superseded' ? 'active' : status };
+  });
+}

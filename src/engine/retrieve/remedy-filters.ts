@@ -1,0 +1,138 @@
+/**
+ * Remedies for a memory that fails a condition of the filter.
+ */
+import type { AsOf, Memory, MemoryFilter, MemoryQuery } from '../types.ts';
+import type { Inspection } from './inspect.ts';
+import type { Attempt, Remedy } from './remedy-trials.ts';
+
+/**
+ * Lifts the first condition of the filter that the memory fails. The next trial shows whether it fails another one. The
+ * result is undefined where no change of the request lifts that condition.
+ */
+export async function passFilter(
+  request: MemoryQuery,
+  inspection: Inspection,
+  attempt: Attempt,
+): Promise<Remedy | undefined> {
+  const { failedFilters, memory } = inspection;
+  const [name] = failedFilters;
+  const without = (says: string, fields: readonly string[], change: Partial<MemoryFilter>): Remedy => ({
+    says,
+    lifts: 'condition',
+    sets: Object.fromEntries(fields.map((field) => [field, null])),
+    request: { ...request, filter: { ...request.filter, ...change } },
+  });
+  switch (name) {
+    case 'filters.sessions':
+      return without('remove filters.sessions', [name], { sessionIds: undefined });
+    case 'filters.types':
+      return without('remove filters.types', [name], { types: undefined });
+    case 'filters.external_ids':
+      return without('remove filters.external_ids', [name], { externalIds: undefined });
+    case 'filters.documents':
+      return without('remove filters.documents', [name], { documentIds: undefined });
+    case 'filters.tags':
+      return without('remove filters.tags', [name], { tags: undefined });
+    case 'filters.sectors':
+      return without('remove filters.sectors (and filters.sector)', [name, 'filters.sector'], { sectors: undefined });
+    case 'filters.event_time':
+      return without('remove filters.event_time', [name], { eventFrom: undefined, eventTo: undefined });
+    case 'filters.created_at':
+      return without(
+        'remove filters.created_at (and startTime, endTime, which mean the same)',
+        [name, 'startTime', 'endTime', 'filters.startTime', 'filters.endTime'],
+        { createdFrom: undefined, createdTo: undefined },
+      );
+    case 'filters.statuses': {
+      const statuses = [...(request.filter.statuses ?? []), memory.status];
+      return {
+        says: `it is ${memory.status}: add that to filters.statuses`,
+        lifts: 'condition',
+        sets: { 'filters.statuses': statuses },
+        request: { ...request, filter: { ...request.filter, statuses } },
+      };
+    }
+    case 'status':
+      return {
+        says: `it is ${memory.status}: set deep_recall to true`,
+        lifts: 'condition',
+        sets: { deep_recall: true },
+        request: { ...request, deepRecall: true },
+      };
+    case 'validity':
+    case 'as_of.valid':
+      return lookBack(request, inspection, attempt);
+    case 'as_of.recorded':
+      return setAsOf(
+        request,
+        { ...request.asOf, recorded: memory.createdAt },
+        `it was stored later: set as_of.recorded to ${memory.createdAt}`,
+      );
+    default:
+      return name === undefined ? undefined : withoutMetadata(request, name);
+  }
+}
+
+const METADATA = 'filters.metadata.';
+
+function withoutMetadata(request: MemoryQuery, name: string): Remedy | undefined {
+  if (!name.startsWith(METADATA)) return undefined;
+  const key = name.slice(METADATA.length);
+  const metadata = Object.fromEntries(Object.entries(request.filter.metadata ?? {}).filter(([other]) => other !== key));
+  return {
+    says: `remove ${name}`,
+    lifts: 'condition',
+    sets: { [name]: null },
+    request: { ...request, filter: { ...request.filter, metadata } },
+  };
+}
+
+/**
+ * Looks back to the first time at which the memory held and its event had happened, as recorded at the time that the
+ * request names. Where that does not help, it tries what was recorded at other times: today, and before each of the
+ * memory's last changes. The result is undefined where no time helps.
+ */
+async function lookBack(request: MemoryQuery, inspection: Inspection, attempt: Attempt): Promise<Remedy | undefined> {
+  const holds = async (asOf: AsOf | undefined) => {
+    const tried = await attempt({ ...request, asOf });
+    return tried !== undefined && !tried.inspection.failedFilters.some((name) => TIME_CONDITIONS.has(name));
+  };
+  const valid = firstHeld(inspection.memory);
+  if (valid !== null && (await holds({ ...request.asOf, valid })))
+    return setAsOf(request, { ...request.asOf, valid }, `it did not hold then: set as_of.valid to ${valid}`);
+  const times = [undefined, ...inspection.changedAt.map((at) => at - 1)].filter(
+    (at) => at !== request.asOf?.recorded && (at === undefined || at >= inspection.memory.createdAt),
+  );
+  for (const recorded of times) {
+    const trial = await attempt({ ...request, asOf: recorded === undefined ? undefined : { recorded } });
+    const moment = trial === undefined ? null : firstHeld(trial.inspection.memory);
+    if (moment === null) continue;
+    const asOf: AsOf = { valid: moment, ...(recorded === undefined ? {} : { recorded }) };
+    const recordedChange = recorded === undefined ? 'remove as_of.recorded' : `as_of.recorded to ${recorded}`;
+    const says = `it did not hold as recorded then: set as_of.valid to ${moment} and ${recordedChange}`;
+    if (await holds(asOf)) return setAsOf(request, asOf, says);
+  }
+  return undefined;
+}
+
+/** Names of the filter's conditions on time, as `Inspection.failedFilters` holds them. */
+export const TIME_CONDITIONS: ReadonlySet<string> = new Set(['validity', 'as_of.valid', 'as_of.recorded']);
+
+/**
+ * The first time at which the memory held and its event had happened, Unix ms; null where there is none, since the
+ * memory ended before its event or at that moment.
+ */
+export function firstHeld({ validFrom, validTo, eventTime }: Memory): number | null {
+  const first = Math.max(validFrom ?? -Infinity, eventTime);
+  return validTo !== null && first >= validTo ? null : first;
+}
+
+function setAsOf(request: MemoryQuery, asOf: AsOf, says: string): Remedy {
+  const { valid, recorded } = asOf;
+  return {
+    says,
+    lifts: 'condition',
+    sets: { as_of: { ...(valid === undefined ? {} : { valid }), ...(recorded === undefined ? {} : { recorded }) } },
+    request: { ...request, asOf },
+  };
+}

@@ -1,0 +1,105 @@
+import type { Store } from '../store/open-store.ts';
+import { readCosineBase } from './calibrate.ts';
+import { byNumber, byRawScore, type Candidate, type Findings } from './candidate.ts';
+import { type DenseResult, type QueryVector, similaritiesOf } from './dense.ts';
+import { coverageByRelation } from './entity-graph.ts';
+import { readRankingRowsAsOf } from './read-as-of.ts';
+import type { Recall } from './recall.ts';
+import type { RunningQuery } from './retrieve-context.ts';
+import { relevance, scoreCandidate, type Scoring, weightsOf } from './score.ts';
+
+/** The results of the searching stages: the two lists, their fusion, and the arrivals over links and from entities. */
+type SearchResults = Pick<Recall, 'lexical' | 'dense' | 'fused' | 'arrivals'>;
+
+/**
+ * Scores every memory that a searching stage found.
+ * @returns the candidates by falling raw score, and what their scores were computed with
+ */
+export function scoreCandidates(
+  { context: { store }, query, vectors, vectorWeight, now }: RunningQuery,
+  results: SearchResults,
+): { scored: Candidate[]; scoring: Scoring } {
+  const findings = gatherFindings(store, vectors, results);
+  const fits = [...findings.values()].map(({ fit }) => fit);
+  const scoring: Scoring = {
+    profile: query.profile,
+    weights: weightsOf(query.profile, query.weights),
+    vectorWeight,
+    bestRelevance: Math.max(Number.MIN_VALUE, ...fits.map((fit) => relevance(fit, vectorWeight))),
+    bestFused: results.fused[0]?.score ?? 1,
+    now,
+  };
+  const scored = readRankingRowsAsOf(store, [...findings.keys()], query)
+    .map((row) => scoreCandidate(row, findings.get(row.memoryNo)!, scoring))
+    .sort(byRawScore);
+  return { scored, scoring };
+}
+
+/** Gathers what each stage found about each memory, by its number. */
+function gatherFindings(
+  store: Store,
+  vectors: readonly QueryVector[],
+  { lexical, dense, fused, arrivals }: SearchResults,
+): ReadonlyMap<number, Findings> {
+  const [words, near, both] = [byNumber(lexical.hits), byNumber(dense.hits), byNumber(fused)];
+  const memoryNos = [...new Set([...both.keys(), ...arrivals.keys()])];
+  const cosines = cosinesOf(store, vectors, { memoryNos, dense, near });
+  const bestCoverage = Math.max(0, ...lexical.hits.map(({ coverage }) => coverage));
+  return new Map(
+    memoryNos.map((memoryNo): [number, Findings] => [
+      memoryNo,
+      {
+        lexical: words.get(memoryNo) ?? null,
+        dense: near.get(memoryNo) ?? null,
+        fused: both.get(memoryNo) ?? null,
+        arrival: arrivals.get(memoryNo) ?? null,
+        fit: {
+          coverage: Math.max(
+            words.get(memoryNo)?.item.coverage ?? 0,
+            coverageByRelation(arrivals.get(memoryNo), bestCoverage),
+          ),
+          cosine: cosines.get(memoryNo) ?? null,
+        },
+      },
+    ]),
+  );
+}
+
+/**
+ * The cosine of each memory by one model: the model that found the memory, else the first that has a vector of it.
+ * Cosines of different models cannot be compared. So where there are several models, each cosine is replaced by its
+ * excess over the cosine that unrelated texts have in that model, as a share of the greatest possible excess.
+ */
+function cosinesOf(
+  store: Store,
+  vectors: readonly QueryVector[],
+  {
+    memoryNos,
+    dense: { hits, compared = [] },
+    near,
+  }: {
+    readonly memoryNos: readonly number[];
+    readonly dense: DenseResult;
+    readonly near: ReadonlyMap<number, unknown>;
+  },
+): ReadonlyMap<number, number> {
+  const bases = new Map<number | undefined, number>(
+    vectors.length < 2 ? [] : vectors.map(({ modelNo }) => [modelNo, readCosineBase(store, modelNo)]),
+  );
+  const beyondBase = (similarity: number, modelNo: number | undefined) => {
+    const base = bases.get(modelNo);
+    return base === undefined ? similarity : (similarity - base) / (1 - base);
+  };
+  const cosines = new Map(hits.map(({ memoryNo, similarity, modelNo }) => [memoryNo, beyondBase(similarity, modelNo)]));
+  let missing = memoryNos.filter((memoryNo) => !near.has(memoryNo));
+  const wanted = new Set(missing);
+  for (const { memoryNo, similarity } of compared) if (wanted.has(memoryNo)) cosines.set(memoryNo, similarity);
+  missing = missing.filter((memoryNo) => !cosines.has(memoryNo));
+  for (const vector of vectors) {
+    for (const { memoryNo, similarity } of similaritiesOf(store, vector, missing)) {
+      cosines.set(memoryNo, beyondBase(similarity, vector.modelNo));
+    }
+    missing = missing.filter((memoryNo) => !cosines.has(memoryNo));
+  }
+  return cosines;
+}

@@ -1,0 +1,73 @@
+import { createHash } from 'node:crypto';
+import type { ParseResult } from '../ports.ts';
+import { readChunkTexts, ROOT_INDEX, type ChunkPlace } from '../store/chunks.ts';
+import type { Store } from '../store/open-store.ts';
+import { gistOf } from '../text/gist.ts';
+import type { DocumentReading } from './document-reading.ts';
+
+/** A memory of a document as it is to be stored: the root, or one of the chunks. */
+export interface DocumentPart extends ChunkPlace {
+  readonly title: string;
+  readonly content: string;
+  readonly gist: string;
+}
+
+/** Longest content of a root, in UTF-16 code units. */
+const MAX_ROOT_CHARACTERS = 4_000;
+/** Longest title of a chunk, in UTF-16 code units. */
+const MAX_TITLE_CHARACTERS = 1_024;
+
+/**
+ * Makes the parts of a document, the root first. The root stands for the whole: it has the title, how the text begins,
+ * and the headings.
+ * @param parsed has one chunk at least
+ */
+export function partsOf(title: string, parsed: ParseResult): DocumentPart[] {
+  const first = parsed.chunks[0]!;
+  const gist = gistOf(first.content, title);
+  const outline = parsed.outline.map(({ level, text }) => `${'  '.repeat(level - 1)}- ${text}`).join('\n');
+  const content = [title, gist, outline].filter(Boolean).join('\n\n').slice(0, MAX_ROOT_CHARACTERS).toWellFormed();
+  const whole = { startOffset: 0, endOffset: parsed.characters, pageFrom: null, pageTo: null, headingPath: [] };
+  return [
+    { ...whole, index: ROOT_INDEX, tokens: 0, title, content: content || '…', gist },
+    ...parsed.chunks.map((chunk, index) => ({
+      ...chunk,
+      index,
+      title: [...new Set([title, ...chunk.headingPath])]
+        .filter(Boolean)
+        .join(' › ')
+        .slice(0, MAX_TITLE_CHARACTERS)
+        .toWellFormed(),
+      gist: '',
+    })),
+  ];
+}
+
+/**
+ * Finds the parts that the document's live generation has already, with the same title and text, whatever is said of
+ * the whole. They keep their memories, with vectors, links and what recall made of them.
+ * @returns numbers of the kept memories by the index of their part; empty without a live generation
+ */
+export function keepEqualParts(
+  store: Store,
+  { document }: DocumentReading,
+  parts: readonly DocumentPart[],
+): Map<number, number> {
+  const kept = new Map<number, number>();
+  if (document.live_no === null) return kept;
+  const memoriesByKey = new Map<string, number[]>();
+  for (const { memory, index, title, content } of readChunkTexts(store, document.live_no)) {
+    const key = keyOf(index, title, content);
+    memoriesByKey.set(key, [...(memoriesByKey.get(key) ?? []), memory]);
+  }
+  for (const part of parts) {
+    const memory = memoriesByKey.get(keyOf(part.index, part.title, part.content))?.shift();
+    if (memory !== undefined) kept.set(part.index, memory);
+  }
+  return kept;
+}
+
+function keyOf(index: number, title: string, content: string): string {
+  const kind = index === ROOT_INDEX ? 'root' : 'chunk';
+  return createHash('sha256').update(`${kind}\n${title}\n`).update(content).digest('base64');
+}

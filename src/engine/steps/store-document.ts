@@ -1,0 +1,180 @@
+import { settleDocument } from '../commands/settle-document.ts';
+import { decayLambdaOf, initialSalience } from '../dynamics.ts';
+import { failpoint } from '../failpoint.ts';
+import type { ParseResult } from '../ports.ts';
+import { type DocumentRow } from '../store/documents.ts';
+import { countChunks, insertChunk, ROOT_INDEX } from '../store/chunks.ts';
+import { getGenerationRow, putStages, showGeneration, type GenerationRow } from '../store/document-generations.ts';
+import { insertDynamics, setState } from '../store/dynamics.ts';
+import { putStatedEdge } from '../store/edges.ts';
+import { insertJob, type DocumentClaim } from '../store/jobs.ts';
+import { holdsLease } from '../store/job-leases.ts';
+import { awaitChunks } from '../store/document-jobs.ts';
+import { ensureUser, insertMemory } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { putText } from '../store/word-index/memory-text.ts';
+import { contentHash } from '../text/content-hash.ts';
+import type { DocumentReceipt, Metadata } from '../types.ts';
+import { commitInSlices } from './commit-in-slices.ts';
+import { keepEqualParts, partsOf, type DocumentPart } from './document-parts.ts';
+import { isLabelledAlike, titleOf, type DocumentReading, type IngestOutcome } from './document-reading.ts';
+import { relabelParts } from './relabel-parts.ts';
+import { removeReadUploads } from './remove-uploads.ts';
+import type { StepContext } from './step-context.ts';
+
+/** Shortest slice in which parts are written (ms): the words of one chunk take 2 ms. */
+const PARTS_SLICE_MS = 4;
+
+/**
+ * Weight of the link from a part to its root. Activation passes it both ways, but so weakly that no hit drags the whole
+ * document along.
+ */
+const PART_WEIGHT = 0.1;
+
+/**
+ * Writes the parts of a document in short slices, and then shows them all by one update, in place of the generation
+ * that was live.
+ * @param parsed has one chunk at least
+ * @returns `shown`; `lost` if the job's lease was lost before the update, so that nothing is shown
+ */
+export async function storeDocument(
+  context: StepContext,
+  claim: DocumentClaim,
+  reading: DocumentReading,
+  parsed: ParseResult,
+): Promise<IngestOutcome> {
+  const { open, clock } = context;
+  const { document, generation } = reading;
+  const started = performance.now();
+  const parts = partsOf(titleOf(generation, parsed), parsed);
+  const kept = keepEqualParts(open().store, reading, parts);
+  const isRelabelled = needsRelabelling(open().store, reading, kept);
+  let root: number | undefined;
+  let isLost = false;
+  await commitInSlices(
+    () => open().store,
+    parts,
+    (current, part) => {
+      if (isLost || !holdsLease(current, claim)) return void (isLost = true);
+      const old = kept.get(part.index);
+      const memory = old ?? insertPart(context, current, reading, part);
+      insertChunk(current, generation.generation_no, memory, part);
+      if (part.index === ROOT_INDEX) root = memory;
+      else if (root !== undefined)
+        putStatedEdge(current, { src: memory, dst: root, type: 'derived_from' }, PART_WEIGHT, clock.now());
+    },
+    PARTS_SLICE_MS,
+  );
+  await failpoint('before-show');
+  const { store: current } = open();
+  const isShown = current.write(() => {
+    if (isLost || !holdsLease(current, claim)) return false;
+    const now = clock.now();
+    const receipt = receiptOf(current, document, parts, kept);
+    showGeneration(current, {
+      documentNo: document.document_no,
+      generationNo: generation.generation_no,
+      receipt,
+      now,
+    });
+    putStages(current, generation.generation_no, { store: Math.round(performance.now() - started) });
+    if (!isRelabelled) awaitChunks(current, claim, now);
+    settleDocument(current, document.document_no, now);
+    return true;
+  });
+  if (!isShown) return { kind: 'lost' };
+  await failpoint('after-show');
+  removeReadUploads(open().store);
+  const { format, pages } = parsed;
+  return isRelabelled
+    ? finishShown(context, claim, { ...generation, format, pages })
+    : { kind: 'shown', format, pages };
+}
+
+/**
+ * Relabels kept parts once the document is shown, and then lets its job wait for the chunks. Until that is done the job
+ * is at `ingest`, and a worker that takes it over does this again.
+ */
+export async function finishShown(
+  context: StepContext,
+  claim: DocumentClaim,
+  generation: GenerationRow,
+): Promise<IngestOutcome> {
+  await relabelParts(context, claim, generation);
+  const { store } = context.open();
+  const now = context.clock.now();
+  store.write(() => {
+    if (!holdsLease(store, claim)) return;
+    awaitChunks(store, claim, now);
+    settleDocument(store, generation.document_no, now);
+  });
+  return { kind: 'shown', format: generation.format, pages: generation.pages };
+}
+
+/**
+ * True if kept parts have to take over what is said of the whole, or if their last relabelling may have been broken
+ * off.
+ */
+function needsRelabelling(
+  store: Store,
+  { document, generation }: DocumentReading,
+  kept: ReadonlyMap<number, number>,
+): boolean {
+  if (kept.size === 0 || document.live_no === null) return false;
+  const live = getGenerationRow(store, document.live_no);
+  return live.settled_at === null || !isLabelledAlike(live, generation);
+}
+
+function insertPart(context: StepContext, store: Store, reading: DocumentReading, part: DocumentPart): number {
+  const { document, generation, trace } = reading;
+  const { newId, config, clock } = context;
+  const now = clock.now();
+  const memory = {
+    content: part.content,
+    userId: document.user_id,
+    sessionId: generation.session_id,
+    tags: JSON.parse(generation.tags) as string[],
+    files: [],
+    metadata: JSON.parse(generation.metadata) as Metadata,
+    type: generation.type,
+    title: part.title,
+    gist: part.gist,
+    entities: null,
+    eventTime: generation.event_time,
+    validFrom: null,
+    validTo: null,
+    expiresAt: generation.expires_at,
+    importance: null,
+    confidence: 1,
+    externalId: null,
+  };
+  const userNo = ensureUser(store, document.user_id);
+  const memoryNo = insertMemory(store, { id: newId(), userNo, memory, contentHash: contentHash(part.content), now });
+  insertDynamics(store, {
+    memoryNo,
+    salience: initialSalience(null, 0),
+    decayLambda: decayLambdaOf('semantic', config.OM_DECAY_LAMBDA),
+    generationNo: generation.generation_no,
+    now,
+  });
+  putText(store, { ...part, memoryNo, entities: [], tags: memory.tags, context: '' });
+  // A run of blanks may fill a chunk, since chunks cover the whole text: there is nothing to embed in it.
+  if (part.content.trim() === '') setState(store, memoryNo, 'ready');
+  else {
+    const job = { id: newId(), memory: memoryNo, document: document.document_no, step: 'encode', bulk: true } as const;
+    insertJob(store, { ...job, trace, now });
+  }
+  return memoryNo;
+}
+
+/** Counts the chunks that are stored, kept and removed, without the root. */
+function receiptOf(
+  store: Store,
+  { live_no: live }: DocumentRow,
+  parts: readonly DocumentPart[],
+  kept: ReadonlyMap<number, number>,
+): DocumentReceipt {
+  const chunksKept = [...kept.keys()].filter((index) => index !== ROOT_INDEX).length;
+  const replaced = live === null ? 0 : countChunks(store, live);
+  return { stored: parts.length - 1 - chunksKept, kept: chunksKept, removed: replaced - chunksKept };
+}

@@ -1,0 +1,170 @@
+import { EngineError } from '../errors.ts';
+import { getGenerationRow } from './document-generations.ts';
+import type { Store } from './open-store.ts';
+
+/** Chunk index of the root, the memory that stands for the whole document. */
+export const ROOT_INDEX = -1;
+
+/** Position of a chunk in its document. */
+export interface ChunkPlace {
+  /** Index of the chunk in the order of the text, from 0; ROOT_INDEX for the root. */
+  readonly index: number;
+  /** Offset of the chunk's first character in the extracted text, UTF-16 units. */
+  readonly startOffset: number;
+  /** Offset after the chunk's last character, UTF-16 units. */
+  readonly endOffset: number;
+  /** First page of the chunk; null if the format has no pages. */
+  readonly pageFrom: number | null;
+  /** Last page of the chunk, included; null if the format has no pages. */
+  readonly pageTo: number | null;
+  /** Headings above the chunk, outermost first. */
+  readonly headingPath: readonly string[];
+  /** Estimated number of tokens. */
+  readonly tokens: number;
+}
+
+/** Notes the position of a memory, already inserted, in a generation. Call inside a write. */
+export function insertChunk(store: Store, generationNo: number, memoryNo: number, place: ChunkPlace): void {
+  store
+    .prepare(
+      `INSERT INTO chunks (generation_no, chunk_index, memory, start_offset, end_offset, page_from, page_to,
+         heading_path, tokens)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      generationNo,
+      place.index,
+      memoryNo,
+      place.startOffset,
+      place.endOffset,
+      place.pageFrom,
+      place.pageTo,
+      JSON.stringify(place.headingPath),
+      place.tokens,
+    );
+}
+
+/**
+ * Lists at most `limit` numbers of memories that a generation brought or took over from an earlier one, descending, so
+ * that no memory is deleted while a later one is left.
+ */
+export function listMemoriesOfGeneration(store: Store, generationNo: number, limit: number): number[] {
+  const rows = store
+    .prepare(
+      `SELECT seq AS memoryNo FROM memory_dynamics WHERE generation_no = ? AND generation_no > 0
+       ORDER BY seq DESC LIMIT ?`,
+    )
+    .all(generationNo, limit) as { memoryNo: number }[];
+  return rows.map(({ memoryNo }) => memoryNo);
+}
+
+/** Lists the numbers of the documents that these memories belong to, without documents that are being erased. */
+export function documentsOfMemories(store: Store, memoryNos: readonly number[]): number[] {
+  const rows = store
+    .prepare(
+      `SELECT DISTINCT g.document_no AS no FROM json_each(?) AS wanted
+         CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+         CROSS JOIN document_generations g ON g.generation_no = d.generation_no
+         CROSS JOIN documents o ON o.document_no = g.document_no WHERE o.state <> 'deleting'`,
+    )
+    .all(JSON.stringify(memoryNos)) as { no: number }[];
+  return rows.map(({ no }) => no);
+}
+
+/** Counts the chunks of a generation, without its root. */
+export function countChunks(store: Store, generationNo: number): number {
+  const row = store
+    .prepare(`SELECT count(*) AS n FROM chunks WHERE generation_no = ? AND chunk_index > ${ROOT_INDEX}`)
+    .get(generationNo) as { n: number };
+  return row.n;
+}
+
+/** Deletes the positions of a generation's memories; the memories themselves stay. */
+export function deleteChunks(store: Store, generationNo: number): void {
+  store.prepare('DELETE FROM chunks WHERE generation_no = ?').run(generationNo);
+}
+
+/**
+ * Lists the numbers of a generation's memories: the root, then the chunks in the order of the text. It includes
+ * memories kept from an earlier generation.
+ */
+export function listParts(store: Store, generationNo: number): number[] {
+  const rows = store
+    .prepare('SELECT memory FROM chunks WHERE generation_no = ? ORDER BY chunk_index')
+    .all(generationNo) as { memory: number }[];
+  return rows.map(({ memory }) => memory);
+}
+
+/**
+ * Reads title and content of a generation's memories one by one: the root (index ROOT_INDEX), then the chunks in the
+ * order of the text. The connection can write nothing until the iteration has ended.
+ */
+export function* readChunkTexts(
+  store: Store,
+  generationNo: number,
+): Generator<{ readonly memory: number; readonly index: number; readonly title: string; readonly content: string }> {
+  yield* store
+    .prepare(
+      `SELECT c.memory, c.chunk_index AS "index", m.title, m.content FROM chunks c JOIN memories m ON m.seq = c.memory
+       WHERE c.generation_no = ? ORDER BY c.chunk_index`,
+    )
+    .iterate(generationNo) as IterableIterator<{ memory: number; index: number; title: string; content: string }>;
+}
+
+/**
+ * Finds the chunks at most `each` positions away from each of these memories in its document, by memory and in the
+ * order of the text. Memories that are no chunks have none; neither the memory itself nor the root is returned.
+ * @returns `memory` is the number of the chunk that was found near `memoryNo`; `distance` is its distance in chunks,
+ *   below 0 for a chunk in front
+ */
+export function chunksAround(
+  store: Store,
+  memoryNos: readonly number[],
+  each: number,
+): { readonly memoryNo: number; readonly memory: number; readonly distance: number }[] {
+  return store
+    .prepare(
+      `SELECT d.seq AS memoryNo, near.memory, near.chunk_index - c.chunk_index AS distance
+       FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+         CROSS JOIN chunks c ON c.memory = d.seq AND c.generation_no = d.generation_no AND c.chunk_index > ${ROOT_INDEX}
+         CROSS JOIN chunks near ON near.generation_no = c.generation_no
+           AND near.chunk_index BETWEEN max(0, c.chunk_index - ?) AND c.chunk_index + ?
+       WHERE near.chunk_index <> c.chunk_index ORDER BY d.seq, near.chunk_index`,
+    )
+    .all(JSON.stringify(memoryNos), each, each) as { memoryNo: number; memory: number; distance: number }[];
+}
+
+/** Chunks that one statement reads. */
+const CONTENT_SLICE = 16;
+
+/**
+ * Yields the document's text in pieces: each chunk without its overlap with the chunk in front of it. Between two
+ * pieces the document may be replaced or deleted; the text then ends with an error, since part of it must not look like
+ * the whole.
+ * @param open returns the store, which need not be the same each time; called for each slice
+ * @throws EngineError `not_found` for an unknown generation, at the first piece; `conflict` at the first chunk that is
+ *   gone
+ */
+export function* readDocumentText(open: () => Store, generationNo: number): Generator<string> {
+  const { chunks } = getGenerationRow(open(), generationNo);
+  for (let after = ROOT_INDEX, end = 0; after + 1 < chunks;) {
+    const rows = open()
+      .prepare(
+        `SELECT c.chunk_index AS "index", c.start_offset AS start, c.end_offset AS "end", m.content
+         FROM chunks c JOIN memories m ON m.seq = c.memory
+         WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ${CONTENT_SLICE}`,
+      )
+      .all(generationNo, after) as { index: number; start: number; end: number; content: string }[];
+    if (rows.length === 0) throw goneMeanwhile();
+    for (const row of rows) {
+      if (row.index !== after + 1) throw goneMeanwhile();
+      yield row.content.slice(Math.max(0, end - row.start));
+      end = row.end;
+      after = row.index;
+    }
+  }
+}
+
+function goneMeanwhile(): EngineError {
+  return new EngineError('conflict', 'the document was replaced or deleted while it was sent: read it again');
+}

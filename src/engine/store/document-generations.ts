@@ -1,0 +1,257 @@
+import { EngineError } from '../errors.ts';
+import type { ParseResult } from '../ports.ts';
+import type { DocumentFormat, NewDocument, DocumentReceipt } from '../types.ts';
+import { findDocumentRow, takeIdentity, type DocumentRow, findErasedDocument } from './documents.ts';
+import type { Store } from './open-store.ts';
+
+/**
+ * A row of `document_generations`: one reading of a document. Times are Unix ms. `tags`, `metadata`, `authors`,
+ * `warnings`, `receipt` and `stages` are JSON; `upload` is the name of the file in the uploads folder, '' once it is
+ * gone.
+ */
+export interface GenerationRow {
+  readonly generation_no: number;
+  readonly document_no: number;
+  readonly created_at: number;
+  readonly session_id: string;
+  readonly source: 'upload' | 'url';
+  readonly url: string;
+  readonly always: number;
+  readonly upload: string;
+  readonly file_name: string;
+  readonly declared: DocumentFormat | null;
+  readonly charset: string | null;
+  readonly file_hash: Buffer | null;
+  readonly bytes: number | null;
+  readonly given_title: string;
+  readonly type: string | null;
+  readonly tags: string;
+  readonly metadata: string;
+  readonly event_time: number | null;
+  readonly expires_at: number | null;
+  readonly format: DocumentFormat | null;
+  readonly title: string;
+  readonly authors: string;
+  readonly language: string | null;
+  readonly published_at: number | null;
+  readonly modified_at: number | null;
+  readonly etag: string | null;
+  readonly last_modified: string | null;
+  readonly pages: number | null;
+  readonly pages_done: number;
+  readonly characters: number;
+  readonly tokens: number;
+  readonly chunks: number;
+  readonly warnings: string;
+  readonly receipt: string | null;
+  readonly stages: string;
+  readonly shown_at: number | null;
+  readonly failed_at: number | null;
+  readonly settled_at: number | null;
+}
+
+/**
+ * SQL condition over the alias `d` (memory_dynamics): the memory belongs to no generation that is being made or erased.
+ */
+export const IS_SHOWN = `(d.generation_no IS NULL
+  OR d.generation_no NOT IN (SELECT generation_no FROM document_generations WHERE hidden > 0))`;
+
+/**
+ * Adds a new reading of a document, hidden, and makes it the document's next one: the document is `queued`, without an
+ * error. Call inside a write.
+ * @returns the number of the generation
+ */
+export function insertGeneration(
+  store: Store,
+  {
+    documentNo,
+    document,
+    always,
+    now,
+  }: {
+    readonly documentNo: number;
+    readonly document: NewDocument;
+    /** Whether the document is read even if its page has not changed. */
+    readonly always: boolean;
+    readonly now: number;
+  },
+): number {
+  const { source } = document;
+  const file = source.kind === 'upload' ? source : null;
+  const result = store
+    .prepare(
+      `INSERT INTO document_generations (document_no, created_at, session_id, source, url, always, upload, file_name,
+         declared, charset, file_hash, bytes, given_title, type, tags, metadata, event_time, expires_at)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      documentNo,
+      now,
+      document.sessionId,
+      source.kind,
+      source.kind === 'url' ? source.url : '',
+      always ? 1 : 0,
+      file?.name ?? '',
+      file?.fileName ?? '',
+      file?.declared ?? null,
+      file?.charset ?? null,
+      file === null ? null : Buffer.from(file.sha256),
+      file?.bytes ?? null,
+      document.title,
+      document.type,
+      JSON.stringify(document.tags),
+      JSON.stringify(document.metadata),
+      document.eventTime,
+      document.expiresAt && Math.max(1, document.expiresAt),
+    );
+  const generationNo = Number(result.lastInsertRowid);
+  store
+    .prepare(
+      `UPDATE documents SET next_no = ?, state = 'queued', error_code = NULL, error = NULL, updated_at = ?
+       WHERE document_no = ?`,
+    )
+    .run(generationNo, now, documentNo);
+  if (findDocumentRow(store, documentNo)?.live_no === null) takeIdentity(store, documentNo, generationNo);
+  return generationNo;
+}
+
+/** Reads a generation's row. @throws EngineError `not_found` */
+export function getGenerationRow(store: Store, generationNo: number): GenerationRow {
+  const row = store.prepare('SELECT * FROM document_generations WHERE generation_no = ?').get(generationNo) as
+    GenerationRow | undefined;
+  if (row === undefined) throw new EngineError('not_found', 'no reading with this number');
+  return row;
+}
+
+/** Notes the number of pages of a generation that were read so far, for the progress of the document. */
+export function notePagesDone(store: Store, generationNo: number, done: number): void {
+  store.prepare('UPDATE document_generations SET pages_done = ? WHERE generation_no = ?').run(done, generationNo);
+}
+
+/** Notes the size, hash and validators of a file that was fetched. */
+export function putFetched(
+  store: Store,
+  generationNo: number,
+  file: {
+    readonly bytes: Uint8Array;
+    readonly sha256: Uint8Array;
+    readonly etag: string | null;
+    readonly lastModified: string | null;
+  },
+): void {
+  store
+    .prepare(
+      'UPDATE document_generations SET bytes = ?, file_hash = ?, etag = ?, last_modified = ? WHERE generation_no = ?',
+    )
+    .run(file.bytes.length, Buffer.from(file.sha256), file.etag, file.lastModified, generationNo);
+}
+
+/** Notes the title and what the parser found in a generation's file: its properties, sizes and warnings. */
+export function putParsed(store: Store, generationNo: number, title: string, parsed: ParseResult): void {
+  store
+    .prepare(
+      `UPDATE document_generations SET format = ?, title = ?, authors = ?, language = ?, published_at = ?,
+         modified_at = ?, pages = ?, pages_done = coalesce(?, 0), characters = ?, tokens = ?, chunks = ?, warnings = ?
+       WHERE generation_no = ?`,
+    )
+    .run(
+      parsed.format,
+      title,
+      JSON.stringify(parsed.authors),
+      parsed.language,
+      parsed.publishedAt,
+      parsed.modifiedAt,
+      parsed.pages,
+      parsed.pages,
+      parsed.characters,
+      parsed.tokens,
+      parsed.chunks.length,
+      JSON.stringify(parsed.warnings),
+      generationNo,
+    );
+}
+
+/** Adds durations of stages (ms) by name to those of a generation; a stage that it has already is replaced. */
+export function putStages(store: Store, generationNo: number, stages: Readonly<Record<string, number>>): void {
+  store
+    .prepare('UPDATE document_generations SET stages = json_patch(stages, ?) WHERE generation_no = ?')
+    .run(JSON.stringify(stages), generationNo);
+}
+
+/** The generation that `showGeneration` shows, with the receipt of its reading. */
+export interface ShowOptions {
+  readonly documentNo: number;
+  readonly generationNo: number;
+  readonly receipt: DocumentReceipt;
+  readonly now: number;
+}
+
+/**
+ * Shows a generation to queries and hides the one that it replaces. Chunks that both generations hold move over to the
+ * new one, and the document is `processing` until they are embedded. Call inside a write.
+ * @returns `replaced`: the number of the generation that was shown until now; null if there was none
+ */
+export function showGeneration(
+  store: Store,
+  { documentNo, generationNo, receipt, now }: ShowOptions,
+): { readonly replaced: number | null } {
+  const { live_no: replaced } = findDocumentRow(store, documentNo) as DocumentRow;
+  if (replaced !== null) {
+    store
+      .prepare(
+        `UPDATE memory_dynamics SET generation_no = :next WHERE generation_no = :live
+           AND seq IN (SELECT memory FROM chunks WHERE generation_no = :next)`,
+      )
+      .run({ next: generationNo, live: replaced });
+    store.prepare('UPDATE document_generations SET hidden = 1 WHERE generation_no = ?').run(replaced);
+  }
+  store
+    .prepare('UPDATE document_generations SET hidden = 0, shown_at = ?, receipt = ? WHERE generation_no = ?')
+    .run(now, JSON.stringify(receipt), generationNo);
+  store
+    .prepare(
+      `UPDATE documents SET live_no = ?, next_no = NULL, state = 'processing', error_code = NULL, error = NULL,
+         updated_at = ?
+       WHERE document_no = ?`,
+    )
+    .run(generationNo, now, documentNo);
+  takeIdentity(store, documentNo, generationNo);
+  return { replaced };
+}
+
+/**
+ * Gives up a document's next generation, which is being read or has failed. Its memories are hidden already and wait to
+ * be erased.
+ */
+export function dropNextGeneration(store: Store, documentNo: number): void {
+  store.prepare('UPDATE documents SET next_no = NULL WHERE document_no = ?').run(documentNo);
+}
+
+/**
+ * Finds a generation to erase, one that its document does not point to any more; undefined if there is none.
+ * @param id id of the only document to look at; null for any
+ */
+export function findAbandonedGeneration(
+  store: Store,
+  id: string | null = null,
+): { generationNo: number; documentNo: number } | undefined {
+  return store
+    .prepare(
+      `SELECT g.generation_no AS generationNo, g.document_no AS documentNo
+       FROM document_generations g INDEXED BY document_generations_hidden
+       JOIN documents o ON o.document_no = g.document_no
+       WHERE g.hidden > 0 AND g.generation_no IS NOT o.next_no AND g.generation_no IS NOT o.live_no
+         AND o.id = coalesce(?, o.id) ORDER BY g.generation_no LIMIT 1`,
+    )
+    .get(id) as { generationNo: number; documentNo: number } | undefined;
+}
+
+/** Tells whether a generation or a document waits to be erased. It only reads, so it takes no lock. */
+export function hasAbandoned(store: Store): boolean {
+  return findAbandonedGeneration(store) !== undefined || findErasedDocument(store) !== undefined;
+}
+
+/** Deletes a generation's row; the positions of its memories are deleted by the foreign key, the memories are not. */
+export function deleteGeneration(store: Store, generationNo: number): void {
+  store.prepare('DELETE FROM document_generations WHERE generation_no = ?').run(generationNo);
+}

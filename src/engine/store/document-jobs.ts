@@ -1,0 +1,90 @@
+import { noteEvents } from './job-timeline.ts';
+import { type DocumentClaim, UNFINISHED, UUID } from './jobs.ts';
+import type { Store } from './open-store.ts';
+
+/**
+ * Lets the job of a document that is read and shown wait for the document's chunks, at the step `settle`. Nobody claims
+ * this step; `settleDocumentJob` ends it. A job that the claim no longer holds stays as it is.
+ */
+export function awaitChunks(store: Store, held: DocumentClaim, now: number): void {
+  store
+    .prepare(
+      `UPDATE jobs SET step = 'settle', state = 'queued', attempts = 0, suspect = 0, lease_owner = NULL,
+         lease_until = NULL,
+         error = NULL, error_code = NULL, updated_at = ?, ${noteEvents(['read'])} WHERE seq = ? AND lease_epoch = ?`,
+    )
+    .run(now, now, held.jobNo, held.epoch);
+}
+
+/** Tells whether a job that encodes or links one of the document's chunks has not ended. */
+export function hasUnfinishedChunks(store: Store, documentNo: number): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM jobs INDEXED BY jobs_by_document
+         WHERE document = ? AND document > 0 AND state IN ${UNFINISHED} AND kind = 'memory' LIMIT 1`,
+      )
+      .get(documentNo) !== undefined
+  );
+}
+
+/**
+ * Marks the job of a document that waits for its chunks as done, if the jobs of all its chunks have ended, even if some
+ * gave up. Call inside a write.
+ * @returns whether the job was marked; false if no job waits
+ */
+export function settleDocumentJob(store: Store, documentNo: number, now: number): boolean {
+  if (hasUnfinishedChunks(store, documentNo)) return false;
+  return (
+    store
+      .prepare(
+        `UPDATE jobs SET step = 'done', state = 'done', finished_at = ?, updated_at = ?,
+           ${noteEvents(['settled', 'done'])}
+         WHERE document = ? AND document > 0 AND kind = 'document' AND step = 'settle' AND state = 'queued'`,
+      )
+      .run(now, now, now, documentNo).changes > 0
+  );
+}
+
+/** Lists the numbers of at most `limit` documents with a job that waits for their chunks. */
+export function listUnsettled(store: Store, limit: number): number[] {
+  const rows = store
+    .prepare(
+      `SELECT document FROM jobs INDEXED BY jobs_due
+       WHERE step = 'settle' AND suspect = 0 AND state IN ('queued', 'failed') LIMIT ?`,
+    )
+    .all(limit) as { document: number }[];
+  return rows.map(({ document }) => document);
+}
+
+/** Finds the unfinished job that reads a document or waits for its chunks; undefined if there is none. */
+export function findOpenDocumentJob(store: Store, documentNo: number): { id: string; jobNo: number } | undefined {
+  return store
+    .prepare(
+      `SELECT id, seq AS jobNo FROM jobs
+       WHERE document = ? AND document > 0 AND kind = 'document' AND state IN ${UNFINISHED} LIMIT 1`,
+    )
+    .get(documentNo) as { id: string; jobNo: number } | undefined;
+}
+
+/** Finds the number of the document that a job is about; null if it is about none. @param id the job's id */
+export function documentOfJob(store: Store, id: string): number | null {
+  const row = store.prepare(`SELECT document FROM jobs WHERE uuid = ${UUID}`).get(id) as
+    { document: number | null } | undefined;
+  return row?.document ?? null;
+}
+
+/**
+ * Cancels the unfinished job that reads a document or waits for its chunks. The jobs of the chunks stay.
+ * @returns the number of jobs that were cancelled
+ */
+export function cancelDocumentJobs(store: Store, documentNo: number, now: number): number {
+  return store
+    .prepare(
+      `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL,
+         lease_epoch = lease_epoch + 1,
+         updated_at = ?, ${noteEvents(['cancelled'])}
+       WHERE document = ? AND document > 0 AND kind = 'document' AND state IN ${UNFINISHED}`,
+    )
+    .run(now, now, now, documentNo).changes;
+}

@@ -1,0 +1,150 @@
+import type { Document, DocumentFilter, DocumentState, Metadata, DocumentReceipt, DocumentWarning } from '../types.ts';
+import { ROOT_INDEX } from './chunks.ts';
+import { getGenerationRow, type GenerationRow } from './document-generations.ts';
+import { getDocumentRow, IS_ALIVE, type DocumentRow } from './documents.ts';
+import { UNFINISHED } from './jobs.ts';
+import type { Store } from './open-store.ts';
+
+/** Reads a document as callers see it. @throws EngineError as `getDocumentRow` does */
+export function getDocument(store: Store, id: string, now: number): Document {
+  return toDocument(store, getDocumentRow(store, id, now));
+}
+
+/**
+ * Lists documents that meet all conditions of a filter, the last added first, without expired ones and those being
+ * erased. A condition that is undefined asks for nothing.
+ * @returns one page, and the total number of documents that match
+ */
+export function listDocuments(
+  store: Store,
+  filter: DocumentFilter,
+  { limit, offset, now }: { readonly limit: number; readonly offset: number; readonly now: number },
+): { items: Document[]; total: number } {
+  const conditions = [IS_ALIVE];
+  const values: (string | number)[] = [now];
+  const requireOneOf = (column: string, among: readonly string[] | undefined) => {
+    if (among === undefined) return;
+    conditions.push(`${column} IN (SELECT value FROM json_each(?))`);
+    values.push(JSON.stringify(among));
+  };
+  requireOneOf('user_id', filter.userIds);
+  requireOneOf('session_id', filter.sessionIds);
+  requireOneOf('state', filter.states);
+  requireOneOf('external_id', filter.externalIds);
+  requireOneOf('id', filter.ids);
+  if (filter.sha256 !== undefined) {
+    conditions.push(
+      `document_no IN (SELECT document_no FROM document_generations
+         WHERE file_hash = unhex(?) AND generation_no IN (live_no, next_no))`,
+    );
+    values.push(filter.sha256);
+  }
+  const where = conditions.join(' AND ');
+  const { total } = store.prepare(`SELECT count(*) AS total FROM documents WHERE ${where}`).get(...values) as {
+    total: number;
+  };
+  const rows = store
+    .prepare(`SELECT * FROM documents WHERE ${where} ORDER BY document_no DESC LIMIT ? OFFSET ?`)
+    .all(...values, limit, offset) as DocumentRow[];
+  return { items: rows.map((row) => toDocument(store, row)), total };
+}
+
+/**
+ * Turns a row into a document as callers see it. It is described by the generation that queries find, even while
+ * another reading is under way or has failed; without one, by the next or latest generation. State and error tell of
+ * that other reading, too, and progress does while the reading is under way.
+ */
+export function toDocument(store: Store, row: DocumentRow): Document {
+  const shown = row.live_no ?? row.next_no ?? lastGeneration(store, row.document_no);
+  const generation = shown === null ? undefined : getGenerationRow(store, shown);
+  const isBeingRead = row.next_no !== null && (row.state === 'queued' || row.state === 'processing');
+  const read = isBeingRead ? getGenerationRow(store, row.next_no) : generation;
+  const job = store
+    .prepare(`SELECT id FROM jobs WHERE document = ? AND document > 0 AND kind = 'document' ORDER BY seq DESC LIMIT 1`)
+    .get(row.document_no) as { id: string } | undefined;
+  return {
+    id: row.id,
+    userId: row.user_id,
+    sessionId: row.session_id,
+    externalId: row.external_id === '' ? null : row.external_id,
+    state: row.state as DocumentState,
+    error: row.error_code === null ? null : { code: row.error_code, message: row.error ?? '' },
+    source: row.source,
+    url: row.url === '' ? null : row.url,
+    fileName: generation === undefined || generation.file_name === '' ? null : generation.file_name,
+    format: generation?.format ?? generation?.declared ?? null,
+    bytes: generation?.bytes ?? null,
+    sha256: generation?.file_hash?.toString('hex') ?? null,
+    title: generation === undefined ? '' : generation.title || generation.given_title,
+    authors: JSON.parse(generation?.authors ?? '[]') as string[],
+    language: generation?.language ?? null,
+    publishedAt: generation?.published_at ?? null,
+    modifiedAt: generation?.modified_at ?? null,
+    type: generation?.type ?? null,
+    tags: JSON.parse(generation?.tags ?? '[]') as string[],
+    metadata: JSON.parse(generation?.metadata ?? '{}') as Metadata,
+    eventTime: generation?.event_time ?? null,
+    expiresAt: generation?.expires_at ?? null,
+    rootMemoryId: row.live_no === null ? null : findRootId(store, row.live_no),
+    chunks: generation?.chunks ?? 0,
+    pages: generation?.pages ?? null,
+    characters: generation?.characters ?? 0,
+    tokens: generation?.tokens ?? 0,
+    progress: progressOf(store, read),
+    receipt: generation?.receipt == null ? null : (JSON.parse(generation.receipt) as DocumentReceipt),
+    warnings: JSON.parse(generation?.warnings ?? '[]') as DocumentWarning[],
+    jobId: job?.id ?? null,
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    shownAt: generation?.shown_at ?? null,
+    readyAt: generation?.settled_at ?? null,
+  };
+}
+
+function lastGeneration(store: Store, documentNo: number): number | null {
+  const row = store
+    .prepare('SELECT max(generation_no) AS no FROM document_generations WHERE document_no = ?')
+    .get(documentNo) as { no: number | null };
+  return row.no;
+}
+
+function findRootId(store: Store, generationNo: number): string | null {
+  const row = store
+    .prepare(
+      `SELECT m.id FROM chunks c JOIN memories m ON m.seq = c.memory
+       WHERE c.generation_no = ? AND c.chunk_index = ${ROOT_INDEX}`,
+    )
+    .get(generationNo) as { id: string } | undefined;
+  return row?.id ?? null;
+}
+
+/**
+ * Counts how many of the stored chunks are embedded, linked and failed. The counts start at 0, whatever the file holds.
+ */
+function progressOf(store: Store, generation: GenerationRow | undefined): Document['progress'] {
+  if (generation === undefined) return { pagesDone: 0, chunks: 0, embedded: 0, linked: 0, failed: 0, stages: {} };
+  const { generation_no: generationNo, document_no: documentNo } = generation;
+  const { stored, failed } = store
+    .prepare(
+      `SELECT count(*) AS stored, count(*) FILTER (WHERE d.state = 'failed') AS failed
+       FROM chunks c CROSS JOIN memory_dynamics d ON d.seq = c.memory
+       WHERE c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX}`,
+    )
+    .get(generationNo) as { stored: number; failed: number };
+  const { unembedded, unlinked } = store
+    .prepare(
+      `SELECT count(*) FILTER (WHERE j.step = 'encode') AS unembedded, count(*) AS unlinked
+       FROM jobs j INDEXED BY jobs_by_document CROSS JOIN chunks c ON c.memory = j.memory
+       WHERE j.document = ? AND j.document > 0 AND j.kind = 'memory' AND j.state IN ${UNFINISHED}
+         AND c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX}`,
+    )
+    .get(documentNo, generationNo) as { unembedded: number; unlinked: number };
+  return {
+    pagesDone: generation.pages_done,
+    chunks: generation.chunks,
+    embedded: Math.max(0, stored - unembedded - failed),
+    linked: Math.max(0, stored - unlinked - failed),
+    failed,
+    stages: JSON.parse(generation.stages) as Record<string, number>,
+  };
+}

@@ -1,0 +1,91 @@
+import { contentHash } from '../text/content-hash.ts';
+import type { Sector, MemoryState, MemoryStatus, NewMemory } from '../types.ts';
+import type { Store } from './open-store.ts';
+
+/** A stored memory that an add may equal. */
+export interface Twin {
+  readonly memoryNo: number;
+  readonly id: string;
+  readonly content: string;
+  readonly primary_sector: Sector;
+  /** Sectors of the memory: bit i stands for SECTORS[i], the primary one included; 0 until it was classified. */
+  readonly sectors: number;
+  readonly state: MemoryState;
+  readonly status: MemoryStatus;
+}
+
+const TWIN = 'SELECT m.seq AS memoryNo, m.id, m.content, d.primary_sector, d.sectors, d.state, d.status';
+
+/**
+ * Returns the first 8 bytes of a text's hash, which a row keeps: enough to find twins, whose texts are then compared by
+ * the whole hash.
+ * @param contentHash result of `contentHash`
+ */
+export function keptHash(contentHash: Buffer): Buffer {
+  return contentHash.subarray(0, 8);
+}
+
+/**
+ * Most texts with equal kept hashes that are compared. Two such texts by chance have a probability of one in 10^19;
+ * more of them are made on purpose.
+ */
+const TWINS_COMPARED = 8;
+
+/**
+ * Finds the memory that says exactly this already: same text (by hash), user, session, event time, validity and expiry.
+ * An event time that was not given equals only another that was not given. Some memories are never found: parts of a
+ * document, which are erased with it; superseded, contradicted and expired ones, which no query would find; and
+ * memories that expire or are valid at other times, since the new add would end with them. An archived memory is found.
+ * @param key `contentHash` is the whole hash of the text
+ * @returns undefined if there is none
+ */
+export function findDuplicate(
+  store: Store,
+  key: { contentHash: Buffer; userNo: number } & Pick<
+    NewMemory,
+    'sessionId' | 'eventTime' | 'expiresAt' | 'validFrom' | 'validTo'
+  >,
+  now: number,
+): Twin | undefined {
+  const twins = store
+    .prepare(
+      `${TWIN} FROM memories m INDEXED BY memories_by_hash JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
+         AND (m.event_time_given = 0 OR m.event_time = ?)
+         AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
+         AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
+         AND d.generation_no IS NULL LIMIT ${TWINS_COMPARED}`,
+    )
+    .all(
+      keptHash(key.contentHash),
+      key.userNo,
+      key.sessionId,
+      key.eventTime === null ? 0 : 1,
+      key.eventTime,
+      key.expiresAt,
+      key.validFrom,
+      key.validTo,
+      now,
+    ) as Twin[];
+  return twins.find(({ content }) => contentHash(content).equals(key.contentHash));
+}
+
+/**
+ * Finds the user's memory with this external id, the oldest if there are several. An expired memory is not found, since
+ * it is about to be erased and must not take in a new add. A superseded or contradicted one is found: reading its
+ * source again says nothing new, and must not bring it back.
+ * @returns undefined if there is none, and for the external id ''
+ */
+export function findByExternalId(
+  store: Store,
+  key: { externalId: string; userNo: number },
+  now: number,
+): Twin | undefined {
+  return store
+    .prepare(
+      `${TWIN} FROM memories m JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE m.external_id = ? AND m.external_id <> '' AND m.user_no = ? AND (m.expires_at IS NULL OR m.expires_at > ?)
+       ORDER BY m.seq LIMIT 1`,
+    )
+    .get(key.externalId, key.userNo, now) as Twin | undefined;
+}

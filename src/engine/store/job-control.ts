@@ -1,0 +1,148 @@
+import { EngineError } from '../errors.ts';
+import type { Job } from '../types.ts';
+import { setDocumentState } from './documents.ts';
+import { noteEvents } from './job-timeline.ts';
+import { getJob } from './job-views.ts';
+import { UUID, UNFINISHED, isUnfinished, markFailed } from './jobs.ts';
+import type { Store } from './open-store.ts';
+
+/**
+ * Queues a failed, dead or cancelled job at its step anew, due at once, with all its attempts. A job that embeds a
+ * memory for a change of the model becomes an ordinary `memory` job. Call inside a write.
+ * @throws EngineError `not_found`; `conflict` for a job that is queued, active or done, whose memory or file is gone,
+ *   whose memory has another unfinished job that embeds or links it, or that reads a document and was cancelled
+ */
+export function retryJob(store: Store, id: string, now: number): Job {
+  const job = getJob(store, id);
+  if (job.kind === 'document') return retryDocumentJob(store, job, now);
+  if (job.step === 'reason') return retryQuestion(store, job, now);
+  if (!['failed', 'dead', 'cancelled'].includes(job.state) || job.memoryId === null) {
+    throw new EngineError(
+      'conflict',
+      `a job that is ${job.state}${job.memoryId === null ? ' and lost its memory' : ''} cannot be retried`,
+    );
+  }
+  const memory = (store.prepare(`SELECT memory FROM jobs WHERE uuid = ${UUID}`).get(id) as { memory: number }).memory;
+  const other = store
+    .prepare(`SELECT 1 FROM jobs WHERE memory = ? AND id <> ? AND kind <> 'contradictions' AND state IN ${UNFINISHED}`)
+    .get(memory, job.id);
+  if (other !== undefined) throw new EngineError('conflict', 'a newer job works on this memory already');
+  store
+    .prepare(
+      `UPDATE jobs SET kind = 'memory', state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?,
+         finished_at = NULL, error = NULL, error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0,
+         updated_at = ?, ${noteEvents(['retried'])}
+       WHERE uuid = ${UUID}`,
+    )
+    .run(now, now, now, id);
+  store.prepare(`UPDATE memory_dynamics SET state = 'queued' WHERE seq = ?`).run(memory);
+  return getJob(store, id);
+}
+
+function retryQuestion(store: Store, job: Job, now: number): Job {
+  const lostMemory = job.kind === 'contradictions' && job.memoryId === null;
+  if (!['failed', 'dead', 'cancelled'].includes(job.state) || lostMemory) {
+    throw new EngineError(
+      'conflict',
+      `a job that is ${job.state}${lostMemory ? ' and lost its memory' : ''} cannot be retried`,
+    );
+  }
+  requeueAnew(store, job.id, now);
+  return getJob(store, job.id);
+}
+
+function retryDocumentJob(store: Store, job: Job, now: number): Job {
+  const row = store
+    .prepare(
+      `SELECT o.document_no AS no, o.next_no AS next, g.source = 'upload' AND g.upload = '' AS isGone FROM jobs j
+       JOIN documents o ON o.document_no = j.document
+       LEFT JOIN document_generations g ON g.generation_no = o.next_no WHERE j.uuid = ${UUID}`,
+    )
+    .get(job.id) as { no: number; next: number | null; isGone: 0 | 1 | null } | undefined;
+  if (!['failed', 'dead'].includes(job.state) || row === undefined || row.next === null) {
+    const advice = job.state === 'cancelled' ? ': hand the document in again' : '';
+    throw new EngineError('conflict', `a document's job that is ${job.state} cannot be retried${advice}`);
+  }
+  if (row.isGone) throw new EngineError('conflict', 'its file was removed: hand the document in again');
+  requeueAnew(store, job.id, now);
+  setDocumentState(store, row.no, { state: 'queued', now });
+  store.prepare('UPDATE document_generations SET failed_at = NULL WHERE generation_no = ?').run(row.next);
+  return getJob(store, job.id);
+}
+
+function requeueAnew(store: Store, id: string, now: number): void {
+  store
+    .prepare(
+      `UPDATE jobs SET state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?, finished_at = NULL,
+         error = NULL, error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0, updated_at = ?,
+         ${noteEvents(['retried'])}
+       WHERE uuid = ${UUID}`,
+    )
+    .run(now, now, now, id);
+}
+
+/**
+ * Cancels an unfinished job, even if a worker holds it. Its memory becomes `failed`, or `ready` if it has a vector; a
+ * check for contradictions or a reflection changes no memory. Call inside a write.
+ * @throws EngineError `not_found`; `conflict` for a job that has ended
+ */
+export function cancelJob(store: Store, id: string, now: number): Job {
+  const job = getJob(store, id);
+  if (!isUnfinished(job.state)) {
+    throw new EngineError('conflict', `a job that is ${job.state} cannot be cancelled`);
+  }
+  const row = store
+    .prepare(
+      `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL,
+         lease_epoch = lease_epoch + 1,
+         updated_at = ?, ${noteEvents(['cancelled'])} WHERE uuid = ${UUID} RETURNING memory`,
+    )
+    .get(now, now, now, id) as { memory: number | null };
+  if (job.step !== 'reason') markFailed(store, row.memory);
+  return getJob(store, id);
+}
+
+/**
+ * Deletes a job from the ledger.
+ * @throws EngineError `not_found`; `conflict` for a job that is neither dead nor cancelled
+ */
+export function discardJob(store: Store, id: string): void {
+  const job = getJob(store, id);
+  if (job.state !== 'dead' && job.state !== 'cancelled') {
+    throw new EngineError(
+      'conflict',
+      `a job that is ${job.state} cannot be discarded; only dead and cancelled ones can`,
+    );
+  }
+  store.prepare(`DELETE FROM jobs WHERE uuid = ${UUID}`).run(id);
+}
+
+/**
+ * Cancels every unfinished job of a memory that is about to be deleted, and removes the memory from all its jobs. Call
+ * inside a write.
+ * @returns the number of the memory's jobs, ended ones included
+ */
+export function detachJobs(store: Store, memoryNo: number, now: number): number {
+  store
+    .prepare(
+      `UPDATE jobs SET state = 'cancelled', finished_at = ?, lease_owner = NULL, lease_until = NULL,
+         lease_epoch = lease_epoch + 1,
+         updated_at = ?, ${noteEvents(['cancelled'])} WHERE memory = ? AND state IN ${UNFINISHED}`,
+    )
+    .run(now, now, now, memoryNo);
+  return store.prepare('UPDATE jobs SET memory = NULL WHERE memory = ?').run(memoryNo).changes;
+}
+
+/**
+ * Deletes at most `limit` jobs that were done or cancelled before `before` (Unix ms, excluded). Dead jobs stay.
+ * @returns the number of deleted jobs
+ */
+export function purgeJobs(store: Store, before: number, limit: number): number {
+  return store
+    .prepare(
+      `DELETE FROM jobs WHERE seq IN
+         (SELECT seq FROM jobs INDEXED BY jobs_by_end
+          WHERE state IN ('done', 'cancelled') AND finished_at > 0 AND finished_at < ? LIMIT ?)`,
+    )
+    .run(before, limit).changes;
+}

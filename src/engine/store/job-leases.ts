@@ -1,0 +1,98 @@
+import { MAX_JOB_IDS } from '../jobs.ts';
+import type { JobKind } from '../types.ts';
+import { failDocument } from './documents.ts';
+import { noteEvents } from './job-timeline.ts';
+import { type HeldJob, PARTS, CRASH, CRASH_BUDGET, markFailed } from './jobs.ts';
+import type { Store } from './open-store.ts';
+
+/** Tells whether a claim still holds its job. Every write that commits a step asks this inside its transaction. */
+export function holdsLease(store: Store, held: HeldJob): boolean {
+  return (
+    store
+      .prepare(`SELECT 1 FROM jobs WHERE seq = ? AND lease_epoch = ? AND state = 'active'`)
+      .get(held.jobNo, held.epoch) !== undefined
+  );
+}
+
+/** Sets the end of all leases of the worker `owner` to `until`, Unix ms. */
+export function renewLeases(store: Store, owner: string, until: number): void {
+  store.prepare(`UPDATE jobs SET lease_until = ? WHERE state = 'active' AND lease_owner = ?`).run(until, owner);
+}
+
+/** The time by which leases are judged, and their length. */
+export interface LeaseTimes {
+  /** Present time, Unix ms. */
+  readonly now: number;
+  /** Length of a lease, ms. */
+  readonly leaseMs: number;
+}
+
+/**
+ * SQL condition for a lease that ran out; the caller binds `:now` and `:leaseMs`. A worker that lives renews its lease
+ * every second by the present clock, so a lease that ends too far ahead was written before the clock was set back, and
+ * counts as run out.
+ */
+const HAS_LAPSED = '(lease_until <= :now OR lease_until > :now + 2 * :leaseMs)';
+
+/** Tells whether the lease of any active job ran out, for `recoverLeases`. It only reads, so it takes no lock. */
+export function hasLapsedLease(store: Store, times: LeaseTimes): boolean {
+  return (
+    store
+      .prepare(`SELECT 1 FROM jobs INDEXED BY jobs_leased WHERE state = 'active' AND ${HAS_LAPSED} LIMIT 1`)
+      .get(times) !== undefined
+  );
+}
+
+/** Numbers of jobs that were taken back from silent workers: those queued again, and those that are dead now. */
+export interface Recovery {
+  readonly requeued: number;
+  readonly dead: number;
+}
+
+/** Pause of a job that was alone at a crash, for each of its crashes: 10 s, then 20 s. */
+const CRASH_PAUSE_MS = 10_000;
+
+/**
+ * Takes back the jobs of workers that fell silent: all active jobs with `everyOwner`, or else those whose lease ran
+ * out. Jobs that were in flight together become suspects. A job that was alone is charged with the crash, and is dead
+ * after CRASH_BUDGET crashes; its memory or document is then marked as failed. Call inside a write.
+ */
+export function recoverLeases(
+  store: Store,
+  { now, leaseMs, everyOwner }: LeaseTimes & { readonly everyOwner: boolean },
+): Recovery {
+  const condition = everyOwner ? `state = 'active'` : `state = 'active' AND ${HAS_LAPSED}`;
+  const wasAlone = '(lease_alone = 1)';
+  const charge = `crashes = crashes + ${wasAlone}`;
+  const together = `CASE lease_alone WHEN 0 THEN ${MAX_JOB_IDS} ELSE (lease_alone + ${PARTS - 1}) / ${PARTS} END`;
+  const common = `suspect = ${together}, lease_owner = NULL, lease_until = NULL, lease_epoch = lease_epoch + 1,
+         updated_at = :now`;
+  const dead = store
+    .prepare(
+      `UPDATE jobs SET ${charge}, ${common}, state = 'dead', finished_at = :now, error_code = '${CRASH}',
+         error = 'its worker died ${CRASH_BUDGET} times while it ran alone', ${noteEvents(['crashed', 'dead'], ':now')}
+       WHERE ${condition} AND crashes + ${wasAlone} >= ${CRASH_BUDGET}
+       RETURNING kind, memory, document, error_code AS code, error AS message`,
+    )
+    .all({ now, leaseMs }) as DeadJob[];
+  const requeued = store
+    .prepare(
+      `UPDATE jobs SET ${charge}, ${common}, state = 'queued',
+         run_at = :now + ${wasAlone} * (crashes + 1) * ${CRASH_PAUSE_MS},
+         ${noteEvents(['crashed'], ':now')} WHERE ${condition}`,
+    )
+    .run({ now, leaseMs }).changes;
+  for (const { kind, memory, document, code, message } of dead) {
+    if (kind === 'memory') markFailed(store, memory);
+    else if (document !== null) failDocument(store, document, { code, message, now });
+  }
+  return { requeued, dead: dead.length };
+}
+
+interface DeadJob {
+  readonly kind: JobKind;
+  readonly memory: number | null;
+  readonly document: number | null;
+  readonly code: string;
+  readonly message: string;
+}

@@ -1,0 +1,194 @@
+import { EngineError } from '../errors.ts';
+import {
+  type Job,
+  type JobState,
+  type JobKind,
+  type JobStep,
+  type JobCounts,
+  type JobSummary,
+  JOB_STATES,
+  JOB_STEPS,
+  type StepBacklog,
+} from '../types.ts';
+import { readEvents } from './job-timeline.ts';
+import { UUID, UNFINISHED } from './jobs.ts';
+import type { Store } from './open-store.ts';
+
+/** Reads one job as operators see it. @throws EngineError `not_found` */
+export function getJob(store: Store, id: string): Job {
+  const row = store.prepare(`${JOB} WHERE j.uuid = ${UUID}`).get(id) as JobRow | undefined;
+  // `unhex` accepts several spellings of a UUID; only the one that the ledger gave out names a job.
+  if (row?.id !== id) throw new EngineError('not_found', 'no job with this id');
+  return toJob(row);
+}
+
+/** Lists a page of jobs, the last added first; jobs of all states and kinds unless `state` or `kind` is given. */
+export function listJobs(
+  store: Store,
+  {
+    state,
+    kind,
+    limit,
+    offset,
+  }: { state?: JobState | undefined; kind?: JobKind | undefined; limit: number; offset: number },
+): Job[] {
+  // The kind stands in the text, because a bound one would keep SQLite from using the partial index of its jobs.
+  const ofKind = kind === undefined ? '' : `AND j.kind = '${kind}'`;
+  const ofState = state === undefined ? '' : 'AND j.state = ?';
+  const rows = store
+    .prepare(`${JOB} WHERE true ${ofKind} ${ofState} ORDER BY j.seq DESC LIMIT ? OFFSET ?`)
+    .all(...(state === undefined ? [] : [state]), limit, offset);
+  return (rows as JobRow[]).map(toJob);
+}
+
+interface JobRow {
+  readonly jobNo: number;
+  readonly id: string;
+  readonly kind: JobKind;
+  readonly memory_id: string | null;
+  readonly document_id: string | null;
+  readonly step: JobStep;
+  readonly state: JobState;
+  readonly priority: number;
+  readonly attempts: number;
+  readonly crashes: number;
+  readonly run_at: number;
+  readonly error_code: string | null;
+  readonly error: string | null;
+  readonly created_at: number;
+  readonly updated_at: number;
+  readonly finished_at: number | null;
+  readonly timeline: string;
+}
+
+const JOB = `SELECT j.seq AS jobNo, j.id, j.kind, m.id AS memory_id, o.id AS document_id, j.step, j.state, j.priority,
+  j.attempts, j.crashes, j.run_at, j.error_code,
+  j.error, j.created_at, j.updated_at, j.finished_at, j.timeline
+  FROM jobs j LEFT JOIN memories m ON m.seq = j.memory LEFT JOIN documents o ON o.document_no = j.document`;
+
+function toJob(row: JobRow): Job {
+  return {
+    id: row.id,
+    jobNo: row.jobNo,
+    kind: row.kind,
+    memoryId: row.memory_id,
+    documentId: row.document_id,
+    step: row.step,
+    state: row.state,
+    priority: row.priority,
+    attempts: row.attempts,
+    crashes: row.crashes,
+    runAt: row.run_at,
+    error: row.error_code === null ? null : { code: row.error_code, message: row.error ?? '' },
+    createdAt: row.created_at,
+    updatedAt: row.updated_at,
+    finishedAt: row.finished_at,
+    timeline: readEvents(row.timeline, row.created_at),
+  };
+}
+
+/** Counts the jobs by state. */
+export function countJobs(store: Store): JobCounts {
+  return summariseJobs(store).counts;
+}
+
+/**
+ * Counts the jobs of one kind, in all states or in one.
+ * @param counts the result of `countJobs` on the same snapshot
+ */
+export function countJobsOfKind(store: Store, counts: JobCounts, kind: JobKind, state?: JobState): number {
+  const ofState = state === undefined ? '' : 'AND state = ?';
+  const count = (other: keyof typeof INDEX_OF_KIND) =>
+    store
+      .prepare(`SELECT count(*) FROM jobs INDEXED BY ${INDEX_OF_KIND[other]} WHERE kind = '${other}' ${ofState}`)
+      .pluck()
+      .get(...(state === undefined ? [] : [state])) as number;
+  if (kind !== 'memory') return count(kind);
+  const all = state === undefined ? Object.values(counts).reduce((sum, n) => sum + n, 0) : counts[state];
+  const others = Object.keys(INDEX_OF_KIND) as (keyof typeof INDEX_OF_KIND)[];
+  return others.reduce((left, other) => left - count(other), all);
+}
+
+/** Partial index that holds the jobs of a kind and no others; those of memories have none. */
+const INDEX_OF_KIND = {
+  document: 'jobs_of_documents',
+  reembed: 'jobs_of_reembed',
+  contradictions: 'jobs_of_contradictions',
+  reflection: 'jobs_of_reflections',
+} as const satisfies Record<Exclude<JobKind, 'memory'>, string>;
+
+/**
+ * Counts all jobs by state, and the unfinished ones also by step. It reads three partial indexes, which together hold
+ * every job once.
+ */
+export function summariseJobs(store: Store): JobSummary {
+  const rows = store
+    .prepare(
+      `SELECT state, step, count(*) AS n, min(seq) AS first FROM jobs INDEXED BY jobs_due
+         WHERE state IN ('queued', 'failed') GROUP BY step, state
+       UNION ALL SELECT 'active', step, count(*), min(seq) FROM jobs INDEXED BY jobs_leased
+         WHERE state = 'active' GROUP BY step
+       UNION ALL SELECT state, NULL, count(*), NULL FROM jobs INDEXED BY jobs_by_end
+         WHERE finished_at > 0 GROUP BY state`,
+    )
+    .all() as { state: JobState; step: JobStep | null; n: number; first: number | null }[];
+  const counts = Object.fromEntries(JOB_STATES.map((state) => [state, 0])) as Record<JobState, number>;
+  for (const { state, n } of rows) counts[state] += n;
+  const backlog = JOB_STEPS.flatMap((step): StepBacklog[] => {
+    const own = rows.filter((row) => row.step === step);
+    if (own.length === 0) return [];
+    const countOf = (state: JobState) => own.find((row) => row.state === state)?.n ?? 0;
+    const first = Math.min(...own.map((row) => row.first!));
+    const oldestAt = store.prepare('SELECT created_at FROM jobs WHERE seq = ?').pluck().get(first) as number;
+    return [{ step, queued: countOf('queued'), active: countOf('active'), failed: countOf('failed'), oldestAt }];
+  });
+  return { counts, backlog };
+}
+
+/** Counts the jobs that are claimed by workers, those whose lease ran out included. */
+export function countActive(store: Store): number {
+  return store
+    .prepare(`SELECT count(*) FROM jobs INDEXED BY jobs_leased WHERE state = 'active'`)
+    .pluck()
+    .get() as number;
+}
+
+/** Counts the jobs that wait at any step: queued ones, and failed ones before their next attempt. */
+export function countWaiting(store: Store): number {
+  return (store.prepare(`SELECT count(*) AS n FROM jobs WHERE state IN ('queued', 'failed')`).get() as { n: number }).n;
+}
+
+/** Returns the time at which the oldest unfinished job was added, Unix ms; null if all jobs have ended. */
+export function oldestWaitingAt(store: Store): number | null {
+  const row = store
+    .prepare(
+      `SELECT created_at AS at FROM jobs WHERE seq = (SELECT min(seq) FROM (
+         SELECT min(seq) AS seq FROM jobs INDEXED BY jobs_due WHERE state IN ('queued', 'failed')
+         UNION ALL SELECT min(seq) FROM jobs INDEXED BY jobs_leased WHERE state = 'active'))`,
+    )
+    .get() as { at: number } | undefined;
+  return row?.at ?? null;
+}
+
+/** Tells whether any job with a number from `first` to `last`, both included, has not ended. */
+export function hasUnfinishedBetween(store: Store, first: number, last: number): boolean {
+  return (
+    store
+      .prepare(`SELECT 1 FROM jobs WHERE seq BETWEEN ? AND ? AND state IN ${UNFINISHED} LIMIT 1`)
+      .get(first, last) !== undefined
+  );
+}
+
+/**
+ * Tells whether a job with a number above `after` checks a memory for contradictions: one that waits, runs or is done.
+ */
+export function hasLaterCheck(store: Store, memoryNo: number, after: number): boolean {
+  return (
+    store
+      .prepare(
+        `SELECT 1 FROM jobs
+         WHERE memory = ? AND kind = 'contradictions' AND seq > ? AND state NOT IN ('dead', 'cancelled')`,
+      )
+      .get(memoryNo, after) !== undefined
+  );
+}

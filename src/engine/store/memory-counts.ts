@@ -1,0 +1,35 @@
+import type { Store } from './open-store.ts';
+
+/**
+ * Counts all memories of the file, hidden and expired ones included. The highest `memoryNo` is not their number, as it
+ * never falls; FTS5 weighs words by the rows that exist.
+ */
+export function countMemories(store: Store): number {
+  return (store.prepare('SELECT sum(memories) AS memories FROM users').get() as { memories: number }).memories;
+}
+
+/** Counts the memories with numbers above `memoryNo`. */
+export function countMemoriesAfter(store: Store, memoryNo: number): number {
+  return (store.prepare('SELECT count(*) AS n FROM memories WHERE seq > ?').get(memoryNo) as { n: number }).n;
+}
+
+/** Returns the highest number of a memory that exists; 0 in a file without memories. */
+export function lastMemory(store: Store): number {
+  return (store.prepare('SELECT max(seq) AS last FROM memories').get() as { last: number | null }).last ?? 0;
+}
+
+/**
+ * Finds users by id, in ascending order of user number, each with the number of its memories. Users without memories
+ * are left out, except the user '', who always exists.
+ */
+export function findUsers(
+  store: Store,
+  userIds: readonly string[],
+): { readonly userNo: number; readonly memories: number }[] {
+  return store
+    .prepare(
+      `SELECT user_no AS userNo, memories FROM users WHERE user_id IN (SELECT value FROM json_each(?))
+       ORDER BY user_no`,
+    )
+    .all(JSON.stringify(userIds)) as { userNo: number; memories: number }[];
+}

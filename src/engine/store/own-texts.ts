@@ -1,0 +1,61 @@
+import { TEXT_COLUMNS } from '../types.ts';
+import type { Store } from './open-store.ts';
+
+/** Columns of the word index that hold a memory's own words: all of TEXT_COLUMNS but `context`. */
+export const OWN_COLUMNS = TEXT_COLUMNS.filter((column) => column !== 'context');
+
+/** A memory's own words, without its context. */
+export interface OwnText {
+  /** The memory's text, or the beginning that was asked for. */
+  readonly content: string;
+  readonly title: string;
+  readonly gist: string;
+  /** JSON array of strings. */
+  readonly entities: string;
+  /** JSON array of strings. */
+  readonly tags: string;
+}
+
+/** Reads the first `characters` of these memories' texts, and all their labels, by memory number. */
+function readOwnTexts(store: Store, memoryNos: readonly number[], characters: number): Map<number, OwnText> {
+  if (memoryNos.length === 0) return new Map();
+  const rows = store
+    .prepare(
+      `SELECT seq AS memoryNo, substr(content, 1, ?) AS content, title, gist, entities, tags
+       FROM memories WHERE seq IN (SELECT value FROM json_each(?))`,
+    )
+    .all(characters, JSON.stringify(memoryNos)) as (OwnText & { memoryNo: number })[];
+  return new Map(rows.map((row) => [row.memoryNo, row]));
+}
+
+/** Joins title, gist, entities and tags (both as JSON) by line feeds, without empty ones; '' if all are empty. */
+export function labelsOf({ title, gist, entities, tags }: OwnText): string {
+  if (title === '' && gist === '' && entities === '[]' && tags === '[]') return '';
+  return [title, gist, entities === '[]' ? '' : entities, tags === '[]' ? '' : tags]
+    .filter((label) => label !== '')
+    .join('\n');
+}
+
+/**
+ * Reads the first `characters` (Unicode code points) of memories' texts and all their labels, by memory number; unknown
+ * numbers are left out. A text that was read whole is not read again, unless fewer characters are wanted.
+ */
+export type TextReader = (memoryNos: readonly number[], characters: number) => ReadonlyMap<number, OwnText>;
+
+/** Makes a text reader, which may be used on the snapshot at which it is made, and on no other. */
+export function createTextReader(store: Store): TextReader {
+  const whole = new Map<number, OwnText>();
+  return (memoryNos, characters) => {
+    const texts = readOwnTexts(
+      store,
+      memoryNos.filter((memoryNo) => (whole.get(memoryNo)?.content.length ?? Infinity) > characters),
+      characters,
+    );
+    for (const memoryNo of memoryNos) {
+      const text = texts.get(memoryNo);
+      if (text === undefined && whole.has(memoryNo)) texts.set(memoryNo, whole.get(memoryNo)!);
+      else if (text !== undefined && text.content.length < characters) whole.set(memoryNo, text);
+    }
+    return texts;
+  };
+}

@@ -1,0 +1,81 @@
+/**
+ * Finds the memories that pass a filter. Search by words (`word-index/`) and by vectors knows no filter except the
+ * user. `firstPassing` applies the filter to what they found, best first, so that a memory outside the filter neither
+ * shows nor takes the position of one inside; callers search on if too few are left. CROSS JOIN fixes the order of the
+ * joins.
+ */
+import type { MemoryFilter } from '../types.ts';
+import type { CompiledFilter } from './filter.ts';
+import type { Store } from './open-store.ts';
+
+/** Tells whether a filter asks for anything beside users; a field that is undefined asks for nothing. */
+export function isNarrowing(filter: MemoryFilter): boolean {
+  return Object.entries(filter).some(([name, value]) => name !== 'userIds' && value !== undefined);
+}
+
+/** Lists the `limit` lowest numbers of memories that pass, ascending. */
+export function listPassing(store: Store, filter: CompiledFilter, limit: number): number[] {
+  return store
+    .prepare(
+      `SELECT m.seq FROM memories m CROSS JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE ${filter.sql} ORDER BY m.seq LIMIT ?`,
+    )
+    .pluck()
+    .all(...filter.parameters, limit) as number[];
+}
+
+/** Lists those of the given memories that pass, in no order. */
+export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: readonly number[]): number[] {
+  if (memoryNos.length === 0) return [];
+  return store
+    .prepare(
+      `SELECT m.seq FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
+         CROSS JOIN memory_dynamics d ON d.seq = m.seq WHERE ${filter.sql}`,
+    )
+    .pluck()
+    .all(JSON.stringify(memoryNos), ...filter.parameters) as number[];
+}
+
+/**
+ * Factor by which the first batch exceeds the number wanted. Looking a memory up for the filter costs half as much as a
+ * cosine, so a small surplus is cheaper than a second batch.
+ */
+const SPARE = 1.5;
+
+/** Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. */
+export function firstPassing<T extends { readonly memoryNo: number }>(
+  store: Store,
+  filter: CompiledFilter,
+  inOrder: readonly T[],
+  limit: number,
+): T[] {
+  const passed: T[] = [];
+  for (
+    let at = 0, count = Math.ceil(SPARE * limit);
+    at < inOrder.length && passed.length < limit;
+    at += count, count *= 4
+  ) {
+    const batch = inOrder.slice(at, at + count);
+    const passing = new Set(
+      listPassingOf(
+        store,
+        filter,
+        batch.map(({ memoryNo }) => memoryNo),
+      ),
+    );
+    passed.push(...batch.filter(({ memoryNo }) => passing.has(memoryNo)));
+  }
+  return passed.slice(0, limit);
+}
+
+/** Lists those of the given memories that have the status `superseded`, in no order. */
+export function listSuperseded(store: Store, memoryNos: readonly number[]): number[] {
+  if (memoryNos.length === 0) return [];
+  return store
+    .prepare(
+      `SELECT d.seq FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+       WHERE d.status = 'superseded'`,
+    )
+    .pluck()
+    .all(JSON.stringify(memoryNos)) as number[];
+}

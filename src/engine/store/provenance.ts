@@ -1,0 +1,78 @@
+import type { DocumentFormat, Provenance, DocumentChunk } from '../types.ts';
+import { ROOT_INDEX } from './chunks.ts';
+import type { Store } from './open-store.ts';
+
+interface ProvenanceRow {
+  readonly memory: number;
+  readonly memory_id: string;
+  readonly id: string;
+  readonly title: string;
+  readonly given_title: string;
+  readonly file_name: string;
+  readonly url: string;
+  readonly format: DocumentFormat | null;
+  readonly file_hash: Buffer | null;
+  readonly chunk_index: number;
+  readonly chunks: number;
+  readonly start_offset: number;
+  readonly end_offset: number;
+  readonly page_from: number | null;
+  readonly page_to: number | null;
+  readonly heading_path: string;
+  readonly tokens: number;
+  readonly created_at: number;
+}
+
+const PROVENANCE = `c.memory, m.id AS memory_id, o.id, g.title, g.given_title, g.file_name, g.url, g.format,
+  g.file_hash, c.chunk_index, g.chunks, c.start_offset, c.end_offset, c.page_from, c.page_to, c.heading_path,
+  c.tokens, g.created_at`;
+
+/** Reads where these memories stand in their documents, by memory number. Memories of no document are left out. */
+export function readProvenance(store: Store, memoryNos: readonly number[]): Map<number, Provenance> {
+  const rows = store
+    .prepare(
+      `SELECT ${PROVENANCE} FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
+         CROSS JOIN document_generations g ON g.generation_no = d.generation_no
+         CROSS JOIN documents o ON o.document_no = g.document_no
+         CROSS JOIN chunks c ON c.memory = d.seq AND c.generation_no = d.generation_no
+         CROSS JOIN memories m ON m.seq = d.seq`,
+    )
+    .all(JSON.stringify(memoryNos)) as ProvenanceRow[];
+  return new Map(rows.map((row) => [row.memory, toProvenance(row)]));
+}
+
+/** Lists a page of the chunks of a generation in the order of the text, without its root memory. */
+export function listDocumentChunks(
+  store: Store,
+  generationNo: number,
+  { limit, offset }: { readonly limit: number; readonly offset: number },
+): DocumentChunk[] {
+  const rows = store
+    .prepare(
+      `SELECT ${PROVENANCE} FROM chunks c JOIN document_generations g ON g.generation_no = c.generation_no
+         JOIN documents o ON o.document_no = g.document_no JOIN memories m ON m.seq = c.memory
+       WHERE c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX} ORDER BY c.chunk_index LIMIT ? OFFSET ?`,
+    )
+    .all(generationNo, limit, offset) as ProvenanceRow[];
+  return rows.map((row) => ({ memoryId: row.memory_id, provenance: toProvenance(row), tokens: row.tokens }));
+}
+
+function toProvenance(row: ProvenanceRow): Provenance {
+  const isRoot = row.chunk_index === ROOT_INDEX;
+  return {
+    documentId: row.id,
+    title: row.title || row.given_title,
+    fileName: row.file_name === '' ? null : row.file_name,
+    url: row.url === '' ? null : row.url,
+    format: row.format,
+    sha256: row.file_hash?.toString('hex') ?? null,
+    chunk: isRoot ? null : row.chunk_index,
+    chunks: row.chunks,
+    startOffset: isRoot ? null : row.start_offset,
+    endOffset: isRoot ? null : row.end_offset,
+    pageFrom: row.page_from,
+    pageTo: row.page_to,
+    headingPath: JSON.parse(row.heading_path) as string[],
+    ingestedAt: row.created_at,
+  };
+}

@@ -1,0 +1,70 @@
+/** Errors of SQLite and of the file system, and what they mean to a caller. */
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { EngineError } from '../errors.ts';
+
+/** Returns SQLite's code of an error, such as SQLITE_BUSY; undefined for an error that is not SQLite's. */
+export function sqliteCode(error: unknown): string | undefined {
+  return error instanceof Database.SqliteError ? error.code : undefined;
+}
+
+/** Tells whether an error of SQLite says that another connection blocks the database. */
+export function isBusy(error: unknown): boolean {
+  return sqliteCode(error)?.startsWith('SQLITE_BUSY') ?? false;
+}
+
+const PATH_ERRORS: ReadonlySet<string> = new Set(['EACCES', 'EPERM', 'ENOTDIR', 'EISDIR', 'EROFS', 'EEXIST']);
+
+/**
+ * Turns the error for a file that cannot be opened or created because of its path into an EngineError `invalid` that
+ * names the setting. Returns other errors unchanged.
+ */
+export function pathError(error: unknown, file: string): unknown {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  // SQLite reports CANTOPEN for too many open files too, where another path would not help.
+  const isOurs = /^SQLITE_(?:CANTOPEN|READONLY)/.test(code) ? !isWritableFile(file) : PATH_ERRORS.has(code);
+  if (!isOurs) return error;
+  return new EngineError(
+    'invalid',
+    `cannot open or make the database file ${path.basename(file)} (${code}): set OM_DB_PATH to a file, not a folder, ` +
+      'in a folder that Cairn may write to',
+    { cause: error },
+  );
+}
+
+function isWritableFile(file: string): boolean {
+  try {
+    fs.accessSync(path.dirname(file), fs.constants.W_OK);
+    fs.accessSync(file, fs.constants.R_OK | fs.constants.W_OK);
+    return fs.statSync(file).isFile();
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Turns an error of SQLite into the EngineError that a caller gets: `storage_full`, `unavailable` for a locked database
+ * or `internal` for a damaged one. Returns other errors unchanged.
+ */
+export function storageError(error: unknown): unknown {
+  const code = sqliteCode(error);
+  if (code === undefined) return error;
+  if (
+    code === 'SQLITE_FULL' ||
+    code === 'SQLITE_IOERR_WRITE' ||
+    code === 'SQLITE_IOERR_FSYNC' ||
+    code === 'SQLITE_IOERR_SHMSIZE'
+  ) {
+    return new EngineError('storage_full', 'the disk that holds the database is full', { cause: error });
+  }
+  if (code.startsWith('SQLITE_BUSY')) {
+    return new EngineError('unavailable', 'the database is locked', { cause: error, retryAfterMs: 1_000 });
+  }
+  if (code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT_VTAB') {
+    return new EngineError('internal', 'the database file is damaged; restore a backup, or try `cairn rebuild-index`', {
+      cause: error,
+    });
+  }
+  return error;
+}

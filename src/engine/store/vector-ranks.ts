@@ -1,0 +1,137 @@
+import { assert } from '../errors.ts';
+import type { CompiledFilter } from './filter.ts';
+import type { Store } from './open-store.ts';
+import { firstPassing } from './passing-memories.ts';
+import { encodeVector, compareInt5, encodedLength } from './vector-encoding.ts';
+import type { VectorSpace } from './vectors.ts';
+
+/** Nearness of a memory to the query, by its nearest window. */
+export interface VectorRank {
+  readonly memoryNo: number;
+  /** Index of the window of the memory's text that is nearest to the query. */
+  readonly window: number;
+  /** Cosine of query and window, -1..1. */
+  readonly similarity: number;
+}
+
+/** A query in one vector space. */
+export interface VectorScan {
+  readonly space: VectorSpace;
+  /** Vector of the query, of the space's dimensions. */
+  readonly embedding: Float32Array;
+  /** Most memories that are returned as the nearest. */
+  readonly limit: number;
+}
+
+/** Result of an exact comparison. */
+export interface VectorRanks {
+  /** At most `limit` memories of the scan, nearest first; ties by ascending number. */
+  readonly nearest: readonly VectorRank[];
+  /** Every memory that was compared, each once with its nearest window, in no order. */
+  readonly compared: readonly VectorRank[];
+}
+
+/**
+ * Ranks memories by the exact cosine of their best windows. The memories must have passed a filter. Those without
+ * vectors in the space are left out.
+ * @param vectorNos numbers of all vectors of these memories, if they are known; may contain vectors of other memories
+ */
+export function rankVectorsOf(
+  store: Store,
+  scan: VectorScan,
+  memoryNos: readonly number[],
+  vectorNos?: readonly number[],
+): VectorRanks {
+  const compared =
+    vectorNos === undefined
+      ? compareWindows(store, scan, `v.memory = wanted.value AND v.sector = ''`, memoryNos)
+      : amongOnly(memoryNos, compareWindows(store, scan, 'v.vector_no = wanted.value', vectorNos));
+  if (compared.length <= scan.limit) return { nearest: compared.toSorted(byNearness), compared };
+  // Sorting all of them would take as long as comparing a fifth of them, so only the nearest are sorted.
+  const least = Float64Array.from(compared, ({ similarity }) => similarity)
+    .sort()
+    .at(-scan.limit)!;
+  const near = compared.filter(({ similarity }) => similarity >= least);
+  return { nearest: near.sort(byNearness).slice(0, scan.limit), compared };
+}
+
+function amongOnly(memoryNos: readonly number[], ranks: readonly VectorRank[]): readonly VectorRank[] {
+  const wanted = new Set(memoryNos);
+  return ranks.filter(({ memoryNo }) => wanted.has(memoryNo));
+}
+
+/**
+ * Ranks the candidates of a vector index by the exact cosine of their stored vectors.
+ * @param vectorNos numbers of the candidates; those of other spaces, of means and of deleted vectors are left out
+ * @returns the nearest memories that pass the filter, each with the best of its windows among the candidates, nearest
+ *   first; at most `scan.limit`
+ */
+export function rankVectors(
+  store: Store,
+  scan: VectorScan,
+  vectorNos: readonly number[],
+  filter: CompiledFilter,
+): VectorRank[] {
+  const ranks = compareWindows(store, scan, 'v.vector_no = wanted.value', vectorNos);
+  return firstPassing(store, filter, ranks.sort(byNearness), scan.limit);
+}
+
+function byNearness(a: VectorRank, b: VectorRank): number {
+  return b.similarity - a.similarity || a.memoryNo - b.memoryNo || a.window - b.window;
+}
+
+/** Number of memories or vectors that are compared in one statement. */
+const COMPARED_AT_ONCE = 1_000;
+
+/**
+ * Finds the best window of each memory among the windows that `condition` selects by the values of `wanted`, in no
+ * order.
+ */
+function compareWindows(store: Store, scan: VectorScan, condition: string, wanted: readonly number[]): VectorRank[] {
+  const compare = scan.space.encoding === 'int5' ? inCode(store, scan, condition) : inSql(store, scan, condition);
+  const best = new Map<number, VectorRank>();
+  for (let at = 0; at < wanted.length; at += COMPARED_AT_ONCE) {
+    for (const rank of compare(wanted.slice(at, at + COMPARED_AT_ONCE))) {
+      const other = best.get(rank.memoryNo);
+      if (other === undefined || byNearness(rank, other) < 0) best.set(rank.memoryNo, rank);
+    }
+  }
+  return [...best.values()];
+}
+
+type Compare = (wanted: readonly number[]) => VectorRank[];
+
+function inSql(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
+  const query = encodeVector(embedding, space.encoding);
+  const select = store.prepare(
+    `SELECT v.memory AS memoryNo, v.window_no AS window, 1 - vec_distance_cosine(v.embedding, ?) AS similarity
+     FROM json_each(?) AS wanted CROSS JOIN vectors v ON ${condition} WHERE v.model_no = ? AND v.window_no >= 0`,
+  );
+  return (wanted) => {
+    const windows = select.all(query, JSON.stringify(wanted), space.modelNo) as VectorRank[];
+    return windows.filter(({ similarity }) => similarity !== null);
+  };
+}
+
+/** Compares int5 vectors. They are read as one blob, since a blob for each costs twice as much as the comparison. */
+function inCode(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
+  const cosineOf = compareInt5(embedding);
+  const length = encodedLength(space.encoding, space.dimensions);
+  const select = store
+    .prepare(
+      `SELECT json_group_array(v.memory), json_group_array(v.window_no), CAST(group_concat(v.embedding, '') AS BLOB)
+       FROM json_each(?) AS wanted CROSS JOIN vectors v ON ${condition} WHERE v.model_no = ? AND v.window_no >= 0`,
+    )
+    .raw();
+  return (wanted) => {
+    const [memories, windows, vectors] = select.get(JSON.stringify(wanted), space.modelNo) as [string, string, Buffer];
+    const memoryNos = JSON.parse(memories) as number[];
+    const windowNos = JSON.parse(windows) as number[];
+    assert((vectors?.length ?? 0) === length * memoryNos.length, 'stored vectors of another length');
+    return memoryNos.map((memoryNo, place) => ({
+      memoryNo,
+      window: windowNos[place]!,
+      similarity: cosineOf(vectors, length * place),
+    }));
+  };
+}

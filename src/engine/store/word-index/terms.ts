@@ -1,0 +1,179 @@
+/**
+ * Terms of the word index for words. In the first partition of the rows the index holds the plain term of a word; in
+ * others the term ends in a mark and the partition's number: `file`, `file!1`, `file!2`. FTS5 ends a step of merging
+ * only between two terms, so the postings of a word of a million rows would be copied in one step. With partitions, no
+ * term has more than `PARTITION_ROWS` rows. No word has a character as low as the mark, so all terms of a word stand
+ * together.
+ */
+import Database from 'better-sqlite3';
+import { LRUCache } from 'lru-cache';
+import { ftsString, indexableText } from '../../text/index-text.ts';
+import { copyOf, stemOf } from '../../text/stem-finder.ts';
+import { isAscii, words } from '../../text/words.ts';
+
+/** Tokenizer of `memory_text`, as in the migration that creates the table. */
+export const TOKENIZER = `porter unicode61 remove_diacritics 2 tokenchars '!'`;
+
+/** Row numbers in one partition. Merging a word that all of them have takes some 10 ms. */
+export const PARTITION_ROWS = 2 ** 17;
+const MARK = '!';
+/** Byte of the mark in a term. */
+export const MARK_BYTE = MARK.charCodeAt(0);
+/** Character that sorts a term behind all partitions of a word and in front of every longer word. */
+export const BEYOND_MARK = String.fromCharCode(MARK_BYTE + 1);
+
+/** Mark of the partition that a row lies in; '' for the first partition. */
+export function markOf(memoryNo: number): string {
+  return memoryNo < PARTITION_ROWS ? '' : `${MARK}${Math.floor(memoryNo / PARTITION_ROWS)}`;
+}
+
+/**
+ * Prepares a text for a column of a row of the index. In the first partition it stays readable text, which FTS5 splits
+ * and stems; in others it becomes stemmed terms with the mark.
+ * @param mark mark of the row's partition, as `markOf` returns it
+ */
+export function indexedText(text: string, mark: string): string {
+  return markTerms(indexableText(text).replaceAll(MARK, ' '), mark);
+}
+
+/**
+ * Makes the quoted string by which FTS5's MATCH finds a word or phrase among the rows of one partition.
+ * @param text a word, or the words of a phrase joined by spaces, as `queryTerms` returns them
+ * @param mark mark of the partition, as `markOf` returns it
+ */
+export function matchString(text: string, mark: string): string {
+  return ftsString(markTerms(text.replaceAll(MARK, ' '), mark));
+}
+
+/** Lists the marks of all partitions from the first ('') to the one that the row `lastMemoryNo` lies in. */
+export function marksUpTo(lastMemoryNo: number): readonly string[] {
+  return Array.from({ length: Math.floor(lastMemoryNo / PARTITION_ROWS) + 1 }, (_, no) => markOf(no * PARTITION_ROWS));
+}
+
+function markTerms(text: string, mark: string): string {
+  if (mark === '') return text;
+  const terms = tokenize(text);
+  return terms.length === 0 ? '' : `${terms.join(`${mark} `)}${mark}`;
+}
+
+/**
+ * Lists the terms of a text in order, stemmed and without a mark, as the first partition holds them. The list is empty
+ * for a text without letters and digits.
+ * @param text a word or phrase as `queryTerms` returns it, quoted or not
+ */
+export function termsOf(text: string): readonly string[] {
+  return tokenize(text.replaceAll(MARK, ' '));
+}
+
+/**
+ * Tokenizes as FTS5 does, but faster. For text that is not ASCII, FTS5 is asked once about each block of characters,
+ * and about few words.
+ */
+function tokenize(text: string): readonly string[] {
+  if (isAscii(text)) return words(text).map(stemOfAscii);
+  const terms: string[] = [];
+  let term = '';
+  for (let at = 0; at < text.length;) {
+    const code = text.codePointAt(at)!;
+    at += code > 0xffff ? 2 : 1;
+    const { inside, begins } = blockOf(code);
+    const letter = inside[code % BLOCK];
+    if (letter === undefined) {
+      if (term !== '') terms.push(stemOfAny(term));
+      term = '';
+    } else if (term !== '' || begins[code % BLOCK]) term += letter;
+  }
+  if (term !== '') terms.push(stemOfAny(term));
+  return terms;
+}
+
+const ENDS_IN_ASCII = /[a-z\d]$/;
+/** Longest word that is stemmed, bytes. */
+const MAX_STEMMED = 64;
+
+/** Stems a word of any characters. The endings that porter removes are ASCII, so another ending needs no stemming. */
+function stemOfAny(term: string): string {
+  if (isAscii(term)) return stemOfAscii(term);
+  return ENDS_IN_ASCII.test(term) && Buffer.byteLength(term) <= MAX_STEMMED ? stemByFts(term) : term;
+}
+
+/** Stems an ASCII word. FTS5 treats two `y` in a row in another way than porter, so such a word is stemmed by FTS5. */
+function stemOfAscii(word: string): string {
+  return word.includes('yy') && word.length <= MAX_STEMMED ? stemByFts(word) : stemOf(word);
+}
+
+/** Stems made by FTS5 that are kept. */
+const STEMS_KEPT = 1_000;
+const stems = new LRUCache<string, string>({ max: STEMS_KEPT });
+
+function stemByFts(word: string): string {
+  let stem = stems.get(word);
+  if (stem === undefined) {
+    const [term = ''] = tokenizeByFts(word);
+    // FTS5 takes bytes for letters and may cut a letter of several bytes in two. The rest is no text that could be
+    // marked.
+    stem = term.includes('\ufffd') ? word : term;
+    stems.set(copyOf(word), stem);
+  }
+  return stem;
+}
+
+/** Characters that FTS5 is asked about at once. */
+const BLOCK = 256;
+
+/** FTS5's treatment of BLOCK characters, by the last byte of their number. */
+interface Block {
+  /**
+   * Letter that FTS5 makes of each character within a word; '' if it leaves the character out, undefined if the
+   * character ends the word.
+   */
+  readonly inside: readonly (string | undefined)[];
+  /** Whether a word may begin with the character. */
+  readonly begins: readonly boolean[];
+}
+
+const blocks: Block[] = [];
+
+function blockOf(code: number): Block {
+  return (blocks[Math.floor(code / BLOCK)] ??= askForBlock(Math.floor(code / BLOCK)));
+}
+
+function askForBlock(no: number): Block {
+  const characters = Array.from({ length: BLOCK }, (_, place) => String.fromCodePoint(no * BLOCK + place));
+  const terms = tokenizeByFts(characters.map((character) => `a${character}b ${character}b`).join(' ')).values();
+  const next = () => terms.next().value ?? '';
+  const answers = characters.map(() => {
+    const term = next();
+    if (term !== 'a') return { inside: term.slice(1, -1), begins: next() !== 'b' };
+    next();
+    next();
+    return { inside: undefined, begins: false };
+  });
+  return { inside: answers.map(({ inside }) => inside), begins: answers.map(({ begins }) => begins) };
+}
+
+/**
+ * FTS5's own tokenizer, which has no interface for others: a text is inserted into a table, whose vocabulary is read
+ * and deleted.
+ */
+let open: ((text: string) => readonly string[]) | undefined;
+
+function tokenizeByFts(text: string): readonly string[] {
+  open ??= openTokenizer();
+  return open(text);
+}
+
+function openTokenizer(): (text: string) => readonly string[] {
+  const db = new Database(':memory:');
+  db.exec(`CREATE VIRTUAL TABLE texts USING fts5 (text, content = '', tokenize = "${TOKENIZER}");
+    CREATE VIRTUAL TABLE terms USING fts5vocab (texts, 'instance')`);
+  const insert = db.prepare('INSERT INTO texts (rowid, text) VALUES (1, ?)');
+  const select = db.prepare('SELECT term FROM terms ORDER BY offset').pluck();
+  const clear = db.prepare(`INSERT INTO texts (texts) VALUES ('delete-all')`);
+  return db.transaction((text: string) => {
+    insert.run(text);
+    const terms = select.all() as string[];
+    clear.run();
+    return terms;
+  });
+}

@@ -1,0 +1,61 @@
+import { addReceipts, EMPTY_RECEIPT } from '../commands/erase.ts';
+import { removeUpload } from '../documents/uploads.ts';
+import { isEngineError } from '../errors.ts';
+import { listUploadsOf } from '../store/uploads.ts';
+import type { DeleteReceipt } from '../types.ts';
+import type { TenantOptions } from './tenant-options.ts';
+
+/** Operations that the deletes of memories, documents and jobs share. */
+export interface Erasure {
+  /**
+   * Erases what is left of deleted, replaced and cancelled documents, in several commits, and resolves once nothing is
+   * left.
+   * @param documentId id of the only document to erase from; null or left out for all documents
+   * @returns counts of what was erased
+   */
+  eraseAbandoned(documentId?: string | null): Promise<DeleteReceipt>;
+  /**
+   * Writes a delete. If the disk is full, it removes the uploaded files of the documents that are deleted and tries
+   * once more.
+   * @param write writes the delete; may be called twice
+   * @param documents finds the numbers of the documents that are deleted; called only if the disk is full
+   * @throws EngineError whatever `write` throws, `storage_full` after the second try
+   */
+  writeDelete<Reply>(write: () => Promise<Reply>, documents: () => readonly number[]): Promise<Reply>;
+}
+
+/** Most memories, and most documents, that one write erases, so that other writes come through between two of them. */
+export const ERASE_SLICE = 100;
+
+/** Makes the two operations that a tenant's deletes share. */
+export function createErasure({ path, writer, dispatcher, open }: TenantOptions): Erasure {
+  return { eraseAbandoned, writeDelete };
+
+  /**
+   * Writes a delete, a second time if the disk is full, on which a delete fails as well. The uploaded files of the
+   * documents that it is about can be removed without a commit, and so make room for one. If even that is not enough,
+   * the documents are still there and have lost their files.
+   */
+  async function writeDelete<Reply>(write: () => Promise<Reply>, documents: () => readonly number[]): Promise<Reply> {
+    try {
+      return await write();
+    } catch (error) {
+      if (!isEngineError(error, 'storage_full')) throw error;
+      for (const upload of listUploadsOf(open().store, documents())) removeUpload(path, upload);
+      return write();
+    }
+  }
+
+  async function eraseAbandoned(documentId: string | null = null): Promise<DeleteReceipt> {
+    for (let receipt = EMPTY_RECEIPT; ;) {
+      const slice = await writeDelete(
+        () => writer.write(path, 'eraseAbandoned', { limit: ERASE_SLICE, documentId }),
+        () => [], // The command has removed the files itself by then.
+      );
+      receipt = addReceipts(receipt, slice.receipt);
+      if (!slice.isDone) continue;
+      dispatcher.dispatch(path, 'link');
+      return receipt;
+    }
+  }
+}

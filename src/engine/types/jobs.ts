@@ -1,0 +1,72 @@
+/** The states of a job; `JobState` says what they mean. */
+export const JOB_STATES = ['queued', 'active', 'failed', 'done', 'dead', 'cancelled'] as const;
+/**
+ * Says how far a job is. `queued` waits for a worker and `active` is held by one; `failed` waits for its next attempt.
+ * The other three have ended: `done` well, `dead` by using up its attempts or killing its workers, `cancelled` on
+ * request.
+ */
+export type JobState = (typeof JOB_STATES)[number];
+
+/** The steps of a job; `JobStep` says what they do. */
+export const JOB_STEPS = ['ingest', 'settle', 'encode', 'link', 'reason', 'done'] as const;
+/**
+ * Names the step that a job is at. `ingest` reads a document and `settle` waits for its chunks; `encode` embeds a
+ * memory and `link` makes its waypoint; `reason` asks a language model. A job that ended well is at `done`.
+ */
+export type JobStep = (typeof JOB_STEPS)[number];
+
+/** The kinds of jobs; `JobKind` says what they work on. */
+export const JOB_KINDS = ['memory', 'document', 'reembed', 'contradictions', 'reflection'] as const;
+/**
+ * Names what a job works on: a `memory` is embedded and linked, a `document` is read, `reembed` embeds a memory by a
+ * new model or directs that change, `contradictions` compares a memory with near ones, and `reflection` reflects on
+ * several.
+ */
+export type JobKind = (typeof JOB_KINDS)[number];
+
+/** A job in the ledger as an operator sees it. Times are Unix milliseconds. */
+export interface Job {
+  readonly id: string;
+  /** Number of the job in its ledger; later jobs have higher numbers. */
+  readonly jobNo: number;
+  readonly kind: JobKind;
+  /** Id of the memory that the job works on; null if it works on none, or if that memory was erased. */
+  readonly memoryId: string | null;
+  /** Id of the document that the job reads, or that its memory belongs to; null for none. */
+  readonly documentId: string | null;
+  readonly step: JobStep;
+  readonly state: JobState;
+  /** Priority among waiting jobs: 0 for an interactive job, which goes first, and 1 for a bulk job. */
+  readonly priority: number;
+  /** Attempts of the current step that failed. */
+  readonly attempts: number;
+  /** Worker deaths while this job ran alone; three make it dead. */
+  readonly crashes: number;
+  /** Earliest time of the next attempt of a job that waits, Unix ms. */
+  readonly runAt: number;
+  /** Why the last attempt failed; null if none has. */
+  readonly error: { readonly code: string; readonly message: string } | null;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+  /** Time the job ended, well or not; null until then. */
+  readonly finishedAt: number | null;
+  /** Events of the job, such as `queued`, `encoded` or `failed`, with their times, earliest first. */
+  readonly timeline: readonly { readonly event: string; readonly at: number }[];
+}
+
+/** Number of jobs in each state. */
+export type JobCounts = Readonly<Record<JobState, number>>;
+
+/** Number of unfinished jobs at one step. */
+export interface StepBacklog extends Pick<JobCounts, 'queued' | 'active' | 'failed'> {
+  readonly step: JobStep;
+  /** Time the oldest unfinished job at this step was added, Unix ms. */
+  readonly oldestAt: number;
+}
+
+/** Counts over a tenant's whole ledger. */
+export interface JobSummary {
+  readonly counts: JobCounts;
+  /** Unfinished jobs by step, in the order of JOB_STEPS; steps without any are left out. */
+  readonly backlog: readonly StepBacklog[];
+}

@@ -1,0 +1,43 @@
+/** The types of links between memories; `EdgeType` says what they mean. */
+export const EDGE_TYPES = [
+  'waypoint',
+  'mentions',
+  'supports',
+  'contradicts',
+  'depends_on',
+  'same_as',
+  'supersedes',
+  'derived_from',
+] as const;
+/**
+ * Names the type of a link between memories, read as "src type dst". A `waypoint` leads to a near memory; Cairn makes
+ * at most one from each memory. `supersedes` replaces the older memory `dst`, `derived_from` leads to a source, and
+ * `contradicts` has no direction.
+ */
+export type EdgeType = (typeof EDGE_TYPES)[number];
+
+/** A link as one of its two memories sees it. */
+export interface Link {
+  /** Id of the memory at the other end. */
+  readonly id: string;
+  readonly type: EdgeType;
+  /** `out` if the memory that was asked about is the link's source, else `in`. */
+  readonly direction: 'out' | 'in';
+  /** Cosine similarity of the two memories when the link was made; null if nobody measured it. */
+  readonly similarity: number | null;
+  /** Weight of the link, 0..1. */
+  readonly weight: number;
+  /** Whether Cairn or a language model made the link, and no caller has stated it since. */
+  readonly automatic: boolean;
+  readonly createdAt: number;
+  readonly updatedAt: number;
+}
+
+/** A link to state, from the memory with the id `src` to the memory with the id `dst`. */
+export interface NewLink {
+  readonly src: string;
+  readonly dst: string;
+  readonly type: EdgeType;
+  /** Weight of the link, 0..1. If left out, a link that is there keeps its weight, and a new one gets its type's. */
+  readonly weight?: number | undefined;
+}

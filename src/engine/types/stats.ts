@@ -1,0 +1,25 @@
+import type { JobCounts } from './jobs.ts';
+import type { MemoryState, Sector } from './memory.ts';
+
+/** Number and average salience of the memories of one sector. */
+export interface SectorStats {
+  readonly sector: Sector;
+  /** Memories with this primary sector. */
+  readonly count: number;
+  /** Average salience of these memories at the time of reading, 0..1; 0 if there are none. */
+  readonly averageSalience: number;
+}
+
+/** Counts of what a tenant's file holds, and its size. */
+export interface TenantStats {
+  /** Number of stored memories, whatever their state, status and visibility. */
+  readonly memories: number;
+  readonly byState: Readonly<Record<MemoryState, number>>;
+  readonly vectors: number;
+  readonly waypoints: number;
+  readonly jobs: JobCounts;
+  /** Size of the file without its write-ahead log, in bytes. */
+  readonly databaseBytes: number;
+  /** Size of the file's write-ahead log, in bytes. */
+  readonly walBytes: number;
+}

@@ -1,0 +1,117 @@
+/** Decides, by the settings, whether a change of a file's embedding model begins by itself or is given up. */
+
+import { setTimeout as pause } from 'node:timers/promises';
+import { v7 as uuidv7 } from 'uuid';
+import { cancelReembed, startReembed } from '../commands/reembed.ts';
+import type { Config } from '../config.ts';
+import type { Clock } from '../ports.ts';
+import { areSameModels, numbersOf, type SectorModelNumbers } from '../store/live-model.ts';
+import type { Store } from '../store/open-store.ts';
+import { findReembed, findTending, listOwed, putTending } from '../store/reembed.ts';
+import type { OpenTenant } from '../tenant-file/open-tenant.ts';
+
+/** Most memories that one look for missing vectors examines. */
+export const LOOKED_AT = 20_000;
+/** Pause between two slices of work (ms), in which other writers get their turn. */
+export const BREATH_MS = 2;
+/** Silence after which a process that tends a file by other settings counts as gone (ms). It would speak every 30 s. */
+const SILENT_MS = 300_000;
+/** Shortest time between two notes that a process tends a file (ms): rare enough to cost little, below `SILENT_MS`. */
+const TENDED_AGAIN_MS = 30_000;
+
+interface TendContext {
+  readonly open: () => OpenTenant;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly signal?: AbortSignal | undefined;
+  /** Called between two slices. */
+  readonly onPause?: (() => void) | undefined;
+}
+
+/**
+ * Gives up a change of a file's embedding model that the settings no longer ask for, unless its model is live, and
+ * begins one if `OM_REEMBED` lets it begin by itself: to another model, or, when settings have changed, to fill the
+ * gaps that others left. It does nothing while another process tends the file by other settings, because the two would
+ * undo each other's work.
+ */
+export async function tendReembed(context: TendContext): Promise<void> {
+  const { open, config, clock } = context;
+  const { store, liveModels, configuredModels } = open();
+  // A change to other models deleted the configured ones while this process had the file open.
+  if (liveModels !== null && configuredModels === null) return;
+  const target = configuredModels && numbersOf(configuredModels);
+  const last = findTending(store);
+  const isNew = last === undefined || !isFor(last.target, target);
+  if (last !== undefined && isNew && !isSoleWorker(config) && Math.abs(clock.now() - last.at) < SILENT_MS) return;
+
+  const record = findReembed(store);
+  const isForAnother = record?.phase === 'embed' && !isFor(record.target, target);
+  if (isForAnother) giveUp(open, target);
+  if (target !== null && liveModels !== null && (record === undefined || isForAnother) && startsByItself(config)) {
+    const isOther = !areSameModels(numbersOf(liveModels), target);
+    if (isOther || (isNew && (await findsGap(context)))) startUnlessBegun(context, target);
+  }
+  noteTending(open().store, target, clock.now());
+}
+
+function isFor(target: SectorModelNumbers | null, settings: SectorModelNumbers | null): boolean {
+  return target === null || settings === null ? target === settings : areSameModels(target, settings);
+}
+
+/**
+ * Whether this is the only worker of the data folder, as it is without `REDIS_URL`. A note by other settings is then
+ * from an earlier process.
+ */
+function isSoleWorker({ REDIS_URL }: Config): boolean {
+  return REDIS_URL === undefined;
+}
+
+function giveUp(open: () => OpenTenant, target: SectorModelNumbers | null): void {
+  const { store } = open();
+  store.write(() => {
+    const record = findReembed(store);
+    if (record?.phase === 'embed' && !isFor(record.target, target)) cancelReembed({ store });
+  });
+}
+
+function startUnlessBegun({ open, clock }: TendContext, target: SectorModelNumbers): void {
+  const { store } = open();
+  store.write(() => {
+    if (findReembed(store) === undefined) startReembed({ store, now: clock.now(), newId: uuidv7 }, { target });
+  });
+}
+
+/** Whether a memory lacks vectors of the configured models of its sectors and has no job for them. Looks in slices. */
+async function findsGap({ open, signal, onPause }: TendContext): Promise<boolean> {
+  for (let after = 0; after !== Infinity;) {
+    const { store, configuredModels: models } = open();
+    if (models === null) return false;
+    const { memoryNos, upTo } = store.read(() => listOwed(store, { models, after, within: LOOKED_AT, limit: 1 }));
+    if (memoryNos.length > 0) return true;
+    after = upTo;
+    await pause(BREATH_MS, undefined, { signal });
+    onPause?.();
+  }
+  return false;
+}
+
+/**
+ * Notes in the file that a process with these settings tends it, unless a note of the last 30 s says so already. It
+ * makes its own write.
+ * @param target models that the settings ask for; null with `OM_EMBEDDINGS=none`
+ * @param now Unix ms
+ */
+export function noteTending(store: Store, target: SectorModelNumbers | null, now: number): void {
+  const last = findTending(store);
+  if (last !== undefined && isFor(last.target, target) && Math.abs(now - last.at) < TENDED_AGAIN_MS) return;
+  store.write(() => putTending(store, { target, at: now }));
+}
+
+/**
+ * Whether a change of the model begins by itself, as `OM_REEMBED` says. By default it does if vectors are computed on
+ * this machine, and not with a provider.
+ */
+function startsByItself({ OM_REEMBED, OM_EMBEDDINGS }: Config): boolean {
+  if (OM_REEMBED !== undefined) return OM_REEMBED === 'auto';
+  return OM_EMBEDDINGS === 'synthetic' || OM_EMBEDDINGS === 'local';
+}

@@ -1,0 +1,152 @@
+import path from 'node:path';
+import fc from 'fast-check';
+import { beforeEach, expect, test } from 'vitest';
+import { openStore, type Store } from '../../../../src/engine/store/open-store.ts';
+import { OWN_COLUMNS } from '../../../../src/engine/store/own-texts.ts';
+import { matchingText } from '../../../../src/engine/store/word-index/matching-rows.ts';
+import { clearText, putText } from '../../../../src/engine/store/word-index/memory-text.ts';
+import { PARTITION_ROWS, TOKENIZER, termsOf } from '../../../../src/engine/store/word-index/terms.ts';
+import { queryTerms } from '../../../../src/engine/text/index-text.ts';
+import type { TextColumn } from '../../../../src/engine/types.ts';
+import { textRow as row } from '../../../conformance/word-search.ts';
+import { tempFolder } from '../../../support/temp-folder.ts';
+
+let writer: Store;
+let reader: Store;
+beforeEach(() => {
+  const file = path.join(tempFolder(), 'words.sqlite');
+  writer = openStore(file, { role: 'worker', create: true });
+  reader = openStore(file, { role: 'reader' });
+  return () => {
+    reader.close();
+    writer.close();
+  };
+});
+
+/** One is longer than a page of the index. */
+const WORDS = ['apple', 'apples', 'pear', 'plum', 'fig', 'one', 'Äpfel', 'don’t', 'x', `long${'er'.repeat(60)}`];
+
+test('terms are made as the table makes them', () => {
+  const { sql } = reader.db.prepare(`SELECT sql FROM sqlite_schema WHERE name = 'memory_text'`).get() as {
+    sql: string;
+  };
+  expect(sql).toContain(`tokenize = "${TOKENIZER}"`);
+  expect(termsOf('"the Ünïcode files!"')).toEqual(['the', 'unicod', 'file']);
+  expect(termsOf('!?')).toEqual([]);
+});
+
+test('a row of a later partition has the terms of one of the first, each with the mark of its own', () => {
+  const places = (table: string) =>
+    writer.db.prepare(`SELECT term, col, "offset" FROM ${table} ORDER BY col, "offset"`).raw().all() as [
+      string,
+      string,
+      number,
+    ][];
+  writer.db.exec(`CREATE VIRTUAL TABLE temp.indexed USING fts5vocab (main, memory_text, instance)`);
+  const word = fc.oneof(
+    fc.constantFrom(
+      ...WORDS,
+      'running',
+      'relational!',
+      'y',
+      'by!1',
+      '!!',
+      '我的生日',
+      'naïve',
+      'Straße',
+      '¿qué?',
+      'ǀ',
+      'ǂnukhoe',
+      'ǀgaises',
+      'getUserǀName.ts',
+      '\u{107b6}files',
+      'ábced',
+      'ъing',
+      'hoyyed',
+      'fyying',
+      'ложками',
+      'αρχείων',
+      'الملفات',
+      'फ़ाइलें',
+      '٣ï\u0345',
+      'a\0b',
+      '',
+    ),
+    fc.string({ unit: 'grapheme-ascii', maxLength: 80 }),
+    fc.string({ unit: 'grapheme', maxLength: 12 }),
+    fc.string({ unit: 'binary', maxLength: 12 }),
+    fc.constantFrom(
+      'getUserName',
+      'src/größe.ts',
+      'v1.2.3',
+      '서울에서',
+      'ガイド',
+      'ไทย',
+      '𠀀漢',
+      'ＡＢＣ',
+      'e\u0301t\u0301',
+    ),
+    fc.stringMatching(/^[a-z]{1,8}(ational|ing|ies|ed|eed|ness|s|ly|y|able)$/),
+    fc.constantFrom(62, 63, 64, 65).map((length) => `${'a'.repeat(length - 3)}ing`),
+  );
+  fc.assert(
+    fc.property(fc.array(word, { maxLength: 12 }), fc.nat(1_000), (words, partition) => {
+      const text = words.join(' ').toWellFormed();
+      const placesIn = (memoryNo: number) => {
+        writer.write(() => clearText(writer));
+        writer.write(() => putText(writer, { ...row(memoryNo, { content: text, title: words[0] ?? '' }) }));
+        return places('indexed');
+      };
+      const first = placesIn(1);
+      const marked = placesIn((partition + 1) * PARTITION_ROWS);
+      expect(marked).toEqual(first.map(([term, column, at]) => [`${term}!${partition + 1}`, column, at]));
+      expect(first.filter(([term]) => term.includes('!'))).toEqual([]);
+    }),
+    { numRuns: 500 },
+  );
+});
+
+test('a word that porter cuts within a letter is one word in a later partition', () => {
+  const memoryNo = PARTITION_ROWS;
+  writer.write(() => putText(writer, row(memoryNo, { content: 'the abமed thing' })));
+  const find = (text: string) => reader.read(() => matchingText(reader, text, [memoryNo]));
+  expect([find('abமed thing'), find('ab')]).toEqual([[memoryNo], []]);
+});
+
+test('each term of a query is found in memories of all partitions, by column', () => {
+  const query = '"我的生日" "in the naïve" running parseRequest 东京 don’t';
+  const memoryNos = [7, PARTITION_ROWS + 1, 11 * PARTITION_ROWS];
+  writer.write(() => {
+    for (const memoryNo of memoryNos)
+      putText(writer, row(memoryNo, { content: 'Stop! Nothing else.', context: query }));
+    for (const memoryNo of memoryNos) putText(writer, row(memoryNo + 1, { content: query, title: 'Naïve runs' }));
+  });
+  const all = memoryNos.flatMap((memoryNo) => [memoryNo, memoryNo + 1]);
+  const own = memoryNos.map((memoryNo) => memoryNo + 1);
+  const find = (term: string, columns?: readonly TextColumn[]) =>
+    reader.read(() => matchingText(reader, term, all, columns)).sort((a, b) => a - b);
+  const { phrases, words, identifiers } = queryTerms(query);
+  expect([phrases.length, words.length, identifiers.length]).toEqual([2, 6, 1]);
+  for (const term of [...phrases.map((phrase) => phrase.join(' ')), ...words, ...identifiers]) {
+    // Identifiers and their parts are those of a memory's own text.
+    expect(find(term), term).toEqual(/^(parse|request)$|ǀ/.test(term) ? own : all);
+    expect(find(term, OWN_COLUMNS), term).toEqual(own);
+  }
+  expect(find('stop', OWN_COLUMNS)).toEqual(memoryNos);
+  expect(find('runs', ['title'])).toEqual(own);
+  expect(find('parse', ['title'])).toEqual([]);
+  expect(find('stop\0nothing', OWN_COLUMNS)).toEqual(memoryNos);
+});
+
+test('no term has more rows than a partition', () => {
+  writer.write(() => {
+    for (let memoryNo = PARTITION_ROWS - 3; memoryNo <= 3 * PARTITION_ROWS; memoryNo += PARTITION_ROWS / 4)
+      putText(writer, row(memoryNo, { content: 'apple' }));
+  });
+  writer.db.exec(`CREATE VIRTUAL TABLE temp.words USING fts5vocab (main, memory_text, row)`);
+  expect(writer.db.prepare('SELECT term, doc FROM words ORDER BY term').raw().all()).toEqual([
+    ['appl', 1],
+    ['appl!1', 4],
+    ['appl!2', 4],
+  ]);
+});
