@@ -153,6 +153,22 @@ export function describeStoredIndex({ choice, encoding, measure }: StoredIndexSu
       }
     });
 
+    test('of equally near vectors it finds those with the lowest numbers', () => {
+      const embedding = randomVectors(8)();
+      const index = openIndex(store);
+      const equal = Array.from({ length: 9 }, (_, i) => ({
+        vectorNo: i + 1,
+        memory: i + 1,
+        userNo: 0,
+        role: 'whole' as const,
+        embedding,
+      }));
+      store.write(() => index.add(equal));
+      for (const k of [1, 2, 5, 9]) {
+        expect(index.search({ embedding, purpose: 'rank', k })).toEqual(equal.slice(0, k).map((one) => one.vectorNo));
+      }
+    });
+
     // The law of the index: it is nothing but the rows that the snapshot holds.
     test('whatever two connections add and remove, each finds what a plain scan of its snapshot finds', () => {
       const vectorOf = randomVectors(7);

@@ -29,7 +29,10 @@ export interface Vec0Table {
   append(vectors: readonly IndexedVector[]): void;
   /** Removes a vector; an unknown number is ignored. */
   remove(vectorNo: number): void;
-  /** Finds for each question the numbers of at most `k` vectors, nearest by cosine first; ties by ascending number. */
+  /**
+   * Finds for each question the numbers of at most `k` vectors, nearest by cosine first. Of equally near vectors it
+   * finds those with the lowest numbers, unless there are more than 4,096 of them.
+   */
   nearest(questions: readonly Vec0Question[]): number[][];
   /**
    * Lists the numbers of a user's vectors for ranking, ascending, without means; undefined if the user has more than
@@ -43,6 +46,8 @@ export interface Vec0Table {
  * Vectors that sqlite-vec keeps in one blob. A blob has its full size even with few vectors: 0.4 MB at 768 dimensions.
  */
 const CHUNK_VECTORS = 128;
+/** Number of vectors that sqlite-vec finds at most in one search. */
+const MAX_FOUND = 4096;
 /** Number of the role whose vectors are left out, by purpose. */
 const LEFT_OUT = { rank: ROLES.indexOf('mean'), link: ROLES.indexOf('window') } as const;
 
@@ -109,11 +114,22 @@ function selectNearest(db: Database.Database): (question: Vec0Question) => numbe
   const ofAll = db.prepare(nearest).raw();
   const ofUser = db.prepare(`${nearest} AND user_no = ?`).raw();
   return ({ embedding, userNo, purpose, upTo, k }) => {
-    const maxMemoryNo = BigInt(Math.min(upTo, Number.MAX_SAFE_INTEGER));
-    const parameters = [encodeVector(embedding, 'float32'), BigInt(k), BigInt(LEFT_OUT[purpose]), maxMemoryNo];
-    const rows = userNo === undefined ? ofAll.all(...parameters) : ofUser.all(...parameters, BigInt(userNo));
-    return (rows as [vectorNo: number, distance: number][])
+    const [query, maxMemoryNo] = [encodeVector(embedding, 'float32'), BigInt(Math.min(upTo, Number.MAX_SAFE_INTEGER))];
+    const find = (atMost: number): [vectorNo: number, distance: number][] => {
+      const parameters = [query, BigInt(atMost), BigInt(LEFT_OUT[purpose]), maxMemoryNo];
+      const rows = userNo === undefined ? ofAll.all(...parameters) : ofUser.all(...parameters, BigInt(userNo));
+      return rows as [vectorNo: number, distance: number][];
+    };
+    let atMost = Math.min(k + 1, MAX_FOUND);
+    let rows = find(atMost);
+    // sqlite-vec leaves out any of the vectors that are equally near, so all of them are read before some are left out.
+    while (rows.length === atMost && atMost < MAX_FOUND && rows[k - 1]![1] === rows.at(-1)![1]) {
+      atMost = Math.min(2 * atMost, MAX_FOUND);
+      rows = find(atMost);
+    }
+    return rows
       .sort((a, b) => a[1] - b[1] || a[0] - b[0])
+      .slice(0, k)
       .map(([vectorNo]) => vectorNo);
   };
 }
