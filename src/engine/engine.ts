@@ -42,7 +42,7 @@ import type {
 } from './types.ts';
 
 /** Which part of a list is wanted. */
-interface Page {
+export interface Page {
   /** Most items returned, from 0. */
   readonly limit: number;
   /** Items skipped at the start of the list; 0 for the first page. */

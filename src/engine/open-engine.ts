@@ -1,3 +1,4 @@
+import os from 'node:os';
 import path from 'node:path';
 import { createCensusTaker, type CensusTaker } from './census.ts';
 import type { Config } from './config.ts';
@@ -11,6 +12,8 @@ import { openDispatcher } from './open-engine/open-dispatcher.ts';
 import { createQuestioners } from './open-engine/questioners.ts';
 import { createTenants } from './open-engine/tenants.ts';
 import { silentLogger, systemClock, type Clock, type JobDispatcher, type LanguageModel, type Logger } from './ports.ts';
+import { createInlineReaders, type Readers } from './readers/readers.ts';
+import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
 import { countLacking } from './store/reembed.ts';
 import { openTenant, type OpenTenant } from './tenant-file/open-tenant.ts';
@@ -34,13 +37,16 @@ export interface OpenEngineOptions {
   /** Tracing of requests and work; null, the default, for none. Its maker closes it after the engine. */
   readonly tracing?: Tracing | null;
   /**
-   * Where commits are made: `thread`, the default, is a thread of its own with the system's clock, for a server;
-   * `inline` is this thread, by the given clock.
+   * Where commits are made and queries are answered: `thread`, the default, is threads of their own with the system's
+   * clock, for a server; `inline` is this thread, by the given clock.
    */
   readonly writer?: 'thread' | 'inline';
   /** Dispatcher that is told of new work; by default the queues in Redis if `REDIS_URL` is set, and else none. */
   readonly dispatcher?: JobDispatcher | undefined;
 }
+
+/** Most threads that answer queries where the settings name no number. */
+const MAX_DEFAULT_THREADS = 8;
 
 /** What every part of an engine is given: the options, with a default for each that was left out. */
 interface Surroundings {
@@ -70,6 +76,11 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const writer = openWriter(options.writer ?? 'thread', parts.identity, surroundings);
   const recalls = createRecallBuffer(writer, logger);
   const questionerOf = createQuestioners(parts, surroundings);
+  const readers = openReaders(options.writer ?? 'thread', surroundings, {
+    ...parts,
+    questionerOf,
+    languageModel: languageModel && limitedInTime(languageModel, config.OM_LLM_RERANK_TIMEOUT_MS),
+  });
   await writer.write(config.paths.defaultTenant, 'open', {});
   const { REDIS_URL: redisUrl } = config;
   const queuesAt = redisUrl === undefined ? null : { redisUrl, prefix: queuePrefix(pool, control) };
@@ -81,10 +92,11 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     questionerOf,
     control,
     pool,
+    readers,
     writer,
     dispatcher,
     recalls,
-    languageModel: languageModel && limitedInTime(languageModel, config.OM_LLM_RERANK_TIMEOUT_MS),
+    languageModel,
   });
 
   return {
@@ -99,6 +111,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       await census.close();
       await dispatcher.close();
       await recalls.flush();
+      await readers.close();
       // Readers first: the last connection to close moves the log into the database, and a reader cannot.
       pool.close();
       budget.close();
@@ -106,6 +119,17 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       control.close();
     },
   };
+}
+
+function openReaders(
+  kind: 'thread' | 'inline',
+  surroundings: Surroundings,
+  parts: Pick<EngineParts, 'identity' | 'pool' | 'languageModel' | 'reportUnknownFormat'> &
+    Pick<TenantOptions, 'questionerOf'>,
+): Readers {
+  const threads = surroundings.config.OM_QUERY_THREADS ?? Math.min(MAX_DEFAULT_THREADS, os.availableParallelism());
+  if (kind === 'inline' || threads === 0) return createInlineReaders(parts.pool, { ...surroundings, ...parts });
+  return createThreadReaders({ ...surroundings, ...parts, threads, onUnknownWordFormat: parts.reportUnknownFormat });
 }
 
 function openWriter(kind: 'thread' | 'inline', identity: EngineParts['identity'], surroundings: Surroundings): Writer {

@@ -43,8 +43,8 @@ export interface Span {
   set(attributes: Attributes): void;
   /** Marks the span as failed. `type` is the code of an error. */
   fail(type: string): void;
-  /** Ends the span now. Call it once. */
-  end(): void;
+  /** Ends the span, at a time by `performance.now()`; now if it is left out. Call it once. */
+  end(endedAt?: number): void;
 }
 
 /** How a span begins. */

@@ -48,6 +48,7 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_JOB_RETENTION_HOURS: [1, 8760],
   OM_LEASE_MS: [500, 600_000],
   OM_SHUTDOWN_MS: [100, 300_000],
+  OM_QUERY_THREADS: [0, 64],
   OM_OPEN_TENANTS: [1, 10_000],
   OM_INDEX_MEMORY_MB: [16, 1_000_000],
   OM_MAX_BACKLOG: [1, 100_000_000],

@@ -120,9 +120,9 @@ function startSpan(
       spanAttributes = { ...spanAttributes, 'error.type': type };
       markFailed(span, type);
     },
-    end() {
+    end(at = performance.now()) {
       hasEnded = true;
-      const endedAt = shape.startTime + (performance.now() - startedAt);
+      const endedAt = shape.startTime + (at - startedAt);
       span.end(endedAt);
       for (const other of others) {
         const copy = tracer.startSpan(

@@ -235,6 +235,13 @@ const OPERATION_SETTINGS = {
     'How long a worker may be silent before its jobs are taken back (ms).',
   ),
   OM_SHUTDOWN_MS: integer(10_000, 100, 300_000).describe('How long a shutdown waits for work in flight (ms).'),
+  OM_QUERY_THREADS: integer(0, 0, 64)
+    .unwrap()
+    .optional()
+    .describe(
+      'Threads that answer queries; empty takes one for each core, at most 8; 0 answers them on the thread that ' +
+        'serves requests.',
+    ),
   OM_OPEN_TENANTS: integer(64, 1, 10_000).describe('Most tenant files that each thread keeps open.'),
   OM_WORD_INDEX: z
     .enum(['auto', 'fts5-direct', 'fts5-match'])

@@ -20,6 +20,8 @@ export interface EngineParts extends Omit<EmbeddingSources, 'close'> {
   readonly pool: TenantPool;
   /** The limits on calls of providers, which all processes share. The caller of `openParts` closes it. */
   readonly budget: { close(): void };
+  /** Counts and logs that the word index of the file at a path has a format that only SQLite itself reads. */
+  readonly reportUnknownFormat: (path: string) => void;
   /** Reads documents; null for a reader. The caller of `openParts` closes it. */
   readonly documentParser: DocumentParser | null;
   /** Fetches pages to be read; null for a reader. The caller of `openParts` closes it. */
@@ -62,6 +64,7 @@ export function openParts({ logger = silentLogger, role, ...options }: EnginePar
     ...sources,
     languageModel: limitedModel && limitedModel.languageModel,
     pool,
+    reportUnknownFormat,
     budget: {
       close() {
         closeSources();

@@ -1,10 +1,9 @@
 import type { Config } from '../config.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Logger } from '../ports.ts';
-import { createQueryEmbedder } from '../providers/query-embedder.ts';
+import { createQueryEmbedder, type Questioner } from '../providers/query-embedder.ts';
 import type { EmbeddingSource } from '../steps/step-context.ts';
 import { isSameSpace, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
-import type { Questioner } from '../tenant/tenant-options.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { EngineParts } from './engine-parts.ts';
 
@@ -24,8 +23,10 @@ export function createQuestioners(
     let questioner = questioners.get(source);
     if (questioner === undefined) {
       const embedQuery = createQueryEmbedder({
-        ...source,
-        timeoutMs: config.OM_QUERY_EMBED_TIMEOUT_MS,
+        embedder: source.embedder,
+        ...(source.embedder.cacheable
+          ? { provider: { gatherer: source.gatherer, timeoutMs: config.OM_QUERY_EMBED_TIMEOUT_MS } }
+          : {}),
         logger,
         onLookup: (outcome, text) => countLookup(metrics, outcome, text),
       });

@@ -16,13 +16,15 @@ const CACHED_FOR_MS = 600_000;
 
 export interface QueryEmbedderOptions {
   readonly embedder: Embedder;
-  /** Not used for an embedder that computes on this machine without cost (`Embedder.cacheable` is false). */
-  readonly gatherer: EmbeddingGatherer;
   /**
-   * Longest time that a query waits for its vector (ms); then it is answered from words alone. Without effect if
-   * `Embedder.cacheable` is false.
+   * What calls the provider; left out for an embedder that computes on this machine without cost (`Embedder.cacheable`
+   * is false).
    */
-  readonly timeoutMs: number;
+  readonly provider?: {
+    readonly gatherer: EmbeddingGatherer;
+    /** Longest time that a query waits for its vector (ms); then it is answered from words alone. */
+    readonly timeoutMs: number;
+  };
   readonly logger: Logger;
   /**
    * Called for each query with whether its vector was in the cache, and with the normalised text that it is cached by.
@@ -37,12 +39,18 @@ export interface QueryEmbedderOptions {
  */
 export type QueryEmbedder = (text: string, signal?: AbortSignal) => Promise<Float32Array | null>;
 
+/** An embedder and the function that embeds queries by it, with a cache and a time limit. */
+export interface Questioner {
+  readonly embedder: Embedder;
+  readonly embedQuery: QueryEmbedder;
+}
+
 /**
  * Creates an embedder of queries that caches recent vectors: a question that is asked again costs no provider call.
  * Questions that differ only in white space or in how their accents are composed share a vector.
  */
 export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedder {
-  const { embedder, gatherer, timeoutMs, logger, onLookup } = options;
+  const { embedder, provider, logger, onLookup } = options;
   const cache = new LRUCache<string, Float32Array>({
     max: CACHED_QUERIES,
     maxSize: CACHED_BYTES,
@@ -66,8 +74,8 @@ export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedde
   };
 
   async function embed(text: string, signal: AbortSignal | undefined): Promise<Float32Array> {
-    if (!embedder.cacheable) return (await embedder.embed([text], { purpose: 'query', signal }))[0] as Float32Array;
-    const timeout = AbortSignal.timeout(timeoutMs);
-    return gatherer.embed(text, 'query', signal ? AbortSignal.any([signal, timeout]) : timeout);
+    if (provider === undefined) return (await embedder.embed([text], { purpose: 'query', signal }))[0] as Float32Array;
+    const timeout = AbortSignal.timeout(provider.timeoutMs);
+    return provider.gatherer.embed(text, 'query', signal ? AbortSignal.any([signal, timeout]) : timeout);
   }
 }

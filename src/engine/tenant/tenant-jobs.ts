@@ -5,13 +5,10 @@ import type { Tenant } from '../engine.ts';
 import {
   countActive,
   countJobs,
-  countJobsOfKind,
   countWaiting,
   getJob,
   hasUnfinishedBetween,
-  listJobs,
   oldestWaitingAt,
-  summariseJobs,
 } from '../store/job-views.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import type { Erasure } from './tenant-erasure.ts';
@@ -39,18 +36,11 @@ type JobMethods = Pick<
 
 /** Makes the methods by which a tenant shows its jobs, waits for them, and lets operators decide about them. */
 export function createJobMethods(options: TenantOptions, { eraseAbandoned }: Erasure): JobMethods {
-  const { path, metrics, writer, dispatcher } = options;
+  const { path, metrics, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
   return {
     getJob: async (id) => getJob(store(), id),
-    async listJobs(filter) {
-      const { state, kind } = filter;
-      const summary = summariseJobs(store());
-      const { counts } = summary;
-      const all = state === undefined ? Object.values(counts).reduce((sum, n) => sum + n, 0) : counts[state];
-      const total = kind === undefined ? all : countJobsOfKind(store(), counts, kind, state);
-      return { items: listJobs(store(), filter), total, ...summary };
-    },
+    listJobs: (filter) => readers.read(path, 'listJobs', filter),
     countJobs: async () => countJobs(store()),
     countWaitingJobs: async () => countWaiting(store()),
     countActiveJobs: async () => countActive(store()),

@@ -4,7 +4,7 @@ import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { listMatchingDocuments } from '../store/documents.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { findMemoryNos, getMemoryRow, listMemories, sectorStats, toMemory } from '../store/memories.ts';
+import { findMemoryNos, getMemoryRow, toMemory } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { listRevisions } from '../store/revisions.ts';
 import { readTimeline } from '../store/timeline.ts';
@@ -35,7 +35,7 @@ export function createMemoryMethods(
   { eraseAbandoned, writeDelete }: Erasure,
   deleteDocument: Tenant['deleteDocument'],
 ): MemoryMethods {
-  const { path, metrics, writer, dispatcher } = options;
+  const { path, metrics, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
   const now = () => options.clock.now();
   return {
@@ -85,10 +85,10 @@ export function createMemoryMethods(
     reinforceMemory: (id, boost) => writer.write(path, 'reinforceMemory', { id, boost }),
 
     getMemory: async (id) => toMemory(getMemoryRow(store(), id, now()), now()),
-    listMemories: async (filter, page) => listMemories(store(), filter, page, now()),
+    listMemories: (filter, page) => readers.read(path, 'listMemories', { filter, page }),
     listRevisions: async (id) => listRevisions(store(), getMemoryRow(store(), id, now()).memoryNo),
     timeline: async (id, around) => readTimeline(store(), id, { ...around, now: now() }),
-    sectorStats: async () => sectorStats(store(), now()),
+    sectorStats: () => readers.read(path, 'sectorStats', {}),
   };
 }
 

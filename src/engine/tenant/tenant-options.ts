@@ -2,8 +2,9 @@ import type { RecallEffects } from '../commands/reinforce.ts';
 import type { Config } from '../config.ts';
 import type { ControlDatabase } from '../control/control-database.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Clock, Embedder, JobDispatcher, LanguageModel, Logger } from '../ports.ts';
-import type { QueryEmbedder } from '../providers/query-embedder.ts';
+import type { Clock, JobDispatcher, LanguageModel, Logger } from '../ports.ts';
+import type { Questioner } from '../providers/query-embedder.ts';
+import type { Readers } from '../readers/readers.ts';
 import type { OpenTenant, SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { Tracing } from '../tracing.ts';
 import type { Writer } from '../writer/writer.ts';
@@ -27,15 +28,11 @@ export interface TenantOptions {
   readonly control: ControlDatabase;
   /** Returns the tenant's file, open for reading. Call it anew after each await: the pool may have closed the file. */
   readonly open: () => OpenTenant;
+  /** Runs the reads that may take long. */
+  readonly readers: Readers;
   readonly writer: Writer;
   readonly dispatcher: JobDispatcher;
   readonly recalls: RecallBuffer;
-}
-
-/** An embedder and the function that embeds queries by it, with a cache and a time limit. */
-export interface Questioner {
-  readonly embedder: Embedder;
-  readonly embedQuery: QueryEmbedder;
 }
 
 /** Collects the effects of recalls, so that a query never waits for a write. */

@@ -2,7 +2,6 @@ import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { distinctModels, modelOfSector, numbersOf, type SectorModels } from '../store/live-model.ts';
 import { SECTORS, type EmbeddingModel, type EmbeddingState, type Sector } from '../types.ts';
-import { describeReembed } from '../upkeep/reembed-status.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 type ReembedMethods = Pick<Tenant, 'embedding' | 'reembedStatus' | 'startReembed' | 'pauseReembed' | 'cancelReembed'>;
@@ -11,17 +10,13 @@ type ReembedMethods = Pick<Tenant, 'embedding' | 'reembedStatus' | 'startReembed
 export function createReembedMethods({
   path,
   open,
+  readers,
   writer,
   dispatcher,
-  clock,
   config,
   questionerOf,
 }: TenantOptions): ReembedMethods {
-  const status = () => {
-    const { store, configuredModels } = open();
-    const target = configuredModels && numbersOf(configuredModels);
-    return store.read(() => describeReembed(store, { ...embedding(), configuredModels, target, now: clock.now() }));
-  };
+  const status = () => readers.read(path, 'reembedStatus', embedding());
   return {
     embedding: async () => embedding(),
     reembedStatus: async () => status(),

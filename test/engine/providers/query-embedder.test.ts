@@ -25,7 +25,11 @@ function countingEmbedder(dimensions = 256) {
     lingerMs: 0,
     concurrency: 2,
   });
-  const embedQuery = createQueryEmbedder({ embedder, gatherer, timeoutMs: 5_000, logger: silentLogger });
+  const embedQuery = createQueryEmbedder({
+    embedder,
+    provider: { gatherer, timeoutMs: 5_000 },
+    logger: silentLogger,
+  });
   return { asked, embedQuery, fail: (error: EngineError | null) => void (failure = error) };
 }
 

@@ -1,0 +1,104 @@
+/** A reader thread: it runs read commands on connections of its own. */
+
+import { parentPort, workerData } from 'node:worker_threads';
+import { createIndexMemory } from '../adapters/following-index/index-memory.ts';
+import { assert, reviveError, serialiseError } from '../errors.ts';
+import { type LanguageModel, type Logger, systemClock } from '../ports.ts';
+import { releaseMemoryAfterStart } from '../release-memory.ts';
+import { openTenant } from '../tenant-file/open-tenant.ts';
+import { createTenantPool } from '../tenant-file/tenant-pool.ts';
+import type {
+  FromThread,
+  Outcome,
+  ProviderCall,
+  ProviderResults,
+  ReaderThreadData,
+  ToThread,
+} from '../readers/messages.ts';
+import { runCommand } from '../readers/readers.ts';
+import { createSpanRecorder } from '../readers/span-recorder.ts';
+import { createThreadQuestioners } from './thread-questioners.ts';
+
+const { config, identity, languageModel } = workerData as ReaderThreadData;
+const port = parentPort;
+assert(port !== null, 'a reader thread has a parent');
+const post = (message: FromThread) => port.postMessage(message);
+
+releaseMemoryAfterStart();
+const logger = forwardingLogger();
+const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
+const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
+  openTenant(path, {
+    role: 'reader',
+    identity,
+    now: systemClock.now(),
+    indexMemory,
+    vectorIndex: config.OM_VECTOR_INDEX,
+    wordIndex: config.OM_WORD_INDEX,
+    onUnknownWordFormat: () => post({ kind: 'unknownWordFormat', path }),
+  }),
+);
+const questionersOf = createThreadQuestioners(config, logger);
+const running = new Map<number, AbortController>();
+const calls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
+let called = 0;
+
+port.on('message', (message: ToThread) => {
+  switch (message.kind) {
+    case 'read':
+      return void run(message);
+    case 'cancel':
+      return running.get(message.id)?.abort();
+    case 'called': {
+      const { callId, outcome } = message;
+      const call = calls.get(callId);
+      calls.delete(callId);
+      return outcome.ok ? call?.resolve(outcome.value) : call?.reject(reviveError(outcome.error));
+    }
+    case 'close':
+      pool.close();
+      return post({ kind: 'closed' });
+  }
+});
+
+async function run({ id, path, name, input, isTraced }: Extract<ToThread, { kind: 'read' }>): Promise<void> {
+  const controller = new AbortController();
+  running.set(id, controller);
+  const recorder = isTraced ? createSpanRecorder() : null;
+  const context = {
+    ...{ config, logger, clock: systemClock, tracing: recorder?.tracing ?? null },
+    questionerOf: questionersOf((space, text) => call(id, { kind: 'embed', space, text })),
+    languageModel: languageModelOf(id),
+    open: () => pool.get(path),
+  };
+  let outcome: Outcome;
+  try {
+    outcome = { ok: true, value: await runCommand(context, name, input as never, controller.signal) };
+  } catch (error) {
+    outcome = { ok: false, error: serialiseError(error) };
+  }
+  running.delete(id);
+  post({ kind: 'done', id, outcome, spans: recorder?.spans ?? [] });
+}
+
+/** Has the process call a provider for the read `id`. */
+function call<K extends ProviderCall['kind']>(
+  id: number,
+  call: ProviderCall & { readonly kind: K },
+): Promise<ProviderResults[K]> {
+  const callId = ++called;
+  return new Promise<ProviderResults[K]>((resolve, reject) => {
+    calls.set(callId, { resolve: resolve as (value: unknown) => void, reject });
+    post({ kind: 'call', id, callId, call });
+  });
+}
+
+function languageModelOf(id: number): LanguageModel | null {
+  return languageModel && { ...languageModel, complete: (request) => call(id, { kind: 'complete', request }) };
+}
+
+function forwardingLogger(): Logger {
+  const forward = (level: keyof Logger) => (fields: object, event: string) =>
+    post({ kind: 'log', level, fields, event });
+  return { debug: forward('debug'), info: forward('info'), warn: forward('warn'), error: forward('error') };
+}

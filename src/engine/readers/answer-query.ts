@@ -1,0 +1,124 @@
+import { v7 as uuidv7 } from 'uuid';
+import type { RecallEffects } from '../commands/reinforce.ts';
+import type { Config } from '../config.ts';
+import type { Embedder, VectorIndex } from '../ports.ts';
+import { explainMemory } from '../retrieve/explain-memory.ts';
+import { completeQuery } from '../retrieve/options.ts';
+import { type QuerySpace, retrieve, type RetrieveContext } from '../retrieve/retrieve.ts';
+import { distinctModels, type StoredModel } from '../store/live-model.ts';
+import { findMemoryNos, readMemories } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import type { MemoryExplanation, MemoryQuery, Profile, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
+import type { ReadContext } from './read-context.ts';
+
+/** A query, with the tenant's own defaults for what it leaves out. */
+interface Question {
+  readonly query: MemoryQuery;
+  readonly defaults: RetrievalOptions;
+}
+
+/** The answer to a query, and what its caller counts and writes because of it. */
+interface Answer {
+  readonly result: QueryResult;
+  /** The profile that scored the hits. */
+  readonly profile: Profile;
+  /** The stages that ran, with their times. */
+  readonly stages: readonly StageTrace[];
+  /** The memories and waypoints that the recall reinforces; null if it reinforces none. */
+  readonly effects: RecallEffects | null;
+}
+
+/** Answers a query of a tenant. Throws what `retrieve` throws. */
+export async function answerQuery(
+  context: ReadContext,
+  { query, defaults }: Question,
+  signal?: AbortSignal,
+): Promise<Answer> {
+  let stages: readonly StageTrace[] = [];
+  const retrieving = retrieveContext(context, defaults, (trace) => (stages = trace));
+  const { profile } = completeQuery(query, retrieving.defaults);
+  const result = await retrieve(retrieving, query, signal);
+  const reinforces = query.reinforce ?? context.config.OM_DECAY_REINFORCE_ON_QUERY;
+  return { result, profile, stages, effects: reinforces ? effectsOf(context, result) : null };
+}
+
+/** Explains why a memory is or is not among the hits of a query. Throws what `explainMemory` throws. */
+export function explainAnswer(
+  context: ReadContext,
+  { query, defaults, memoryId }: Question & { readonly memoryId: string },
+  signal?: AbortSignal,
+): Promise<MemoryExplanation> {
+  return explainMemory(retrieveContext(context, defaults), query, memoryId, signal);
+}
+
+/** Lists the memories that a recall reinforces, and the waypoints on the paths to them. */
+function effectsOf({ open, clock }: ReadContext, { hits }: QueryResult): RecallEffects | null {
+  if (hits.length === 0) return null;
+  const memoryNos = findMemoryNos(open().store, [...new Set(hits.flatMap((hit) => hit.path))]);
+  const paths = hits.map((hit) => hit.path.map((id) => memoryNos.get(id)).filter((memoryNo) => memoryNo !== undefined));
+  return {
+    memories: paths.map((steps) => steps.at(-1)).filter((memoryNo) => memoryNo !== undefined),
+    waypoints: paths.flatMap((steps) => steps.slice(1).map((to, hop): [number, number] => [steps[hop] as number, to])),
+    at: clock.now(),
+  };
+}
+
+function retrieveContext(
+  context: ReadContext,
+  defaults: RetrievalOptions,
+  onStages: RetrieveContext['onStages'] = () => {},
+): RetrieveContext {
+  const { config, clock, logger, tracing, languageModel } = context;
+  const { liveModels } = context.open();
+  const [live = null, ...further] = liveModels === null ? [] : distinctModels(liveModels);
+  const first = new TenantSpace(context, live);
+  const furtherSpaces = further.map((model) => new TenantSpace(context, model));
+  return Object.assign(first, {
+    isModelUnreachable: live !== null && [first, ...furtherSpaces].some(({ embedder }) => embedder === null),
+    furtherSpaces,
+    asksOneByOne: !config.OM_ADV_EMBED_PARALLEL,
+    languageModel,
+    logger,
+    clock,
+    defaults: [defaults, settingsDefaults(config)],
+    newId: uuidv7,
+    tracing,
+    onStages,
+    readMemories,
+  });
+}
+
+/**
+ * The tenant's file as one query searches it by one model's vectors. `embedder` is null if the settings do not reach
+ * the model. It is a class because an object literal with a getter would leave a hidden class behind with each query
+ * (see `toMemory`).
+ */
+class TenantSpace implements QuerySpace {
+  readonly embedder: Embedder | null;
+  readonly modelNo: number | null;
+  readonly embedQuery: QuerySpace['embedQuery'];
+  readonly #open: ReadContext['open'];
+
+  /** @param live the model by whose vectors the query searches; null to search by words alone */
+  constructor({ open, questionerOf }: ReadContext, live: StoredModel | null) {
+    const questioner = live && questionerOf(live);
+    this.embedder = questioner?.embedder ?? null;
+    this.modelNo = live?.modelNo ?? null;
+    this.embedQuery = questioner?.embedQuery ?? (async () => null);
+    this.#open = open;
+  }
+
+  get store(): Store {
+    return this.#open().store;
+  }
+
+  /** Vector index of the model that was live when the query began, even if another went live since; null for none. */
+  get index(): VectorIndex | null {
+    return (this.modelNo === null ? null : this.#open().indexes.get(this.modelNo)) ?? null;
+  }
+}
+
+/** Returns the defaults that the settings give every tenant's queries. */
+function settingsDefaults({ OM_MIN_SCORE }: Config): RetrievalOptions {
+  return { minScore: OM_MIN_SCORE };
+}

@@ -1,0 +1,63 @@
+import fs from 'node:fs';
+import { resolveName } from '../entities/extract.ts';
+import { foldName } from '../entities/modes.ts';
+import type { JobFilter } from '../engine.ts';
+import { EngineError } from '../errors.ts';
+import { countWaypoints } from '../store/edges.ts';
+import { findEntity } from '../store/entities.ts';
+import { walBytes } from '../store/file-on-disk.ts';
+import { compileFilter } from '../store/filter.ts';
+import { countJobs, countJobsOfKind, listJobs, summariseJobs } from '../store/job-views.ts';
+import { countByState } from '../store/memories.ts';
+import { countVectors } from '../store/vectors.ts';
+import type { EntityDetails, Job, JobSummary, TenantStats } from '../types.ts';
+import type { ReadContext } from './read-context.ts';
+
+/** Counts memories, vectors, waypoints and jobs of all states, and measures the file. */
+export function readStats({ open }: ReadContext): TenantStats {
+  const { store } = open();
+  return store.read(() => {
+    const byState = countByState(store);
+    return {
+      memories: byState.queued + byState.ready + byState.failed,
+      byState,
+      vectors: countVectors(store),
+      waypoints: countWaypoints(store),
+      jobs: countJobs(store),
+      databaseBytes: fs.statSync(store.path).size,
+      walBytes: walBytes(store.path),
+    };
+  });
+}
+
+/** Lists the jobs that match a filter, newest first, and counts all jobs. */
+export function readJobs(
+  { open }: ReadContext,
+  filter: JobFilter,
+): JobSummary & { readonly items: Job[]; readonly total: number } {
+  const { store } = open();
+  const { state, kind } = filter;
+  const summary = summariseJobs(store);
+  const { counts } = summary;
+  const all = state === undefined ? Object.values(counts).reduce((sum, n) => sum + n, 0) : counts[state];
+  const total = kind === undefined ? all : countJobsOfKind(store, counts, kind, state);
+  return { items: listJobs(store, filter), total, ...summary };
+}
+
+/**
+ * Reads what memories say about a name.
+ * @throws EngineError `not_found` if no memory that a query could find mentions the name
+ */
+export function readEntity(
+  { open, clock }: ReadContext,
+  { name, userId }: { readonly name: string; readonly userId: string | undefined },
+): EntityDetails {
+  const { store } = open();
+  const filter = compileFilter({ userIds: userId === undefined ? undefined : [userId] }, clock.now());
+  // The name may be an alias: `k8s` is counted as `kubernetes`.
+  const entity = [...new Set([foldName(name), resolveName(name)])]
+    .map((folded) => store.read(() => findEntity(store, folded, { userId, filter })))
+    .find((details) => details !== undefined);
+  if (entity === undefined) throw new EngineError('not_found', 'no memory mentions this name');
+  return entity;
+}

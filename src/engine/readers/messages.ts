@@ -1,0 +1,71 @@
+/** The messages between a process and its reader threads. */
+
+import type { Config } from '../config.ts';
+import type { SerialisedError } from '../errors.ts';
+import type { Completion, LanguageModel } from '../ports.ts';
+import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
+import type { ReadCommandName } from './commands.ts';
+import type { RecordedSpan } from './span-recorder.ts';
+
+/** What a reader thread is started with. */
+export interface ReaderThreadData {
+  readonly config: Config;
+  /** The vector spaces that the settings name, as in `OpenTenantOptions`; null where nothing is embedded. */
+  readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
+  /** Names of the language model of the process; null without one. */
+  readonly languageModel: Pick<LanguageModel, 'provider' | 'model'> | null;
+}
+
+/** What a language model is asked. */
+export type CompletionRequest = Parameters<LanguageModel['complete']>[0];
+
+/**
+ * A call of a provider that a thread has its process make, since the process holds the limits, the caches and the log
+ * of calls.
+ */
+export type ProviderCall =
+  | { readonly kind: 'embed'; readonly space: SpaceIdentity; readonly text: string }
+  | { readonly kind: 'complete'; readonly request: CompletionRequest };
+/** Results of provider calls by their kind; a vector is null if the provider failed. */
+export interface ProviderResults {
+  readonly embed: Float32Array | null;
+  readonly complete: Completion;
+}
+
+/** How a read or a provider call ended. */
+export type Outcome =
+  { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: SerialisedError };
+
+/** A message to a thread. */
+export type ToThread =
+  /** Run a command. The answer is a `done` with the same `id`. */
+  | {
+      readonly kind: 'read';
+      readonly id: number;
+      readonly path: string;
+      readonly name: ReadCommandName;
+      readonly input: unknown;
+      /** Whether the stages of a query are recorded as spans. */
+      readonly isTraced: boolean;
+    }
+  /** Nobody waits for the read any more. */
+  | { readonly kind: 'cancel'; readonly id: number }
+  /** The result of a provider call. */
+  | { readonly kind: 'called'; readonly callId: number; readonly outcome: Outcome }
+  /** Close every file. The answer is `closed`. */
+  | { readonly kind: 'close' };
+
+/** A message from a thread. */
+export type FromThread =
+  | { readonly kind: 'done'; readonly id: number; readonly outcome: Outcome; readonly spans: readonly RecordedSpan[] }
+  /** Make a provider call for the read `id`. The answer is a `called` with the same `callId`. */
+  | { readonly kind: 'call'; readonly id: number; readonly callId: number; readonly call: ProviderCall }
+  | {
+      readonly kind: 'log';
+      readonly level: 'debug' | 'info' | 'warn' | 'error';
+      readonly fields: object;
+      readonly event: string;
+    }
+  /** The word index of the file at `path` has a format that only SQLite itself reads. */
+  | { readonly kind: 'unknownWordFormat'; readonly path: string }
+  | { readonly kind: 'closed' };

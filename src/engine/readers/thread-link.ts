@@ -1,0 +1,182 @@
+import { Worker } from 'node:worker_threads';
+import { EngineError, reviveError, serialiseError } from '../errors.ts';
+import type { LanguageModel, Logger } from '../ports.ts';
+import type { Questioner } from '../providers/query-embedder.ts';
+import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
+import type { Span, Tracing } from '../tracing.ts';
+import type { ReadCommandName } from './commands.ts';
+import type { FromThread, Outcome, ProviderCall, ReaderThreadData, ToThread } from './messages.ts';
+import { replaySpans } from './span-recorder.ts';
+
+/** A read that waits for a thread or runs on one. */
+export interface Read {
+  readonly id: number;
+  readonly path: string;
+  readonly name: ReadCommandName;
+  readonly input: unknown;
+  readonly signal: AbortSignal | undefined;
+  /** The span that was active when the read was asked for; undefined if it is not traced. */
+  readonly span: Span | undefined;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+  /** Number of threads that ended while they had this read. */
+  lost: number;
+}
+
+/** What a thread does for its process besides reads: it logs, traces, and has it call providers. */
+export interface ThreadServices {
+  readonly logger: Logger;
+  readonly tracing: Tracing | null;
+  /** Finds what embeds queries for a model, for providers that are asked within limits. */
+  readonly questionerOf: (model: SpaceIdentity) => Questioner | null;
+  /** The language model that queries may ask, limited in time; null without one. */
+  readonly languageModel: LanguageModel | null;
+  /** Called when the thread finds a word index whose format only SQLite reads, with the file's path. */
+  readonly onUnknownWordFormat: (path: string) => void;
+}
+
+/** What the owner of a thread is told. */
+interface ThreadEvents {
+  /** A read was answered, or waits for a provider, so the thread can do something else. */
+  onFree(): void;
+  /** The thread has ended without being told to. `lost` are its reads; `answered` the number of reads before. */
+  onEnd(ended: { readonly lost: readonly Read[]; readonly answered: number; readonly error: unknown }): void;
+}
+
+/** A reader thread, as its process sees it. */
+export interface ThreadLink {
+  /** Number of reads that the thread has, without those that wait for a provider. */
+  readonly busy: number;
+  /** Hands a read over. Its promise is settled by the answer, unless the thread ends first. */
+  send(read: Read): void;
+  /** Tells the thread that nobody waits for the read any more; returns whether it had the read. */
+  cancel(read: Read): boolean;
+  /** Closes the thread's files and ends it; its reads are left to the caller. */
+  close(): Promise<void>;
+}
+
+/** Starts a reader thread. */
+export function startReaderThread(data: ReaderThreadData, services: ThreadServices, events: ThreadEvents): ThreadLink {
+  const thread = new Worker(new URL(`../open-engine/reader-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
+    workerData: data,
+    name: 'cairn-reader',
+    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
+  });
+  const reads = new Map<number, Read>();
+  const post = (message: ToThread) => thread.postMessage(message);
+  const calls = createProviderCalls(services, { reads, post, onFree: events.onFree });
+  const closed = Promise.withResolvers<void>();
+  let answered = 0;
+  let error: unknown;
+
+  thread.on('error', (cause: unknown) => {
+    error = cause;
+  });
+  thread.on('exit', () => {
+    closed.resolve();
+    const lost = [...reads.values()];
+    reads.clear();
+    events.onEnd({ lost, answered, error });
+  });
+  thread.on('message', (message: FromThread) => {
+    switch (message.kind) {
+      case 'done':
+        answered += 1;
+        settle(services, reads, message);
+        return events.onFree();
+      case 'call':
+        return void calls.make(message);
+      case 'log':
+        return services.logger[message.level](message.fields, message.event);
+      case 'unknownWordFormat':
+        return services.onUnknownWordFormat(message.path);
+      case 'closed':
+        return closed.resolve();
+    }
+  });
+
+  return {
+    get busy() {
+      return reads.size - calls.waiting();
+    },
+    send(read) {
+      const { id, path, name, input, span } = read;
+      reads.set(id, read);
+      post({ kind: 'read', id, path, name, input, isTraced: span !== undefined });
+    },
+    cancel({ id }) {
+      const had = reads.delete(id);
+      if (had) post({ kind: 'cancel', id });
+      return had;
+    },
+    async close() {
+      post({ kind: 'close' });
+      await closed.promise;
+      await thread.terminate();
+    },
+  };
+}
+
+/** Settles the read that a message answers, unless nobody waits for it any more. */
+function settle(
+  { tracing }: ThreadServices,
+  reads: Map<number, Read>,
+  { id, outcome, spans }: Extract<FromThread, { kind: 'done' }>,
+): void {
+  const read = reads.get(id);
+  if (read === undefined) return;
+  reads.delete(id);
+  if (tracing !== null && spans.length > 0) read.span?.run(() => replaySpans(tracing, spans));
+  if (outcome.ok) read.resolve(outcome.value);
+  else read.reject(reviveError(outcome.error));
+}
+
+/** Makes provider calls on behalf of a thread, and knows which of its reads wait for one. */
+function createProviderCalls(
+  services: ThreadServices,
+  {
+    reads,
+    post,
+    onFree,
+  }: { readonly reads: ReadonlyMap<number, Read>; readonly post: (message: ToThread) => void; onFree(): void },
+) {
+  const callsOf = new Map<number, number>();
+  return {
+    /** Returns the number of reads of the thread that wait for a provider. */
+    waiting: () => [...callsOf.keys()].filter((id) => reads.has(id)).length,
+    async make({ id, callId, call }: Extract<FromThread, { kind: 'call' }>): Promise<void> {
+      const read = reads.get(id);
+      callsOf.set(id, (callsOf.get(id) ?? 0) + 1);
+      onFree();
+      const ask = () => askProvider(services, call, read?.signal);
+      const outcome = await (read?.span === undefined ? ask() : read.span.run(ask));
+      const left = callsOf.get(id)! - 1;
+      if (left === 0) callsOf.delete(id);
+      else callsOf.set(id, left);
+      post({ kind: 'called', callId, outcome });
+    },
+  };
+}
+
+/**
+ * Largest young generation of a thread's heap, MB. V8 would let it grow to 16 MB and more under load, and what a query
+ * allocates is garbage a few milliseconds later anyway.
+ */
+const YOUNG_GENERATION_MB = 8;
+
+/** Calls a provider on behalf of a thread. It never rejects. */
+async function askProvider(
+  { questionerOf, languageModel }: ThreadServices,
+  call: ProviderCall,
+  signal: AbortSignal | undefined,
+): Promise<Outcome> {
+  try {
+    if (call.kind === 'embed') {
+      return { ok: true, value: (await questionerOf(call.space)?.embedQuery(call.text, signal)) ?? null };
+    }
+    if (languageModel === null) throw new EngineError('internal', 'a reader thread asked for a language model');
+    return { ok: true, value: await languageModel.complete(call.request, signal) };
+  } catch (error) {
+    return { ok: false, error: serialiseError(error) };
+  }
+}

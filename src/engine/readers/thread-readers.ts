@@ -1,0 +1,82 @@
+import { EngineError } from '../errors.ts';
+import { createCrew } from './crew.ts';
+import type { ReaderThreadData } from './messages.ts';
+import type { Readers } from './readers.ts';
+import type { Read, ThreadServices } from './thread-link.ts';
+
+/** Most reads that wait for a thread; further ones are refused. */
+const MAX_WAITING = 4_096;
+/** Most threads that may end while they have a read. The read is then given up, as it may be what ends them. */
+const MAX_LOST = 2;
+
+export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadData, 'languageModel'> {
+  /** Most threads, from 1. Each is started once there is something for it to do. */
+  readonly threads: number;
+}
+
+/**
+ * Creates readers that run commands on threads, so that a long question holds up neither the event loop that serves
+ * requests nor the next question. A thread that ends is replaced, and its reads are run once more.
+ */
+export function createThreadReaders({ threads, config, identity, ...services }: ThreadReadersOptions): Readers {
+  const { languageModel } = services;
+  const names = languageModel && { provider: languageModel.provider, model: languageModel.model };
+  const data = { config, identity, languageModel: names };
+  const crew = createCrew({ threads, data, services, onFree: handOut, onLost: (lost) => lost.forEach(again) });
+  let waiting: Read[] = [];
+  let asked = 0;
+  let isClosed = false;
+
+  function handOut(): void {
+    while (waiting.length > 0 && !isClosed) {
+      const link = crew.freest();
+      if (link === undefined) return;
+      link.send(waiting.shift()!);
+    }
+  }
+
+  /** Puts a read whose thread has ended in front of those that wait, or gives it up. */
+  function again(read: Read): void {
+    read.lost += 1;
+    if (isClosed) read.reject(closed());
+    else if (read.lost < MAX_LOST) waiting.unshift(read);
+    else read.reject(unavailable('the threads that ran this query ended'));
+  }
+
+  return {
+    read(path, name, input, signal) {
+      if (isClosed) return Promise.reject(closed());
+      if (signal?.aborted) return Promise.reject(signal.reason as Error);
+      if (waiting.length >= MAX_WAITING) return Promise.reject(unavailable('too many queries wait'));
+      const { promise, resolve, reject } = Promise.withResolvers<never>();
+      const settled = (settle: (value: never) => void) => (value: unknown) => {
+        signal?.removeEventListener('abort', abort);
+        settle(value as never);
+      };
+      const call = { id: ++asked, path, name, input, signal, span: services.tracing?.active() };
+      const read: Read = { ...call, resolve: settled(resolve), reject: settled(reject), lost: 0 };
+      const abort = () => {
+        if (!crew.cancel(read)) waiting = waiting.filter((other) => other !== read);
+        reject(signal!.reason);
+        handOut();
+      };
+      signal?.addEventListener('abort', abort, { once: true });
+      waiting.push(read);
+      handOut();
+      return promise;
+    },
+    async close() {
+      isClosed = true;
+      for (const { reject } of waiting.splice(0)) reject(closed());
+      await crew.close();
+    },
+  };
+}
+
+function closed(): EngineError {
+  return unavailable('shutting down');
+}
+
+function unavailable(why: string): EngineError {
+  return new EngineError('unavailable', why, { retryAfterMs: 1_000 });
+}
