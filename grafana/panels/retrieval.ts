@@ -1,5 +1,5 @@
 import type { Dashboard } from '../dashboard.ts';
-import { mean, perMinute, perSecond, quantile, quantiles } from '../promql.ts';
+import { mean, of, perMinute, perSecond, quantile, quantiles } from '../promql.ts';
 
 const shareOfQueries = (counter: string) =>
   `${perSecond(counter)} / (${perSecond('cairn_query_duration_seconds_count')} > 0)`;
@@ -60,6 +60,18 @@ export const retrieval: Dashboard = {
           unit: 'reqps',
           isStacked: true,
           queries: [{ expr: perSecond('cairn_queries_total', 'profile'), legend: '{{profile}}' }],
+        },
+        {
+          kind: 'lines',
+          title: 'Queries that wait',
+          description:
+            'Queries that wait for a thread, and threads that ended a minute. Waiting for long: more threads ' +
+            '(OM_QUERY_THREADS) if cores are idle. Threads that end are named in the log.',
+          unit: 'short',
+          queries: [
+            { expr: `sum (${of('cairn_reads_waiting')})`, legend: 'waiting' },
+            { expr: perMinute('cairn_reader_thread_ends_total'), legend: 'threads ended' },
+          ],
         },
         {
           kind: 'lines',

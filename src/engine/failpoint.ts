@@ -13,17 +13,18 @@ export type FailpointName =
   | 'during-link'
   | 'before-reason-commit'
   | 'after-dispatch'
-  | 'before-ack';
+  | 'before-ack'
+  | 'before-read';
 
-const SHAPE = /^(?<name>[a-z-]+):(?<action>throw|kill|hang|spin|delay):(?<count>\d{1,6})$/;
+const SHAPE = /^(?<name>[a-z-]+):(?<action>throw|kill|exit|hang|spin|delay):(?<count>\d{1,6})$/;
 /** Wait of the action `delay` (ms). */
 const DELAY_MS = 2_000;
 
 /**
  * Makes this thread fail if `CAIRN_FAILPOINT=<name>:<action>:<count>` names this place; await what it returns. It acts
  * once, the count-th time that the thread passes. The action `throw` rejects, `kill` kills the process (SIGKILL),
- * `hang` never resolves, `spin` blocks the thread for good, and `delay` waits for two seconds. This is no setting: it
- * is read only if NODE_ENV is `test`, and otherwise the function does nothing.
+ * `exit` ends a worker thread, `hang` never resolves, `spin` blocks the thread for good, and `delay` waits for two
+ * seconds. This is no setting: it is read only if NODE_ENV is `test`, and otherwise the function does nothing.
  */
 export const failpoint: (name: FailpointName) => Promise<void> | undefined = createFailpoint(process.env);
 
@@ -38,6 +39,7 @@ function createFailpoint({ NODE_ENV, CAIRN_FAILPOINT = '' }: NodeJS.ProcessEnv) 
 async function act(name: FailpointName, action: string | undefined): Promise<void> {
   if (action === 'throw') throw new Error(`failpoint ${name}`);
   if (action === 'kill') process.kill(process.pid, 'SIGKILL');
+  if (action === 'exit') process.exit(1);
   while (action === 'spin');
   await pause(action === 'delay' ? DELAY_MS : 2 ** 31 - 1);
 }

@@ -52,6 +52,10 @@ export function createMetrics(registry = new Registry()) {
     watchQueues(read: () => Promise<QueueCounts>): void {
       sources.readQueues = read;
     },
+    /** Shows how many reads wait for a thread, which `read` returns. */
+    watchReads(read: () => number): void {
+      sources.readWaiting = read;
+    },
     /** Adds the waits for locked files of a thread without a registry of its own; `read` returns its totals so far. */
     watchBusy(read: () => BusyTotals): void {
       sources.busy.push(read);
@@ -68,7 +72,7 @@ export function createMetrics(registry = new Registry()) {
       sources.breakers.set(JSON.stringify(use), { use, isOpen });
     },
     ...createHttpMetrics(registers),
-    ...createQueryMetrics(registers),
+    ...createQueryMetrics(registers, sources),
     ...createMemoryMetrics(registers, sources),
     ...createDocumentMetrics(registers),
     ...createLedgerMetrics(registers, sources),

@@ -129,7 +129,15 @@ function openReaders(
 ): Readers {
   const threads = surroundings.config.OM_QUERY_THREADS ?? Math.min(MAX_DEFAULT_THREADS, os.availableParallelism());
   if (kind === 'inline' || threads === 0) return createInlineReaders(parts.pool, { ...surroundings, ...parts });
-  return createThreadReaders({ ...surroundings, ...parts, threads, onUnknownWordFormat: parts.reportUnknownFormat });
+  const { metrics } = surroundings;
+  return createThreadReaders({
+    ...surroundings,
+    ...parts,
+    threads,
+    watchWaiting: metrics.watchReads,
+    onThreadEnd: () => metrics.readerThreadEnds.inc(),
+    onUnknownWordFormat: parts.reportUnknownFormat,
+  });
 }
 
 function openWriter(kind: 'thread' | 'inline', identity: EngineParts['identity'], surroundings: Surroundings): Writer {

@@ -19,6 +19,8 @@ export interface MetricSources {
   readCensus: () => Promise<Census | undefined>;
   /** Reads the number of jobs in Redis; undefined if this process does not show it. */
   readQueues: () => Promise<QueueCounts>;
+  /** Counts the reads that wait for a thread. */
+  readWaiting: () => number;
   /** Folder whose disk is measured; undefined if this process does not show it. */
   dataFolder: string | undefined;
   /** The breakers that are shown, by `use` as JSON, so that each use has one. */
@@ -34,6 +36,7 @@ export function createMetricSources(): MetricSources {
   return {
     readCensus: async () => undefined,
     readQueues: async () => undefined,
+    readWaiting: () => 0,
     dataFolder: undefined,
     breakers: new Map(),
     redis: new Set(),

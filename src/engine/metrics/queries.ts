@@ -1,9 +1,10 @@
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import { PROFILES, type StageTrace } from '../types.ts';
+import type { MetricSources } from './metric-sources.ts';
 import { SUM_AND_COUNT, started } from './series.ts';
 
 /** Makes the metrics of queries. */
-export function createQueryMetrics(registers: Registry[]) {
+export function createQueryMetrics(registers: Registry[], sources: MetricSources) {
   return {
     queries: new Histogram({
       name: 'cairn_query_duration_seconds',
@@ -27,6 +28,19 @@ export function createQueryMetrics(registers: Registry[]) {
         'resolve, calibrate), rerank, model, pack (floor, pack).',
       labelNames: ['stage'],
       buckets: SUM_AND_COUNT,
+      registers,
+    }),
+    waitingReads: new Gauge({
+      name: 'cairn_reads_waiting',
+      help: 'Queries and other reads that wait for a thread (OM_QUERY_THREADS).',
+      registers,
+      collect() {
+        this.set(sources.readWaiting());
+      },
+    }),
+    readerThreadEnds: new Counter({
+      name: 'cairn_reader_thread_ends_total',
+      help: 'Threads for queries that ended by themselves, or were ended because they hung; each is replaced.',
       registers,
     }),
     wordIndexFallbacks: new Counter({

@@ -4,6 +4,7 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createIndexMemory } from '../adapters/following-index/index-memory.ts';
 import { assert, reviveError, serialiseError } from '../errors.ts';
 import { type LanguageModel, type Logger, systemClock } from '../ports.ts';
+import { failpoint } from '../failpoint.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
@@ -73,6 +74,7 @@ async function run({ id, path, name, input, isTraced }: Extract<ToThread, { kind
   };
   let outcome: Outcome;
   try {
+    await failpoint('before-read');
     outcome = { ok: true, value: await runCommand(context, name, input as never, controller.signal) };
   } catch (error) {
     outcome = { ok: false, error: serialiseError(error) };

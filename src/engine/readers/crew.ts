@@ -10,10 +10,14 @@ const READS_AT_ONCE = 2;
 /** Pause before a thread is replaced that answered nothing (ms), doubled for each further such thread in a row. */
 const PAUSE_MS = 100;
 const MAX_PAUSE_MS = 10_000;
+/** Time between two looks for threads that hang (ms). */
+const LOOK_MS = 1_000;
 
 export interface CrewOptions {
   /** Most threads, from 1. Each is started once there is something for it to do. */
   readonly threads: number;
+  /** Time after which a thread is ended that has something to do and says nothing (ms). */
+  readonly hungAfterMs: number;
   readonly data: ReaderThreadData;
   readonly services: ThreadServices;
   /** Called when a thread can take another read. */
@@ -36,11 +40,15 @@ export interface Crew {
  * Creates a crew without threads. A thread that ends is replaced once there is something to do, after a pause if it had
  * answered nothing.
  */
-export function createCrew({ threads, data, services, onFree, onLost }: CrewOptions): Crew {
+export function createCrew({ threads, hungAfterMs, data, services, onFree, onLost }: CrewOptions): Crew {
   const links = new Set<ThreadLink>();
   let failures = 0;
   let pause: NodeJS.Timeout | undefined;
   let isClosed = false;
+  const watch = setInterval(
+    () => [...links].filter(({ silentMs }) => silentMs > hungAfterMs).forEach((link) => link.end()),
+    Math.min(LOOK_MS, hungAfterMs),
+  ).unref();
 
   function start(): ThreadLink {
     const link = startReaderThread(data, services, {
@@ -48,6 +56,7 @@ export function createCrew({ threads, data, services, onFree, onLost }: CrewOpti
       onEnd({ lost, answered, error }) {
         links.delete(link);
         if (!isClosed) {
+          services.onThreadEnd();
           services.logger.error({ code: serialiseError(error).code, reads: lost.length }, 'reader_thread_ended');
           failures = answered > 0 ? 0 : failures + 1;
           if (failures > 0) pauseStarts();
@@ -80,6 +89,7 @@ export function createCrew({ threads, data, services, onFree, onLost }: CrewOpti
     async close() {
       isClosed = true;
       clearTimeout(pause);
+      clearInterval(watch);
       await Promise.all([...links].map((link) => link.close()));
     },
   };

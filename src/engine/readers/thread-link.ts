@@ -31,6 +31,8 @@ export interface ThreadServices {
   readonly questionerOf: (model: SpaceIdentity) => Questioner | null;
   /** The language model that queries may ask, limited in time; null without one. */
   readonly languageModel: LanguageModel | null;
+  /** Called when a thread has ended that was not told to. */
+  readonly onThreadEnd: () => void;
   /** Called when the thread finds a word index whose format only SQLite reads, with the file's path. */
   readonly onUnknownWordFormat: (path: string) => void;
 }
@@ -47,10 +49,14 @@ interface ThreadEvents {
 export interface ThreadLink {
   /** Number of reads that the thread has, without those that wait for a provider. */
   readonly busy: number;
+  /** Time for which the thread has had something to do and sent nothing (ms); 0 while it is idle. */
+  readonly silentMs: number;
   /** Hands a read over. Its promise is settled by the answer, unless the thread ends first. */
   send(read: Read): void;
   /** Tells the thread that nobody waits for the read any more; returns whether it had the read. */
   cancel(read: Read): boolean;
+  /** Ends a thread that hangs. */
+  end(): void;
   /** Closes the thread's files and ends it; its reads are left to the caller. */
   close(): Promise<void>;
 }
@@ -67,6 +73,7 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
   const calls = createProviderCalls(services, { reads, post, onFree: events.onFree });
   const closed = Promise.withResolvers<void>();
   let answered = 0;
+  let lastSign = 0;
   let error: unknown;
 
   thread.on('error', (cause: unknown) => {
@@ -79,6 +86,7 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
     events.onEnd({ lost, answered, error });
   });
   thread.on('message', (message: FromThread) => {
+    lastSign = performance.now();
     switch (message.kind) {
       case 'done':
         answered += 1;
@@ -99,7 +107,11 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
     get busy() {
       return reads.size - calls.waiting();
     },
+    get silentMs() {
+      return reads.size > calls.waiting() ? performance.now() - lastSign : 0;
+    },
     send(read) {
+      if (reads.size === calls.waiting()) lastSign = performance.now();
       const { id, path, name, input, span } = read;
       reads.set(id, read);
       post({ kind: 'read', id, path, name, input, isTraced: span !== undefined });
@@ -109,6 +121,7 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
       if (had) post({ kind: 'cancel', id });
       return had;
     },
+    end: () => void thread.terminate(),
     async close() {
       post({ kind: 'close' });
       await closed.promise;

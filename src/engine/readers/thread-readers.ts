@@ -6,26 +6,41 @@ import type { Read, ThreadServices } from './thread-link.ts';
 
 /** Most reads that wait for a thread; further ones are refused. */
 const MAX_WAITING = 4_096;
+/** A query takes milliseconds, and explaining a miss takes some hundred queries. */
+const HUNG_AFTER_MS = 60_000;
 /** Most threads that may end while they have a read. The read is then given up, as it may be what ends them. */
 const MAX_LOST = 2;
 
 export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadData, 'languageModel'> {
   /** Most threads, from 1. Each is started once there is something for it to do. */
   readonly threads: number;
+  /** Time after which a thread is ended that has something to do and says nothing (ms). */
+  readonly hungAfterMs?: number;
+  /** Called once, with a function that counts the reads that wait for a thread. */
+  readonly watchWaiting: (count: () => number) => void;
 }
 
 /**
  * Creates readers that run commands on threads, so that a long question holds up neither the event loop that serves
  * requests nor the next question. A thread that ends is replaced, and its reads are run once more.
  */
-export function createThreadReaders({ threads, config, identity, ...services }: ThreadReadersOptions): Readers {
+export function createThreadReaders(options: ThreadReadersOptions): Readers {
+  const { threads, hungAfterMs = HUNG_AFTER_MS, config, identity, ...services } = options;
   const { languageModel } = services;
   const names = languageModel && { provider: languageModel.provider, model: languageModel.model };
   const data = { config, identity, languageModel: names };
-  const crew = createCrew({ threads, data, services, onFree: handOut, onLost: (lost) => lost.forEach(again) });
+  const crew = createCrew({
+    threads,
+    hungAfterMs,
+    data,
+    services,
+    onFree: handOut,
+    onLost: (lost) => lost.forEach(again),
+  });
   let waiting: Read[] = [];
   let asked = 0;
   let isClosed = false;
+  options.watchWaiting(() => waiting.length);
 
   function handOut(): void {
     while (waiting.length > 0 && !isClosed) {

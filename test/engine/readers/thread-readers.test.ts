@@ -1,0 +1,234 @@
+import path from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { afterEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { readConfig } from '../../../src/engine/config.ts';
+import type { Engine, Tenant } from '../../../src/engine/engine.ts';
+import { openEngine } from '../../../src/engine/open-engine.ts';
+import { type Logger, silentLogger } from '../../../src/engine/ports.ts';
+import { createThreadReaders } from '../../../src/engine/readers/thread-readers.ts';
+import type { MemoryExplanation, MemoryQuery, QueryResult } from '../../../src/engine/types.ts';
+import { newMemory } from '../../support/engine-fixture.ts';
+import { startFakeProvider } from '../../support/fake-provider.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const SUBJECTS = ['harbour', 'orchard', 'compiler', 'lantern', 'glacier', 'violin', 'ledger', 'turbine'];
+const TEXTS = SUBJECTS.flatMap((subject, at) => [
+  `The ${subject} was inspected on a rainy Monday and needed ${at + 2} new parts.`,
+  `Ana wrote down how the ${subject} is cleaned before winter begins.`,
+  `Nobody remembers who paid for the ${subject} of the ${SUBJECTS[(at + 3) % 8]}.`,
+]);
+const QUESTIONS = SUBJECTS.map((subject) => `Who cleaned or inspected the ${subject}?`);
+
+afterEach(() => void vi.unstubAllEnvs());
+
+interface Opened {
+  readonly engine: Engine;
+  readonly tenant: Tenant;
+  readonly logged: string[];
+}
+
+async function open(folder: string, settings: object = {}): Promise<Opened> {
+  const logged: string[] = [];
+  const log = (_: object, event: string) => void logged.push(event);
+  const logger: Logger = { debug: log, info: log, warn: log, error: log };
+  const config = readConfig({
+    OM_DB_PATH: path.join(folder, 'cairn.sqlite'),
+    OM_VEC_DIM: '256',
+    OM_QUERY_THREADS: '2',
+    OM_DECAY_REINFORCE_ON_QUERY: 'false',
+    ...settings,
+  });
+  const engine = await openEngine({ config, logger });
+  onTestFinished(() => engine.close());
+  return { engine, tenant: await engine.tenant('default'), logged };
+}
+
+async function openFilled(settings: object = {}): Promise<Opened> {
+  const opened = await open(tempFolder(), settings);
+  await opened.tenant.addMemories(TEXTS.map((content) => newMemory({ content, userId: 'ana' })));
+  return opened;
+}
+
+const ask = (query: string, more: Partial<MemoryQuery> = {}): MemoryQuery => ({ query, k: 5, filter: {}, ...more });
+/** Weights under which a score does not depend on the moment of the question. */
+const UNTIMED = { salience: 0, recency: 0 };
+/** All of an answer but the id that each answer gets anew, and the times of its stages. */
+const comparable = ({ hits, degraded, floor }: QueryResult) => ({
+  degraded,
+  floor,
+  hits: hits.map(({ memory, score, rawScore, path }) => ({ id: memory.id, score, rawScore, path })),
+});
+
+describe('reader threads', () => {
+  test('answer as this thread does, to the last digit', async () => {
+    const folder = tempFolder();
+    const threads = await open(folder);
+    await threads.tenant.addMemories(TEXTS.map((content) => newMemory({ content, userId: 'ana' })));
+    const here = await open(folder, { OM_QUERY_THREADS: '0' });
+    for (const question of QUESTIONS) {
+      const query = ask(question, { weights: UNTIMED });
+      const [one, other] = await Promise.all([threads, here].map(({ tenant }) => tenant.query(query)));
+      expect(comparable(one!)).toEqual(comparable(other!));
+      expect(one!.hits.length).toBeGreaterThan(0);
+      const { id } = one!.hits[0]!.memory;
+      const [explained, explainedHere] = await Promise.all(
+        [threads, here].map(({ tenant }) => tenant.explain(query, id)),
+      );
+      const told = ({ outcome, rank, score, terms }: MemoryExplanation) => ({ outcome, rank, score, terms });
+      expect(told(explained!)).toEqual(told(explainedHere!));
+    }
+    const [listed, listedHere] = await Promise.all(
+      [threads, here].map(({ tenant }) => tenant.listMemories({}, { limit: 50, offset: 0 })),
+    );
+    expect(listed!.map(({ id }) => id)).toEqual(listedHere!.map(({ id }) => id));
+    expect(listed).toHaveLength(TEXTS.length);
+    expect((await threads.tenant.stats()).memories).toBe(TEXTS.length);
+  });
+
+  test('see what was acknowledged before the question', async () => {
+    const { tenant } = await openFilled();
+    for (let at = 0; at < 20; at += 1) {
+      await tenant.addMemories([newMemory({ content: `The password of room ${at} is sesame${at}.`, userId: 'ana' })]);
+      const { hits } = await tenant.query(ask(`sesame${at}`));
+      expect(hits[0]?.memory.content).toContain(`sesame${at}`);
+    }
+  });
+
+  test('answer many questions at once, each its own, while this thread does other things', async () => {
+    const { tenant } = await openFilled();
+    let [turns, left] = [0, 200];
+    const asked = Array.from({ length: left }, async (_, at) => {
+      const subject = SUBJECTS[at % 8]!;
+      const { hits } = await tenant.query(ask(`inspected ${subject}`, { k: 1 }));
+      left -= 1;
+      return hits[0]!.memory.content.includes(subject);
+    });
+    for (; left > 0; turns += 1) await nextTurn();
+    expect(await Promise.all(asked)).toEqual(Array.from({ length: 200 }, () => true));
+    expect(turns).toBeGreaterThan(2);
+  });
+
+  test('refuse what a query may not ask, with the error that this thread gives', async () => {
+    const { tenant } = await openFilled();
+    await expect(tenant.query(ask('x', { rerank: 'llm' }))).rejects.toMatchObject({ code: 'invalid' });
+    await expect(tenant.explain(ask('x'), 'no such id')).rejects.toMatchObject({ code: 'not_found' });
+    expect((await tenant.query(ask(QUESTIONS[0]!))).hits).not.toEqual([]);
+  });
+
+  test('a question that nobody waits for any more is given up at once, and the next one is answered', async () => {
+    const { tenant } = await openFilled();
+    const leaving = new AbortController();
+    const asked = Array.from({ length: 40 }, () => tenant.query(ask(QUESTIONS[0]!), leaving.signal));
+    leaving.abort(new Error('the client left'));
+    for (const one of asked) await expect(one).rejects.toThrow('the client left');
+    await expect(tenant.query(ask('x'), leaving.signal)).rejects.toThrow('the client left');
+    expect((await tenant.query(ask(QUESTIONS[0]!))).hits).not.toEqual([]);
+  });
+
+  test('more questions than may wait are refused, and those that wait are answered', async () => {
+    const { tenant } = await openFilled();
+    const outcomes = await Promise.allSettled(
+      Array.from({ length: 4_200 }, () => tenant.query(ask('harbour', { k: 1, vectorWeight: 0 }))),
+    );
+    const refused = outcomes.flatMap((one) => (one.status === 'rejected' ? [one.reason as object] : []));
+    expect(refused).toHaveLength(100);
+    expect(refused[0]).toMatchObject({ code: 'unavailable', message: 'too many queries wait', retryAfterMs: 1_000 });
+  });
+});
+
+describe('a reader thread that ends', () => {
+  test('is replaced, and its question is asked once more', async () => {
+    vi.stubEnv('CAIRN_FAILPOINT', 'before-read:exit:3');
+    const { tenant, logged } = await openFilled({ OM_QUERY_THREADS: '1' });
+    for (let at = 0; at < 12; at += 1) {
+      const { hits } = await tenant.query(ask(QUESTIONS[at % 8]!));
+      expect(hits).not.toEqual([]);
+    }
+    expect(logged.filter((event) => event === 'reader_thread_ended').length).toBeGreaterThanOrEqual(4);
+  });
+
+  test('takes none of the questions with it that wait behind', async () => {
+    vi.stubEnv('CAIRN_FAILPOINT', 'before-read:exit:10');
+    const { tenant, logged } = await openFilled();
+    const answers = await Promise.all(Array.from({ length: 60 }, (_, at) => tenant.query(ask(QUESTIONS[at % 8]!))));
+    for (const { hits } of answers) expect(hits).not.toEqual([]);
+    expect(logged).toContain('reader_thread_ended');
+  });
+
+  test('twice over one question gives that question up, and threads that work come back', async () => {
+    vi.stubEnv('CAIRN_FAILPOINT', 'before-read:exit:1');
+    const { tenant } = await openFilled({ OM_QUERY_THREADS: '1' });
+    await expect(tenant.query(ask(QUESTIONS[0]!))).rejects.toMatchObject({
+      code: 'unavailable',
+      message: 'the threads that ran this query ended',
+    });
+    vi.unstubAllEnvs();
+    expect((await tenant.query(ask(QUESTIONS[0]!))).hits).not.toEqual([]);
+  });
+});
+
+test('a thread that hangs is ended, and its question is answered by another', async () => {
+  const folder = tempFolder();
+  const { tenant } = await open(folder);
+  await tenant.addMemories(TEXTS.map((content) => newMemory({ content, userId: 'ana' })));
+  const config = readConfig({ OM_DB_PATH: path.join(folder, 'cairn.sqlite'), OM_EMBEDDINGS: 'none' });
+  vi.stubEnv('CAIRN_FAILPOINT', 'before-read:spin:2');
+  let ended = 0;
+  const readers = createThreadReaders({
+    ...{ threads: 1, hungAfterMs: 2_000, config, identity: null, logger: silentLogger, tracing: null },
+    ...{ questionerOf: () => null, languageModel: null, watchWaiting: () => {}, onUnknownWordFormat: () => {} },
+    onThreadEnd: () => (ended += 1),
+  });
+  onTestFinished(() => readers.close());
+  for (let at = 0; at < 3; at += 1) {
+    const question = { query: ask(QUESTIONS[at]!), defaults: {} };
+    const { result } = await readers.read(config.paths.defaultTenant, 'query', question);
+    expect(result.hits).not.toEqual([]);
+  }
+  expect(ended).toBeGreaterThanOrEqual(1);
+});
+
+describe('providers', () => {
+  test('are asked by the process, whose cache all threads share', async () => {
+    const provider = await startFakeProvider({ dimensions: 256 });
+    onTestFinished(() => provider.close());
+    const { tenant } = await openFilled({
+      OM_EMBEDDINGS: 'openai',
+      OM_OPENAI_BASE_URL: provider.url,
+      OPENAI_API_KEY: 'key',
+    });
+    const before = provider.texts;
+    const answers = await Promise.all(Array.from({ length: 8 }, () => tenant.query(ask('one question for all'))));
+    expect(answers.map(({ degraded }) => degraded)).toEqual(Array.from({ length: 8 }, () => false));
+    await tenant.query(ask('one question for all'));
+    expect(provider.texts - before).toBeLessThanOrEqual(2 * 8);
+    const asked = provider.texts;
+    await tenant.query(ask('one question for all'));
+    expect(provider.texts).toBe(asked);
+    provider.setMode('status');
+    expect((await tenant.query(ask('another question about the harbour'))).degraded).toBe(true);
+  });
+
+  test('a language model reranks for a thread', async () => {
+    const provider = await startFakeProvider({ dimensions: 256 });
+    onTestFinished(() => provider.close());
+    provider.chat.say('[2, 1]');
+    const { tenant } = await openFilled({
+      OM_LLM_MODEL: 'small',
+      OM_LLM_BASE_URL: provider.url,
+    });
+    const { hits } = await tenant.query(ask('inspected harbour', { rerank: 'llm' }));
+    expect(provider.chat.calls).toHaveLength(1);
+    expect(hits).not.toEqual([]);
+  });
+});
+
+test('a closed engine answers nothing, and what waits is told so', async () => {
+  const { engine, tenant } = await openFilled();
+  const asked = Array.from({ length: 50 }, () => tenant.query(ask(QUESTIONS[0]!)));
+  const outcomes = Promise.allSettled(asked);
+  await engine.close();
+  for (const outcome of await outcomes) {
+    if (outcome.status === 'rejected') expect(outcome.reason).toMatchObject({ code: 'unavailable' });
+  }
+});
