@@ -14,9 +14,7 @@ const KERNELS = ['wasm', 'js'] as const;
 
 /** A matrix of one thread, told of each change by itself. */
 function createCodeMatrix(dimensions: number, kernels: 'auto' | 'wasm' | 'js' = 'auto') {
-  const matrix = openCodeMatrix(
-    createSharedVectors({ space: { modelNo: 1, dimensions, encoding: 'int5' }, kernels }),
-  );
+  const matrix = openCodeMatrix(createSharedVectors({ space: { modelNo: 1, dimensions, encoding: 'int5' }, kernels }));
   let at = { vectorNo: 0, removalNo: 0 };
   const change = (removed: readonly number[], added: readonly VectorCode[]) => {
     at = { vectorNo: added.at(-1)?.vectorNo ?? at.vectorNo, removalNo: at.removalNo + removed.length };

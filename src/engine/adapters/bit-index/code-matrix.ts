@@ -26,7 +26,14 @@ import {
   writeRow,
 } from './rows.ts';
 import { beginSearches, candidatesWanted, type Matrix } from './searches.ts';
-import { bytesOfShared, emptyState, openStates, type SharedVectors, type State, type States } from './shared-vectors.ts';
+import {
+  bytesOfShared,
+  emptyState,
+  openStates,
+  type SharedVectors,
+  type State,
+  type States,
+} from './shared-vectors.ts';
 import { openUsers } from './users.ts';
 
 /**
