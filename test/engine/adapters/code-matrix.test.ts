@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest';
 import { createTextSource } from '../../../bench/natural-text.ts';
-import { createCodeMatrix } from '../../../src/engine/adapters/bit-index/code-matrix.ts';
+import { openCodeMatrix } from '../../../src/engine/adapters/bit-index/code-matrix.ts';
+import { createSharedVectors } from '../../../src/engine/adapters/bit-index/shared-vectors.ts';
 import { createHashedEmbedder } from '../../../src/engine/adapters/hashed-embedder.ts';
-import type { Question } from '../../../src/engine/adapters/following-index/following-index.ts';
+import type { Question } from '../../../src/engine/adapters/following-index/followed-vectors.ts';
 import { createRandom } from '../../../src/engine/random.ts';
 import type { VectorCode } from '../../../src/engine/store/vector-codes.ts';
 import { cosine, signBits } from '../../../src/engine/store/vector-encoding.ts';
@@ -10,6 +11,31 @@ import { randomVectors } from '../../conformance/vector-index.ts';
 
 const DIMENSIONS = 768;
 const KERNELS = ['wasm', 'js'] as const;
+
+/** A matrix of one thread, told of each change by itself. */
+function createCodeMatrix(dimensions: number, kernels: 'auto' | 'wasm' | 'js' = 'auto') {
+  const matrix = openCodeMatrix(createSharedVectors({ space: { modelNo: 1, dimensions, encoding: 'int5' }, kernels }));
+  let at = { vectorNo: 0, removalNo: 0 };
+  const change = (removed: readonly number[], added: readonly VectorCode[]) => {
+    at = { vectorNo: added.at(-1)?.vectorNo ?? at.vectorNo, removalNo: at.removalNo + removed.length };
+    matrix.alone(() => matrix.change({ ...at, removed, added }));
+  };
+  return {
+    append: (added: readonly VectorCode[]) => change([], added),
+    remove: (vectorNo: number) => change([vectorNo], []),
+    nearest: (questions: readonly Question[]) => matrix.answer(at, (vectors) => vectors.nearest(questions))!.value,
+    listOf: (userNo: number, max: number) => matrix.answer(at, (vectors) => vectors.listOf(userNo, max))!.value,
+    get count() {
+      return matrix.count;
+    },
+    get removed() {
+      return matrix.removed;
+    },
+    get bytes() {
+      return matrix.bytes;
+    },
+  };
+}
 
 function row(vectorNo: number, code: Uint8Array, changes: Partial<VectorCode> = {}): VectorCode {
   return { vectorNo, memory: vectorNo, userNo: 0, role: 'whole', code, ...changes };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { createKernels } from '../../../src/engine/adapters/bit-index/create-kernels.ts';
+import { createKernels, createMemory } from '../../../src/engine/adapters/bit-index/create-kernels.ts';
 import {
   BATCH_BYTES,
   BATCH_COLUMNS,
@@ -31,7 +31,7 @@ describe.each(['wasm', 'js'] as const)('%s', (choice) => {
   ])('sums of columns are those of counting bit by bit: $dimensions dimensions', ({ dimensions, clearBatches }) => {
     const random = createRandom(dimensions);
     const layout = layoutOf(dimensions);
-    const { memory, kernels } = createKernels(layout, choice);
+    const { memory, kernels } = createKernels(layout, createMemory(layout, choice));
     memory.grow(layout.segmentBytes / PAGE);
     const segment = layout.firstSegment;
     const rows = 2 * STEP_ROWS - 100;
@@ -131,7 +131,7 @@ describe('both kernels leave the same in memory', () => {
 
   test.each(Object.keys(work))('%s', (name) => {
     const [wasm, js] = (['wasm', 'js'] as const).map((choice) => {
-      const made = createKernels(layout, choice);
+      const made = createKernels(layout, createMemory(layout, choice));
       const { rows } = fill(made);
       const returned = work[name]!(made.kernels, layout, layout.candidates + rows.length * CANDIDATE_BYTES);
       const end = name.endsWith('keep') ? (returned as number) : layout.candidates + rows.length * CANDIDATE_BYTES;

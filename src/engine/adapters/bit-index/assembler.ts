@@ -4,6 +4,8 @@
  * address is an offset into the one memory that a module imports.
  */
 
+import { MAX_PAGES } from './kernels.ts';
+
 /** Encoded instructions, one byte an entry. */
 export type Code = readonly number[];
 
@@ -25,7 +27,10 @@ type ValueType = keyof typeof TYPES;
 const TYPES = { i32: 0x7f, i64: 0x7e, v128: 0x7b } as const;
 const NO_RESULT = 0x40;
 
-/** Returns the binary of a module that imports `env.memory` and exports the functions by name. */
+/**
+ * Returns the binary of a module that imports `env.memory`, which threads share, and the number `env.base`, and exports
+ * the functions by name.
+ */
 export function assemble(functions: readonly WasmFunction[]): Uint8Array<ArrayBuffer> {
   const types = functions.map(({ parameters, returns }) => [
     0x60,
@@ -52,7 +57,10 @@ export function assemble(functions: readonly WasmFunction[]): Uint8Array<ArrayBu
     0x00,
     0x00,
     ...section(1, types),
-    ...section(2, [[...text('env'), ...text('memory'), 0x02, 0x00, 0x01]]),
+    ...section(2, [
+      [...text('env'), ...text('memory'), 0x02, 0x03, 0x01, ...unsigned(MAX_PAGES)],
+      [...text('env'), ...text('base'), 0x03, TYPES.i32, 0x00],
+    ]),
     ...section(
       3,
       functions.map((_, index) => unsigned(index)),
@@ -100,6 +108,9 @@ export const local = {
   /** Sets the local and keeps the value on the stack. */
   tee: (index: number): Code => [0x22, ...unsigned(index)],
 };
+
+/** Leaves the number that was imported as `env.base`. */
+export const base: Code = [0x23, 0];
 
 /** Makes a load or store: it takes its address from the stack and adds `offset`. Alignment 0 promises no alignment. */
 const memory =

@@ -1,30 +1,64 @@
 import { assert } from '../../errors.ts';
+import { type ChangeLock, openChangeLock, type SharedReader } from '../../shared-memory.ts';
 import type { VectorCode } from '../../store/vector-codes.ts';
-import type { HeldVectors, Question } from '../following-index/following-index.ts';
-import { addressOf, bytesOfCodes, createCodes, labelReader, reserveRows, turnColumns } from './codes.ts';
-import type { KernelChoice } from './create-kernels.ts';
-import { createSides } from './dimensions.ts';
+import type { Answers, Change, FollowedVectors, Position, Question } from '../following-index/followed-vectors.ts';
+import {
+  beginSegment,
+  codeAddress,
+  numberReader,
+  openCodes,
+  reserveRows,
+  showRows,
+  turnColumns,
+  wordReader,
+} from './codes.ts';
+import { countSides, isCounted, spreadsOf } from './dimensions.ts';
+import { layoutOf, SEGMENT_ROWS } from './kernels.ts';
 import { nearestAmong, nearestOf, scanColumns } from './passes.ts';
 import {
-  addRow,
-  bytesOfRows,
-  countRemoval,
   countRows,
-  createRows,
-  findRow,
-  FLAGS,
+  firstRowFrom,
   isCutOff,
+  isRemoved,
   listRows,
+  markRemoved,
+  type RowTable,
+  writeRow,
 } from './rows.ts';
 import { beginSearches, candidatesWanted, type Matrix } from './searches.ts';
+import {
+  bytesOfShared,
+  emptyState,
+  openStates,
+  type SharedVectors,
+  type State,
+  type States,
+} from './shared-vectors.ts';
+import { openUsers } from './users.ts';
 
 /**
  * The sign bits of one model's vectors in memory, in the order of their numbers. A vector of 768 dimensions takes 200
- * bytes and 20 more for its user, memory and number. A search has two passes: first the highest-weighted sign bits of
+ * bytes and 24 more for its user, memory and number. A search has two passes: first the highest-weighted sign bits of
  * every row, then the question with its components, not as bits, against the nearest of those rows. Neither pass
  * depends on chance or time, so the same rows give the same answer. Of equally near vectors the older one comes first.
+ *
+ * Threads that share a matrix read it at any time. One of them at a time adds rows behind the others, which no reader
+ * notices, or marks rows as removed. A reader looks afterwards whether any removals began that its snapshot does not
+ * have, and then its answer does not count.
  */
-export type CodeMatrix = HeldVectors<VectorCode>;
+export type CodeMatrix = FollowedVectors<VectorCode>;
+
+/** The matrix as one thread has opened it. */
+interface Opened extends RowTable {
+  readonly shared: SharedVectors;
+  readonly states: States;
+  readonly lock: ChangeLock;
+}
+
+/** A matrix at one snapshot, and the number of its rows that exist as columns. */
+interface View extends Matrix {
+  readonly turned: number;
+}
 
 /**
  * Rows from which on columns are made as rows are added. A smaller index makes them for the first search that scans it.
@@ -34,80 +68,218 @@ const MIN_TURNED = 8_192;
 const TURNS_A_LISTED_ROW = 32;
 
 /**
- * Creates an empty matrix.
- * @param dimensions a multiple of 8 up to `MAX_DIMENSIONS`
- * @throws EngineError `internal` for other dimensions; `invalid` for kernels that do not run on this machine
+ * Opens a matrix in memory for one thread.
+ * @param reader the thread, if others have the matrix too: it is then cleared in place where it is to be read again
  */
-export function createCodeMatrix(dimensions: number, kernels: KernelChoice = 'auto'): CodeMatrix {
-  const matrix: Matrix = {
-    codes: createCodes(dimensions, kernels),
-    rows: createRows(),
-    sides: createSides(dimensions),
+export function openCodeMatrix(shared: SharedVectors, reader?: SharedReader): CodeMatrix {
+  const { space, maxReaders } = shared;
+  const self = reader ?? { number: 0, acceptsLaterRemovals: false };
+  assert(self.number >= 0 && self.number < maxReaders, `reader ${self.number} of ${maxReaders}`);
+  const states = openStates(shared);
+  const layout = layoutOf(space.dimensions, self.number, maxReaders);
+  let used = 0;
+  const noteUse = (end: number) => {
+    if (end - layout.query <= used) return;
+    states.noteUse(self.number, (used = end - layout.query));
   };
-  const { codes, rows } = matrix;
+  const codes = openCodes(layout, shared.memory, noteUse);
+  noteUse(layout.candidates);
+  const opened: Opened = { shared, states, codes, users: openUsers(shared.users), lock: openChangeLock(shared, self) };
+  const viewAt = rememberView(opened);
   return {
     get count() {
-      return countRows(rows, undefined);
+      const state = states.read();
+      return state === undefined ? 0 : state.size - state.removed;
     },
     get removed() {
-      return rows.removed;
+      return states.read()?.removed ?? 0;
     },
     get bytes() {
-      return bytesOfCodes(codes, rows.size) + bytesOfRows(rows);
+      return bytesOfShared(shared);
     },
-    append: (added) => append(matrix, added, dimensions),
-    remove: (vectorNo) => remove(matrix, vectorNo, dimensions),
-    nearest: (questions) => nearest(matrix, questions),
+    get position() {
+      return states.read();
+    },
+    alone: opened.lock.alone,
+    change: (change) => changeRows(opened, change),
+    answer: (at, work) => answer(opened, self, viewAt, at, work),
+    ...(reader && { clear: (removalNo: number) => clear(opened, removalNo) }),
+  };
+}
+
+/** Takes over what was committed. Call it alone. */
+function changeRows(opened: Opened, { removed, removalNo, added, vectorNo }: Change<VectorCode>): void {
+  const { shared, states, codes, lock } = opened;
+  const { dimensions } = shared.space;
+  const known = states.read() ?? emptyState(dimensions, { removals: 0, clears: 0 });
+  showRows(codes, known.size);
+  reserveRows(codes, known.size + added.length);
+  lock.change(() => {
+    const state: State = { ...known, above: known.above.slice(), vectorNo, removalNo };
+    if (removed.length > 0) {
+      states.beginRemovals();
+      state.removals = (state.removals + 1) | 0;
+      for (const one of removed) remove(opened, state, one);
+    }
+    for (const vector of added) append(opened, state, vector);
+    if (state.size >= MIN_TURNED || state.turned > 0) turnAll(opened, state);
+    states.publish(state);
+  });
+}
+
+function append(opened: Opened, state: State, vector: VectorCode): void {
+  const { codes, shared } = opened;
+  const { dimensions } = shared.space;
+  const { vectorNo, memory, code } = vector;
+  const row = state.size;
+  assert(code.length === dimensions / 8, `a code of ${code.length} bytes for ${dimensions} dimensions`);
+  const isAscending = row === 0 || numberReader(codes, 'vectorNos')(row - 1) < vectorNo;
+  assert(isAscending, 'vectors come in the order of their numbers');
+  if (row % SEGMENT_ROWS === 0) beginSegment(codes, row);
+  writeRow(opened, row, vector);
+  state.size += 1;
+  state.highestMemory = Math.max(state.highestMemory, memory);
+  if (!isCounted(vectorNo)) return;
+  countSides(state.above, code, 1);
+  state.counted += 1;
+}
+
+function remove(opened: Opened, state: State, vectorNo: number): void {
+  const { codes } = opened;
+  const row = firstRowFrom(codes, state.size, vectorNo);
+  if (row === state.size || numberReader(codes, 'vectorNos')(row) !== vectorNo || !markRemoved(opened, row)) return;
+  state.removed += 1;
+  if (isCounted(vectorNo)) discount(opened, state, row);
+}
+
+/** Takes a row out of the counts of signs. */
+function discount({ codes }: RowTable, state: State, row: number): void {
+  const at = codeAddress(codes.layout, row);
+  countSides(state.above, codes.views().bytes.subarray(at, at + state.above.length / 8), -1);
+  state.counted -= 1;
+}
+
+function turnAll({ codes }: Opened, state: State): void {
+  turnColumns(codes, state.turned, state.size);
+  state.turned = state.size;
+}
+
+/** Forgets all rows; the memory stays for the rows that follow. Call it alone. */
+function clear({ shared, states, users, lock }: Opened, removalNo: number): void {
+  const known = states.read();
+  lock.change(() => {
+    states.beginClear();
+    users.clear();
+    const [removals, clears] = [((known?.removals ?? 0) + 1) | 0, ((known?.clears ?? 0) + 1) | 0];
+    states.publish({ ...emptyState(shared.space.dimensions, { removals, clears }), removalNo });
+  });
+}
+
+/**
+ * Does `work` with the rows at a position, and returns nothing if they changed meanwhile in a way that counts: another
+ * thread has gone on, so ask it where it is.
+ */
+function answer<R>(
+  opened: Opened,
+  { acceptsLaterRemovals }: SharedReader,
+  viewAt: (state: State, at: Position) => View,
+  at: Position,
+  work: (vectors: Answers) => R,
+): { readonly value: R } | undefined {
+  const { states, lock } = opened;
+  lock.requireKept();
+  const kind = acceptsLaterRemovals ? 'clears' : 'removals';
+  const state = states.read()!;
+  const view = viewAt(state, at);
+  const value = work({
+    nearest: (questions) => nearest(opened, view, questions),
     listOf(userNo, max) {
-      if (countRows(rows, userNo) > max) return undefined;
-      const list = listRows(rows, { userNo, purpose: 'rank', upTo: Infinity }, labelReader(codes));
-      return Array.from(list, (row) => rows.vectorNos[row]!);
+      if (countRows(view.rows, userNo) > max) return undefined;
+      const list = listRows(view.rows, { userNo, purpose: 'rank', upTo: Infinity });
+      return Array.from(list, numberReader(opened.codes, 'vectorNos'));
+    },
+  });
+  if (!states.hasBegun(kind, state)) return { value };
+  // Whoever removes holds the lock, and goes on to publish it.
+  lock.alone(() => {});
+  return undefined;
+}
+
+/** Returns a function that makes the view of a state at a position, and makes it anew only if either changed. */
+function rememberView(opened: Opened): (state: State, at: Position) => View {
+  let last: { readonly state: State; readonly vectorNo: number; readonly view: View } | undefined;
+  return (state, { vectorNo }) => {
+    if (last?.state !== state || last.vectorNo !== vectorNo)
+      last = { state, vectorNo, view: makeView(opened, state, vectorNo) };
+    return last.view;
+  };
+}
+
+/**
+ * Shows the rows of vectors up to a number as if no others had been added. Rows behind them are of later commits, or
+ * were removed again; what they added to the state is taken back.
+ */
+function makeView({ codes, users }: Opened, state: State, vectorNo: number): View {
+  showRows(codes, state.size);
+  const size = state.vectorNo > vectorNo ? firstRowFrom(codes, state.size, vectorNo + 1) : state.size;
+  const present = size === state.size ? state : { ...state, above: state.above.slice() };
+  const labelOf = wordReader(codes, 'labels');
+  const vectorNoOf = numberReader(codes, 'vectorNos');
+  for (let row = size; row < state.size; row += 1) {
+    if (isRemoved(labelOf(row))) present.removed -= 1;
+    else if (isCounted(vectorNoOf(row))) discount({ codes, users }, present, row);
+  }
+  return {
+    codes,
+    turned: state.turned,
+    spreads: spreadsOf(present.above, present.counted),
+    rows: {
+      codes,
+      users,
+      size,
+      removed: present.removed,
+      highestMemory() {
+        if (size === state.size) return state.highestMemory;
+        const memoryOf = numberReader(codes, 'memories');
+        let highest = 0;
+        for (let row = 0; row < size; row += 1) highest = Math.max(highest, memoryOf(row));
+        return highest;
+      },
     },
   };
 }
 
-function append({ codes, rows, sides }: Matrix, added: readonly VectorCode[], dimensions: number): void {
-  reserveRows(codes, rows.size + added.length);
-  const bytes = new Uint8Array(codes.memory.buffer);
-  const words = new Uint32Array(codes.memory.buffer);
-  for (const vector of added) {
-    assert(vector.code.length === dimensions / 8, `a code of ${vector.code.length} bytes for ${dimensions} dimensions`);
-    const { row, label } = addRow(rows, vector);
-    const address = addressOf(codes, row);
-    bytes.set(vector.code, address.code);
-    sides.count(vector.vectorNo, vector.code, 1);
-    words[address.label / 4] = label;
-  }
-  if (rows.size >= MIN_TURNED) turnColumns(codes, rows.size);
-}
-
-function remove({ codes, rows, sides }: Matrix, vectorNo: number, dimensions: number): void {
-  const row = findRow(rows, vectorNo);
-  if (row === undefined) return;
-  const words = new Uint32Array(codes.memory.buffer);
-  const address = addressOf(codes, row);
-  const at = address.label / 4;
-  if ((words[at]! & FLAGS.removed) === FLAGS.removed) return;
-  countRemoval(rows, words[at]!);
-  words[at]! |= FLAGS.removed;
-  sides.count(vectorNo, new Uint8Array(codes.memory.buffer, address.code, dimensions / 8), -1);
-}
-
-function nearest(matrix: Matrix, questions: readonly Question[]): number[][] {
+function nearest(opened: Opened, view: View, questions: readonly Question[]): number[][] {
   const answers = new Map<Question, number[]>();
-  const listOf = rememberLists(matrix);
+  const listOf = rememberLists(view);
   let waiting: Question[] = [];
   for (const question of questions) {
-    if (isListed(matrix, question)) answers.set(question, nearestAmong(matrix, listOf(question), question));
+    if (isListed(view, question)) answers.set(question, nearestAmong(view, listOf(question), question));
     else waiting.push(question);
   }
+  if (waiting.length > 0 && view.turned < view.rows.size) makeColumns(opened);
   while (waiting.length > 0) {
-    const searches = beginSearches(matrix, waiting);
-    scanColumns(matrix, searches);
-    for (const search of searches) answers.set(search.question, nearestOf(matrix, search));
+    const searches = beginSearches(view, waiting);
+    scanColumns(view, searches);
+    for (const search of searches) answers.set(search.question, nearestOf(view, search));
     waiting = waiting.slice(searches.length);
   }
   return questions.map((question) => answers.get(question)!);
+}
+
+/** Makes the columns of all rows; other threads find them made. */
+function makeColumns(opened: Opened): void {
+  const { states, codes, lock } = opened;
+  lock.alone(() => {
+    const known = states.read()!;
+    if (known.turned === known.size) return;
+    showRows(codes, known.size);
+    lock.change(() => {
+      const state = { ...known };
+      turnAll(opened, state);
+      states.publish(state);
+    });
+  });
 }
 
 /**
@@ -124,12 +296,12 @@ function isListed({ rows }: Matrix, question: Question): boolean {
  * Returns a function that lists the rows that a question may find, ascending; questions about the same rows share a
  * list. It is valid until rows are added or removed.
  */
-function rememberLists({ codes, rows }: Matrix): (question: Question) => Uint32Array {
+function rememberLists({ rows }: Matrix): (question: Question) => Uint32Array {
   const lists = new Map<string, Uint32Array>();
   return (question) => {
     const key = `${question.purpose} ${question.userNo} ${question.upTo}`;
     let list = lists.get(key);
-    if (list === undefined) lists.set(key, (list = listRows(rows, question, labelReader(codes))));
+    if (list === undefined) lists.set(key, (list = listRows(rows, question)));
     return list;
   };
 }

@@ -1,7 +1,7 @@
 import { EngineError } from '../../errors.ts';
-import { createJsKernels } from './js-kernels.ts';
+import { createJsKernels, createJsMemory } from './js-kernels.ts';
 import type { KernelMemory, Kernels, Layout } from './kernels.ts';
-import { createWasmKernels, hasWasmKernels } from './wasm-kernels.ts';
+import { createWasmKernels, createWasmMemory, hasWasmKernels } from './wasm-kernels.ts';
 
 /**
  * Which kernels scan the codes: `wasm`, WebAssembly with 128-bit SIMD; `js`, plain JavaScript, which gives the same
@@ -9,16 +9,26 @@ import { createWasmKernels, hasWasmKernels } from './wasm-kernels.ts';
  */
 export type KernelChoice = 'auto' | 'wasm' | 'js';
 
+/** What the kernels of one choice work on, in a form that can be sent to other threads of the process. */
+export type SharedMemory = WebAssembly.Memory | SharedArrayBuffer;
+
 /**
- * Creates the kernels for codes of one layout, and their memory.
+ * Creates memory for codes of one layout, with room for no segment yet. Pages that are never used take no memory.
  * @throws EngineError `invalid` for `wasm` on a machine that does not run it
  */
+export function createMemory(layout: Layout, choice: KernelChoice): SharedMemory {
+  requireKernels(choice);
+  return choice !== 'js' && hasWasmKernels() ? createWasmMemory(layout) : createJsMemory(layout);
+}
+
+/** Creates the kernels that work on this kind of memory. */
 export function createKernels(
   layout: Layout,
-  choice: KernelChoice,
+  memory: SharedMemory,
 ): { readonly memory: KernelMemory; readonly kernels: Kernels } {
-  requireKernels(choice);
-  return choice !== 'js' && hasWasmKernels() ? createWasmKernels(layout) : createJsKernels(layout);
+  return memory instanceof SharedArrayBuffer
+    ? createJsKernels(layout, memory)
+    : { memory, kernels: createWasmKernels(layout, memory) };
 }
 
 /** Throws EngineError `invalid` if this machine does not run the chosen kernels. */

@@ -6,48 +6,38 @@ export const BUCKETS = 1_024;
 /** One in this many vectors is counted; a hash of its number decides. */
 const COUNTED_EACH = 8;
 
-/** Counts of vectors on either side of zero, by dimension. */
-export interface Sides {
-  /**
-   * Counts a vector if it belongs to the eighth of vectors that are counted, which its number decides.
-   * @param code sign bits of the vector; bit `d & 7` of byte `d >> 3` is that of dimension `d`
-   * @param by 1 for a vector that was added, -1 for one that was removed
-   */
-  count(vectorNo: number, code: Uint8Array, by: 1 | -1): void;
-  /**
-   * Returns how evenly vectors are on both sides of zero, by dimension: from almost 0, if all are on one side, to 1, if
-   * half are on each or none were counted. Do not change the array.
-   */
-  spreads(): Float32Array;
+/**
+ * True for the eighth of vectors whose signs are counted. The number is hashed: the vectors of a text have consecutive
+ * numbers, and every eighth would be of one kind.
+ */
+export function isCounted(vectorNo: number): boolean {
+  return Math.imul(vectorNo, 0x9e3779b1) >>> 0 < 2 ** 32 / COUNTED_EACH;
 }
 
 /**
- * Creates counts of how many vectors are on which side of zero in each dimension. Models add a constant part to all
- * their vectors. Where it is large, all vectors have the same sign, and even a large component of a question
- * distinguishes none of them. The counts depend only on the vectors present, so that all threads with these vectors
- * have the same counts, in whatever order vectors were added and removed.
+ * Counts in how many vectors each dimension is above zero.
+ * @param above the counts by dimension, which change
+ * @param code sign bits of the vector; bit `d & 7` of byte `d >> 3` is that of dimension `d`
+ * @param by 1 for a vector that was added, -1 for one that was removed
  */
-export function createSides(dimensions: number): Sides {
-  const above = new Uint32Array(dimensions);
-  let counted = 0;
-  let spreads: Float32Array | undefined;
-  return {
-    count(vectorNo, code, by) {
-      // The number is hashed: the vectors of a text have consecutive numbers, and every eighth would be of one kind.
-      if (Math.imul(vectorNo, 0x9e3779b1) >>> 0 >= 2 ** 32 / COUNTED_EACH) return;
-      for (let at = 0; at < dimensions; at += 1) above[at]! += by * ((code[at >> 3]! >> (at & 7)) & 1);
-      counted += by;
-      spreads = undefined;
-    },
+export function countSides(above: Float64Array, code: Uint8Array, by: 1 | -1): void {
+  for (let at = 0; at < above.length; at += 1) above[at]! += by * ((code[at >> 3]! >> (at & 7)) & 1);
+}
 
-    spreads() {
-      spreads ??= Float32Array.from(above, (count) => {
-        const share = (count + 1) / (counted + 2);
-        return 4 * share * (1 - share);
-      });
-      return spreads;
-    },
-  };
+/**
+ * Returns how evenly vectors are on both sides of zero, by dimension: from almost 0, if all are on one side, to 1, if
+ * half are on each or none were counted. Models add a constant part to all their vectors. Where it is large, all vectors
+ * have the same sign, and even a large component of a question distinguishes none of them. The counts depend only on the
+ * vectors present, so that all threads with these vectors have the same counts, in whatever order vectors were added and
+ * removed.
+ * @param above number of counted vectors above zero, by dimension
+ * @param counted number of vectors that were counted
+ */
+export function spreadsOf(above: Float64Array, counted: number): Float32Array {
+  return Float32Array.from(above, (count) => {
+    const share = (count + 1) / (counted + 2);
+    return 4 * share * (1 - share);
+  });
 }
 
 /**
@@ -68,7 +58,7 @@ export function wholeComponents(embedding: Float32Array, max: number): Int8Array
  * Returns the dimensions in order of how well they distinguish vectors for a question, the best first: by the size of
  * the component times the spread. Of dimensions with about the same weight the lower one comes first; those of weight 0
  * are left out.
- * @param spreads what `Sides.spreads` returns
+ * @param spreads what `spreadsOf` returns
  */
 export function rankDimensions(embedding: Float32Array, spreads: Float32Array): Uint16Array {
   const weights = new Float32Array(embedding.length);

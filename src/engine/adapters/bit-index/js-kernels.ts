@@ -12,6 +12,7 @@ import {
   type KernelMemory,
   type Kernels,
   type Layout,
+  MAX_PAGES,
   PAGE,
   PLANES,
   SEGMENT_ROWS,
@@ -19,10 +20,6 @@ import {
   TURNED_ROWS,
 } from './kernels.ts';
 
-/**
- * Factor by which memory grows: each step copies its content, so steps are large. Pages never written take no memory.
- */
-const GROWTH = 1.5;
 /** Bits of a word of the columns. */
 const WORD_BITS = 32;
 
@@ -33,12 +30,24 @@ const BITS_OF_BYTE = Uint8Array.from({ length: 256 }, (_, byte) => {
   return bits;
 });
 
-/** Creates the kernels for codes of one layout, and their memory with room for no segment yet. */
-export function createJsKernels(layout: Layout): { readonly memory: KernelMemory; readonly kernels: Kernels } {
-  const memory = createMemory(layout.firstSegment);
-  const { views } = memory;
+/** Creates memory with room for no segment yet. */
+export function createJsMemory({ firstSegment }: Layout): SharedArrayBuffer {
+  return new SharedArrayBuffer(firstSegment, { maxByteLength: MAX_PAGES * PAGE });
+}
+
+/** Creates the kernels for codes of one layout in a memory. */
+export function createJsKernels(
+  layout: Layout,
+  buffer: SharedArrayBuffer,
+): { readonly memory: KernelMemory; readonly kernels: Kernels } {
+  const views = viewsOf(buffer);
   return {
-    memory,
+    memory: {
+      buffer,
+      grow(pages) {
+        if (pages > 0) buffer.grow(buffer.byteLength + pages * PAGE);
+      },
+    },
     kernels: {
       turn: (codes, columns) => turn(views(), layout, codes, columns),
       addFirst: (choice, segment, from, end) =>
@@ -62,28 +71,15 @@ interface Views {
   readonly words: Int32Array;
 }
 
-function createMemory(initialBytes: number): KernelMemory & { views(): Views } {
-  let size = initialBytes;
-  let buffer = new ArrayBuffer(size);
-  let views = viewsOf(buffer);
-  return {
-    get buffer() {
-      return buffer;
-    },
-    views: () => views,
-    grow(pages) {
-      size += pages * PAGE;
-      if (size <= buffer.byteLength) return;
-      const grown = new ArrayBuffer(PAGE * Math.ceil(Math.max(size, GROWTH * buffer.byteLength) / PAGE));
-      new Uint8Array(grown).set(views.bytes);
-      buffer = grown;
-      views = viewsOf(buffer);
-    },
+/** Returns a function that views the whole memory. Views of a fixed length are quicker than those that follow it. */
+function viewsOf(buffer: SharedArrayBuffer): () => Views {
+  let views: Views | undefined;
+  return () => {
+    const length = buffer.byteLength;
+    if (views?.bytes.length !== length)
+      views = { bytes: new Uint8Array(buffer, 0, length), words: new Int32Array(buffer, 0, length / 4) };
+    return views;
   };
-}
-
-function viewsOf(buffer: ArrayBuffer): Views {
-  return { bytes: new Uint8Array(buffer), words: new Int32Array(buffer) };
 }
 
 /** Transposes blocks of 64 bits: one byte of eight rows becomes one byte of eight columns ("Hacker's Delight", 7-3). */

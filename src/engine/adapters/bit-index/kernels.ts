@@ -54,7 +54,10 @@ export const START_BYTES = PLANES * LANE_BYTES;
 /** Bytes of a batch's list of columns. */
 export const BATCH_BYTES = 4 * BATCH_COLUMNS;
 
-/** Sizes of the parts of a memory and their addresses, all in bytes. */
+/**
+ * Sizes of the parts of a memory and their addresses, all in bytes. A memory begins with a working area for each thread
+ * that searches it, and goes on with the segments, which all threads share.
+ */
 export interface Layout {
   /** Size of a code, a multiple of 8. */
   readonly codeBytes: number;
@@ -86,6 +89,14 @@ export interface Layout {
   readonly segmentBytes: number;
   /** Offset in a segment of the labels of its rows, 32 bits each, behind its codes. */
   readonly labels: number;
+  /** Offset of the last earlier row of the same user, for each row, 32 bits each; -1 for the user's first row. */
+  readonly previous: number;
+  /** Offset of the number of rows that the row's user had with this one, removed ones included, 32 bits each. */
+  readonly ordinals: number;
+  /** Offset of the number of each row's vector, a float of 64 bits each. */
+  readonly vectorNos: number;
+  /** Offset of the number of each row's memory, a float of 64 bits each. */
+  readonly memories: number;
   /** Offset in a segment of the column of dimension 0. */
   readonly columns: number;
   /** Offset in a segment of a column in which no bit is set, behind the columns of all dimensions. */
@@ -94,37 +105,53 @@ export interface Layout {
   readonly ones: number;
 }
 
-/** Returns the layout for codes with this many dimensions. */
-export function layoutOf(dimensions: number): Layout {
+/** Bytes of a row in a segment, its columns apart: its code, and what `Layout` lists from `labels` to `memories`. */
+export function rowBytesOf({ codeBytes }: Layout): number {
+  return codeBytes + 3 * 4 + 2 * 8;
+}
+
+/**
+ * Returns the layout for codes with this many dimensions, as one thread sees it.
+ * @param reader number of the thread, whose working area `query` to `candidates` are
+ * @param readers number of working areas
+ */
+export function layoutOf(dimensions: number, reader = 0, readers = 1): Layout {
   const codeBytes = 8 * Math.ceil(dimensions / 64);
-  const components = codeBytes;
+  const areaBytes = pages(areaOf(codeBytes, 0).candidates + MAX_CANDIDATES * CANDIDATE_BYTES);
+  const labels = SEGMENT_ROWS * codeBytes;
+  const previous = labels + SEGMENT_ROWS * 4;
+  const ordinals = previous + SEGMENT_ROWS * 4;
+  const vectorNos = ordinals + SEGMENT_ROWS * 4;
+  const memories = vectorNos + SEGMENT_ROWS * 8;
+  const columns = memories + SEGMENT_ROWS * 8;
+  const zeros = columns + 8 * codeBytes * COLUMN_BYTES;
+  const ones = zeros + COLUMN_BYTES;
+  return {
+    codeBytes,
+    ...areaOf(codeBytes, reader * areaBytes),
+    labels,
+    previous,
+    ordinals,
+    vectorNos,
+    memories,
+    columns,
+    zeros,
+    ones,
+    firstSegment: readers * areaBytes,
+    segmentBytes: pages(ones + COLUMN_BYTES),
+  };
+}
+
+/** Returns the parts of the working area that begins at the address `query`. */
+function areaOf(codeBytes: number, query: number) {
+  const components = query + codeBytes;
   const counts = components + COMPONENT_BITS * codeBytes;
   const countsBytes = 4 * (8 * codeBytes + 1);
   const choices = counts + QUESTIONS_AT_ONCE * countsBytes;
   const choiceBytes = START_BYTES + MAX_BATCHES * BATCH_BYTES;
   const sums = choices + QUESTIONS_AT_ONCE * choiceBytes;
   const candidates = sums + PLANES * COLUMN_BYTES;
-  const labels = SEGMENT_ROWS * codeBytes;
-  const columns = labels + SEGMENT_ROWS * 4;
-  const zeros = columns + 8 * codeBytes * COLUMN_BYTES;
-  const ones = zeros + COLUMN_BYTES;
-  return {
-    codeBytes,
-    query: 0,
-    components,
-    counts,
-    countsBytes,
-    choices,
-    choiceBytes,
-    sums,
-    candidates,
-    labels,
-    columns,
-    zeros,
-    ones,
-    firstSegment: pages(candidates + MAX_CANDIDATES * CANDIDATE_BYTES),
-    segmentBytes: pages(ones + COLUMN_BYTES),
-  };
+  return { query, components, counts, countsBytes, choices, choiceBytes, sums, candidates };
 }
 
 function pages(bytes: number): number {
@@ -153,12 +180,15 @@ export function chosenOf(memory: KernelMemory, choice: number): Uint32Array {
   return new Uint32Array(memory.buffer, choice + START_BYTES, MAX_BATCHES * BATCH_COLUMNS);
 }
 
-/** Memory that grows. After it has grown, read `buffer` anew: earlier views are detached or out of date. */
+/** Memory that grows and never moves. After it has grown, read `buffer` anew: earlier views show only a part. */
 export interface KernelMemory {
-  readonly buffer: ArrayBuffer;
-  /** Grows the memory by a number of pages of 64 KiB. */
+  readonly buffer: SharedArrayBuffer;
+  /** Grows the memory by a number of pages of 64 KiB; by 0 it shows `buffer` as other threads left it. */
   grow(pages: number): void;
 }
+
+/** Most pages of a memory: what 32 bits address. */
+export const MAX_PAGES = 65_536;
 
 /** The inner loops. Addresses are in bytes. Ends are exclusive, and no range may be empty. */
 export interface Kernels {

@@ -3,8 +3,8 @@
  * first leaves.
  */
 
-import type { Question } from '../following-index/following-index.ts';
-import { addressOf, turnColumns } from './codes.ts';
+import type { Question } from '../following-index/followed-vectors.ts';
+import { numberReader, segmentOf } from './codes.ts';
 import { BUCKETS } from './dimensions.ts';
 import { BATCH_BYTES, CANDIDATE_BYTES, OVERFLOW, SEGMENT_ROWS, STEP_ROWS, writeStart } from './kernels.ts';
 import { labelOfScope } from './rows.ts';
@@ -28,11 +28,11 @@ const FIRST_ROWS = 1_024;
  * Runs the first pass over all rows: finds for each question the rows that differ least in the chosen dimensions, and
  * leaves at most `wanted` of them as candidates. It collects twice as many, drops the farther ones, and from then on
  * passes over rows that are no nearer than the farthest one kept.
+ * @param matrix columns of all its rows must have been made
  * @param searches all that one call of `beginSearches` returned
  */
 export function scanColumns(matrix: Matrix, searches: readonly Search[]): void {
   const { codes, rows } = matrix;
-  turnColumns(codes, rows.size);
   for (const { choice, bound } of searches) writeStart(codes.memory, choice, OVERFLOW - bound);
   for (let row = 0, next = FIRST_ROWS; row < rows.size; row = next, next = Math.min(2 * next, row + SEGMENT_ROWS)) {
     for (const search of searches) scanRows(matrix, search, { row, endRow: Math.min(next, rows.size) });
@@ -41,9 +41,10 @@ export function scanColumns(matrix: Matrix, searches: readonly Search[]): void {
 }
 
 /** Runs the first pass of one question over the rows from `row` up to, but not including, `endRow`, in one segment. */
-function scanRows({ codes, rows }: Matrix, search: Search, { row, endRow }: { row: number; endRow: number }): void {
+function scanRows({ codes }: Matrix, search: Search, { row, endRow }: { row: number; endRow: number }): void {
   const { kernels, layout, memory } = codes;
-  const { segment, place } = addressOf(codes, row);
+  const segment = segmentOf(layout, row);
+  const place = row % SEGMENT_ROWS;
   const [from, end] = [place / 8, (place + Math.ceil((endRow - row) / STEP_ROWS) * STEP_ROWS) / 8];
   const { batches, choice, clearBatches, bound } = search;
   kernels.addFirst(choice, segment, from, end);
@@ -51,7 +52,7 @@ function scanRows({ codes, rows }: Matrix, search: Search, { row, endRow }: { ro
     const add = batch < clearBatches ? kernels.addClear : kernels.addSet;
     add(choice + batch * BATCH_BYTES, segment, from, end);
   }
-  const { mask, label } = labelOfScope(rows, search.question);
+  const { mask, label } = labelOfScope(search.question);
   search.end = kernels.collect(
     ...([from, row - place, endRow, segment + layout.labels] as const),
     ...([mask, label, OVERFLOW - bound, search.counts, search.end] as const),
@@ -88,7 +89,7 @@ export function nearestAmong(matrix: Matrix, list: Uint32Array, question: Questi
  * Runs the second pass over the candidates of a search, which overwrites their distances. Returns the numbers of the
  * `k` nearest vectors, nearest first; fewer if there are fewer candidates.
  */
-export function nearestOf({ codes, rows }: Matrix, search: Search): number[] {
+export function nearestOf({ codes }: Matrix, search: Search): number[] {
   const { question, components, start } = search;
   const count = countCandidates(search);
   if (count === 0) return [];
@@ -109,7 +110,8 @@ export function nearestOf({ codes, rows }: Matrix, search: Search): number[] {
     .sort()
     .subarray(Math.max(0, kept - question.k))
     .reverse();
-  return Array.from(best, (key) => rows.vectorNos[2 ** 32 - 1 - (key - Math.floor(key / 2 ** 32) * 2 ** 32)]!);
+  const vectorNoOf = numberReader(codes, 'vectorNos');
+  return Array.from(best, (key) => vectorNoOf(2 ** 32 - 1 - (key - Math.floor(key / 2 ** 32) * 2 ** 32)));
 }
 
 /**

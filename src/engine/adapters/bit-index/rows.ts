@@ -1,170 +1,137 @@
-/** The user, memory and vector number of each row of a matrix, and the kinds of search that exclude the row. */
+/** The table of rows: the vector, user and memory of each row of a matrix, and the kinds of search that exclude the row. */
 
-import { assert } from '../../errors.ts';
 import type { VectorRole } from '../../ports.ts';
 import type { VectorCode } from '../../store/vector-codes.ts';
-import type { Question } from '../following-index/following-index.ts';
+import type { Question } from '../following-index/followed-vectors.ts';
+import { type Codes, codeAddress, numberAt, numberReader, wordAt, wordReader } from './codes.ts';
+import type { Users } from './users.ts';
 
 /** The part of a question that says which rows it may find. */
 export type Scope = Pick<Question, 'userNo' | 'purpose' | 'upTo'>;
 
 /**
  * Flags of a row, each a bit that excludes the row from searches for ranking (`rank`) or for links (`link`); a removed
- * row has both. They are the lowest bits of the row's label; the higher bits are the label of its user.
+ * row has both. They are the lowest bits of the row's label; the higher bits are the number of its user.
  */
-export const FLAGS = { rank: 1, link: 2, removed: 3 } as const;
+const FLAGS = { rank: 1, link: 2, removed: 3 } as const;
 const FLAGS_OF = { whole: 0, window: FLAGS.link, mean: FLAGS.rank } as const satisfies Record<VectorRole, number>;
-/** Unit of user labels, which leaves the lower bits to the flags. */
+/** Unit of user numbers in labels, which leaves the lower bits to the flags. */
 const OWNER_UNIT = 4;
 
-interface User {
-  /** Part of the label of each of the user's rows, a multiple of `OWNER_UNIT`. */
-  readonly label: number;
-  /** The user's last row, removed or not. */
-  last: number;
-  /** Rows of the user that were not removed. */
-  count: number;
+/** Rows are numbered from 0 in the order of their vectors' numbers. Their fields are with the codes, by segment. */
+export interface RowTable {
+  readonly codes: Codes;
+  readonly users: Users;
 }
 
-/**
- * A table of rows, numbered from 0 in the order of their vectors' numbers. Each row's label, which holds its user and
- * whether it is ranked, linked or removed, is stored with the codes.
- */
-export interface Rows {
-  /** Number of rows, the removed ones included. Only the first `size` entries of the arrays below are valid. */
-  size: number;
+/** The rows of a table at one snapshot. */
+export interface Rows extends RowTable {
+  /** Number of rows, the removed ones included. */
+  readonly size: number;
   /** Number of rows that were removed. */
-  removed: number;
-  /** Number of the vector of each row, ascending. */
-  vectorNos: Float64Array;
-  /** Number of the memory of each row. */
-  memories: Float64Array;
-  /** Highest number of a memory that a row belongs to, removed rows included; 0 without rows. */
-  highestMemory: number;
-  /** For each row, the last earlier row of the same user; -1 for the user's first row. */
-  previous: Int32Array;
-  /** Users by number. Their labels ascend in the order in which they were added. */
-  readonly users: Map<number, User>;
-  /** Users by their label divided by `OWNER_UNIT`. */
-  readonly usersByLabel: User[];
-}
-
-/** Bytes of a row in this table. */
-const ROW_BYTES = 8 + 8 + 4;
-
-export function createRows(): Rows {
-  const capacity = 1_024;
-  return {
-    size: 0,
-    removed: 0,
-    highestMemory: 0,
-    users: new Map(),
-    usersByLabel: [],
-    vectorNos: new Float64Array(capacity),
-    memories: new Float64Array(capacity),
-    previous: new Int32Array(capacity),
-  };
-}
-
-/** Returns the bytes that the table takes in memory. */
-export function bytesOfRows(rows: Rows): number {
-  return rows.vectorNos.length * ROW_BYTES;
+  readonly removed: number;
+  /** Returns the highest number of a memory that a row belongs to, removed rows included; 0 without rows. */
+  highestMemory(): number;
 }
 
 /**
- * Adds a row at the end. Its vector's number must be above those of all rows.
- * @returns the row, and the label to store with its code
+ * Writes a row behind all others. Threads that read the rows in front of it do not notice.
+ * @param row number of the row; memory for it must be reserved
  */
-export function addRow(rows: Rows, { vectorNo, userNo, memory, role }: VectorCode): { row: number; label: number } {
-  const row = rows.size;
-  assert(row === 0 || vectorNo > rows.vectorNos[row - 1]!, 'vectors come in the order of their numbers');
-  if (row === rows.vectorNos.length) growRows(rows);
-  let user = rows.users.get(userNo);
-  if (user === undefined) {
-    rows.users.set(userNo, (user = { label: OWNER_UNIT * rows.users.size, last: -1, count: 0 }));
-    rows.usersByLabel.push(user);
-  }
-  rows.vectorNos[row] = vectorNo;
-  rows.memories[row] = memory;
-  rows.highestMemory = Math.max(rows.highestMemory, memory);
-  rows.previous[row] = user.last;
-  user.last = row;
-  user.count += 1;
-  rows.size += 1;
-  return { row, label: user.label + FLAGS_OF[role] };
-}
-
-function growRows(rows: Rows): void {
-  const capacity = 2 * rows.vectorNos.length;
-  const copy = <T extends Float64Array | Int32Array>(from: T, to: T): T => {
-    to.set(from);
-    return to;
-  };
-  rows.vectorNos = copy(rows.vectorNos, new Float64Array(capacity));
-  rows.memories = copy(rows.memories, new Float64Array(capacity));
-  rows.previous = copy(rows.previous, new Int32Array(capacity));
+export function writeRow({ codes, users }: RowTable, row: number, vector: VectorCode): void {
+  const { layout } = codes;
+  const { bytes, words, doubles } = codes.views();
+  const { vectorNo, userNo, memory, role, code } = vector;
+  const previous = users.lastRow(userNo);
+  bytes.set(code, codeAddress(layout, row));
+  doubles[numberAt(layout, 'vectorNos', row)] = vectorNo;
+  doubles[numberAt(layout, 'memories', row)] = memory;
+  words[wordAt(layout, 'labels', row)] = OWNER_UNIT * userNo + FLAGS_OF[role];
+  words[wordAt(layout, 'previous', row)] = previous;
+  words[wordAt(layout, 'ordinals', row)] = previous < 0 ? 1 : words[wordAt(layout, 'ordinals', previous)]! + 1;
+  users.setLastRow(userNo, row);
 }
 
 /**
- * Counts a row as removed. Call it once for a row; the caller sets `FLAGS.removed` in the row's label.
- * @param label the label of the row
+ * Marks a row as removed.
+ * @returns false if it was marked before
  */
-export function countRemoval(rows: Rows, label: number): void {
-  rows.removed += 1;
-  rows.usersByLabel[Math.floor(label / OWNER_UNIT)]!.count -= 1;
+export function markRemoved({ codes, users }: RowTable, row: number): boolean {
+  const { words } = codes.views();
+  const at = wordAt(codes.layout, 'labels', row);
+  const label = words[at]!;
+  if (isRemoved(label)) return false;
+  words[at] = label | FLAGS.removed;
+  users.countRemoval(Math.floor(label / OWNER_UNIT));
+  return true;
 }
 
-/** Finds the row of a vector, removed or not, by binary search; undefined if there is none. */
-export function findRow({ size, vectorNos }: Rows, vectorNo: number): number | undefined {
+export function isRemoved(label: number): boolean {
+  return (label & FLAGS.removed) === FLAGS.removed;
+}
+
+/** Finds the first of `size` rows whose vector's number is at least `vectorNo`, by binary search; `size` if none is. */
+export function firstRowFrom(codes: Codes, size: number, vectorNo: number): number {
+  const vectorNoOf = numberReader(codes, 'vectorNos');
   let [low, high] = [0, size];
   while (low < high) {
     const middle = (low + high) >>> 1;
-    if (vectorNos[middle]! < vectorNo) low = middle + 1;
+    if (vectorNoOf(middle) < vectorNo) low = middle + 1;
     else high = middle;
   }
-  return low < size && vectorNos[low] === vectorNo ? low : undefined;
+  return low;
 }
 
 /**
  * Counts the rows of a user, or of all users if `userNo` is undefined. Removed rows do not count, so that they have no
  * effect on any answer.
  */
-export function countRows({ size, removed, users }: Rows, userNo: number | undefined): number {
-  return userNo === undefined ? size - removed : (users.get(userNo)?.count ?? 0);
+export function countRows(rows: Rows, userNo: number | undefined): number {
+  return userNo === undefined ? rows.size - rows.removed : rowsOfUser(rows, userNo).count;
+}
+
+/** Returns a user's last row, removed or not, -1 without any; and how many of the user's rows were not removed. */
+function rowsOfUser({ codes, users, size }: Rows, userNo: number): { readonly last: number; readonly count: number } {
+  const previousOf = wordReader(codes, 'previous');
+  const labelOf = wordReader(codes, 'labels');
+  let last = users.lastRow(userNo);
+  let removed = users.removedRows(userNo);
+  // Rows behind the snapshot: of later commits, or removed again in front of it.
+  for (; last >= size; last = previousOf(last) | 0) if (isRemoved(labelOf(last))) removed -= 1;
+  const count = last < 0 ? 0 : wordReader(codes, 'ordinals')(last) - removed;
+  // Another thread may count a removal at this moment. The answer is then given up, but must be arrived at.
+  return { last, count: Math.max(0, count) };
 }
 
 /** True if there may be rows of memories that are too new for a question: above its `upTo`. */
 export function isCutOff({ highestMemory }: Rows, { upTo }: Scope): boolean {
-  return upTo < highestMemory;
+  return upTo !== Infinity && upTo < highestMemory();
 }
 
 /**
  * Returns what the labels of the rows in a scope have in common: in the bits of `mask` each equals `label`. It does not
- * regard `upTo`. The scope's user must have had a row.
+ * regard `upTo`.
  */
-export function labelOfScope(
-  { users }: Rows,
-  { userNo, purpose }: Scope,
-): { readonly mask: number; readonly label: number } {
+export function labelOfScope({ userNo, purpose }: Scope): { readonly mask: number; readonly label: number } {
   if (userNo === undefined) return { mask: FLAGS[purpose], label: 0 };
-  return { mask: -OWNER_UNIT | FLAGS[purpose], label: users.get(userNo)!.label };
+  return { mask: -OWNER_UNIT | FLAGS[purpose], label: OWNER_UNIT * userNo };
 }
 
-/**
- * Lists the rows in a scope that were not removed, in ascending order; none for an unknown user.
- * @param labelAt returns the label of a row
- */
-export function listRows(rows: Rows, scope: Scope, labelAt: (row: number) => number): Uint32Array {
+/** Lists the rows in a scope that were not removed, in ascending order; none for an unknown user. */
+export function listRows(rows: Rows, scope: Scope): Uint32Array {
+  const { codes, size } = rows;
   const { userNo, upTo, purpose } = scope;
-  const user = userNo === undefined ? undefined : rows.users.get(userNo);
-  if (userNo !== undefined && user === undefined) return new Uint32Array();
-  const list = new Uint32Array(user?.count ?? rows.size);
+  const user = userNo === undefined ? undefined : rowsOfUser(rows, userNo);
+  const labelOf = wordReader(codes, 'labels');
+  const previousOf = wordReader(codes, 'previous');
+  const memoryOf = numberReader(codes, 'memories');
+  const list = new Uint32Array(user?.count ?? size);
   const cutOff = isCutOff(rows, scope);
   const flag = FLAGS[purpose];
   let place = list.length;
-  for (let row = user?.last ?? rows.size - 1; row >= 0; row = user === undefined ? row - 1 : rows.previous[row]!) {
-    if (cutOff && rows.memories[row]! > upTo) continue;
-    if ((labelAt(row) & flag) === 0) list[--place] = row;
+  for (let row = user?.last ?? size - 1; row >= 0; row = user === undefined ? row - 1 : previousOf(row) | 0) {
+    if (cutOff && memoryOf(row) > upTo) continue;
+    if ((labelOf(row) & flag) === 0 && place > 0) list[--place] = row;
   }
   return list.subarray(place);
 }

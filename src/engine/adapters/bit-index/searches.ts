@@ -4,9 +4,9 @@
  */
 
 import { signBits } from '../../store/vector-encoding.ts';
-import type { Question } from '../following-index/following-index.ts';
+import type { Question } from '../following-index/followed-vectors.ts';
 import type { Codes } from './codes.ts';
-import { rankDimensions, type Sides, wholeComponents } from './dimensions.ts';
+import { rankDimensions, wholeComponents } from './dimensions.ts';
 import {
   BATCH_COLUMNS,
   MAX_BATCHES,
@@ -20,11 +20,12 @@ import {
 } from './kernels.ts';
 import { countRows, type Rows } from './rows.ts';
 
-/** The data that a search works on. */
+/** The data that a search works on, at one snapshot. */
 export interface Matrix {
   readonly codes: Codes;
   readonly rows: Rows;
-  readonly sides: Sides;
+  /** How evenly the vectors are on both sides of zero, by dimension, as `spreadsOf` returns it. */
+  readonly spreads: Float32Array;
 }
 
 /**
@@ -83,7 +84,7 @@ export function candidatesWanted(rows: Rows, { purpose, k }: Question): number {
  * Begins searches for the first of `questions`: for as many as there is room for together, in order and at least one.
  * Searches that began earlier are no longer valid, as the new ones take their place in memory.
  */
-export function beginSearches({ codes, rows, sides }: Matrix, questions: readonly Question[]): Search[] {
+export function beginSearches({ codes, rows, spreads }: Matrix, questions: readonly Question[]): Search[] {
   const { layout } = codes;
   const searches: Search[] = [];
   let start = layout.candidates;
@@ -94,10 +95,10 @@ export function beginSearches({ codes, rows, sides }: Matrix, questions: readonl
     const room = 2 * wanted + SEGMENT_ROWS;
     if (place > 0 && start + room * CANDIDATE_BYTES > layout.candidates + MAX_CANDIDATES * CANDIDATE_BYTES) break;
     const batches = BATCHES_OF[question.purpose];
-    const ranked = rankDimensions(question.embedding, sides.spreads());
+    const ranked = rankDimensions(question.embedding, spreads);
     const { choice, clearBatches, chosen } = putChoice(codes, question.embedding, { ranked, batches, place });
     const counts = layout.counts + place * layout.countsBytes;
-    new Uint8Array(codes.memory.buffer, counts, layout.countsBytes).fill(0);
+    codes.views().bytes.fill(0, counts, counts + layout.countsBytes);
     searches.push({
       question,
       components,
@@ -112,7 +113,7 @@ export function beginSearches({ codes, rows, sides }: Matrix, questions: readonl
     });
     start += room * CANDIDATE_BYTES;
   }
-  codes.usedBefore = Math.max(codes.usedBefore, start);
+  codes.noteUse(start);
   return searches;
 }
 

@@ -4,7 +4,7 @@
  * unrolled, so each width of codes has a module of its own.
  */
 
-import { assemble, control, i32, i64, local, v128, type Code, type WasmFunction } from './assembler.ts';
+import { assemble, base, control, i32, i64, local, v128, type Code, type WasmFunction } from './assembler.ts';
 import {
   BATCH_COLUMNS,
   CANDIDATE_BYTES,
@@ -15,6 +15,7 @@ import {
   LANE_BYTES,
   type Layout,
   layoutOf,
+  MAX_PAGES,
   PAGE,
   PLANES,
   SEGMENT_ROWS,
@@ -33,30 +34,33 @@ export function hasWasmKernels(): boolean {
   return typeof WebAssembly !== 'undefined' && WebAssembly.validate(bytesOf(layoutOf(64)));
 }
 
-/**
- * Creates the kernels for codes of one layout, and their memory with room for no segment yet. Call it only if
- * `hasWasmKernels()` is true.
- */
-export function createWasmKernels(layout: Layout): { readonly memory: WebAssembly.Memory; readonly kernels: Kernels } {
-  const memory = new WebAssembly.Memory({ initial: layout.firstSegment / PAGE });
-  const { exports } = new WebAssembly.Instance(moduleOf(layout), { env: { memory } });
-  return { memory, kernels: exports as unknown as Kernels };
+/** Creates memory with room for no segment yet. Call it only if `hasWasmKernels()` is true. */
+export function createWasmMemory({ firstSegment }: Layout): WebAssembly.Memory {
+  return new WebAssembly.Memory({ initial: firstSegment / PAGE, maximum: MAX_PAGES, shared: true });
 }
 
-/** Compiled modules by bytes of a code. */
-const modules = new Map<number, WebAssembly.Module>();
+/** Creates the kernels for codes of one layout in a memory. */
+export function createWasmKernels(layout: Layout, memory: WebAssembly.Memory): Kernels {
+  const sums = new WebAssembly.Global({ value: 'i32' }, layout.sums);
+  const { exports } = new WebAssembly.Instance(moduleOf(layout), { env: { memory, base: sums } });
+  return exports as unknown as Kernels;
+}
 
-/** Returns the module for the layout; all memories with codes of one width share it. */
+/** Compiled modules by bytes of a code and address of the first segment. */
+const modules = new Map<string, WebAssembly.Module>();
+
+/** Returns the module for the layout; all memories with codes of one width and as many working areas share it. */
 function moduleOf(layout: Layout): WebAssembly.Module {
-  let compiled = modules.get(layout.codeBytes);
-  if (compiled === undefined) modules.set(layout.codeBytes, (compiled = new WebAssembly.Module(bytesOf(layout))));
+  const key = `${layout.codeBytes} ${layout.firstSegment}`;
+  let compiled = modules.get(key);
+  if (compiled === undefined) modules.set(key, (compiled = new WebAssembly.Module(bytesOf(layout))));
   return compiled;
 }
 
 function bytesOf(layout: Layout): Uint8Array<ArrayBuffer> {
   return assemble([
-    ...[turn(layout), addColumns('addFirst', layout), addColumns('addClear', layout)],
-    ...[addColumns('addSet', layout), collect(layout), keep, measure(layout), estimate(layout)],
+    ...[turn(layout), addColumns('addFirst'), addColumns('addClear')],
+    ...[addColumns('addSet'), collect, keep, measure(layout), estimate(layout)],
   ]);
 }
 
@@ -94,9 +98,10 @@ function turn({ codeBytes }: Layout): WasmFunction {
  * Adds sixteen columns to the sums of 128 rows by fifteen adders of five instructions each. An adder of complements
  * gives the complement, so to count clear bits the lower planes are inverted before and after, rather than every
  * column. A batch reads sixteen streams of memory, which the processor prefetches; with all columns in one loop it does
- * not.
+ * not. The sums are at `base`, which differs by thread: `at` and `end` are raised by it and the columns' addresses lowered,
+ * so that the loop needs no further addition.
  */
-function addColumns(name: 'addFirst' | 'addClear' | 'addSet', { sums }: Layout): WasmFunction {
+function addColumns(name: 'addFirst' | 'addClear' | 'addSet'): WasmFunction {
   const [choice, segment, at, end, columns] = [0, 1, 2, 3, 4];
   const planes = columns + BATCH_COLUMNS;
   // Pairs, fours and eights have two locals each: the first waits there for the second.
@@ -114,13 +119,13 @@ function addColumns(name: 'addFirst' | 'addClear' | 'addSet', { sums }: Layout):
     const load = (plane: number) => [
       ...(name === 'addFirst'
         ? [...get(choice), ...v128.load(plane * LANE_BYTES)]
-        : [...get(at), ...v128.load(sums + plane * COLUMN_BYTES + offset)]),
+        : [...get(at), ...v128.load(plane * COLUMN_BYTES + offset)]),
       ...(isTurned(plane) ? v128.not : []),
       ...set(planes + plane),
     ];
     const store = (plane: number) => [
       ...[...get(at), ...get(planes + plane), ...(isTurned(plane) ? v128.not : [])],
-      ...v128.store(sums + plane * COLUMN_BYTES + offset),
+      ...v128.store(plane * COLUMN_BYTES + offset),
     ];
     const half = (place: number, out: number) => [
       ...adder(planes, column(place), column(place + 1), pairs),
@@ -153,8 +158,10 @@ function addColumns(name: 'addFirst' | 'addClear' | 'addSet', { sums }: Layout):
     ],
     body: [
       range(BATCH_COLUMNS).flatMap((place) => [
-        ...[...get(choice), ...i32.load(START_BYTES + 4 * place), ...get(segment), ...i32.add, ...set(columns + place)],
+        ...[...get(choice), ...i32.load(START_BYTES + 4 * place), ...get(segment), ...i32.add],
+        ...[...base, ...i32.subtract, ...set(columns + place)],
       ]),
+      [...get(at), ...base, ...i32.add, ...set(at), ...get(end), ...base, ...i32.add, ...set(end)],
       control.repeatWhile(
         ...range(STEP_ROWS / LANE_ROWS).map((lane) => step(lane * LANE_BYTES)),
         advance(at, STEP_ROWS / 8),
@@ -165,14 +172,14 @@ function addColumns(name: 'addFirst' | 'addClear' | 'addSet', { sums }: Layout):
 }
 
 /** Reads labels and distances only for rows that stayed below the bound, which are few. */
-function collect({ sums }: Layout): WasmFunction {
+const collect: WasmFunction = (() => {
   const [at, row, endRow, labels, mask, label, start, counts, candidates] = range(9) as Parameters9;
   const [lane, found, distance, rest] = [9, 10, 11, 12];
   const [below] = [13];
-  const highest = sums + (PLANES - 1) * COLUMN_BYTES;
+  const highest = (PLANES - 1) * COLUMN_BYTES;
   const distanceOf = (half: number) => [
     ...range(PLANES - 1).flatMap((plane) => [
-      ...[...get(at), ...i64.load(sums + plane * COLUMN_BYTES + 8 * half), ...get(rest), ...i64.trailingZeros],
+      ...[...get(at), ...i64.load(plane * COLUMN_BYTES + 8 * half), ...get(rest), ...i64.trailingZeros],
       ...[...i64.shiftRight, ...i32.fromI64, ...i32.const(1), ...i32.and, ...i32.const(plane), ...i32.shiftLeft],
       ...(plane === 0 ? [] : i32.add),
     ]),
@@ -212,6 +219,7 @@ function collect({ sums }: Layout): WasmFunction {
     returns: 'i32',
     body: [
       [...get(at), ...i32.const(3), ...i32.shiftLeft, ...set(lane)],
+      [...get(at), ...base, ...i32.add, ...set(at)],
       control.repeatWhile(
         [...get(at), ...v128.load(highest), ...v128.not, ...local.tee(below), ...v128.any],
         control.when(rowsOf(0), rowsOf(1)),
@@ -222,7 +230,7 @@ function collect({ sums }: Layout): WasmFunction {
       get(candidates),
     ],
   };
-}
+})();
 
 type Parameters9 = [number, number, number, number, number, number, number, number, number];
 

@@ -5,16 +5,19 @@ declare namespace WebAssembly {
   /** True if the engine accepts a module. */
   function validate(bytes: Uint8Array<ArrayBuffer>): boolean;
   class Memory {
-    constructor(descriptor: { readonly initial: number });
-    readonly buffer: ArrayBuffer;
-    /** Grows the memory by pages of 64 KiB. Views of the earlier buffer are detached. */
+    constructor(descriptor: { readonly initial: number; readonly maximum: number; readonly shared: true });
+    readonly buffer: SharedArrayBuffer;
+    /** Grows the memory by pages of 64 KiB. `buffer` is then another object over the same bytes. */
     grow(pages: number): number;
+  }
+  class Global {
+    constructor(descriptor: { readonly value: 'i32' }, value: number);
   }
   class Module {
     constructor(bytes: Uint8Array<ArrayBuffer>);
   }
   class Instance {
-    constructor(module: Module, imports: Record<string, Record<string, Memory>>);
+    constructor(module: Module, imports: Record<string, Record<string, Memory | Global>>);
     readonly exports: object;
   }
 }

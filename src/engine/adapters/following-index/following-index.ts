@@ -1,57 +1,21 @@
 /**
- * A vector index that a thread holds in memory and that follows the tenant's file. Before each answer it reads what was
- * committed since: new vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the
- * snapshot that it is asked on, nothing needs to be built or repaired, and a killed process leaves nothing behind. What
- * the file holds does not depend on how vectors are searched.
+ * A vector index in memory that follows the tenant's file. Before each answer it reads what was committed since: new
+ * vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot that it is asked
+ * on, nothing needs to be built or repaired, and a killed process leaves nothing behind. What the file holds does not
+ * depend on how vectors are searched. Threads may share the vectors in memory: then one of them reads what was committed,
+ * and the others find it there.
  */
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { assert } from '../../errors.ts';
 import type { IndexedVector, IndexSearch, VectorIndex } from '../../ports.ts';
+import { type SharedReader, SnapshotIsBehind } from '../../shared-memory.ts';
 import type { Store } from '../../store/open-store.ts';
 import { clearCodes, deleteCodes, insertCodes, vectorRemovals } from '../../store/vector-codes.ts';
 import { assertValidVector, signBits } from '../../store/vector-encoding.ts';
 import type { VectorSpace } from '../../store/vectors.ts';
+import type { Answers, FollowedVectors, Position, Question } from './followed-vectors.ts';
 import type { IndexMemory } from './index-memory.ts';
-
-/** A checked search with its defaults filled in. */
-export interface Question {
-  readonly embedding: Float32Array;
-  /** Number of the user whose vectors are searched; undefined for all users. */
-  readonly userNo: number | undefined;
-  /** Vectors that may be found: `rank`, those of role `whole` or `window`; `link`, those of role `whole` or `mean`. */
-  readonly purpose: 'rank' | 'link';
-  /** Highest number of a memory whose vectors may be found, inclusive; `Infinity` for all. */
-  readonly upTo: number;
-  /** Most vectors to return, 1..4096. */
-  readonly k: number;
-}
-
-/** The vectors of one model in memory, in whatever form they are searched. */
-export interface HeldVectors<T> {
-  /** Number of vectors that were not removed. */
-  readonly count: number;
-  /** Number of vectors that were removed and whose memory is not free yet. */
-  readonly removed: number;
-  /** Memory in use, in bytes. */
-  readonly bytes: number;
-  /** Adds vectors, whose numbers must ascend and be above those of all vectors that were added before. */
-  append(vectors: readonly T[]): void;
-  /** Removes a vector; does nothing for an unknown number. */
-  remove(vectorNo: number): void;
-  /**
-   * Returns for each question, in order, the numbers of its `k` nearest vectors, nearest first; of equally near ones
-   * the oldest first. There are fewer than `k` if fewer can be found.
-   */
-  nearest(questions: readonly Question[]): number[][];
-  /**
-   * Returns the numbers of a user's vectors that searches for ranking find, ascending; `[]` for an unknown user.
-   * Returns undefined if there may be more than `max`.
-   */
-  listOf(userNo: number, max: number): number[] | undefined;
-  /** Frees what the garbage collector does not. */
-  close?(): void;
-}
 
 /** Reads the vectors of a space from the file, in the form in which they are held. */
 export interface VectorSource<T> {
@@ -82,15 +46,18 @@ const MIN_REMOVED = 10_000;
 
 export interface FollowingIndexOptions<T> {
   readonly source: VectorSource<T>;
-  /** Creates an empty holder of vectors. */
-  readonly hold: () => HeldVectors<T>;
+  /** Opens the vectors in memory. They are empty, or as other threads left them. */
+  readonly hold: () => FollowedVectors<T>;
   /** Bound on the memory of all indexes of a thread. */
   readonly indexMemory: IndexMemory;
+  /** The thread, if it shares the vectors with others. */
+  readonly reader?: SharedReader | undefined;
 }
 
 /**
  * Opens the index of one space over a connection. It reads nothing until it is loaded or searched. Searches throw an
- * `internal` EngineError inside a write, and for vectors of other dimensions than the space's.
+ * `internal` EngineError inside a write, and for vectors of other dimensions than the space's. Where threads share the
+ * vectors they also throw SnapshotIsBehind and SharedMemoryLost.
  */
 export function openFollowingIndex<T>(
   store: Store,
@@ -111,7 +78,7 @@ export function openFollowingIndex<T>(
     close: follower.drop,
 
     load() {
-      follower.dropIfSparse();
+      if (store.db.open) store.read(follower.dropIfSparse);
       loading ??= loadInSlices().finally(() => (loading = undefined));
       return loading;
     },
@@ -127,72 +94,104 @@ export function openFollowingIndex<T>(
   };
   return index;
 
-  function onSnapshot<R>(work: (held: HeldVectors<T>) => R): R {
+  function onSnapshot<R>(work: (vectors: Answers) => R): R {
     // A transaction may still be rolled back, and the index would not notice.
     assert(!store.isWriting, 'a search of the vector index inside a write');
     return store.read(() => {
-      while (follower.takeOver() === 'more');
-      return work(follower.held());
+      const at = follower.snapshot();
+      for (;;) {
+        const standing = follower.takeOver(at);
+        if (standing === 'more') continue;
+        if (standing === 'behind') requireAccepted(follower.held(), at);
+        const answer = follower.held().answer(at, work);
+        if (answer !== undefined) return answer.value;
+      }
     });
   }
 
+  /** Throws unless the thread accepts that what later commits removed is missing, and nothing else is. */
+  function requireAccepted({ position }: FollowedVectors<T>, at: Position): void {
+    if (options.reader?.acceptsLaterRemovals !== true || position!.vectorNo < at.vectorNo) throw new SnapshotIsBehind();
+  }
+
   async function loadInSlices(): Promise<void> {
-    while (store.db.open && store.read(follower.takeOver) === 'more') await yieldTurn();
+    while (store.db.open && store.read(() => follower.takeOver(follower.snapshot())) === 'more') await yieldTurn();
   }
 }
 
-/** The vectors that a thread holds, and how far it has read the file. */
-interface Progress<T> {
-  readonly held: HeldVectors<T>;
-  /** Number of the last vector that was read, of whatever model; 0 before the first. */
-  vectorNo: number;
-  /** Number of the last entry of the log of removals that was read. */
-  removalNo: number;
-}
-
 function createFollower<T>(store: Store, space: VectorSpace, { source, hold, indexMemory }: FollowingIndexOptions<T>) {
-  let progress: Progress<T> | undefined;
+  let held: FollowedVectors<T> | undefined;
   const forget = () => {
-    progress?.held.close?.();
-    progress = undefined;
+    held?.close?.();
+    held = undefined;
   };
   const holder = { drop: forget };
   const drop = () => {
     indexMemory.release(holder);
     forget();
   };
+  const isSparse = (vectors: FollowedVectors<T>) => vectors.removed > MIN_REMOVED + REMOVED_SHARE * vectors.count;
+  const snapshot = (): Position => ({ vectorNo: source.last(store, space), removalNo: vectorRemovals.last(store) });
+
+  /** Takes over a slice, or begins anew if that cannot be: call it alone. */
+  function advance(vectors: FollowedVectors<T>, at: Position): Standing {
+    const known = vectors.position ?? { vectorNo: 0, removalNo: at.removalNo };
+    const standing = compare(vectors.position, at);
+    if (standing !== 'more') return standing;
+    const { changed } = vectorRemovals.readAfter(store, known.removalNo);
+    if (changed === 'all') {
+      if (vectors.clear === undefined) drop();
+      else vectors.clear(at.removalNo);
+      return 'more';
+    }
+    const { vectors: added, upTo } =
+      at.vectorNo > known.vectorNo
+        ? source.read(store, space, { after: known.vectorNo, limit: source.atOnce })
+        : { vectors: [], upTo: 0 };
+    const vectorNo = Math.max(known.vectorNo, Math.min(at.vectorNo, upTo));
+    vectors.change({ removed: changed, removalNo: at.removalNo, added, vectorNo });
+    return compare({ vectorNo, removalNo: at.removalNo }, at);
+  }
+
   return {
     drop,
+    snapshot,
 
-    /** Returns the vectors as `takeOver` left them. Call it only after `takeOver` has returned `done`. */
-    held: () => progress!.held,
+    /** Returns the vectors as `takeOver` left them. Call it only after `takeOver`. */
+    held: () => held!,
 
-    /** Drops all vectors if too many of them were removed; the next `takeOver` begins anew. */
+    /** Forgets all vectors if too many of them were removed; the next `takeOver` begins anew. Call it in a `store.read`. */
     dropIfSparse(): void {
-      if (progress === undefined) return;
-      if (progress.held.removed > MIN_REMOVED + REMOVED_SHARE * progress.held.count) drop();
+      const vectors = held;
+      if (vectors === undefined || !isSparse(vectors)) return;
+      if (vectors.clear === undefined) return drop();
+      const at = snapshot();
+      vectors.alone(() => {
+        if (isSparse(vectors) && compare(vectors.position, at) !== 'behind') vectors.clear!(at.removalNo);
+      });
     },
 
-    /** Reads a slice of what was committed since the last call. Call it in a `store.read`, until it returns `done`. */
-    takeOver(): 'more' | 'done' {
-      progress ??= { held: hold(), vectorNo: 0, removalNo: vectorRemovals.last(store) };
-      const removals = vectorRemovals.readAfter(store, progress.removalNo);
-      if (removals.changed === 'all') {
-        drop();
-        return 'more';
-      }
-      for (const vectorNo of removals.changed) progress.held.remove(vectorNo);
-      progress.removalNo = removals.last;
-      const last = source.last(store, space);
-      if (last > progress.vectorNo) {
-        const { vectors, upTo } = source.read(store, space, { after: progress.vectorNo, limit: source.atOnce });
-        progress.held.append(vectors);
-        progress.vectorNo = Math.min(last, upTo);
-      }
-      indexMemory.use(holder, progress.held.bytes);
-      return progress.vectorNo < last ? 'more' : 'done';
+    /** Takes over a slice of what was committed up to a snapshot. Call it in the `store.read` of the snapshot. */
+    takeOver(at: Position): Standing {
+      const vectors = (held ??= hold());
+      let standing = compare(vectors.position, at);
+      if (standing === 'more') standing = vectors.alone(() => advance(vectors, at));
+      if (held !== undefined) indexMemory.use(holder, held.bytes);
+      return standing;
     },
   };
+}
+
+/**
+ * Where a snapshot is, seen from the vectors in memory: `more` if something is left to be taken over; `behind` if they
+ * lack what was removed after the snapshot, which only other threads bring about; `done` otherwise.
+ */
+type Standing = 'more' | 'done' | 'behind';
+
+function compare(known: Position | undefined, at: Position): Standing {
+  if (known === undefined || known.removalNo < at.removalNo) return 'more';
+  if (known.removalNo > at.removalNo) return 'behind';
+  return known.vectorNo < at.vectorNo ? 'more' : 'done';
 }
 
 function codeOf({ embedding, ...vector }: IndexedVector) {

@@ -2,6 +2,7 @@ import type { IndexedVector, VectorIndex } from '../../ports.ts';
 import type { Store } from '../../store/open-store.ts';
 import { createVec0Table } from '../../store/vec0-table.ts';
 import { lastVectorNo, readVectorsAfter, type VectorSpace } from '../../store/vectors.ts';
+import { followAlone } from '../following-index/followed-vectors.ts';
 import { createIndexMemory, type IndexMemory } from '../following-index/index-memory.ts';
 import { openFollowingIndex, type VectorSource } from '../following-index/following-index.ts';
 
@@ -27,6 +28,6 @@ export function openVec0Index(
   return openFollowingIndex(store, space, {
     source: VECTORS,
     indexMemory,
-    hold: () => createVec0Table(space.dimensions),
+    hold: () => followAlone(createVec0Table(space.dimensions)),
   });
 }

@@ -18,7 +18,7 @@ import {
   readPostings,
 } from './postings.ts';
 import { textRewrites } from './rewrites.ts';
-import { openRowLengths } from './row-lengths.ts';
+import { openRowLengths, type RowLengths, type SharedLengthsOptions } from './row-lengths.ts';
 import { createScores, mostAdded } from './scores.ts';
 import { readSegments, readTotals, type Segment, type Totals } from './structure.ts';
 import { termsOf } from './terms.ts';
@@ -62,8 +62,8 @@ interface Snapshot {
   /** Lookups by the key of the segment. */
   readonly terms: ReadonlyMap<string, SegmentTerms>;
   readonly texts: Map<string, LocatedText>;
-  /** Returns the number of terms of each row, by row number. */
-  lengths(): Uint32Array;
+  /** Number of terms of each row, by row number. */
+  readonly lengths: RowLengths;
 }
 
 /** Most terms of a segment that are kept. Beyond that all are dropped; frequent ones are soon back. */
@@ -80,14 +80,17 @@ const LONG_BYTES = 16_384;
 const postings = createPostings();
 const scores = createScores();
 
-/** Makes a reader of the format in `structure.ts`. Call on a snapshot. */
-export function createDirectReader(store: Store): WordReader {
-  const lengths = openRowLengths(store);
+/**
+ * Makes a reader of the format in `structure.ts`. Call on a snapshot.
+ * @param shared lengths of rows that threads share; by default the reader has its own
+ */
+export function createDirectReader(store: Store, shared?: SharedLengthsOptions): WordReader {
+  const lengths = openRowLengths(store, shared);
   let rewriteNo = textRewrites.last(store);
   let termsOfSegments: ReadonlyMap<string, SegmentTerms> = new Map();
   let current: { readonly version: string; readonly snapshot: Snapshot; readonly search: WordSearch } | undefined;
   return {
-    load: () => lengths.takeOver(),
+    load: () => (lengths.takeOver() === 'more' ? 'more' : 'done'),
     open(version) {
       if (current?.version === version && current.snapshot.texts.size < TEXTS_KEPT) return current.search;
       const segments = readSegments(store);
@@ -99,7 +102,7 @@ export function createDirectReader(store: Store): WordReader {
       const terms = new Map(segments.map(({ key }) => [key, before.get(key) ?? (new Map() as SegmentTerms)]));
       termsOfSegments = terms;
       const totals = readTotals(store);
-      const snapshot = { store, totals, segments, terms, texts: new Map<string, LocatedText>(), lengths: lengths.now };
+      const snapshot = { store, totals, segments, terms, texts: new Map<string, LocatedText>(), lengths };
       current = { version, snapshot, search: searchSnapshot(snapshot) };
       return current.search;
     },
@@ -113,7 +116,7 @@ function searchSnapshot(snapshot: Snapshot): WordSearch {
     frequencyOf: (text) => frequencyOf(snapshot, text),
     score(texts, weights, limit) {
       const { totals } = snapshot;
-      const lengths = snapshot.lengths();
+      const lengths = snapshot.lengths.now();
       scores.clear(lengths.length);
       const mostFrom = limit === undefined ? undefined : mostAddedFrom(snapshot, texts);
       for (const [place, text] of texts.entries()) {
@@ -124,6 +127,7 @@ function searchSnapshot(snapshot: Snapshot): WordSearch {
         if (among === undefined) located.frequency = read.count;
         scores.add(read, frequencyOf(snapshot, text), lengths, totals);
       }
+      snapshot.lengths.requireUnchanged();
       return scores;
     },
   };

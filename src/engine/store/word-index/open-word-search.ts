@@ -4,12 +4,15 @@ import type { Store } from '../open-store.ts';
 import { snapshotVersion } from '../snapshot.ts';
 import { createDirectReader } from './fts5-direct.ts';
 import { createMatchReader } from './fts5-match.ts';
+import type { SharedLengthsOptions } from './row-lengths.ts';
 import type { WordIndexChoice, WordReader, WordSearch } from './word-search.ts';
 
 /** State of one connection's word index: the chosen reader, and the readers made so far. */
 interface Reading {
   readonly choice: WordIndexChoice;
   readonly onUnknownFormat: () => void;
+  /** Lengths of rows that threads share; undefined if the connection has its own. */
+  readonly lengths: SharedLengthsOptions | undefined;
   /** Direct reader, made when it is first needed. */
   direct?: WordReader;
   /** Plain reader, made when it is first needed. */
@@ -24,9 +27,16 @@ const readings = new WeakMap<Store, Reading>();
  * Chooses how a connection reads its word index; without a call it is 'auto'. The readers made so far are dropped.
  * @param onUnknownFormat called when 'auto' changes from `fts5-direct` to `fts5-match` because of a format that the
  *   former does not know; not again until `fts5-direct` could read the index in between
+ * @param lengths lengths of rows that threads share; by default the connection has its own. Searches and loads then also
+ *   throw SnapshotIsBehind and SharedMemoryLost
  */
-export function chooseWordIndex(store: Store, choice: WordIndexChoice, onUnknownFormat = () => {}): void {
-  readings.set(store, { choice, onUnknownFormat, isUnknownFormat: false });
+export function chooseWordIndex(
+  store: Store,
+  choice: WordIndexChoice,
+  onUnknownFormat = () => {},
+  lengths?: SharedLengthsOptions,
+): void {
+  readings.set(store, { choice, onUnknownFormat, lengths, isUnknownFormat: false });
 }
 
 /**
@@ -71,7 +81,7 @@ function readingOf(store: Store): Reading {
 }
 
 function directReader(store: Store, reading: Reading): WordReader {
-  return (reading.direct ??= createDirectReader(store));
+  return (reading.direct ??= createDirectReader(store, reading.lengths));
 }
 
 function unknownFormat(): EngineError {

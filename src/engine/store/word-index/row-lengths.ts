@@ -1,3 +1,4 @@
+import { LOCK_WORDS, openChangeLock, type SharedReader, SnapshotIsBehind } from '../../shared-memory.ts';
 import type { Store } from '../open-store.ts';
 import { textRewrites } from './rewrites.ts';
 import { allVarints } from './structure.ts';
@@ -10,56 +11,153 @@ export interface RowLengths {
   /**
    * Takes over all that was committed since the last call, and returns the lengths by row number, 0 where there is no
    * row. Call on a snapshot. The next call may change the array, or return another.
+   * @throws SnapshotIsBehind if another thread took over a rewrite that the snapshot does not have; SharedMemoryLost
    */
   now(): Uint32Array;
-  /** Takes over one slice of what was committed since the last call; 'more' if some is left. Call on a snapshot. */
-  takeOver(): 'more' | 'done';
+  /** Throws SnapshotIsBehind if another thread changed lengths since `now`, so that they do not fit its snapshot. */
+  requireUnchanged(): void;
+  /**
+   * Takes over one slice of what was committed since the last call; 'more' if some is left. It is 'behind' if another
+   * thread took over rewrites of later commits, and there is nothing to do. Call on a snapshot.
+   */
+  takeOver(): 'more' | 'done' | 'behind';
+}
+
+/** Lengths of the rows of one file. `postMessage` and `workerData` carry them to other threads without copying them. */
+export interface SharedLengths {
+  /** The lengths by row number, 32 bits each. It grows. */
+  readonly lengths: SharedArrayBuffer;
+  /** The lock, and how far the file was read. */
+  readonly control: SharedArrayBuffer;
+}
+
+/** The share of one thread in the lengths of a file that threads use together. */
+export interface SharedLengthsOptions {
+  readonly lengths: SharedLengths;
+  readonly reader: SharedReader;
 }
 
 /** Rows that are read in one slice, between two turns of the event loop: some 2 ms. */
 const READ_AT_ONCE = 2_000;
+/** Rows that there is room for at first. */
+const FIRST_ROWS = 1_024;
+/** Most rows, for which addresses are reserved. Pages that are never used take no memory. */
+const MAX_ROWS = 2 ** 28;
+
+/** Word of `control` that rises before lengths of rows change that were there before. */
+const BEGUN = LOCK_WORDS;
+/** Word that has the value of `BEGUN` once they have changed. */
+const DONE = LOCK_WORDS + 1;
+/** Number of 64 bits in `control`: the last row that was read. */
+const UP_TO = LOCK_WORDS / 2 + 1;
+/** Number of 64 bits in `control`: the last entry of the log of rewrites that was read; -1 before the first. */
+const REWRITE = LOCK_WORDS / 2 + 2;
 
 /** Makes an empty table of row lengths, which is filled from the file as it is used. */
-export function openRowLengths(store: Store): RowLengths {
-  let lengths = new Uint32Array(1_024);
-  let upTo = 0;
-  let rewriteNo: number | undefined;
+export function createSharedLengths(): SharedLengths {
+  const control = new SharedArrayBuffer(8 * (REWRITE + 1));
+  new BigInt64Array(control)[REWRITE] = -1n;
+  return { lengths: new SharedArrayBuffer(4 * FIRST_ROWS, { maxByteLength: 4 * MAX_ROWS }), control };
+}
 
-  function put(memoryNo: number, columns: Uint8Array | undefined): void {
-    if (memoryNo >= lengths.length) {
-      const grown = new Uint32Array(2 ** Math.ceil(Math.log2(memoryNo + 1)));
-      grown.set(lengths);
-      lengths = grown;
-    }
-    let length = 0;
-    for (const terms of columns === undefined ? [] : allVarints(columns)) length += terms;
-    lengths[memoryNo] = length;
+/**
+ * Opens a table of row lengths for one thread and its connection.
+ * @param shared the table that threads share; by default the thread has one of its own
+ */
+export function openRowLengths(store: Store, shared?: SharedLengthsOptions): RowLengths {
+  const { lengths, control } = shared?.lengths ?? createSharedLengths();
+  const reader = shared?.reader ?? { number: 0, acceptsLaterRemovals: false };
+  const lock = openChangeLock({ control }, reader);
+  const words = new Int32Array(control);
+  const numbers = new BigInt64Array(control);
+  const numberOf = (place: number) => Number(Atomics.load(numbers, place));
+  let table = new Uint32Array(lengths, 0, FIRST_ROWS);
+  let begun = 0;
+
+  function show(): void {
+    if (4 * table.length < lengths.byteLength) table = new Uint32Array(lengths, 0, lengths.byteLength / 4);
   }
 
-  function takeOver(): 'more' | 'done' {
-    rewriteNo ??= textRewrites.last(store);
-    const { changed, last } = textRewrites.readAfter(store, rewriteNo);
-    rewriteNo = last;
-    if (changed === 'all') upTo = 0;
-    else {
-      const size = store.prepare('SELECT sz FROM memory_text_docsize WHERE id = ?').pluck();
-      for (const memoryNo of new Set(changed))
-        if (memoryNo <= upTo) put(memoryNo, size.get(memoryNo) as Buffer | undefined);
+  function put(memoryNo: number, length: number): void {
+    if (memoryNo >= table.length) {
+      const wanted = 4 * 2 ** Math.ceil(Math.log2(memoryNo + 1));
+      if (wanted > lengths.byteLength) lengths.grow(wanted);
+      show();
     }
-    const rows = store
+    table[memoryNo] = length;
+  }
+
+  function readRows(): [number, Buffer][] {
+    return store
       .prepare('SELECT id, sz FROM memory_text_docsize WHERE id > ? ORDER BY id LIMIT ?')
       .raw()
-      .all(upTo, READ_AT_ONCE) as [number, Buffer][];
-    for (const [memoryNo, columns] of rows) put(memoryNo, columns);
-    upTo = rows.at(-1)?.[0] ?? upTo;
-    return rows.length < READ_AT_ONCE ? 'done' : 'more';
+      .all(numberOf(UP_TO), READ_AT_ONCE) as [number, Buffer][];
+  }
+
+  /** Takes over a slice. Call it alone. */
+  function advance(rewriteNo: number): 'more' | 'done' | 'behind' {
+    const known = numberOf(REWRITE);
+    if (known > rewriteNo) return 'behind';
+    const changed = known === -1 || known === rewriteNo ? [] : textRewrites.readAfter(store, known).changed;
+    const rewritten = changed === 'all' ? [] : readRewritten(store, changed, numberOf(UP_TO));
+    const rows = changed === 'all' ? [] : readRows();
+    show();
+    lock.change(() => {
+      if (known !== rewriteNo) Atomics.add(words, BEGUN, 1);
+      for (const [memoryNo, columns] of [...rewritten, ...rows]) put(memoryNo, termsOf(columns));
+      const upTo = changed === 'all' ? 0 : (rows.at(-1)?.[0] ?? numberOf(UP_TO));
+      Atomics.store(numbers, UP_TO, BigInt(upTo));
+      Atomics.store(numbers, REWRITE, BigInt(rewriteNo));
+      Atomics.store(words, DONE, Atomics.load(words, BEGUN));
+    });
+    return changed === 'all' || rows.length === READ_AT_ONCE ? 'more' : 'done';
+  }
+
+  function takeOver(): 'more' | 'done' | 'behind' {
+    lock.requireKept();
+    const rewriteNo = textRewrites.last(store);
+    begun = Atomics.load(words, BEGUN);
+    const known = numberOf(REWRITE);
+    if (known > rewriteNo) return 'behind';
+    const isSettled = known === rewriteNo && Atomics.load(words, DONE) === begun;
+    if (isSettled && readRows().length === 0) return 'done';
+    const standing = lock.alone(() => advance(rewriteNo));
+    // Another thread may go on at once. The next look, without the lock, tells what the lengths are of.
+    return standing === 'done' ? 'more' : standing;
   }
 
   return {
     takeOver,
+
     now() {
-      while (takeOver() === 'more');
-      return lengths;
+      let standing = takeOver();
+      while (standing === 'more') standing = takeOver();
+      const isAccepted = reader.acceptsLaterRemovals && readRows().length === 0;
+      if (standing === 'behind' && !isAccepted) throw new SnapshotIsBehind();
+      show();
+      return table;
+    },
+
+    requireUnchanged() {
+      // The word is added to, since on ARM a load may be done before earlier reads of lengths.
+      if (Atomics.add(words, BEGUN, 0) !== begun && !reader.acceptsLaterRemovals) throw new SnapshotIsBehind();
     },
   };
+}
+
+/** Reads again those rows up to a number that were rewritten; those that are gone have no columns. */
+function readRewritten(
+  store: Store,
+  changed: readonly number[],
+  upTo: number,
+): [memoryNo: number, columns: Buffer | undefined][] {
+  const size = store.prepare('SELECT sz FROM memory_text_docsize WHERE id = ?').pluck();
+  const known = [...new Set(changed)].filter((memoryNo) => memoryNo <= upTo);
+  return known.map((memoryNo) => [memoryNo, size.get(memoryNo) as Buffer | undefined]);
+}
+
+function termsOf(columns: Uint8Array | undefined): number {
+  let length = 0;
+  for (const terms of columns === undefined ? [] : allVarints(columns)) length += terms;
+  return length;
 }

@@ -1,0 +1,62 @@
+/**
+ * The rows of each user, by the user's number: 8 bytes for each number up to the highest. Numbers are small, since the
+ * file counts its users.
+ */
+
+import { assert } from '../../errors.ts';
+
+/** Words of 32 bits for a user: the last row plus 1, and the number of rows that were removed. */
+const USER_WORDS = 2;
+/** Users that there is room for at first. */
+const FIRST_USERS = 1_024;
+/** Most users, for which addresses are reserved. */
+const MAX_USERS = 2 ** 27;
+
+/** Table of users. One thread at a time changes it, and others read it meanwhile. */
+export interface Users {
+  /** Returns the last row that was written for a user, removed or not; -1 if there is none. */
+  lastRow(userNo: number): number;
+  /** Sets a user's last row, after the row was written. */
+  setLastRow(userNo: number, row: number): void;
+  /** Returns how many rows of a user were removed. */
+  removedRows(userNo: number): number;
+  countRemoval(userNo: number): void;
+  /** Forgets all users. */
+  clear(): void;
+}
+
+/** Creates the memory of an empty table. */
+export function createUserMemory(): SharedArrayBuffer {
+  return new SharedArrayBuffer(4 * USER_WORDS * FIRST_USERS, { maxByteLength: 4 * USER_WORDS * MAX_USERS });
+}
+
+/** Opens a table for one thread. */
+export function openUsers(memory: SharedArrayBuffer): Users {
+  let words = new Int32Array(memory, 0, memory.byteLength / 4);
+  const show = () => {
+    const length = memory.byteLength / 4;
+    if (words.length < length) words = new Int32Array(memory, 0, length);
+  };
+  const read = (at: number) => {
+    if (at >= words.length) show();
+    return at < words.length ? Atomics.load(words, at) : 0;
+  };
+  const write = (at: number, value: number) => {
+    if (at >= words.length) {
+      assert(at < USER_WORDS * MAX_USERS, `a user's number above ${MAX_USERS}`);
+      while (memory.byteLength <= 4 * at) memory.grow(2 * memory.byteLength);
+      show();
+    }
+    Atomics.store(words, at, value);
+  };
+  return {
+    lastRow: (userNo) => read(USER_WORDS * userNo) - 1,
+    setLastRow: (userNo, row) => write(USER_WORDS * userNo, row + 1),
+    removedRows: (userNo) => read(USER_WORDS * userNo + 1),
+    countRemoval: (userNo) => write(USER_WORDS * userNo + 1, read(USER_WORDS * userNo + 1) + 1),
+    clear() {
+      show();
+      words.fill(0);
+    },
+  };
+}
