@@ -17,6 +17,7 @@ import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
 import { countLacking } from './store/reembed.ts';
 import { openTenant, type OpenTenant } from './tenant-file/open-tenant.ts';
+import { createSharedFiles } from './tenant-file/shared-files.ts';
 import { createTenantPool } from './tenant-file/tenant-pool.ts';
 import { createRecallBuffer } from './tenant/recall-buffer.ts';
 import type { TenantOptions } from './tenant/tenant-options.ts';
@@ -127,13 +128,19 @@ function openReaders(
   parts: Pick<EngineParts, 'identity' | 'pool' | 'languageModel' | 'reportUnknownFormat'> &
     Pick<TenantOptions, 'questionerOf'>,
 ): Readers {
-  const threads = surroundings.config.OM_QUERY_THREADS ?? Math.min(MAX_DEFAULT_THREADS, os.availableParallelism());
+  const { config, metrics } = surroundings;
+  const threads = config.OM_QUERY_THREADS ?? Math.min(MAX_DEFAULT_THREADS, os.availableParallelism());
   if (kind === 'inline' || threads === 0) return createInlineReaders(parts.pool, { ...surroundings, ...parts });
-  const { metrics } = surroundings;
   return createThreadReaders({
     ...surroundings,
     ...parts,
     threads,
+    sharedFiles: createSharedFiles({
+      vectorIndex: config.OM_VECTOR_INDEX,
+      maxReaders: threads,
+      maxBytes: config.OM_INDEX_MEMORY_MB * 1024 * 1024,
+      maxFiles: config.OM_OPEN_TENANTS,
+    }),
     watchWaiting: metrics.watchReads,
     onThreadEnd: () => metrics.readerThreadEnds.inc(),
     onUnknownWordFormat: parts.reportUnknownFormat,

@@ -4,7 +4,6 @@ import { parentPort, workerData } from 'node:worker_threads';
 import { createIndexMemory } from '../adapters/following-index/index-memory.ts';
 import { assert, reviveError, serialiseError } from '../errors.ts';
 import { type LanguageModel, type Logger, systemClock } from '../ports.ts';
-import { failpoint } from '../failpoint.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
@@ -18,9 +17,10 @@ import type {
 } from '../readers/messages.ts';
 import { runCommand } from '../readers/readers.ts';
 import { createSpanRecorder } from '../readers/span-recorder.ts';
+import { createSharedReading } from './shared-reading.ts';
 import { createThreadQuestioners } from './thread-questioners.ts';
 
-const { config, identity, languageModel } = workerData as ReaderThreadData;
+const { config, identity, languageModel, reader } = workerData as ReaderThreadData;
 const port = parentPort;
 assert(port !== null, 'a reader thread has a parent');
 const post = (message: FromThread) => port.postMessage(message);
@@ -36,9 +36,16 @@ const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     indexMemory,
     vectorIndex: config.OM_VECTOR_INDEX,
     wordIndex: config.OM_WORD_INDEX,
+    shared: sharing.of(path),
     onUnknownWordFormat: () => post({ kind: 'unknownWordFormat', path }),
   }),
 );
+const sharing = createSharedReading({
+  reader,
+  pool,
+  ask: (path, spaces) => post({ kind: 'share', path, spaces }),
+  lose: (path, no) => post({ kind: 'lost', path, no }),
+});
 const questionersOf = createThreadQuestioners(config, logger);
 const running = new Map<number, AbortController>();
 const calls = new Map<number, { resolve: (value: unknown) => void; reject: (error: Error) => void }>();
@@ -56,6 +63,10 @@ port.on('message', (message: ToThread) => {
       calls.delete(callId);
       return outcome.ok ? call?.resolve(outcome.value) : call?.reject(reviveError(outcome.error));
     }
+    case 'shared':
+      return sharing.put(message.path, message.file);
+    case 'forget':
+      return sharing.forget(message.path);
     case 'close':
       pool.close();
       return post({ kind: 'closed' });
@@ -74,8 +85,8 @@ async function run({ id, path, name, input, isTraced }: Extract<ToThread, { kind
   };
   let outcome: Outcome;
   try {
-    await failpoint('before-read');
-    outcome = { ok: true, value: await runCommand(context, name, input as never, controller.signal) };
+    const value = await sharing.run(path, () => runCommand(context, name, input as never, controller.signal));
+    outcome = { ok: true, value };
   } catch (error) {
     outcome = { ok: false, error: serialiseError(error) };
   }

@@ -18,7 +18,7 @@ export interface CrewOptions {
   readonly threads: number;
   /** Time after which a thread is ended that has something to do and says nothing (ms). */
   readonly hungAfterMs: number;
-  readonly data: ReaderThreadData;
+  readonly data: Omit<ReaderThreadData, 'reader'>;
   readonly services: ThreadServices;
   /** Called when a thread can take another read. */
   readonly onFree: () => void;
@@ -46,15 +46,24 @@ export function createCrew({ threads, hungAfterMs, data, services, onFree, onLos
   let pause: NodeJS.Timeout | undefined;
   let isClosed = false;
   const watch = setInterval(
-    () => [...links].filter(({ silentMs }) => silentMs > hungAfterMs).forEach((link) => link.end()),
+    () => {
+      for (const link of links) if (link.silentMs > hungAfterMs) link.end();
+      const unused = services.sharedFiles.trim();
+      for (const link of links) link.forget(unused);
+    },
     Math.min(LOOK_MS, hungAfterMs),
   ).unref();
+  /** Numbers of threads that no living thread has. */
+  const numbers = Array.from({ length: threads }, (_, number) => number);
 
   function start(): ThreadLink {
-    const link = startReaderThread(data, services, {
+    const reader = numbers.shift()!;
+    const link = startReaderThread({ ...data, reader }, services, {
       onFree,
       onEnd({ lost, answered, error }) {
         links.delete(link);
+        services.sharedFiles.release(reader);
+        numbers.push(reader);
         if (!isClosed) {
           services.onThreadEnd();
           services.logger.error({ code: serialiseError(error).code, reads: lost.length }, 'reader_thread_ended');

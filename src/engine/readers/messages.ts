@@ -3,7 +3,9 @@
 import type { Config } from '../config.ts';
 import type { SerialisedError } from '../errors.ts';
 import type { Completion, LanguageModel } from '../ports.ts';
+import type { VectorSpace } from '../store/vectors.ts';
 import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
+import type { SharedFile } from '../tenant-file/shared-files.ts';
 import type { ReadCommandName } from './commands.ts';
 import type { RecordedSpan } from './span-recorder.ts';
 
@@ -14,6 +16,8 @@ export interface ReaderThreadData {
   readonly identity: SpaceIdentity | readonly SpaceIdentity[] | null;
   /** Names of the language model of the process; null without one. */
   readonly languageModel: Pick<LanguageModel, 'provider' | 'model'> | null;
+  /** Number of the thread among those that share memory. */
+  readonly reader: number;
 }
 
 /** What a language model is asked. */
@@ -52,6 +56,10 @@ export type ToThread =
   | { readonly kind: 'cancel'; readonly id: number }
   /** The result of a provider call. */
   | { readonly kind: 'called'; readonly callId: number; readonly outcome: Outcome }
+  /** Memory of a file that the threads share; the answer to `share`. */
+  | { readonly kind: 'shared'; readonly path: string; readonly file: SharedFile }
+  /** Give the memory of a file back, which was not used for long. */
+  | { readonly kind: 'forget'; readonly path: string }
   /** Close every file. The answer is `closed`. */
   | { readonly kind: 'close' };
 
@@ -66,6 +74,10 @@ export type FromThread =
       readonly fields: object;
       readonly event: string;
     }
+  /** Send the memory of a file that the threads share, with vectors of all of `spaces`. The answer is `shared`. */
+  | { readonly kind: 'share'; readonly path: string; readonly spaces: readonly VectorSpace[] }
+  /** Another thread left the memory with the number `no` half changed. */
+  | { readonly kind: 'lost'; readonly path: string; readonly no: number }
   /** The word index of the file at `path` has a format that only SQLite itself reads. */
   | { readonly kind: 'unknownWordFormat'; readonly path: string }
   | { readonly kind: 'closed' };

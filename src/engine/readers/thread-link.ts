@@ -3,6 +3,7 @@ import { EngineError, reviveError, serialiseError } from '../errors.ts';
 import type { LanguageModel, Logger } from '../ports.ts';
 import type { Questioner } from '../providers/query-embedder.ts';
 import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
+import type { SharedFiles } from '../tenant-file/shared-files.ts';
 import type { Span, Tracing } from '../tracing.ts';
 import type { ReadCommandName } from './commands.ts';
 import type { FromThread, Outcome, ProviderCall, ReaderThreadData, ToThread } from './messages.ts';
@@ -33,6 +34,8 @@ export interface ThreadServices {
   readonly languageModel: LanguageModel | null;
   /** Called when a thread has ended that was not told to. */
   readonly onThreadEnd: () => void;
+  /** The memory that the threads share. */
+  readonly sharedFiles: SharedFiles;
   /** Called when the thread finds a word index whose format only SQLite reads, with the file's path. */
   readonly onUnknownWordFormat: (path: string) => void;
 }
@@ -55,6 +58,8 @@ export interface ThreadLink {
   send(read: Read): void;
   /** Tells the thread that nobody waits for the read any more; returns whether it had the read. */
   cancel(read: Read): boolean;
+  /** Has the thread give back the memory of files that were not used for long. */
+  forget(paths: readonly string[]): void;
   /** Ends a thread that hangs. */
   end(): void;
   /** Closes the thread's files and ends it; its reads are left to the caller. */
@@ -66,7 +71,6 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
   const thread = new Worker(new URL(`../open-engine/reader-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
     workerData: data,
     name: 'cairn-reader',
-    resourceLimits: { maxYoungGenerationSizeMb: YOUNG_GENERATION_MB },
   });
   const reads = new Map<number, Read>();
   const post = (message: ToThread) => thread.postMessage(message);
@@ -87,20 +91,13 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
   });
   thread.on('message', (message: FromThread) => {
     lastSign = performance.now();
-    switch (message.kind) {
-      case 'done':
-        answered += 1;
-        settle(services, reads, message);
-        return events.onFree();
-      case 'call':
-        return void calls.make(message);
-      case 'log':
-        return services.logger[message.level](message.fields, message.event);
-      case 'unknownWordFormat':
-        return services.onUnknownWordFormat(message.path);
-      case 'closed':
-        return closed.resolve();
-    }
+    if (message.kind === 'done') {
+      answered += 1;
+      settle(services, reads, message);
+      events.onFree();
+    } else if (message.kind === 'call') void calls.make(message);
+    else if (message.kind === 'closed') closed.resolve();
+    else serve(services, message, post);
   });
 
   return {
@@ -113,6 +110,7 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
     send(read) {
       if (reads.size === calls.waiting()) lastSign = performance.now();
       const { id, path, name, input, span } = read;
+      services.sharedFiles.use(path);
       reads.set(id, read);
       post({ kind: 'read', id, path, name, input, isTraced: span !== undefined });
     },
@@ -121,6 +119,7 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
       if (had) post({ kind: 'cancel', id });
       return had;
     },
+    forget: (paths) => paths.forEach((path) => post({ kind: 'forget', path })),
     end: () => void thread.terminate(),
     async close() {
       post({ kind: 'close' });
@@ -128,6 +127,26 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
       await thread.terminate();
     },
   };
+}
+
+/** Does what a thread asks for besides provider calls. */
+function serve(
+  { logger, sharedFiles, onUnknownWordFormat }: ThreadServices,
+  message: Extract<FromThread, { kind: 'log' | 'share' | 'lost' | 'unknownWordFormat' }>,
+  post: (message: ToThread) => void,
+): void {
+  switch (message.kind) {
+    case 'log':
+      return logger[message.level](message.fields, message.event);
+    case 'share': {
+      const { path, spaces } = message;
+      return post({ kind: 'shared', path, file: sharedFiles.share(path, spaces) });
+    }
+    case 'lost':
+      return sharedFiles.lose(message.path, message.no);
+    case 'unknownWordFormat':
+      return onUnknownWordFormat(message.path);
+  }
 }
 
 /** Settles the read that a message answers, unless nobody waits for it any more. */
@@ -170,12 +189,6 @@ function createProviderCalls(
     },
   };
 }
-
-/**
- * Largest young generation of a thread's heap, MB. V8 would let it grow to 16 MB and more under load, and what a query
- * allocates is garbage a few milliseconds later anyway.
- */
-const YOUNG_GENERATION_MB = 8;
 
 /** Calls a provider on behalf of a thread. It never rejects. */
 async function askProvider(

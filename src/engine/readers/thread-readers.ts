@@ -11,7 +11,7 @@ const HUNG_AFTER_MS = 60_000;
 /** Most threads that may end while they have a read. The read is then given up, as it may be what ends them. */
 const MAX_LOST = 2;
 
-export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadData, 'languageModel'> {
+export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadData, 'languageModel' | 'reader'> {
   /** Most threads, from 1. Each is started once there is something for it to do. */
   readonly threads: number;
   /** Time after which a thread is ended that has something to do and says nothing (ms). */

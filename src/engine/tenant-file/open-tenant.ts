@@ -10,10 +10,12 @@ import {
   type SectorModels,
   type StoredModel,
 } from '../store/live-model.ts';
+import type { SharedReader } from '../shared-memory.ts';
 import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from '../store/open-store.ts';
 import { ensureStoreId, findInfo, hasStoreId } from '../store/store-info.ts';
 import type { VectorSpace } from '../store/vectors.ts';
 import { chooseWordIndex } from '../store/word-index/open-word-search.ts';
+import type { SharedFile } from './shared-files.ts';
 import type { WordIndexChoice } from '../store/word-index/word-search.ts';
 
 /**
@@ -73,6 +75,8 @@ export interface OpenTenantOptions {
   readonly vectorIndex?: VectorIndexChoice | undefined;
   /** How the word index is read, as `OM_WORD_INDEX` says; 'auto' by default. */
   readonly wordIndex?: WordIndexChoice | undefined;
+  /** Memory that threads share, and the thread; by default the connection has its own. */
+  readonly shared?: { readonly file: () => SharedFile; readonly reader: SharedReader } | undefined;
   /** Called once if 'auto' finds a word index in an unknown format. */
   readonly onUnknownWordFormat?: (() => void) | undefined;
   /** Whether a file may be opened although its rebuild was broken off, to run it again; false by default. */
@@ -91,14 +95,20 @@ export function openTenant(path: string, options: OpenTenantOptions): OpenTenant
   const identities = identity === null ? null : [identity].flat();
   if (role === 'reader') prepare(path, identities, now);
   const store = openStore(path, { role, create: true });
-  chooseWordIndex(store, options.wordIndex ?? 'auto', options.onUnknownWordFormat);
+  const { shared } = options;
+  const lengths = shared && { lengths: shared.file().lengths, reader: shared.reader };
+  chooseWordIndex(store, options.wordIndex ?? 'auto', options.onUnknownWordFormat, lengths);
   try {
     if (role !== 'reader') retryWhileBusy(() => ensurePrepared(store, identities, now));
     if (!rebuilding && findInfo(store, REBUILDING) !== undefined) {
       throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` again');
     }
     const { vectorIndex: choice = 'auto' } = options;
-    return describe(store, identities, (space) => openVectorIndex(store, space, { choice, indexMemory }));
+    return describe(store, identities, (space) => {
+      const vectors = shared?.file().vectors.find((one) => one.space.modelNo === space.modelNo);
+      const sharing = vectors && { shared: { vectors, reader: shared!.reader } };
+      return openVectorIndex(store, space, { choice, indexMemory, ...sharing });
+    });
   } catch (error) {
     store.close();
     throw error;

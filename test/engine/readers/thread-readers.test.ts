@@ -7,6 +7,7 @@ import { openEngine } from '../../../src/engine/open-engine.ts';
 import { type Logger, silentLogger } from '../../../src/engine/ports.ts';
 import { createThreadReaders } from '../../../src/engine/readers/thread-readers.ts';
 import type { MemoryExplanation, MemoryQuery, QueryResult } from '../../../src/engine/types.ts';
+import { createSharedFiles } from '../../../src/engine/tenant-file/shared-files.ts';
 import { newMemory } from '../../support/engine-fixture.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
@@ -176,6 +177,7 @@ test('a thread that hangs is ended, and its question is answered by another', as
   let ended = 0;
   const readers = createThreadReaders({
     ...{ threads: 1, hungAfterMs: 2_000, config, identity: null, logger: silentLogger, tracing: null },
+    sharedFiles: createSharedFiles({ vectorIndex: 'auto', maxReaders: 1, maxBytes: 1e9, maxFiles: 4 }),
     ...{ questionerOf: () => null, languageModel: null, watchWaiting: () => {}, onUnknownWordFormat: () => {} },
     onThreadEnd: () => (ended += 1),
   });

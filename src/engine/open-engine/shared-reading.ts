@@ -1,0 +1,100 @@
+import { failpoint } from '../failpoint.ts';
+import { type SharedReader, SharedMemoryLost, SnapshotIsBehind } from '../shared-memory.ts';
+import { distinctModels } from '../store/live-model.ts';
+import type { VectorSpace } from '../store/vectors.ts';
+import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
+import type { SharedFile } from '../tenant-file/shared-files.ts';
+import type { TenantPool } from '../tenant-file/tenant-pool.ts';
+
+/** Tries of a read whose snapshot was behind what another thread had taken over. The last one accepts that. */
+const MAX_TRIES = 4;
+
+/** The memory that one thread shares with others, by tenant file. */
+export interface SharedReading {
+  /** The memory of a file, and the thread, for `openTenant`; undefined if the file's memory was dropped. */
+  of(path: string): { readonly file: () => SharedFile; readonly reader: SharedReader } | undefined;
+  /**
+   * Runs a read of a file, again on a newer snapshot where its own was behind, and with new memory where another thread
+   * left the shared memory half changed.
+   */
+  run<R>(path: string, read: () => Promise<R>): Promise<R>;
+  /** Takes the memory that the process made. */
+  put(path: string, file: SharedFile): void;
+  /** Drops the memory of a file, which is not used often enough. */
+  forget(path: string): void;
+}
+
+export interface SharedReadingOptions {
+  /** Number of the thread. */
+  readonly reader: number;
+  readonly pool: TenantPool;
+  /** Asks the process for the memory of a file; it answers by a `put`. */
+  readonly ask: (path: string, spaces: readonly VectorSpace[]) => void;
+  /** Tells the process that a file's memory is lost. */
+  readonly lose: (path: string, no: number) => void;
+}
+
+/** Creates what a reader thread knows of the memory that it shares. */
+export function createSharedReading({ reader: number, pool, ask, lose }: SharedReadingOptions): SharedReading {
+  const reader: SharedReader = { number, acceptsLaterRemovals: false };
+  const files = new Map<string, SharedFile>();
+  const awaited = new Map<string, PromiseWithResolvers<void>>();
+
+  function share(path: string, spaces: readonly VectorSpace[]): Promise<void> {
+    let answer = awaited.get(path);
+    if (answer === undefined) awaited.set(path, (answer = Promise.withResolvers()));
+    ask(path, spaces);
+    return answer.promise;
+  }
+
+  /** Makes sure that the file's memory is here before the file is opened, and has vectors of all live models. */
+  async function prepare(path: string): Promise<void> {
+    if (!files.has(path)) {
+      await share(path, []);
+      // It may have been opened without shared memory meanwhile.
+      pool.evict(path);
+    }
+    const spaces = liveSpaces(pool.get(path));
+    const known = files.get(path)?.vectors ?? [];
+    if (spaces.some(({ modelNo }) => !known.some(({ space }) => space.modelNo === modelNo))) await share(path, spaces);
+  }
+
+  function forget(path: string): void {
+    files.delete(path);
+    pool.evict(path);
+  }
+
+  return {
+    of: (path) => (files.has(path) ? { file: () => files.get(path)!, reader } : undefined),
+    put(path, file) {
+      files.set(path, file);
+      awaited.get(path)?.resolve();
+      awaited.delete(path);
+    },
+    forget,
+    async run(path, read) {
+      for (let tries = 1; ; tries += 1) {
+        await prepare(path);
+        await failpoint('before-read');
+        reader.acceptsLaterRemovals = tries >= MAX_TRIES;
+        try {
+          return await read();
+        } catch (error) {
+          const isLost = error instanceof SharedMemoryLost;
+          if (tries >= 2 * MAX_TRIES || !(isLost || error instanceof SnapshotIsBehind)) throw error;
+          const file = files.get(path);
+          if (isLost && file !== undefined) {
+            forget(path);
+            lose(path, file.no);
+          }
+        } finally {
+          reader.acceptsLaterRemovals = false;
+        }
+      }
+    },
+  };
+}
+
+function liveSpaces({ liveModels }: OpenTenant): VectorSpace[] {
+  return liveModels === null ? [] : distinctModels(liveModels).map(spaceOf);
+}
