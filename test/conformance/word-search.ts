@@ -60,8 +60,8 @@ export function openWordFixture(choice: WordIndexChoice, contents?: string): Wor
   };
   const askWords = (texts: readonly string[]): Map<number, number> =>
     reader.read(() => {
-      const scores = openWordSearch(reader).score(texts, WEIGHTS);
-      return new Map(scores.best(1e6).map(({ memoryNo, bm25 }) => [memoryNo, bm25]));
+      const ranked = openWordSearch(reader).best(texts, WEIGHTS, 1e6);
+      return new Map(ranked.map(({ memoryNo, bm25 }) => [memoryNo, bm25]));
     });
 
   return {
@@ -280,7 +280,7 @@ export function describeWordSearch(choice: WordIndexChoice): void {
       const askAll = (store: Store) =>
         store.read(() => {
           const words = openWordSearch(store);
-          const best = words.score(['of7', 'zebra'], WEIGHTS, 1).best(5);
+          const best = words.best(['of7', 'zebra'], WEIGHTS, 5);
           return { best, frequencies: ['zebra', 'of7', 'only5'].map(words.frequencyOf) };
         });
       expect(reader.read(() => readSegments(reader))!.filter(({ isMerging }) => isMerging)).not.toEqual([]);
@@ -312,7 +312,7 @@ export function describeWordSearch(choice: WordIndexChoice): void {
       const look = (text: string) =>
         reader.read(() => {
           const words = openWordSearch(reader);
-          const { length } = words.score([text], WEIGHTS).best(10);
+          const { length } = words.best([text], WEIGHTS, 10);
           return [words.rows, words.bytesOf(text), words.frequencyOf(text), length];
         });
       expect(look('apple')).toEqual([0, 0, 0, 0]);
@@ -365,12 +365,12 @@ export function describeWordSearch(choice: WordIndexChoice): void {
         for (const limit of [1, 30, 1_500]) {
           reader.read(() => {
             const words = openWordSearch(reader);
-            const all = words.score(asked, WEIGHTS).best(1e6);
+            const all = words.best(asked, WEIGHTS, 1e6);
             expect(all).toEqual(all.toSorted((a, b) => b.bm25 - a.bm25 || a.memoryNo - b.memoryNo));
             const among = all.filter((_, place) => place % 3 === 0);
             const asMemoryNos = [...among.map(({ memoryNo }) => memoryNo).reverse(), 999_999];
-            expect(words.score(asked, WEIGHTS).bestOf(asMemoryNos, limit)).toEqual(among.slice(0, limit));
-            expect(words.score(asked, WEIGHTS, limit).best(limit)).toEqual(all.slice(0, limit));
+            expect(words.bestOf(asked, WEIGHTS, asMemoryNos, limit)).toEqual(among.slice(0, limit));
+            expect(words.best(asked, WEIGHTS, limit)).toEqual(all.slice(0, limit));
           });
         }
       }

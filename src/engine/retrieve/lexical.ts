@@ -5,7 +5,7 @@ import { firstPassing } from '../store/passing-memories.ts';
 import { labelsOf } from '../store/own-texts.ts';
 import { openWordSearch } from '../store/word-index/open-word-search.ts';
 import { rarityOf } from '../store/word-index/scores.ts';
-import type { TextRank, WordScores, WordSearch } from '../store/word-index/word-search.ts';
+import type { TextRank, WordSearch } from '../store/word-index/word-search.ts';
 import { type RetrievalOptions, TEXT_COLUMNS, type TextColumn } from '../types.ts';
 import type { QueryPlan, Term } from './plan.ts';
 
@@ -139,8 +139,8 @@ function rankWide(
 ): Ranking {
   for (const factor of WIDENINGS) {
     const scoring = rarest(byRarity, WIDE_BYTES * factor);
-    const score = (most?: number) => scoresOf(index, scoring, columnWeights, most);
-    const rows = bestPassing(store, score, { filter, limit, dilution });
+    const best = (most: number) => index.best(wordsOf(scoring), weightsOf(columnWeights), most);
+    const rows = bestPassing(store, best, { filter, limit, dilution });
     if (rows.length >= wanted || scoring.length === byRarity.length)
       return { rows, scoring, note: `${scoring.length} of ${byRarity.length} terms gave the candidates` };
   }
@@ -160,44 +160,39 @@ function rankNarrow(
 ): Ranking {
   const bytes = byRarity.reduce((sum, term) => sum + term.bytes, 0);
   if (bytes <= Math.max(NARROW_BYTES, BYTES_PER_TEXT * among.length)) {
-    const rows = scoresOf(index, byRarity, columnWeights).bestOf(among, limit);
+    const rows = index.bestOf(wordsOf(byRarity), weightsOf(columnWeights), among, limit);
     return { rows, scoring: byRarity, note: 'scope gave the candidates' };
   }
   const most = mostBm25(index, byRarity);
   return { rows: rankByTexts(plan, among, { limit, most }), scoring: byRarity, note: 'scope was read' };
 }
 
-function scoresOf(
-  index: WordSearch,
-  terms: readonly Term[],
-  columnWeights: TextSearchOptions['columnWeights'],
-  limit?: number,
-): WordScores {
+function wordsOf(terms: readonly Term[]): string[] {
+  return terms.map(({ words }) => words);
+}
+
+function weightsOf(columnWeights: TextSearchOptions['columnWeights']): number[] {
   const weights = { ...TEXT_WEIGHTS, ...columnWeights };
-  return index.score(
-    terms.map(({ words }) => words),
-    TEXT_COLUMNS.map((column) => weights[column]),
-    limit,
-  );
+  return TEXT_COLUMNS.map((column) => weights[column]);
 }
 
 /**
  * Lists the best memories that pass the filter. The smaller the share of the file that the scope is, the more memories
  * are ranked at first; where too few of them pass, more and more are.
- * @param score scores all memories, or at least the best `most`
+ * @param best ranks the best memories, at most as many as it is told
  */
 function bestPassing(
   store: Store,
-  score: (most?: number) => WordScores,
+  best: (most: number) => readonly TextRank[],
   { filter, limit, dilution }: { readonly filter: CompiledFilter; readonly limit: number; readonly dilution: number },
 ): TextRank[] {
-  const first = Math.min(MAX_FIRST, Math.ceil(SPARE * limit * dilution));
-  let scores = score(first);
-  for (let most = first; ; most *= MORE) {
-    const best = scores.best(most);
-    const rows = firstPassing(store, filter, best, limit);
-    if (rows.length === limit || best.length < most) return rows;
-    if (most === first) scores = score();
+  const passed: TextRank[] = [];
+  let tried = 0;
+  for (let most = Math.min(MAX_FIRST, Math.ceil(SPARE * limit * dilution)); ; most *= MORE) {
+    const ranked = best(most);
+    passed.push(...firstPassing(store, filter, ranked.slice(tried), limit - passed.length));
+    if (passed.length === limit || ranked.length < most) return passed;
+    tried = most;
   }
 }
 

@@ -37,12 +37,17 @@ export function listPassingOf(store: Store, filter: CompiledFilter, memoryNos: r
 }
 
 /**
- * Factor by which the first batch exceeds the number wanted. Looking a memory up for the filter costs half as much as a
- * cosine, so a small surplus is cheaper than a second batch.
+ * Factor by which a batch after the first exceeds what it should take for the rest, by the share that passed so far. A
+ * further batch costs as much as looking some three memories up.
  */
 const SPARE = 1.5;
+/** Most items of a batch for each item of the batch in front of it. */
+const GROWTH = 4;
 
-/** Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. */
+/**
+ * Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. Mostly all pass,
+ * so no more than `limit` memories are looked up at first.
+ */
 export function firstPassing<T extends { readonly memoryNo: number }>(
   store: Store,
   filter: CompiledFilter,
@@ -50,20 +55,14 @@ export function firstPassing<T extends { readonly memoryNo: number }>(
   limit: number,
 ): T[] {
   const passed: T[] = [];
-  for (
-    let at = 0, count = Math.ceil(SPARE * limit);
-    at < inOrder.length && passed.length < limit;
-    at += count, count *= 4
-  ) {
+  for (let at = 0, count = limit; at < inOrder.length && passed.length < limit;) {
     const batch = inOrder.slice(at, at + count);
-    const passing = new Set(
-      listPassingOf(
-        store,
-        filter,
-        batch.map(({ memoryNo }) => memoryNo),
-      ),
-    );
+    const memoryNos = batch.map(({ memoryNo }) => memoryNo);
+    const passing = new Set(listPassingOf(store, filter, memoryNos));
     passed.push(...batch.filter(({ memoryNo }) => passing.has(memoryNo)));
+    at += count;
+    const share = Math.max(1, passed.length) / at;
+    count = Math.min(GROWTH * count, Math.ceil((SPARE * (limit - passed.length)) / share));
   }
   return passed.slice(0, limit);
 }

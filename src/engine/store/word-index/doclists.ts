@@ -1,5 +1,6 @@
 /** Reads the rows of terms as the word index lists them, and the rows that were deleted since. */
 import type { Store } from '../open-store.ts';
+import { copyKept, isKept, isKeptLong, keepList } from './kept-lists.ts';
 import { damaged, firstVarint, LEAF_HEADER, pageId, readBlock, type Segment } from './structure.ts';
 
 /** Added to a segment's number, it gives the number under which the segment's pages of tombstones stand. */
@@ -15,91 +16,205 @@ export interface DoclistPart {
   readonly end: number;
   /** Last page that can have rows of the partition; equals `page` if there is no other. */
   readonly lastPage: number;
+  /** Number of the partition (terms.ts), counted from 0. */
+  readonly partition: number;
+  /** Name of the rows among the kept lists; NEVER_KEPT if they were not kept. */
+  kept: number;
+}
+
+/** A part, and the segment that it lies in. */
+export interface PartOfSegment {
+  readonly segment: Segment;
+  readonly part: DoclistPart;
 }
 
 /** Rows of one partition of a term in a segment, deleted ones included, each with the positions of the term in it. */
 export interface Doclist {
-  /** Rows as FTS5 encodes them: the number of the row, the size of its list of positions, and the list. */
-  readonly bytes: Uint8Array;
+  /**
+   * Rows as FTS5 encodes them: the number of the row, the size of its list of positions, and the list. They stand
+   * between the offsets `from` and `end`; other bytes belong to others.
+   */
+  readonly bytes: Buffer;
+  readonly from: number;
+  readonly end: number;
   /** Offsets in `bytes` at which a row's number stands whole instead of as the difference to the row in front. */
   readonly restarts: readonly number[];
+  readonly partition: number;
+  /** Tells whether a row was deleted since; undefined if none was. */
+  readonly isDeleted: ((memoryNo: number) => boolean) | undefined;
 }
 
 /**
- * Most pages that several parts may take to be read in one statement, a megabyte: reading a blob for each page costs
- * more than decoding it. A part with more pages is read alone, in one statement.
+ * Bytes of the lists that were read last. One buffer is used again and again, since allocating a large one costs as
+ * much as reading its pages.
  */
-const PAGES_AT_ONCE = 256;
+const workspace = { bytes: Buffer.alloc(2 ** 16), length: 0 };
+/** Largest buffer that stays when it is no longer in use, bytes: twice what most questions read. */
+const MAX_WORKSPACE = 2 ** 21;
 
 /**
- * Reads the parts of a term and yields a doclist for each, in their order.
- * @param parts parts of one location, in ascending order of page
+ * Reads parts. Pages that several of them need are read once, and many pages in one statement.
+ * @returns a doclist for each part, in the order of `parts`, valid until the next call
  * @throws EngineError `internal` for a damaged index
  */
-export function* readDoclists(store: Store, segment: Segment, parts: readonly DoclistPart[]): Generator<Doclist> {
-  for (let place = 0; place < parts.length;) {
-    const { page: firstPage } = parts[place]!;
-    let end = place + 1;
-    while (end < parts.length && parts[end]!.lastPage - firstPage < PAGES_AT_ONCE) end += 1;
-    const leaves = readLeaves(store, segment, firstPage, parts[end - 1]!.lastPage);
-    for (; place < end; place += 1) yield cut(leaves, firstPage, parts[place]!);
+export function readDoclists(store: Store, parts: readonly PartOfSegment[]): Doclist[] {
+  workspace.length = 0;
+  if (workspace.bytes.length > MAX_WORKSPACE) workspace.bytes = Buffer.alloc(MAX_WORKSPACE);
+  const restartsOf = new Array<readonly number[]>(parts.length);
+  const fromOf = new Array<number>(parts.length);
+  const endOf = new Array<number>(parts.length);
+  const unread: number[] = [];
+  const put = (place: number, append: () => readonly number[]) => {
+    fromOf[place] = workspace.length;
+    restartsOf[place] = append();
+    endOf[place] = workspace.length;
+  };
+  for (const [place, { part }] of parts.entries()) {
+    if (isKept(part.kept)) put(place, () => appendKept(part));
+    else unread.push(place);
   }
+  const idOf = (place: number) => pageId(parts[place]!.segment, parts[place]!.part.page);
+  const startOf = (place: number) => parts[place]!.part.start;
+  unread.sort((a, b) => idOf(a) - idOf(b) || startOf(a) - startOf(b));
+  const pages = openPages(store, pagesOf(unread.map((place) => parts[place]!)));
+  for (const [at, place] of unread.entries()) {
+    const before = unread[at - 1];
+    // A phrase may have a term twice.
+    const isSame = before !== undefined && idOf(before) === idOf(place) && startOf(before) === startOf(place);
+    if (!isSame) put(place, () => appendFromPages(pages, parts[place]!));
+    else [fromOf[place], endOf[place], restartsOf[place]] = [fromOf[before]!, endOf[before]!, restartsOf[before]!];
+  }
+  const tombstones = new Map<Segment, Doclist['isDeleted']>();
+  const { bytes } = workspace;
+  return parts.map(({ segment, part: { partition } }, place) => {
+    if (!tombstones.has(segment)) tombstones.set(segment, readTombstones(store, segment));
+    const isDeleted = tombstones.get(segment);
+    return { bytes, from: fromOf[place]!, end: endOf[place]!, restarts: restartsOf[place]!, partition, isDeleted };
+  });
 }
 
-/** Consecutive pages of a segment in one buffer. */
-interface Leaves {
-  readonly bytes: Buffer;
-  /** Offset in `bytes` at which each page begins, and at the end of the list the offset at which the last page ends. */
-  readonly starts: readonly number[];
+/** Makes room for `size` more bytes in the workspace. */
+function reserve(size: number): void {
+  const needed = workspace.length + size;
+  if (needed <= workspace.bytes.length) return;
+  const grown = Buffer.allocUnsafeSlow(2 ** Math.ceil(Math.log2(needed)));
+  workspace.bytes.copy(grown, 0, 0, workspace.length);
+  workspace.bytes = grown;
 }
 
-function readLeaves(store: Store, segment: Segment, first: number, last: number): Leaves {
-  if (first === last) {
-    const bytes = readLeaf(store, segment, first);
-    return { bytes, starts: [0, bytes.length] };
+/** Appends a kept list to the workspace. @returns its restarts */
+function appendKept(part: DoclistPart): readonly number[] {
+  const from = workspace.length;
+  const size = part.end - part.start;
+  reserve(size);
+  copyKept(part.kept, size, workspace.bytes, from);
+  workspace.length += size;
+  if (isKeptLong(part.kept)) part.kept = keepList(workspace.bytes, from, from + size);
+  return [from];
+}
+
+/**
+ * Appends the bytes of a part to the workspace, without the bytes between them that are no rows, and keeps the part if
+ * it is short.
+ * @returns its restarts
+ */
+function appendFromPages(pages: Pages, { segment, part }: PartOfSegment): readonly number[] {
+  const { page, start, end, lastPage } = part;
+  const from = workspace.length;
+  pages.turnTo(pageId(segment, page));
+  appendBytes(pages, start, end);
+  // If a term is the last on its page, its rows may begin on the next page.
+  const restarts = end > start ? [from] : [];
+  for (let next = page + 1; next <= lastPage; next += 1) {
+    pages.turnTo(pageId(segment, next));
+    const [firstRow, leafBytes] = [pages.bytes.readUInt16BE(pages.from), pages.bytes.readUInt16BE(pages.from + 2)];
+    const hasTerm = leafBytes < pages.end - pages.from;
+    const last = hasTerm ? firstVarint(pages.bytes, pages.from + leafBytes) : leafBytes;
+    if (firstRow > 0 && firstRow < last) restarts.push(workspace.length + firstRow - LEAF_HEADER);
+    appendBytes(pages, LEAF_HEADER, last);
+    if (hasTerm) break;
+  }
+  if (page === lastPage) part.kept = keepList(workspace.bytes, from, workspace.length);
+  return restarts;
+}
+
+/** Appends bytes of the present page to the workspace. */
+function appendBytes({ bytes, from }: Pages, start: number, end: number): void {
+  reserve(end - start);
+  bytes.copy(workspace.bytes, workspace.length, from + start, from + end);
+  workspace.length += end - start;
+}
+
+/** Lists the pages of parts, each once. @param parts parts by ascending page and start */
+function pagesOf(parts: readonly PartOfSegment[]): number[] {
+  const ids: number[] = [];
+  for (const { segment, part } of parts) {
+    const last = pageId(segment, part.lastPage);
+    for (let id = Math.max(pageId(segment, part.page), (ids.at(-1) ?? 0) + 1); id <= last; id += 1) ids.push(id);
+  }
+  return ids;
+}
+
+/**
+ * Pages that are read in one statement: a page alone costs twice as much. With more than that, a page costs no less,
+ * only more memory is garbage. With 12 to 24, a process grew by some 10 MB more.
+ */
+const PAGES_AT_ONCE = 40;
+
+/** Pages of the index, one of which is the present one. */
+interface Pages {
+  /** Bytes in which the present page stands, from the offset `from` to before `end`. */
+  bytes: Buffer;
+  from: number;
+  end: number;
+  /** Makes the page with a row number of `memory_text_data` the present one. Numbers ascend from call to call. */
+  turnTo(id: number): void;
+}
+
+/** @param ids pages that may be turned to, ascending */
+function openPages(store: Store, ids: readonly number[]): Pages {
+  let place = -1;
+  let [first, behind] = [0, 0];
+  let ends: readonly number[] = [];
+  const pages: Pages = {
+    bytes: workspace.bytes,
+    from: 0,
+    end: 0,
+    turnTo(id) {
+      while (place < 0 || ids[place]! < id) place += 1;
+      if (ids[place] !== id || place < first) throw damaged();
+      if (place >= behind) {
+        [first, behind] = [place, Math.min(ids.length, place + PAGES_AT_ONCE)];
+        ({ bytes: pages.bytes, ends } = readPages(store, ids.slice(first, behind)));
+      }
+      pages.from = ends[place - first - 1] ?? 0;
+      pages.end = ends[place - first]!;
+    },
+  };
+  return pages;
+}
+
+/** Reads pages into one buffer. @returns the buffer, and the offset in it at which each page ends */
+function readPages(store: Store, ids: readonly number[]): { readonly bytes: Buffer; readonly ends: readonly number[] } {
+  if (ids.length === 1) {
+    const bytes = readBlock(store, ids[0]!);
+    if (bytes === undefined || bytes.length < LEAF_HEADER) throw damaged();
+    return { bytes, ends: [bytes.length] };
   }
   const [bytes, lengths] = store
     .prepare(
-      `SELECT CAST(group_concat(block, '') AS BLOB), json_group_array(length(block))
-       FROM (SELECT block FROM memory_text_data WHERE id BETWEEN ? AND ? ORDER BY id)`,
+      `SELECT CAST(group_concat(d.block, '') AS BLOB), json_group_array(length(d.block))
+       FROM json_each(?) AS wanted CROSS JOIN memory_text_data d ON d.id = wanted.value`,
     )
     .raw()
-    .get(pageId(segment, first), pageId(segment, last)) as [Buffer | null, string];
-  const starts = [0];
-  for (const length of JSON.parse(lengths) as number[]) {
+    .get(JSON.stringify(ids)) as [Buffer | null, string];
+  let end = 0;
+  const ends = (JSON.parse(lengths) as number[]).map((length) => {
     if (length < LEAF_HEADER) throw damaged();
-    starts.push(starts.at(-1)! + length);
-  }
-  if (bytes === null || starts.length !== last - first + 2) throw damaged();
-  return { bytes, starts };
-}
-
-/**
- * Cuts a part out of pages, without the bytes that are no rows: rows of a page move up to those of the page in front.
- * Bytes after the part stay.
- */
-function cut({ bytes, starts }: Leaves, firstPage: number, { page, start, end, lastPage }: DoclistPart): Doclist {
-  const from = starts[page - firstPage]! + start;
-  let at = starts[page - firstPage]! + end;
-  // If a term is the last on its page, its rows may begin on the next page.
-  const restarts = at > from ? [0] : [];
-  for (let next = page + 1; next <= lastPage; next += 1) {
-    const leaf = bytes.subarray(starts[next - firstPage], starts[next - firstPage + 1]);
-    const [firstRow, leafBytes] = [leaf.readUInt16BE(0), leaf.readUInt16BE(2)];
-    const hasTerm = leafBytes < leaf.length;
-    const last = hasTerm ? firstVarint(leaf, leafBytes) : leafBytes;
-    if (firstRow > 0 && firstRow < last) restarts.push(at - from + firstRow - LEAF_HEADER);
-    leaf.copy(bytes, at, LEAF_HEADER, last);
-    at += last - LEAF_HEADER;
-    if (hasTerm) break;
-  }
-  return { bytes: bytes.subarray(from, at), restarts };
-}
-
-function readLeaf(store: Store, segment: Segment, page: number): Buffer {
-  const leaf = readBlock(store, pageId(segment, page));
-  if (leaf === undefined || leaf.length < LEAF_HEADER) throw damaged();
-  return leaf;
+    return (end += length);
+  });
+  if (bytes === null || ends.length !== ids.length) throw damaged();
+  return { bytes, ends };
 }
 
 /**
@@ -107,10 +222,7 @@ function readLeaf(store: Store, segment: Segment, page: number): Buffer {
  * @returns a function that tells whether a row was deleted; undefined if none was
  * @throws EngineError `internal` for a damaged index
  */
-export function readTombstones(
-  store: Store,
-  { id, tombstonePages }: Segment,
-): ((memoryNo: number) => boolean) | undefined {
+function readTombstones(store: Store, { id, tombstonePages }: Segment): ((memoryNo: number) => boolean) | undefined {
   if (tombstonePages === 0) return undefined;
   const select = store.prepare('SELECT block FROM memory_text_data WHERE id = ?').pluck();
   const pages = Array.from({ length: tombstonePages }, (_, page) => {
@@ -138,12 +250,44 @@ export function readTombstones(
  */
 const TOMBSTONE_HEADER = 8;
 
+/** Visits the rows of a doclist that were not deleted, each with the offsets of its list of positions. */
+export function eachRow(
+  { bytes, from, end: last, restarts, isDeleted }: Doclist,
+  visit: (memoryNo: number, start: number, end: number) => void,
+): void {
+  let restart = 0;
+  let memoryNo = 0;
+  for (let at = from; at < last;) {
+    let byte: number;
+    if (at === restarts[restart]) {
+      memoryNo = 0;
+      restart += 1;
+    }
+    let number = 0;
+    while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
+    memoryNo += number * 128 + byte;
+    number = 0;
+    while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
+    const end = at + ((number * 128 + byte) >>> 1);
+    if (isDeleted === undefined || !isDeleted(memoryNo)) visit(memoryNo, at, end);
+    at = end;
+  }
+}
+
+/** Counts the rows of a doclist that were not deleted. */
+export function countLive(list: Doclist): number {
+  if (list.isDeleted === undefined) return countRows(list.bytes, list.from, list.end);
+  let count = 0;
+  eachRow(list, () => (count += 1));
+  return count;
+}
+
 /**
  * Counts the rows of a doclist, deleted ones included.
  * @param from offset at which a row begins
  * @param end offset at which the last row ends
  */
-export function countRows(bytes: Uint8Array, from = 0, end = bytes.length): number {
+export function countRows(bytes: Uint8Array, from: number, end: number): number {
   let count = 0;
   for (let at = from; at < end; count += 1) {
     while (bytes[at++]! > 127);

@@ -6,23 +6,18 @@
  */
 import { copyOf } from '../../text/stem-finder.ts';
 import type { Store } from '../open-store.ts';
+import { createBestRows, rowsInOrder } from './best-rows.ts';
+import { openCursor } from './cursors.ts';
+import { countLive, type Doclist, type PartOfSegment, readDoclists } from './doclists.ts';
 import { locate, type Location } from './locate.ts';
-import {
-  type Contenders,
-  countPostings,
-  createPostings,
-  NO_WEIGHTS,
-  type Occurrence,
-  type Postings,
-  readPhrasePostings,
-  readPostings,
-} from './postings.ts';
+import { readPhrase } from './phrases.ts';
+import { rankRows, rankRowsOf, type ScoredText } from './rank-rows.ts';
 import { textRewrites } from './rewrites.ts';
 import { openRowLengths, type RowLengths, type SharedLengthsOptions } from './row-lengths.ts';
-import { createScores, mostAdded } from './scores.ts';
+import { mostAdded, weighingOf } from './scores.ts';
 import { readSegments, readTotals, type Segment, type Totals } from './structure.ts';
-import { termsOf } from './terms.ts';
-import type { WordReader, WordSearch } from './word-search.ts';
+import { PARTITION_ROWS, termsOf } from './terms.ts';
+import type { TextRank, WordReader, WordSearch } from './word-search.ts';
 
 /**
  * Lookups in one segment, by term; null for a term that the segment does not have. Segments are immutable (deletes
@@ -39,15 +34,16 @@ interface CachedTerm {
   rows: number | undefined;
 }
 
-/** An occurrence of a term, with its entry in the cache. */
-interface CachedOccurrence extends Occurrence {
+/** A term in one segment, with the segment. */
+interface Occurrence {
+  readonly segment: Segment;
   readonly cached: CachedTerm;
 }
 
 /** A word or phrase at one snapshot. */
 interface LocatedText {
   /** Occurrences of each of its terms; empty if one of the terms occurs nowhere. */
-  readonly terms: readonly (readonly CachedOccurrence[])[];
+  readonly terms: readonly (readonly Occurrence[])[];
   /** Upper bound of the bytes that the postings of all its terms take; 0 if one of the terms occurs nowhere. */
   readonly maxBytes: number;
   /** Number of rows with the word or phrase; undefined until it was asked for. */
@@ -62,8 +58,9 @@ interface Snapshot {
   /** Lookups by the key of the segment. */
   readonly terms: ReadonlyMap<string, SegmentTerms>;
   readonly texts: Map<string, LocatedText>;
-  /** Number of terms of each row, by row number. */
-  readonly lengths: RowLengths;
+  /** Returns the number of terms of each row, by row number. */
+  lengths(): Uint32Array;
+  readonly requireUnchanged: RowLengths['requireUnchanged'];
 }
 
 /** Most terms of a segment that are kept. Beyond that all are dropped; frequent ones are soon back. */
@@ -73,13 +70,6 @@ const TERMS_KEPT = 5_000;
  * commits for a long time.
  */
 const TEXTS_KEPT = 2_000;
-/** From this many bytes of postings on, counting first pays off, since rows may then be skipped. */
-const LONG_BYTES = 16_384;
-
-/** Working memory of a search, kept since it takes time to allocate. Only one search runs at a time. */
-const postings = createPostings();
-const scores = createScores();
-
 /**
  * Makes a reader of the format in `structure.ts`. Call on a snapshot.
  * @param shared lengths of rows that threads share; by default the reader has its own
@@ -102,7 +92,12 @@ export function createDirectReader(store: Store, shared?: SharedLengthsOptions):
       const terms = new Map(segments.map(({ key }) => [key, before.get(key) ?? (new Map() as SegmentTerms)]));
       termsOfSegments = terms;
       const totals = readTotals(store);
-      const snapshot = { store, totals, segments, terms, texts: new Map<string, LocatedText>(), lengths };
+      let taken: Uint32Array | undefined;
+      const lengthsNow = () => (taken ??= lengths.now());
+      const snapshot: Snapshot = {
+        ...{ store, totals, segments, terms, texts: new Map<string, LocatedText>(), lengths: lengthsNow },
+        requireUnchanged: lengths.requireUnchanged,
+      };
       current = { version, snapshot, search: searchSnapshot(snapshot) };
       return current.search;
     },
@@ -114,23 +109,99 @@ function searchSnapshot(snapshot: Snapshot): WordSearch {
     rows: snapshot.totals.rows,
     bytesOf: (text) => locateText(snapshot, text).maxBytes,
     frequencyOf: (text) => frequencyOf(snapshot, text),
-    score(texts, weights, limit) {
-      const { totals } = snapshot;
-      const lengths = snapshot.lengths.now();
-      scores.clear(lengths.length);
-      const mostFrom = limit === undefined ? undefined : mostAddedFrom(snapshot, texts);
-      for (const [place, text] of texts.entries()) {
-        const located = locateText(snapshot, text);
-        const mostLeft = mostFrom?.[place] ?? Infinity;
-        const among = mostLeft === Infinity ? undefined : scores.contenders(limit!, mostLeft);
-        const read = readText(snapshot, located, weights, among);
-        if (among === undefined) located.frequency = read.count;
-        scores.add(read, frequencyOf(snapshot, text), lengths, totals);
-      }
-      snapshot.lengths.requireUnchanged();
-      return scores;
+    best: (texts, weights, limit) => rank(snapshot, { texts, weights, limit, among: undefined }),
+    bestOf(texts, weights, memoryNos, limit) {
+      const ascending = [...new Set(memoryNos)].sort((a, b) => a - b);
+      const among = Map.groupBy(ascending, (memoryNo) => Math.floor(memoryNo / PARTITION_ROWS));
+      return rank(snapshot, { texts, weights, limit, among });
     },
   };
+}
+
+/** What is searched for. */
+interface Asked {
+  readonly texts: readonly string[];
+  readonly weights: readonly number[];
+  readonly limit: number;
+  /** Rows to rank, ascending, by partition; all rows if undefined. */
+  readonly among: ReadonlyMap<number, readonly number[]> | undefined;
+}
+
+/** Ranks rows partition by partition, so that the lists of only one partition are in memory at a time. */
+function rank(snapshot: Snapshot, { texts, weights, limit, among }: Asked): TextRank[] {
+  const { store, totals } = snapshot;
+  const sources = texts
+    .map((text) => sourceOf(snapshot, text))
+    .filter(({ parts, phrase }) => parts.size + phrase.size > 0);
+  const all = new Set(sources.flatMap(({ parts, phrase }) => [...parts.keys(), ...phrase.keys()]));
+  // A word's rarity depends on its rows in all partitions. Those of the only partition are counted once they are read.
+  if (all.size > 1) for (const { text } of sources) frequencyOf(snapshot, text);
+  const best = createBestRows(Math.min(limit, totals.rows));
+  const weighing = weighingOf(weights, snapshot.lengths(), totals);
+  for (const partition of [...all].sort((a, b) => a - b)) {
+    const rows = among?.get(partition);
+    if (among !== undefined && rows === undefined) continue;
+    const parts = sources.flatMap((source) => source.parts.get(partition) ?? []);
+    const lists = readDoclists(store, parts);
+    if (all.size === 1) for (const [place, { cached }] of parts.entries()) cached.rows ??= countLive(lists[place]!);
+    const scored = scoredTexts(snapshot, sources, partition, lists);
+    if (rows === undefined) rankRows(scored, partition * PARTITION_ROWS, weighing, best);
+    else rankRowsOf(scored, rows, weighing, best);
+  }
+  snapshot.requireUnchanged();
+  return rowsInOrder(best);
+}
+
+/** Rows of a word or phrase, by partition. */
+interface Source {
+  readonly text: string;
+  /** Where the rows of a word are listed; empty for a phrase. */
+  readonly parts: ReadonlyMap<number, readonly PartOfTerm[]>;
+  /** Rows of a phrase; empty for a word. */
+  readonly phrase: ReadonlyMap<number, readonly Doclist[]>;
+}
+
+/** A part of a term's rows in a segment. */
+interface PartOfTerm extends PartOfSegment {
+  readonly cached: CachedTerm;
+}
+
+function sourceOf(snapshot: Snapshot, text: string): Source {
+  const located = locateText(snapshot, text);
+  const [first = [], ...more] = located.terms.map((occurrences) => partsOf(occurrences));
+  if (more.length === 0) return { text, parts: Map.groupBy(first, ({ part }) => part.partition), phrase: new Map() };
+  const { lists, count } = readPhrase(snapshot.store, [first, ...more]);
+  located.frequency = count;
+  return { text, parts: new Map(), phrase: Map.groupBy(lists, ({ partition }) => partition) };
+}
+
+function partsOf(occurrences: readonly Occurrence[]): PartOfTerm[] {
+  return occurrences.flatMap(({ segment, cached }) => cached.location.parts.map((part) => ({ segment, part, cached })));
+}
+
+/**
+ * Upper bounds are raised by this share, far more than what adding up rounds away and far less than what would keep
+ * more rows.
+ */
+const ROUNDING = 1e-9;
+
+/** Puts what is known of the sources in one partition together. @param lists lists of their parts, in their order */
+function scoredTexts(
+  snapshot: Snapshot,
+  sources: readonly Source[],
+  partition: number,
+  lists: readonly Doclist[],
+): ScoredText[] {
+  const mosts = sources.map(({ text }) => mostAdded(frequencyOf(snapshot, text), snapshot.totals.rows));
+  const scored: ScoredText[] = [];
+  let at = 0;
+  for (const [place, { parts, phrase }] of sources.entries()) {
+    const count = parts.get(partition)?.length ?? 0;
+    const cursors = [...lists.slice(at, (at += count)), ...(phrase.get(partition) ?? [])].map(openCursor);
+    const mostFrom = mosts.slice(place).reduce((sum, most) => sum + most, 0) * (1 + ROUNDING);
+    scored.push({ cursors, most: mosts[place]!, mostFrom });
+  }
+  return scored;
 }
 
 function locateText(snapshot: Snapshot, text: string): LocatedText {
@@ -140,19 +211,19 @@ function locateText(snapshot: Snapshot, text: string): LocatedText {
 }
 
 function locateTerms(snapshot: Snapshot, text: string): LocatedText {
-  const terms: (readonly CachedOccurrence[])[] = [];
+  const terms: (readonly Occurrence[])[] = [];
   let maxBytes = 0;
   for (const term of termsOf(text)) {
     const occurrences = locateTerm(snapshot, term);
     if (occurrences.length === 0) return { terms: [], maxBytes: 0, frequency: 0 };
     terms.push(occurrences);
-    maxBytes += occurrences.reduce((sum, occurrence) => sum + occurrence.maxBytes, 0);
+    maxBytes += occurrences.reduce((sum, { cached }) => sum + cached.location.maxBytes, 0);
   }
   return { terms, maxBytes, frequency: undefined };
 }
 
 /** Finds a term in each of the segments that have it. */
-function locateTerm({ store, segments, terms }: Snapshot, term: string): CachedOccurrence[] {
+function locateTerm({ store, segments, terms }: Snapshot, term: string): Occurrence[] {
   const isKnown = (segment: Segment) => {
     const cached = terms.get(segment.key)!.get(term);
     // The first page of a segment that is being merged may be gone, or be cut, so a term that began there may have lost
@@ -169,62 +240,23 @@ function locateTerm({ store, segments, terms }: Snapshot, term: string): CachedO
   }
   return segments.flatMap((segment) => {
     const cached = terms.get(segment.key)!.get(term);
-    return cached == null ? [] : { ...cached.location, segment, cached };
+    return cached == null ? [] : { segment, cached };
   });
-}
-
-/**
- * Reads the postings of a word or phrase into the shared `postings`, which the next call overwrites.
- * @param among rows that are still of interest, ignored for a phrase; all rows by default
- */
-function readText(
-  { store }: Snapshot,
-  { terms }: LocatedText,
-  weights: readonly number[],
-  among?: Contenders,
-): Postings {
-  postings.count = 0;
-  const [occurrences, ...more] = terms;
-  if (more.length > 0) readPhrasePostings(store, terms, weights, postings);
-  else if (occurrences !== undefined) {
-    for (const occurrence of occurrences) {
-      const before = postings.count;
-      readPostings(store, occurrence, weights, postings, among);
-      if (among === undefined) occurrence.cached.rows = postings.count - before;
-    }
-  }
-  return postings;
 }
 
 function frequencyOf(snapshot: Snapshot, text: string): number {
   const located = locateText(snapshot, text);
-  const [occurrences, ...more] = located.terms;
-  if (more.length > 0) located.frequency ??= readText(snapshot, located, NO_WEIGHTS).count;
-  else
-    located.frequency ??= (occurrences ?? []).reduce(
-      (sum, occurrence) => sum + countRows(snapshot.store, occurrence),
-      0,
-    );
-  return located.frequency;
+  return (located.frequency ??= countText(snapshot, located));
 }
 
-function countRows(store: Store, occurrence: CachedOccurrence): number {
-  return (occurrence.cached.rows ??= countPostings(store, occurrence, postings));
+function countText({ store }: Snapshot, { terms }: LocatedText): number {
+  const [first = [], ...more] = terms;
+  if (more.length > 0) return readPhrase(store, terms.map(partsOf)).count;
+  let count = 0;
+  for (const occurrence of first) count += occurrence.cached.rows ??= countOccurrence(store, occurrence);
+  return count;
 }
 
-/**
- * Computes for each text an upper bound of what it and all later texts add to a row. A row that is further behind the
- * best rows than that can no longer be one of them. The bound is Infinity for the first text, and for every text that
- * is, or stands in front of, a short list, where nothing is saved, or a phrase, which only reading counts.
- */
-function mostAddedFrom(snapshot: Snapshot, texts: readonly string[]): number[] {
-  const mostFrom = texts.map(() => Infinity);
-  let sum = 0;
-  for (let place = texts.length - 1; place > 0; place -= 1) {
-    const text = texts[place]!;
-    const { terms, maxBytes } = locateText(snapshot, text);
-    if (terms.length !== 1 || maxBytes < LONG_BYTES) break;
-    mostFrom[place] = sum += mostAdded(frequencyOf(snapshot, text), snapshot.totals.rows);
-  }
-  return mostFrom;
+function countOccurrence(store: Store, occurrence: Occurrence): number {
+  return readDoclists(store, partsOf([occurrence])).reduce((sum, list) => sum + countLive(list), 0);
 }

@@ -6,7 +6,7 @@
 import type { Store } from '../open-store.ts';
 import { rarityOf } from './scores.ts';
 import { marksUpTo, matchString } from './terms.ts';
-import type { TextRank, WordReader, WordScores, WordSearch } from './word-search.ts';
+import type { TextRank, WordReader, WordSearch } from './word-search.ts';
 
 /** Average bytes that a row of a word takes in the index, for callers who weigh words by the cost of scoring them. */
 const BYTES_PER_ROW = 6;
@@ -40,39 +40,44 @@ function searchByMatch(store: Store): WordSearch {
     return frequency;
   };
 
+  const scoresOf = (texts: readonly string[], weights: readonly number[]) => {
+    const select = store
+      .prepare(
+        `SELECT rowid, -bm25(memory_text, ${weights.map(() => '?').join(', ')})
+         FROM memory_text WHERE memory_text MATCH ?`,
+      )
+      .raw();
+    const scores = new Map<number, number>();
+    for (const text of texts) {
+      const rarity = rarityOf(frequencyOf(text), rows);
+      for (const mark of marks) {
+        const matches = select.all(...weights, matchString(text, mark)) as [memoryNo: number, bm25: number][];
+        // FTS5 uses the rarity of the partition's own term. BM25 is a multiple of the rarity, so it can be rescaled.
+        const scale = rarity / rarityOf(matches.length, rows);
+        for (const [memoryNo, bm25] of matches) scores.set(memoryNo, (scores.get(memoryNo) ?? 0) + scale * bm25);
+      }
+    }
+    return scores;
+  };
+
   return {
     rows,
     bytesOf: (text) => BYTES_PER_ROW * frequencyOf(text),
     frequencyOf,
-    score(texts, weights) {
-      const select = store
-        .prepare(
-          `SELECT rowid, -bm25(memory_text, ${weights.map(() => '?').join(', ')})
-           FROM memory_text WHERE memory_text MATCH ?`,
-        )
-        .raw();
-      const scores = new Map<number, number>();
-      for (const text of texts) {
-        const rarity = rarityOf(frequencyOf(text), rows);
-        for (const mark of marks) {
-          const matches = select.all(...weights, matchString(text, mark)) as [memoryNo: number, bm25: number][];
-          // FTS5 uses the rarity of the partition's own term. BM25 is a multiple of the rarity, so it can be rescaled.
-          const scale = rarity / rarityOf(matches.length, rows);
-          for (const [memoryNo, bm25] of matches) scores.set(memoryNo, (scores.get(memoryNo) ?? 0) + scale * bm25);
-        }
-      }
-      return rankedScores(scores);
+    best(texts, weights, limit) {
+      const scores = scoresOf(texts, weights);
+      return inOrder(scores, scores.keys()).slice(0, limit);
+    },
+    bestOf(texts, weights, memoryNos, limit) {
+      const scores = scoresOf(texts, weights);
+      const scored = new Set(memoryNos.filter((memoryNo) => scores.has(memoryNo)));
+      return inOrder(scores, scored).slice(0, limit);
     },
   };
 }
 
-function rankedScores(scores: ReadonlyMap<number, number>): WordScores {
-  const inOrder = (memoryNos: Iterable<number>): TextRank[] =>
-    Array.from(memoryNos, (memoryNo) => ({ memoryNo, bm25: scores.get(memoryNo)! })).sort(
-      (a, b) => b.bm25 - a.bm25 || a.memoryNo - b.memoryNo,
-    );
-  return {
-    best: (limit) => inOrder(scores.keys()).slice(0, limit),
-    bestOf: (memoryNos, limit) => inOrder(memoryNos.filter((memoryNo) => scores.has(memoryNo))).slice(0, limit),
-  };
+function inOrder(scores: ReadonlyMap<number, number>, memoryNos: Iterable<number>): TextRank[] {
+  return Array.from(memoryNos, (memoryNo) => ({ memoryNo, bm25: scores.get(memoryNo)! })).sort(
+    (a, b) => b.bm25 - a.bm25 || a.memoryNo - b.memoryNo,
+  );
 }

@@ -1,6 +1,7 @@
 /** Finds the rows of terms in the segments of the word index. */
 import type { Store } from '../open-store.ts';
 import { countRows, type DoclistPart } from './doclists.ts';
+import { keepList, NEVER_KEPT } from './kept-lists.ts';
 import { damaged, firstVarint, LEAF_HEADER, pageId, SEGMENT_STEP, type Segment } from './structure.ts';
 import { BEYOND_MARK, MARK_BYTE } from './terms.ts';
 
@@ -40,9 +41,10 @@ export function locate(store: Store, segments: readonly Segment[], term: string)
     const parts: DoclistPart[] = [];
     let rows: number | undefined = segment.tombstonePages === 0 ? 0 : undefined;
     for (const [place, { page, bytes }] of leaves.entries()) {
-      for (const { start, end, isLast } of findInLeaf(bytes, key)) {
+      for (const { start, end, isLast, partition } of findInLeaf(bytes, key)) {
         const nextPage = () => leaves[place + 1]?.page ?? pageBehind(store, segment, page, beyond) ?? segment.lastPage;
-        parts.push({ page, start, end, lastPage: isLast ? nextPage() : page });
+        const kept = isLast ? NEVER_KEPT : keepList(bytes, start, end);
+        parts.push({ page, start, end, lastPage: isLast ? nextPage() : page, partition, kept });
         if (rows !== undefined) rows = isLast ? undefined : rows + countRows(bytes, start, end);
       }
     }
@@ -61,6 +63,8 @@ interface LeafEntry {
   readonly end: number;
   /** Whether it is the last term of the leaf, so that its rows may continue on the next page. */
   readonly isLast: boolean;
+  /** Number of the partition, counted from 0. */
+  readonly partition: number;
 }
 
 /**
@@ -73,6 +77,8 @@ function findInLeaf(leaf: Buffer, key: Buffer): readonly LeafEntry[] {
   const entries: LeafEntry[] = [];
   let shared = 0;
   let offset = 0;
+  // The part of the present term behind the key: a mark and a number, or nothing for the first partition.
+  let mark = '';
   // A leaf has up to two hundred terms. Varints are decoded in place, since a call for each took half the time.
   for (let footer = leafBytes, isFirst = true; footer < leaf.length; isFirst = false) {
     let byte: number;
@@ -88,17 +94,19 @@ function findInLeaf(leaf: Buffer, key: Buffer): readonly LeafEntry[] {
     let suffix = 0;
     while ((byte = leaf[at++]!) > 127) suffix = suffix * 128 + byte - 128;
     suffix = suffix * 128 + byte;
+    let same = 0;
     if (prefix === shared) {
       const longest = Math.min(suffix, key.length - shared);
-      let same = 0;
       while (same < longest && leaf[at + same] === key[shared + same]) same += 1;
       shared += same;
       const differs = same < suffix ? leaf[at + same]! : undefined;
       if (differs !== undefined && differs > (shared === key.length ? MARK_BYTE : key[shared]!)) break;
     }
     if (shared < key.length) continue;
+    mark = mark.slice(0, Math.max(0, prefix - shared)) + leaf.toString('latin1', at + same, at + suffix);
     const isLast = footer >= leaf.length;
-    entries.push({ start: at + suffix, end: isLast ? leafBytes : offset + firstVarint(leaf, footer), isLast });
+    const end = isLast ? leafBytes : offset + firstVarint(leaf, footer);
+    entries.push({ start: at + suffix, end, isLast, partition: Number(mark.slice(1)) });
   }
   return entries;
 }

@@ -16,17 +16,6 @@ export interface TextRank {
   readonly bm25: number;
 }
 
-/**
- * Rows that contain any of the scored words and phrases, each with the sum of FTS5's `bm25()` over them, its sign
- * turned, so that higher is better.
- */
-export interface WordScores {
-  /** Returns at most `limit` rows, highest BM25 first; ties by ascending number. */
-  best(limit: number): TextRank[];
-  /** Returns at most `limit` of the given rows in the order of `best`; those with none of the words are left out. */
-  bestOf(memoryNos: readonly number[], limit: number): TextRank[];
-}
-
 /** The word index at one snapshot. Words and phrases are given as `queryTerms` makes them. */
 export interface WordSearch {
   /** Number of rows of the index. */
@@ -39,14 +28,16 @@ export interface WordSearch {
   /** Returns the number of rows that contain a word or phrase. */
   frequencyOf(text: string): number;
   /**
-   * Scores all rows that contain any of the words and phrases by BM25.
+   * Ranks all rows that contain any of the words and phrases by the sum of FTS5's `bm25()` over these, its sign turned,
+   * so that higher is better.
+   * @param texts words and phrases; rarest first is quickest
    * @param weights one weight for each of TEXT_COLUMNS, in that order; an occurrence of a word counts as much as the
    *   weight of its column
-   * @param limit largest number of best rows that will be asked for; other rows may then be missing, or have less than
-   *   their BM25. By default every row has its whole BM25
-   * @returns scores that are valid until the next call of `score`, on whatever file
+   * @returns at most `limit` rows, highest BM25 first; ties by ascending number
    */
-  score(texts: readonly string[], weights: readonly number[], limit?: number): WordScores;
+  best(texts: readonly string[], weights: readonly number[], limit: number): TextRank[];
+  /** Ranks as `best` does, but only the given rows. Rows with none of the words are left out. */
+  bestOf(texts: readonly string[], weights: readonly number[], memoryNos: readonly number[], limit: number): TextRank[];
 }
 
 /** A way to read the word index of one connection. Every method is called on a snapshot. */

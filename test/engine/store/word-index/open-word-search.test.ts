@@ -25,7 +25,7 @@ function setFormat(version: number): void {
   writer.db.unsafeMode(false);
 }
 
-const bestOf = (text: string) => reader.read(() => openWordSearch(reader).score([text], WEIGHTS).best(5));
+const bestOf = (text: string) => reader.read(() => openWordSearch(reader).best([text], WEIGHTS, 5));
 
 test('an index whose format is not known is searched by FTS5 itself, with the same answer, and that is said once', async () => {
   let told = 0;

@@ -1,0 +1,197 @@
+/** Walks through doclists: the rows of a term in ascending order, and the frequency of the term in each. */
+import type { Doclist } from './doclists.ts';
+import { PARTITION_ROWS } from './terms.ts';
+
+/** Row number of a cursor that has no more rows. It is above every row number within a partition. */
+export const NO_ROW = 2 ** 29;
+
+/** A place in a doclist. */
+export interface Cursor extends Doclist {
+  /** Number of the first row of the partition. */
+  readonly base: number;
+  /** Present row, counted within its partition, deleted or not; NO_ROW behind the last one. */
+  row: number;
+  /** Offset behind the number of the present row, at which the size of its list of positions stands. */
+  at: number;
+  /** Index in `restarts` of the first restart behind the present row. */
+  restart: number;
+}
+
+/** Makes a cursor at the first row of a doclist. */
+export function openCursor(list: Doclist): Cursor {
+  const { bytes, from, end, restarts, partition, isDeleted } = list;
+  const base = partition * PARTITION_ROWS;
+  const cursor = { bytes, from, end, restarts, partition, isDeleted, base, row: NO_ROW, at: from, restart: 0 };
+  if (from < end) restartAt(cursor, 0);
+  return cursor;
+}
+
+/** Moves a cursor to a row whose number stands whole. */
+function restartAt(cursor: Cursor, restart: number): void {
+  const { bytes, restarts } = cursor;
+  let at = restarts[restart]!;
+  let byte: number;
+  let number = 0;
+  while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
+  cursor.row = number * 128 + byte - cursor.base;
+  cursor.at = at;
+  cursor.restart = restart + 1;
+}
+
+/**
+ * Moves a cursor forward to the first row from `target` on. Pages in front of that row are skipped by their first rows,
+ * rows on its page by the sizes of their lists.
+ */
+export function skipTo(cursor: Cursor, target: number): void {
+  if (cursor.row >= target) return;
+  const { bytes, end, restarts } = cursor;
+  let last = cursor.restart;
+  while (last < restarts.length && rowAt(cursor, restarts[last]!) <= target) last += 1;
+  if (last > cursor.restart) restartAt(cursor, last - 1);
+  let { at, row, restart } = cursor;
+  let nextRestart = restart < restarts.length ? restarts[restart]! : end;
+  while (row < target) {
+    let byte: number;
+    let number = 0;
+    while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
+    // The lowest bit marks a deletion, which only a table with content has.
+    at += (number * 128 + byte) >>> 1;
+    if (at >= end) {
+      row = NO_ROW;
+      break;
+    }
+    if (at === nextRestart) {
+      row = 0 - cursor.base;
+      restart += 1;
+      nextRestart = restart < restarts.length ? restarts[restart]! : end;
+    }
+    number = 0;
+    while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
+    row += number * 128 + byte;
+  }
+  cursor.at = at;
+  cursor.row = row;
+  cursor.restart = restart;
+}
+
+function rowAt({ bytes, base }: Cursor, offset: number): number {
+  let at = offset;
+  let byte: number;
+  let number = 0;
+  while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
+  return number * 128 + byte - base;
+}
+
+/** Byte in a list of positions after which the number of a column follows. */
+export const COLUMN = 1;
+
+/** Rows in a block of a stretch, as a power of two. */
+export const BLOCK_BITS = 6;
+
+/** Sums of a stretch of rows within one partition, by the number of the row less `start`. */
+export interface Sums {
+  /** First row of the stretch, counted within the partition. */
+  start: number;
+  /** Sum of each row; 0 for a row without one. */
+  readonly bm25: Float64Array;
+  /** 1 for each row that has a sum. */
+  readonly isKnown: Uint8Array;
+  /** 1 for each block in which a row may have a sum. */
+  readonly isUsed: Uint8Array;
+}
+
+/** What BM25 needs beside the occurrences of a word. */
+export interface Weighing {
+  /** One weight for each of TEXT_COLUMNS; an occurrence counts as much as the weight of its column. */
+  readonly weights: Float64Array;
+  /** Number of terms of each row, by row number. */
+  readonly lengths: Uint32Array;
+  /** Addend of the denominator of BM25 for each row. */
+  readonly addend: number;
+  /** Addend of the denominator of BM25 for each term of a row. */
+  readonly addendByLength: number;
+}
+
+/**
+ * Adds the BM25 of a word to the sums of all rows from the present one up to before `stop`, deleted rows left out, and
+ * leaves the cursor behind them. This is the inner loop of every search.
+ * @param most the most that the word can add to a row
+ */
+export function addRows(cursor: Cursor, stop: number, most: number, weighing: Weighing, sums: Sums): void {
+  const { bytes, end, restarts, base, isDeleted } = cursor;
+  const { weights, lengths, addend, addendByLength } = weighing;
+  const { start, bm25, isKnown, isUsed } = sums;
+  let { at, row, restart } = cursor;
+  let nextRestart = restart < restarts.length ? restarts[restart]! : end;
+  while (row < stop) {
+    let byte: number;
+    let number = 0;
+    while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
+    // The lowest bit marks a deletion, which only a table with content has.
+    const last = at + ((number * 128 + byte) >>> 1);
+    if (isDeleted === undefined || !isDeleted(base + row)) {
+      const frequency = frequencyIn(bytes, at, last, weights);
+      const added = (most * frequency) / (frequency + addend + addendByLength * lengths[base + row]!);
+      // Whether a row has a sum already is no question here: every second answer would be a surprise to the processor.
+      const place = row - start;
+      bm25[place]! += added;
+      isKnown[place] = 1;
+      isUsed[place >> BLOCK_BITS] = 1;
+    }
+    at = last;
+    if (at >= end) {
+      row = NO_ROW;
+      break;
+    }
+    if (at === nextRestart) {
+      row = 0 - base;
+      restart += 1;
+      nextRestart = restart < restarts.length ? restarts[restart]! : end;
+    }
+    number = 0;
+    while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
+    row += number * 128 + byte;
+  }
+  cursor.at = at;
+  cursor.row = row;
+  cursor.restart = restart;
+}
+
+/** Returns what a word adds to the present row, as `addRows` does; undefined if the row was deleted. */
+export function addedHere(cursor: Cursor, most: number, weighing: Weighing): number | undefined {
+  const memoryNo = cursor.base + cursor.row;
+  if (cursor.isDeleted?.(memoryNo) === true) return undefined;
+  const frequency = frequencyHere(cursor, weighing.weights);
+  return (most * frequency) / (frequency + weighing.addend + weighing.addendByLength * weighing.lengths[memoryNo]!);
+}
+
+/** Returns the frequency of the term in the present row: the sum of the weights of the columns over all occurrences. */
+function frequencyHere({ bytes, at: sizeAt }: Cursor, weights: Float64Array): number {
+  let at = sizeAt;
+  let byte: number;
+  let number = 0;
+  while ((byte = bytes[at++]!) > 127) number = number * 128 + byte - 128;
+  return frequencyIn(bytes, at, at + ((number * 128 + byte) >>> 1), weights);
+}
+
+/**
+ * Sums the weights of the columns over a list of positions. A varint has bit 7 set on every byte but its last. Most
+ * lists have one position, either in the first column or behind the mark of another, and need no loop.
+ */
+function frequencyIn(bytes: Uint8Array, from: number, end: number, weights: Float64Array): number {
+  const size = end - from;
+  if (size === 1) return weights[0]!;
+  if (size === 3 && bytes[from] === COLUMN) return weights[bytes[from + 1]!]!;
+  let weight = weights[0]!;
+  let frequency = 0;
+  for (let at = from; at < end;) {
+    let byte = bytes[at++]!;
+    if (byte === COLUMN) {
+      weight = weights[bytes[at++]!]!;
+      continue;
+    }
+    while (byte > 127) byte = bytes[at++]!;
+    frequency += weight;
+  }
+  return frequency;
+}
