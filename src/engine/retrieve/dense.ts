@@ -124,7 +124,7 @@ function searchScope(store: Store, { plan, query, index, limit }: VectorSearch):
   const { userNo } = plan.scope;
   const nearest = (k: number) => {
     const vectorNos = index.search({ embedding: query.embedding, userNo, purpose: 'rank', k });
-    return { exhausted: vectorNos.length < k, hits: rankVectors(store, scan, vectorNos, plan.filter) };
+    return { exhausted: vectorNos.length < k, hits: rankVectors(store, scan, vectorNos, plan.filter, plan.rows) };
   };
   const first = nearest(Math.min(MAX_INDEX, limit + SPARE));
   if (first.exhausted || first.hits.length >= limit) return { hits: first.hits, note: 'index' };

@@ -52,41 +52,42 @@ export function augment(store: Store, query: string, { filter, userIds, decayPer
   if (!hasRelations(store)) return [];
   const named = findEntities(store, possibleNames(query), userIds, MAX_NAMED);
   if (named.length === 0) return [];
-  const related = strongest(
-    relatedEntities(
-      store,
-      named.map(({ entityNo }) => entityNo),
-      filter,
-    ),
-  );
-  if (related.length === 0) return [];
-  const mentioning = mentioningMemories(
-    store,
-    related.map(({ entityNo }) => entityNo),
-    filter,
-    MAX_MEMORIES,
-  );
+  const entityNos = named.map(({ entityNo }) => entityNo);
+  const related = strongest(relatedEntities(store, entityNos, filter), decayPerHop);
   const arrivals = new Map<number, Arrival>();
-  for (const [place, { memories }] of mentioning.entries()) {
-    const { label, weight } = related[place]!;
-    for (const memoryNo of memories) {
-      if (arrivals.has(memoryNo)) continue;
-      const activation = weight * decayPerHop;
-      arrivals.set(memoryNo, {
-        memoryNo,
-        activation,
-        from: null,
-        via: 'entity',
-        entity: label,
-        weight,
-        hops: 1,
-        path: [],
-      });
+  for (let at = 0; at < related.length && arrivals.size < MAX_MEMORIES;) {
+    const batch = related.slice(at, (at = endOfBatch(related, at, MAX_MEMORIES - arrivals.size)));
+    for (const arrival of arrivalsAt(store, batch, filter)) {
+      if (!arrivals.has(arrival.memoryNo)) arrivals.set(arrival.memoryNo, arrival);
     }
   }
   return [...arrivals.values()]
     .sort((a, b) => b.activation - a.activation || b.memoryNo - a.memoryNo)
     .slice(0, MAX_MEMORIES);
+}
+
+/**
+ * Finds the end of the next batch of entities: enough that their mentions may give `room` memories, and all that have
+ * the activation of the last one. All entities behind it have less activation, so that their memories come last.
+ */
+function endOfBatch(related: readonly Reached[], start: number, room: number): number {
+  let end = start;
+  for (let mentions = 0; end < related.length; end += 1) {
+    if (mentions >= room && related[end]!.activation < related[end - 1]!.activation) break;
+    mentions += Math.min(MAX_MEMORIES, related[end]!.mentions);
+  }
+  return end;
+}
+
+/** Lists the latest memories about each entity that pass the filter, an arrival for each. */
+function arrivalsAt(store: Store, entities: readonly Reached[], filter: CompiledFilter): Arrival[] {
+  const entityNos = entities.map(({ entityNo }) => entityNo);
+  return mentioningMemories(store, entityNos, filter, MAX_MEMORIES).flatMap(({ memories }, place) => {
+    const { label: entity, weight, activation } = entities[place]!;
+    return memories.map((memoryNo): Arrival => {
+      return { memoryNo, activation, from: null, via: 'entity', entity, weight, hops: 1, path: [] };
+    });
+  });
 }
 
 /**
@@ -110,18 +111,25 @@ export function coverageByRelation(arrival: Arrival | undefined, best: number): 
   return arrival?.via === 'entity' ? arrival.activation * best : 0;
 }
 
+/** A related entity with the strongest relation to it. */
 interface Reached {
   readonly entityNo: number;
   readonly label: string;
   readonly weight: number;
+  /** Activation of the memories about it, 0..1. */
+  readonly activation: number;
+  /** Number of memories that mention it. */
+  readonly mentions: number;
 }
 
 /** Keeps each entity by its strongest relation and sorts the strongest entities first; ties by number. */
-function strongest(related: readonly RelatedEntity[]): Reached[] {
+function strongest(related: readonly RelatedEntity[], decayPerHop: number): Reached[] {
   const reached = new Map<number, Reached>();
-  for (const { entityNo, label, ...relation } of related) {
-    const weight = weightOf(relation);
-    if (weight > (reached.get(entityNo)?.weight ?? 0)) reached.set(entityNo, { entityNo, label, weight });
+  for (const entity of related) {
+    const { entityNo, label, mentions } = entity;
+    const weight = weightOf(entity);
+    if (weight <= (reached.get(entityNo)?.weight ?? 0)) continue;
+    reached.set(entityNo, { entityNo, label, weight, activation: weight * decayPerHop, mentions });
   }
   return [...reached.values()].sort((a, b) => b.weight - a.weight || a.entityNo - b.entityNo).slice(0, MAX_RELATED);
 }

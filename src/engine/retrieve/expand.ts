@@ -9,7 +9,7 @@ export interface Activated {
 }
 
 /** The bounds of spreading activation. */
-export interface ExpandOptions extends Allowed {
+export interface ExpandOptions extends Omit<Allowed, 'known'> {
   /** Most links between a direct hit and a memory that it activates, 0..4; 0 follows no link. */
   readonly maxHops: number;
   /** Share of the activation that passes over a link, 0..1. */
@@ -34,14 +34,16 @@ const STEPS_PER_ORIGIN = 10;
  * Spreading activation (Collins and Loftus, "A spreading-activation theory of semantic processing", 1975) over the
  * links of the best direct hits, in both directions, to memories that pass the filter: one statement a hop.
  * `contradicts` links are not followed.
- * @param hits all direct hits, best first
+ * @param hits all direct hits, best first; all of them pass the filter
  * @returns by memory number, one arrival for each memory that a link activated more strongly than the query itself did
  */
 export function expand(store: Store, hits: readonly Activated[], options: ExpandOptions): Map<number, Arrival> {
   const spreading = startSpreading(hits);
+  // A memory that has an activation is a direct hit or was reached before, so it has passed the filter.
+  const allowed: Allowed = { ...options, known: spreading.activations };
   for (let hop = 1; hop <= options.maxHops && spreading.front.length > 0; hop += 1) {
     const origins = spreading.front.map(({ memoryNo }) => memoryNo);
-    spread(spreading, stepsFrom(store, origins, options, STEPS_PER_ORIGIN), options.decayPerHop);
+    spread(spreading, stepsFrom(store, origins, allowed, STEPS_PER_ORIGIN), options.decayPerHop);
   }
   return spreading.arrivals;
 }

@@ -1,5 +1,5 @@
 import type { Store } from '../store/open-store.ts';
-import { listPassingOf, listSuperseded } from '../store/passing-memories.ts';
+import { listPassingOf } from '../store/passing-memories.ts';
 import type { VectorRank } from '../store/vector-ranks.ts';
 import type { DenseResult } from './dense.ts';
 import type { LexicalHit, LexicalResult } from './lexical.ts';
@@ -24,7 +24,8 @@ export function planForRoom(store: Store, plan: QueryPlan, { lexical, dense }: L
   if (plan.filter === plan.liveFilter) return undefined;
   const hitLists: (readonly { readonly memoryNo: number }[])[] = [lexical.hits, ...dense.map(({ hits }) => hits)];
   const lists = hitLists.map((hits) => hits.map(({ memoryNo }) => memoryNo));
-  const superseded = new Set(listSuperseded(store, [...new Set(lists.flat())]));
+  const rows = plan.rows.read([...new Set(lists.flat())]);
+  const superseded = new Set(rows.filter(({ status }) => status === 'superseded').map(({ memoryNo }) => memoryNo));
   if (
     !lists.some(
       (memoryNos) => memoryNos.filter((memoryNo) => superseded.has(memoryNo)).length > CROWDED * memoryNos.length,

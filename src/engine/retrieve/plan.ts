@@ -4,6 +4,7 @@ import type { Store } from '../store/open-store.ts';
 import { createTextReader, type TextReader } from '../store/own-texts.ts';
 import { findUsers } from '../store/memory-counts.ts';
 import { isNarrowing, listPassing } from '../store/passing-memories.ts';
+import { createRowReader, type RowReader } from '../store/ranking-rows.ts';
 import { identifiersAsWritten } from '../text/index-text.ts';
 import { type QueryText, readQueryText } from '../text/query-text.ts';
 import { normalise } from '../text/words.ts';
@@ -72,6 +73,8 @@ export interface QueryPlan {
   matcher(): QueryMatcher;
   /** Reads texts by memory number. Call it inside the read that made the plan only. */
   readonly texts: TextReader;
+  /** Reads ranking rows by memory number. Call it inside the read that made the plan only. */
+  readonly rows: RowReader;
 }
 
 /** Least number of memories up to which a scope counts as narrow, however small its file is. */
@@ -101,8 +104,9 @@ export function planQuery(store: Store, query: MemoryQuery, now: number): QueryP
   let kept: QueryMatcher | undefined;
   const matcher = () => (kept ??= createQueryMatcher(text.terms, (words) => raritiesOf(store, words)));
   const texts = createTextReader(store);
+  const rows = createRowReader(store);
   const terms = termsOf(text);
-  return { query: text, terms, filter, liveFilter, scope, memories, denseSectors, matcher, texts };
+  return { query: text, terms, filter, liveFilter, scope, memories, denseSectors, matcher, texts, rows };
 }
 
 const DEEP: readonly MemoryStatus[] = ['active', 'superseded', 'contradicted', 'archived'];

@@ -1,6 +1,6 @@
 import { readMemoriesAsOf, readStatusesAsOf } from '../store/revisions.ts';
 import type { Store } from '../store/open-store.ts';
-import { readRankingRows, type RankingRow } from '../store/ranking-rows.ts';
+import type { RankingRow, RowReader } from '../store/ranking-rows.ts';
 import type { Memory, MemoryQuery } from '../types.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
 
@@ -21,16 +21,17 @@ export function createMemoryReader(
 }
 
 /**
- * Reads what ranking needs of memories, in ascending order of number. With `asOf.recorded`, a status counts as it was
+ * Reads what ranking needs of distinct memories, in no order. With `asOf.recorded`, a status counts as it was
  * recorded at that time. With any `asOf`, a superseded memory counts as active: it still passes the filter, so it had
  * not given way yet.
  */
 export function readRankingRowsAsOf(
   store: Store,
+  reader: RowReader,
   memoryNos: readonly number[],
   { asOf }: Pick<MemoryQuery, 'asOf'>,
 ): RankingRow[] {
-  const rows = readRankingRows(store, memoryNos);
+  const rows = reader.read(memoryNos);
   if (asOf === undefined) return rows;
   const then = asOf.recorded === undefined ? undefined : readStatusesAsOf(store, memoryNos, asOf.recorded);
   return rows.map((row) => {

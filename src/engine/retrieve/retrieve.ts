@@ -151,7 +151,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     const activated = fused.map(({ memoryNo, score }) => ({ memoryNo, activation: score / best }));
     const { maxHops, decayPerHop } = query;
     const passing = plan.scope.kind === 'narrow' ? new Set(plan.scope.memoryNos) : undefined;
-    const value = expand(store, activated, { filter: plan.filter, passing, maxHops, decayPerHop });
+    const value = expand(store, activated, { filter: plan.filter, passing, rows: plan.rows, maxHops, decayPerHop });
     return { value, out: value.size };
   });
   if (query.entityGraph) {
@@ -163,7 +163,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     });
   }
   const { scored, scoring } = trace.run('score', fused.length + arrivals.size, () => {
-    const value = scoreCandidates(running, { lexical, dense, fused, arrivals });
+    const value = scoreCandidates(running, { plan, lexical, dense, fused, arrivals });
     return { value, out: value.scored.length };
   });
   const { resolved, replaced } = trace.run('resolve', scored.length, () => {

@@ -8,8 +8,8 @@ import type { Recall } from './recall.ts';
 import type { RunningQuery } from './retrieve-context.ts';
 import { relevance, scoreCandidate, type Scoring, weightsOf } from './score.ts';
 
-/** The results of the searching stages: the two lists, their fusion, and the arrivals over links and from entities. */
-type SearchResults = Pick<Recall, 'lexical' | 'dense' | 'fused' | 'arrivals'>;
+/** The plan and the results of the searching stages: both lists, their fusion, and the arrivals. */
+type SearchResults = Pick<Recall, 'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals'>;
 
 /**
  * Scores every memory that a searching stage found.
@@ -29,7 +29,7 @@ export function scoreCandidates(
     bestFused: results.fused[0]?.score ?? 1,
     now,
   };
-  const scored = readRankingRowsAsOf(store, [...findings.keys()], query)
+  const scored = readRankingRowsAsOf(store, results.plan.rows, [...findings.keys()], query)
     .map((row) => scoreCandidate(row, findings.get(row.memoryNo)!, scoring))
     .sort(byRawScore);
   return { scored, scoring };

@@ -1,7 +1,7 @@
 import type { EdgeType } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
-import { listPassingOf } from './passing-memories.ts';
+import { createRowReader, type RowReader } from './ranking-rows.ts';
 
 /** A step over a link, in either of its directions. */
 export interface Step {
@@ -31,6 +31,10 @@ export interface Allowed {
   readonly filter: CompiledFilter;
   /** Numbers of all memories that pass the filter, if they are known already; this spares applying the filter. */
   readonly passing?: ReadonlySet<number> | undefined;
+  /** Memories that are known to pass the filter, by number, where others may pass, too. */
+  readonly known?: { has(memoryNo: number): boolean } | undefined;
+  /** Applies the filter and keeps the rows of the memories that pass. */
+  readonly rows?: RowReader | undefined;
 }
 
 /**
@@ -60,14 +64,10 @@ function listLinksOf(store: Store, origins: readonly number[], limit: number): S
     .all(numbers, numbers, limit) as Step[];
 }
 
-function chooseSteps(
-  store: Store,
-  links: readonly Step[],
-  { filter, passing = passingOf(store, filter, links) }: Allowed,
-  perOrigin: number,
-): Step[] {
+function chooseSteps(store: Store, links: readonly Step[], allowed: Allowed, perOrigin: number): Step[] {
   const steps = links.filter(({ type }) => type !== 'contradicts');
   if (steps.length === 0) return [];
+  const passing = allowed.passing ?? passingOf(store, steps, allowed);
   const inOrder = steps
     .filter(({ reached }) => passing.has(reached))
     .sort((a, b) => a.origin - b.origin || b.weight - a.weight || a.reached - b.reached || (a.type < b.type ? -1 : 1));
@@ -78,8 +78,17 @@ function chooseSteps(
   });
 }
 
-function passingOf(store: Store, filter: CompiledFilter, links: readonly Step[]): ReadonlySet<number> {
-  return new Set(listPassingOf(store, filter, [...new Set(links.map(({ reached }) => reached))]));
+/** Finds the memories reached that pass the filter. */
+function passingOf(
+  store: Store,
+  steps: readonly Step[],
+  { filter, known, rows = createRowReader(store) }: Allowed,
+): ReadonlySet<number> {
+  const reached = new Set(steps.map((step) => step.reached));
+  const unknown = [...reached].filter((memoryNo) => known?.has(memoryNo) !== true);
+  const passing = new Set(rows.listPassingOf(filter, unknown));
+  for (const memoryNo of reached) if (known?.has(memoryNo)) passing.add(memoryNo);
+  return passing;
 }
 
 /**

@@ -66,15 +66,3 @@ export function firstPassing<T extends { readonly memoryNo: number }>(
   }
   return passed.slice(0, limit);
 }
-
-/** Lists those of the given memories that have the status `superseded`, in no order. */
-export function listSuperseded(store: Store, memoryNos: readonly number[]): number[] {
-  if (memoryNos.length === 0) return [];
-  return store
-    .prepare(
-      `SELECT d.seq FROM json_each(?) AS wanted CROSS JOIN memory_dynamics d ON d.seq = wanted.value
-       WHERE d.status = 'superseded'`,
-    )
-    .pluck()
-    .all(JSON.stringify(memoryNos)) as number[];
-}

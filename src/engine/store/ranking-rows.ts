@@ -1,4 +1,5 @@
 import type { MemoryStatus } from '../types.ts';
+import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 
 /**
@@ -21,17 +22,85 @@ export interface RankingRow {
   readonly lastSeenAt: number;
 }
 
+const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no AS userNo, m.session_id AS sessionId, m.event_time AS eventTime,
+  m.confidence, d.status, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS decayLambda, d.strength,
+  d.strength_at AS strengthAt, d.last_seen_at AS lastSeenAt`;
+
 /** Reads ranking rows in ascending order of memory number. Unknown numbers are left out. */
 export function readRankingRows(store: Store, memoryNos: readonly number[]): RankingRow[] {
   if (memoryNos.length === 0) return [];
   return store
     .prepare(
-      `SELECT d.seq AS memoryNo, m.id, m.user_no AS userNo, m.session_id AS sessionId, m.event_time AS eventTime,
-         m.confidence, d.status, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS decayLambda, d.strength,
-         d.strength_at AS strengthAt,
-         d.last_seen_at AS lastSeenAt
-       FROM memory_dynamics d JOIN memories m ON m.seq = d.seq
+      `SELECT ${COLUMNS} FROM memory_dynamics d JOIN memories m ON m.seq = d.seq
        WHERE d.seq IN (SELECT value FROM json_each(?)) ORDER BY d.seq`,
     )
     .all(JSON.stringify(memoryNos)) as RankingRow[];
+}
+
+/**
+ * Reads the ranking rows that the stages of a query need, each row once. Applying the filter to a memory looks up all
+ * that its ranking row consists of, so the row is read and kept by the statement that applies the filter.
+ */
+export interface RowReader {
+  /** Reads the rows of distinct memories, in no order. Unknown numbers are left out. */
+  read(memoryNos: readonly number[]): RankingRow[];
+  /** Lists those of the given memories that pass the filter, in no order. */
+  listPassingOf(filter: CompiledFilter, memoryNos: readonly number[]): number[];
+  /** Returns the first `limit` items of a list whose memories pass the filter, in the order of the list. */
+  firstPassing<T extends { readonly memoryNo: number }>(
+    filter: CompiledFilter,
+    inOrder: readonly T[],
+    limit: number,
+  ): T[];
+}
+
+/**
+ * Factor on the number of memories to which the filter is applied next, where too few of the first have passed. Without
+ * it, about every second look would again find too few.
+ */
+const SPARE = 1.5;
+
+/** Makes a row reader, which may be used on the snapshot at which it is made, and on no other. */
+export function createRowReader(store: Store): RowReader {
+  const kept = new Map<number, RankingRow>();
+  return {
+    listPassingOf,
+    read(memoryNos) {
+      const missing = memoryNos.filter((memoryNo) => !kept.has(memoryNo));
+      for (const row of readRankingRows(store, missing)) kept.set(row.memoryNo, row);
+      return memoryNos.map((memoryNo) => kept.get(memoryNo)).filter((row) => row !== undefined);
+    },
+    firstPassing(filter, inOrder, limit) {
+      const passed: (typeof inOrder)[number][] = [];
+      // As a rule all pass, so no more are looked up than are wanted. Later batches go by the share that has passed.
+      for (let at = 0, count = limit; at < inOrder.length && passed.length < limit;) {
+        const batch = inOrder.slice(at, (at += count));
+        const passing = new Set(
+          listPassingOf(
+            filter,
+            batch.map(({ memoryNo }) => memoryNo),
+          ),
+        );
+        passed.push(...batch.filter(({ memoryNo }) => passing.has(memoryNo)));
+        count = Math.ceil((SPARE * (limit - passed.length) * at) / Math.max(1, passed.length));
+      }
+      return passed.slice(0, limit);
+    },
+  };
+
+  function listPassingOf(filter: CompiledFilter, memoryNos: readonly number[]): number[] {
+    if (memoryNos.length === 0) return [];
+    const rows = readPassingRows(store, filter, memoryNos);
+    for (const row of rows) kept.set(row.memoryNo, row);
+    return rows.map(({ memoryNo }) => memoryNo);
+  }
+}
+
+function readPassingRows(store: Store, filter: CompiledFilter, memoryNos: readonly number[]): RankingRow[] {
+  return store
+    .prepare(
+      `SELECT ${COLUMNS} FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
+         CROSS JOIN memory_dynamics d ON d.seq = m.seq WHERE ${filter.sql}`,
+    )
+    .all(JSON.stringify(memoryNos), ...filter.parameters) as RankingRow[];
 }

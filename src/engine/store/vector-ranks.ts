@@ -1,7 +1,7 @@
 import { assert } from '../errors.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
-import { firstPassing } from './passing-memories.ts';
+import { createRowReader, type RowReader } from './ranking-rows.ts';
 import { encodeVector, compareInt5, encodedLength } from './vector-encoding.ts';
 import type { VectorSpace } from './vectors.ts';
 
@@ -63,6 +63,7 @@ function amongOnly(memoryNos: readonly number[], ranks: readonly VectorRank[]): 
 /**
  * Ranks the candidates of a vector index by the exact cosine of their stored vectors.
  * @param vectorNos numbers of the candidates; those of other spaces, of means and of deleted vectors are left out
+ * @param rows applies the filter and keeps the rows of the memories that pass
  * @returns the nearest memories that pass the filter, each with the best of its windows among the candidates, nearest
  *   first; at most `scan.limit`
  */
@@ -71,9 +72,10 @@ export function rankVectors(
   scan: VectorScan,
   vectorNos: readonly number[],
   filter: CompiledFilter,
+  rows: RowReader = createRowReader(store),
 ): VectorRank[] {
   const ranks = compareWindows(store, scan, 'v.vector_no = wanted.value', vectorNos);
-  return firstPassing(store, filter, ranks.sort(byNearness), scan.limit);
+  return rows.firstPassing(filter, ranks.sort(byNearness), scan.limit);
 }
 
 function byNearness(a: VectorRank, b: VectorRank): number {
@@ -113,9 +115,18 @@ function inSql(store: Store, { space, embedding }: VectorScan, condition: string
   };
 }
 
+/** Comparisons with the vectors of queries, each of which is compared at several stages. */
+const comparisons = new WeakMap<Float32Array, ReturnType<typeof compareInt5>>();
+
+function comparisonWith(embedding: Float32Array): ReturnType<typeof compareInt5> {
+  let comparison = comparisons.get(embedding);
+  if (comparison === undefined) comparisons.set(embedding, (comparison = compareInt5(embedding)));
+  return comparison;
+}
+
 /** Compares int5 vectors. They are read as one blob, since a blob for each costs twice as much as the comparison. */
 function inCode(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
-  const cosineOf = compareInt5(embedding);
+  const cosineOf = comparisonWith(embedding);
   const length = encodedLength(space.encoding, space.dimensions);
   const select = store
     .prepare(

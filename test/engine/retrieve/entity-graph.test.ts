@@ -182,6 +182,26 @@ describe('bounds', () => {
     expect(arrivalsOf(fixture, 'authentication')).toEqual(arrivals);
   });
 
+  test('names that are as near share the places, the latest memories first; a name further off gets what is left', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+    const about = (name: string, count: number) =>
+      Array.from({ length: count }, (_, at) => ({ content: `${name} has restarted, ${at}.` }));
+    const few = [{ content: 'Kafka uses ZooKeeper.' }, ...about('ZooKeeper', 11)];
+    const equal = [{ content: 'Kafka uses RabbitMQ.' }, ...about('RabbitMQ', 11)];
+    const far = [{ content: 'Kafka uses PostgreSQL.' }, ...about('PostgreSQL', 20)];
+    for (const note of [...far, ...few]) await fixture.add(note);
+    await fixture.drain(256);
+    const latest = (notes: readonly { content: string }[], count: number) =>
+      notes
+        .map(({ content }) => content)
+        .toReversed()
+        .slice(0, count);
+    expect(contentsOf(fixture, 'kafka')).toEqual([...latest(few, 12), ...latest(far, 8)]);
+    for (const note of equal) await fixture.add(note);
+    await fixture.drain(256);
+    expect(contentsOf(fixture, 'kafka')).toEqual([...latest(equal, 12), ...latest(few, 8)]);
+  });
+
   test('a hub leads nowhere: what everybody mentions tells nothing', async () => {
     await using fixture = await engineWith([
       { content: RELATION },

@@ -87,6 +87,15 @@ describe('pack', () => {
       expect(ranked.reads.flat()).toEqual(['report', 'p1', 'p2', 'p3', 'other', 'q1']);
     });
 
+    test('and what stands behind many others of one document is found all the same', async () => {
+      const chunks = Array.from({ length: 90 }, (_, at) => `chunk ${at} < root`);
+      const ranked = await rank(['root', ...chunks, 'a', 'b', 'late chunk < root', 'c']);
+      expect(ranked.pack({ k: 5 })).toMatchObject({
+        packed: ['root', 'chunk 0', 'a', 'b', 'c'],
+        cut: { 'chunk 89': 'document_limit', 'late chunk': 'document_limit' },
+      });
+    });
+
     test('as many come as the query allows, and all of them with 0 or a large k', async () => {
       const ranked = await rank(names);
       expect(ranked.pack({ k: 5, perDocument: 1 }).packed).toEqual(['report', 'other']);
