@@ -104,59 +104,41 @@ function addSymbols(sketch: Float64Array, symbols: string): void {
 
 /** Adds the words of a text. The frequency n of a term counts sublinearly, as 1 + ln n. */
 function addWords(sketch: Float64Array, textWords: readonly string[]): void {
-  const counts = new Map<string, { readonly term: Term; count: number }>();
+  const terms = new Map<string, Term>();
   for (const word of textWords) {
-    const term = termOf(word);
-    const counted = counts.get(term.key);
-    if (counted === undefined) counts.set(term.key, { term, count: 1 });
-    else counted.count += 1;
+    const cjk = isCjk(word);
+    const key = cjk ? word : stem(word);
+    let term = terms.get(key);
+    if (term === undefined) terms.set(key, (term = makeTerm(word, key, cjk)));
+    term.count += 1;
   }
-  for (const { term, count } of counts.values()) {
-    const weight = term.weight * (1 + Math.log(count));
+  for (const term of terms.values()) {
+    const weight = term.weight * (1 + Math.log(term.count));
     addFeature(sketch, term.hash, weight);
     if (term.spelled) addTriples(sketch, term.word, TRIPLES_WEIGHT * weight);
   }
 }
 
-/** A word in all its forms, which have one stem. The first form in a text stands for the term's other forms. */
+/** A word in all its forms, which have one stem. */
 interface Term {
-  /** The form, whose letter triples count. */
+  /** The first form in the text, whose letter triples stand for those of the term's other forms. */
   readonly word: string;
-  /** The stem. */
-  readonly key: string;
   readonly hash: number;
   /** Weight of the term if it occurs once. */
   readonly weight: number;
   /** True if letter triples count too: not for CJK, which has no letters, and not for stop words. */
   readonly spelled: boolean;
+  /** Times that the term occurs in the text. */
+  count: number;
 }
 
-/** Terms of short words, since a few thousand words make up most of all texts. */
-const knownTerms = new Map<string, Term>();
-/** Most words in `knownTerms`, which then take about a megabyte. It begins anew when it is full. */
-const MAX_KNOWN_TERMS = 8_192;
-/** Longest word that is kept, in UTF-16 code units: V8 keeps a whole text alive for a longer part of it. */
-const MAX_KNOWN_LENGTH = 12;
-
-function termOf(word: string): Term {
-  let term = knownTerms.get(word);
-  if (term !== undefined) return term;
-  term = makeTerm(word);
-  if (word.length > MAX_KNOWN_LENGTH) return term;
-  if (knownTerms.size >= MAX_KNOWN_TERMS) knownTerms.clear();
-  knownTerms.set(word, term);
-  return term;
-}
-
-function makeTerm(word: string): Term {
-  const cjk = isCjk(word);
-  const key = cjk ? word : stem(word);
+function makeTerm(word: string, key: string, cjk: boolean): Term {
   return {
     word,
-    key,
     hash: hashText(key, SEED.word),
     weight: cjk ? cjkWeight(word) : informativeness(word),
     spelled: !cjk && !STOP_WORDS.has(word),
+    count: 0,
   };
 }
 
