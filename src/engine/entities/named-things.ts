@@ -71,6 +71,7 @@ function locate(text: string, identifiers: readonly string[]): NamedThing[] {
 }
 
 function findHandles(text: string): NamedThing[] {
+  if (!text.includes('@') && !text.includes('#')) return [];
   return Array.from(text.matchAll(HANDLE), (match) => ({
     name: match[0],
     start: match.index,

@@ -14,11 +14,22 @@ export interface Token {
  * divides.
  */
 export function tokensOf(text: string): Token[] {
-  return Array.from(text.matchAll(isAscii(text) ? ASCII_WORD : WORD), ({ 0: word, index }) => ({
-    word: word.toLowerCase(),
-    start: index,
-    end: index + word.length,
-  }));
+  if (!isAscii(text)) {
+    return Array.from(text.matchAll(WORD), ({ 0: word, index }) => ({
+      word: word.toLowerCase(),
+      start: index,
+      end: index + word.length,
+    }));
+  }
+  // Each word begins at the first letter or digit behind the last word, so it is found there and nowhere before. This
+  // takes half of the time of `matchAll`.
+  const lower = text.toLowerCase();
+  let end = 0;
+  return (lower.match(ASCII_WORD) ?? []).map((word) => {
+    const start = lower.indexOf(word, end);
+    end = start + word.length;
+    return { word, start, end };
+  });
 }
 
 /** A name of the lexicon, or one that the caller stated. */
@@ -91,7 +102,8 @@ export function findNames(
 ): FoundName[] {
   const found: FoundName[] = [];
   for (let place = 0; place < tokens.length;) {
-    const match = trees.map((tree) => longestAt(text, tokens, place, tree)).find((hit) => hit !== undefined);
+    let match: Match | undefined;
+    for (let at = 0; match === undefined && at < trees.length; at++) match = longestAt(text, tokens, place, trees[at]!);
     if (match !== undefined && (anyCase || !match.entry.isPlainWord || isNameLike(text, tokens, place))) {
       const { name, type } = match.entry;
       found.push({ name, type, start: tokens[place]!.start, end: tokens[match.last]!.end });
@@ -101,13 +113,15 @@ export function findNames(
   return found;
 }
 
-function longestAt(
-  text: string,
-  tokens: readonly Token[],
-  first: number,
-  tree: NameTree,
-): { readonly entry: Entry; readonly last: number } | undefined {
-  let longest: { entry: Entry; last: number } | undefined;
+/** An entry of a tree, and the index in the tokens of the last word of its name. */
+interface Match {
+  readonly entry: Entry;
+  readonly last: number;
+}
+
+function longestAt(text: string, tokens: readonly Token[], first: number, tree: NameTree): Match | undefined {
+  if (tree.size === 0) return undefined;
+  let longest: Match | undefined;
   let level = tree;
   for (let last = first; last < tokens.length; last++) {
     const { word, start } = tokens[last]!;
@@ -149,5 +163,5 @@ const JOINTS = ' -/\n\u00A0';
 const NAMED_THING_VERBS = wordSet(
   'uses depends requires replaces replaced implements extends runs supports configures relies wraps',
 );
-const ASCII_WORD = /[A-Za-z0-9]+(?:\.[A-Za-z0-9]+)*[+#]*/g;
+const ASCII_WORD = /[a-z0-9]+(?:\.[a-z0-9]+)*[+#]*/g;
 const WORD = /[\p{L}\p{N}][\p{L}\p{M}\p{N}]*(?:\.[\p{L}\p{N}]+)*[+#]*/gu;

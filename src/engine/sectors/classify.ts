@@ -75,8 +75,10 @@ export function sectorPatterns(): Record<Sector, { pattern: string; weight: numb
 function scoreSectors(text: string): Float64Array {
   const examined =
     text.length <= 2 * EXAMINED_LENGTH ? text : `${text.slice(0, EXAMINED_LENGTH)}\n${text.slice(-EXAMINED_LENGTH)}`;
-  const folded = normalise(examined).replaceAll('’', "'");
-  const ascii = isAscii(folded);
+  const normalised = normalise(examined);
+  const isPlain = isAscii(normalised);
+  const folded = isPlain ? normalised : normalised.replaceAll('’', "'");
+  const ascii = isPlain || isAscii(folded);
   const words = folded.match(ascii ? ASCII_WORD : WORD) ?? [];
   const scores = scoreWords(words);
   if (!ascii) {

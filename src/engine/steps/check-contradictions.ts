@@ -10,7 +10,7 @@ import { findOwner, readMemoryRows, type MemoryRow } from '../store/memories.ts'
 import type { Store } from '../store/open-store.ts';
 import { isReflection } from '../store/reflections.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
-import { cosine } from '../store/vector-encoding.ts';
+import { compareStored } from '../store/vector-encoding.ts';
 import { findWholeVector, readVectors } from '../store/vectors.ts';
 import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
 import { linkModel } from './link.ts';
@@ -118,9 +118,10 @@ function nearestOf(
   const index = indexes.get(model.modelNo);
   if (own === undefined || userNo === undefined || index === undefined) return [];
   const vectorNos = index.search({ embedding: own.embedding, userNo, purpose: 'link', k: CANDIDATES_TO_COMPARE });
+  const cosineWith = compareStored(own.embedding, space.encoding);
   return readVectors(store, space, vectorNos)
     .filter((other) => other.memory !== memoryNo)
-    .map((other) => ({ memory: other.memory, similarity: cosine(own.embedding, other.embedding) }))
+    .map(({ memory, blob, offset }) => ({ memory, similarity: cosineWith(blob, offset) }))
     .filter(({ similarity }) => similarity >= threshold)
     .sort((a, b) => b.similarity - a.similarity || a.memory - b.memory);
 }

@@ -8,8 +8,14 @@ import { holdsLease } from '../store/job-leases.ts';
 import { distinctModels, modelOfSector, type SectorModels, type StoredModel } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';
 import { relinkedUpTo } from '../store/reembed.ts';
-import { cosine } from '../store/vector-encoding.ts';
-import { readVectors, readWholeVectors, type MemoryVector, type VectorSpace } from '../store/vectors.ts';
+import { compareStored } from '../store/vector-encoding.ts';
+import {
+  type EncodedVector,
+  type MemoryVector,
+  readVectors,
+  readWholeVectors,
+  type VectorSpace,
+} from '../store/vectors.ts';
 import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
 import type { Sector } from '../types.ts';
 import { commitInSlices, isAlone } from './commit-in-slices.ts';
@@ -172,6 +178,12 @@ function nearestIn(
 ): Map<number, Neighbour> {
   const upTo = new Map(memories.map(({ memory, upTo }) => [memory, upTo]));
   const nearest = new Map<number, Neighbour>();
+  const vectors = new Map<number, EncodedVector>();
+  const readMissing = (numbers: readonly number[]) => {
+    const missing = [...new Set(numbers)].filter((vectorNo) => !vectors.has(vectorNo));
+    if (missing.length === 0) return;
+    for (const vector of readVectors(store, space, missing)) vectors.set(vector.vectorNo, vector);
+  };
   let searched = readWholeVectors(store, space, [...upTo.keys()]);
   // Later memories of the same batch may crowd out the candidates: then the search is widened until it has seen enough.
   for (let k = LINK_CANDIDATES + 4; searched.length > 0; k = Math.min(MAX_SEARCHED, 4 * k)) {
@@ -184,20 +196,20 @@ function nearestIn(
         upTo: upTo.get(memory),
       })),
     );
-    const vectors = new Map(
-      readVectors(store, space, [...new Set(near.flat())]).map((vector) => [vector.vectorNo, vector]),
-    );
-    searched = searched.filter((own, place) => {
-      const numbers = near[place]!;
-      const candidates = numbers
-        .map((vectorNo) => vectors.get(vectorNo))
+    // A search finds the memory itself too, whose vector is known already.
+    const others = searched.map((own, place) => near[place]!.filter((vectorNo) => vectorNo !== own.vectorNo));
+    const candidatesOf = (place: number) =>
+      others[place]!.map((vectorNo) => vectors.get(vectorNo))
         .filter((vector) => vector !== undefined)
-        .filter((vector) => isCandidate(vector.memory, own.memory));
-      if (candidates.length < LINK_CANDIDATES && numbers.length === k && k < MAX_SEARCHED) return true;
-      const [best] = candidates
-        .slice(0, LINK_CANDIDATES)
-        .map((candidate) => neighbour(own, candidate))
-        .sort((a, b) => b.similarity - a.similarity || a.memory - b.memory);
+        .filter((vector) => isCandidate(vector.memory, searched[place]!.memory))
+        .slice(0, LINK_CANDIDATES);
+    // Nearly always the first vectors are the candidates. Most reads of a vector read a page that is not in the cache.
+    readMissing(others.flatMap((numbers) => numbers.slice(0, LINK_CANDIDATES)));
+    readMissing(others.filter((_, place) => candidatesOf(place).length < LINK_CANDIDATES).flat());
+    searched = searched.filter((own, place) => {
+      const candidates = candidatesOf(place);
+      if (candidates.length < LINK_CANDIDATES && near[place]!.length === k && k < MAX_SEARCHED) return true;
+      const best = nearestAmong(own, space, candidates);
       if (best !== undefined) nearest.set(own.memory, best);
       return false;
     });
@@ -228,12 +240,23 @@ export function putNearest(
   if (nearest !== undefined && nearest.similarity >= threshold) drawWaypoint(store, memoryNo, nearest, { now, models });
 }
 
-function neighbour(own: MemoryVector, other: MemoryVector): Neighbour {
-  return {
-    memory: other.memory,
-    similarity: cosine(own.embedding, other.embedding),
-    vectorNos: [own.vectorNo, other.vectorNo],
-  };
+/** Returns the candidate with the highest cosine, of equal ones the oldest memory; undefined without candidates. */
+function nearestAmong(
+  own: MemoryVector,
+  { encoding }: VectorSpace,
+  candidates: readonly EncodedVector[],
+): Neighbour | undefined {
+  const cosineWith = compareStored(own.embedding, encoding);
+  let nearest: Neighbour | undefined;
+  for (const { vectorNo, memory, blob, offset } of candidates) {
+    const similarity = cosineWith(blob, offset);
+    const isNearer =
+      nearest === undefined ||
+      similarity > nearest.similarity ||
+      (similarity === nearest.similarity && memory < nearest.memory);
+    if (isNearer) nearest = { memory, similarity, vectorNos: [own.vectorNo, vectorNo] };
+  }
+  return nearest;
 }
 
 /**

@@ -15,25 +15,21 @@ export function putEntities(
 ): void {
   if (hasMentions(store, memory)) eraseEntities(store, [memory]);
   if (entities.length === 0) return;
-  const rows = store
+  const count = store
     .prepare(
-      `INSERT INTO entities (user_no, name, label, type, mentions)
-       SELECT ?, value ->> 0, value ->> 1, value ->> 2, 1 FROM json_each(?) WHERE true
+      `INSERT INTO entities (user_no, name, label, type, mentions) VALUES (?, ?, ?, ?, 1)
        ON CONFLICT (name, user_no) DO UPDATE
          SET mentions = mentions + 1, type = iif(type = 'other', excluded.type, type)
-       RETURNING entity_no AS entityNo, name`,
+       RETURNING entity_no`,
     )
-    .all(userNo, JSON.stringify(entities.map(({ name, label, type }) => [name, label, type]))) as {
-    entityNo: number;
-    name: string;
-  }[];
-  const numbers = new Map(rows.map(({ entityNo, name }) => [name, entityNo]));
-  store
-    .prepare(
-      `INSERT INTO entity_mentions (entity_no, memory, label, type)
-       SELECT value ->> 0, ?, value ->> 1, value ->> 2 FROM json_each(?)`,
-    )
-    .run(memory, JSON.stringify(entities.map(({ name, label, type }) => [numbers.get(name), label, type])));
+    .pluck();
+  const mention = store.prepare('INSERT INTO entity_mentions (entity_no, memory, label, type) VALUES (?, ?, ?, ?)');
+  const numbers = new Map<string, number>();
+  for (const { name, label, type } of entities) {
+    const entityNo = count.get(userNo, name, label, type) as number;
+    mention.run(entityNo, memory, label, type);
+    numbers.set(name, entityNo);
+  }
   if (relations.length === 0) return;
   store
     .prepare(

@@ -95,12 +95,32 @@ const MAX_QUERY = 2 ** 13 - 1;
  */
 export function compareInt5(query: Float32Array): (vectors: Uint8Array, offset: number) => number {
   assertValidVector(query, query.length);
-  const dimensions = query.length;
+  const scale = MAX_QUERY / largestMagnitude(query);
+  const components = new Int32Array(query.length);
+  for (let i = 0; i < components.length; i += 1) components[i] = Math.round(query[i]! * scale);
+  return compareWhole(components);
+}
+
+/**
+ * Compares a stored vector with others of its space by cosine. The result is exactly that of `cosine` with the decoded
+ * vectors; in int5 the others are not decoded, since all sums are of whole numbers.
+ * @param own the stored vector, decoded
+ * @returns a function that gives the cosine, -1..1, with the encoded vector that begins at the byte `offset`
+ */
+export function compareStored(
+  own: Float32Array,
+  encoding: VectorEncoding,
+): (vectors: Uint8Array, offset: number) => number {
+  if (encoding === 'int5') return compareWhole(Int32Array.from(own));
+  const length = encodedLength(encoding, own.length);
+  return (vectors, offset) =>
+    cosine(own, decodeVector(vectors.subarray(offset, offset + length), encoding, own.length));
+}
+
+function compareWhole(components: Int32Array): (vectors: Uint8Array, offset: number) => number {
+  const dimensions = components.length;
   const width = signLength(dimensions);
   const length = encodedLength('int5', dimensions);
-  const scale = MAX_QUERY / largestMagnitude(query);
-  const components = new Int32Array(dimensions);
-  for (let i = 0; i < dimensions; i += 1) components[i] = Math.round(query[i]! * scale);
   const queryLength = euclideanLength(components);
   return (vectors, offset) => {
     assert(offset + length <= vectors.length, 'a vector beyond the end');
@@ -153,7 +173,8 @@ function littleEndian(bytes: Buffer): Buffer {
 
 function largestMagnitude(vector: Float32Array): number {
   let largest = 0;
-  for (const component of vector) largest = Math.max(largest, Math.abs(component));
+  // This loop, like the others below, counts: the iterator of an array takes three times as long.
+  for (let i = 0; i < vector.length; i += 1) largest = Math.max(largest, Math.abs(vector[i]!));
   return largest;
 }
 
@@ -179,12 +200,10 @@ export function signBits(vector: Float32Array): Buffer {
  */
 export function assertValidVector(vector: Float32Array, dimensions: number): void {
   assert(vector.length === dimensions, `a vector of ${vector.length} dimensions where ${dimensions} belong`);
-  let zero = true;
-  for (const component of vector) {
-    assert(Number.isFinite(component), 'a vector with NaN or infinity');
-    if (component !== 0) zero = false;
-  }
-  assert(!zero, 'a vector of zeros');
+  // The square of a float32 is a float64 above zero, and no sum of them overflows.
+  const squared = squaredLength(vector);
+  assert(Number.isFinite(squared), 'a vector with NaN or infinity');
+  assert(squared > 0, 'a vector of zeros');
 }
 
 /** Returns the cosine of two vectors of one length, -1..1; 0 if either is all zeros. */
@@ -225,7 +244,11 @@ export function meanVector(vectors: readonly Float32Array[]): Float32Array {
 }
 
 function euclideanLength(vector: Float32Array | Float64Array | Int32Array): number {
+  return Math.sqrt(squaredLength(vector));
+}
+
+function squaredLength(vector: Float32Array | Float64Array | Int32Array): number {
   let squared = 0;
-  for (const component of vector) squared += component * component;
-  return Math.sqrt(squared);
+  for (let i = 0; i < vector.length; i += 1) squared += vector[i]! * vector[i]!;
+  return squared;
 }

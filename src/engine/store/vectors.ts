@@ -87,30 +87,38 @@ export interface MemoryVector {
   readonly embedding: Float32Array;
 }
 
+/** A stored vector of a memory as it is stored, which `compareStored` compares without decoding it. */
+export interface EncodedVector {
+  readonly vectorNo: number;
+  readonly memory: number;
+  /** Vectors that were read together. */
+  readonly blob: Uint8Array;
+  /** Place of the vector's first byte in `blob`. */
+  readonly offset: number;
+}
+
 /**
  * Reads vectors of one space by number, in no order; unknown numbers are left out. They come in one blob, since a blob
  * for each costs more than the rest together.
  * @param vectorNos numbers of vectors of this space only
  */
-export function readVectors(store: Store, space: VectorSpace, vectorNos: readonly number[]): MemoryVector[] {
-  const [numbers, memories, windows, blobs] = store
+export function readVectors(store: Store, space: VectorSpace, vectorNos: readonly number[]): EncodedVector[] {
+  const [numbers, memories, blob] = store
     .prepare(
-      `SELECT json_group_array(v.vector_no), json_group_array(v.memory), json_group_array(v.window_no),
-         CAST(group_concat(v.embedding, '') AS BLOB)
+      `SELECT json_group_array(v.vector_no), json_group_array(v.memory), CAST(group_concat(v.embedding, '') AS BLOB)
        FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.vector_no = wanted.value`,
     )
     .raw()
-    .get(JSON.stringify(vectorNos)) as [string, string, string, Buffer | null];
-  const { encoding, dimensions } = space;
-  const length = encodedLength(encoding, dimensions);
+    .get(JSON.stringify(vectorNos)) as [string, string, Buffer | null];
+  if (blob === null) return [];
+  const length = encodedLength(space.encoding, space.dimensions);
   const memoryOf = JSON.parse(memories) as number[];
-  const windowOf = JSON.parse(windows) as number[];
-  assert((blobs?.length ?? 0) === length * memoryOf.length, 'stored vectors of another length');
+  assert(blob.length === length * memoryOf.length, 'stored vectors of another length');
   return (JSON.parse(numbers) as number[]).map((vectorNo, place) => ({
     vectorNo,
     memory: memoryOf[place]!,
-    windowNo: windowOf[place]!,
-    embedding: decodeVector(blobs!.subarray(length * place, length * (place + 1)), encoding, dimensions),
+    blob,
+    offset: length * place,
   }));
 }
 

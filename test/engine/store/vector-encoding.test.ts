@@ -6,6 +6,7 @@ import { isEngineError } from '../../../src/engine/errors.ts';
 import {
   assertValidVector,
   compareInt5,
+  compareStored,
   cosine,
   decodeVector,
   encodedLength,
@@ -59,6 +60,17 @@ test('a vector in int5 begins with its sign bits, and no component is lost', () 
       const decoded = decodeVector(blob, 'int5', DIMENSIONS);
       expect([...blob.subarray(0, DIMENSIONS / 8)]).toEqual([...signBits(vector)]);
       expect([...decoded].map((value) => value > 0)).toEqual([...vector].map((value) => value > 0));
+    }),
+  );
+});
+
+test('stored vectors are compared without decoding, to exactly the cosine of the decoded vectors', () => {
+  fc.assert(
+    fc.property(vectors, vectors, fc.constantFrom('int5', 'float32'), (first, second, encoding) => {
+      const [own, other] = [first, second].map((vector) => encodeVector(vector, encoding)) as [Buffer, Buffer];
+      const decoded = [own, other].map((blob) => decodeVector(blob, encoding, DIMENSIONS));
+      const cosineWith = compareStored(decoded[0]!, encoding);
+      expect(cosineWith(Buffer.concat([own, other]), own.length)).toBe(cosine(decoded[0]!, decoded[1]!));
     }),
   );
 });
