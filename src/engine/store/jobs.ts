@@ -126,8 +126,8 @@ export interface NewJob {
 }
 
 // Made once, as every add uses it.
-const INSERT_JOB = `INSERT INTO jobs (uuid, kind, memory, document, step, state, priority, run_at, created_at, updated_at,
-    trace_context)
+const INSERT_JOB = `INSERT INTO jobs (uuid, kind, memory, document, step, state, priority, run_at, created_at,
+    updated_at, trace_context)
   VALUES (${UUID}, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`;
 
 /** Adds a queued job that is due at once. Call inside a write. @returns the job's `jobNo` */
