@@ -41,7 +41,7 @@ export interface GroupReply {
 }
 
 /** Figures of the commit that held a group. */
-export interface CommitFigures {
+interface CommitFigures {
   /** Time that the commit took, its commands included (ms). */
   readonly ms: number;
   /** Number of requests that shared the commit. */
