@@ -49,13 +49,25 @@ export interface Process {
  * Starts a process of the service as its users do, and waits until it says that it is ready.
  * @param options `isDetached`: signals of the terminal, such as Ctrl-C, do not reach the new process
  */
-export async function startProcess(
+export function startProcess(
   command: 'serve' | 'api' | 'worker',
+  settings: Readonly<Record<string, string>>,
+  options: { readonly isDetached?: boolean } = {},
+): Promise<Process> {
+  return startServer([path.join(import.meta.dirname, '../bin/cairn.cjs'), command], settings, options);
+}
+
+/**
+ * Starts a program under Node, with its arguments, and waits until it prints its address as JSON, or `worker_ready`.
+ * @param options as in `startProcess`
+ */
+export async function startServer(
+  program: readonly string[],
   settings: Readonly<Record<string, string>>,
   { isDetached = false }: { readonly isDetached?: boolean } = {},
 ): Promise<Process> {
   const started = performance.now();
-  const child = spawn(process.execPath, [path.join(import.meta.dirname, '../bin/cairn.cjs'), command], {
+  const child = spawn(process.execPath, program, {
     env: { ...process.env, ...settings },
     stdio: ['ignore', 'pipe', 'inherit'],
     detached: isDetached,
@@ -69,7 +81,7 @@ export async function startProcess(
       if (match) resolve(match[1] as string);
       else if (log.includes('"worker_ready"')) resolve('');
     });
-    void exited.then(() => reject(new Error(`${command} ended at its start:\n${log}`)));
+    void exited.then(() => reject(new Error(`${program.join(' ')} ended at its start:\n${log}`)));
   });
   const startMs = performance.now() - started;
   return {

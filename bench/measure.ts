@@ -21,6 +21,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: NUMBER,
     most: 2,
   },
+  adds: {
+    usage: '[MEMORIES] [CONNECTIONS]',
+    about: 'durable adds over HTTP, against a bare server of one thread in the same run',
+    accepts: NUMBER,
+    most: 2,
+  },
   queues: {
     usage: '[MEMORIES] [CONNECTIONS]',
     about: 'the same for an API, two workers and a Redis',

@@ -19,9 +19,16 @@ export function localsOf(response: Response): Locals {
   return response.locals as Locals;
 }
 
-/** Answers with JSON. Express's `json` is not used: it looks for settings, an ETag and freshness on every reply. */
+/**
+ * Answers with JSON. Express's `json` is not used: it looks for settings, an ETag and freshness on every reply. ASCII,
+ * which most replies are, is the same bytes in Latin-1, and Node then writes up to 16 KB to the socket at once. For
+ * UTF-8 it reserves three bytes a character, and most answers to queries would take a slower path.
+ */
 export function sendJson(response: Response, status: number, body: unknown, mediaType = 'application/json'): void {
+  const text = JSON.stringify(body);
+  const bytes = Buffer.byteLength(text);
   response.statusCode = status;
   response.setHeader('content-type', `${mediaType}; charset=utf-8`);
-  response.end(JSON.stringify(body));
+  response.setHeader('content-length', bytes);
+  response.end(text, bytes === text.length ? 'latin1' : 'utf8');
 }

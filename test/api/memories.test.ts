@@ -47,6 +47,16 @@ describe('POST /memory/add', () => {
     expect(reply.headers.get('content-type')).toBe('application/json; charset=utf-8');
   });
 
+  test.each(['plain ASCII', 'Latin-1: café, ÿ', 'beyond: 日本 🗻', `long: ${'é'.repeat(20_000)}`])(
+    'answers with the bytes of the text, and their number: %.20s',
+    async (content) => {
+      const { id } = (await api.request('POST', '/memory/add', { body: { content } })).body as { id: string };
+      const reply = await api.request('GET', `/memory/${id}`);
+      expect(reply.body.content).toBe(content);
+      expect(reply.headers.get('content-length')).toBe(String(Buffer.byteLength(reply.text)));
+    },
+  );
+
   test.each([
     ['?wait', '/memory/add?wait=30000', {}],
     ['Prefer', '/memory/add', { prefer: 'respond-async, wait=30' }],

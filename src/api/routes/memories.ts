@@ -12,7 +12,7 @@ import {
   timelineReply,
 } from '../schemas/memory-replies.ts';
 import { ownerQuery } from '../schemas/values.ts';
-import { deletedItem, memoryItem, revisionItem, timelineItem, toPatch } from '../wire/memories.ts';
+import { deletedItem, memoryItem, memoryItems, revisionItem, timelineItem, toPatch } from '../wire/memories.ts';
 import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
 
 /** Salience that a reinforcement adds if the request names no `boost`. */
@@ -34,7 +34,7 @@ export const memoryRoutes: readonly Route[] = [
     replies: { 200: { description: 'A page of memories.', json: memoryPage } },
     async handle({ tenant, query: { l, u, sector, user_id }, send }) {
       const filter = { sectors: sector && [sector], userIds: user_id === undefined ? undefined : [user_id] };
-      send(200, { items: (await tenant.listMemories(filter, { limit: l, offset: u })).map(memoryItem) });
+      send(200, { items: await memoryItems(await tenant.listMemories(filter, { limit: l, offset: u })) });
     },
   }),
   route({
@@ -183,7 +183,7 @@ export const memoryRoutes: readonly Route[] = [
       const around = await tenant.timeline(params.id, { before, after, sameSession: session });
       if (user_id !== undefined && user_id !== around.anchor.userId)
         throw new EngineError('not_found', 'no memory with this id');
-      send(200, timelineItem(around));
+      send(200, await timelineItem(around));
     },
   }),
 ];

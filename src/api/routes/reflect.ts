@@ -3,7 +3,7 @@ import { reflectSchema } from '../schemas/memories.ts';
 import { reflectionQueued, reflectionReply } from '../schemas/memory-replies.ts';
 import { waitQuery } from '../schemas/values.ts';
 import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
-import { memoryItem } from '../wire/memories.ts';
+import { memoryItems } from '../wire/memories.ts';
 
 /**
  * Latest reflections that are searched for those of one job: a job writes a few, and other jobs may have added more.
@@ -50,7 +50,7 @@ export const reflectRoutes: readonly Route[] = [
       send(200, {
         job_id: jobId,
         state,
-        reflections: reflections.map(memoryItem),
+        reflections: await memoryItems(reflections),
         ...(error === null ? {} : { error }),
       });
     },

@@ -3,7 +3,7 @@ import { userIdSchema } from '../schemas/memories.ts';
 import { deletedReply, userMemoryPage } from '../schemas/memory-replies.ts';
 import { parse } from '../schemas/parse.ts';
 import { pageQuery } from '../schemas/values.ts';
-import { deletedItem, memoryItem } from '../wire/memories.ts';
+import { deletedItem, memoryItems } from '../wire/memories.ts';
 
 const USER_ID = { description: 'The user, as `user_id` names it.', example: 'ben' } as const;
 
@@ -22,7 +22,7 @@ export const userRoutes: readonly Route[] = [
     async handle({ tenant, params, query: { l, u }, send }) {
       const userId = parse(userIdSchema, params.id);
       const items = await tenant.listMemories({ userIds: [userId] }, { limit: l, offset: u });
-      send(200, { user_id: userId, items: items.map(memoryItem) });
+      send(200, { user_id: userId, items: await memoryItems(items) });
     },
   }),
   route({

@@ -9,7 +9,7 @@ import { findByExternalId, findDuplicate, type Twin } from '../store/duplicates.
 import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
-import { contextOf, successorsOf } from '../store/session-context.ts';
+import { neighboursOf } from '../store/session-context.ts';
 import { putText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { AddOptions, AddReply, AddOutcome, NewMemory } from '../types.ts';
@@ -86,6 +86,7 @@ function acceptMemory(context: WriteContext, memory: NewMemory, bulk: boolean): 
     now,
   });
   const place = { memoryNo, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime ?? now, isChunk: false };
+  const { context: before, successors } = neighboursOf(store, place);
   putText(store, {
     memoryNo,
     title: memory.title,
@@ -93,9 +94,9 @@ function acceptMemory(context: WriteContext, memory: NewMemory, bulk: boolean): 
     gist: memory.gist,
     entities: memory.entities ?? [],
     tags: memory.tags,
-    context: contextOf(store, place),
+    context: before,
   });
-  reindexText(store, successorsOf(store, place));
+  reindexText(store, successors);
   const jobId = context.newId();
   const jobNo = insertJob(store, { id: jobId, memory: memoryNo, step: 'encode', bulk, trace: context.trace, now });
   return { memoryNo, id, jobId, jobNo };

@@ -31,6 +31,14 @@ export function keptHash(contentHash: Buffer): Buffer {
  */
 const TWINS_COMPARED = 8;
 
+// The text of a statement is made once: joining and hashing it at each call would take as long as to run it.
+const SELECT_DUPLICATES = `${TWIN} FROM memories m INDEXED BY memories_by_hash JOIN memory_dynamics d ON d.seq = m.seq
+  WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
+    AND (m.event_time_given = 0 OR m.event_time = ?)
+    AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
+    AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
+    AND d.generation_no IS NULL LIMIT ${TWINS_COMPARED}`;
+
 /**
  * Finds the memory that says exactly this already: same text (by hash), user, session, event time, validity and expiry.
  * An event time that was not given equals only another that was not given. Some memories are never found: parts of a
@@ -48,14 +56,7 @@ export function findDuplicate(
   now: number,
 ): Twin | undefined {
   const twins = store
-    .prepare(
-      `${TWIN} FROM memories m INDEXED BY memories_by_hash JOIN memory_dynamics d ON d.seq = m.seq
-       WHERE m.content_hash = ? AND m.user_no = ? AND m.session_id = ? AND m.event_time_given = ?
-         AND (m.event_time_given = 0 OR m.event_time = ?)
-         AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
-         AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
-         AND d.generation_no IS NULL LIMIT ${TWINS_COMPARED}`,
-    )
+    .prepare(SELECT_DUPLICATES)
     .all(
       keptHash(key.contentHash),
       key.userNo,

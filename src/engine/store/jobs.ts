@@ -125,15 +125,16 @@ export interface NewJob {
   readonly now: number;
 }
 
+// Made once, as every add uses it.
+const INSERT_JOB = `INSERT INTO jobs (uuid, kind, memory, document, step, state, priority, run_at, created_at,
+    updated_at, trace_context)
+  VALUES (${UUID}, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`;
+
 /** Adds a queued job that is due at once. Call inside a write. @returns the job's `jobNo` */
 export function insertJob(store: Store, job: NewJob): number {
   const kind = job.kind ?? (job.memory === undefined ? 'document' : 'memory');
   const result = store
-    .prepare(
-      `INSERT INTO jobs (uuid, kind, memory, document, step, state, priority, run_at, created_at, updated_at,
-         trace_context)
-       VALUES (${UUID}, ?, ?, ?, ?, 'queued', ?, ?, ?, ?, ?)`,
-    )
+    .prepare(INSERT_JOB)
     .run(
       job.id,
       kind,

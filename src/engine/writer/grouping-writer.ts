@@ -2,13 +2,14 @@ import { EngineError, reviveError, serialiseError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Span, Tracing } from '../tracing.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
-import type { GroupReply, Writer, WriteGroup, WriteReply } from './writer.ts';
+import { type GroupReply, MAX_ROUND_REQUESTS, type Writer, type WriteGroup, type WriteReply } from './writer.ts';
 
 /** The place where groups are committed: this thread or the writer thread. */
 export interface GroupTransport {
   /**
-   * Commits groups, each in a transaction of its own, and returns their replies in the same order. It rejects only if
-   * there is no reply at all, as when the thread has ended.
+   * Commits groups, one for each file, and returns their replies in the same order. Groups of several calls that wait
+   * may share a transaction; calls are answered in order. It rejects only if there is no reply at all, as when the
+   * thread has ended.
    */
   commit(groups: readonly WriteGroup[]): Promise<readonly GroupReply[]>;
   /** Closes a tenant's file; a later commit opens it again. */
@@ -28,11 +29,9 @@ interface Pending {
   readonly span?: Span | undefined;
 }
 
-/** Most requests in one round, over the groups of all files. */
-const MAX_GROUP_REQUESTS = 256;
-
 /**
- * Creates a writer that sends one round of groups at a time. Requests that arrive meanwhile wait for the next round.
+ * Creates a writer that gathers the requests of one turn of the event loop into a round, and sends it without waiting
+ * for the rounds before it.
  */
 export function createGroupingWriter(
   transport: GroupTransport,
@@ -40,39 +39,35 @@ export function createGroupingWriter(
   tracing: Tracing | null = null,
 ): Writer {
   let waiting: Pending[] = [];
-  let round: Promise<void> | undefined;
+  let lastRound: Promise<void> = Promise.resolve();
   let closed = false;
 
-  const run = async () => {
-    while (waiting.length > 0) {
-      const batch = waiting.slice(0, MAX_GROUP_REQUESTS);
-      waiting = waiting.slice(MAX_GROUP_REQUESTS);
-      await commitRound(batch);
-    }
-    round = undefined;
+  const sendWaiting = () => {
+    const all = waiting;
+    waiting = [];
+    for (let at = 0; at < all.length; at += MAX_ROUND_REQUESTS)
+      lastRound = commitRound(all.slice(at, at + MAX_ROUND_REQUESTS));
   };
 
   const commitRound = async (batch: readonly Pending[]) => {
-    const byPath = Map.groupBy(batch, (pending) => pending.path);
-    const groups = [...byPath].map(([path, members]) => ({
-      path,
-      requests: members.map(toRequest),
-    }));
+    const byPath = [...Map.groupBy(batch, (pending) => pending.path)];
     const startedAt = performance.now();
     let replies: readonly GroupReply[];
     try {
-      replies = await transport.commit(groups);
+      replies = await transport.commit(byPath.map(([path, members]) => ({ path, requests: members.map(toRequest) })));
     } catch (error) {
       for (const pending of batch) refuse(pending, error);
       return;
     }
-    for (const [index, members] of [...byPath.values()].entries()) {
-      const reply = replies[index] as GroupReply;
-      metrics.commits.observe(reply.commitMs / 1000);
-      metrics.commitRequests.observe(members.length);
+    for (const [index, [, members]] of byPath.entries()) {
+      const { commit, replies: answers } = replies[index]!;
+      if (!commit.isRepeated) {
+        metrics.commits.observe(commit.ms / 1000);
+        metrics.commitRequests.observe(commit.requests);
+      }
       for (const [position, pending] of members.entries()) {
-        if (tracing !== null) recordCommit(tracing, pending, { startedAt, requests: members.length });
-        settle(pending, reply.replies[position] as WriteReply);
+        if (tracing !== null) recordCommit(tracing, pending, { startedAt, requests: commit.requests });
+        settle(pending, answers[position]!);
       }
     }
   };
@@ -82,17 +77,17 @@ export function createGroupingWriter(
       if (closed) return Promise.reject(new EngineError('unavailable', 'shutting down', { retryAfterMs: 1_000 }));
       return new Promise((resolve, reject) => {
         const pending: Pending = { path, name, input, resolve: resolve as (value: unknown) => void, reject };
+        // The round is sent after the current turn of the event loop, so that requests that were read from sockets
+        // together are committed together.
+        if (waiting.length === 0) setImmediate(sendWaiting);
         waiting.push(tracing === null ? pending : { ...pending, span: spanOf(tracing, name) });
-        // The round starts after the current turn of the event loop, so that requests that were read from sockets
-        // together
-        // are committed together.
-        round ??= new Promise<void>((begin) => setImmediate(begin)).then(run);
       });
     },
     evict: (path) => transport.evict(path),
     async close() {
       closed = true;
-      await round;
+      sendWaiting();
+      await lastRound;
       await transport.close();
     },
   };

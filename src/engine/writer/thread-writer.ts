@@ -21,8 +21,9 @@ export type WriterMessage =
 
 /**
  * Creates a writer that commits on a thread of its own, so that an fsync or a wait for the lock never holds up the
- * event loop that serves requests. The thread answers messages in order, one at a time. If it ends, every write fails
- * with `unavailable`.
+ * event loop that serves requests. A round is sent at once, also while an earlier one is being committed, so that the
+ * thread never waits for this one. It answers messages in order, several at a time. If it ends, every write fails with
+ * `unavailable`.
  */
 export function createThreadWriter({
   config,
@@ -42,7 +43,9 @@ export function createThreadWriter({
     dead ??= new EngineError('unavailable', 'the writer thread ended', { cause });
     for (const request of waiting.splice(0)) request.reject(dead);
   };
-  thread.on('message', (reply: unknown) => waiting.shift()?.resolve(reply));
+  thread.on('message', (replies: readonly unknown[]) => {
+    for (const reply of replies) waiting.shift()?.resolve(reply);
+  });
   thread.on('error', fail);
   thread.on('exit', fail);
 

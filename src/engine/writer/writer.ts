@@ -19,6 +19,9 @@ export interface Writer {
   close(): Promise<void>;
 }
 
+/** Most requests in one round, over the groups of all files, and in one commit. */
+export const MAX_ROUND_REQUESTS = 256;
+
 /** Requests for one file that go into one transaction. */
 export interface WriteGroup {
   readonly path: string;
@@ -32,10 +35,19 @@ export type WriteReply =
 export interface GroupReply {
   /** Replies in the order of the group's requests. */
   readonly replies: readonly WriteReply[];
-  /** Time that the group took, its commands and the commit (ms). */
-  readonly commitMs: number;
+  readonly commit: CommitFigures;
   /** Waits of the committing thread for the commits of other connections, since the thread began. */
   readonly busy: BusyTotals;
+}
+
+/** Figures of the commit that held a group. */
+interface CommitFigures {
+  /** Time that the commit took, its commands included (ms). */
+  readonly ms: number;
+  /** Number of requests that shared the commit. */
+  readonly requests: number;
+  /** Whether a reply before this one has the same figures, because its group shared the commit. */
+  readonly isRepeated: boolean;
 }
 
 /** Answers every request of a group that failed as a whole with the same error. */

@@ -193,6 +193,41 @@ describe('the writer thread', () => {
     });
   });
 
+  test('commits together what came while it was busy, at most 256 requests', async () => {
+    const metrics = createMetrics();
+    const engine = await openEngine({ config: settingsIn(tempFolder()), writer: 'thread', metrics });
+    const tenant = await engine.tenant('default');
+    const commits = async () => {
+      const { values } = await metrics.commitRequests.get();
+      const valueOf = (suffix: string) => values.find(({ metricName }) => metricName?.endsWith(suffix))?.value ?? 0;
+      return { commits: valueOf('_count'), requests: valueOf('_sum') };
+    };
+    /** Adds memories in several turns of the event loop, while another connection keeps the writer from its work. */
+    const addInTurns = async (name: string, turns: number, each: number) => {
+      const before = await commits();
+      const other = new Database(engine.config.paths.defaultTenant);
+      other.exec('BEGIN IMMEDIATE');
+      const asked: Promise<AddReply>[] = [];
+      for (let turn = 0; turn < turns; turn++) {
+        for (let no = 0; no < each; no++)
+          asked.push(tenant.addMemories([newMemory({ content: `${name} ${turn} ${no}` })]));
+        await new Promise((resolve) => setImmediate(resolve));
+      }
+      other.exec('COMMIT');
+      other.close();
+      const ids = (await Promise.all(asked)).map(({ outcomes }) => (outcomes[0] as { id: string }).id);
+      expect(new Set(ids).size).toBe(turns * each);
+      const after = await commits();
+      return { commits: after.commits - before.commits, requests: after.requests - before.requests };
+    };
+    const few = await addInTurns('few', 4, 2);
+    expect(few.requests).toBe(8);
+    // The thread takes the first round before or after the others have come.
+    expect(few.commits).toBeLessThanOrEqual(2);
+    expect(await addInTurns('many', 3, 200)).toEqual({ commits: 3, requests: 600 });
+    await engine.close();
+  });
+
   test('keeps what it acknowledged for the next start', async () => {
     const config = settingsIn(tempFolder());
     for (const content of ['one', 'two']) {
