@@ -22,6 +22,8 @@ import { makeTables, type Figure } from './table.ts';
 
 const USAGE = `npm run bench -- --peers [--sizes 10000,100000] [--texts ${KINDS.join(',')}] [--cap MINUTES] [--seed N]
   [--systems ${Object.keys(SYSTEMS).join(',')}]`;
+/** Most minutes that `--cap` can allow: a day. */
+const LONGEST_CAP = 1_440;
 /** Heap of a measuring process, MB: Orama keeps all vectors there. */
 const HEAP_MB = 8_192;
 
@@ -69,6 +71,7 @@ function readOptions() {
       texts.split(',').every((kind) => KINDS.includes(kind as Kind)) &&
       systems.split(',').every((name) => Object.hasOwn(SYSTEMS, name)) &&
       Number(cap) > 0 &&
+      Number(cap) <= LONGEST_CAP &&
       /^\d{1,9}$/.test(seed),
   );
   return {
@@ -128,7 +131,7 @@ async function measure({ system, size, folder, capMinutes, keep }: Measurement):
     isTooLong = true;
     end();
   }, capMinutes * 60_000);
-  const [code, signal] = (await once(child, 'exit')) as [number | null, string | null];
+  const [code, signal] = (await once(child, 'close')) as [number | null, string | null];
   clearTimeout(cap);
   end();
   process.off('exit', end).off('SIGINT', interrupt).off('SIGTERM', interrupt);

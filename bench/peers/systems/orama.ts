@@ -45,10 +45,10 @@ export const open: OpenSystem = async (_folder, embedder) => {
       });
       return hits.map(({ document }) => document.content);
     },
-    async add([text]) {
-      await insert(db, memory(text!));
+    async add(texts) {
+      for (const text of texts) await insert(db, memory(text));
     },
-    adding: { atOnce: 1, together: 1, everyMs: 0 },
+    adding: { atOnce: 1, together: BATCH, everyMs: 0 },
     close: async () => {},
   };
 };
