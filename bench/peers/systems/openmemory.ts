@@ -11,7 +11,7 @@ import { setTimeout as pause } from 'node:timers/promises';
 import { freePort } from '../../../test/support/redis.ts';
 import type { OpenSystem } from '../system.ts';
 
-const KEY = 'bench';
+const KEY = 'bench-of-peers';
 const START_MS = 30_000;
 
 export const open: OpenSystem = async (folder) => {
