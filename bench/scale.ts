@@ -3,6 +3,8 @@
  *
  *     npm run bench -- [--sizes 10000,100000,1000000] [--folder PATH] [--embeddings none]
  *
+ * With `--peers` it measures Cairn beside other systems instead (peers/main.ts).
+ *
  * One file grows from size to size. Nearly all of it belongs to one user, the worst case. Every hundredth memory
  * belongs to one of a hundred small users, who have 100 memories each at a million, spread over the whole file. The
  * texts come from natural-text.ts. Adds and their background work run one after the other in this process, on one core,
@@ -57,8 +59,9 @@ const SETTLED_MS = 6_000;
 const COMMON_QUESTIONS = ['what is the one that it was for', 'how and when is a memory read', 'the job of the file'];
 
 async function main(): Promise<void> {
+  if (process.argv.includes('--peers')) return void (await import('./peers/main.ts'));
   const { values } = readArguments(
-    'npm run bench -- [--sizes 10000,100000] [--folder PATH] [--embeddings none]',
+    'npm run bench -- [--sizes 10000,100000] [--folder PATH] [--embeddings none] [--peers …]',
     {
       sizes: { type: 'string', default: '10000,100000' },
       folder: { type: 'string' },

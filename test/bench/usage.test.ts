@@ -34,6 +34,17 @@ test.for<[script: string, usage: string]>([
   expect(wrong.stderr).not.toMatch(/^ {4}at /m);
 });
 
+test.for([
+  ['--sizes', '0'],
+  ['--systems', 'cairn,nothing'],
+  ['--texts', 'any'],
+  ['--cap', 'long'],
+])('the bench of peers refuses %s %s', async (words) => {
+  const wrong = await run('scale.ts', '--peers', ...words);
+  expect(wrong).toMatchObject({ code: 2, stdout: '' });
+  expect(wrong.stderr).toContain('usage: npm run bench -- --peers [--sizes');
+});
+
 test('a measurement says how it is called, and takes nothing else', async () => {
   const usage = 'usage: npm run measure -- service [MEMORIES] [CONNECTIONS]\n';
   const [help, wrong] = await Promise.all([
