@@ -80,7 +80,7 @@ export interface ChangeLock {
 }
 
 /** Opens the lock for one thread. */
-export function openChangeLock({ control }: Lockable, reader: SharedReader): ChangeLock {
+export function openChangeLock({ control }: Lockable, reader: SharedReader, stalledMs = STALLED_MS): ChangeLock {
   const words = new Int32Array(control, 0, LOCK_WORDS);
   const holder = reader.number + 1;
 
@@ -98,7 +98,7 @@ export function openChangeLock({ control }: Lockable, reader: SharedReader): Cha
       Atomics.wait(words, HOLDER, other, LOOK_EACH_MS);
       const stepsNow = Atomics.load(words, STEPS);
       if (stepsNow !== steps) [steps, since] = [stepsNow, performance.now()];
-      else if (performance.now() - since > STALLED_MS) lose(words);
+      else if (performance.now() - since > stalledMs) lose(words);
     }
     Atomics.add(words, STEPS, 1);
   }
