@@ -1,7 +1,7 @@
 /**
  * Memory that several threads of a process share: who may change it, and what a thread is told that cannot use it. All
- * threads read at any time and wait for nobody. One thread at a time changes something, and the others that want to wait
- * for it. A thread may die at any moment.
+ * threads read at any time and wait for nobody. One thread at a time changes something, and the others that want to
+ * wait for it. A thread may die at any moment.
  */
 
 import { assert } from './errors.ts';
@@ -33,8 +33,8 @@ export interface SharedReader {
   /** Number from 0 up to, but not including, `maxReaders`. No other living thread has it. */
   readonly number: number;
   /**
-   * True while answers may lack what commits after their snapshot removed, instead of a `SnapshotIsBehind`: for the last
-   * try of a query. It is asked at each use.
+   * True while answers may lack what commits after their snapshot removed, instead of a `SnapshotIsBehind`: for the
+   * last try of a query. It is asked at each use.
    */
   acceptsLaterRemovals: boolean;
 }

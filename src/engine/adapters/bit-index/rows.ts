@@ -1,4 +1,6 @@
-/** The table of rows: the vector, user and memory of each row of a matrix, and the kinds of search that exclude the row. */
+/**
+ * The table of rows: the vector, user and memory of each row of a matrix, and the kinds of search that exclude the row.
+ */
 
 import type { VectorRole } from '../../ports.ts';
 import type { VectorCode } from '../../store/vector-codes.ts';
