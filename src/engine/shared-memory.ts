@@ -1,7 +1,7 @@
 /**
  * Memory that several threads of a process share: who may change it, and what a thread is told that cannot use it. All
- * threads read at any time and wait for nobody. One thread at a time changes something, and the others that want to wait
- * for it. A thread may die at any moment.
+ * threads read at any time and wait for nobody. One thread at a time changes something, and the others that want to
+ * wait for it. A thread may die at any moment.
  */
 
 import { assert } from './errors.ts';
@@ -33,8 +33,8 @@ export interface SharedReader {
   /** Number from 0 up to, but not including, `maxReaders`. No other living thread has it. */
   readonly number: number;
   /**
-   * True while answers may lack what commits after their snapshot removed, instead of a `SnapshotIsBehind`: for the last
-   * try of a query. It is asked at each use.
+   * True while answers may lack what commits after their snapshot removed, instead of a `SnapshotIsBehind`: for the
+   * last try of a query. It is asked at each use.
    */
   acceptsLaterRemovals: boolean;
 }
@@ -80,7 +80,7 @@ export interface ChangeLock {
 }
 
 /** Opens the lock for one thread. */
-export function openChangeLock({ control }: Lockable, reader: SharedReader): ChangeLock {
+export function openChangeLock({ control }: Lockable, reader: SharedReader, stalledMs = STALLED_MS): ChangeLock {
   const words = new Int32Array(control, 0, LOCK_WORDS);
   const holder = reader.number + 1;
 
@@ -98,7 +98,7 @@ export function openChangeLock({ control }: Lockable, reader: SharedReader): Cha
       Atomics.wait(words, HOLDER, other, LOOK_EACH_MS);
       const stepsNow = Atomics.load(words, STEPS);
       if (stepsNow !== steps) [steps, since] = [stepsNow, performance.now()];
-      else if (performance.now() - since > STALLED_MS) lose(words);
+      else if (performance.now() - since > stalledMs) lose(words);
     }
     Atomics.add(words, STEPS, 1);
   }

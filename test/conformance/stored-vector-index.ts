@@ -5,32 +5,39 @@ import { createIndexMemory, type IndexMemory } from '../../src/engine/adapters/f
 import type { IndexedVector, VectorEncoding, VectorIndex } from '../../src/engine/ports.ts';
 import { openStore, type Store } from '../../src/engine/store/open-store.ts';
 import type { VectorSpace } from '../../src/engine/store/vectors.ts';
-import { openStoredIndex } from '../support/stored-index.ts';
+import { openStoredIndex, shareVectors } from '../support/stored-index.ts';
 import { openTemporaryStore } from '../support/temporary-store.ts';
 import { describeVectorIndex, DIMENSIONS, randomVectors } from './vector-index.ts';
 
 export interface StoredIndexSuite {
   readonly choice: VectorIndexChoice;
+  /** Whether all indexes of a file share one copy of its vectors, as threads of a process do. */
+  readonly isShared?: boolean;
   readonly encoding: VectorEncoding;
   /** What the index measures of a stored vector: more is nearer. */
   readonly measure: (query: Float32Array, vector: Float32Array) => number;
 }
 
 /** What an index owes its callers that is held in memory and follows a tenant's file. */
-export function describeStoredIndex({ choice, encoding, measure }: StoredIndexSuite): void {
-  describeVectorIndex(`${choice} over vectors in ${encoding}`, () => {
+export function describeStoredIndex({ choice, encoding, measure, isShared = false }: StoredIndexSuite): void {
+  const share = isShared && choice !== 'vec0' && choice !== 'auto' ? shareVectors(choice) : undefined;
+  const name = isShared ? `shared ${choice}` : choice;
+  describeVectorIndex(`${name} over vectors in ${encoding}`, () => {
     const store = openTemporaryStore();
-    const index = openStoredIndex(store, { modelNo: 1, dimensions: DIMENSIONS, encoding }, { choice });
+    const space = { modelNo: 1, dimensions: DIMENSIONS, encoding };
+    const index = openStoredIndex(store, space, { choice, shared: share?.(store, space) });
     return { index, write: (work) => store.write(work), close: () => store.remove() };
   });
 
-  describe(`${choice} over the vectors in ${encoding} of a tenant file`, () => {
+  describe(`${name} over the vectors in ${encoding} of a tenant file`, () => {
     const SPACE: VectorSpace = { modelNo: 1, dimensions: DIMENSIONS, encoding };
     let store: ReturnType<typeof openTemporaryStore>;
     beforeEach(() => (store = openTemporaryStore()));
     afterEach(() => store.remove());
-    const openIndex = (on: Store, changes: Partial<VectorSpace> = {}, indexMemory?: IndexMemory) =>
-      openStoredIndex(on, { ...SPACE, ...changes }, { choice, ...(indexMemory && { indexMemory }) });
+    const openIndex = (on: Store, changes: Partial<VectorSpace> = {}, indexMemory?: IndexMemory) => {
+      const space = { ...SPACE, ...changes };
+      return openStoredIndex(on, space, { choice, shared: share?.(on, space), ...(indexMemory && { indexMemory }) });
+    };
 
     test('each model has an index of its own', () => {
       const random = randomVectors(2);

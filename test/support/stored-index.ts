@@ -1,3 +1,5 @@
+import type { SharedIndexOptions } from '../../src/engine/adapters/bit-index/bit-index.ts';
+import { createSharedVectors, type SharedVectors } from '../../src/engine/adapters/bit-index/shared-vectors.ts';
 import { openVectorIndex, type VectorIndexChoice } from '../../src/engine/adapters/vector-index/open-vector-index.ts';
 import { createIndexMemory, type IndexMemory } from '../../src/engine/adapters/following-index/index-memory.ts';
 import type { VectorIndex } from '../../src/engine/ports.ts';
@@ -15,9 +17,10 @@ export function openStoredIndex(
   {
     choice = 'auto',
     indexMemory = createIndexMemory(),
-  }: { choice?: VectorIndexChoice; indexMemory?: IndexMemory } = {},
+    shared,
+  }: { choice?: VectorIndexChoice; indexMemory?: IndexMemory; shared?: SharedIndexOptions | undefined } = {},
 ): VectorIndex {
-  const index = openVectorIndex(store, space, { choice, indexMemory });
+  const index = openVectorIndex(store, space, { choice, indexMemory, shared });
   return {
     ...index,
     add(vectors) {
@@ -45,5 +48,20 @@ export function openStoredIndex(
       store.prepare('DELETE FROM vectors WHERE model_no = ?').run(space.modelNo);
       index.clear();
     },
+  };
+}
+
+/**
+ * Returns a function that gives each index of a file and model its share in one memory, as threads of a process have
+ * it.
+ * @param kernels which kernels all of them use
+ */
+export function shareVectors(kernels: 'wasm' | 'js'): (store: Store, space: VectorSpace) => SharedIndexOptions {
+  const made = new Map<string, { readonly vectors: SharedVectors; readers: number }>();
+  return (store, space) => {
+    const key = `${store.path} ${space.modelNo}`;
+    if (!made.has(key)) made.set(key, { vectors: createSharedVectors({ space, kernels, maxReaders: 4 }), readers: 0 });
+    const sharing = made.get(key)!;
+    return { vectors: sharing.vectors, reader: { number: sharing.readers++, acceptsLaterRemovals: false } };
   };
 }

@@ -19,7 +19,9 @@ function estimateOf(query: Float32Array, vector: Float32Array): number {
 
 // Codes stand in a table of their own, or in front of the vectors.
 for (const encoding of ['float32', 'int5'] as const) {
-  for (const choice of ['wasm', 'js'] as const) describeStoredIndex({ choice, encoding, measure: estimateOf });
+  for (const choice of ['wasm', 'js'] as const) {
+    for (const isShared of [false, true]) describeStoredIndex({ choice, encoding, isShared, measure: estimateOf });
+  }
 }
 
 describe('the bit index rebuilt from the canonical vectors', () => {

@@ -121,7 +121,12 @@ function changeRows(opened: Opened, { removed, removalNo, added, vectorNo }: Cha
       state.removals = (state.removals + 1) | 0;
       for (const one of removed) remove(opened, state, one);
     }
-    for (const vector of added) append(opened, state, vector);
+    let last = known.size === 0 ? -1 : numberReader(codes, 'vectorNos')(known.size - 1);
+    for (const vector of added) {
+      assert(vector.vectorNo > last, 'vectors come in the order of their numbers');
+      append(opened, state, vector);
+      last = vector.vectorNo;
+    }
     if (state.size >= MIN_TURNED || state.turned > 0) turnAll(opened, state);
     states.publish(state);
   });
@@ -133,8 +138,6 @@ function append(opened: Opened, state: State, vector: VectorCode): void {
   const { vectorNo, memory, code } = vector;
   const row = state.size;
   assert(code.length === dimensions / 8, `a code of ${code.length} bytes for ${dimensions} dimensions`);
-  const isAscending = row === 0 || numberReader(codes, 'vectorNos')(row - 1) < vectorNo;
-  assert(isAscending, 'vectors come in the order of their numbers');
   if (row % SEGMENT_ROWS === 0) beginSegment(codes, row);
   writeRow(opened, row, vector);
   state.size += 1;
@@ -190,6 +193,9 @@ function answer<R>(
   lock.requireKept();
   const kind = acceptsLaterRemovals ? 'clears' : 'removals';
   const state = states.read()!;
+  // Since the caller looked, another thread may have gone on.
+  const isLater = state.removalNo > at.removalNo && !acceptsLaterRemovals;
+  if (isLater || state.vectorNo < at.vectorNo) return undefined;
   const view = viewAt(state, at);
   const value = work({
     nearest: (questions) => nearest(opened, view, questions),

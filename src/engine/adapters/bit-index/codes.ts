@@ -64,7 +64,7 @@ export function wordAt(layout: Layout, field: WordField, row: number): number {
 }
 
 /** Returns where a row has a field, as an index into `doubles`. */
-export function numberAt(layout: Layout, field: NumberField, row: number): number {
+function numberAt(layout: Layout, field: NumberField, row: number): number {
   return (segmentOf(layout, row) + layout[field]) / 8 + (row % SEGMENT_ROWS);
 }
 

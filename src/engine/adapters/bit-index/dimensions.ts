@@ -26,10 +26,10 @@ export function countSides(above: Float64Array, code: Uint8Array, by: 1 | -1): v
 
 /**
  * Returns how evenly vectors are on both sides of zero, by dimension: from almost 0, if all are on one side, to 1, if
- * half are on each or none were counted. Models add a constant part to all their vectors. Where it is large, all vectors
- * have the same sign, and even a large component of a question distinguishes none of them. The counts depend only on the
- * vectors present, so that all threads with these vectors have the same counts, in whatever order vectors were added and
- * removed.
+ * half are on each or none were counted. Models add a constant part to all their vectors. Where it is large, all
+ * vectors have the same sign, and even a large component of a question distinguishes none of them. The counts depend
+ * only on the vectors present, so that all threads with these vectors have the same counts, in whatever order vectors
+ * were added and removed.
  * @param above number of counted vectors above zero, by dimension
  * @param counted number of vectors that were counted
  */

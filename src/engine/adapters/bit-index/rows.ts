@@ -1,9 +1,12 @@
-/** The table of rows: the vector, user and memory of each row of a matrix, and the kinds of search that exclude the row. */
+/**
+ * The table of rows: the vector, user and memory of each row of a matrix, and the kinds of search that exclude the row.
+ */
 
 import type { VectorRole } from '../../ports.ts';
 import type { VectorCode } from '../../store/vector-codes.ts';
 import type { Question } from '../following-index/followed-vectors.ts';
-import { type Codes, codeAddress, numberAt, numberReader, wordAt, wordReader } from './codes.ts';
+import { type Codes, numberReader, segmentOf, wordAt, wordReader } from './codes.ts';
+import { SEGMENT_ROWS } from './kernels.ts';
 import type { Users } from './users.ts';
 
 /** The part of a question that says which rows it may find. */
@@ -43,12 +46,14 @@ export function writeRow({ codes, users }: RowTable, row: number, vector: Vector
   const { bytes, words, doubles } = codes.views();
   const { vectorNo, userNo, memory, role, code } = vector;
   const previous = users.lastRow(userNo);
-  bytes.set(code, codeAddress(layout, row));
-  doubles[numberAt(layout, 'vectorNos', row)] = vectorNo;
-  doubles[numberAt(layout, 'memories', row)] = memory;
-  words[wordAt(layout, 'labels', row)] = OWNER_UNIT * userNo + FLAGS_OF[role];
-  words[wordAt(layout, 'previous', row)] = previous;
-  words[wordAt(layout, 'ordinals', row)] = previous < 0 ? 1 : words[wordAt(layout, 'ordinals', previous)]! + 1;
+  const segment = segmentOf(layout, row);
+  const place = row % SEGMENT_ROWS;
+  bytes.set(code, segment + place * layout.codeBytes);
+  doubles[(segment + layout.vectorNos) / 8 + place] = vectorNo;
+  doubles[(segment + layout.memories) / 8 + place] = memory;
+  words[(segment + layout.labels) / 4 + place] = OWNER_UNIT * userNo + FLAGS_OF[role];
+  words[(segment + layout.previous) / 4 + place] = previous;
+  words[(segment + layout.ordinals) / 4 + place] = previous < 0 ? 1 : words[wordAt(layout, 'ordinals', previous)]! + 1;
   users.setLastRow(userNo, row);
 }
 

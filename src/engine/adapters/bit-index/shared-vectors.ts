@@ -28,10 +28,10 @@ const MAX_READERS = 256;
 
 /**
  * Creates memory for vectors of a space. It is filled by the threads that search it.
- * @param options.maxReaders threads that may search it: 1 by default, 256 at most. A thread's working area takes 3 MB of
- *   addresses, and some 200 KB of memory once it searches
- * @throws EngineError `internal` for dimensions that are not a multiple of 8 up to `MAX_DIMENSIONS`; `invalid` for kernels
- *   that do not run on this machine
+ * @param options.maxReaders threads that may search it: 1 by default, 256 at most. A thread's working area takes 3 MB
+ *   of addresses, and some 200 KB of memory once it searches
+ * @throws EngineError `internal` for dimensions that are not a multiple of 8 up to `MAX_DIMENSIONS`; `invalid` for
+ *   kernels that do not run on this machine
  */
 export function createSharedVectors({
   space,
@@ -113,7 +113,10 @@ export interface State extends Record<(typeof FIELDS)[number], number> {
 
 /** The state of shared vectors, as one thread reads and publishes it. */
 export interface States {
-  /** Returns the published state, undefined before the first. Do not change it. Calls return one object until it changes. */
+  /**
+   * Returns the published state, undefined before the first. Do not change it. Calls return one object until it
+   * changes.
+   */
   read(): State | undefined;
   /** Publishes a state whole. Call it in `change` of the lock. */
   publish(state: State): void;

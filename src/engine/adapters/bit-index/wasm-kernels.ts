@@ -98,8 +98,8 @@ function turn({ codeBytes }: Layout): WasmFunction {
  * Adds sixteen columns to the sums of 128 rows by fifteen adders of five instructions each. An adder of complements
  * gives the complement, so to count clear bits the lower planes are inverted before and after, rather than every
  * column. A batch reads sixteen streams of memory, which the processor prefetches; with all columns in one loop it does
- * not. The sums are at `base`, which differs by thread: `at` and `end` are raised by it and the columns' addresses lowered,
- * so that the loop needs no further addition.
+ * not. The sums are at `base`, which differs by thread: `at` and `end` are raised by it and the columns' addresses
+ * lowered, so that the loop needs no further addition.
  */
 function addColumns(name: 'addFirst' | 'addClear' | 'addSet'): WasmFunction {
   const [choice, segment, at, end, columns] = [0, 1, 2, 3, 4];

@@ -63,8 +63,8 @@ export interface FollowedVectors<T> {
    */
   clear?(removalNo: number): void;
   /**
-   * Does `work` with the vectors that a snapshot has: those that later commits added are not found. Returns undefined if
-   * the vectors changed meanwhile so that the answer is worth nothing; compare `position` again then.
+   * Does `work` with the vectors that a snapshot has: those that later commits added are not found. Returns undefined
+   * if the vectors changed meanwhile so that the answer is worth nothing; compare `position` again then.
    * @param at the snapshot, not above `position`
    */
   answer<R>(at: Position, work: (vectors: Answers) => R): { readonly value: R } | undefined;

@@ -1,9 +1,9 @@
 /**
  * A vector index in memory that follows the tenant's file. Before each answer it reads what was committed since: new
- * vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot that it is asked
- * on, nothing needs to be built or repaired, and a killed process leaves nothing behind. What the file holds does not
- * depend on how vectors are searched. Threads may share the vectors in memory: then one of them reads what was committed,
- * and the others find it there.
+ * vectors by their numbers, which only rise, and removed ones from a log. So an answer fits the snapshot that it is
+ * asked on, nothing needs to be built or repaired, and a killed process leaves nothing behind. What the file holds does
+ * not depend on how vectors are searched. Threads may share the vectors in memory: then one of them reads what was
+ * committed, and the others find it there.
  */
 
 import { setImmediate as yieldTurn } from 'node:timers/promises';
@@ -160,7 +160,9 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
     /** Returns the vectors as `takeOver` left them. Call it only after `takeOver`. */
     held: () => held!,
 
-    /** Forgets all vectors if too many of them were removed; the next `takeOver` begins anew. Call it in a `store.read`. */
+    /**
+     * Forgets all vectors if too many of them were removed; the next `takeOver` begins anew. Call it in a `store.read`.
+     */
     dropIfSparse(): void {
       const vectors = held;
       if (vectors === undefined || !isSparse(vectors)) return;

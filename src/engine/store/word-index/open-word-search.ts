@@ -27,8 +27,8 @@ const readings = new WeakMap<Store, Reading>();
  * Chooses how a connection reads its word index; without a call it is 'auto'. The readers made so far are dropped.
  * @param onUnknownFormat called when 'auto' changes from `fts5-direct` to `fts5-match` because of a format that the
  *   former does not know; not again until `fts5-direct` could read the index in between
- * @param lengths lengths of rows that threads share; by default the connection has its own. Searches and loads then also
- *   throw SnapshotIsBehind and SharedMemoryLost
+ * @param lengths lengths of rows that threads share; by default the connection has its own. Searches and loads then
+ *   also throw SnapshotIsBehind and SharedMemoryLost
  */
 export function chooseWordIndex(
   store: Store,

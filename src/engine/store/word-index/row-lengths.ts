@@ -1,4 +1,10 @@
-import { LOCK_WORDS, openChangeLock, type SharedReader, SnapshotIsBehind } from '../../shared-memory.ts';
+import {
+  type ChangeLock,
+  LOCK_WORDS,
+  openChangeLock,
+  type SharedReader,
+  SnapshotIsBehind,
+} from '../../shared-memory.ts';
 import type { Store } from '../open-store.ts';
 import { textRewrites } from './rewrites.ts';
 import { allVarints } from './structure.ts';
@@ -70,58 +76,18 @@ export function openRowLengths(store: Store, shared?: SharedLengthsOptions): Row
   const lock = openChangeLock({ control }, reader);
   const words = new Int32Array(control);
   const numbers = new BigInt64Array(control);
-  const numberOf = (place: number) => Number(Atomics.load(numbers, place));
-  let table = new Uint32Array(lengths, 0, FIRST_ROWS);
+  const opened: Opened = { store, lock, words, numbers, table: openTable(lengths) };
   let begun = 0;
-
-  function show(): void {
-    if (4 * table.length < lengths.byteLength) table = new Uint32Array(lengths, 0, lengths.byteLength / 4);
-  }
-
-  function put(memoryNo: number, length: number): void {
-    if (memoryNo >= table.length) {
-      const wanted = 4 * 2 ** Math.ceil(Math.log2(memoryNo + 1));
-      if (wanted > lengths.byteLength) lengths.grow(wanted);
-      show();
-    }
-    table[memoryNo] = length;
-  }
-
-  function readRows(): [number, Buffer][] {
-    return store
-      .prepare('SELECT id, sz FROM memory_text_docsize WHERE id > ? ORDER BY id LIMIT ?')
-      .raw()
-      .all(numberOf(UP_TO), READ_AT_ONCE) as [number, Buffer][];
-  }
-
-  /** Takes over a slice. Call it alone. */
-  function advance(rewriteNo: number): 'more' | 'done' | 'behind' {
-    const known = numberOf(REWRITE);
-    if (known > rewriteNo) return 'behind';
-    const changed = known === -1 || known === rewriteNo ? [] : textRewrites.readAfter(store, known).changed;
-    const rewritten = changed === 'all' ? [] : readRewritten(store, changed, numberOf(UP_TO));
-    const rows = changed === 'all' ? [] : readRows();
-    show();
-    lock.change(() => {
-      if (known !== rewriteNo) Atomics.add(words, BEGUN, 1);
-      for (const [memoryNo, columns] of [...rewritten, ...rows]) put(memoryNo, termsOf(columns));
-      const upTo = changed === 'all' ? 0 : (rows.at(-1)?.[0] ?? numberOf(UP_TO));
-      Atomics.store(numbers, UP_TO, BigInt(upTo));
-      Atomics.store(numbers, REWRITE, BigInt(rewriteNo));
-      Atomics.store(words, DONE, Atomics.load(words, BEGUN));
-    });
-    return changed === 'all' || rows.length === READ_AT_ONCE ? 'more' : 'done';
-  }
 
   function takeOver(): 'more' | 'done' | 'behind' {
     lock.requireKept();
     const rewriteNo = textRewrites.last(store);
     begun = Atomics.load(words, BEGUN);
-    const known = numberOf(REWRITE);
+    const known = numberAt(numbers, REWRITE);
     if (known > rewriteNo) return 'behind';
     const isSettled = known === rewriteNo && Atomics.load(words, DONE) === begun;
-    if (isSettled && readRows().length === 0) return 'done';
-    const standing = lock.alone(() => advance(rewriteNo));
+    if (isSettled && readNewRows(opened).length === 0) return 'done';
+    const standing = lock.alone(() => advance(opened, rewriteNo));
     // Another thread may go on at once. The next look, without the lock, tells what the lengths are of.
     return standing === 'done' ? 'more' : standing;
   }
@@ -132,10 +98,9 @@ export function openRowLengths(store: Store, shared?: SharedLengthsOptions): Row
     now() {
       let standing = takeOver();
       while (standing === 'more') standing = takeOver();
-      const isAccepted = reader.acceptsLaterRemovals && readRows().length === 0;
+      const isAccepted = reader.acceptsLaterRemovals && readNewRows(opened).length === 0;
       if (standing === 'behind' && !isAccepted) throw new SnapshotIsBehind();
-      show();
-      return table;
+      return opened.table.now();
     },
 
     requireUnchanged() {
@@ -143,6 +108,67 @@ export function openRowLengths(store: Store, shared?: SharedLengthsOptions): Row
       if (Atomics.add(words, BEGUN, 0) !== begun && !reader.acceptsLaterRemovals) throw new SnapshotIsBehind();
     },
   };
+}
+
+/** The lengths as one thread has opened them. */
+interface Opened {
+  readonly store: Store;
+  readonly lock: ChangeLock;
+  /** The words of `control`, of which `BEGUN` and `DONE` are used. */
+  readonly words: Int32Array;
+  /** The numbers of `control`, of which `UP_TO` and `REWRITE` are used. */
+  readonly numbers: BigInt64Array;
+  readonly table: ReturnType<typeof openTable>;
+}
+
+/** Takes over a slice. Call it alone. */
+function advance(opened: Opened, rewriteNo: number): 'more' | 'done' | 'behind' {
+  const { store, lock, words, numbers, table } = opened;
+  const known = numberAt(numbers, REWRITE);
+  if (known > rewriteNo) return 'behind';
+  const changed = known === -1 || known === rewriteNo ? [] : textRewrites.readAfter(store, known).changed;
+  const rewritten = changed === 'all' ? [] : readRewritten(store, changed, numberAt(numbers, UP_TO));
+  const rows = changed === 'all' ? [] : readNewRows(opened);
+  lock.change(() => {
+    if (known !== rewriteNo) Atomics.add(words, BEGUN, 1);
+    for (const [memoryNo, columns] of [...rewritten, ...rows]) table.put(memoryNo, termsOf(columns));
+    const upTo = changed === 'all' ? 0 : (rows.at(-1)?.[0] ?? numberAt(numbers, UP_TO));
+    Atomics.store(numbers, UP_TO, BigInt(upTo));
+    Atomics.store(numbers, REWRITE, BigInt(rewriteNo));
+    Atomics.store(words, DONE, Atomics.load(words, BEGUN));
+  });
+  return changed === 'all' || rows.length === READ_AT_ONCE ? 'more' : 'done';
+}
+
+/** Views lengths that grow. A view of a fixed length is quicker than one that follows them. */
+function openTable(lengths: SharedArrayBuffer) {
+  let table = new Uint32Array(lengths, 0, FIRST_ROWS);
+  const now = () => {
+    const rows = lengths.byteLength / 4;
+    if (table.length < rows) table = new Uint32Array(lengths, 0, rows);
+    return table;
+  };
+  return {
+    /** Returns the whole table as it is. */
+    now,
+    /** Sets a length, and grows the table if need be. */
+    put(memoryNo: number, length: number): void {
+      if (memoryNo >= now().length) lengths.grow(4 * 2 ** Math.ceil(Math.log2(memoryNo + 1)));
+      now()[memoryNo] = length;
+    },
+  };
+}
+
+function numberAt(numbers: BigInt64Array, place: number): number {
+  return Number(Atomics.load(numbers, place));
+}
+
+/** Reads a slice of the rows that were not read yet. */
+function readNewRows({ store, numbers }: Opened): [memoryNo: number, columns: Buffer][] {
+  return store
+    .prepare('SELECT id, sz FROM memory_text_docsize WHERE id > ? ORDER BY id LIMIT ?')
+    .raw()
+    .all(numberAt(numbers, UP_TO), READ_AT_ONCE) as [number, Buffer][];
 }
 
 /** Reads again those rows up to a number that were rewritten; those that are gone have no columns. */
