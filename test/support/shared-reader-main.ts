@@ -87,11 +87,11 @@ function createCheck(store: Store): () => void {
     const linked = own.search({ embedding, userNo, purpose: 'link', k: 20 });
     const words = ['w1', 'w2', 'w3 w4', 'w5'].slice(Math.floor(3 * random()));
     const weights = [0.3, 2, 1, 1, 1.5, 1.5, 1.5];
-    const ranked = plainWords.open(snapshotVersion(store))!.score(words, weights).best(1e6);
+    const ranked = plainWords.open(snapshotVersion(store))!.best(words, weights, 1e6);
     assert.deepEqual(index.search({ embedding, userNo, purpose: 'rank', k: 20 }), nearest);
     assert.deepEqual(index.search({ embedding, userNo, purpose: 'link', k: 20 }), linked);
     const bm25 = new Map(ranked.map((one) => [one.memoryNo, one.bm25]));
-    const found = openWordSearch(store).score(words, weights).best(1e6);
+    const found = openWordSearch(store).best(words, weights, 1e6);
     assert.equal(found.length, ranked.length);
     for (const one of found) assert.ok(Math.abs(one.bm25 / bm25.get(one.memoryNo)! - 1) < 1e-9);
   };

@@ -21,7 +21,7 @@ export interface ReaderThreadData {
 }
 
 /** What a language model is asked. */
-export type CompletionRequest = Parameters<LanguageModel['complete']>[0];
+type CompletionRequest = Parameters<LanguageModel['complete']>[0];
 
 /**
  * A call of a provider that a thread has its process make, since the process holds the limits, the caches and the log

@@ -37,8 +37,7 @@ const put = (memoryNo: number, words: number) =>
 const rank = (on: Store): [number, number][] =>
   on.read(() =>
     openWordSearch(on)
-      .score(['lamp'], WEIGHTS)
-      .best(1e6)
+      .best(['lamp'], WEIGHTS, 1e6)
       .map(({ memoryNo, bm25 }) => [memoryNo, Number(bm25.toPrecision(9))]),
   );
 
