@@ -65,6 +65,11 @@ test(
       expect(vectorNo).toBe(before[place]!.vectorNo);
       expect(cosine(embedding, before[place]!.embedding)).toBeGreaterThan(0.9999);
     }
+    // Rows that became short share pages: 450 took 150 pages.
+    const bytes = withStore(folder, ({ db }) =>
+      db.prepare(`SELECT sum(pgsize) FROM dbstat WHERE name = 'vectors'`).pluck().get(),
+    );
+    expect(bytes).toBeLessThan(100 * MEMORIES);
     withStore(folder, expectNoOrphans);
   },
 );

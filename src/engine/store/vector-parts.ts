@@ -30,13 +30,6 @@ export function insertParts(store: Store, vectorNo: number, bytes: Buffer): void
   }
 }
 
-/** Deletes the parts of a vector whose row stays. Call inside a write. */
-export function deleteParts(store: Store, vectorNo: number): void {
-  store
-    .prepare('DELETE FROM vector_parts WHERE part_no >= ? AND part_no < ?')
-    .run(PART_NUMBERS * vectorNo, PART_NUMBERS * (vectorNo + 1));
-}
-
 const counts = new Map<number, number>();
 
 /** Returns the number of parts by which `length` bytes take the least room in pages. */

@@ -9,7 +9,7 @@ import {
 } from '../ports.ts';
 import type { Store } from './open-store.ts';
 import { assertValidVector, decodeVector, encodedLength, encodeVector, type StoredForm } from './vector-encoding.ts';
-import { deleteParts, insertParts, STORED_BYTES } from './vector-parts.ts';
+import { insertParts, STORED_BYTES } from './vector-parts.ts';
 
 /** Window number of the mean of several windows. */
 export const MEAN_WINDOW = -1;
@@ -116,16 +116,25 @@ export function listFiner(
 export function coarsenVector(store: Store, vectorNo: number, precision: VectorPrecision): void {
   const row = store
     .prepare(
-      `SELECT v.precision, m.dimensions, m.encoding, ${STORED_BYTES} AS bytes
+      `SELECT v.memory, v.user_no, v.model_no, v.window_no, v.role, v.sector, v.text_hash, v.precision, m.dimensions,
+         m.encoding, ${STORED_BYTES} AS bytes
        FROM vectors v CROSS JOIN models m ON m.model_no = v.model_no WHERE v.vector_no = ?`,
     )
-    .get(vectorNo) as { precision: number; dimensions: number; encoding: VectorEncoding; bytes: Buffer } | undefined;
+    .get(vectorNo) as
+    | { precision: number; dimensions: number; encoding: VectorEncoding; bytes: Buffer; [column: string]: unknown }
+    | undefined;
   if (row === undefined || row.precision >= numberOf(precision)) return;
-  const embedding = decodeVector(row.bytes, formOf(row, row.precision), row.dimensions);
+  const { dimensions, encoding, bytes, ...columns } = row;
+  const embedding = decodeVector(bytes, formOf({ encoding }, row.precision), dimensions);
+  // Deleted and written again, since SQLite joins pages that became nearly empty only at a delete, not at an update.
+  deleteVector(store, vectorNo);
   store
-    .prepare('UPDATE vectors SET precision = ?, embedding = ? WHERE vector_no = ?')
-    .run(numberOf(precision), EMPTY, vectorNo);
-  deleteParts(store, vectorNo);
+    .prepare(
+      `INSERT INTO vectors
+         (vector_no, memory, user_no, model_no, window_no, role, sector, text_hash, embedding, precision)
+       VALUES (:vectorNo, :memory, :user_no, :model_no, :window_no, :role, :sector, :text_hash, x'', :precision)`,
+    )
+    .run({ ...columns, vectorNo, precision: numberOf(precision) });
   insertParts(store, vectorNo, encodeVector(embedding, precision));
 }
 
