@@ -54,6 +54,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: /^(?:[1-9]\d{0,8}|hashed|clustered)$/,
     most: 2,
   },
+  'vector-precision': {
+    usage: '[MEMORIES] [DIMENSIONS] [auto|vec0]',
+    about: 'what each precision of stored vectors takes and loses, against float32',
+    accepts: /^(?:[1-9]\d{0,8}|auto|vec0)$/,
+    most: 3,
+  },
   providers: {
     usage: '[MEMORIES]',
     about: 'what stands between a memory and its embedding provider',

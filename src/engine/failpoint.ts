@@ -12,6 +12,7 @@ export type FailpointName =
   | 'after-encode-commit'
   | 'during-link'
   | 'before-reason-commit'
+  | 'during-coarsen'
   | 'after-dispatch'
   | 'before-ack'
   | 'before-read';

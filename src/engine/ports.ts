@@ -28,10 +28,17 @@ export interface Logger {
 export const silentLogger: Logger = { debug() {}, info() {}, warn() {}, error() {} };
 
 /**
- * Stored form of a vector. `int5` takes five bits a dimension and is scaled by the vector's largest component, which
- * does not change a cosine. `float32` keeps the components as they are.
+ * Kind of the vectors of a space. `int5` takes five bits a dimension and is scaled by the vector's largest component,
+ * which does not change a cosine. `float32` stands for vectors as providers give them, which are stored as
+ * `OM_VECTOR_PRECISION` says.
  */
 export type VectorEncoding = 'int5' | 'float32';
+
+/** Precisions in which vectors of providers are stored, from the finest to the coarsest. */
+export const VECTOR_PRECISIONS = ['float32', 'float16', 'int8'] as const;
+
+/** Precision of a stored vector of a provider. */
+export type VectorPrecision = (typeof VECTOR_PRECISIONS)[number];
 
 /** How texts are embedded. */
 export interface EmbedOptions {

@@ -22,7 +22,6 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_EMBED_RPM: [0, 1_000_000],
   OM_EMBED_TPM: [0, 1_000_000_000],
   OM_EMBED_CONCURRENCY: [1, 64],
-  OM_EMBED_CACHE_DAYS: [0, 36_500],
   OM_QUERY_EMBED_TIMEOUT_MS: [10, 60_000],
   OM_LLM_TIMEOUT_MS: [100, 600_000],
   OM_LLM_RPM: [0, 1_000_000],

@@ -45,7 +45,7 @@ describe('whatever the provider does', () => {
 
     provider.setMode('ok');
     expect(await service.idle()).toMatchObject({ done: 20, dead: 0 });
-    expect(countBadVectors(folder)).toEqual({ vectors: 40, bad: 0 });
+    expect(countBadVectors(folder)).toEqual({ vectors: 20, bad: 0 });
     const { items } = (await service.request('GET', '/jobs')).body;
     expect(items.every(({ attempts }) => attempts === 0)).toBe(true);
   });

@@ -236,6 +236,9 @@ export function expectNoOrphans(store: Store): void {
       )
       .all();
   expect(identities('vector_codes'), 'codes of vectors').toEqual(identities('vectors'));
+  const inParts = db.prepare('SELECT DISTINCT part_no / 32 AS no FROM vector_parts ORDER BY no').all();
+  const apart = db.prepare('SELECT vector_no AS no FROM vectors WHERE precision <> 0 ORDER BY no').all();
+  expect(inParts, 'vectors with parts').toEqual(apart);
   const foreign = db
     .prepare('SELECT vector_no FROM vectors v JOIN memories m ON m.seq = v.memory WHERE m.user_no <> v.user_no')
     .all();

@@ -1,8 +1,8 @@
 import { onTestFinished } from 'vitest';
-import { decodeVector } from '../../src/engine/store/vector-encoding.ts';
 import { withStore } from './add-checker.ts';
 import { startFakeProvider, type FakeProvider } from './fake-provider.ts';
 import { startServiceProcess, type ServiceProcess } from './running-service.ts';
+import { storedVectors } from './stored-vectors.ts';
 import { tempFolder } from './temp-folder.ts';
 
 const DIMENSIONS = 256;
@@ -27,6 +27,7 @@ export async function startWithProvider(settings: Readonly<Record<string, string
       OM_OPENAI_BASE_URL: provider.url,
       OM_VEC_DIM: String(DIMENSIONS),
       OM_EMBED_TIMEOUT_MS: '300',
+      OM_VECTOR_PRECISION: 'float32',
       ...settings,
     },
   });
@@ -46,17 +47,11 @@ export async function startWithProvider(settings: Readonly<Record<string, string
   };
 }
 
-/** Vectors, in the table and in the cache, that are not of length 1 with every number finite. */
+/** Vectors that are not of length 1 with every number finite. They are stored as they came. */
 export function countBadVectors(folder: string): { vectors: number; bad: number } {
   return withStore(folder, ({ db }) => {
-    const rows = db
-      .prepare('SELECT embedding FROM vectors UNION ALL SELECT embedding FROM embedding_cache')
-      .pluck()
-      .all() as Buffer[];
-    const norms = rows.map((row) =>
-      Math.hypot(...(row.byteLength === DIMENSIONS * 4 ? decodeVector(row, 'float32', DIMENSIONS) : [])),
-    );
+    const norms = storedVectors(db).map(({ embedding }) => Math.hypot(...embedding));
     // NaN is not within anything.
-    return { vectors: rows.length, bad: norms.filter((norm) => !(Math.abs(norm - 1) < 1e-3)).length };
+    return { vectors: norms.length, bad: norms.filter((norm) => !(Math.abs(norm - 1) < 1e-3)).length };
   });
 }

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { expect, onTestFinished } from 'vitest';
 import { createRandom } from '../../src/engine/random.ts';
+import { STORED_BYTES } from '../../src/engine/store/vector-parts.ts';
 import { withStore } from './add-checker.ts';
 import { createManualClock, expectNoOrphans, openTestEngine } from './engine-fixture.ts';
 import { startFleet } from './fleet.ts';
@@ -184,7 +185,7 @@ function contentsOf(folder: string) {
     return {
       memories: all('SELECT content FROM memories ORDER BY seq'),
       models: all('SELECT provider, model, dimensions FROM models'),
-      vectors: all('SELECT memory, window_no, hex(embedding) FROM vectors ORDER BY memory, window_no'),
+      vectors: all(`SELECT memory, window_no, hex(${STORED_BYTES}) FROM vectors v ORDER BY memory, window_no`),
       waypoints: all('SELECT src, dst, type, similarity, weight FROM edges ORDER BY src, dst, type'),
       states: all('SELECT state, count(*) FROM memory_dynamics GROUP BY state'),
       codes: all('SELECT count(*) FROM vector_codes'),

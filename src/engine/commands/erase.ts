@@ -14,7 +14,7 @@ import { documentsOfMemories, listMemoriesOfGeneration } from '../store/chunks.t
 import { readProvenance } from '../store/provenance.ts';
 import { releaseUpload } from '../store/uploads.ts';
 import { countEdgesOf, listReleased, listSuccessors, listWaypointSources, putStatedEdge } from '../store/edges.ts';
-import { eraseCachedEmbeddingsOf } from '../store/embeddings.ts';
+import { countEmbeddingsOnlyOf, eraseCopies } from '../store/embeddings.ts';
 import { eraseEntities } from '../store/entities.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
 import { cancelDocumentJobs } from '../store/document-jobs.ts';
@@ -216,14 +216,13 @@ export function eraseMemories(context: WriteContext, named: readonly number[]): 
   return receipt;
 }
 
-/**
- * Removes a memory's vectors, their rows in every index, and the cached embeddings of the texts they were made from.
- */
+/** Removes a memory's vectors, which serve as cache for equal texts, and their rows in every index. */
 export function eraseVectors(
   { store, indexes }: Pick<WriteContext, 'store' | 'indexes'>,
   memoryNo: number,
 ): Pick<DeleteReceipt, 'vectors' | 'cachedEmbeddings'> {
-  const cachedEmbeddings = eraseCachedEmbeddingsOf(store, memoryNo);
+  const cachedEmbeddings = countEmbeddingsOnlyOf(store, memoryNo);
+  eraseCopies(store, memoryNo);
   let vectors = 0;
   for (const [modelNo, index] of indexes) {
     const vectorNos = deleteVectors(store, memoryNo, modelNo);

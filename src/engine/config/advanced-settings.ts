@@ -98,9 +98,14 @@ const EMBEDDING_SETTINGS = {
   OM_EMBED_FALLBACK_KEY: providerKey().describe(
     'Keys for the servers of OM_EMBED_FALLBACK, in the same order, comma-separated; an empty one is not sent.',
   ),
-  OM_EMBED_CACHE_DAYS: integer(30, 0, 36_500).describe(
-    'How long a vector from a provider is kept for the same text after its last use (days).',
-  ),
+  OM_VECTOR_PRECISION: z
+    .enum(['int8', 'float16', 'float32'])
+    .default('float16')
+    .describe(
+      'How vectors from a provider or a local model are stored. At 1,536 dimensions float16 takes 3.5 KB, int8 ' +
+        'takes 1.9 and is less exact, float32 takes 6.7. A coarser choice is applied to stored vectors too, and they ' +
+        'cannot be made finer again.',
+    ),
   OM_PRICES: z
     .string()
     .default('')

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Embedder } from '../ports.ts';
-import { findCachedEmbeddings, type CachedEmbedding } from '../store/embeddings.ts';
+import { findEmbeddings } from '../store/embeddings.ts';
 import type { Store } from '../store/open-store.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
@@ -17,10 +17,10 @@ export interface EmbedTextsContext {
 export interface EmbeddedTexts {
   /** One vector per text, in order. */
   readonly embeddings: Float32Array[];
-  /** Cache keys of the texts, in order; null for an embedder that is not cached. */
+  /** Hashes by which the vectors of the texts are found again, in order; null for an embedder that is not cached. */
   readonly textHashes: Buffer[] | null;
-  /** Cache keys and new vectors of the texts that were not in the cache, each different text once. */
-  readonly misses: CachedEmbedding[];
+  /** Number of different texts that were not in the cache. */
+  readonly misses: number;
   /** Number of texts that were in the cache; a text that is given twice counts twice. */
   readonly hits: number;
   /** Tokens that the texts in the cache would have cost, by estimate. */
@@ -28,9 +28,9 @@ export interface EmbeddedTexts {
 }
 
 /**
- * Embeds the texts of one memory, from the cache if they are in it. New vectors are not written to the cache: `misses`
- * holds them for the caller to store. Concurrent calls for several memories share provider calls, and each fails by
- * itself. The store is read before anything is awaited. Throws as the gatherer does.
+ * Embeds the texts of one memory. A text that a memory has vectors of is not embedded again. Concurrent calls for
+ * several memories share provider calls, and each fails by itself. The store is read before anything is awaited. Throws
+ * as the gatherer does.
  */
 export async function embedTexts(
   { store, modelNo, embedder, gatherer }: EmbedTextsContext,
@@ -39,22 +39,21 @@ export async function embedTexts(
 ): Promise<EmbeddedTexts> {
   if (!embedder.cacheable) {
     const embeddings = await embedder.embed(texts, { purpose: 'document', signal });
-    return { embeddings, textHashes: null, misses: [], hits: 0, savedTokens: 0 };
+    return { embeddings, textHashes: null, misses: 0, hits: 0, savedTokens: 0 };
   }
   const textHashes = texts.map(hashText);
-  const cached = findCachedEmbeddings(store, modelNo, textHashes);
+  const cached = findEmbeddings(store, modelNo, textHashes);
   const missing = [...cached.keys()].filter((i) => cached[i] === undefined);
   const fresh = await gatherer.embedAll(
     missing.map((i) => texts[i]!),
     'document',
     signal,
   );
-  const misses = new Map<string, CachedEmbedding>();
-  missing.forEach((i, j) => misses.set(texts[i]!, { textHash: textHashes[i]!, embedding: fresh[j]! }));
-  const embeddings = texts.map((text, i) => cached[i] ?? misses.get(text)!.embedding);
+  const made = new Map(missing.map((i, j) => [texts[i]!, fresh[j]!]));
+  const embeddings = texts.map((text, i) => cached[i] ?? made.get(text)!);
   const cachedTexts = texts.filter((_, i) => cached[i] !== undefined);
   const savedTokens = cachedTexts.reduce((sum, text) => sum + estimateTokens(text), 0);
-  return { embeddings, textHashes, misses: [...misses.values()], hits: cachedTexts.length, savedTokens };
+  return { embeddings, textHashes, misses: made.size, hits: cachedTexts.length, savedTokens };
 }
 
 /** Returns the first 16 bytes of the SHA-256 of the exact text: unlike in `contentHash`, white space counts. */

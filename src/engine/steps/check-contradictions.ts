@@ -121,7 +121,7 @@ function nearestOf(
   const cosineWith = compareStored(own.embedding, space.encoding);
   return readVectors(store, space, vectorNos)
     .filter((other) => other.memory !== memoryNo)
-    .map(({ memory, blob, offset }) => ({ memory, similarity: cosineWith(blob, offset) }))
+    .map(({ memory, blob, offset, form }) => ({ memory, similarity: cosineWith(blob, offset, form) }))
     .filter(({ similarity }) => similarity >= threshold)
     .sort((a, b) => b.similarity - a.similarity || a.memory - b.memory);
 }

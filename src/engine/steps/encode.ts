@@ -7,7 +7,6 @@ import { embedTexts, type EmbeddedTexts } from '../providers/embed-texts.ts';
 import { classify } from '../sectors/classify.ts';
 import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { listWaypointSources } from '../store/edges.ts';
-import { eraseCachedEmbeddingsOf, putCachedEmbeddings } from '../store/embeddings.ts';
 import { putEntities } from '../store/entities.ts';
 import { advanceJob, finishJob, type Claim } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
@@ -151,7 +150,7 @@ export function countCached({ embedder, metrics }: StepContext, embedded: Embedd
   const { provider } = embedder;
   metrics.embeddedTexts.inc({ provider, source: 'cache' }, embedded.hits);
   metrics.embeddingCache.inc({ cache: 'document', outcome: 'hit' }, embedded.hits);
-  metrics.embeddingCache.inc({ cache: 'document', outcome: 'miss' }, embedded.misses.length);
+  metrics.embeddingCache.inc({ cache: 'document', outcome: 'miss' }, embedded.misses);
   metrics.savedTokens.inc({ cache: 'document' }, embedded.savedTokens);
 }
 
@@ -296,12 +295,8 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
   for (const src of listWaypointSources(store, memoryNo)) oweStep({ store, now, newId: context.newId }, src, 'link');
 }
 
-/**
- * Erases the cached embeddings of a replaced text, so that a later erasure has nothing to look for, and its vectors by
- * models that its new sectors do not use.
- */
+/** Erases the vectors of a replaced text by models that its new sectors do not use. */
 function eraseReplaced({ open }: StepContext, store: Store, memoryNo: number, sectors: readonly Sector[]): void {
-  eraseCachedEmbeddingsOf(store, memoryNo);
   const { indexes, liveModels, configuredModels } = open();
   for (const modelNo of surplusModels({ liveModels, configuredModels }, sectors)) {
     indexes.get(modelNo)?.remove(deleteVectors(store, memoryNo, modelNo));
@@ -318,12 +313,11 @@ function surplusModels({ liveModels, configuredModels }: Models, sectors: readon
 }
 
 /**
- * Replaces a memory's vectors of the windows and their mean in one space, in the file and in the index, and stores new
- * vectors in the cache of embeddings. It writes nothing if the space's model is neither live nor configured by now.
- * Call it inside a write.
+ * Replaces a memory's vectors of the windows and their mean in one space, in the file and in the index. It writes
+ * nothing if the space's model is neither live nor configured by now. Call it inside a write.
  */
 export function writeVectors(
-  { open, clock }: Pick<StepContext, 'open' | 'clock'>,
+  { open, clock, config }: Pick<StepContext, 'open' | 'clock' | 'config'>,
   {
     memory,
     userNo,
@@ -345,11 +339,7 @@ export function writeVectors(
   if (index === undefined || !isWanted) return;
   const { embeddings, textHashes } = texts;
   if (!isNew) index.remove(deleteVectors(store, memory, space.modelNo));
-  if (textHashes !== null) {
-    const cached = textHashes.map((textHash, at) => ({ textHash, embedding: embeddings[at] as Float32Array }));
-    putCachedEmbeddings(store, space.modelNo, cached, clock.now());
-    addCacheHits(store, { ...texts, modelNo: space.modelNo, at: clock.now() });
-  }
+  if (textHashes !== null) addCacheHits(store, { ...texts, modelNo: space.modelNo, at: clock.now() });
   const vectors = embeddings.map((embedding, windowNo) => ({
     windowNo,
     embedding,
@@ -359,7 +349,7 @@ export function writeVectors(
   index.add(
     vectors.map((vector) => {
       const added = { ...vector, memory, userNo, role: roleOf(vector.windowNo, embeddings.length) };
-      return { ...added, vectorNo: insertVector(store, space, added) };
+      return { ...added, vectorNo: insertVector(store, space, added, config.OM_VECTOR_PRECISION) };
     }),
   );
 }

@@ -248,8 +248,8 @@ function nearestAmong(
 ): Neighbour | undefined {
   const cosineWith = compareStored(own.embedding, encoding);
   let nearest: Neighbour | undefined;
-  for (const { vectorNo, memory, blob, offset } of candidates) {
-    const similarity = cosineWith(blob, offset);
+  for (const { vectorNo, memory, blob, offset, form } of candidates) {
+    const similarity = cosineWith(blob, offset, form);
     const isNearer =
       nearest === undefined ||
       similarity > nearest.similarity ||

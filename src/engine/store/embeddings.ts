@@ -1,12 +1,13 @@
-/** Models and their numbers, the cache of embeddings, and the log of provider calls. */
+/** Models and their numbers, vectors that were paid for, and the log of provider calls. */
 import { EngineError } from '../errors.ts';
 import type { Embedder, VectorEncoding } from '../ports.ts';
 import type { EmbedLogEntry } from '../types.ts';
 import type { Store } from './open-store.ts';
 import { addUsage } from './provider-usage.ts';
 import { findInfo } from './store-info.ts';
-import { assertValidVector, decodeVector, encodeVector } from './vector-encoding.ts';
-import type { VectorSpace } from './vectors.ts';
+import { assertValidVector, decodeVector } from './vector-encoding.ts';
+import { STORED_BYTES } from './vector-parts.ts';
+import { formOf, type VectorSpace } from './vectors.ts';
 
 type ModelName = Pick<Embedder, 'provider' | 'model' | 'dimensions' | 'encoding'>;
 
@@ -62,89 +63,69 @@ export function listModels(store: Store): (ModelName & { readonly modelNo: numbe
     .all() as (ModelName & { modelNo: number })[];
 }
 
-/** An embedding of the cache. */
-export interface CachedEmbedding {
-  /** First 16 bytes of the SHA-256 of the text. */
-  readonly textHash: Buffer;
-  readonly embedding: Float32Array;
-}
-
 /**
- * Looks up embeddings by the hashes of their texts: one entry for each hash, in order, undefined if it is not cached.
- * The age of an entry stays as it is.
- * @throws EngineError `not_found` for an unknown model; `internal` for a damaged entry
+ * Looks for vectors of equal texts among the stored ones, by the first 16 bytes of the SHA-256 of each text. The cache
+ * of embeddings is nothing else: what was paid for is there as long as a memory has the text.
+ * @returns one entry for each hash, in order, undefined if no memory has the text
+ * @throws EngineError `not_found` for an unknown model; `internal` for a damaged vector
  */
-export function findCachedEmbeddings(
+export function findEmbeddings(
   store: Store,
   modelNo: number,
   textHashes: readonly Buffer[],
 ): (Float32Array | undefined)[] {
-  const { encoding, dimensions } = getVectorSpace(store, modelNo);
-  const statement = store.prepare('SELECT embedding FROM embedding_cache WHERE model_no = ? AND text_hash = ?');
+  const space = getVectorSpace(store, modelNo);
+  const statement = store.prepare(
+    `SELECT v.precision, ${STORED_BYTES} AS bytes FROM vectors v INDEXED BY vectors_by_text
+     WHERE v.text_hash = ? AND v.text_hash <> '' AND v.model_no = ? ORDER BY v.vector_no LIMIT 1`,
+  );
   return textHashes.map((textHash) => {
-    const row = statement.get(modelNo, textHash) as { embedding: Buffer } | undefined;
+    const row = statement.get(textHash, modelNo) as { precision: number; bytes: Buffer } | undefined;
     if (row === undefined) return undefined;
-    const embedding = decodeVector(row.embedding, encoding, dimensions);
-    assertValidVector(embedding, dimensions);
+    const embedding = decodeVector(row.bytes, formOf(space, row.precision), space.dimensions);
+    assertValidVector(embedding, space.dimensions);
     return embedding;
   });
 }
 
-/**
- * Caches embeddings. A text that is cached already keeps its vector, and its age starts anew. Call inside a write.
- * @throws EngineError `not_found` for an unknown model; `internal` for a vector that cannot be stored
- */
-export function putCachedEmbeddings(
-  store: Store,
-  modelNo: number,
-  rows: readonly CachedEmbedding[],
-  now: number,
-): void {
-  if (rows.length === 0) return;
-  const { encoding, dimensions } = getVectorSpace(store, modelNo);
-  const statement = store.prepare(
-    `INSERT INTO embedding_cache (model_no, text_hash, embedding, created_at) VALUES (?, ?, ?, ?)
-     ON CONFLICT (model_no, text_hash) DO UPDATE SET created_at = excluded.created_at`,
-  );
-  for (const { textHash, embedding } of rows) {
-    assertValidVector(embedding, dimensions);
-    statement.run(modelNo, textHash, encodeVector(embedding, encoding), now);
-  }
-}
-
-/**
- * Deletes the cached embeddings of the texts that a memory's vectors were made from, even if another memory shares a
- * text; there the cache only saves a call. Call before the memory's vectors are deleted, inside a write.
- * @returns the number of deleted embeddings
- */
-export function eraseCachedEmbeddingsOf(store: Store, memoryNo: number): number {
+/** Counts the texts of a memory, for each model, that no other memory has vectors of: the cache loses them with it. */
+export function countEmbeddingsOnlyOf(store: Store, memoryNo: number): number {
   return store
     .prepare(
-      `DELETE FROM embedding_cache WHERE (model_no, text_hash) IN
-         (SELECT model_no, text_hash FROM vectors WHERE memory = ? AND text_hash IS NOT NULL)`,
+      `SELECT count(*) FROM (SELECT DISTINCT model_no, text_hash FROM vectors WHERE memory = ? AND text_hash <> '') t
+       WHERE NOT EXISTS (SELECT 1 FROM vectors v INDEXED BY vectors_by_text
+         WHERE v.text_hash = t.text_hash AND v.text_hash <> '' AND v.model_no = t.model_no AND v.memory <> ?)`,
     )
-    .run(memoryNo).changes;
+    .pluck()
+    .get(memoryNo, memoryNo) as number;
 }
 
 /**
- * Deletes the cached embedding of one text of a model, even if several memories share the text. Call inside a write.
+ * Deletes the copies of a memory's vectors that an earlier version made. Call before the vectors are deleted, inside a
+ * write.
  */
-export function eraseCachedEmbedding(store: Store, modelNo: number, textHash: Buffer): void {
-  store.prepare('DELETE FROM embedding_cache WHERE model_no = ? AND text_hash = ?').run(modelNo, textHash);
-}
-
-/**
- * Deletes at most `limit` cached embeddings that were last put before `before` (Unix ms, excluded), oldest first. Call
- * inside a write.
- * @returns the number deleted
- */
-export function purgeCachedEmbeddings(store: Store, before: number, limit: number): number {
-  return store
+export function eraseCopies(store: Store, memoryNo: number): void {
+  store
     .prepare(
-      `DELETE FROM embedding_cache WHERE (model_no, text_hash) IN
-         (SELECT model_no, text_hash FROM embedding_cache WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+      `DELETE FROM cached_copies WHERE (model_no, text_hash) IN
+         (SELECT model_no, text_hash FROM vectors WHERE memory = ? AND text_hash <> '')`,
     )
-    .run(before, limit).changes;
+    .run(memoryNo);
+}
+
+/** Tells whether the file has copies of vectors that an earlier version made. */
+export function hasCopies(store: Store): boolean {
+  return store.prepare('SELECT 1 FROM cached_copies LIMIT 1').get() !== undefined;
+}
+
+/** Deletes at most `limit` copies of vectors that an earlier version made. Call inside a write. */
+export function purgeCopies(store: Store, limit: number): void {
+  store
+    .prepare(
+      `DELETE FROM cached_copies WHERE (model_no, text_hash) IN
+         (SELECT model_no, text_hash FROM cached_copies LIMIT ?)`,
+    )
+    .run(limit);
 }
 
 export type { EmbedLogEntry } from '../types.ts';

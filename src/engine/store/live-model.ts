@@ -96,8 +96,8 @@ export function ensureLiveModels(store: Store, configured: SectorModels<{ readon
 export type DropStep = { readonly after: number } | 'dropped';
 
 /**
- * Deletes one slice of what belongs to a model: at most `limit` of its vectors with their codes, later of its cached
- * embeddings, and at last its calibration and the model. No process may use the model any more. Call inside a write,
+ * Deletes one slice of what belongs to a model: at most `limit` of its vectors with their codes, and at last its
+ * calibration and the model. No process may use the model any more. Call inside a write,
  * again and again, until the result is 'dropped'.
  * @param after 0 to begin, then the `after` that the call before returned
  * @throws EngineError `internal` for a live model
@@ -120,13 +120,6 @@ export function dropModelSlice(
     dropCodes(store, vectorNos);
     return { after: Math.max(...vectorNos) };
   }
-  const cached = store
-    .prepare(
-      `DELETE FROM embedding_cache WHERE model_no = ? AND text_hash IN
-         (SELECT text_hash FROM embedding_cache WHERE model_no = ? LIMIT ?)`,
-    )
-    .run(modelNo, modelNo, limit).changes;
-  if (cached > 0) return { after };
   store.prepare('DELETE FROM calibrations WHERE model_no = ?').run(modelNo);
   store.prepare('DELETE FROM models WHERE model_no = ?').run(modelNo);
   putInfo(store, LAST_MODEL, String(Math.max(modelNo, Number(findInfo(store, LAST_MODEL) ?? 0))));

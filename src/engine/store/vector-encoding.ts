@@ -4,15 +4,29 @@
  */
 import { endianness } from 'node:os';
 import { assert } from '../errors.ts';
-import type { VectorEncoding } from '../ports.ts';
+import type { VectorEncoding, VectorPrecision } from '../ports.ts';
+import { decodeFloat16, encodeFloat16, spreadFloat16 } from './vector-float16.ts';
+import { compareInt8, decodeInt8, encodeInt8, int8Length } from './vector-int8.ts';
 
 const LITTLE_ENDIAN = endianness() === 'LE';
 /** Steps of a code from zero to the largest component. */
 const INT5_STEPS = 16;
 
-/** Returns the length of a stored vector, bytes. @throws EngineError as `signLength` does, for int5 */
-export function encodedLength(encoding: VectorEncoding, dimensions: number): number {
-  return encoding === 'int5' ? 5 * signLength(dimensions) : dimensions * Float32Array.BYTES_PER_ELEMENT;
+/** Form of a stored vector: the encoding of its space, or the precision of a provider's vector. */
+export type StoredForm = VectorEncoding | VectorPrecision;
+
+/** Returns the length of a stored vector, bytes. @throws EngineError as `signLength` does, for int5 and int8 */
+export function encodedLength(form: StoredForm, dimensions: number): number {
+  switch (form) {
+    case 'int5':
+      return 5 * signLength(dimensions);
+    case 'int8':
+      return int8Length(8 * signLength(dimensions));
+    case 'float16':
+      return 2 * dimensions;
+    case 'float32':
+      return dimensions * Float32Array.BYTES_PER_ELEMENT;
+  }
 }
 
 /**
@@ -30,13 +44,27 @@ export function signLength(dimensions: number): number {
  * bit is the sign. The blob begins with the sign bits, as `signBits` orders them; then each byte holds the other four
  * bits of two dimensions, the first in the lower half. The length of the vector is lost. Cosines of the offline
  * embedder's vectors are off by .003 as a rule and by .016 at most. A scale that cuts off the largest components was
- * tried and gives the same errors.
- * @throws EngineError `internal` for NaN, infinity or all zeros, and in int5 for a length that is no multiple of 8
+ * tried and gives the same errors. `vector-int8.ts` and `vector-float16.ts` describe the others.
+ * @throws EngineError `internal` for NaN, infinity or all zeros, and in int5 and int8 for a length that is no multiple
+ *   of 8
  */
-export function encodeVector(vector: Float32Array, encoding: VectorEncoding): Buffer {
+export function encodeVector(vector: Float32Array, form: StoredForm): Buffer {
   assertValidVector(vector, vector.length);
-  if (encoding === 'float32') return littleEndian(Buffer.from(new Float32Array(vector).buffer));
-  const blob = Buffer.alloc(encodedLength(encoding, vector.length));
+  const length = encodedLength(form, vector.length);
+  switch (form) {
+    case 'int5':
+      return encodeInt5(vector, length);
+    case 'int8':
+      return encodeInt8(vector);
+    case 'float16':
+      return encodeFloat16(vector);
+    case 'float32':
+      return littleEndian(Buffer.from(new Float32Array(vector).buffer));
+  }
+}
+
+function encodeInt5(vector: Float32Array, length: number): Buffer {
+  const blob = Buffer.alloc(length);
   const scale = INT5_STEPS / largestMagnitude(vector);
   for (let byte = 0, rest = signLength(vector.length); rest < blob.length; byte += 1) {
     let signs = 0;
@@ -57,30 +85,95 @@ function codeOf(steps: number): number {
 }
 
 /**
- * Decodes a stored vector. The result of float32 is the vector that was encoded; int5 gives odd whole numbers, -31..31,
- * that have about its direction.
- * @throws EngineError `internal` if the blob has not the length for this encoding and these dimensions
+ * Decodes a stored vector. The result of float32 is the vector that was encoded; the other forms give numbers that have
+ * about its direction, int5 odd whole numbers, -31..31.
+ * @throws EngineError `internal` if the blob has not the length for this form and these dimensions
  */
-export function decodeVector(blob: Uint8Array, encoding: VectorEncoding, dimensions: number): Float32Array {
-  const expected = encodedLength(encoding, dimensions);
+export function decodeVector(blob: Uint8Array, form: StoredForm, dimensions: number): Float32Array {
+  const expected = encodedLength(form, dimensions);
   assert(blob.byteLength === expected, `a stored vector of ${blob.byteLength} bytes where ${expected} belong`);
-  if (encoding === 'int5') {
-    const pairs = new Float64Array(dimensions / 2);
-    for (let byte = 0, pair = 0, rest = dimensions >> 3; rest < blob.length; byte += 1, pair += 4, rest += 4) {
-      const signs = blob[byte]!;
-      pairs[pair] = DECODED[((signs & 0x03) << 8) | blob[rest]!]!;
-      pairs[pair + 1] = DECODED[((signs & 0x0c) << 6) | blob[rest + 1]!]!;
-      pairs[pair + 2] = DECODED[((signs & 0x30) << 4) | blob[rest + 2]!]!;
-      pairs[pair + 3] = DECODED[((signs & 0xc0) << 2) | blob[rest + 3]!]!;
-    }
-    return new Float32Array(pairs.buffer);
+  switch (form) {
+    case 'int5':
+      return decodeInt5(blob, dimensions);
+    case 'int8':
+      return decodeInt8(blob, dimensions);
+    case 'float16':
+      return decodeFloat16(blob);
+    case 'float32':
+      return decodeFloat32(blob, dimensions);
   }
+}
+
+function decodeInt5(blob: Uint8Array, dimensions: number): Float32Array {
+  const pairs = new Float64Array(dimensions / 2);
+  for (let byte = 0, pair = 0, rest = dimensions >> 3; rest < blob.length; byte += 1, pair += 4, rest += 4) {
+    const signs = blob[byte]!;
+    pairs[pair] = DECODED[((signs & 0x03) << 8) | blob[rest]!]!;
+    pairs[pair + 1] = DECODED[((signs & 0x0c) << 6) | blob[rest + 1]!]!;
+    pairs[pair + 2] = DECODED[((signs & 0x30) << 4) | blob[rest + 2]!]!;
+    pairs[pair + 3] = DECODED[((signs & 0xc0) << 2) | blob[rest + 3]!]!;
+  }
+  return new Float32Array(pairs.buffer);
+}
+
+function decodeFloat32(blob: Uint8Array, dimensions: number): Float32Array {
   const vector = new Float32Array(dimensions);
   // Copied, because a blob from the database need not start at a multiple of four.
   const bytes = Buffer.from(vector.buffer);
   bytes.set(blob);
   littleEndian(bytes);
   return vector;
+}
+
+/**
+ * Compares a query with vectors of a provider by cosine.
+ * @returns a function that gives the cosine, -1..1, with the stored vector that begins at the byte `offset`
+ */
+export function compareParts(
+  query: Float32Array,
+): (vectors: Uint8Array, offset: number, precision: StoredForm) => number {
+  assertValidVector(query, query.length);
+  const compare = compareInt8(query);
+  const decoded = new Float32Array(query.length);
+  const cosineWith = compareDecoded(query);
+  return (vectors, offset, precision) => {
+    if (precision === 'int8') return compare(vectors, offset);
+    const end = offset + encodedLength(precision, query.length);
+    assert(end <= vectors.length, 'a vector beyond the end');
+    if (precision === 'float16') spreadFloat16(vectors, offset, decoded);
+    else decoded.set(decodeVector(vectors.subarray(offset, end), precision, query.length));
+    return cosineWith(decoded);
+  };
+}
+
+/** Compares a query with vectors by cosine. It adds up in four sums, since a sum waits for the one before it. */
+function compareDecoded(query: Float32Array): (vector: Float32Array) => number {
+  const queryLength = euclideanLength(query);
+  const inFours = query.length & ~3;
+  return (vector) => {
+    let [dotA, dotB, dotC, dotD] = [0, 0, 0, 0];
+    let [squaredA, squaredB, squaredC, squaredD] = [0, 0, 0, 0];
+    for (let i = 0; i < inFours; i += 4) {
+      const a = vector[i]!;
+      const b = vector[i + 1]!;
+      const c = vector[i + 2]!;
+      const d = vector[i + 3]!;
+      dotA += a * query[i]!;
+      dotB += b * query[i + 1]!;
+      dotC += c * query[i + 2]!;
+      dotD += d * query[i + 3]!;
+      squaredA += a * a;
+      squaredB += b * b;
+      squaredC += c * c;
+      squaredD += d * d;
+    }
+    for (let i = inFours; i < query.length; i += 1) {
+      dotA += vector[i]! * query[i]!;
+      squaredA += vector[i]! * vector[i]!;
+    }
+    const length = Math.sqrt(squaredA + squaredB + (squaredC + squaredD));
+    return Math.max(-1, Math.min(1, (dotA + dotB + (dotC + dotD)) / (length * queryLength)));
+  };
 }
 
 /**
@@ -102,19 +195,16 @@ export function compareInt5(query: Float32Array): (vectors: Uint8Array, offset: 
 }
 
 /**
- * Compares a stored vector with others of its space by cosine. The result is exactly that of `cosine` with the decoded
- * vectors; in int5 the others are not decoded, since all sums are of whole numbers.
+ * Compares a stored vector with others of its space by cosine, without decoding those in int5 or int8. In int5 all sums
+ * are of whole numbers, so the result is exactly that of `cosine` with the decoded vectors.
  * @param own the stored vector, decoded
- * @returns a function that gives the cosine, -1..1, with the encoded vector that begins at the byte `offset`
+ * @returns a function that gives the cosine, -1..1, with the vector in the form `form` that begins at the byte `offset`
  */
 export function compareStored(
   own: Float32Array,
   encoding: VectorEncoding,
-): (vectors: Uint8Array, offset: number) => number {
-  if (encoding === 'int5') return compareWhole(Int32Array.from(own));
-  const length = encodedLength(encoding, own.length);
-  return (vectors, offset) =>
-    cosine(own, decodeVector(vectors.subarray(offset, offset + length), encoding, own.length));
+): (vectors: Uint8Array, offset: number, form: StoredForm) => number {
+  return encoding === 'int5' ? compareWhole(Int32Array.from(own)) : compareParts(own);
 }
 
 function compareWhole(components: Int32Array): (vectors: Uint8Array, offset: number) => number {

@@ -2,8 +2,9 @@ import { assert } from '../errors.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
 import { createRowReader, type RowReader } from './ranking-rows.ts';
-import { encodeVector, compareInt5, encodedLength } from './vector-encoding.ts';
-import type { VectorSpace } from './vectors.ts';
+import { compareInt5, compareParts, encodedLength } from './vector-encoding.ts';
+import { STORED_BYTES } from './vector-parts.ts';
+import { formOf, type VectorSpace } from './vectors.ts';
 
 /** Nearness of a memory to the query, by its nearest window. */
 export interface VectorRank {
@@ -90,7 +91,7 @@ const COMPARED_AT_ONCE = 1_000;
  * order.
  */
 function compareWindows(store: Store, scan: VectorScan, condition: string, wanted: readonly number[]): VectorRank[] {
-  const compare = scan.space.encoding === 'int5' ? inCode(store, scan, condition) : inSql(store, scan, condition);
+  const compare = scan.space.encoding === 'int5' ? inCode(store, scan, condition) : inParts(store, scan, condition);
   const best = new Map<number, VectorRank>();
   for (let at = 0; at < wanted.length; at += COMPARED_AT_ONCE) {
     for (const rank of compare(wanted.slice(at, at + COMPARED_AT_ONCE))) {
@@ -103,15 +104,30 @@ function compareWindows(store: Store, scan: VectorScan, condition: string, wante
 
 type Compare = (wanted: readonly number[]) => VectorRank[];
 
-function inSql(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
-  const query = encodeVector(embedding, space.encoding);
-  const select = store.prepare(
-    `SELECT v.memory AS memoryNo, v.window_no AS window, 1 - vec_distance_cosine(v.embedding, ?) AS similarity
-     FROM json_each(?) AS wanted CROSS JOIN vectors v ON ${condition} WHERE v.model_no = ? AND v.window_no >= 0`,
-  );
+/** Compares vectors of providers, which may differ in precision. They are read as one blob, as those in int5 are. */
+function inParts(store: Store, { space, embedding }: VectorScan, condition: string): Compare {
+  const { encoding, dimensions, modelNo } = space;
+  assert(encoding === 'float32', `vectors in ${encoding} have no parts`);
+  const cosineOf = compareParts(embedding);
+  const select = store
+    .prepare(
+      `SELECT json_group_array(v.memory), json_group_array(v.window_no), json_group_array(v.precision),
+         CAST(group_concat(${STORED_BYTES}, '') AS BLOB)
+       FROM json_each(?) AS wanted CROSS JOIN vectors v ON ${condition} WHERE v.model_no = ? AND v.window_no >= 0`,
+    )
+    .raw();
   return (wanted) => {
-    const windows = select.all(query, JSON.stringify(wanted), space.modelNo) as VectorRank[];
-    return windows.filter(({ similarity }) => similarity !== null);
+    const row = select.get(JSON.stringify(wanted), modelNo) as [string, string, string, Buffer | null];
+    const [memoryNos, windowNos, precisions] = row.slice(0, 3).map((list) => JSON.parse(list as string) as number[]);
+    let end = 0;
+    const ranks = memoryNos!.map((memoryNo, place) => {
+      const precision = formOf({ encoding }, precisions![place]!);
+      const start = end;
+      end += encodedLength(precision, dimensions);
+      return { memoryNo, window: windowNos![place]!, similarity: cosineOf(row[3]!, start, precision) };
+    });
+    assert((row[3]?.length ?? 0) === end, 'stored vectors of another length');
+    return ranks;
   };
 }
 

@@ -1,8 +1,15 @@
 /** The canonical vectors, from which every index over vectors can be rebuilt. */
 import { assert } from '../errors.ts';
-import type { IndexedVector, VectorEncoding, VectorRole } from '../ports.ts';
-import { assertValidVector, decodeVector, encodedLength, encodeVector } from './vector-encoding.ts';
+import {
+  VECTOR_PRECISIONS,
+  type IndexedVector,
+  type VectorEncoding,
+  type VectorPrecision,
+  type VectorRole,
+} from '../ports.ts';
 import type { Store } from './open-store.ts';
+import { assertValidVector, decodeVector, encodedLength, encodeVector, type StoredForm } from './vector-encoding.ts';
+import { insertParts, STORED_BYTES } from './vector-parts.ts';
 
 /** Window number of the mean of several windows. */
 export const MEAN_WINDOW = -1;
@@ -29,17 +36,35 @@ export interface NewVector {
 /** Roles in the order of their numbers in the column `vectors.role`. */
 export const ROLES = ['whole', 'window', 'mean'] as const satisfies readonly VectorRole[];
 
+/** Number of a precision in the column `vectors.precision`, where 0 stands for a vector in the row itself. */
+function numberOf(precision: VectorPrecision): number {
+  return 1 + VECTOR_PRECISIONS.indexOf(precision);
+}
+
+/** Returns the form of a vector of a space. @param precisionNo number in the column `vectors.precision` */
+export function formOf({ encoding }: Pick<VectorSpace, 'encoding'>, precisionNo: number): StoredForm {
+  return VECTOR_PRECISIONS[precisionNo - 1] ?? encoding;
+}
+
 /**
  * Stores a vector; indexes and codes are left to the caller. Call inside a write.
+ * @param precision precision in which a vector of a provider is stored; other vectors have the encoding of their space
  * @returns the number of the vector, by which every index knows it
  * @throws EngineError `internal` for a vector that is not valid in the space
  */
-export function insertVector(store: Store, space: VectorSpace, vector: NewVector): number {
+export function insertVector(
+  store: Store,
+  space: VectorSpace,
+  vector: NewVector,
+  precision: VectorPrecision = 'float32',
+): number {
   assertValidVector(vector.embedding, space.dimensions);
+  const isInRow = space.encoding === 'int5';
+  const bytes = encodeVector(vector.embedding, isInRow ? space.encoding : precision);
   const result = store
     .prepare(
-      `INSERT INTO vectors (memory, user_no, model_no, window_no, role, text_hash, embedding)
-       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+      `INSERT INTO vectors (memory, user_no, model_no, window_no, role, text_hash, embedding, precision)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       vector.memory,
@@ -48,9 +73,69 @@ export function insertVector(store: Store, space: VectorSpace, vector: NewVector
       vector.windowNo,
       ROLES.indexOf(vector.role),
       vector.textHash,
-      encodeVector(vector.embedding, space.encoding),
+      isInRow ? bytes : EMPTY,
+      isInRow ? 0 : numberOf(precision),
     );
-  return Number(result.lastInsertRowid);
+  const vectorNo = Number(result.lastInsertRowid);
+  if (!isInRow) insertParts(store, vectorNo, bytes);
+  return vectorNo;
+}
+
+const EMPTY = Buffer.alloc(0);
+
+/**
+ * Lists the vectors of providers that are stored in a finer precision, or in their rows, among the `within` vector
+ * numbers above `after`, in ascending order.
+ * @returns `upTo` is the last number that was looked at, to go on from; if it is below `after + within`, it is the last
+ *   number of all
+ */
+export function listFiner(
+  store: Store,
+  {
+    precision,
+    after,
+    within,
+  }: { readonly precision: VectorPrecision; readonly after: number; readonly within: number },
+): { readonly vectorNos: readonly number[]; readonly upTo: number } {
+  const upTo = Math.min(after + within, lastVectorNo(store));
+  const vectorNos = store
+    .prepare(
+      `SELECT vector_no FROM vectors WHERE vector_no > ? AND vector_no <= ? AND precision < ?
+         AND model_no IN (SELECT model_no FROM models WHERE encoding = 'float32')
+       ORDER BY vector_no`,
+    )
+    .pluck()
+    .all(after, upTo, numberOf(precision)) as number[];
+  return { vectorNos, upTo };
+}
+
+/**
+ * Stores a vector of a provider in a coarser precision, or in parts in place of its row. Its number and its signs stay,
+ * so no index has to know. A deleted vector is passed over. Call inside a write.
+ */
+export function coarsenVector(store: Store, vectorNo: number, precision: VectorPrecision): void {
+  const row = store
+    .prepare(
+      `SELECT v.memory, v.user_no, v.model_no, v.window_no, v.role, v.sector, v.text_hash, v.precision, m.dimensions,
+         m.encoding, ${STORED_BYTES} AS bytes
+       FROM vectors v CROSS JOIN models m ON m.model_no = v.model_no WHERE v.vector_no = ?`,
+    )
+    .get(vectorNo) as
+    | { precision: number; dimensions: number; encoding: VectorEncoding; bytes: Buffer; [column: string]: unknown }
+    | undefined;
+  if (row === undefined || row.precision >= numberOf(precision)) return;
+  const { dimensions, encoding, bytes, ...columns } = row;
+  const embedding = decodeVector(bytes, formOf({ encoding }, row.precision), dimensions);
+  // Deleted and written again, since SQLite joins pages that became nearly empty only at a delete, not at an update.
+  deleteVector(store, vectorNo);
+  store
+    .prepare(
+      `INSERT INTO vectors
+         (vector_no, memory, user_no, model_no, window_no, role, sector, text_hash, embedding, precision)
+       VALUES (:vectorNo, :memory, :user_no, :model_no, :window_no, :role, :sector, :text_hash, x'', :precision)`,
+    )
+    .run({ ...columns, vectorNo, precision: numberOf(precision) });
+  insertParts(store, vectorNo, encodeVector(embedding, precision));
 }
 
 /** Tells whether a memory has vectors of any model. */
@@ -69,14 +154,9 @@ export function deleteVectors(store: Store, memoryNo: number, modelNo: number): 
   return rows.map((row) => row.vector_no);
 }
 
-/**
- * Deletes a vector; indexes and codes are left to the caller. Call inside a write.
- * @returns the key in the embedding cache of the text it was made from; null if there is none, or no such vector
- */
-export function deleteVector(store: Store, vectorNo: number): Buffer | null {
-  const row = store.prepare('DELETE FROM vectors WHERE vector_no = ? RETURNING text_hash').get(vectorNo) as
-    { text_hash: Buffer | null } | undefined;
-  return row?.text_hash ?? null;
+/** Deletes a vector; indexes and codes are left to the caller. Call inside a write. */
+export function deleteVector(store: Store, vectorNo: number): void {
+  store.prepare('DELETE FROM vectors WHERE vector_no = ?').run(vectorNo);
 }
 
 /** A stored vector of a memory. */
@@ -95,6 +175,7 @@ export interface EncodedVector {
   readonly blob: Uint8Array;
   /** Place of the vector's first byte in `blob`. */
   readonly offset: number;
+  readonly form: StoredForm;
 }
 
 /**
@@ -103,23 +184,28 @@ export interface EncodedVector {
  * @param vectorNos numbers of vectors of this space only
  */
 export function readVectors(store: Store, space: VectorSpace, vectorNos: readonly number[]): EncodedVector[] {
-  const [numbers, memories, blob] = store
+  const isInRow = space.encoding === 'int5';
+  const bytes = isInRow ? 'v.embedding' : STORED_BYTES;
+  const [numbers, memories, precisions, blob] = store
     .prepare(
-      `SELECT json_group_array(v.vector_no), json_group_array(v.memory), CAST(group_concat(v.embedding, '') AS BLOB)
+      `SELECT json_group_array(v.vector_no), json_group_array(v.memory),
+         ${isInRow ? `'[]'` : 'json_group_array(v.precision)'}, CAST(group_concat(${bytes}, '') AS BLOB)
        FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.vector_no = wanted.value`,
     )
     .raw()
-    .get(JSON.stringify(vectorNos)) as [string, string, Buffer | null];
+    .get(JSON.stringify(vectorNos)) as [string, string, string, Buffer | null];
   if (blob === null) return [];
-  const length = encodedLength(space.encoding, space.dimensions);
   const memoryOf = JSON.parse(memories) as number[];
-  assert(blob.length === length * memoryOf.length, 'stored vectors of another length');
-  return (JSON.parse(numbers) as number[]).map((vectorNo, place) => ({
-    vectorNo,
-    memory: memoryOf[place]!,
-    blob,
-    offset: length * place,
-  }));
+  const precisionOf = JSON.parse(precisions) as number[];
+  let end = 0;
+  const vectors = (JSON.parse(numbers) as number[]).map((vectorNo, place) => {
+    const form = isInRow ? space.encoding : formOf(space, precisionOf[place]!);
+    const offset = end;
+    end += encodedLength(form, space.dimensions);
+    return { vectorNo, memory: memoryOf[place]!, blob, offset, form };
+  });
+  assert(blob.length === end, 'stored vectors of another length');
+  return vectors;
 }
 
 /**
@@ -130,8 +216,8 @@ export function findWholeVector(store: Store, space: VectorSpace, memoryNo: numb
     space,
     store
       .prepare(
-        `SELECT vector_no, memory, window_no, embedding FROM vectors WHERE memory = ? AND model_no = ? AND sector = ''
-         ORDER BY window_no LIMIT 1`,
+        `SELECT v.vector_no, v.memory, v.window_no, v.precision, ${STORED_BYTES} AS bytes FROM vectors v
+         WHERE v.memory = ? AND v.model_no = ? AND v.sector = '' ORDER BY v.window_no LIMIT 1`,
       )
       .all(memoryNo, space.modelNo),
   )[0];
@@ -148,7 +234,7 @@ export function readWholeVectors(
 ): (MemoryVector & { readonly userNo: number })[] {
   const rows = store
     .prepare(
-      `SELECT v.vector_no, v.memory, v.window_no, v.embedding, v.user_no
+      `SELECT v.vector_no, v.memory, v.window_no, v.user_no, v.precision, ${STORED_BYTES} AS bytes
        FROM json_each(?) AS wanted
          CROSS JOIN vectors v ON v.memory = wanted.value AND v.model_no = ? AND v.sector = '' AND v.window_no <= 0
        ORDER BY v.memory, v.window_no DESC`,
@@ -166,25 +252,26 @@ export function readWholeVectors(
  */
 export function readVectorsAfter(
   store: Store,
-  { modelNo, encoding, dimensions }: VectorSpace,
+  space: VectorSpace,
   { after, last, limit }: { readonly after: number; readonly last: number; readonly limit: number },
 ): IndexedVector[] {
   const rows = store
     .prepare(
-      `SELECT vector_no AS vectorNo, memory, user_no AS userNo, role, embedding FROM vectors
-       WHERE model_no = ? AND vector_no > ? AND vector_no <= ? ORDER BY vector_no LIMIT ?`,
+      `SELECT v.vector_no AS vectorNo, v.memory, v.user_no AS userNo, v.role, v.precision, ${STORED_BYTES} AS bytes
+       FROM vectors v WHERE v.model_no = ? AND v.vector_no > ? AND v.vector_no <= ? ORDER BY v.vector_no LIMIT ?`,
     )
-    .all(modelNo, after, last, limit) as {
+    .all(space.modelNo, after, last, limit) as {
     vectorNo: number;
     memory: number;
     userNo: number;
     role: number;
-    embedding: Buffer;
+    precision: number;
+    bytes: Buffer;
   }[];
-  return rows.map(({ role, embedding, ...row }) => ({
+  return rows.map(({ role, precision, bytes, ...row }) => ({
     ...row,
     role: ROLES[role]!,
-    embedding: decodeVector(embedding, encoding, dimensions),
+    embedding: decodeVector(bytes, formOf(space, precision), space.dimensions),
   }));
 }
 
@@ -221,8 +308,10 @@ export function roleOf(windowNo: number, windowCount: number): VectorRole {
 }
 
 function decodeRows(space: VectorSpace, rows: unknown[]): MemoryVector[] {
-  return (rows as { vector_no: number; memory: number; window_no: number; embedding: Buffer }[]).map((row) => {
-    const embedding = decodeVector(row.embedding, space.encoding, space.dimensions);
-    return { vectorNo: row.vector_no, memory: row.memory, windowNo: row.window_no, embedding };
-  });
+  return (rows as { vector_no: number; memory: number; window_no: number; precision: number; bytes: Buffer }[]).map(
+    (row) => {
+      const embedding = decodeVector(row.bytes, formOf(space, row.precision), space.dimensions);
+      return { vectorNo: row.vector_no, memory: row.memory, windowNo: row.window_no, embedding };
+    },
+  );
 }

@@ -15,7 +15,7 @@ import { hasAbandoned } from '../store/document-generations.ts';
 import { listUploads } from '../store/uploads.ts';
 import { reanchorLambda, refreshSalience, sliceEnd } from '../store/dynamics.ts';
 import { pruneWaypoints } from '../store/edges.ts';
-import { purgeCachedEmbeddings, purgeEmbedLogs } from '../store/embeddings.ts';
+import { purgeEmbedLogs } from '../store/embeddings.ts';
 import { walBytes } from '../store/file-on-disk.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
 import { hasLapsedLease, recoverLeases } from '../store/job-leases.ts';
@@ -35,6 +35,7 @@ import { checkpointLog, unmovedLogBytes } from '../store/write-ahead-log.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { calibrateScores } from './calibrate-scores.ts';
+import { coarsenVectors } from './coarsen-vectors.ts';
 import { tendReembed } from './tend-reembed.ts';
 
 /** What the upkeep of a tenant's file works with. */
@@ -83,6 +84,8 @@ function schedules(config: Config): readonly RunnableSchedule[] {
     { name: 'documents', everyMs: 10_000, ...atOnce, run: tendDocuments },
     // This looks whether enough has changed, and costs nothing if it has not.
     { name: 'calibrate', everyMs: 60_000, ...atOnce, run: async (context) => calibrateScores(context) },
+    // This looks at the vectors that were stored since it looked last.
+    { name: 'precision', everyMs: 60_000, ...atOnce, run: coarsenVectors },
     { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
     ...(config.OM_REFLECTION === 'llm'
       ? [
@@ -288,17 +291,6 @@ async function purgeFinished(context: MaintenanceContext): Promise<void> {
     }
   }
   removeFailedUploads(context.open().store, before);
-  await forgetVectors(context);
-}
-
-/** Deletes from the cache vectors that were not used for `OM_EMBED_CACHE_DAYS`, in short commits. */
-async function forgetVectors(context: MaintenanceContext): Promise<void> {
-  const before = context.clock.now() - context.config.OM_EMBED_CACHE_DAYS * DAY_MS;
-  for (;;) {
-    const { store } = context.open();
-    if (store.write(() => purgeCachedEmbeddings(store, before, PURGE_SLICE)) < PURGE_SLICE) return;
-    await yieldTurn(context);
-  }
 }
 
 /**

@@ -13,7 +13,6 @@ import type { Logger } from '../ports.ts';
 import { commitInSlices } from '../steps/commit-in-slices.ts';
 import { findNearest, linkModel, loadIndexes, putNearest, type Found, type Neighbour } from '../steps/link.ts';
 import { liveSources, type StepContext } from '../steps/step-context.ts';
-import { eraseCachedEmbedding } from '../store/embeddings.ts';
 import { finishJob, type HeldJob } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
 import {
@@ -295,9 +294,7 @@ function dropSurplus(context: DirectorContext, claim: HeldJob, record: ReembedRe
     if (!holdsLease(store, claim)) return 'finished';
     const { vectors, upTo } = listSurplus(store, { models: liveModels, after: record.cursor, within: SURPLUS_WITHIN });
     for (const { vectorNo, modelNo } of vectors) {
-      const textHash = deleteVector(store, vectorNo);
-      // Cached embeddings are found through vectors: without this, a later erasure of the memory could not reach them.
-      if (textHash !== null) eraseCachedEmbedding(store, modelNo, textHash);
+      deleteVector(store, vectorNo);
       indexes.get(modelNo)?.remove([vectorNo]);
     }
     if (upTo === Infinity) return 'finished';

@@ -5,7 +5,8 @@ import { sectorsFromBits } from '../../../src/engine/dynamics.ts';
 import { createProviderHealth } from '../../../src/engine/providers/retry.ts';
 import { runBatch } from '../../../src/engine/batches/run-batch.ts';
 import { findLiveModels, listStrayModels, modelOfSector } from '../../../src/engine/store/live-model.ts';
-import { cosine, decodeVector } from '../../../src/engine/store/vector-encoding.ts';
+import { cosine } from '../../../src/engine/store/vector-encoding.ts';
+import { STORED_BYTES } from '../../../src/engine/store/vector-parts.ts';
 import { SECTORS, type Sector } from '../../../src/engine/types.ts';
 import { type FakeProvider, startFakeProvider } from '../../support/fake-provider.ts';
 import {
@@ -15,6 +16,7 @@ import {
   type TestEngine,
   type TestEngineOptions,
 } from '../../support/engine-fixture.ts';
+import { storedVectors, type StoredVector } from '../../support/stored-vectors.ts';
 
 /**
  * One has other dimensions than the provider's own model, the other has the same: a mix-up of these two would not be
@@ -217,7 +219,7 @@ test('a PATCH of the sector embeds in what is missing, drops what is surplus and
 test('a delete reaches every model', async () => {
   const { fixture } = await filled();
   for (const { id } of fixture.all<{ id: string }>('SELECT id FROM memories')) await fixture.tenant.deleteMemory(id);
-  expect(fixture.get('SELECT (SELECT count(*) FROM vectors) + (SELECT count(*) FROM embedding_cache) AS n')).toBe(0);
+  expect(fixture.get('SELECT (SELECT count(*) FROM vectors) + (SELECT count(*) FROM vector_parts) AS n')).toBe(0);
   expectNoOrphans(fixture.store);
 });
 
@@ -233,7 +235,7 @@ test('what a change of the sectors leaves over takes its cached texts along, so 
   }
   expectVectorsBySector(changed);
   for (const { id } of changed.all<{ id: string }>('SELECT id FROM memories')) await changed.tenant.deleteMemory(id);
-  expect(changed.get('SELECT count(*) AS n FROM embedding_cache')).toBe(0);
+  expect(changed.get('SELECT (SELECT count(*) FROM vectors) + (SELECT count(*) FROM vector_parts) AS n')).toBe(0);
 });
 
 test('a change of the mode or of one sector is re-embedded and is as from the start', async () => {
@@ -428,39 +430,34 @@ function expectVectorsBySector(fixture: TestEngine): void {
 
 /** Every vector of a whole text is what its own model says of that text. */
 async function expectVectorsOf(fixture: TestEngine, provider: FakeProvider): Promise<void> {
-  const rows = fixture.all<{ content: string; model: string; dimensions: number; embedding: Buffer }>(
-    `SELECT m.content, o.model, o.dimensions, v.embedding FROM vectors v
+  const embeddings = new Map(storedVectors(fixture.store.db).map(({ vectorNo, embedding }) => [vectorNo, embedding]));
+  const rows = fixture.all<{ content: string; model: string; vectorNo: number }>(
+    `SELECT m.content, o.model, v.vector_no AS vectorNo FROM vectors v
      JOIN memories m ON m.seq = v.memory JOIN models o USING (model_no)
      WHERE v.window_no = 0 AND (SELECT count(*) FROM vectors w WHERE w.memory = v.memory AND w.model_no = v.model_no) = 1`,
   );
   expect(rows.length).toBeGreaterThan(0);
-  for (const { content, model, dimensions, embedding } of rows) {
+  for (const { content, model, vectorNo } of rows) {
     const expected = await provider.vectorOf(model, content);
-    expect(cosine(decodeVector(embedding, 'float32', dimensions), expected)).toBeCloseTo(1, 4);
+    expect(cosine(embeddings.get(vectorNo)!, expected)).toBeGreaterThan(0.9999);
   }
 }
 
 function whole(fixture: TestEngine, memoryNo: number, model: string): Float32Array | undefined {
-  return read(fixture, memoryNo, model, 'ORDER BY window_no LIMIT 1');
+  return read(fixture, memoryNo, model).sort((a, b) => a.windowNo - b.windowNo)[0]?.embedding;
 }
 
 function vectorAt(fixture: TestEngine, memoryNo: number, model: string, window: number): Float32Array | undefined {
-  return read(fixture, memoryNo, model, `AND window_no = ${window}`);
+  return read(fixture, memoryNo, model).find(({ windowNo }) => windowNo === window)?.embedding;
 }
 
-function read(fixture: TestEngine, memoryNo: number, model: string, which: string): Float32Array | undefined {
-  const [row] = fixture.all<{ embedding: Buffer; dimensions: number }>(
-    `SELECT v.embedding, o.dimensions FROM vectors v JOIN models o USING (model_no)
-     WHERE v.memory = ? AND o.model = ? ${which}`,
-    memoryNo,
-    model,
-  );
-  return row && decodeVector(row.embedding, 'float32', row.dimensions);
+function read(fixture: TestEngine, memoryNo: number, model: string): StoredVector[] {
+  return storedVectors(fixture.store.db).filter((vector) => vector.memory === memoryNo && vector.model === model);
 }
 
 function vectorsOf(fixture: TestEngine): unknown[] {
   return fixture.all(
-    `SELECT m.content, o.model, v.window_no, hex(v.embedding) AS embedding
+    `SELECT m.content, o.model, v.window_no, hex(${STORED_BYTES}) AS bytes
      FROM vectors v JOIN memories m ON m.seq = v.memory JOIN models o USING (model_no)
      ORDER BY m.seq, o.model, v.window_no`,
   );

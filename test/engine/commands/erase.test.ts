@@ -31,7 +31,9 @@ function countRows(fixture: TestEngine): Omit<DeleteReceipt, 'jobs'> {
     vectors: fixture.get('SELECT count(*) FROM vectors'),
     edges: fixture.get('SELECT count(*) FROM edges'),
     revisions: fixture.get('SELECT count(*) FROM memory_revisions'),
-    cachedEmbeddings: fixture.get('SELECT count(*) FROM embedding_cache'),
+    cachedEmbeddings: fixture.get(
+      `SELECT count(*) FROM (SELECT DISTINCT model_no, text_hash FROM vectors WHERE text_hash <> '')`,
+    ),
     storedReplies: fixture.get('SELECT count(*) FROM idempotency_keys WHERE reply IS NOT NULL'),
   };
 }

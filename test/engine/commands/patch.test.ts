@@ -217,10 +217,10 @@ describe('a PATCH', () => {
       for (let patch = 0; patch < 3; patch += 1) {
         await fixture.tenant.patchMemory(id, { content: `Another text, number ${patch}.` });
         await fixture.drain();
-        expect(fixture.get('SELECT count(*) FROM embedding_cache')).toBe(1);
+        expect(fixture.get('SELECT count(*) FROM vectors')).toBe(1);
       }
       await fixture.tenant.patchMemory(id, { content: 'The last one.' });
-      expect(fixture.get('SELECT count(*) FROM embedding_cache')).toBe(0);
+      expect(fixture.get('SELECT count(*) FROM vectors')).toBe(0);
     } finally {
       await provider.close();
     }

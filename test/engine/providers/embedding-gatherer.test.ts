@@ -8,25 +8,25 @@ import { readConfig } from '../../../src/engine/config.ts';
 import { openProviderBudget } from '../../../src/engine/control/provider-budget.ts';
 import { isEngineError } from '../../../src/engine/errors.ts';
 import { PROBE_TEXT, type ProviderCall } from '../../../src/engine/providers/call-provider.ts';
-import { embedTexts } from '../../../src/engine/providers/embed-texts.ts';
+import { embedTexts, type EmbeddedTexts } from '../../../src/engine/providers/embed-texts.ts';
 import { MIN_BOUND, createBatchBound, MAX_REFUSALS } from '../../../src/engine/providers/batch-bound.ts';
 import { createEmbeddingGatherer, type GathererOptions } from '../../../src/engine/providers/embedding-gatherer.ts';
-import { systemClock, type Embedder } from '../../../src/engine/ports.ts';
+import { systemClock, type Embedder, type VectorPrecision } from '../../../src/engine/ports.ts';
 import {
   appendEmbedLog,
+  countEmbeddingsOnlyOf,
   countEmbedLogs,
-  eraseCachedEmbeddingsOf,
   findModelNumber,
   listEmbedLogs,
   listModels,
   modelNumber,
-  purgeCachedEmbeddings,
   purgeEmbedLogs,
-  putCachedEmbeddings,
 } from '../../../src/engine/store/embeddings.ts';
 import { openStore, type Store } from '../../../src/engine/store/open-store.ts';
 import { listUsage } from '../../../src/engine/store/provider-usage.ts';
-import { insertVector } from '../../../src/engine/store/vectors.ts';
+import { cosine } from '../../../src/engine/store/vector-encoding.ts';
+import { STORED_BYTES } from '../../../src/engine/store/vector-parts.ts';
+import { deleteVectors, insertVector } from '../../../src/engine/store/vectors.ts';
 import { estimateTokens } from '../../../src/engine/text/tokens.ts';
 import { startFakeProvider, type FakeProvider } from '../../support/fake-provider.ts';
 
@@ -375,24 +375,58 @@ describe('embedTexts', () => {
   const embed = (texts: string[], by = embedder) =>
     embedTexts({ store, modelNo, embedder: by, gatherer: gather() }, texts);
 
-  test('pays for a text once', async () => {
+  /** Stores a memory that consists of these texts, as the encode step does. */
+  const keep = ({ embeddings, textHashes }: EmbeddedTexts, memory: number, precision: VectorPrecision = 'float32') =>
+    store.write(() => {
+      store
+        .prepare(
+          `INSERT INTO memories (seq, id, user_no, event_time, event_time_given, created_at, updated_at, content_hash, content)
+           VALUES (?, ?, 0, 1, 0, 1, 1, x'00', 'text')`,
+        )
+        .run(memory, `memory ${memory}`);
+      for (const [windowNo, embedding] of embeddings.entries()) {
+        const textHash = textHashes![windowNo]!;
+        const vector = { memory, userNo: 0, windowNo, role: 'window', embedding, textHash } as const;
+        insertVector(store, { modelNo, ...embedder }, vector, precision);
+      }
+    });
+  const bytesStored = () => store.prepare('SELECT sum(octet_length(bytes)) FROM vector_parts').pluck().get();
+
+  test('pays for a text once, and stores its vector once', async () => {
     const first = await embed(['a', 'b', 'a']);
-    expect(first.misses).toHaveLength(2);
+    expect(first.misses).toBe(2);
     expect(first.textHashes?.map((hash) => hash.length)).toEqual([16, 16, 16]);
-    store.write(() => putCachedEmbeddings(store, modelNo, first.misses, 2));
+    keep(first, 1);
+    expect(bytesStored()).toBe(3 * 256 * 4);
     const second = await embed(['b', 'c', 'a']);
-    expect(second.misses.map((miss) => miss.textHash)).toEqual([second.textHashes![1]]);
+    expect(second.misses).toBe(1);
     expect([second.embeddings[0], second.embeddings[2]]).toEqual([first.embeddings[1], first.embeddings[0]]);
     expect(provider.calls.map((call) => call.texts)).toEqual([['a', 'b'], ['c']]);
   });
 
+  test.each(['int8', 'float16'] as const)('what was paid for is as near to itself in %s', async (precision) => {
+    const paid = await embed(['a', 'b']);
+    keep(paid, 1, precision);
+    const found = await embed(['b', 'a']);
+    expect(found.misses).toBe(0);
+    expect(cosine(found.embeddings[0]!, paid.embeddings[1]!)).toBeGreaterThan(0.9999);
+    expect(cosine(found.embeddings[1]!, paid.embeddings[0]!)).toBeGreaterThan(0.9999);
+    // Another memory with the text has the same vector as the first.
+    keep(found, 2, precision);
+    const stored = store
+      .prepare(`SELECT ${STORED_BYTES} FROM vectors v ORDER BY v.text_hash, v.memory`)
+      .pluck()
+      .all() as Buffer[];
+    expect(stored[0]).toEqual(stored[1]);
+    expect(stored[2]).toEqual(stored[3]);
+  });
+
   test('says how many texts were known and what they would have cost', async () => {
-    const { misses, hits, savedTokens } = await embed(['a', 'b', 'a']);
-    expect({ hits, savedTokens }).toEqual({ hits: 0, savedTokens: 0 });
-    store.write(() => putCachedEmbeddings(store, modelNo, misses, 2));
+    const embedded = await embed(['a', 'b', 'a']);
+    expect(embedded).toMatchObject({ hits: 0, savedTokens: 0 });
+    keep(embedded, 1);
     const known = await embed(['b', 'c', 'b']);
-    expect(known).toMatchObject({ hits: 2, savedTokens: 2 * estimateTokens('b') });
-    expect(known.misses).toHaveLength(1);
+    expect(known).toMatchObject({ hits: 2, savedTokens: 2 * estimateTokens('b'), misses: 1 });
   });
 
   test('equal texts of several memories are sent once', async () => {
@@ -403,58 +437,33 @@ describe('embedTexts', () => {
     expect(second.embeddings[1]).toEqual(first.embeddings[0]);
   });
 
-  test('a vector that no memory needed for long is forgotten, and one that was needed again is not', async () => {
-    const { misses, textHashes } = await embed(['a', 'b', 'c']);
-    store.write(() => putCachedEmbeddings(store, modelNo, misses, 2));
-    store.write(() => putCachedEmbeddings(store, modelNo, [misses[1]!], 9));
-    expect(store.write(() => purgeCachedEmbeddings(store, 9, 1))).toBe(1);
-    expect(store.write(() => purgeCachedEmbeddings(store, 9, 10))).toBe(1);
-    expect((await embed(['a', 'b', 'c'])).misses.map((miss) => miss.textHash)).toEqual([
-      textHashes![0],
-      textHashes![2],
-    ]);
-  });
-
-  test('asks the cache only for vectors of the same model', async () => {
-    const { misses } = await embed(['a']);
-    store.write(() => putCachedEmbeddings(store, modelNo, misses, 2));
+  test('looks only for vectors of the same model', async () => {
+    keep(await embed(['a']), 1);
     const other = store.write(() => modelNumber(store, { ...embedder, model: 'another' }, 3));
-    const { misses: missesOfOther } = await embedTexts({ store, modelNo: other, embedder, gatherer: gather() }, ['a']);
-    expect(missesOfOther).toHaveLength(1);
+    const { misses } = await embedTexts({ store, modelNo: other, embedder, gatherer: gather() }, ['a']);
+    expect(misses).toBe(1);
   });
 
-  test('goes past the cache for an embedder that costs nothing', async () => {
-    expect(await embed(['a', 'a'], { ...embedder, cacheable: false })).toMatchObject({ textHashes: null, misses: [] });
+  test('looks for nothing for an embedder that costs nothing', async () => {
+    expect(await embed(['a', 'a'], { ...embedder, cacheable: false })).toMatchObject({ textHashes: null, misses: 0 });
     expect(provider.calls.map((call) => call.texts)).toEqual([['a', 'a']]);
   });
 
-  test('a vector that is none never enters the cache', () => {
-    const bad = [new Float32Array(256), new Float32Array(255).fill(1), new Float32Array(256).fill(NaN)];
-    for (const embedding of bad) {
-      const row = { textHash: Buffer.alloc(16), embedding };
-      expect(() => store.write(() => putCachedEmbeddings(store, modelNo, [row], 2))).toThrow();
-    }
-    expect(store.prepare('SELECT count(*) AS n FROM embedding_cache').get()).toEqual({ n: 0 });
-  });
-
-  test('erasing a memory forgets the texts its vectors were made from, and no others', async () => {
-    const { misses, textHashes, embeddings } = await embed(['a', 'b']);
-    store.write(() => {
-      putCachedEmbeddings(store, modelNo, misses, 2);
-      for (const memory of [1, 2]) {
-        store
-          .prepare(
-            `INSERT INTO memories (seq, id, user_no, event_time, event_time_given, created_at, updated_at, content_hash, content)
-             VALUES (?, ?, 0, 1, 0, 1, 1, x'00', 'text')`,
-          )
-          .run(memory, `memory ${memory}`);
-        const [embedding, textHash] = [embeddings[memory - 1]!, textHashes![memory - 1]!];
-        const vector = { memory, userNo: 0, windowNo: 0, role: 'whole', embedding, textHash } as const;
-        insertVector(store, { modelNo, ...embedder }, vector);
-      }
-    });
-    expect(store.write(() => eraseCachedEmbeddingsOf(store, 1))).toBe(1);
-    expect((await embed(['a', 'b'])).misses.map((miss) => miss.textHash)).toEqual([textHashes![0]]);
+  test('a vector goes with the last memory that has its text, to the last byte', async () => {
+    const [both, one] = [await embed(['a', 'b']), await embed(['b'])];
+    keep(both, 1);
+    keep(one, 2);
+    const erase = (memory: number) => {
+      const count = countEmbeddingsOnlyOf(store, memory);
+      store.write(() => deleteVectors(store, memory, modelNo));
+      return count;
+    };
+    expect(erase(1)).toBe(1);
+    expect((await embed(['a', 'b'])).misses).toBe(1);
+    expect(bytesStored()).toBe(256 * 4);
+    expect(erase(2)).toBe(1);
+    expect((await embed(['b'])).misses).toBe(1);
+    expect(bytesStored()).toBeNull();
   });
 });
 

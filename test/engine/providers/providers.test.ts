@@ -1,9 +1,9 @@
 import path from 'node:path';
 import { afterEach, beforeEach, expect, test } from 'vitest';
-import { decodeVector } from '../../../src/engine/store/vector-encoding.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import { startFakeProvider, type FakeMode, type FakeProvider } from '../../support/fake-provider.ts';
 import { makeOnnx } from '../../support/make-onnx.ts';
+import { storedVectors } from '../../support/stored-vectors.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const DIMENSIONS = 256;
@@ -33,7 +33,11 @@ const OF_LISTS: readonly FakeMode[] = ['short', 'extra'];
 test.each(Object.keys(REMOTE))(
   '%s may reply with anything: words answer meanwhile, no bad vector is stored and no memory is lost',
   async (provider) => {
-    await using fixture = await open(provider, { ...REMOTE[provider]!(), OM_EMBED_TIMEOUT_MS: '200' });
+    await using fixture = await open(provider, {
+      ...REMOTE[provider]!(),
+      OM_EMBED_TIMEOUT_MS: '200',
+      OM_VECTOR_PRECISION: 'float32',
+    });
     const modes = provider === 'bedrock' ? MISBEHAVIOURS : [...MISBEHAVIOURS, ...OF_LISTS];
     for (const mode of modes) {
       fake.setMode(mode);
@@ -126,9 +130,8 @@ async function workUntil(fixture: TestEngine, isDone: () => boolean | Promise<bo
 }
 
 function badVectors(fixture: TestEngine): { vectors: number; bad: number } {
-  const rows = fixture.all<{ embedding: Buffer }>('SELECT embedding FROM vectors');
-  const isGood = (embedding: Buffer) =>
-    embedding.byteLength === DIMENSIONS * 4 &&
-    Math.abs(Math.hypot(...decodeVector(embedding, 'float32', DIMENSIONS)) - 1) < 1e-3;
-  return { vectors: rows.length, bad: rows.filter(({ embedding }) => !isGood(embedding)).length };
+  const vectors = storedVectors(fixture.store.db);
+  const isGood = (embedding: Float32Array) =>
+    embedding.length === DIMENSIONS && Math.abs(Math.hypot(...embedding) - 1) < 1e-3;
+  return { vectors: vectors.length, bad: vectors.filter(({ embedding }) => !isGood(embedding)).length };
 }

@@ -64,13 +64,17 @@ test('a vector in int5 begins with its sign bits, and no component is lost', () 
   );
 });
 
-test('stored vectors are compared without decoding, to exactly the cosine of the decoded vectors', () => {
+test('stored vectors are compared without decoding, to the cosine of the decoded vectors', () => {
   fc.assert(
     fc.property(vectors, vectors, fc.constantFrom('int5', 'float32'), (first, second, encoding) => {
       const [own, other] = [first, second].map((vector) => encodeVector(vector, encoding)) as [Buffer, Buffer];
       const decoded = [own, other].map((blob) => decodeVector(blob, encoding, DIMENSIONS));
       const cosineWith = compareStored(decoded[0]!, encoding);
-      expect(cosineWith(Buffer.concat([own, other]), own.length)).toBe(cosine(decoded[0]!, decoded[1]!));
+      const similarity = cosineWith(Buffer.concat([own, other]), own.length, encoding);
+      const expected = cosine(decoded[0]!, decoded[1]!);
+      // Floats are added up in another order, whole numbers give the same sum in any.
+      if (encoding === 'int5') expect(similarity).toBe(expected);
+      else expect(similarity).toBeCloseTo(expected, 12);
     }),
   );
 });

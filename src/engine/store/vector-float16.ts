@@ -1,0 +1,45 @@
+/**
+ * Vectors in float16, little-endian. They are scaled by a power of two, so that their largest component lies just below
+ * the largest float16, and components down to a 2 ** 28th of it keep 11 bits. Node 22 has no Float16Array.
+ */
+
+/** Exponent of the largest component once it is scaled; the largest float16 is below 2 ** 16. */
+const LARGEST_EXPONENT = 14;
+/** A float32 with the exponent and the mantissa of a float16 at their places is too small by this factor. */
+const REBIAS = 2 ** 112;
+/** Bits of a float32 mantissa that a float16 lacks. */
+const LOST_BITS = 13;
+
+/** Encodes a vector. @param vector finite components, not all zero */
+export function encodeFloat16(vector: Float32Array): Buffer {
+  const largest = vector.reduce((most, component) => Math.max(most, Math.abs(component)), 0);
+  const scale = 2 ** (LARGEST_EXPONENT - Math.floor(Math.log2(largest)));
+  // Exact, as scale and REBIAS are powers of two: a component that is subnormal in float16 is so in float32 too.
+  const scaled = vector.map((component) => (component * scale) / REBIAS);
+  const bits = new Int32Array(scaled.buffer);
+  const blob = Buffer.alloc(2 * vector.length);
+  for (const [place, word] of bits.entries()) {
+    const magnitude = word & 0x7f_ff_ff_ff;
+    // To the nearest, of two equally near to the even one.
+    const rounded = (magnitude + 0xf_ff + ((magnitude >> LOST_BITS) & 1)) >> LOST_BITS;
+    blob.writeUInt16LE(((word >>> 16) & 0x80_00) | rounded, 2 * place);
+  }
+  return blob;
+}
+
+/** Decodes a vector that has the direction of the encoded one. @param blob two bytes for each dimension */
+export function decodeFloat16(blob: Uint8Array): Float32Array {
+  const vector = new Float32Array(blob.length / 2);
+  spreadFloat16(blob, 0, vector);
+  for (let place = 0; place < vector.length; place += 1) vector[place]! *= REBIAS;
+  return vector;
+}
+
+/** Fills `vector` with the encoded one that begins at `offset`, 2 ** 112 times as short. */
+export function spreadFloat16(blob: Uint8Array, offset: number, vector: Float32Array): void {
+  const bits = new Int32Array(vector.buffer);
+  for (let place = 0, at = offset; place < bits.length; place += 1, at += 2) {
+    const half = blob[at]! | (blob[at + 1]! << 8);
+    bits[place] = ((half & 0x80_00) << 16) | ((half & 0x7f_ff) << LOST_BITS);
+  }
+}

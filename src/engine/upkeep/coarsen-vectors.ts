@@ -1,0 +1,69 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Config } from '../config.ts';
+import { failpoint } from '../failpoint.ts';
+import { commitInSlices } from '../steps/commit-in-slices.ts';
+import { hasCopies, listModels, purgeCopies } from '../store/embeddings.ts';
+import { findInfo, putInfo } from '../store/store-info.ts';
+import { coarsenVector, lastVectorNo, listFiner } from '../store/vectors.ts';
+import type { OpenTenant } from '../tenant-file/open-tenant.ts';
+import { BREATH_MS } from './tend-reembed.ts';
+
+/** What the change of stored vectors works with. */
+export interface CoarsenContext {
+  /** Returns the tenant's file on a connection that may write. It is called anew after each await. */
+  readonly open: () => OpenTenant;
+  readonly config: Config;
+  /** Ends the work between two slices when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called between two slices. */
+  readonly onPause?: (() => void) | undefined;
+}
+
+/** Most vector numbers that are looked at between two notes of how far the change is. */
+const LOOKED_AT = 20_000;
+/** Vectors that are written between two pauses in which the claim of the schedule is renewed. */
+const WRITTEN_AT_ONCE = 200;
+/** Most copies of vectors that one commit deletes. */
+const COPIES_AT_ONCE = 50;
+
+/**
+ * Stores vectors of providers in the precision of `OM_VECTOR_PRECISION` if they are in a finer one, and deletes the
+ * copies that earlier versions kept as cache, in short commits. Each commit leaves whole vectors, so the work goes on
+ * where it ended, whenever it is stopped. The file notes for each precision up to which number no vector is finer.
+ * Vectors are never made finer and numbers are never given twice, so that stays true, and processes with different
+ * settings cannot undo each other's work.
+ */
+export async function coarsenVectors(context: CoarsenContext): Promise<void> {
+  const { open, config } = context;
+  if (!listModels(open().store).some(({ encoding }) => encoding === 'float32')) return;
+  const precision = config.OM_VECTOR_PRECISION;
+  const note = `vectors_in_${precision}`;
+  for (;;) {
+    const { store } = open();
+    const after = Number(findInfo(store, note) ?? 0);
+    if (after >= lastVectorNo(store)) break;
+    const { vectorNos, upTo } = listFiner(store, { precision, after, within: LOOKED_AT });
+    for (let at = 0; at < vectorNos.length; at += WRITTEN_AT_ONCE) {
+      await commitInSlices(
+        () => open().store,
+        vectorNos.slice(at, at + WRITTEN_AT_ONCE),
+        (current, vectorNo) => coarsenVector(current, vectorNo, precision),
+      );
+      await failpoint('during-coarsen');
+      await breathe(context);
+    }
+    const current = open().store;
+    current.write(() => putInfo(current, note, String(upTo)));
+    await breathe(context);
+  }
+  while (hasCopies(open().store)) {
+    const { store } = open();
+    store.write(() => purgeCopies(store, COPIES_AT_ONCE));
+    await breathe(context);
+  }
+}
+
+async function breathe({ signal, onPause }: CoarsenContext): Promise<void> {
+  await pause(BREATH_MS, undefined, { signal });
+  onPause?.();
+}

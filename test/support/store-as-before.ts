@@ -1,0 +1,15 @@
+import type { Store } from '../../src/engine/store/open-store.ts';
+import { STORED_BYTES } from '../../src/engine/store/vector-parts.ts';
+
+/** Moves vectors in float32 into their rows and adds the copies of the cache, as version 0.1.0 stored both. */
+export function storeAsBefore(store: Store): void {
+  store.write(() => {
+    store.db.exec(`
+      UPDATE vectors AS v SET embedding = ${STORED_BYTES} WHERE v.precision = 1;
+      UPDATE vectors SET precision = 0;
+      DELETE FROM vector_parts;
+      INSERT OR IGNORE INTO cached_copies (model_no, text_hash, embedding, created_at)
+        SELECT model_no, text_hash, embedding, 0 FROM vectors WHERE text_hash <> '';
+      DELETE FROM store_info WHERE key LIKE 'vectors_in_%';`);
+  });
+}
