@@ -263,8 +263,8 @@ const OPERATION_SETTINGS = {
         'sqlite-vec (vec0), for small files; auto takes wasm if the machine can run it, else js.',
     ),
   OM_INDEX_MEMORY_MB: integer(512, 16, 1_000_000).describe(
-    'Most memory for the vector indexes of all tenants (MB), in the thread that answers queries and again in each ' +
-      'that links memories. A million vectors of 768 dimensions take 130 MB.',
+    'Most memory for the vector indexes of all tenants (MB), shared by the threads that answer queries, and ' +
+      'again in each thread that links memories. A million vectors of 768 dimensions take 130 MB.',
   ),
   OM_MAX_BACKLOG: integer(1_000_000, 1, 100_000_000).describe(
     'Most unfinished jobs of a tenant; beyond it, adds get 503.',

@@ -39,15 +39,17 @@ const QUERY = { query: 'lighthouse keeper', k: 10, filter: {}, minScore: 0, rela
 test('an answer is written on the snapshot that it was found on: what is committed after it cannot change a path', async () => {
   await using fixture = await openTestEngine({ settings: WORDS_ONLY });
   const { origin, reached } = await addLinked(fixture);
-  // The first snapshot is that on which the lengths of texts are read. Whatever is read after the next was closed meets
-  // a file in which the origin is gone.
-  let snapshots = 0;
+  // Whatever is read after the snapshot that gave the hits was closed meets a file in which the origin is gone.
+  let isGone = false;
   const store: Store = {
     ...fixture.store,
     read(work) {
       const result = fixture.store.read(work);
-      if (!fixture.store.db.inTransaction && (snapshots += 1) === 2)
+      const isAnswer = typeof result === 'object' && result !== null && 'hits' in result;
+      if (isAnswer && !isGone && !fixture.store.db.inTransaction) {
+        isGone = true;
         fixture.store.write(() => fixture.store.db.prepare('DELETE FROM memories WHERE id = ?').run(origin));
+      }
       return result;
     },
   };
