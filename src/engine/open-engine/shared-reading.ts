@@ -1,3 +1,4 @@
+import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { type SharedReader, SharedMemoryLost, SnapshotIsBehind } from '../shared-memory.ts';
 import { distinctModels } from '../store/live-model.ts';
@@ -8,6 +9,8 @@ import type { TenantPool } from '../tenant-file/tenant-pool.ts';
 
 /** Tries of a read whose snapshot was behind what another thread had taken over. The last one accepts that. */
 const MAX_TRIES = 4;
+
+const BUSY = 'the file changes faster than this query can read it';
 
 /** The memory that one thread shares with others, by tenant file. */
 export interface SharedReading {
@@ -38,25 +41,32 @@ export interface SharedReadingOptions {
 export function createSharedReading({ reader: number, pool, ask, lose }: SharedReadingOptions): SharedReading {
   const reader: SharedReader = { number, acceptsLaterRemovals: false };
   const files = new Map<string, SharedFile>();
+  /** The models whose vectors were asked for, each with the number and the path of the file's memory. */
+  const asked = new Set<string>();
   const awaited = new Map<string, PromiseWithResolvers<void>>();
-
-  function share(path: string, spaces: readonly VectorSpace[]): Promise<void> {
-    let answer = awaited.get(path);
-    if (answer === undefined) awaited.set(path, (answer = Promise.withResolvers()));
-    ask(path, spaces);
-    return answer.promise;
-  }
 
   /** Makes sure that the file's memory is here before the file is opened, and has vectors of all live models. */
   async function prepare(path: string): Promise<void> {
-    if (!files.has(path)) {
-      await share(path, []);
-      // It may have been opened without shared memory meanwhile.
-      pool.evict(path);
+    for (;;) {
+      const pending = awaited.get(path);
+      if (pending === undefined) {
+        const spaces = missingSpaces(path);
+        if (spaces === undefined) return;
+        awaited.set(path, Promise.withResolvers());
+        ask(path, spaces);
+      } else await pending.promise;
     }
+  }
+
+  /** Returns the spaces to ask for, none of them before the file's memory is here; undefined if nothing is missing. */
+  function missingSpaces(path: string): VectorSpace[] | undefined {
+    const file = files.get(path);
+    if (file === undefined) return [];
     const spaces = liveSpaces(pool.get(path));
-    const known = files.get(path)?.vectors ?? [];
-    if (spaces.some(({ modelNo }) => !known.some(({ space }) => space.modelNo === modelNo))) await share(path, spaces);
+    const keys = spaces.map(({ modelNo }) => `${modelNo} ${file.no} ${path}`);
+    if (keys.every((key) => asked.has(key))) return undefined;
+    for (const key of keys) asked.add(key);
+    return spaces;
   }
 
   function forget(path: string): void {
@@ -67,6 +77,8 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
   return {
     of: (path) => (files.has(path) ? { file: () => files.get(path)!, reader } : undefined),
     put(path, file) {
+      // The file may have been opened without shared memory.
+      if (!files.has(path)) pool.evict(path);
       files.set(path, file);
       awaited.get(path)?.resolve();
       awaited.delete(path);
@@ -81,7 +93,8 @@ export function createSharedReading({ reader: number, pool, ask, lose }: SharedR
           return await read();
         } catch (error) {
           const isLost = error instanceof SharedMemoryLost;
-          if (tries >= 2 * MAX_TRIES || !(isLost || error instanceof SnapshotIsBehind)) throw error;
+          if (!isLost && !(error instanceof SnapshotIsBehind)) throw error;
+          if (tries >= 2 * MAX_TRIES) throw new EngineError('unavailable', BUSY, { cause: error, retryAfterMs: 1_000 });
           const file = files.get(path);
           if (isLost && file !== undefined) {
             forget(path);

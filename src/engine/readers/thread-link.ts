@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { EngineError, reviveError, serialiseError } from '../errors.ts';
 import type { LanguageModel, Logger } from '../ports.ts';
@@ -50,7 +51,7 @@ interface ThreadEvents {
 
 /** A reader thread, as its process sees it. */
 export interface ThreadLink {
-  /** Number of reads that the thread has, without those that wait for a provider. */
+  /** Number of reads that the thread has, cancelled ones included, without those that wait for a provider. */
   readonly busy: number;
   /** Time for which the thread has had something to do and sent nothing (ms); 0 while it is idle. */
   readonly silentMs: number;
@@ -66,6 +67,9 @@ export interface ThreadLink {
   close(): Promise<void>;
 }
 
+/** Longest time that a thread is given to close its files (ms). */
+const CLOSE_MS = 5_000;
+
 /** Starts a reader thread. */
 export function startReaderThread(data: ReaderThreadData, services: ThreadServices, events: ThreadEvents): ThreadLink {
   const thread = new Worker(new URL(`../open-engine/reader-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
@@ -73,6 +77,8 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
     name: 'cairn-reader',
   });
   const reads = new Map<number, Read>();
+  /** Reads that nobody waits for any more, and that the thread still has. */
+  const cancelled = new Set<number>();
   const post = (message: ToThread) => thread.postMessage(message);
   const calls = createProviderCalls(services, { reads, post, onFree: events.onFree });
   const closed = Promise.withResolvers<void>();
@@ -80,19 +86,19 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
   let lastSign = 0;
   let error: unknown;
 
-  thread.on('error', (cause: unknown) => {
-    error = cause;
-  });
+  thread.on('error', (cause: unknown) => void (error = cause));
   thread.on('exit', () => {
     closed.resolve();
     const lost = [...reads.values()];
     reads.clear();
+    cancelled.clear();
     events.onEnd({ lost, answered, error });
   });
   thread.on('message', (message: FromThread) => {
     lastSign = performance.now();
     if (message.kind === 'done') {
       answered += 1;
+      cancelled.delete(message.id);
       settle(services, reads, message);
       events.onFree();
     } else if (message.kind === 'call') void calls.make(message);
@@ -100,15 +106,18 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
     else serve(services, message, post);
   });
 
+  /** A cancelled read counts until the thread has left it, so that no more are handed over than it can run. */
+  const busy = () => reads.size + cancelled.size - calls.waiting();
+
   return {
     get busy() {
-      return reads.size - calls.waiting();
+      return busy();
     },
     get silentMs() {
-      return reads.size > calls.waiting() ? performance.now() - lastSign : 0;
+      return busy() > 0 ? performance.now() - lastSign : 0;
     },
     send(read) {
-      if (reads.size === calls.waiting()) lastSign = performance.now();
+      if (busy() === 0) lastSign = performance.now();
       const { id, path, name, input, span } = read;
       services.sharedFiles.use(path);
       reads.set(id, read);
@@ -116,14 +125,17 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
     },
     cancel({ id }) {
       const had = reads.delete(id);
-      if (had) post({ kind: 'cancel', id });
+      if (had) {
+        cancelled.add(id);
+        post({ kind: 'cancel', id });
+      }
       return had;
     },
     forget: (paths) => paths.forEach((path) => post({ kind: 'forget', path })),
     end: () => void thread.terminate(),
     async close() {
       post({ kind: 'close' });
-      await closed.promise;
+      await Promise.race([closed.promise, pause(CLOSE_MS, undefined, { ref: false })]);
       await thread.terminate();
     },
   };

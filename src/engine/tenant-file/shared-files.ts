@@ -15,7 +15,10 @@ export interface SharedFile {
 
 /** The memory that the threads of a process share, by the path of a tenant's file. One thread owns it. */
 export interface SharedFiles {
-  /** Returns the memory of a file with vectors of all of `spaces`, and makes what is missing. */
+  /**
+   * Returns the memory of a file with vectors of all of `spaces`, and makes what is missing. Vectors for which there is
+   * no memory are left out; each thread then has its own.
+   */
   share(path: string, spaces: readonly VectorSpace[]): SharedFile;
   /** Notes that a read of the file begins. */
   use(path: string): void;
@@ -49,7 +52,7 @@ export function createSharedFiles({ vectorIndex, maxReaders, maxBytes, maxFiles 
       const added =
         vectorIndex === 'vec0'
           ? []
-          : missing.map((space) => createSharedVectors({ space, kernels: vectorIndex, maxReaders }));
+          : missing.flatMap((space) => createIfRoom({ space, kernels: vectorIndex, maxReaders }));
       const file = { no, lengths, vectors: [...vectors, ...added] };
       files.delete(path);
       files.set(path, file);
@@ -82,4 +85,14 @@ export function createSharedFiles({ vectorIndex, maxReaders, maxBytes, maxFiles 
       return dropped;
     },
   };
+}
+
+/** Creates shared vectors; none where the system gives no more addresses for them. */
+function createIfRoom(options: Parameters<typeof createSharedVectors>[0]): SharedVectors[] {
+  try {
+    return [createSharedVectors(options)];
+  } catch (error) {
+    if (error instanceof RangeError) return [];
+    throw error;
+  }
 }
