@@ -22,6 +22,14 @@ export function unmount(folder: string): void {
 
 /** Takes all space but so much. */
 export function fillDisk(file: string, keepBytes: number): void {
-  const { bavail, bsize } = fs.statfsSync(path.dirname(file));
-  fs.writeFileSync(file, Buffer.alloc(Math.max(0, bavail * bsize - keepBytes)));
+  for (let tries = 1; ; tries += 1) {
+    const { bavail, bsize } = fs.statfsSync(path.dirname(file));
+    try {
+      return fs.writeFileSync(file, Buffer.alloc(Math.max(0, bavail * bsize - keepBytes)));
+    } catch (error) {
+      // Whoever else uses the disk may have written in between.
+      if ((error as NodeJS.ErrnoException).code !== 'ENOSPC' || tries === 5) throw error;
+      fs.rmSync(file, { force: true });
+    }
+  }
 }
