@@ -45,9 +45,9 @@ export default defineConfig(
     },
   },
   {
-    // SQL stands in the store file of its table, or in the control database's. A backup copies files as SQLite does.
+    // SQL stands in the store file of its table, or in the control database's. Copies of files are made by SQLite.
     files: ['src/**'],
-    ignores: ['src/engine/store/**', 'src/engine/control/**', 'src/engine/admin/backup.ts'],
+    ignores: ['src/engine/store/**', 'src/engine/control/**', 'src/engine/admin/{backup,reseal}.ts'],
     rules: {
       'no-restricted-imports': [
         'error',
@@ -62,6 +62,23 @@ export default defineConfig(
           'CallExpression[callee.property.name="pragma"]',
           'CallExpression[callee.property.name="exec"]:matches([arguments.0.type="TemplateLiteral"], [arguments.0.type="Literal"])',
         ].map((selector) => ({ selector, message: NO_SQL_HERE })),
+      ],
+    },
+  },
+  {
+    // One function opens every database, so that none is opened without its key and its safeguards.
+    files: ['src/engine/store/**', 'src/engine/control/**', 'src/engine/admin/{backup,reseal}.ts'],
+    ignores: ['src/engine/store/open-database.ts'],
+    rules: {
+      '@typescript-eslint/no-restricted-imports': [
+        'error',
+        {
+          paths: ['better-sqlite3', 'better-sqlite3-multiple-ciphers'].map((name) => ({
+            name,
+            allowTypeImports: true,
+            message: 'Only openDatabase in store/open-database.ts opens a database.',
+          })),
+        },
       ],
     },
   },

@@ -60,6 +60,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: /^(?:[1-9]\d{0,8}|auto|vec0)$/,
     most: 3,
   },
+  filters: {
+    usage: '[LARGE]',
+    about: 'filters by metadata and tags where they cost most, with LARGE memories of 15 kB of metadata',
+    accepts: NUMBER,
+    most: 1,
+  },
   providers: {
     usage: '[MEMORIES]',
     about: 'what stands between a memory and its embedding provider',
@@ -77,6 +83,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     about: 'what one text that kills its worker costs all others',
     accepts: NUMBER,
     most: 2,
+  },
+  encryption: {
+    usage: '[MEMORIES]',
+    about: 'what each cipher costs adds and queries, against a store in clear',
+    accepts: NUMBER,
+    most: 1,
   },
   'metrics-cost': { usage: '[MEMORIES]', about: 'what metrics cost a query', accepts: NUMBER, most: 1 },
   'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', accepts: NUMBER, most: 1 },

@@ -17,6 +17,8 @@ var ROOT = path.join(__dirname, '..');
 var LAUNCHER = 'CAIRN_LAUNCHER_PID';
 /** Environment variable with the process id of a Node that was restarted with flags. */
 var RESTARTED = 'CAIRN_RESTARTED_PID';
+/** Environment variable with the path of the .env that was loaded, which may hold keys (src/process.ts). */
+var ENV_FILE = 'CAIRN_ENV_FILE';
 /**
  * Flags of V8, which must be set before it starts and hold for every thread. None of them costs CPU time that can be
  * measured.
@@ -90,7 +92,11 @@ function run() {
   require('module').enableCompileCache(cache);
   // Threads read this variable. Without it each thread strips the types again and keeps 20 MB for that.
   process.env.NODE_COMPILE_CACHE = cache;
-  if (fs.existsSync(path.join(ROOT, '.env'))) process.loadEnvFile(path.join(ROOT, '.env'));
+  delete process.env[ENV_FILE];
+  if (fs.existsSync(path.join(ROOT, '.env'))) {
+    process.loadEnvFile(path.join(ROOT, '.env'));
+    process.env[ENV_FILE] = path.join(ROOT, '.env');
+  }
   var entry = ['src/cli/main.ts', 'dist/cli/main.js']
     .map(function (file) {
       return path.join(ROOT, file);

@@ -1,4 +1,5 @@
-import { startApi } from './api/start.ts';
+import { startApiProcesses } from './api/processes/start-processes.ts';
+import { type RunningApi, startApi } from './api/start.ts';
 import { createTracing } from './engine/adapters/index.ts';
 import {
   acquireInstanceLock,
@@ -14,9 +15,10 @@ import {
   type Tracing,
   VERSION,
 } from './engine/index.ts';
+import { createMetricsJoiner } from './join-metrics.ts';
 import { serveMetrics } from './metrics-server.ts';
-import { createLogger, endOnSignals } from './process.ts';
-import { createMetricsJoiner, type BackgroundWork } from './workers/background-work.ts';
+import { createLogger, endOnSignals, warnOfReadableEnvFile } from './process.ts';
+import type { BackgroundWork } from './workers/background-work.ts';
 import { startEmbeddedWorker } from './workers/embedded.ts';
 
 export interface RunningService {
@@ -61,11 +63,14 @@ export async function startService(config: Config, logger: Logger = silentLogger
       writer: 'thread',
     });
     started.push({ stop: () => engine.close() });
-    const readMetrics = createMetricsJoiner(metrics.registry, () => worker.metricsJson());
+    let apiMetrics: RunningApi['metrics'] = () => [];
+    const readMetrics = createMetricsJoiner(metrics.registry, () => [worker.metricsJson, ...apiMetrics()]);
     const metricsServer = await serveMetrics({ config, portSetting: 'OM_METRICS_PORT', read: readMetrics });
     if (metricsServer !== undefined) started.push(metricsServer);
-    const api = await startApi({ engine, metricsText: async () => (await readMetrics()).text });
+    const start = config.OM_API_PROCESSES > 1 ? startApiProcesses : startApi;
+    const api = await start({ engine, metricsText: async () => (await readMetrics()).text });
     started.push(api);
+    apiMetrics = api.metrics;
     return { url: api.url, metricsUrl: metricsServer?.url, died: worker.died, stop };
   } catch (error) {
     await stop();
@@ -90,6 +95,7 @@ async function startWork(
 export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
   const logger = createLogger(config);
+  warnOfReadableEnvFile(environment, logger);
   const service = await startService(config, logger);
   const end = endOnSignals(config, logger, () => service.stop());
   void service.died.then((error) => {
@@ -102,7 +108,7 @@ export async function serve(environment: NodeJS.ProcessEnv): Promise<void> {
       url: service.url,
       metrics: service.metricsUrl,
       embeddings: config.OM_EMBEDDINGS,
-      open: config.OM_API_KEY === undefined,
+      open: config.OM_API_KEY === undefined && config.OM_OIDC_ISSUER === undefined,
     },
     'ready',
   );

@@ -6,6 +6,8 @@ import {
   EngineError,
   isFromHere,
   isLoopback,
+  judgeMetricsReader,
+  type MetricsVerdict,
   openControlDatabase,
   readCredential,
   systemClock,
@@ -26,14 +28,21 @@ export interface MetricsServerOptions {
   readonly read: () => Promise<{ readonly text: string; readonly isComplete: boolean }>;
 }
 
+const HEADERS = {
+  'content-type': 'text/plain; version=0.0.4; charset=utf-8',
+  'cache-control': 'no-store',
+  'cross-origin-resource-policy': 'same-origin',
+  'x-content-type-options': 'nosniff',
+};
+
 /** Time limit for a whole request, ms. */
 const REQUEST_TIMEOUT_MS = 10_000;
 
 /**
  * Serves `GET /metrics` of a process on a separate port. If OM_METRICS_HOST is set, metrics are served at that address
- * without a key. Otherwise they are served at OM_HOST to holders of any key; if no key is configured, only to this
- * machine, as with the API. While a thread of the process does not answer, the status is 503, with the metrics of the
- * other threads.
+ * without a key. Otherwise they are served at OM_HOST to callers that `judgeMetricsReader` admits; if no key is
+ * configured, only to this machine, as with the API. While a thread of the process does not answer, the status is 503,
+ * with the metrics of the other threads.
  * @returns undefined if the port is 0
  * @throws EngineError `forbidden` if no key is configured and other machines could reach OM_HOST; `unavailable` if the
  *   server cannot listen at the address
@@ -57,8 +66,7 @@ export async function serveMetrics({
   };
   const server = createServer({ requestTimeout: REQUEST_TIMEOUT_MS }, (request, response) => {
     void answer(request).then(
-      ({ status, text }) =>
-        response.writeHead(status, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(text),
+      ({ status, text }) => response.writeHead(status, HEADERS).end(text),
       () => response.destroy(),
     );
   });
@@ -106,6 +114,8 @@ function guardByAddress(host: string): Guard {
   };
 }
 
+const REFUSALS = { admitted: undefined, unknown: 401, forbidden: 403 } as const;
+
 async function guardByKey(config: Config): Promise<Guard> {
   const control = await openControlDatabase(config, systemClock);
   if (control.isOpen() && !isLoopback(config.OM_HOST)) {
@@ -116,18 +126,18 @@ async function guardByKey(config: Config): Promise<Guard> {
         'set OM_API_KEY, or listen on 127.0.0.1',
     );
   }
-  const isKnown = (request: IncomingMessage): boolean => {
+  const verdictOn = (request: IncomingMessage): MetricsVerdict => {
     try {
       const secret = readCredential(request);
-      return secret !== undefined && control.authenticate(secret) !== undefined;
+      return secret === undefined ? 'unknown' : judgeMetricsReader(secret, { control, config });
     } catch {
-      return false; // The request has two keys, or a key that cannot be read.
+      return 'unknown'; // The request has two keys, or a key that cannot be read.
     }
   };
   return {
     refusal(request) {
       if (control.isOpen()) return isFromHere(request) ? undefined : 403;
-      return isKnown(request) ? undefined : 401;
+      return REFUSALS[verdictOn(request)];
     },
     close: () => control.close(),
   };

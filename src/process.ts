@@ -1,4 +1,5 @@
 /** Log and shutdown, which are the same in every long-running process of Cairn. */
+import fs from 'node:fs';
 import { pino, type DestinationStream, type Logger } from 'pino';
 import type { Config } from './engine/index.ts';
 
@@ -63,6 +64,22 @@ function withoutSecrets(fields: Record<string, unknown>, depth = 0): Record<stri
 
 function isPlain(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && Object.getPrototypeOf(value) === Object.prototype;
+}
+
+/** Bits of a file's mode that let its group or others read it. */
+const READABLE_BY_OTHERS = 0o044;
+
+/**
+ * Warns once if the `.env` that was loaded can be read by its group or by others, as it may hold keys. Windows has no
+ * such modes.
+ * @param environment names the file in `CAIRN_ENV_FILE`, if one was loaded
+ */
+export function warnOfReadableEnvFile(environment: NodeJS.ProcessEnv, logger: Logger): void {
+  const file = environment['CAIRN_ENV_FILE'];
+  if (file === undefined || process.platform === 'win32') return;
+  const mode = fs.statSync(file, { throwIfNoEntry: false })?.mode ?? 0;
+  if ((mode & READABLE_BY_OTHERS) === 0) return;
+  logger.warn({ path: file, mode: (mode & 0o777).toString(8).padStart(4, '0'), expected: '0600' }, 'env_file_readable');
 }
 
 /**

@@ -137,6 +137,15 @@ export const overview: Dashboard = {
         },
         {
           kind: 'lines',
+          title: 'Refused by a limit',
+          description: 'A key over one of its rates, or a tenant over its share of event streams (cairn limits show).',
+          unit: 'reqps',
+          isStacked: true,
+          mayBeEmpty: 'no limit has been reached',
+          queries: [{ expr: perSecond('cairn_limited_requests_total', 'limit'), legend: '{{limit}}' }],
+        },
+        {
+          kind: 'lines',
           title: 'Time of requests (p95)',
           description: 'From the first byte to the end of the reply, so the network of slow clients is in it.',
           unit: 's',
@@ -171,6 +180,14 @@ export const overview: Dashboard = {
           isStacked: true,
           more: 'cairn-pipeline',
           queries: [{ expr: perSecond('cairn_adds_total', 'outcome'), legend: '{{outcome}}' }],
+        },
+        {
+          kind: 'lines',
+          title: 'Refused keys',
+          description: 'Requests with a wrong key, and those that were not looked at after too many wrong ones.',
+          unit: 'reqps',
+          mayBeEmpty: 'nobody has come with a wrong key',
+          queries: [{ expr: perSecond('cairn_refused_keys_total', 'reason'), legend: '{{reason}}' }],
         },
         {
           kind: 'lines',

@@ -38,6 +38,13 @@ export const pipeline: Dashboard = {
         },
         {
           kind: 'lines',
+          title: 'Sensitive values',
+          description: 'Secrets and personal data found before storing, by group and by what became of them.',
+          unit: 'ops',
+          queries: [{ expr: perSecond('cairn_sensitive_total', 'group, mode'), legend: '{{group}} {{mode}}' }],
+        },
+        {
+          kind: 'lines',
           title: 'Jobs finished',
           description: 'By how they ended.',
           unit: 'ops',

@@ -71,7 +71,18 @@ export const retrieval: Dashboard = {
           queries: [
             { expr: `sum (${of('cairn_reads_waiting')})`, legend: 'waiting' },
             { expr: perMinute('cairn_reader_thread_ends_total'), legend: 'threads ended' },
+            { expr: perMinute('cairn_api_process_ends_total'), legend: 'API processes ended' },
           ],
+        },
+        {
+          kind: 'lines',
+          title: 'Work that ended early',
+          description:
+            'Queries and explanations a minute that looked at less than they should, by reason: their filter ' +
+            'reads more than OM_QUERY_WORK_MB, or takes longer than OM_QUERY_DEADLINE_MS.',
+          unit: 'cpm',
+          mayBeEmpty: 'every question ended within its budget',
+          queries: [{ expr: perMinute('cairn_work_ends_total', 'read, reason'), legend: '{{read}}: {{reason}}' }],
         },
         {
           kind: 'lines',

@@ -1,20 +1,25 @@
 import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
-import { EngineError } from '../engine/index.ts';
+import { boundTenant, EngineError, isBound } from '../engine/index.ts';
+import { createDoorkeeper, type Doorkeeper } from './doorkeeper.ts';
+import { watchAdmission } from './watch-admission.ts';
 import { answerErrors } from './http-errors.ts';
-import { authenticate, refuseStrangersWhileOpen } from './middleware/authenticate.ts';
+import { refuseStrangersWhileOpen } from './middleware/authenticate.ts';
 import { recordRequests } from './middleware/record-requests.ts';
+import { refuseForeignPagesWhileOpen } from './middleware/refuse-foreign-pages.ts';
+import { setSecurityHeaders } from './middleware/security-headers.ts';
 import { isTraced, traceRequests } from './middleware/trace-requests.ts';
 import { parseQueryString } from './query-string.ts';
 import { QUEUE_BOARD_PATH, serveQueueBoard } from './queue-board.ts';
+import { takeForRequest } from './rate-limits.ts';
 import { localsOf } from './reply.ts';
-import type { ApiContext, Route } from './route.ts';
+import type { ApiContext, Call, Route } from './route.ts';
 import { ROUTES } from './routes.ts';
 
 /**
  * Builds the HTTP API as an Express app; `listen` in server.ts serves it. A request passes the steps from top to
- * bottom: it is recorded, refused if no key is configured and it comes from another machine, checked for its key, and
- * only then is its body read.
+ * bottom: it is recorded, refused if no key is configured and it comes from another machine or another origin's page,
+ * checked for its key, and only then is its body read.
  */
 export function createApp(api: ApiContext): Express {
   const { config, logger, metrics } = api.engine;
@@ -22,11 +27,17 @@ export function createApp(api: ApiContext): Express {
   app.disable('x-powered-by');
   app.disable('etag');
   app.set('query parser', parseQueryString);
+  // A path has one spelling, so a proxy that hides one hides the route.
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
   app.use(recordRequests(logger, metrics));
+  app.use(setSecurityHeaders);
   app.use(refuseStrangersWhileOpen(api.engine));
+  app.use(refuseForeignPagesWhileOpen(api.engine));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
-  app.use(QUEUE_BOARD_PATH, serveQueueBoard(api));
-  for (const route of ROUTES) app[route.method](route.path, serve(route, api));
+  const door = createDoorkeeper(api.engine);
+  app.use(QUEUE_BOARD_PATH, serveQueueBoard(api, door));
+  for (const route of ROUTES) app[route.method](route.path, serve(route, api, door));
   app.use(() => {
     throw new EngineError('not_found', 'no such path');
   });
@@ -35,12 +46,23 @@ export function createApp(api: ApiContext): Express {
 }
 
 /** Turns a route into a handler. Express passes a rejection of the handler on to `answerErrors`. */
-function serve(route: Route, api: ApiContext): RequestHandler {
+function serve(route: Route, api: ApiContext, door: Doorkeeper): RequestHandler {
   const handle = async (request: Request, response: Response) => {
     localsOf(response).route = route.path;
-    if (route.access === 'anyone') return route.handle({ api, request, response });
-    const principal = authenticate(request, api.engine, route.access);
-    return route.handle({ api, request, response, principal, tenant: await api.engine.tenant(principal.tenantId) });
+    const admit: Call['admit'] = (access) => door.admit(request, access);
+    if (route.access === 'anyone') return route.handle({ api, request, response, admit });
+    const principal = await admit(route.access);
+    const whole = await api.engine.tenant(principal.tenantId);
+    if (isBound(principal) && route.forBoundKeys !== true)
+      throw new EngineError('forbidden', 'this key is bound to a user or tags, and this route is about more than them');
+    const own = whole.as(principal.keyId);
+    const tenant = isBound(principal) ? boundTenant(own, principal) : own;
+    watchAdmission(response, () => door.isStillAdmitted(principal));
+    const call = { api, request, response, admit, principal, tenant };
+    takeForRequest(call, route);
+    if (api.engine.config.OM_AUDIT === 'all' && route.access === 'read')
+      await own.recordAction(`read.${route.name}`, { reads: 1 });
+    return route.handle(call);
   };
   const { tracing } = api.engine;
   return tracing !== null && isTraced(route) ? traceRequests(tracing, route, handle) : handle;
@@ -57,6 +79,7 @@ function allowOrigins(origins: readonly string[]): RequestHandler {
     allowedHeaders: [
       'authorization',
       'x-api-key',
+      'x-cairn-tenant',
       'content-type',
       'idempotency-key',
       'if-match',
@@ -64,7 +87,15 @@ function allowOrigins(origins: readonly string[]): RequestHandler {
       'x-request-id',
       'traceparent',
     ],
-    exposedHeaders: ['etag', 'location', 'retry-after', 'idempotent-replayed', 'x-request-id'],
+    exposedHeaders: [
+      'etag',
+      'location',
+      'retry-after',
+      'ratelimit',
+      'ratelimit-policy',
+      'idempotent-replayed',
+      'x-request-id',
+    ],
     maxAge: 600,
   });
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import { EngineError, isEngineError } from '../engine/index.ts';
+import { type Engine, EngineError, isEngineError } from '../engine/index.ts';
+import { localsOf } from './reply.ts';
 import type { Replies, TenantCall } from './route.ts';
 
 /** Time between the comments that keep a stream open, ms: proxies close a connection on which nothing is sent. */
@@ -8,6 +9,13 @@ const PING_MS = 15_000;
 const MAX_STREAMS = 1_000;
 
 let openStreams = 0;
+/** Streams that are open, by tenant. */
+const streamsOf = new Map<string, number>();
+
+/** Data of the last event of a stream that ends before its item has. */
+const goneEvent = z.strictObject({
+  reason: z.literal('unauthenticated').optional().describe('The key was revoked or has expired; left out if removed.'),
+});
 
 /** State of a watched item when it was read. */
 interface Watched {
@@ -46,7 +54,7 @@ export function stateEvents(state: z.ZodType, example: { readonly id: string; re
         {
           type: 'text/event-stream',
           schema: z.string(),
-          events: { state, gone: z.strictObject({}) },
+          events: { state, gone: goneEvent },
           example: `event: state\ndata: ${JSON.stringify(example)}\n\n`,
         },
       ],
@@ -56,14 +64,20 @@ export function stateEvents(state: z.ZodType, example: { readonly id: string; re
 
 /**
  * Streams an item as server-sent events: `state` on connect and at each change, until the item has ended, was removed
- * (`gone`), the client left or the server stops. The item is read at an interval, since any process may change it.
- * @throws what the first `read` throws; EngineError `unavailable` if `MAX_STREAMS` streams are open
+ * (`gone`), the caller's key is no longer valid (`gone` with a reason), the client left or the server stops. The item
+ * is read at an interval, since any process may change it.
+ * @throws what the first `read` throws; EngineError `unavailable` if `MAX_STREAMS` streams are open, or the tenant's
+ *   share of them
  */
-export async function streamState({ api, response }: TenantCall, options: WatchOptions): Promise<void> {
+export async function streamState(
+  { api, principal, response, tenant }: TenantCall,
+  options: WatchOptions,
+): Promise<void> {
   const first = await options.read();
   if (response.destroyed) return; // The client left meanwhile: `close` was emitted and is not emitted again.
   if (openStreams >= MAX_STREAMS)
     throw new EngineError('unavailable', `${MAX_STREAMS} event streams are open`, { retryAfterMs: 5_000 });
+  const leaveShare = takeShare(api.engine, tenant.id);
   response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
   let sent = '';
   const report: Listener = (watched) => {
@@ -79,16 +93,42 @@ export async function streamState({ api, response }: TenantCall, options: WatchO
 
   openStreams++;
   const ping = setInterval(() => response.write(': ping\n\n'), PING_MS);
-  const leave = listen(options, report);
+  // Differently bound callers do not share a watch, which reads within the bounds of the first.
+  const within = JSON.stringify([principal.userId, principal.tags]);
+  const leave = listen({ ...options, key: `${options.key} ${within}` }, report);
+  localsOf(response).onAdmissionLost = () => response.end('event: gone\ndata: {"reason":"unauthenticated"}\n\n');
   api.stop.addEventListener('abort', end);
   response.once('close', () => {
     openStreams--;
+    leaveShare();
     clearInterval(ping);
     leave();
     api.stop.removeEventListener('abort', end);
   });
   report(first);
   if (api.stop.aborted) end();
+}
+
+/**
+ * Counts a stream of a tenant, so that no tenant takes the streams of all.
+ * @returns a function that gives the stream back
+ * @throws EngineError `unavailable` if the tenant's share is open
+ */
+function takeShare({ control, metrics }: Engine, tenantId: string): () => void {
+  const share = control.limits.inForce({ tenantId }).event_streams;
+  const open = streamsOf.get(tenantId) ?? 0;
+  if (share > 0 && open >= share) {
+    metrics.limitedRequests.inc({ limit: 'event_streams' });
+    throw new EngineError('unavailable', `this tenant has ${open} event streams open, its share is ${share}`, {
+      retryAfterMs: 5_000,
+    });
+  }
+  streamsOf.set(tenantId, open + 1);
+  return () => {
+    const left = streamsOf.get(tenantId)! - 1;
+    if (left > 0) streamsOf.set(tenantId, left);
+    else streamsOf.delete(tenantId);
+  };
 }
 
 /**

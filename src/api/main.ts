@@ -7,9 +7,11 @@ import {
   shareInstanceLock,
   VERSION,
 } from '../engine/index.ts';
+import { createMetricsJoiner } from '../join-metrics.ts';
 import { serveMetrics } from '../metrics-server.ts';
-import { createLogger, endOnSignals } from '../process.ts';
-import { startApi } from './start.ts';
+import { createLogger, endOnSignals, warnOfReadableEnvFile } from '../process.ts';
+import { startApiProcesses } from './processes/start-processes.ts';
+import { type RunningApi, startApi } from './start.ts';
 
 /**
  * Runs the API alone (`npm run start:api`). What it accepts waits in the ledger for a worker process on the same files.
@@ -17,18 +19,22 @@ import { startApi } from './start.ts';
 export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
   const config = readConfig(environment);
   const logger = createLogger(config);
+  warnOfReadableEnvFile(environment, logger);
   const tracing = await createTracing(config, logger);
   const lock = await shareInstanceLock(config.paths.lock);
   const metrics = await createMetrics();
   metrics.watchProcess(VERSION);
   const engine = await openEngine({ config, logger, metrics, tracing, writer: 'thread' });
-  const metricsText = () => metrics.registry.metrics();
+  let apiMetrics: RunningApi['metrics'] = () => [];
+  const readMetrics = createMetricsJoiner(metrics.registry, () => apiMetrics());
   const metricsServer = await serveMetrics({
     config,
     portSetting: 'OM_METRICS_PORT',
-    read: async () => ({ text: await metricsText(), isComplete: true }),
+    read: readMetrics,
   });
-  const api = await startApi({ engine, metricsText });
+  const start = config.OM_API_PROCESSES > 1 ? startApiProcesses : startApi;
+  const api = await start({ engine, metricsText: async () => (await readMetrics()).text });
+  apiMetrics = api.metrics;
   endOnSignals(config, logger, async () => {
     await api.stop();
     await metricsServer?.stop();

@@ -8,17 +8,14 @@ const SHARED_POLICY = {
 } as const;
 
 /**
- * Headers of a page for a browser: it loads from this server alone, no other site may frame it, and it tells no other
- * site its address.
+ * Headers of a page for a browser, besides those of every reply (security-headers.ts): it loads from this server alone,
+ * no other site may frame it, and it may use no device.
  * @param policy the directives of its content security policy besides those that all pages share
  */
 export function pageHeaders(policy: Readonly<Record<`${string}-${string}`, string>>): Map<string, string> {
   const directives = Object.entries({ ...SHARED_POLICY, ...policy }).map(([name, sources]) => `${name} ${sources}`);
   return new Map([
     ['content-security-policy', directives.join('; ')],
-    ['x-frame-options', 'DENY'],
-    ['referrer-policy', 'no-referrer'],
-    ['cross-origin-opener-policy', 'same-origin'],
-    ['cross-origin-resource-policy', 'same-origin'],
+    ['permissions-policy', 'camera=(), display-capture=(), geolocation=(), microphone=(), payment=(), usb=()'],
   ]);
 }

@@ -1,7 +1,7 @@
 import type { NextFunction, Request, RequestHandler, Response } from 'express';
 import { openQueuesToShow } from '../engine/adapters/index.ts';
-import { DEFAULT_TENANT, type Engine, EngineError, readCredential } from '../engine/index.ts';
-import { admit } from './middleware/authenticate.ts';
+import { DEFAULT_TENANT, type Engine, EngineError } from '../engine/index.ts';
+import type { Doorkeeper } from './doorkeeper.ts';
 import { pageHeaders } from './page-headers.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext } from './route.ts';
@@ -15,7 +15,7 @@ export const QUEUE_BOARD_PATH = '/admin/queues';
  * are answered, and none changes anything. So another site's page gains nothing by making a browser send one; it can
  * neither read the answer nor frame the page.
  */
-export function serveQueueBoard({ engine, stop }: ApiContext): RequestHandler {
+export function serveQueueBoard({ engine, stop }: ApiContext, door: Doorkeeper): RequestHandler {
   let opening: Promise<Board> | undefined;
   const close = () => void opening?.then((board) => board.close()).catch(() => {});
   stop.addEventListener('abort', close, { once: true });
@@ -38,7 +38,7 @@ export function serveQueueBoard({ engine, stop }: ApiContext): RequestHandler {
   return async (request: Request, response: Response, next: NextFunction): Promise<void> => {
     if (request.method !== 'GET' && request.method !== 'HEAD') return next();
     localsOf(response).route = QUEUE_BOARD_PATH;
-    requireOperator(request, response, engine);
+    await requireOperator(request, response, door);
     if (engine.queuesAt === null) {
       throw new EngineError(
         'not_found',
@@ -78,6 +78,10 @@ async function openBoard({ redisUrl, prefix }: NonNullable<Engine['queuesAt']>, 
     openQueuesToShow({ redisUrl, prefix, logger }),
   ]);
   const server = new ExpressAdapter().setBasePath(QUEUE_BOARD_PATH);
+  const app = server.getRouter() as RequestHandler & Record<'enable' | 'disable', (setting: string) => void>;
+  app.enable('case sensitive routing');
+  app.enable('strict routing');
+  app.disable('x-powered-by');
   createBullBoard({
     queues: queues.map((queue) => new BullMQAdapter(queue, { readOnlyMode: true, allowRetries: false })),
     serverAdapter: server,
@@ -89,8 +93,6 @@ async function openBoard({ redisUrl, prefix }: NonNullable<Engine['queuesAt']>, 
       ? new EngineError('invalid', 'the queue board does not understand this request')
       : redisIsDown(error);
   });
-  const app = server.getRouter() as RequestHandler & { disable(setting: string): void };
-  app.disable('x-powered-by');
   return { handle: app, isUp, close };
 }
 
@@ -113,15 +115,11 @@ const BASIC = /^basic +([A-Za-z0-9+/]{1,2048}={0,2}) *$/i;
  * this way, because a browser sends it again by itself.
  * @throws EngineError `unauthenticated`, `forbidden`
  */
-function requireOperator(request: Request, response: Response, engine: Engine): void {
+async function requireOperator(request: Request, response: Response, door: Doorkeeper): Promise<void> {
   response.setHeader('www-authenticate', 'Basic realm="Cairn queues: the key is the password", charset="UTF-8"');
   const { authorization = [] } = request.headersDistinct;
   const basic = authorization.length === 1 ? BASIC.exec(authorization[0]!)?.[1] : undefined;
-  const { tenantId } = admit(
-    basic === undefined ? () => readCredential(request) : () => passwordOf(basic),
-    engine,
-    'admin',
-  );
+  const { tenantId } = await door.admit(request, 'admin', basic === undefined ? undefined : () => passwordOf(basic));
   response.removeHeader('www-authenticate');
   if (tenantId !== DEFAULT_TENANT) {
     throw new EngineError(

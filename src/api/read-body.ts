@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { IncomingMessage } from 'node:http';
 import { EngineError } from '../engine/index.ts';
+import { checkJson } from './check-json.ts';
 
 /** Longest JSON body that is read, in bytes; uploads of documents may be longer. */
 export const MAX_JSON_BYTES = 1024 * 1024;
@@ -102,15 +103,19 @@ export function readBytes(request: IncomingMessage, maxBytes: number, timeoutMs:
 
 /**
  * Parses a JSON text.
- * @throws EngineError `invalid` for an empty text, malformed UTF-8 or JSON. Its message does not quote the text, as
- *   V8's own message would.
+ * @throws EngineError `invalid` for an empty text, malformed UTF-8 or JSON, and as `checkJson` does. The message does
+ *   not quote the text, as V8's own message would.
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new EngineError('invalid', 'the body is not valid UTF-8');
   if (bytes.length === 0) throw new EngineError('invalid', 'the body is empty; expected a JSON object');
+  const text = bytes.toString('utf8');
+  let value: unknown;
   try {
-    return JSON.parse(bytes.toString('utf8'));
+    value = JSON.parse(text);
   } catch {
     throw new EngineError('invalid', 'the body is malformed JSON');
   }
+  checkJson(text);
+  return value;
 }

@@ -11,7 +11,15 @@ import {
   type UploadedFile,
 } from '../engine/index.ts';
 import { mediaTypeOf } from './read-body.ts';
-import { receiveForm, receiveJson, storeBytes, type StoredUpload } from './receive-upload.ts';
+import { fromBase64, toUtf8 } from './long-text.ts';
+import {
+  type LongTexts,
+  receiveForm,
+  receiveJson,
+  storeBytes,
+  type StoredUpload,
+  storeLongText,
+} from './receive-upload.ts';
 import type { TenantCall } from './route.ts';
 import {
   formSchema,
@@ -35,7 +43,9 @@ export type Accept<Result> = (document: NewDocument) => Promise<Result>;
  */
 export function readDocument<Result>(call: TenantCall, accept: Accept<Result>): Promise<Result> {
   if (isForm(call)) return readForm(call, accept, (fields) => fields);
-  return receiveJson(call.request, limitsOf(call), (value) => acceptFile(call, parse(ingestSchema, value), accept));
+  return receiveJson(call.request, limitsOf(call), (value, texts) =>
+    acceptFile(call, { body: parse(ingestSchema, value), texts }, accept),
+  );
 }
 
 /**
@@ -55,10 +65,10 @@ export function readReplacement<Result>(call: TenantCall, replaced: Document, ac
     };
   };
   if (isForm(call)) return readForm(call, accept, keepIdentity);
-  return receiveJson(call.request, limitsOf(call), (value) =>
+  return receiveJson(call.request, limitsOf(call), (value, texts) =>
     hasUrl(value)
       ? accept(toPage(call, keepIdentity(parse(ingestUrlSchema, value))))
-      : acceptFile(call, keepIdentity(parse(ingestSchema, value)), accept),
+      : acceptFile(call, { body: keepIdentity(parse(ingestSchema, value)), texts }, accept),
   );
 }
 
@@ -90,16 +100,33 @@ export function toPage({ api }: TenantCall, { url, ...fields }: IngestUrlBody): 
  * @throws EngineError `too_large` for a file over the limit; `invalid` for malformed base64 or too long a name;
  *   `unsupported` for a format that is not read; `storage_full`; also what `accept` throws
  */
-export async function acceptFile<Result>(call: TenantCall, body: IngestBody, accept: Accept<Result>): Promise<Result> {
+export async function acceptFile<Result>(
+  call: TenantCall,
+  { body, texts }: { readonly body: IngestBody; readonly texts: LongTexts },
+  accept: Accept<Result>,
+): Promise<Result> {
   const names = namesOf(body.content_type, body.file_name);
   const isText = body.text != null || !isBase64(body, names);
-  const bytes = isText ? Buffer.from(body.text ?? body.data ?? '') : decodeBase64(body.data ?? '');
+  const content = body.text ?? body.data ?? '';
   const { tenant, fileBytes } = limitsOf(call);
-  if (bytes.length > fileBytes) throw new EngineError('too_large', `data: over ${fileBytes / 1024 / 1024} MB`);
-  const file = await storeBytes(tenant, bytes);
+  const long = texts.find(content);
+  const file = await (long === undefined
+    ? storeBytes(tenant, requireFit(isText ? Buffer.from(content) : await decodeBase64(content), fileBytes))
+    : storeLongText(tenant, { text: long, pieces: isText ? toUtf8(long.read()) : fromBase64(long.read()) }, fileBytes));
   return handOver(file, accept, () =>
     toNewDocument(body, toSource(file, isText ? { ...names, charset: 'utf-8' } : names)),
   );
+}
+
+function requireFit(bytes: Buffer, fileBytes: number): Buffer {
+  if (bytes.length > fileBytes) throw new EngineError('too_large', `data: over ${fileBytes / 1024 / 1024} MB`);
+  return bytes;
+}
+
+async function decodeBase64(data: string): Promise<Buffer> {
+  const pieces: Buffer[] = [];
+  for await (const piece of fromBase64([data])) pieces.push(piece);
+  return Buffer.concat(pieces);
 }
 
 function isForm({ request }: TenantCall): boolean {
@@ -216,19 +243,4 @@ function isBase64({ encoding }: IngestBody, { mediaType, extension }: FileNames)
   const format = mediaType === null ? formatOfExtension(extension) : formatOfMediaType(mediaType);
   if (format !== undefined) return BINARY_FORMATS.has(format);
   return mediaType === null ? extension === '' : !TEXT_TYPE.test(mediaType);
-}
-
-/** Decodes base64 strictly: Node's own decoder skips characters that are not base64 and returns another file. */
-function decodeBase64(data: string): Buffer {
-  const text = /\s/.test(data) ? data.replaceAll(/\s+/g, '') : data;
-  const padding = text.indexOf('=');
-  const digits = padding === -1 ? text.length : padding;
-  if (
-    /[^A-Za-z0-9+/_=-]/.test(text) ||
-    text.length - digits > 2 ||
-    digits % 4 === 1 ||
-    /=[^=]/.test(text.slice(digits))
-  )
-    throw new EngineError('invalid', 'data: expected base64; for text send it as text, or with encoding utf8');
-  return Buffer.from(text, 'base64');
 }

@@ -4,13 +4,15 @@
  */
 import { createHash } from 'node:crypto';
 import { createWriteStream } from 'node:fs';
-import { open, readFile } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
 import type { IncomingMessage } from 'node:http';
 import path from 'node:path';
-import { finished } from 'node:stream/promises';
+import { Transform } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
 import busboy, { type BusboyEvents, type FieldInfo, type FileInfo } from 'busboy';
-import pLimit from 'p-limit';
 import { EngineError, SNIFFED_BYTES, type Tenant, type Upload } from '../engine/index.ts';
+import { JsonOutline } from './json-outline.ts';
+import { readLongText } from './long-text.ts';
 import { MAX_JSON_BYTES, parseJson, readJson, requireJson } from './read-body.ts';
 
 /**
@@ -38,10 +40,12 @@ export interface ReceivedForm {
 
 type FormFields = Record<string, string | string[]>;
 
-/** Longest silence of a client that sends a body, ms. */
+/** Time in which a client that sends a body must send `MIN_BYTES` or its end, again and again, ms. */
 const IDLE_MS = 30_000;
-/** Time limit for a whole upload, ms. */
-const TOTAL_MS = 900_000;
+const MIN_BYTES = 32 * 1024;
+/** Time limit for a whole upload, ms: a fixed part, and a part for its greatest size. */
+const BASE_MS = 60_000;
+const MS_PER_MB = 16_000;
 
 const MAX_FORM_PARTS = 32;
 const MAX_FIELD_NAME_CHARACTERS = 64;
@@ -159,48 +163,90 @@ const malformed = (problem: string) => new EngineError('invalid', `the form ${pr
 
 /** Longest JSON body of a document: base64 takes four characters for three bytes; the rest is for the other fields. */
 const jsonBytesOf = (fileBytes: number) => Math.ceil((fileBytes * 4) / 3) + 64 * 1024;
-const oneAtATime = pLimit(1);
+
+/** The texts of a JSON body that are too long for memory. */
+export interface LongTexts {
+  /** Reads the text for which this value stands in the body; undefined if the value is itself. */
+  find(value: string): LongText | undefined;
+}
+
+export interface LongText {
+  /** Length of the text as it is written in the body, in bytes; the text itself is no longer. */
+  readonly bytes: number;
+  /** File of the body. */
+  readonly body: Upload;
+  read(): AsyncIterable<string>;
+}
+
+const NO_LONG_TEXTS: LongTexts = { find: () => undefined };
 
 /**
- * Reads a JSON body that holds a document. A body over MAX_JSON_BYTES is first written to disk; such bodies are then
- * parsed one after the other, as each takes several times its size in memory.
+ * Reads a JSON body that holds a document. A body over MAX_JSON_BYTES is written to disk, and the strings `data` and
+ * `text` stay there; all else of it may have MAX_JSON_BYTES.
  * @param fileBytes longest document that is accepted, in bytes
- * @param use receives the value; the next large body is parsed when its promise settles
+ * @param use receives the value, in which another string stands for each long text; they can be read until its promise
+ *   settles
  * @throws EngineError as `readJson` and `receiveForm` do
  */
 export async function receiveJson<Result>(
   request: IncomingMessage,
   { tenant, fileBytes }: { readonly tenant: Tenant; readonly fileBytes: number },
-  use: (value: unknown) => Promise<Result>,
+  use: (value: unknown, texts: LongTexts) => Promise<Result>,
 ): Promise<Result> {
   const length = request.headers['content-length'];
-  if (length !== undefined && Number(length) <= MAX_JSON_BYTES) return use((await readJson(request)).value);
+  if (length !== undefined && Number(length) <= MAX_JSON_BYTES) {
+    return use((await readJson(request)).value, NO_LONG_TEXTS);
+  }
   requireJson(request);
-  const upload = await spool(request, { tenant, fileBytes });
-  return oneAtATime(async () => {
-    const body = await readFile(upload.path).finally(() => upload.discard());
-    // The spooled body is deleted first: its document takes the same space on disk.
-    return use(parseJson(body));
-  });
+  const outline = new JsonOutline(MAX_JSON_BYTES);
+  const upload = await spool(request, { tenant, fileBytes, outline });
+  const find = (value: string): LongText | undefined => {
+    const place = outline.places.get(value);
+    return place && { bytes: place.end - place.start, body: upload, read: () => readLongText(upload.readPart(place)) };
+  };
+  try {
+    return await use(parseJson(outline.rest()), { find });
+  } finally {
+    upload.discard();
+  }
 }
 
 /** Writes a body to disk as it arrives. It need not survive a crash, so there is no fsync. */
 async function spool(
   request: IncomingMessage,
-  { tenant, fileBytes }: { readonly tenant: Tenant; readonly fileBytes: number },
+  {
+    tenant,
+    fileBytes,
+    outline,
+  }: { readonly tenant: Tenant; readonly fileBytes: number; readonly outline: JsonOutline },
 ): Promise<Upload> {
   const limits = { fileBytes, bodyBytes: jsonBytesOf(fileBytes) };
   refuseAnnounced(request, limits);
   const upload = await tenant.createUpload(maxBytesOf(request, limits));
   const file = createWriteStream(upload.path);
-  const written = finished(request.pipe(file));
+  const encoder = upload.createEncoder();
+  const sealing = new Transform({
+    transform: (chunk: Buffer, _encoding, done) => done(null, encoder.update(chunk)),
+    flush: (done) => done(null, encoder.end()),
+  });
+  // The request is no part of the pipeline, which would destroy it, and the answer with it, after a refusal.
+  const written = pipeline(sealing, file);
   const { promise: failed, reject: refuse } = Promise.withResolvers<never>();
   const stopWatching = watchArrival(request, limits, refuse);
+  const read = (chunk: Buffer) => {
+    try {
+      outline.push(chunk);
+    } catch (error) {
+      request.off('data', read);
+      refuse(error);
+    }
+  };
+  request.on('data', read).pipe(sealing);
   try {
     await Promise.race([written, failed]);
     return upload;
   } catch (error) {
-    request.unpipe(file).resume();
+    request.unpipe(sealing).resume();
     file.destroy();
     await written.catch(() => {});
     upload.discard();
@@ -240,23 +286,47 @@ function watchArrival(
   { fileBytes, bodyBytes }: BodyLimits,
   onFailure: (error: EngineError) => void,
 ): () => void {
+  const length = request.headers['content-length'];
+  const announced = length === undefined ? undefined : Number(length);
   let size = 0;
+  let sizeBefore = 0;
   const onData = (chunk: Buffer) => {
     size += chunk.length;
-    idle.refresh();
     if (size > bodyBytes) onFailure(tooLarge(fileBytes));
   };
   const onClose = () => onFailure(new EngineError('invalid', 'the connection broke off before the body was complete'));
   const giveUp = (problem: string) => onFailure(new EngineError('invalid', `the body ${problem}`));
-  const idle = setTimeout(() => giveUp(`stopped arriving for ${IDLE_MS / 1000} s`), IDLE_MS);
-  const total = setTimeout(() => giveUp(`did not arrive within ${TOTAL_MS / 1000} s`), TOTAL_MS);
+  const look = () => {
+    if (size - sizeBefore < MIN_BYTES) giveUp(`stopped arriving: under ${MIN_BYTES} bytes came in ${IDLE_MS / 1000} s`);
+    sizeBefore = size;
+  };
+  const totalMs = BASE_MS + Math.ceil((announced ?? bodyBytes) / 1024 / 1024) * MS_PER_MB;
+  const idle = setInterval(look, IDLE_MS);
+  const total = setTimeout(() => giveUp(`did not arrive within ${totalMs / 1000} s`), totalMs);
   const stop = () => {
-    clearTimeout(idle);
+    clearInterval(idle);
     clearTimeout(total);
     request.off('data', onData).off('end', stop).off('close', onClose);
   };
   request.on('data', onData).on('end', stop).on('close', onClose);
   return stop;
+}
+
+/** Writes a document to disk that is made from a long text. Throws as `storeBytes` does. */
+export async function storeLongText(
+  tenant: Tenant,
+  { text, pieces }: { readonly text: LongText; readonly pieces: AsyncIterable<Buffer> },
+  fileBytes: number,
+): Promise<StoredUpload> {
+  async function* bounded(): AsyncGenerator<Buffer> {
+    let bytes = 0;
+    for await (const piece of pieces) {
+      bytes += piece.length;
+      if (bytes > fileBytes) throw tooLarge(fileBytes);
+      yield piece;
+    }
+  }
+  return storeUpload(tenant, bounded(), Math.min(text.bytes, fileBytes), text.body);
 }
 
 /** Writes a document that is in memory to disk. @throws EngineError `storage_full`, `unavailable` */
@@ -279,20 +349,23 @@ async function storeUpload(
   tenant: Tenant,
   source: Iterable<Buffer> | AsyncIterable<Buffer>,
   maxBytes: number,
+  madeFrom?: Upload,
 ): Promise<StoredUpload> {
-  const upload = await tenant.createUpload(maxBytes);
+  const upload = await tenant.createUpload(maxBytes, madeFrom);
   try {
     const hash = createHash('sha256');
     const start = Buffer.alloc(SNIFFED_BYTES);
     let bytes = 0;
+    const encoder = upload.createEncoder();
     const file = await open(upload.path, 'w', 0o600);
     try {
       for await (const chunk of source) {
         hash.update(chunk);
         if (bytes < SNIFFED_BYTES) chunk.copy(start, bytes);
         bytes += chunk.length;
-        await file.writeFile(chunk);
+        await file.writeFile(encoder.update(chunk));
       }
+      await file.writeFile(encoder.end());
       await file.sync();
     } finally {
       await file.close();

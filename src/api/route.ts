@@ -10,7 +10,17 @@
  */
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
-import { type Engine, EngineError, type ErrorCode, type Principal, type Role, type Tenant } from '../engine/index.ts';
+import {
+  type Bounds,
+  type Engine,
+  EngineError,
+  type ErrorCode,
+  type Holder,
+  type RateClass,
+  requireOwnUser,
+  type Role,
+  type Tenant,
+} from '../engine/index.ts';
 import { hasBody, readJson } from './read-body.ts';
 import { sendJson } from './reply.ts';
 import type { ReplyHeader, RequestHeader } from './schemas/headers.ts';
@@ -38,10 +48,10 @@ export interface Readiness {
 }
 
 /**
- * Who may call a route: anyone, the holder of any key, or the holder of a key with at least this role.
- * `OM_PUBLIC_READS` opens `read` routes of the default tenant to everyone, but never `key` routes.
+ * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), or the holder of a key with at least
+ * this role. `OM_PUBLIC_READS` opens `read` routes of the default tenant to everyone, and no others.
  */
-export type Access = 'anyone' | 'key' | Role;
+export type Access = 'anyone' | 'metrics' | Role;
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
@@ -49,11 +59,16 @@ export interface Call {
   readonly api: ApiContext;
   readonly request: Request;
   readonly response: Response;
+  /** Identifies the caller, as `Doorkeeper.admit` does; routes that anyone may call ask here what to show. */
+  readonly admit: (access: Exclude<Access, 'anyone'>) => Promise<Holder>;
 }
 
-/** A call whose key was accepted. The key alone determines the tenant. */
+/**
+ * A call whose key was accepted. The key determines the tenant, of several with the header `x-cairn-tenant`. For a key
+ * that is bound to a user or tags, `tenant` is the view of `boundTenant`.
+ */
 export interface TenantCall extends Call {
-  readonly principal: Principal;
+  readonly principal: Holder;
   readonly tenant: Tenant;
 }
 
@@ -115,6 +130,8 @@ interface Description<Path extends string, Query extends z.ZodType, Json extends
   readonly body?: Body<Json>;
   readonly headers?: readonly RequestHeader[];
   readonly replies: Answers;
+  /** What the request spends of its key's rate limits. */
+  readonly limited?: readonly RateClass[];
   /** Meaning of errors that are specific to this route, by code. */
   readonly errors?: Readonly<Partial<Record<ErrorCode, string>>>;
 }
@@ -150,6 +167,7 @@ export interface OpenRoute extends AnyRoute {
 }
 export interface KeyRoute extends AnyRoute {
   readonly access: Exclude<Access, 'anyone'>;
+  readonly forBoundKeys?: true;
   readonly handle: (call: TenantCall) => void | Promise<void>;
 }
 export type Route = OpenRoute | KeyRoute;
@@ -173,6 +191,11 @@ export function route<
 >(
   parts: Description<Path, Query, Json, Answers> & {
     readonly access: Exclude<Access, 'anyone'>;
+    /**
+     * Set if the route reads and writes memories through `tenant` alone, which stays within the bounds of a key that is
+     * bound to a user or tags. Other routes refuse bound keys.
+     */
+    readonly forBoundKeys?: true;
     readonly handle: (call: TenantCall & Parsed<Path, Query, Json, Answers>) => void | Promise<void>;
   },
 ): KeyRoute {
@@ -195,14 +218,24 @@ export function openRoute<
 
 function readCall<Path extends string, Query extends z.ZodType, Json extends z.ZodType, Answers extends Replies>(
   { query, body }: Description<Path, Query, Json, Answers>,
-  { request, response }: Call,
+  { request, response, principal = {} }: Call & { readonly principal?: Bounds },
 ): Parsed<Path, Query, Json, Answers> {
+  const own = <Value>(named: Value): Value => {
+    requireOwnUser(principal, userNamedBy(named));
+    return named;
+  };
   return {
     params: request.params as Parsed<Path, Query, Json, Answers>['params'],
-    query: (query === undefined ? {} : parse(query, request.query)) as z.output<Query>,
-    readBody: () => readBody(body, request),
+    query: own((query === undefined ? {} : parse(query, request.query)) as z.output<Query>),
+    readBody: async () => own(await readBody(body, request)),
     send: (status, content) => sendJson(response, status, content),
   };
+}
+
+/** Returns the `user_id` of a parsed query string or body; undefined if it names nobody in particular. */
+function userNamedBy(value: unknown): string | undefined {
+  const named = (value as { readonly user_id?: unknown } | null | undefined)?.user_id;
+  return typeof named === 'string' && named !== '' ? named : undefined;
 }
 
 async function readBody<Json extends z.ZodType>(

@@ -1,10 +1,13 @@
 import type { Route, RouteGroup } from './route.ts';
 import { addRoutes } from './routes/add.ts';
+import { auditRoutes } from './routes/audit.ts';
 import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { jobRoutes } from './routes/jobs.ts';
+import { limitRoutes } from './routes/limits.ts';
+import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
 import { memoryRoutes } from './routes/memories.ts';
 import { providerRoutes } from './routes/providers.ts';
@@ -44,6 +47,9 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   },
   { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
+  { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },
+  { name: 'Audit log', description: 'What was done, when, and by which key.', routes: auditRoutes },
+  { name: 'Keys', description: 'Who may call the API.', routes: keyRoutes },
   { name: 'Embedding model', description: 'A change from one embedding model to another.', routes: reembedRoutes },
   { name: 'Providers', description: 'Calls of embedding providers and language models.', routes: providerRoutes },
   {

@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
-import type { AddressInfo, Socket } from 'node:net';
+import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Express } from 'express';
 import { type Engine, EngineError, isLoopback } from '../engine/index.ts';
+import { boundConnections } from './bound-connections.ts';
 
 export interface RunningServer {
   readonly server: Server;
@@ -34,10 +35,63 @@ const SWEEP_MS = 25;
  * Serves the app at OM_HOST and OM_PORT until `signal` aborts. Then no connection is accepted, requests in flight are
  * answered, idle connections are closed, and after OM_SHUTDOWN_MS the other connections are cut. The app must have been
  * made with the same signal, which ends its event streams.
- * @throws EngineError `forbidden` if no key is configured and other machines could reach the address; `unavailable` if
- *   the server cannot listen at the address
+ * @throws EngineError the errors of `bind`
  */
 export async function listen(app: Express, engine: Engine, signal: AbortSignal): Promise<RunningServer> {
+  const { server, close } = createHttpServer(app, engine);
+  const address = await bind(server, engine);
+  const closed = once(server, 'close').then(() => undefined);
+  onAbort(signal, close);
+  return { server, url: address.url, port: address.port, closed };
+}
+
+/** A server for connections that another process accepted. */
+export interface ConnectionServer {
+  /** Serves a connection whose data nobody has read yet. */
+  accept(socket: Socket): void;
+  /** Resolves once the signal was aborted and the last connection is closed. */
+  readonly closed: Promise<void>;
+}
+
+/** Serves the app on the connections that it is given, until `signal` aborts, as `listen` does on its own. */
+export function serveConnections(app: Express, engine: Engine, signal: AbortSignal): ConnectionServer {
+  const { server, close } = createHttpServer(app, engine);
+  const open = new Set<Socket>();
+  const closed = Promise.withResolvers<void>();
+  const endIfIdle = () => {
+    if (signal.aborted && open.size === 0) {
+      server.emit('close');
+      closed.resolve();
+    }
+  };
+  onAbort(signal, () => {
+    close();
+    endIfIdle();
+  });
+  return {
+    accept(socket) {
+      open.add(socket);
+      socket.once('close', () => {
+        open.delete(socket);
+        endIfIdle();
+      });
+      server.emit('connection', socket);
+      socket.resume();
+      if (signal.aborted) socket.destroy();
+    },
+    closed: closed.promise,
+  };
+}
+
+/**
+ * Binds a server to OM_HOST and OM_PORT.
+ * @throws EngineError `forbidden` if no key is configured and other machines could reach the address, or pages of
+ *   other origins the memories (`OM_CORS_ORIGINS`); `unavailable` if the server cannot listen at the address
+ */
+export async function bind(
+  server: NetServer,
+  engine: Engine,
+): Promise<{ readonly url: string; readonly port: number }> {
   const { OM_HOST: host, OM_PORT: port } = engine.config;
   if (engine.control.isOpen() && !isLoopback(host)) {
     throw new EngineError(
@@ -46,19 +100,13 @@ export async function listen(app: Express, engine: Engine, signal: AbortSignal):
         'set OM_API_KEY, or make a key with `cairn keys create`, or listen on 127.0.0.1',
     );
   }
-  const server = createServer({
-    headersTimeout: HEADERS_TIMEOUT_MS,
-    requestTimeout: REQUEST_TIMEOUT_MS,
-    keepAliveTimeout: KEEP_ALIVE_MS,
-    connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
-  });
-  const silent = new Set<Socket>();
-  server.on('connection', (socket) => {
-    silent.add(socket);
-    socket.once('close', () => silent.delete(socket));
-  });
-  server.on('request', (request) => void silent.delete(request.socket));
-  server.on('request', app);
+  if (engine.control.isOpen() && engine.config.corsOrigins.length > 0) {
+    throw new EngineError(
+      'forbidden',
+      'OM_CORS_ORIGINS is set and no key is configured, so pages of these origins could read and change all ' +
+        'memories: set OM_API_KEY, or make a key with `cairn keys create`, or leave OM_CORS_ORIGINS empty',
+    );
+  }
   try {
     server.listen({ host: host.replace(/^\[(.*)\]$/, '$1'), port });
     await once(server, 'listening');
@@ -66,11 +114,32 @@ export async function listen(app: Express, engine: Engine, signal: AbortSignal):
     throw new EngineError('unavailable', `cannot listen on ${host}:${port} (OM_HOST, OM_PORT)`, { cause: error });
   }
   const address = server.address() as AddressInfo;
-  const closed = once(server, 'close').then(() => undefined);
-  const stop = () => closeGracefully(server, { silent, graceMs: engine.config.OM_SHUTDOWN_MS });
-  if (signal.aborted) stop();
-  else signal.addEventListener('abort', stop, { once: true });
-  return { server, url: urlOf(address), port: address.port, closed };
+  return { url: urlOf(address), port: address.port };
+}
+
+/** Makes a server for the app with Cairn's time limits, and the function that closes it as `listen` describes. */
+function createHttpServer(app: Express, engine: Engine): { readonly server: Server; close(): void } {
+  const server = createServer({
+    headersTimeout: HEADERS_TIMEOUT_MS,
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    keepAliveTimeout: KEEP_ALIVE_MS,
+    connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
+  });
+  const { OM_MAX_CONNECTIONS: most, OM_READER_TIMEOUT_MS: readerTimeoutMs } = engine.config;
+  boundConnections(server, { most, readerTimeoutMs });
+  const silent = new Set<Socket>();
+  server.on('connection', (socket) => {
+    silent.add(socket);
+    socket.once('close', () => silent.delete(socket));
+  });
+  server.on('request', (request) => void silent.delete(request.socket));
+  server.on('request', app);
+  return { server, close: () => closeGracefully(server, { silent, graceMs: engine.config.OM_SHUTDOWN_MS }) };
+}
+
+function onAbort(signal: AbortSignal, close: () => void): void {
+  if (signal.aborted) close();
+  else signal.addEventListener('abort', close, { once: true });
 }
 
 /** @param options `silent` holds the connections that never sent a request; Node does not count them as idle */

@@ -1,10 +1,20 @@
+import type { Express } from 'express';
 import { type Engine, VERSION } from '../engine/index.ts';
+import type { MetricsSource } from '../join-metrics.ts';
 import { createApp } from './app.ts';
 import { listen } from './server.ts';
+
+export interface StartApiOptions {
+  readonly engine: Engine;
+  /** Reads the metrics of the whole service, for `GET /metrics`. */
+  readonly metricsText: () => Promise<string>;
+}
 
 export interface RunningApi {
   /** Address at which clients on this machine reach the server. */
   readonly url: string;
+  /** Returns the metrics of the processes that serve HTTP beside this one; they change as processes are replaced. */
+  readonly metrics: () => readonly MetricsSource[];
   /**
    * Makes `/ready` answer 503 and stops the server; resolves when all requests in flight are answered or, after
    * OM_SHUTDOWN_MS, cut.
@@ -12,30 +22,40 @@ export interface RunningApi {
   stop(): Promise<void>;
 }
 
-/** Serves an engine over HTTP. @throws EngineError as `listen` does */
-export async function startApi({
-  engine,
-  metricsText,
-}: {
-  engine: Engine;
-  metricsText: () => Promise<string>;
-}): Promise<RunningApi> {
+/** Serves an engine over HTTP in this process. @throws EngineError as `listen` does */
+export async function startApi(options: StartApiOptions): Promise<RunningApi> {
+  warnOfShortKey(options.engine);
   const stop = new AbortController();
-  const app = createApp({
-    engine,
-    ready: () => (stop.signal.aborted ? { ready: false, reasons: ['draining'] } : { ready: true, reasons: [] }),
-    metricsText,
-    version: VERSION,
-    stop: stop.signal,
-  });
-  // Prepared before the server listens, since loading a package of hundreds of files blocks everything else.
-  await engine.prepare();
-  const server = await listen(app, engine, stop.signal);
+  const app = await prepareApp(options, stop.signal);
+  const server = await listen(app, options.engine, stop.signal);
   return {
     url: server.url,
+    metrics: () => [],
     async stop() {
       stop.abort();
       await server.closed;
     },
   };
+}
+
+/** Makes the app of an engine that can serve at once. Aborting the signal makes its `/ready` answer 503. */
+export async function prepareApp({ engine, metricsText }: StartApiOptions, signal: AbortSignal): Promise<Express> {
+  const app = createApp({
+    engine,
+    ready: () => (signal.aborted ? { ready: false, reasons: ['draining'] } : { ready: true, reasons: [] }),
+    metricsText,
+    version: VERSION,
+    stop: signal,
+  });
+  // Prepared before anything is served, since loading a package of hundreds of files blocks everything else.
+  await engine.prepare();
+  return app;
+}
+
+/** Length from which OM_API_KEY is not worth a warning, if it is random: some 144 bits in base64. */
+const GOOD_KEY_CHARACTERS = 24;
+
+function warnOfShortKey({ config, logger }: Engine): void {
+  if ((config.OM_API_KEY?.length ?? GOOD_KEY_CHARACTERS) >= GOOD_KEY_CHARACTERS) return;
+  logger.warn({ message: `OM_API_KEY: better ${GOOD_KEY_CHARACTERS} characters or more` }, 'api_key_is_short');
 }

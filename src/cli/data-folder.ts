@@ -55,9 +55,15 @@ export async function withDataFolder<T>(work: (folder: DataFolder) => T | Promis
  * @throws  EngineError `conflict` while a server or a worker runs
  */
 export async function withExclusiveDataFolder<T>(work: (folder: DataFolder) => T | Promise<T>): Promise<T> {
-  const lock = await acquireInstanceLock(readConfig(process.env).paths.lock);
+  return withLockedFiles(() => withDataFolder(work));
+}
+
+/** Runs `work` as the only Cairn process on the files, without opening them. @throws EngineError `conflict` */
+export async function withLockedFiles<T>(work: (config: Config) => T | Promise<T>): Promise<T> {
+  const config = readConfig(process.env);
+  const lock = await acquireInstanceLock(config.paths.lock);
   try {
-    return await withDataFolder(work);
+    return await work(config);
   } finally {
     lock.release();
   }

@@ -1,6 +1,7 @@
 /** The command line. The code of each command is loaded when it is called, so that help is shown at once. */
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { DAY_MS, FORMATS, JOB_STATES, PROFILES, QUEUE_NAMES, type QueueName, VERSION } from '../engine/index.ts';
+import { DAY_MS, FORMATS, JOB_STATES, PROFILES, QUEUE_NAMES, type QueueName, ROLES, VERSION } from '../engine/index.ts';
+import type { KeyOptions } from './commands/keys.ts';
 import { reportError } from './report-error.ts';
 
 const program = new Command('cairn')
@@ -179,12 +180,14 @@ const keys = program.command('keys').description('create, list and revoke keys')
 keys
   .command('create')
   .description('create a key; it is shown only once')
-  .option('--tenant <id>', 'the tenant that the key gives access to')
-  .addOption(new Option('--role <role>', 'role of the key').choices(['read', 'write', 'admin']).default('write'))
-  .option('--label <text>', 'purpose of the key')
-  .action(async (options: { role: 'read' | 'write' | 'admin' }) =>
-    (await import('./commands/keys.ts')).createKey(options),
-  );
+  .option('--tenant <id...>', 'tenants that the key gives access to; a request that names none is for the first')
+  .addOption(new Option('--role <role>', 'role of the key').choices(ROLES).default('write'))
+  .option('--name <text>', 'name of the key, such as what it is for')
+  .addOption(new Option('--label <text>', 'the same as --name').hideHelp())
+  .option('--user <id>', 'the only user whose memories the key reaches')
+  .option('--tag <tag...>', 'tags that all memories of the key carry')
+  .option('--expires <when>', 'end of the key: a time such as 2027-01-31, or a duration such as 12h or 90d')
+  .action(async (options: KeyOptions) => (await import('./commands/keys.ts')).createKey(options));
 keys
   .command('list', { isDefault: true })
   .description('list all keys, without their secrets')
@@ -195,6 +198,43 @@ keys
   .description('revoke a key; running servers refuse it too')
   .action(async (id: string) => (await import('./commands/keys.ts')).revokeKey(id));
 
+const limits = program.command('limits').description('show and set rate limits and quotas of tenants and keys');
+const whose = (command: Command) =>
+  command
+    .option('--tenant <id>', 'the tenant (default: the default tenant)')
+    .option('--key <id>', 'one key of the tenant, by its id; environment for OM_API_KEY');
+whose(limits.command('show', { isDefault: true }))
+  .description('show the limits that apply')
+  .action(async (options: object) => (await import('./commands/limits.ts')).showLimits(options));
+whose(limits.command('set <limit=value...>'))
+  .description('set limits, such as queries=600 (a minute) or max_mb=2048; 0 for no limit')
+  .action(async (values: string[], options: object) =>
+    (await import('./commands/limits.ts')).setLimits(values, options),
+  );
+whose(limits.command('unset <limit...>'))
+  .description('remove limits: those of the tenant or of the settings apply again')
+  .action(async (names: string[], options: object) =>
+    (await import('./commands/limits.ts')).unsetLimits(names, options),
+  );
+const audit = program.command('audit').description('who did what: list, verify, export, undo');
+overHttp('list', audit, { isDefault: true })
+  .description('list the audit log, newest first; needs an admin key')
+  .option('--limit <count>', 'most records to list', integer(1, 1000), 50)
+  .option('--by <key>', 'only what the key with this id did')
+  .option('--action <name>', 'only this action, such as memory.delete')
+  .action(async (options: { limit: number }) => (await import('./commands/audit.ts')).listAudit(options));
+onTenant('verify', audit)
+  .description('check that no record of the audit log was changed or taken out; the server may run')
+  .action(async (options: object) => (await import('./commands/audit.ts')).verifyAudit(options));
+onTenant('export', audit)
+  .description('print the audit log as lines of JSON, oldest first; the server may run')
+  .action(async (options: object) => (await import('./commands/audit.ts')).exportAudit(options));
+overHttp('undo', audit)
+  .description('erase all that a key wrote, and restore what it changed')
+  .argument('<key>', 'id of the key, not its secret')
+  .option('--yes', 'confirm that you mean it')
+  .action(async (key: string, options: object) => (await import('./commands/audit.ts')).undoKey(key, options));
+
 onTenant('backup')
   .description('copy the memories into one file; the server may run')
   .argument('<file>', 'path of the backup; it must not exist')
@@ -202,11 +242,39 @@ onTenant('backup')
 onTenant('restore')
   .description('replace all memories by a backup; the server must be stopped')
   .argument('<file>', 'a file that `cairn backup` made')
+  .option(
+    '--key-file <file>',
+    'the master key that an encrypted backup was made under, if it is not that of the settings',
+  )
   .option('--yes', 'confirm that you mean it')
   .action(async (file: string, options: object) => (await import('./commands/restore.ts')).restore(file, options));
+program
+  .command('encrypt')
+  .description('encrypt all stored data with the key of the settings; the server must be stopped')
+  .action(async () => (await import('./commands/encryption.ts')).encrypt());
+program
+  .command('decrypt')
+  .description('store all data in clear again; the server must be stopped')
+  .action(async () => (await import('./commands/encryption.ts')).decrypt());
+program
+  .command('rekey')
+  .description('change the master key, or the keys that it wraps; the server must be stopped')
+  .option('--new-key-file <file>', 'a file with the new master key, 64 hex digits')
+  .option('--data-keys', 'give each tenant a new key and encrypt its files again')
+  .action(async (options: object) => (await import('./commands/encryption.ts')).rekey(options));
+program
+  .command('status')
+  .description('show which files are encrypted, and which key is set')
+  .action(async () => (await import('./commands/encryption.ts')).status());
 onTenant('rebuild-index')
   .description('make the indexes again from the memories; the server must be stopped')
   .action(async (options: object) => (await import('./commands/rebuild-index.ts')).rebuildIndex(options));
+onTenant('scan')
+  .description('look for secrets and personal data in what is stored; prints kinds and ids, never values')
+  .option('--user <id>', 'only the memories of this user')
+  .option('--redact', 'show what would be redacted; with --yes redact it, with the server stopped')
+  .option('--yes', 'confirm that you mean it')
+  .action(async (options: object) => (await import('./commands/scan.ts')).scan(options));
 onTenant('decay')
   .description('show how memories decay; changes nothing')
   .requiredOption('--preview <date>', 'a future day, such as 2030-01-31, or a number of days, such as 30d', parseDay)
@@ -230,8 +298,8 @@ function asking(name: string): Command {
     .option('--deep', 'include superseded, contradicted and archived memories');
 }
 
-function onTenant(name: string): Command {
-  return program.command(name).option('--tenant <id>', 'the tenant (default: the default tenant)');
+function onTenant(name: string, parent = program): Command {
+  return parent.command(name).option('--tenant <id>', 'the tenant (default: the default tenant)');
 }
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {

@@ -9,6 +9,7 @@ export type { MatchItem, MemoryItem };
 export interface QueryReply {
   readonly matches: readonly MatchItem[];
   readonly degraded: boolean;
+  readonly degraded_reasons?: readonly string[];
   readonly floor?: {
     readonly min_score: number;
     /** True if memories under the floor were left out. */

@@ -8,19 +8,26 @@ import {
   type Fallback,
   type NamedModel,
 } from './config/embedding-models.ts';
+import { readMasterKey } from './config/master-key.ts';
+import { listOf } from './config/setting-kinds.ts';
+import { parseNetworks, type Network } from './config/networks.ts';
 import { settingsSchema, type Settings } from './config/settings.ts';
 import { builtInMode, parseEntityMode, type EntityMode } from './entities/modes.ts';
 import { EngineError } from './errors.ts';
 import { parsePrices, type Prices } from './prices.ts';
 
 export { withModel, type NamedModel } from './config/embedding-models.ts';
+export { readKeyFile } from './config/master-key.ts';
+export type { Network } from './config/networks.ts';
+export { isLoopback, isTamperProofUrl } from './config/hosts.ts';
 export { settingsSchema } from './config/settings.ts';
 
 /** The settings, checked and frozen, with the values that follow from them. Names are those of the variables. */
 export interface Config extends Readonly<Settings> {
   /**
    * Absolute paths in the data folder: the files of the default tenant (`OM_DB_PATH`), of the control database, of the
-   * instance lock and of the two provider budgets, and the folder of all other tenants' files (`tenants`).
+   * instance lock, of the two provider budgets and of the rate limits, and the folder of all other tenants' files
+   * (`tenants`).
    */
   readonly paths: {
     readonly defaultTenant: string;
@@ -29,6 +36,7 @@ export interface Config extends Readonly<Settings> {
     readonly lock: string;
     readonly budget: string;
     readonly llmBudget: string;
+    readonly rates: string;
   };
   /**
    * Whether no provider is asked for vectors, because they are computed on this machine, whose cores that takes, or not
@@ -41,15 +49,21 @@ export interface Config extends Readonly<Settings> {
   readonly sectorModels: readonly NamedModel[] | null;
   /** Servers of `OM_EMBED_FALLBACK`, in order, that serve the same model as the configured one; empty for none. */
   readonly fallbacks: readonly Fallback[];
+  /** Addresses and networks of `OM_TRUSTED_PROXIES`; empty for none. */
+  readonly trustedProxies: readonly string[];
   /** Origins of `OM_CORS_ORIGINS`, such as `https://example.org`, or `*` for any; empty for none. */
   readonly corsOrigins: readonly string[];
+  /** The master key of the stored data, 32 bytes; null if the data is stored in clear. */
+  readonly masterKey: Uint8Array | null;
+  /** Networks of `OM_FETCH_DENY`, that pages are not fetched from beside those that are never fetched from. */
+  readonly deniedNetworks: readonly Network[];
   /** Types of entities and relations that the graph of names has; null if no graph is built. */
   readonly entityMode: EntityMode | null;
 }
 
 /**
- * Reads and checks the settings, and the file of `OM_ENTITY_MODE_FILE`. Variables that are unset, empty or blank take
- * their defaults.
+ * Reads and checks the settings, the file of `OM_ENTITY_MODE_FILE`, and the master key from its file or command.
+ * Variables that are unset, empty or blank take their defaults.
  * @param environment names and values as in `process.env`; other names are ignored
  * @throws EngineError `invalid` with one line in `details` for each problem: the setting's name, its value unless that
  *   is a key or a URL, and what is allowed
@@ -62,10 +76,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   );
   const parsed = settingsSchema.safeParse(present);
   const entityMode = parsed.success ? readEntityMode(parsed.data) : null;
+  const masterKey = parsed.success ? readMasterKey(parsed.data) : null;
   const problems = parsed.success
-    ? [...crossChecks(parsed.data), ...(typeof entityMode === 'string' ? [entityMode] : [])]
+    ? [...crossChecks(parsed.data), ...[entityMode, masterKey].filter((problem) => typeof problem === 'string')]
     : parsed.error.issues.map((issue) => describeProblem(String(issue.path[0]), present, issue.message));
-  if (!parsed.success || typeof entityMode === 'string' || problems.length > 0) {
+  if (!parsed.success || typeof entityMode === 'string' || typeof masterKey === 'string' || problems.length > 0) {
     throw new EngineError('invalid', `wrong settings:\n  ${problems.join('\n  ')}`, { details: problems });
   }
   const settings = parsed.data;
@@ -80,14 +95,16 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       lock: `${base}.lock`,
       budget: `${base}.budget.sqlite`,
       llmBudget: `${base}.llm-budget.sqlite`,
+      rates: `${base}.rates.sqlite`,
     }),
     embedsHere: EMBEDDED_HERE.has(settings.OM_EMBEDDINGS),
     prices: parsePrices(settings.OM_PRICES)!,
     sectorModels: sectorModelsOf(settings),
     fallbacks: fallbacksOf(settings),
-    corsOrigins: settings.OM_CORS_ORIGINS.split(',')
-      .map((origin) => origin.trim())
-      .filter(Boolean),
+    corsOrigins: listOf(settings.OM_CORS_ORIGINS),
+    trustedProxies: listOf(settings.OM_TRUSTED_PROXIES),
+    masterKey,
+    deniedNetworks: parseNetworks(settings.OM_FETCH_DENY)!,
     entityMode,
   });
 }
@@ -112,14 +129,6 @@ function readEntityMode(settings: Settings): EntityMode | null | string {
 
 function describeProblem(name: string, present: Record<string, string | undefined>, message: string): string {
   // A URL may hold credentials.
-  const secret = /_(KEY|TOKEN)(_|$)|_URL$/.test(name) || name === 'OM_EMBED_FALLBACK';
+  const secret = /_(KEY|TOKEN)(_|$)|_(URL|ISSUER)$/.test(name) || name === 'OM_EMBED_FALLBACK';
   return `${name}=${secret ? '(hidden)' : (present[name] ?? '')}: ${message}`;
-}
-
-/**
- * Whether an address to listen on is one that only this machine can reach: `localhost`, `::1` (with or without
- * brackets) or 127.x.x.x. Any other name counts as reachable by others, even if it resolves to one of these.
- */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || host === '[::1]' || /^127(\.\d{1,3}){3}$/.test(host);
 }

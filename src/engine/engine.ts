@@ -1,9 +1,14 @@
 import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
+import type { Lead } from './lead.ts';
+import type { RateLimits } from './control/rate-limits.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clock, Embedder, Logger, QueueState } from './ports.ts';
 import type { Tracing } from './tracing.ts';
 import type {
+  AuditDetail,
+  AuditFilter,
+  AuditRecord,
   AddOptions,
   AddReply,
   NewLink,
@@ -18,10 +23,9 @@ import type {
   EntityDetails,
   EntitySummary,
   ErasureFilter,
+  ErasureReceipt,
   Job,
   JobCounts,
-  JobKind,
-  JobState,
   JobSummary,
   Link,
   Memory,
@@ -31,7 +35,10 @@ import type {
   MemoryQuery,
   NewDocument,
   NewMemory,
+  ProviderCallFilter,
+  PrivacySettings,
   ProviderUsage,
+  Upload,
   QueryResult,
   ReembedStatus,
   RetrievalOptions,
@@ -39,15 +46,10 @@ import type {
   SectorStats,
   TenantStats,
   Timeline,
+  JobFilter,
+  Page,
+  RevisionPage,
 } from './types.ts';
-
-/** Which part of a list is wanted. */
-export interface Page {
-  /** Most items returned, from 0. */
-  readonly limit: number;
-  /** Items skipped at the start of the list; 0 for the first page. */
-  readonly offset: number;
-}
 
 /** The whole service without HTTP and queues. The API, the command line, the tests and other programs call it. */
 export interface Engine {
@@ -59,10 +61,14 @@ export interface Engine {
   readonly embedder: Embedder | null;
   /** The database of tenants, keys and settings, beside the tenants' files. */
   readonly control: ControlDatabase;
+  /** The buckets of the rate limits of all keys. */
+  readonly rates: RateLimits;
   /** The tracing that this engine was opened with; null if nothing is traced. */
   readonly tracing: Tracing | null;
   /** URL of the Redis that holds the queues, and the prefix of their names there; null without `REDIS_URL`. */
   readonly queuesAt: { readonly redisUrl: string; readonly prefix: string } | null;
+  /** What this engine does for other API processes of the machine; programs with one engine have no use for it. */
+  readonly lead: Lead;
   /**
    * Returns a tenant by its id. Its file is opened at the first call of one of the tenant's methods.
    * @throws EngineError `not_found` if there is no such tenant
@@ -70,37 +76,10 @@ export interface Engine {
   tenant(tenantId: string): Promise<Tenant>;
   /** Says whether jobs stay in this process or go through Redis, and in that case whether Redis is reached. */
   queueState(): QueueState;
-  /**
-   * Loads the embedder and the language model ahead of the first query, so that it need not wait for them. Never
-   * throws: a model that cannot be loaded makes the call fail that needs it.
-   */
+  /** Loads the models ahead of the first query. Never throws: one that fails to load fails the call that needs it. */
   prepare(): Promise<void>;
   /** Writes the pending effects of recalls and closes every file. Nothing of the engine can be used afterwards. */
   close(): Promise<void>;
-}
-
-/** Which provider calls `Tenant.listProviderCalls` lists. */
-export interface ProviderCallFilter {
-  /** Lists only calls that failed, or only calls that completed; all calls if left out. */
-  readonly state?: 'failed' | 'completed' | undefined;
-}
-
-/** Which jobs `Tenant.listJobs` lists, and which page of them. */
-export interface JobFilter extends Page {
-  /** Lists only jobs in this state; jobs in all states if left out. */
-  readonly state?: JobState | undefined;
-  /** Lists only jobs of this kind; jobs of all kinds if left out. */
-  readonly kind?: JobKind | undefined;
-}
-
-/** A place for a file that a caller is about to write, before it becomes a document. The file is there and empty. */
-export interface Upload {
-  /** Name of the file in the uploads folder, for `UploadedFile.name`. Cairn chooses it, not the caller. */
-  readonly name: string;
-  /** Absolute path to which the caller writes the file. */
-  readonly path: string;
-  /** Removes the file. Call it if the file is not passed to `addDocument` or `replaceDocument` after all. */
-  discard(): void;
 }
 
 /**
@@ -110,8 +89,17 @@ export interface Upload {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant {
+export interface Tenant extends PrivacySettings {
   readonly id: string;
+  /**
+   * Returns this tenant for one caller: what is written through it is marked as written by the key.
+   * @param keyId public id of the key; `environment`, `anonymous` and `cli` stand for callers without one of their own
+   */
+  as(keyId: string): Tenant;
+  /** Lists records of the audit log, the newest first. */
+  listAudit(filter: AuditFilter): Promise<AuditRecord[]>;
+  /** Appends a record to the audit log about what is no write of this tenant's file, such as a read. */
+  recordAction(action: string, detail: AuditDetail): Promise<void>;
 
   /**
    * Stores memories, their words and their jobs in one transaction, and resolves once it is on disk. The memories are
@@ -141,10 +129,11 @@ export interface Tenant {
   /**
    * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
    * was erased. A document of which a part matches is erased as a whole. Documents that are not read yet match by their
-   * own user, session and tags.
-   * @throws EngineError `invalid` if the filter names no user, session or tag
+   * own user, session, tags and writer. A filter that names writers and nothing else takes back all that they did:
+   * their links are removed, too, and memories of others that they changed get their former values again.
+   * @throws EngineError `invalid` if the filter names no user, session, tag or writer
    */
-  deleteMemories(filter: ErasureFilter): Promise<DeleteReceipt>;
+  deleteMemories(filter: ErasureFilter): Promise<ErasureReceipt>;
   /**
    * Raises a memory's salience by `boost` and its strength by 0.1, each to at most 1, and lets both decay from now on.
    * @param boost 0..1
@@ -164,8 +153,16 @@ export interface Tenant {
    * @throws EngineError `invalid` for a malformed condition on metadata
    */
   listMemories(filter: MemoryFilter, page: Page): Promise<Memory[]>;
+  /**
+   * Lists the same memories in slices that follow each other; each is read when it is asked for, and has at most half a
+   * megabyte of text or one memory. A memory that is erased meanwhile is left out. The iteration throws what
+   * `listMemories` throws.
+   */
+  streamMemories(filter: MemoryFilter, page: Page): AsyncIterable<readonly Memory[]>;
   /** Lists what each update of a memory replaced, newest update first. Throws EngineError `not_found`. */
-  listRevisions(id: string): Promise<Revision[]>;
+  listRevisions(id: string, page?: RevisionPage): Promise<Revision[]>;
+  /** Lists the same revisions in slices, as `streamMemories` does memories. */
+  streamRevisions(id: string, page: RevisionPage): AsyncIterable<readonly Revision[]>;
   /** Lists at most 1,000 links of a memory in both directions, strongest first. Throws EngineError `not_found`. */
   listLinks(id: string): Promise<Link[]>;
   /**
@@ -234,18 +231,18 @@ export interface Tenant {
   /**
    * Lists the names in memories that a query could find, most often mentioned first, ties by name.
    * @param filter.prefix lists only names that begin with it, whatever its case and accents; '' lists all
-   * @param filter.userId counts only memories of this user; undefined counts those of all users
+   * @param filter.userId counts only memories of this user, with all `tags`; undefined is all users
    */
   listEntities(
-    filter: { readonly prefix: string; readonly userId: string | undefined },
+    filter: { readonly prefix: string; readonly userId: string | undefined } & Pick<MemoryFilter, 'tags'>,
     page: Page,
   ): Promise<EntitySummary[]>;
   /**
    * Returns what memories say about a name, which may be given in any case, with or without accents, or as an alias.
-   * @param userId reads only memories of this user; undefined reads those of all users
+   * @param userId reads only memories of this user, with all `tags`; undefined is all users
    * @throws EngineError `not_found` if no memory that a query could find mentions the name
    */
-  getEntity(name: string, userId: string | undefined): Promise<EntityDetails>;
+  getEntity(name: string, userId: string | undefined, tags?: readonly string[]): Promise<EntityDetails>;
   /** Counts memories, vectors, waypoints and jobs of all states, and measures the file. */
   stats(): Promise<TenantStats>;
   /**
@@ -267,17 +264,19 @@ export interface Tenant {
    * makes sure that it is on disk, and then passes it to `addDocument` or `replaceDocument`, or discards it. A file
    * that no document owns is removed after twenty minutes.
    * @param bytes the most that will be written to the file; nobody checks that later
+   * @param madeFrom an upload from which the file is made, and which is discarded then, so it takes no room beside it
    * @throws EngineError `unavailable` with `retryAfterMs` if the files that arrive or wait to be read fill
    *   `OM_UPLOADS_MAX_MB`; `storage_full` if the file would take the disk space that everything else needs
    */
-  createUpload(bytes: number): Promise<Upload>;
+  createUpload(bytes: number, madeFrom?: Upload): Promise<Upload>;
   /**
    * Stores a document and the job that reads it. A file, external id or URL that the user's documents have already
    * finds that document, which is read again only if anything changed. From this call on the upload belongs to Cairn,
    * whatever the outcome.
-   * @throws EngineError `unavailable` with `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait
+   * @throws EngineError `unavailable` with `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait; `conflict` for a
+   *   document that is found without `withinTags`
    */
-  addDocument(document: NewDocument): Promise<DocumentReply>;
+  addDocument(document: NewDocument, options?: Pick<AddOptions, 'withinTags'>): Promise<DocumentReply>;
   /**
    * Reads a document again from a file or page, even if nothing has changed. It keeps its user and external id. Queries
    * find the old text until the new one is complete. From this call on the upload belongs to Cairn.
@@ -289,6 +288,11 @@ export interface Tenant {
   getDocument(id: string): Promise<Document>;
   /** Lists the documents that match a filter, last added first; `total` counts all that match. */
   listDocuments(filter: DocumentFilter, page: Page): Promise<{ readonly items: Document[]; readonly total: number }>;
+  /** Lists the same documents in slices that follow each other; each is read when it is asked for. */
+  streamDocuments(
+    filter: DocumentFilter,
+    page: Page,
+  ): Promise<{ readonly slices: AsyncIterable<readonly Document[]>; readonly total: number }>;
   /**
    * Returns the Markdown that was extracted from a document, in pieces that follow each other. The iteration throws
    * `conflict` if the document is replaced or deleted meanwhile.
@@ -310,10 +314,7 @@ export interface Tenant {
 
   /** Says which embedding model answers queries, and which one the settings ask for. */
   embedding(): Promise<EmbeddingState>;
-  /**
-   * Says how far a change of the embedding model is, or what a change would take. For a million memories it counts
-   * for some 50 ms while a change is under way, and otherwise looks for memories without vectors for 0.3 s.
-   */
+  /** Says how far a change of the embedding model is, or what a change would take. */
   reembedStatus(): Promise<ReembedStatus>;
   /**
    * Begins to embed all memories by the configured model, or continues a change that was paused or has failed. If

@@ -15,7 +15,9 @@ export type FailpointName =
   | 'during-coarsen'
   | 'after-dispatch'
   | 'before-ack'
-  | 'before-read';
+  | 'before-read'
+  | 'before-reseal'
+  | 'after-reseal';
 
 const SHAPE = /^(?<name>[a-z-]+):(?<action>throw|kill|exit|hang|spin|delay):(?<count>\d{1,6})$/;
 /** Wait of the action `delay` (ms). */

@@ -3,11 +3,19 @@
  * part of the package.
  */
 
-export { backupDatabase, restoreDatabase } from './admin/backup.ts';
+export { backupDatabase, keyFileOf, restoreDatabase } from './admin/backup.ts';
+export { changeDataKeys, changeMasterKey, decryptFolder, encryptFolder, encryptionStatus } from './admin/encryption.ts';
+export { readKeyFile } from './config.ts';
+export { exportWrappedKey, importWrappedKey } from './control/data-keys.ts';
+export { fingerprintOf } from './control/wrapped-key.ts';
+export { keyOfFile, type FileKey } from './file-keys.ts';
+export { exportAuditLog, verifyAuditLog } from './admin/audit-log.ts';
 export { previewDecay, type SalienceSpread } from './admin/preview-decay.ts';
 export { rebuildEntities } from './admin/rebuild-entities.ts';
 export { rebuildText } from './admin/rebuild-text.ts';
 export { rebuildVectorIndex } from './admin/rebuild-vector-index.ts';
+export { databaseForm } from './store/database-form.ts';
+export { redactMemory, scanMemories } from './admin/scan.ts';
 export { requireUnused } from './store/check-database.ts';
 export { countByState } from './store/memories.ts';
 export { openStore } from './store/open-store.ts';

@@ -8,7 +8,7 @@ export type { BatchContext, BatchResult } from './batches/batch-context.ts';
 export { runBatch, runNamed } from './batches/run-batch.ts';
 export { runNextDocument } from './batches/run-document.ts';
 export { openControlDatabase } from './control/open-control-database.ts';
-export { openParts } from './open-engine.ts';
+export { createTenantGuards, openParts } from './open-engine.ts';
 export { createProviderHealth, type ProviderHealth } from './providers/retry.ts';
 export type { StepContext } from './steps/step-context.ts';
 export { appendEmbedLog } from './store/embeddings.ts';

@@ -15,7 +15,8 @@ import type { InstanceLock } from './store/instance-lock.ts';
 export * from './types.ts';
 export { assert, EngineError, isEngineError, reviveError, serialiseError } from './errors.ts';
 export type { EngineErrorOptions, ErrorCode, SerialisedError } from './errors.ts';
-export type { Engine, JobFilter, ProviderCallFilter, Tenant, Upload } from './engine.ts';
+export type { Engine, Tenant } from './engine.ts';
+export type { Lead } from './lead.ts';
 export type { OpenEngineOptions } from './open-engine.ts';
 export { isLoopback, readConfig, type Config } from './config.ts';
 export { newMemory } from './new-memory.ts';
@@ -23,9 +24,24 @@ export { VERSION } from './version.ts';
 
 // ── Tenants and keys ─────────────────────────────────────────────────────────────────────────────────────────────────
 
-export { DEFAULT_TENANT } from './control/control-database.ts';
-export type { ControlDatabase, KeyRecord, Principal, Role, TenantRecord } from './control/control-database.ts';
+export { boundTenant, isBound } from './tenant/bound-tenant.ts';
+export { requireOwnUser } from './tenant/bound-reach.ts';
+export { DEFAULT_TENANT, KEY_LIMITS, ROLES } from './control/control-database.ts';
+export type {
+  Bounds,
+  ControlDatabase,
+  Holder,
+  KeyRecord,
+  NewKey,
+  Principal,
+  Role,
+  TenantRecord,
+} from './control/control-database.ts';
 export { isFromHere, readCredential } from './control/credential.ts';
+export { createGuessLimit } from './control/guess-limit.ts';
+export { LIMIT_NAMES, MAX_LIMIT, type LimitChanges, type LimitName, type LimitScope } from './control/limits.ts';
+export type { RateClass } from './control/rate-limits.ts';
+export { judgeMetricsReader, type MetricsVerdict } from './control/metrics-access.ts';
 
 // ── Memories and documents as a server shows them ────────────────────────────────────────────────────────────────────
 

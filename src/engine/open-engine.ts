@@ -1,11 +1,13 @@
 import os from 'node:os';
 import path from 'node:path';
+import { createTextAnalyzer } from './adapters/text-analyzer.ts';
 import { createCensusTaker, type CensusTaker } from './census.ts';
 import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import { openControlDatabase } from './control/open-control-database.ts';
 import { queuePrefix } from './dispatch/ledgers.ts';
 import type { Engine } from './engine.ts';
+import type { Lead } from './lead.ts';
 import { createMetrics, type Metrics } from './metrics.ts';
 import { openParts, type EngineParts } from './open-engine/engine-parts.ts';
 import { openDispatcher } from './open-engine/open-dispatcher.ts';
@@ -16,6 +18,7 @@ import { createInlineReaders, type Readers } from './readers/readers.ts';
 import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
 import { countLacking } from './store/reembed.ts';
+import { openRateLimits } from './control/rate-limits.ts';
 import { openTenant, type OpenTenant } from './tenant-file/open-tenant.ts';
 import { createSharedFiles } from './tenant-file/shared-files.ts';
 import { createTenantPool } from './tenant-file/tenant-pool.ts';
@@ -23,11 +26,12 @@ import { createRecallBuffer } from './tenant/recall-buffer.ts';
 import type { TenantOptions } from './tenant/tenant-options.ts';
 import type { Tracing } from './tracing.ts';
 import { scheduleNames } from './upkeep/maintain.ts';
-import { createInlineWriter } from './writer/inline-writer.ts';
-import { createThreadWriter } from './writer/thread-writer.ts';
-import type { Writer } from './writer/writer.ts';
+import { createGroupingWriter, type GroupTransport } from './writer/grouping-writer.ts';
+import { createInlineTransport } from './writer/inline-transport.ts';
+import { startWriterThread } from './writer/thread-transport.ts';
 
 export { openParts } from './open-engine/engine-parts.ts';
+export { createTenantGuards } from './open-engine/tenant-guards.ts';
 
 /** The settings of an engine, and what tests and servers replace in it. */
 export interface OpenEngineOptions {
@@ -44,6 +48,11 @@ export interface OpenEngineOptions {
   readonly writer?: 'thread' | 'inline';
   /** Dispatcher that is told of new work; by default the queues in Redis if `REDIS_URL` is set, and else none. */
   readonly dispatcher?: JobDispatcher | undefined;
+  /**
+   * Lead of another process of this machine, which commits and passes on new work in place of this engine. Its close
+   * methods are not called. An engine with a lead also leaves the metrics of the files to that process.
+   */
+  readonly lead?: Lead | undefined;
 }
 
 /** Most threads that answer queries where the settings name no number. */
@@ -67,6 +76,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics(), tracing = null } = options;
   const surroundings: Surroundings = { config, clock, logger, metrics, tracing };
   const control = openControlDatabase(config, clock);
+  const rates = openRateLimits(config.paths.rates, clock);
   const parts = openParts({
     ...surroundings,
     role: 'reader',
@@ -74,7 +84,8 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     onCall: (entry) => void writer.write(config.paths.defaultTenant, 'appendEmbedLog', entry).catch(() => {}),
   });
   const { embedder, languageModel, pool, budget } = parts;
-  const writer = openWriter(options.writer ?? 'thread', parts.identity, surroundings);
+  const transport = options.lead?.transport ?? openTransport(options.writer ?? 'thread', parts.identity, surroundings);
+  const writer = createGroupingWriter(transport, metrics, tracing);
   const recalls = createRecallBuffer(writer, logger);
   const questionerOf = createQuestioners(parts, surroundings);
   const readers = openReaders(options.writer ?? 'thread', surroundings, {
@@ -85,9 +96,12 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   await writer.write(config.paths.defaultTenant, 'open', {});
   const { REDIS_URL: redisUrl } = config;
   const queuesAt = redisUrl === undefined ? null : { redisUrl, prefix: queuePrefix(pool, control) };
-  const dispatcher = options.dispatcher ?? (await openDispatcher({ ...surroundings, control, queuesAt, writer }));
+  const dispatcher =
+    options.lead?.dispatcher ??
+    options.dispatcher ??
+    (await openDispatcher({ ...surroundings, control, queuesAt, writer }));
   warnOfOtherModel(pool.get(config.paths.defaultTenant), questionerOf, logger);
-  const census = watchFiles(control, surroundings);
+  const census = options.lead === undefined ? watchFiles(control, surroundings) : undefined;
   const tenantOf = createTenants({
     ...surroundings,
     questionerOf,
@@ -98,25 +112,29 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     dispatcher,
     recalls,
     languageModel,
+    analyzer: createTextAnalyzer(config, clock),
   });
 
   return {
     ...surroundings,
     embedder,
     control,
+    rates,
     queuesAt,
+    lead: { transport, dispatcher },
     queueState: () => dispatcher.state?.() ?? { mode: 'embedded' },
     prepare: async () => void (await Promise.allSettled([embedder?.prepare?.(), languageModel?.prepare?.()])),
     tenant: async (id) => tenantOf(id),
     async close() {
-      await census.close();
-      await dispatcher.close();
+      await census?.close();
+      if (options.lead === undefined) await dispatcher.close();
       await recalls.flush();
       await readers.close();
       // Readers first: the last connection to close moves the log into the database, and a reader cannot.
       pool.close();
       budget.close();
       await writer.close();
+      rates.close();
       control.close();
     },
   };
@@ -129,7 +147,8 @@ function openReaders(
     Pick<TenantOptions, 'questionerOf'>,
 ): Readers {
   const { config, metrics } = surroundings;
-  const threads = config.OM_QUERY_THREADS ?? Math.min(MAX_DEFAULT_THREADS, os.availableParallelism());
+  const cores = Math.floor(os.availableParallelism() / config.OM_API_PROCESSES);
+  const threads = config.OM_QUERY_THREADS ?? Math.max(1, Math.min(MAX_DEFAULT_THREADS, cores));
   if (kind === 'inline' || threads === 0) return createInlineReaders(parts.pool, { ...surroundings, ...parts });
   return createThreadReaders({
     ...surroundings,
@@ -147,13 +166,16 @@ function openReaders(
   });
 }
 
-function openWriter(kind: 'thread' | 'inline', identity: EngineParts['identity'], surroundings: Surroundings): Writer {
-  const { config, clock, metrics, tracing } = surroundings;
-  if (kind === 'thread') return createThreadWriter({ config, identity, metrics, tracing });
+function openTransport(
+  kind: 'thread' | 'inline',
+  identity: EngineParts['identity'],
+  { config, clock, metrics }: Surroundings,
+): GroupTransport {
+  if (kind === 'thread') return startWriterThread({ config, identity, metrics });
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
     openTenant(path, { role: 'acknowledger', identity, now: clock.now() }),
   );
-  return createInlineWriter({ pool, config, clock, metrics, tracing });
+  return createInlineTransport({ pool, config, clock });
 }
 
 /** Makes a census taker and lets the metrics read its census. The caller closes the census taker. */

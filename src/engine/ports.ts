@@ -3,7 +3,7 @@
  * page fetcher.
  */
 
-import type { CallPurpose, DocumentFormat, JobStep, DocumentWarning } from './types.ts';
+import type { CallPurpose, DocumentFormat, DocumentWarning, JobStep, SensitiveKind, SensitiveSpan } from './types.ts';
 
 /** Tells the time, in Unix milliseconds. Tests move it by hand. */
 export interface Clock {
@@ -245,7 +245,8 @@ export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
   readonly tokens: number;
   /** Headings in order, at most 200, each with its level 1..6. Of more headings the outermost are kept. */
   readonly outline: readonly { readonly level: number; readonly text: string }[];
-  readonly chunks: readonly (Chunk & { readonly content: string })[];
+  /** The chunks; `sensitive` names the kinds of sensitive values that are marked in a chunk, and is absent for none. */
+  readonly chunks: readonly (Chunk & { readonly content: string; readonly sensitive?: readonly SensitiveKind[] })[];
 }
 
 /**
@@ -255,15 +256,30 @@ export interface ParseResult extends Omit<ParsedDocument, 'text' | 'pages'> {
 export interface DocumentParser {
   /**
    * Reads a file and cuts its text into chunks; a file without text has none.
+   * @param options.tenant name of the tenant whose file it is: a child process reads files of one tenant only
    * @param options.onPage called now and then with the number of pages that are done, and of all pages
    * @throws DocumentError with the file's own fault; EngineError `unavailable` if no child could be started, or on
    *   abort
    */
   parse(
     request: ParseRequest,
-    options?: { readonly signal?: AbortSignal | undefined; readonly onPage?: (done: number, pages: number) => void },
+    options?: {
+      readonly tenant?: string;
+      readonly signal?: AbortSignal | undefined;
+      readonly onPage?: (done: number, pages: number) => void;
+    },
   ): Promise<ParseResult>;
   close(): Promise<void>;
+}
+
+/** Finds personal values in prose that patterns do not know, such as names of people. */
+export interface TextAnalyzer {
+  /**
+   * Finds the personal values of a text, in any order; they may overlap. While the analyzer is down and the settings
+   * say to store nevertheless, it finds nothing.
+   * @throws EngineError `unavailable` with `retryAfterMs` while it is down and the settings say to refuse
+   */
+  find(text: string): Promise<SensitiveSpan[]>;
 }
 
 /** A page or file that was fetched from a URL. */

@@ -36,7 +36,9 @@ export interface Executor {
   drain(): Promise<void>;
 }
 
-export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId'> {
+export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'guard'> {
+  /** Returns what screens the texts of the tenant whose file is at a path; left out, nothing is screened. */
+  readonly guardOf?: (path: string) => StepContext['guard'];
   readonly logger: Logger;
   readonly pool: TenantPool;
   /** Lists the file of every tenant that has one; called at each tick. */
@@ -115,7 +117,11 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const provider = providers.healthOf(step);
     try {
       const { claimed, providerPauseMs } = await runs.run(path, (owner) =>
-        runWork({ ...options, open: () => pool.get(path), newId: uuidv7, owner, provider }, work, { ...how, signal }),
+        runWork(
+          { ...options, open: () => pool.get(path), guard: options.guardOf?.(path), newId: uuidv7, owner, provider },
+          work,
+          { ...how, signal },
+        ),
       );
       if (providerPauseMs !== null) providers.pause(step, providerPauseMs);
       return claimed;

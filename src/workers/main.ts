@@ -1,8 +1,8 @@
 import { createTracing } from '../engine/adapters/index.ts';
 import { type QueueName, VERSION, createMetrics, readConfig, shareInstanceLock } from '../engine/index.ts';
+import { createMetricsJoiner } from '../join-metrics.ts';
 import { serveMetrics } from '../metrics-server.ts';
-import { createLogger, endOnSignals } from '../process.ts';
-import { createMetricsJoiner } from './background-work.ts';
+import { createLogger, endOnSignals, warnOfReadableEnvFile } from '../process.ts';
 import { giveWayToRequests } from './give-way.ts';
 import { startQueuedWork } from './queued.ts';
 import { startEmbeddedWorker } from './embedded.ts';
@@ -26,6 +26,7 @@ export async function runWorkerProcess(
   giveWayToRequests();
   const config = readConfig(environment);
   const logger = createLogger(config);
+  warnOfReadableEnvFile(environment, logger);
   const tracing = await createTracing(config, logger);
   const lock = await shareInstanceLock(config.paths.lock);
   const metrics = await createMetrics();
@@ -37,7 +38,7 @@ export async function runWorkerProcess(
   const server = await serveMetrics({
     config,
     portSetting: 'OM_WORKER_METRICS_PORT',
-    read: createMetricsJoiner(metrics.registry, () => work.metricsJson()),
+    read: createMetricsJoiner(metrics.registry, () => [work.metricsJson]),
   });
   const end = endOnSignals(config, logger, async () => {
     await work.drain();

@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import { openControlDatabase, openParts } from '../engine/for-workers.ts';
+import { createTenantGuards, openControlDatabase, openParts } from '../engine/for-workers.ts';
 import {
   type Config,
   type EmbedLogEntry,
@@ -59,8 +59,9 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
       .listTenants()
       .flatMap(({ id }) => control.findTenantPath(id) ?? [])
       .filter((file) => fs.existsSync(file));
+  const guardOf = createTenantGuards({ config, clock, metrics, control });
   const common = { config, clock, logger, listPaths };
-  const executor = createExecutor({ ...common, ...parts, metrics, tracing, takeCalls: () => calls.splice(0) });
+  const executor = createExecutor({ ...common, ...parts, metrics, tracing, guardOf, takeCalls: () => calls.splice(0) });
   const source = ledgers && createLedgerSource({ ...common, pool: parts.pool, readers: readersOf(config) });
   const started = ledgers && executor.recover({ everyOwner: ledgers.alone }).then(() => source?.start(executor.run));
   return {

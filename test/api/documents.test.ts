@@ -57,6 +57,7 @@ describe('a document that waits', () => {
         metadata: {},
         event_time: null,
         expires_at: null,
+        written_by: expect.any(String),
         root_memory_id: null,
         chunks: 0,
         pages: null,
@@ -207,6 +208,9 @@ describe('a document that waits', () => {
 
   test('is read once a look for all who watch it', async () => {
     const id = await add();
+    const tenant = await api.engine.tenant('default');
+    const asCaller = vi.spyOn(tenant, 'as').mockReturnValue(tenant);
+    onTestFinished(() => asCaller.mockRestore());
     const streams = await Promise.all(Array.from({ length: 20 }, () => openEvents(api, `/documents/${id}/events`)));
     for (const { next } of streams) expect(await next()).toMatchObject({ data: { state: 'queued' } });
     const looks = vi.spyOn(await api.engine.tenant('default'), 'getDocument');
@@ -280,9 +284,10 @@ describe('a document that was read', () => {
   });
 
   test('breaks the connection off where it is replaced while its text is sent', async () => {
-    const cutOff = vi
-      .spyOn(await api.engine.tenant('default'), 'documentContent')
-      .mockImplementation(async () => cutShort());
+    const tenant = await api.engine.tenant('default');
+    const asCaller = vi.spyOn(tenant, 'as').mockReturnValue(tenant);
+    onTestFinished(() => asCaller.mockRestore());
+    const cutOff = vi.spyOn(tenant, 'documentContent').mockImplementation(async () => cutShort());
     onTestFinished(() => cutOff.mockRestore());
     await expect(api.request('GET', `/documents/${id}/content`)).rejects.toThrow();
   });

@@ -28,6 +28,7 @@ describe('POST /memory/link', () => {
       automatic: false,
       created_at: expect.any(Number),
       updated_at: expect.any(Number),
+      written_by: expect.any(String),
     });
     await post('/memory/link', { src, dst, type: 'depends_on', weight: 0.2 });
     expect(await linksOf(dst)).toMatchObject([{ id: src, type: 'depends_on', direction: 'in', weight: 0.2 }]);
@@ -145,6 +146,7 @@ describe('POST /memory/contradict', () => {
       weight: 0.8,
       created_at: expect.any(Number),
       updated_at: expect.any(Number),
+      written_by: expect.any(String),
     });
     expect([await statusOf(a), await statusOf(b)]).toEqual(['active', 'active']);
     expect((await post('/memory/contradict', { a: b, b: a, winner: b })).status).toBe(200);

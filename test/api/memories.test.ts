@@ -9,7 +9,7 @@ afterAll(() => api.stop());
 const STORED_FIELDS = [
   'id, user_id, session_id, content, title, type, tags, files, metadata, primary_sector, sectors, state',
   'status, salience, strength, decay_lambda, confidence, importance, access_count, last_seen_at, created_at, updated_at',
-  'event_time, valid_from, valid_to, expires_at, external_id, version',
+  'event_time, valid_from, valid_to, expires_at, external_id, written_by, version',
 ].flatMap((line) => line.split(', '));
 const ITEM_FIELDS = [...STORED_FIELDS, 'gist', 'entities'];
 
@@ -341,6 +341,7 @@ describe('one memory', () => {
         {
           version: 1,
           replaced_at: expect.any(Number),
+          written_by: expect.any(String),
           replaced: expect.objectContaining({ content: 'The door code is 1234.' }),
         },
       ],
@@ -392,7 +393,10 @@ describe('one memory', () => {
       salience: expect.closeTo(before + 0.2, 3),
       strength: expect.any(Number),
     });
-    expect((await api.request('POST', '/memory/reinforce', { body: { id, boost: 100 } })).body.salience).toBe(1);
+    expect((await api.request('POST', '/memory/reinforce', { body: { id, boost: 100 } })).body.salience).toBeCloseTo(
+      before + 0.5,
+      3,
+    );
     expect((await api.request('POST', '/memory/reinforce', { body: { id: 'absent' } })).status).toBe(404);
   });
 
@@ -418,6 +422,7 @@ describe('one memory', () => {
       automatic: true,
       created_at: expect.any(Number),
       updated_at: expect.any(Number),
+      written_by: null,
     });
   });
 

@@ -61,7 +61,23 @@ describe('tenants and keys', () => {
     expect((await cairn(['keys'])).stdout).toContain('revoked 2');
   });
 
+  test('limits are set, shown and taken back', async () => {
+    expect(await cairn(['limits', 'set', 'queries=600', 'max_mb=2048'])).toMatchObject({ code: 0 });
+    const id = (await cairn(['keys', 'create'])).stdout.split('_')[1]!;
+    expect(await cairn(['limits', 'set', 'queries=60', '--key', id])).toMatchObject({ code: 0 });
+    const ofKey = (await cairn(['limits', 'show', '--key', id])).stdout;
+    expect(ofKey).toMatch(/^queries +60 +its own$/m);
+    expect(ofKey).toMatch(/^max_mb +2048 *$/m);
+    expect(ofKey).toMatch(/^adds +no limit *$/m);
+    expect(await cairn(['limits', 'unset', 'queries', 'max_mb'])).toMatchObject({ code: 0 });
+    expect((await cairn(['limits'])).stdout).toMatch(/^queries +no limit *$/m);
+  });
+
   test.each([
+    [['limits', 'set', 'quries=1'], 'no such limit'],
+    [['limits', 'set', 'queries=many'], 'expected a limit and a number'],
+    [['limits', 'set', 'max_mb=1', '--key', 'environment'], 'a key has no such limit'],
+    [['limits', 'show', '--tenant', 'nobody'], 'no tenant'],
     [['tenants', 'create', '../up'], 'tenant id'],
     [['tenants', 'erase', 'default', '--yes'], 'default tenant'],
     [['tenants', 'erase', 'nobody', '--yes'], 'no tenant'],
@@ -137,7 +153,7 @@ describe('backup and restore', () => {
     expect((await cairn(['restore', path.join(folder, 'none'), '--yes'])).stderr).toMatch(/^cairn: no file .*\n$/);
     fs.writeFileSync(path.join(folder, 'text'), 'no database '.repeat(100));
     const restored = await cairn(['restore', path.join(folder, 'text'), '--yes']);
-    expect(restored).toMatchObject({ code: 1, stderr: 'cairn: text is not a SQLite database\n' });
+    expect(restored).toMatchObject({ code: 1, stderr: 'cairn: text is not a SQLite database, or it is damaged\n' });
     expect(await hitsOf({ query: 'lighthouse' })).toEqual(['lighthouse']);
   });
 });

@@ -26,6 +26,7 @@ test('help lists every command, and each command has its own', async () => {
     'backup',
     'restore',
     'rebuild-index',
+    'scan',
     'decay',
   ]) {
     expect(stdout).toMatch(new RegExp(`^ {2}${command} `, 'm'));

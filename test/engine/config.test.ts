@@ -13,7 +13,19 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_PORT: [0, 65_535],
   OM_VEC_DIM: [64, 4096],
   OM_MIN_SCORE: [0, 1],
+  OM_MAX_WRONG_KEYS: [1, 1_000_000],
   OM_ADD_WAIT_MS: [0, 60_000],
+  OM_READER_TIMEOUT_MS: [100, 3_600_000],
+  OM_MAX_CONNECTIONS: [2, 1_000_000],
+  OM_RATE_QUERIES: [0, 1_000_000_000],
+  OM_RATE_ADDS: [0, 1_000_000_000],
+  OM_RATE_BATCH_ITEMS: [0, 1_000_000_000],
+  OM_RATE_UPLOAD_MB: [0, 1_000_000],
+  OM_TENANT_EVENT_STREAMS: [0, 1_000],
+  OM_TENANT_MAX_MB: [0, 100_000_000],
+  OM_TENANT_MAX_MEMORIES: [0, 1_000_000_000],
+  OM_PII_TIMEOUT_MS: [50, 60_000],
+  OM_PII_MIN_SCORE: [0, 1],
   OM_EMBED_TIMEOUT_MS: [100, 600_000],
   OM_EMBED_DELAY_MS: [0, 60_000],
   OM_EMBED_BATCH_TEXTS: [1, 2048],
@@ -40,19 +52,30 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_URL_MAX_MB: [1, 100],
   OM_DECAY_LAMBDA: [0, 10],
   OM_DECAY_INTERVAL_MINUTES: [1, 525_600],
+  OM_REINFORCE_PER_HOUR: [0, 1],
   OM_ARCHIVE_BELOW: [0, 1],
   OM_METRICS_PORT: [0, 65_535],
   OM_WORKER_METRICS_PORT: [0, 65_535],
+  OM_AUDIT_DAYS: [1, 36_500],
   OM_JOB_ATTEMPTS: [1, 100],
   OM_JOB_RETENTION_HOURS: [1, 8760],
   OM_LEASE_MS: [500, 600_000],
   OM_SHUTDOWN_MS: [100, 300_000],
+  OM_API_PROCESSES: [1, 64],
   OM_QUERY_THREADS: [0, 64],
+  OM_QUERY_WORK_MB: [1, 65_536],
+  OM_QUERY_DEADLINE_MS: [100, 50_000],
   OM_OPEN_TENANTS: [1, 10_000],
   OM_INDEX_MEMORY_MB: [16, 1_000_000],
   OM_MAX_BACKLOG: [1, 100_000_000],
 };
-const FRACTIONS: readonly Name[] = ['OM_MIN_SCORE', 'OM_DECAY_LAMBDA', 'OM_ARCHIVE_BELOW'];
+const FRACTIONS: readonly Name[] = [
+  'OM_MIN_SCORE',
+  'OM_PII_MIN_SCORE',
+  'OM_DECAY_LAMBDA',
+  'OM_REINFORCE_PER_HOUR',
+  'OM_ARCHIVE_BELOW',
+];
 const bounds = Object.entries(BOUNDS) as [Name, readonly [number, number]][];
 
 /**
@@ -189,12 +212,28 @@ describe('values', () => {
     ]);
   });
 
-  test('a key is at least 8 characters long and never repeated', () => {
-    expect(readConfig({ OM_API_KEY: '12345678' }).OM_API_KEY).toBe('12345678');
-    expect(problemsOf({ OM_API_KEY: 'secret7' })).toEqual(['OM_API_KEY=(hidden): expected at least 8 characters']);
+  test('a key is at least 16 characters long, not easily guessed, and never repeated', () => {
+    expect(readConfig({ OM_API_KEY: 'VkT2l8Qm0sXw3rY5' }).OM_API_KEY).toBe('VkT2l8Qm0sXw3rY5');
+    expect(problemsOf({ OM_API_KEY: 'VkT2l8Qm0sXw3rY' }).join()).toMatch(/^OM_API_KEY=\(hidden\): .*at least 16/);
+    expect(problemsOf({ OM_API_KEY: 'changeme-changeme' }).join()).toMatch(/^OM_API_KEY=\(hidden\): .*guessed/);
+    for (const OM_TRUSTED_PROXIES of ['proxy', '10.0.0.0/33', '10.0.0.0/8/8'])
+      expect(problemsOf({ OM_TRUSTED_PROXIES }).join()).toMatch(/OM_TRUSTED_PROXIES=.*10\.0\.0\.0\/8/);
     expect(problemsOf({ OM_PORT: 'x', OM_API_KEY: 'a long secret', OPENAI_API_KEY: 'sk-secret' }).join()).not.toMatch(
       /secret/,
     );
+  });
+
+  test('networks to fetch nothing from are named in CIDR notation', () => {
+    for (const right of ['198.51.100.0/24', ' 10.0.0.1, 2001:db8::/32 ,', '64:ff9b:1::/48,0.0.0.0/0', '::/0']) {
+      expect(readConfig({ OM_FETCH_DENY: right }).OM_FETCH_DENY).toBe(right.trim());
+    }
+    const many = Array.from({ length: 1001 }, () => '10.0.0.1').join();
+    for (const wrong of ['example.org', '10.0.0.0/33', '::/129', '10.0.0.0/8/8', '10.0.0.0/', '10.0/16', '1;2', many]) {
+      expect(problemsOf({ OM_FETCH_DENY: wrong })).toEqual([
+        `OM_FETCH_DENY=${wrong}: expected at most 1000 networks such as 198.51.100.0/24 or 2001:db8:64::/96, ` +
+          'comma-separated',
+      ]);
+    }
   });
 
   test('origins are split and trimmed', () => {
@@ -252,6 +291,28 @@ describe('settings that must agree', () => {
     [{ OM_REFLECTION: 'llm' }, /^OM_REFLECTION=llm: .*OM_LLM_MODEL.*or choose off/],
     [{ OM_REFLECTION: 'llm', ...MODEL, OM_EMBEDDINGS: 'none' }, null],
   ])('what needs a language model gets one: %o', (environment, problem) => {
+    expect(problemsOf(environment)).toEqual(problem === null ? [] : [expect.stringMatching(problem)]);
+  });
+
+  const ISSUER = { OM_OIDC_ISSUER: 'https://login.example/realm', OM_OIDC_AUDIENCE: 'https://memory.example' };
+  test.each<[Record<string, string>, RegExp | null]>([
+    [ISSUER, null],
+    [{ ...ISSUER, OM_OIDC_ISSUER: 'http://localhost:8180/realm' }, null],
+    [{ ...ISSUER, OM_OIDC_ISSUER: 'http://[::1]:8180' }, null],
+    [{ ...ISSUER, OM_OIDC_AUDIENCE: '' }, /^OM_OIDC_AUDIENCE is not set: .*other services/],
+    [{ OM_OIDC_AUDIENCE: 'a' }, /^OM_OIDC_AUDIENCE: means nothing without OM_OIDC_ISSUER/],
+    [{ OM_OIDC_JWKS_URL: 'https://login.example/keys' }, /^OM_OIDC_JWKS_URL: means nothing without OM_OIDC_ISSUER/],
+    [{ OM_OIDC_TENANT_CLAIM: 'a' }, /^OM_OIDC_TENANT_CLAIM: means nothing without OM_OIDC_ISSUER/],
+    [{ OM_OIDC_ROLE_CLAIM: 'a' }, /^OM_OIDC_ROLE_CLAIM: means nothing without OM_OIDC_ISSUER/],
+    [{ OM_OIDC_USER_CLAIM: 'a' }, /^OM_OIDC_USER_CLAIM: means nothing without OM_OIDC_ISSUER/],
+    [{ ...ISSUER, OM_OIDC_ROLE_CLAIM: 'r'.repeat(201) }, /^OM_OIDC_ROLE_CLAIM=r+: expected at most 200/],
+    ...['http://login.example', 'ftp://login.example', 'login.example', 'https://name:secret@login.example'].flatMap(
+      (url): [Record<string, string>, RegExp][] => [
+        [{ ...ISSUER, OM_OIDC_ISSUER: url }, /^OM_OIDC_ISSUER=\(hidden\): expected https:\/\/host/],
+        [{ ...ISSUER, OM_OIDC_JWKS_URL: url }, /^OM_OIDC_JWKS_URL=\(hidden\): expected https:\/\/host/],
+      ],
+    ),
+  ])('tokens have an issuer that nobody can stand in for, and an audience: %o', (environment, problem) => {
     expect(problemsOf(environment)).toEqual(problem === null ? [] : [expect.stringMatching(problem)]);
   });
 
@@ -362,6 +423,7 @@ describe('paths', () => {
       lock: path.join(folder, 'cairn.lock'),
       budget: path.join(folder, 'cairn.budget.sqlite'),
       llmBudget: path.join(folder, 'cairn.llm-budget.sqlite'),
+      rates: path.join(folder, 'cairn.rates.sqlite'),
     });
   });
 

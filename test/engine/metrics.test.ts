@@ -4,7 +4,7 @@ import { expect, test } from 'vitest';
 import { createMetrics, observeStages, type Metrics } from '../../src/engine/metrics.ts';
 import { checkpoint, runDueSchedules } from '../../src/engine/upkeep/maintain.ts';
 import { busyTotals, openStore, retryWhileBusy } from '../../src/engine/store/open-store.ts';
-import { createMetricsJoiner } from '../../src/workers/background-work.ts';
+import { createMetricsJoiner } from '../../src/join-metrics.ts';
 import { openTestEngine, type TestEngine } from '../support/engine-fixture.ts';
 
 /** The samples of a metric by their labels, `{label="value"}` or ''. */
@@ -170,7 +170,8 @@ test('a thread that does not answer is served as it was last, so that no counter
   own.finishedJobs.inc({ state: 'done' }, 1);
   theirs.finishedJobs.inc({ state: 'done' }, 41);
   let answer = () => theirs.registry.getMetricsAsJSON() as Promise<object>;
-  const read = createMetricsJoiner(own.registry, () => answer());
+  const source = () => answer();
+  const read = createMetricsJoiner(own.registry, () => [source]);
   const done = ({ text }: { text: string }) => parse(text, 'cairn_jobs_finished_total')['{state="done"}'];
   const first = await read();
   expect([first.isComplete, done(first)]).toEqual([true, 42]);

@@ -16,7 +16,11 @@ const WORK_SECONDS = 90;
 const RATE_INTERVAL = `${4 * EVERY_SECONDS}s`;
 
 /** What rules look at and is not there as long as nothing of the kind has happened. */
-const ONLY_AFTER_A_FAULT = ['cairn_queue_stalled_jobs_total', 'cairn_http_responses_total{status='];
+const ONLY_AFTER_A_FAULT = [
+  'cairn_queue_stalled_jobs_total',
+  'cairn_http_responses_total{status=',
+  'cairn_refused_keys_total',
+];
 
 if (promtool === undefined) console.log('skipped: no promtool in PROMETHEUS_BIN or on the PATH');
 if (!canWatch) console.log('skipped: a test with a real Prometheus needs prometheus and redis-server');

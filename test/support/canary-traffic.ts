@@ -34,7 +34,7 @@ export interface CanaryCaller {
   idle(): Promise<void>;
 }
 
-export const CANARY_KEY = canary('apikey');
+export const CANARY_KEY = `${canary('apikey')}-of-the-operators`;
 const USER = canary('userid');
 const POLL_MS = 50;
 

@@ -33,10 +33,10 @@ export function problemOfReply(reply: SentReply): string | undefined {
 /** The first route whose pattern the path fits, as Express finds it. */
 export function routeOf(method: string, target: string): Route | undefined {
   const wanted = method === 'HEAD' ? 'get' : method.toLowerCase();
-  const path = target.split('?')[0]!.replace(/(?<=.)\/$/, '');
+  const path = target.split('?')[0]!;
   return ROUTES.find((route) => {
     const pattern = route.path.replaceAll(/:\w+/g, '[^/]+').replaceAll('.', '\\.');
-    return route.method === wanted && new RegExp(`^${pattern}$`, 'i').test(path);
+    return route.method === wanted && new RegExp(`^${pattern}$`).test(path);
   });
 }
 

@@ -104,6 +104,28 @@ export async function packXlsx(
   });
 }
 
+/** A book of these chapters, each given by what stands in its body, in their order. */
+export async function packEpub(chapters: Readonly<Record<string, string>>): Promise<Buffer> {
+  const names = Object.keys(chapters);
+  const items = names.map((name, at) => `<item id="c${at}" href="${name}" media-type="application/xhtml+xml"/>`);
+  const references = names.map((_, at) => `<itemref idref="c${at}"/>`);
+  return packZip({
+    mimetype: 'application/epub+zip',
+    'META-INF/container.xml':
+      '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container"><rootfiles>' +
+      '<rootfile full-path="OEBPS/book.opf"/></rootfiles></container>',
+    'OEBPS/book.opf':
+      '<package xmlns="http://www.idpf.org/2007/opf" xmlns:dc="http://purl.org/dc/elements/1.1/"><metadata/>' +
+      `<manifest>${items.join('')}</manifest><spine>${references.join('')}</spine></package>`,
+    ...Object.fromEntries(
+      Object.entries(chapters).map(([name, body]) => [
+        `OEBPS/${name}`,
+        `<html xmlns="http://www.w3.org/1999/xhtml"><head><title/></head><body>${body}</body></html>`,
+      ]),
+    ),
+  });
+}
+
 /** `docProps/core.xml` with what stands in it. */
 export function coreProperties(content: string): Readonly<Record<string, string>> {
   return { 'docProps/core.xml': `<cp:coreProperties ${NAMESPACES}>${content}</cp:coreProperties>` };

@@ -27,8 +27,9 @@ export async function upload(
   fileName = 'notes.md',
 ): Promise<NewDocument['source']> {
   const bytes = Buffer.from(content);
-  const { name, path } = await tenant.createUpload(bytes.length);
-  fs.writeFileSync(path, bytes);
+  const { name, path, createEncoder } = await tenant.createUpload(bytes.length);
+  const encoder = createEncoder();
+  fs.writeFileSync(path, Buffer.concat([encoder.update(bytes), encoder.end()]));
   const sha256 = createHash('sha256').update(bytes).digest();
   return { kind: 'upload', name, bytes: bytes.length, sha256, fileName, declared: 'markdown', charset: null };
 }

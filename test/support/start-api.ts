@@ -5,7 +5,7 @@ import { readConfig } from '../../src/engine/config.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { silentLogger, type Logger } from '../../src/engine/ports.ts';
-import { joinMetrics } from '../../src/workers/background-work.ts';
+import { joinMetrics } from '../../src/join-metrics.ts';
 import { startEmbeddedWorker } from '../../src/workers/embedded.ts';
 import { watchReplies } from './check-reply.ts';
 
@@ -76,7 +76,7 @@ export interface StartApiOptions {
   readonly logger?: Logger;
 }
 
-export const ADMIN_KEY = 'test-admin-key';
+export const ADMIN_KEY = 'k7-Vq2-Xw9-Rt4-Zp6-Bn3-Lj8';
 
 /**
  * The real engine behind the real server on a free port, as `main.ts` starts them; with workers where a test needs
@@ -89,6 +89,8 @@ export async function startApi({ folder, settings = {}, workers = false, logger 
     OM_PORT: '0',
     OM_API_KEY: ADMIN_KEY,
     OM_LOG_LEVEL: 'silent',
+    // Many tests send wrong keys, all from one address.
+    OM_MAX_WRONG_KEYS: '1000000',
     ...settings,
   });
   const worker = workers ? startEmbeddedWorker({ config, logger: logger ?? silentLogger, alone: true }) : undefined;
@@ -103,7 +105,7 @@ export async function startApi({ folder, settings = {}, workers = false, logger 
   const app = createApp({
     engine,
     ready: () => readiness,
-    metricsText: async () => joinMetrics(engine.metrics.registry, (await worker?.metricsJson()) ?? []),
+    metricsText: async () => joinMetrics(engine.metrics.registry, [(await worker?.metricsJson()) ?? []]),
     version: '0.0.0-test',
     stop: stop.signal,
   });

@@ -1,4 +1,5 @@
 import { randomUUID } from 'node:crypto';
+import type { Socket } from 'node:net';
 import type { NextFunction, Request, Response } from 'express';
 import type { Logger, Metrics } from '../../engine/index.ts';
 import { localsOf } from '../reply.ts';
@@ -44,8 +45,6 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
     locals.route = 'unmatched';
     metrics.httpInFlight.inc();
     response.setHeader('x-request-id', locals.requestId);
-    response.setHeader('cache-control', 'no-store');
-    response.setHeader('x-content-type-options', 'nosniff');
     response.on('close', onClose);
     next();
   };
@@ -67,7 +66,10 @@ function kindOf(method: string, route: string): string | undefined {
 
 /** Bounds the time for which Node reads and drops the rest of a request that was answered, ms. */
 function lingerBriefly(request: Request, maxMs: number): void {
-  const timer = setTimeout(() => request.complete || request.socket.destroy(), Math.max(MIN_LINGER_MS, maxMs));
+  // Kept, since a request that is destroyed has no socket any more; there may be none already.
+  const socket = request.socket as Socket | null;
+  if (socket === null) return;
+  const timer = setTimeout(() => request.complete || socket.destroy(), Math.max(MIN_LINGER_MS, maxMs));
   timer.unref();
   request.once('close', () => clearTimeout(timer));
 }

@@ -54,6 +54,12 @@ export function describeApi(groups: readonly RouteGroup[], version: string): Ope
       headers: Object.fromEntries(replyHeaderNames.map((name) => [name, replyHeader(name, shown)])),
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer', description: 'A key, as `Authorization: Bearer KEY`.' },
+        token: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'A token of the issuer that `OM_OIDC_ISSUER` names, as `Authorization: Bearer TOKEN`.',
+        },
         apiKey: { type: 'apiKey', in: 'header', name: 'x-api-key', description: 'A key, as `x-api-key: KEY`.' },
       },
     },
@@ -135,8 +141,7 @@ function describeRoute(route: Route, tag: string, shown: Shown): Operation {
 
 function securityOf({ access }: Route): Operation['security'] {
   if (access === 'anyone') return [];
-  const roles = access === 'key' ? [] : [access];
-  return [{ bearer: roles }, { apiKey: roles }];
+  return [{ bearer: [access] }, { apiKey: [access] }, { token: [access] }];
 }
 
 function describeParameters(route: Route, shown: Shown): (Parameter | Reference)[] {
@@ -228,7 +233,7 @@ function describeCommonErrors(shown: Shown): Record<string, ResponseObject> {
 }
 
 /** Errors that stand in no component, because every route that answers with one describes it. */
-const RARE: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable', 'rate_limited']);
+const RARE: ReadonlySet<ErrorCode> = new Set(['not_found', 'conflict', 'unprocessable']);
 
 function describeError(code: ErrorCode, description: string, shown: Shown): ResponseObject {
   return {
@@ -236,7 +241,7 @@ function describeError(code: ErrorCode, description: string, shown: Shown): Resp
     headers: describeHeaders([
       'x-request-id',
       ...(code === 'unauthenticated' ? (['www-authenticate'] as const) : []),
-      ...(code === 'unavailable' ? (['retry-after'] as const) : []),
+      ...(code === 'unavailable' || code === 'rate_limited' ? (['retry-after'] as const) : []),
     ]),
     content: { [PROBLEM_TYPE]: { schema: shown.of(problemSchema), example: exampleProblem(code) } },
   };

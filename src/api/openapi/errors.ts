@@ -10,11 +10,14 @@ export const COMMON_ERRORS = {
     detail: 'content: expected a string',
   },
   unauthenticated: {
-    description: 'No key was sent, or two, or a key that is unknown or was revoked.',
+    description: 'No key was sent, or two, or a key or token that is unknown, has expired or was revoked.',
     detail: 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`',
   },
   forbidden: {
-    description: "The key's role is too small, or no key is configured and the request comes from another machine.",
+    description:
+      "The key's role is too small, the key is bound to a user or tags and the request is about more than them, it " +
+      'has no access to the tenant of `x-cairn-tenant`, a claim of the token gives no access, or no key is ' +
+      'configured and the request comes from another machine.',
     detail: 'this needs a key with the role write; yours has read',
   },
   not_found: { description: 'Nothing has this id or name.', detail: 'no memory with this id' },
@@ -34,31 +37,37 @@ export const COMMON_ERRORS = {
     description: 'The idempotency key came with another body.',
     detail: 'this Idempotency-Key came with another body before',
   },
-  rate_limited: { description: 'A provider asked for a pause.', detail: 'the embedding provider asked for a pause' },
+  rate_limited: {
+    description:
+      'A limit of the key is reached, or too many wrong keys came from the address; `Retry-After` says how long.',
+    detail: 'this key may spend 600 queries a minute; this request needs 1',
+  },
   internal: {
     description: 'A bug, or a damaged file. Only the log holds the reason, under the id of the request.',
     detail: 'something went wrong here; the log has more under this request id',
   },
   unavailable: {
-    description: 'The backlog or the uploads folder is full, the file is locked, or the server stops.',
+    description:
+      'The backlog or the uploads folder is full, the file is locked, the server stops, or the identity provider ' +
+      'whose token was sent does not answer.',
     detail: 'the backlog is full',
   },
   storage_full: {
-    description: 'The disk is full.',
+    description: 'The disk is full, or a quota of the tenant is used up; deletes still work.',
     detail: 'the disk that holds the uploads is full',
   },
 } as const satisfies Record<ErrorCode, { readonly description: string; readonly detail: string }>;
 
 /** Errors that follow from the kind of route, in addition to those that the route names. */
 function impliedErrors({ access, method, body }: Route): readonly ErrorCode[] {
-  const isWriting = method !== 'get' && (access === 'write' || access === 'admin');
+  const isWriting = method !== 'get' && (access === 'add' || access === 'write' || access === 'admin');
   return [
     'invalid',
     ...(access === 'anyone' ? [] : (['unauthenticated'] as const)),
     'forbidden',
     ...(body === undefined ? [] : (['too_large', 'unsupported'] as const)),
     'internal',
-    ...(access === 'anyone' ? [] : (['unavailable'] as const)),
+    ...(access === 'anyone' ? [] : (['rate_limited', 'unavailable'] as const)),
     ...(isWriting ? (['storage_full'] as const) : []),
   ];
 }

@@ -1,11 +1,11 @@
-import { once } from 'node:events';
 import type { Response } from 'express';
 import { EngineError, type NewMemory } from '../../engine/index.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
 import { type Line, linesOf } from '../lines.ts';
-import { authenticate } from '../middleware/authenticate.ts';
 import { MAX_JSON_BYTES, parseJson } from '../read-body.ts';
+import { takeTokens } from '../rate-limits.ts';
 import { localsOf, sendJson } from '../reply.ts';
+import { roomIn } from '../room-in.ts';
 import type { TenantCall } from '../route.ts';
 import { outcomeItem } from '../wire/memories.ts';
 import { isItemError, itemError, orItemError, parseItem, spanningToken, wantsLines } from './batch-items.ts';
@@ -24,20 +24,26 @@ const IDLE_MS = 60_000;
  * and every line that has a result is stored.
  */
 export async function addLines(call: TenantCall): Promise<void> {
-  const { api, tenant, request, response } = call;
+  const { api, principal, tenant, request, response } = call;
   if (request.headers['idempotency-key'] !== undefined) {
     throw new EngineError(
       'invalid',
       'Idempotency-Key: not for NDJSON, whose body is not known before its end; use external_id a line',
     );
   }
+  // The key is checked before each group, so that the summary still says which lines are stored.
+  localsOf(response).onAdmissionLost = () => {};
   request.setTimeout(IDLE_MS, () => request.destroy());
-  const results = wantsLines(request) ? streamedResults(response) : collectedResults(response);
+  const results = wantsLines(request)
+    ? streamedResults(response, api.engine.config.OM_READER_TIMEOUT_MS)
+    : collectedResults(response);
   const summary = { accepted: 0, rejected: 0, token: null as string | null };
   try {
     for await (const group of groupsOf(linesOf(request, { maxBytes: MAX_JSON_BYTES }))) {
       // The key may be revoked during the upload; from then on nothing more is written.
-      authenticate(request, api.engine, 'write');
+      if (!api.engine.control.isHolderValid(principal))
+        throw new EngineError('unauthenticated', 'this key has expired or was revoked');
+      takeTokens(call, 'batch_items', group.length);
       const items = group.map((line) => ({ number: line.number, item: parseLine(line) }));
       const good = items.map(({ item }) => item).filter((item): item is NewMemory => !isItemError(item));
       const reply = await tenant.addMemories(good, { bulk: true });
@@ -78,7 +84,7 @@ interface Results {
   end(summary: object): void;
 }
 
-function streamedResults(response: Response): Results {
+function streamedResults(response: Response, readerTimeoutMs: number): Results {
   let pending = '';
   const push = (line: object) => void (pending += `${JSON.stringify(line)}\n`);
   return {
@@ -87,7 +93,7 @@ function streamedResults(response: Response): Results {
       if (!response.headersSent) response.writeHead(202, { 'content-type': 'application/x-ndjson; charset=utf-8' });
       const hasRoom = response.write(pending);
       pending = '';
-      if (!hasRoom && !response.destroyed) await Promise.race([once(response, 'drain'), once(response, 'close')]);
+      if (!hasRoom) await roomIn(response, readerTimeoutMs);
     },
     end(summary) {
       if (!response.headersSent) response.writeHead(202, { 'content-type': 'application/x-ndjson; charset=utf-8' });

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { type AddReply, EngineError, type IdempotencyClaim, type NewMemory } from '../../engine/index.ts';
 import { isErrorCode } from '../http-errors.ts';
 import { type JsonBody, mediaTypeOf, readJson } from '../read-body.ts';
+import { takeTokens } from '../rate-limits.ts';
 import { localsOf } from '../reply.ts';
 import { route, type Route } from '../route.ts';
 import { idempotencyKeySchema } from '../schemas/headers.ts';
@@ -18,7 +19,7 @@ import {
 import { parse } from '../schemas/parse.ts';
 import { noQueryOnBatch, waitQuery } from '../schemas/values.ts';
 import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
-import { acceptedItem, duplicateItem, finishedItem, outcomeItem, toNewMemory } from '../wire/memories.ts';
+import { acceptedItem, duplicateItem, finishedItem, outcomeItem, screenedItem, toNewMemory } from '../wire/memories.ts';
 import { addLines } from './add-lines.ts';
 import { isItemError, parseItem, wantsLines } from './batch-items.ts';
 
@@ -53,7 +54,9 @@ export const addRoutes: readonly Route[] = [
     method: 'post',
     path: '/memory/add',
     name: 'addMemory',
-    access: 'write',
+    access: 'add',
+    forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Stores one memory',
     description:
       'A 202 means that the memory, its words and its job are on disk, and that queries find it by its words. ' +
@@ -85,7 +88,8 @@ export const addRoutes: readonly Route[] = [
     errors: {
       conflict: 'The `external_id` belongs to another text, or the memory that the idempotency key made was deleted.',
       too_large: 'The content is over 256 KiB: send it as a document.',
-      unprocessable: 'The idempotency key came with another body.',
+      unprocessable:
+        "The idempotency key came with another body, or the tenant's privacy settings refuse what the text holds.",
     },
     async handle(call) {
       const { tenant, request, response, send } = call;
@@ -105,7 +109,7 @@ export const addRoutes: readonly Route[] = [
       if (waitMs > 0 && reply.token !== null && (await waitForWrites(call, reply.token, waitMs))) {
         const memory = await tenant.getMemory(outcome.id);
         const error = memory.state === 'failed' ? (await tenant.getJob(outcome.jobId)).error : null;
-        return send(200, { ...finishedItem(memory), ...(error === null ? {} : { error }) });
+        return send(200, { ...finishedItem(memory), ...screenedItem(outcome), ...(error === null ? {} : { error }) });
       }
       send(202, acceptedItem(outcome, reply));
     },
@@ -114,7 +118,9 @@ export const addRoutes: readonly Route[] = [
     method: 'post',
     path: '/memory/add/batch',
     name: 'addMemories',
-    access: 'write',
+    access: 'add',
+    forBoundKeys: true,
+    limited: ['batch_items'],
     summary: 'Stores many memories',
     description:
       'The jobs of these memories run after the jobs of single adds. An invalid item does not affect the others; a ' +
@@ -168,6 +174,7 @@ export const addRoutes: readonly Route[] = [
       if (mediaTypeOf(request) === 'application/x-ndjson') return addLines(call);
       const body = await readJson(request);
       const items = parse(batchSchema, body.value).items.map(parseItem);
+      takeTokens(call, 'batch_items', items.length);
       const good = items.filter((item): item is NewMemory => !isItemError(item));
       const idempotency = claimOf(request, '/memory/add/batch', body);
       const reply = await tenant.addMemories(good, { bulk: true, idempotency });

@@ -4,7 +4,7 @@ import { EngineError } from '../../engine/index.ts';
 import { describeApi } from '../openapi/describe.ts';
 import { openRoute, type Route, type RouteGroup } from '../route.ts';
 import { anyObject } from '../schemas/values.ts';
-import { findViewerFile, VIEWER_HEADERS, viewerPage } from '../viewer/viewer.ts';
+import { findViewerFile, VIEWER_HEADERS, VIEWER_PAGE } from '../viewer/viewer.ts';
 
 /**
  * Routes of the API's description and of the page that shows it. Both need no key: a browser cannot send one with an
@@ -45,10 +45,10 @@ export function descriptionRoutes(groups: () => readonly RouteGroup[]): readonly
           media: [{ type: 'text/html', schema: z.string(), example: '<!doctype html>' }],
         },
       },
-      handle({ request, response }) {
+      handle({ response }) {
         response.setHeaders(VIEWER_HEADERS);
         response.setHeader('content-type', 'text/html; charset=utf-8');
-        response.end(viewerPage({ hasTrailingSlash: request.path.endsWith('/') }));
+        response.end(VIEWER_PAGE);
       },
     }),
     openRoute({

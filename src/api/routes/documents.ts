@@ -1,9 +1,9 @@
-import { once } from 'node:events';
-import type { Response } from 'express';
 import { z } from 'zod';
 import { type Document, type DocumentState, EngineError, type Tenant } from '../../engine/index.ts';
 import { stateEvents, streamState } from '../event-stream.ts';
 import { readReplacement } from '../read-document.ts';
+import { sendInPieces } from '../json-reply.ts';
+import { roomIn } from '../room-in.ts';
 import { route, type Route } from '../route.ts';
 import {
   acceptedDocument,
@@ -18,6 +18,7 @@ import { ownerQuery } from '../schemas/values.ts';
 import { waitMsOf } from '../wait-for-writes.ts';
 import { chunkItem, documentItem } from '../wire/documents.ts';
 import { deletedItem } from '../wire/memories.ts';
+import { PAGE_END, pageEnd } from './memory-list.ts';
 import { ACCEPTED_EXAMPLE, FILE_ERRORS, sendDocument, UPLOAD } from './ingest.ts';
 
 const DOCUMENT_ID = { description: 'Id of the document.', example: ACCEPTED_EXAMPLE.document_id } as const;
@@ -32,10 +33,13 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents',
     name: 'listDocuments',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Lists documents, the newest first',
+    description: PAGE_END,
     query: documentsQuery,
     replies: { 200: { description: 'A page of documents.', json: documentPage } },
-    async handle({ tenant, query: { l, u, user_id, session_id, state, external_id, ids, sha256 }, send }) {
+    async handle(call) {
+      const { l: limit, u: offset, user_id, session_id, state, external_id, ids, sha256, written_by } = call.query;
       const filter = {
         userIds: user_id === undefined ? undefined : [user_id],
         sessionIds: session_id === undefined ? undefined : [session_id],
@@ -43,9 +47,14 @@ export const documentRoutes: readonly Route[] = [
         externalIds: external_id === undefined ? undefined : [external_id],
         ids,
         sha256,
+        writtenBy: written_by === undefined ? undefined : [written_by],
       };
-      const { items, total } = await tenant.listDocuments(filter, { limit: l, offset: u });
-      send(200, { items: items.map(documentItem), total });
+      const { slices, total } = await call.tenant.streamDocuments(filter, { limit: limit + 1, offset });
+      await sendInPieces(call, async (reply) => {
+        reply.add('{"items":');
+        const { sent, hasMore, isCut } = await reply.addList<Document>(slices, { toJson: documentItem, limit });
+        await reply.end(`,"total":${total}${pageEnd(hasMore ? offset + sent : undefined, isCut)}`);
+      });
     },
   }),
   route({
@@ -53,6 +62,7 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id',
     name: 'getDocument',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Shows one document',
     params: { id: DOCUMENT_ID },
     query: ownerQuery,
@@ -67,6 +77,7 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id/content',
     name: 'getDocumentContent',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Sends the extracted text of a document',
     description:
       'The text is sent in full, as a stream. If the document is replaced or deleted meanwhile, the connection ' +
@@ -86,7 +97,7 @@ export const documentRoutes: readonly Route[] = [
       },
     },
     errors: { not_found: NO_DOCUMENT, conflict: 'The document has no text, or none yet.' },
-    async handle({ tenant, params, query, response }) {
+    async handle({ api, tenant, params, query, response }) {
       const { id } = await getOwned(tenant, params.id, query.user_id);
       // The text is sent in pieces, as it may be 20 million characters long; each is read when the last is on its way.
       const pieces = (await tenant.documentContent(id))[Symbol.asyncIterator]();
@@ -94,7 +105,7 @@ export const documentRoutes: readonly Route[] = [
       let piece = await pieces.next();
       response.writeHead(200, { 'content-type': 'text/markdown; charset=utf-8' });
       for (; !piece.done && !response.destroyed; piece = await pieces.next()) {
-        if (!response.write(piece.value)) await roomIn(response);
+        if (!response.write(piece.value)) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
       }
       response.end();
     },
@@ -104,6 +115,7 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id/chunks',
     name: 'listChunks',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Lists the chunks of a document in the order of its text',
     description: 'Each chunk is a memory. Neighbouring chunks overlap by up to `OM_CHUNK_OVERLAP_TOKENS` tokens.',
     params: { id: DOCUMENT_ID },
@@ -142,6 +154,7 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id/events',
     name: 'watchDocument',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Streams a document as it changes',
     description:
       'The reply is a stream of server-sent events: `state` with the document, at once and at each change, and ' +
@@ -167,6 +180,8 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id',
     name: 'replaceDocument',
     access: 'write',
+    forBoundKeys: true,
+    limited: ['adds', 'upload_bytes'],
     summary: 'Replaces a document, or reads it again',
     description:
       'The body is a form, or JSON with `data`, `text` or `url`. The document is read even if nothing has changed, ' +
@@ -203,6 +218,7 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id/cancel',
     name: 'cancelDocument',
     access: 'write',
+    forBoundKeys: true,
     summary: 'Stops the reading of a document',
     description: 'The document becomes `cancelled`, or `ready` if queries still find an earlier version of it.',
     params: { id: DOCUMENT_ID },
@@ -219,6 +235,7 @@ export const documentRoutes: readonly Route[] = [
     path: '/documents/:id',
     name: 'deleteDocument',
     access: 'write',
+    forBoundKeys: true,
     summary: 'Hides a document at once and erases it with all its memories',
     params: { id: DOCUMENT_ID },
     query: ownerQuery,
@@ -231,14 +248,6 @@ export const documentRoutes: readonly Route[] = [
     },
   }),
 ];
-
-async function roomIn(response: Response): Promise<void> {
-  const settled = new AbortController();
-  const { signal } = settled;
-  await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })]).finally(() =>
-    settled.abort(),
-  );
-}
 
 /**
  * Returns the document, if it belongs to the user that the request names; another user's document counts as absent.

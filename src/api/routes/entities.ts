@@ -9,6 +9,7 @@ export const entityRoutes: readonly Route[] = [
     path: '/entities',
     name: 'listEntities',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Lists names, the most mentioned first',
     description:
       'A name that only hidden or expired memories mention is not listed. Pages are sorted by all mentions, those of ' +
@@ -25,6 +26,7 @@ export const entityRoutes: readonly Route[] = [
     path: '/entities/:name',
     name: 'getEntity',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Shows one name with the relations that memories state about it',
     description: 'Any known spelling finds the name: `k8s` is `kubernetes`.',
     params: { name: { description: 'The name, percent-encoded.', example: 'jwt' } },

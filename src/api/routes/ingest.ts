@@ -1,6 +1,7 @@
 import { type DocumentReply, EngineError } from '../../engine/index.ts';
 import { acceptFile, hasUrl, limitsOf, readDocument, toPage } from '../read-document.ts';
-import { receiveJson } from '../receive-upload.ts';
+import { takeTokens } from '../rate-limits.ts';
+import { type LongTexts, receiveJson } from '../receive-upload.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
@@ -62,7 +63,9 @@ export const ingestRoutes: readonly Route[] = [
     method: 'post',
     path: '/memory/ingest',
     name: 'ingestDocument',
-    access: 'write',
+    access: 'add',
+    forBoundKeys: true,
+    limited: ['adds', 'upload_bytes'],
     summary: 'Stores a file or a text that is too large for one memory',
     description:
       'The body is a form with the file in the part `file`, or JSON with `data` or `text`. The document is on disk ' +
@@ -92,7 +95,9 @@ export const ingestRoutes: readonly Route[] = [
     method: 'post',
     path: '/memory/ingest/url',
     name: 'ingestPage',
-    access: 'write',
+    access: 'add',
+    forBoundKeys: true,
+    limited: ['adds'],
     summary: 'Stores a web page',
     description:
       'The page is fetched in the background, and from public addresses only; this is checked for every name and ' +
@@ -112,7 +117,9 @@ export const ingestRoutes: readonly Route[] = [
     method: 'post',
     path: '/documents/batch',
     name: 'ingestDocuments',
-    access: 'write',
+    access: 'add',
+    forBoundKeys: true,
+    limited: ['batch_items', 'upload_bytes'],
     summary: 'Stores several documents and pages',
     description:
       'The request does not wait until they are read: use the token. A body that is not a list of items is refused ' +
@@ -154,7 +161,9 @@ export const ingestRoutes: readonly Route[] = [
     },
     async handle(call) {
       const { request, send } = call;
-      const { results, token } = await receiveJson(request, limitsOf(call), (value) => addItems(call, value));
+      const { results, token } = await receiveJson(request, limitsOf(call), (value, texts) =>
+        addItems(call, value, texts),
+      );
       const rejected = results.filter(isItemError).length;
       send(token === null ? 200 : 202, { results, accepted: results.length - rejected, rejected, token });
     },
@@ -178,22 +187,26 @@ export async function sendDocument(call: TenantCall, reply: DocumentReply, waitM
 }
 
 /** Adds the items of a batch. An invalid item does not affect the others; a body that is not a list is refused. */
-async function addItems(call: TenantCall, value: unknown) {
+async function addItems(call: TenantCall, value: unknown, texts: LongTexts) {
   const results: (DocumentOutcomeItem | ItemError)[] = [];
   let token: string | null = null;
-  for (const item of parse(documentBatchSchema, value).items) {
-    const reply = await addItem(call, item);
+  const { items } = parse(documentBatchSchema, value);
+  takeTokens(call, 'batch_items', items.length);
+  for (const item of items) {
+    const reply = await addItem(call, item, texts);
     results.push(isItemError(reply) ? reply : documentOutcomeItem(reply));
     if (!isItemError(reply)) token = spanningToken(token, reply.token);
   }
   return { results, token };
 }
 
-async function addItem(call: TenantCall, item: unknown): Promise<DocumentReply | ItemError> {
+async function addItem(call: TenantCall, item: unknown, texts: LongTexts): Promise<DocumentReply | ItemError> {
   const { tenant } = call;
   try {
     if (hasUrl(item)) return await tenant.addDocument(toPage(call, parse(ingestUrlSchema, item)));
-    return await acceptFile(call, parse(ingestSchema, item), (document) => tenant.addDocument(document));
+    return await acceptFile(call, { body: parse(ingestSchema, item), texts }, (document) =>
+      tenant.addDocument(document),
+    );
   } catch (thrown) {
     if (!(thrown instanceof EngineError)) throw thrown;
     return itemError(thrown);

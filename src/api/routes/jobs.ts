@@ -31,6 +31,7 @@ export const jobRoutes: readonly Route[] = [
     path: '/jobs/:id',
     name: 'getJob',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Shows one job',
     params: { id: JOB_ID },
     replies: { 200: { description: 'The job.', json: jobSchema } },
@@ -44,6 +45,7 @@ export const jobRoutes: readonly Route[] = [
     path: '/jobs/:id/events',
     name: 'watchJob',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Streams a job as it changes',
     description:
       'The reply is a stream of server-sent events: `state` with the job, at once and at each change, and `gone` if ' +

@@ -30,6 +30,7 @@ export const linkRoutes: readonly Route[] = [
     path: '/memory/link',
     name: 'linkMemories',
     access: 'write',
+    forBoundKeys: true,
     summary: 'States a link between two memories, or changes its weight',
     description:
       'Weights by default: `waypoint` 0.6, `mentions` 0.5, `supports` 0.7, `depends_on` 0.7, `same_as` 0.3, ' +
@@ -50,6 +51,7 @@ export const linkRoutes: readonly Route[] = [
           weight: 0.9,
           created_at: STATED_AT,
           updated_at: STATED_AT,
+          written_by: null,
         },
       },
     },
@@ -69,6 +71,7 @@ export const linkRoutes: readonly Route[] = [
     path: '/memory/link',
     name: 'unlinkMemories',
     access: 'write',
+    forBoundKeys: true,
     summary: 'Removes a link, stated or automatic',
     description:
       'The effect of the link is undone: a memory that was superseded or contradicted gets its earlier status back, ' +
@@ -95,6 +98,7 @@ export const linkRoutes: readonly Route[] = [
     path: '/memory/supersede',
     name: 'supersedeMemory',
     access: 'write',
+    forBoundKeys: true,
     summary: 'States that a newer memory replaces an older one',
     description:
       "The old memory's `status` becomes `superseded`. Its `valid_to` becomes the new memory's `valid_from`, or its " +
@@ -134,6 +138,7 @@ export const linkRoutes: readonly Route[] = [
     path: '/memory/contradict',
     name: 'contradictMemories',
     access: 'write',
+    forBoundKeys: true,
     summary: 'States that two memories contradict each other',
     description:
       'Until somebody names a winner, a query that finds both memories lowers the score of the weaker one. Repeating ' +
@@ -144,7 +149,15 @@ export const linkRoutes: readonly Route[] = [
       200: {
         description: 'The contradiction as it is now.',
         json: contradictedReply,
-        example: { ok: true, a: NEWER, b: OTHER, weight: 0.8, created_at: STATED_AT, updated_at: STATED_AT },
+        example: {
+          ok: true,
+          a: NEWER,
+          b: OTHER,
+          weight: 0.8,
+          created_at: STATED_AT,
+          updated_at: STATED_AT,
+          written_by: null,
+        },
       },
     },
     errors: { not_found: NO_MEMORY },
@@ -152,8 +165,8 @@ export const linkRoutes: readonly Route[] = [
       const { user_id, a, b, winner } = await readBody();
       await requireOwned(tenant, user_id, { a, b });
       const stated = linkItem(await tenant.contradictMemories({ a, b, winner: winner ?? undefined }));
-      const { weight, created_at, updated_at } = stated;
-      send(200, { ok: true, a, b, weight, created_at, updated_at });
+      const { weight, created_at, updated_at, written_by } = stated;
+      send(200, { ok: true, a, b, weight, created_at, updated_at, written_by });
     },
   }),
   route({
@@ -161,6 +174,7 @@ export const linkRoutes: readonly Route[] = [
     path: '/memory/:id/links',
     name: 'listLinks',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Lists links of all types from and to a memory, the highest weight first',
     description:
       'The list has at most 1,000 links. A waypoint that Cairn made leads to the nearest memory of the same user: ' +
@@ -183,6 +197,7 @@ export const linkRoutes: readonly Route[] = [
               automatic: true,
               created_at: STATED_AT,
               updated_at: STATED_AT,
+              written_by: null,
             },
           ],
         },

@@ -1,7 +1,15 @@
 import type { Response } from 'express';
-import { EngineError, type Memory } from '../../engine/index.ts';
-import { route, type Route } from '../route.ts';
-import { deleteSchema, listQuery, patchSchema, reinforceSchema, timelineQuery } from '../schemas/memories.ts';
+import { EngineError, type Memory, type Revision, type Timeline } from '../../engine/index.ts';
+import { sendInPieces } from '../json-reply.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
+import {
+  deleteSchema,
+  historyQuery,
+  listQuery,
+  patchSchema,
+  reinforceSchema,
+  timelineQuery,
+} from '../schemas/memories.ts';
 import {
   deletedReply,
   historyReply,
@@ -12,11 +20,14 @@ import {
   timelineReply,
 } from '../schemas/memory-replies.ts';
 import { ownerQuery } from '../schemas/values.ts';
-import { deletedItem, memoryItem, memoryItems, revisionItem, timelineItem, toPatch } from '../wire/memories.ts';
+import { deletedItem, memoryItem, revisionItem, toPatch } from '../wire/memories.ts';
+import { PAGE_END, pageEnd, sendMemories } from './memory-list.ts';
 import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
 
 /** Salience that a reinforcement adds if the request names no `boost`. */
 const DEFAULT_BOOST = 0.1;
+/** Most memory that a timeline takes: two sides and the memory between them. */
+const TIMELINE_BYTES = 7 * 1024 * 1024;
 const NO_MEMORY = 'No memory of this user has this id, or it has expired.';
 
 /**
@@ -29,12 +40,19 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/all',
     name: 'listMemories',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Lists memories that are active, valid and not expired, the newest first',
+    description: PAGE_END,
     query: listQuery,
     replies: { 200: { description: 'A page of memories.', json: memoryPage } },
-    async handle({ tenant, query: { l, u, sector, user_id }, send }) {
-      const filter = { sectors: sector && [sector], userIds: user_id === undefined ? undefined : [user_id] };
-      send(200, { items: await memoryItems(await tenant.listMemories(filter, { limit: l, offset: u })) });
+    async handle(call) {
+      const { sector, user_id, written_by, ...page } = call.query;
+      const filter = {
+        sectors: sector && [sector],
+        userIds: user_id === undefined ? undefined : [user_id],
+        writtenBy: written_by === undefined ? undefined : [written_by],
+      };
+      await sendMemories(call, {}, filter, page);
     },
   }),
   route({
@@ -42,6 +60,7 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/reinforce',
     name: 'reinforceMemory',
     access: 'write',
+    forBoundKeys: true,
     summary: "Raises a memory's salience, and its strength by 0.1",
     description: 'Neither rises above 1.',
     body: { json: reinforceSchema, example: { id: MEMORY_ID.example } },
@@ -64,6 +83,7 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id',
     name: 'getMemory',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Shows one memory, with any status',
     params: { id: MEMORY_ID },
     query: ownerQuery,
@@ -80,6 +100,7 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id',
     name: 'patchMemory',
     access: 'write',
+    forBoundKeys: true,
     summary: 'Changes the named fields of a memory and keeps the others',
     description: 'The body must name at least one field. If no value changes, the version stays the same.',
     params: { id: MEMORY_ID },
@@ -91,6 +112,7 @@ export const memoryRoutes: readonly Route[] = [
       not_found: NO_MEMORY,
       conflict: 'The memory is at another version than `If-Match`, or another memory has the same text.',
       too_large: 'The content is over 256 KiB.',
+      unprocessable: "The tenant's privacy settings refuse what the text holds.",
     },
     async handle({ tenant, params, query, request, response, readBody, send }) {
       const ifVersion = expectedVersion(request.headers['if-match']);
@@ -106,6 +128,7 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id',
     name: 'deleteMemory',
     access: 'write',
+    forBoundKeys: true,
     summary: 'Erases a memory and everything derived from it',
     description: 'The memory and the reflections on it are erased at once and for good. A second delete is a 404.',
     params: { id: MEMORY_ID },
@@ -122,20 +145,24 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory',
     name: 'deleteMemories',
     access: 'write',
+    forBoundKeys: true,
     summary: 'Erases all memories that match a filter, archived and expired ones too',
     description:
       'A memory must match every named field; a request that names none is a 400. Documents are erased as a whole: a ' +
       'document is erased if its own fields match, even if it is not read yet, or if its root or one of its chunks ' +
       'matches. The work is done in slices of 100: after a failure the slices that were erased stay erased, and the ' +
-      'request can be repeated.',
+      'request can be repeated. `written_by` alone undoes what a key did: it also removes the links that the key ' +
+      'stated, and gives memories of others that it changed their former values again. What the key deleted is not ' +
+      'brought back.',
     body: { json: deleteSchema, orQuery: 'filter', example: { user_id: 'ana', tags: ['deploy', 'staging'] } },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     async handle({ tenant, readBody, send }) {
-      const { user_id, session_id, tags } = await readBody();
+      const { user_id, session_id, tags, written_by } = await readBody();
       const receipt = await tenant.deleteMemories({
         userIds: user_id === undefined ? undefined : [user_id],
         sessionIds: session_id === undefined ? undefined : [session_id],
         tags,
+        writtenBy: written_by === undefined ? undefined : [written_by],
       });
       send(200, deletedItem(receipt));
     },
@@ -145,24 +172,41 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id/history',
     name: 'getHistory',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Shows the earlier values of a memory, the latest change first',
-    description: 'A change is a PATCH, a supersession, a decided contradiction, or archiving by decay.',
+    description:
+      'A change is a PATCH, a supersession, a decided contradiction, or archiving by decay. A page ends early after ' +
+      '8 MiB: `truncated` then says so. `next` is the `before` of the next page, if there is one.',
     params: { id: MEMORY_ID },
-    query: ownerQuery,
+    query: historyQuery,
     replies: {
       200: {
         description: 'The revisions of the memory.',
         json: historyReply,
         example: {
           id: MEMORY_ID.example,
-          items: [{ version: 1, replaced_at: 1795265979133, replaced: { tags: ['deploy'], metadata: { build: 41 } } }],
+          items: [
+            {
+              version: 1,
+              replaced_at: 1795265979133,
+              written_by: null,
+              replaced: { tags: ['deploy'], metadata: { build: 41 } },
+            },
+          ],
         },
       },
     },
     errors: { not_found: NO_MEMORY },
-    async handle({ tenant, params, query, send }) {
+    async handle(call) {
+      const { tenant, params, query } = call;
+      const { l: limit, before } = query;
       const { id } = await getOwnedMemory(tenant, params.id, query.user_id);
-      send(200, { id, items: (await tenant.listRevisions(id)).map(revisionItem) });
+      await sendInPieces(call, async (reply) => {
+        reply.add(`{"id":"${id}","items":`);
+        const slices = tenant.streamRevisions(id, { limit: limit + 1, before });
+        const { last, hasMore, isCut } = await reply.addList<Revision>(slices, { toJson: revisionItem, limit });
+        await reply.end(pageEnd(hasMore ? last?.version : undefined, isCut));
+      });
     },
   }),
   route({
@@ -170,23 +214,42 @@ export const memoryRoutes: readonly Route[] = [
     path: '/memory/:id/timeline',
     name: 'getTimeline',
     access: 'read',
+    forBoundKeys: true,
     summary: 'Shows the memories before and after a memory in time',
     description:
       'Memories are sorted by `event_time`. Only memories that are active, valid and not expired are shown; the ' +
       'memory itself may be archived or superseded. Each side considers the nearest 5,000 memories, and may be ' +
-      'incomplete if many of them are not shown.',
+      'incomplete if many of them are not shown. Of texts over 3 MiB on a side only the nearest are sent, and of a ' +
+      'reply over 8 MiB only the beginning; `truncated` then says so.',
     params: { id: MEMORY_ID },
     query: timelineQuery,
     replies: { 200: { description: 'The memory between its neighbours.', json: timelineReply } },
     errors: { not_found: NO_MEMORY },
-    async handle({ tenant, params, query: { before, after, session, user_id }, send }) {
+    async handle(call) {
+      const { tenant, params, query } = call;
+      const { before, after, session, user_id } = query;
       const around = await tenant.timeline(params.id, { before, after, sameSession: session });
       if (user_id !== undefined && user_id !== around.anchor.userId)
         throw new EngineError('not_found', 'no memory with this id');
-      send(200, await timelineItem(around));
+      await sendTimeline(call, around);
     },
   }),
 ];
+
+/** Answers with the memories around another: those before it, the memory itself, those after it. */
+async function sendTimeline(call: TenantCall, { before, anchor, after, isCut }: Timeline): Promise<void> {
+  await sendInPieces(
+    call,
+    async (reply) => {
+      reply.add('{"before":');
+      const earlier = await reply.addList([before], { toJson: memoryItem });
+      reply.add(`,"anchor":${JSON.stringify(memoryItem(anchor))},"after":`);
+      const later = await reply.addList([after], { toJson: memoryItem });
+      await reply.end(pageEnd(undefined, isCut || earlier.isCut || later.isCut));
+    },
+    TIMELINE_BYTES,
+  );
+}
 
 function setVersionTag(response: Response, memory: Memory): void {
   response.setHeader('etag', `"${memory.version}"`);

@@ -1,9 +1,13 @@
+import { sendObject } from '../json-reply.ts';
 import { route, type Route } from '../route.ts';
 import { explanation, queryReply } from '../schemas/query-replies.ts';
 import { explainSchema, querySchema } from '../schemas/query.ts';
 import { noQuery } from '../schemas/values.ts';
 import { clientGone, TOKEN_WAIT_MS, waitForWrites } from '../wait-for-writes.ts';
-import { explanationItem, queryItem, toQuery } from '../wire/query.ts';
+import { answerBytes, explanationItem, queryItem, toQuery } from '../wire/query.ts';
+
+/** Memory of an answer from which on it is sent in pieces, in bytes. */
+const LONG_ANSWER_BYTES = 128 * 1024;
 
 export const queryRoutes: readonly Route[] = [
   route({
@@ -11,13 +15,16 @@ export const queryRoutes: readonly Route[] = [
     path: '/memory/query',
     name: 'queryMemories',
     access: 'read',
+    forBoundKeys: true,
+    limited: ['queries'],
     summary: 'Finds memories by words, vectors and links',
     description:
       'Without `filters.statuses` only active memories are returned; in place of a superseded memory the query ' +
       'returns its successor. Memories that are expired or not valid now are always left out.\n\nMatches are ' +
       'reinforced about 0.2 s after the answer, unless `reinforce` is false: the salience of each match rises by ' +
       '0.1, its `access_count` by one, and `last_seen_at` is set; the weight of each waypoint that the query ' +
-      'followed rises by 0.05.',
+      'followed rises by 0.05.\n\nThe texts of all matches have at most 6 MiB, and the reply at most 8 MiB: matches ' +
+      'that do not fit are left out from the end, and `truncated` says so.',
     query: noQuery,
     body: {
       json: querySchema,
@@ -32,7 +39,10 @@ export const queryRoutes: readonly Route[] = [
       const isPublic = principal.role === 'read' && principal.keyId === 'anonymous';
       const asked = { ...toQuery(body), ...(isPublic ? { reinforce: false } : {}) };
       const result = await tenant.query(asked, clientGone(response));
-      send(200, queryItem(asked, result, tokenSatisfied));
+      const answer = queryItem(asked, result, tokenSatisfied);
+      const bytes = answerBytes(result);
+      if (bytes > LONG_ANSWER_BYTES) await sendObject(call, answer, bytes);
+      else send(200, answer);
     },
   }),
   route({
@@ -40,12 +50,15 @@ export const queryRoutes: readonly Route[] = [
     path: '/explain',
     name: 'explainMemory',
     access: 'read',
+    forBoundKeys: true,
+    limited: ['queries'],
     summary: 'Explains why a query does or does not return a memory',
     description:
       'The body is the query as it was sent, and the id of the memory. Remedies are found by trial: the query runs ' +
       'again with one change after another, at most 32 times and without a language model, until the memory is among ' +
       'the matches. If no single change helps, every bound is widened at once, and the reply names the changes that ' +
-      'are needed together. This request reinforces nothing.',
+      'are needed together. All of this has one work budget; where it ends, `degraded` is true and `not_tried` names ' +
+      'the fields whose changes were not tried. This request reinforces nothing.',
     query: noQuery,
     body: {
       json: explainSchema,

@@ -3,7 +3,7 @@ import { reflectSchema } from '../schemas/memories.ts';
 import { reflectionQueued, reflectionReply } from '../schemas/memory-replies.ts';
 import { waitQuery } from '../schemas/values.ts';
 import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
-import { memoryItems } from '../wire/memories.ts';
+import { memoryItem } from '../wire/memories.ts';
 
 /**
  * Latest reflections that are searched for those of one job: a job writes a few, and other jobs may have added more.
@@ -17,6 +17,7 @@ export const reflectRoutes: readonly Route[] = [
     path: '/memory/reflect',
     name: 'reflect',
     access: 'write',
+    forBoundKeys: true,
     summary: 'Lets the language model write down conclusions from the latest memories',
     description:
       'Without `OM_LLM_MODEL` the reply is a 400. If the same reflection is queued or running, the reply names its ' +
@@ -50,7 +51,7 @@ export const reflectRoutes: readonly Route[] = [
       send(200, {
         job_id: jobId,
         state,
-        reflections: await memoryItems(reflections),
+        reflections: reflections.map(memoryItem),
         ...(error === null ? {} : { error }),
       });
     },

@@ -3,12 +3,14 @@ import {
   decayLambdaOf,
   DEFAULT_TENANT,
   type Engine,
+  type ErrorCode,
+  isEngineError,
   type Sector,
   SECTOR_PROFILES,
   sectorPatterns,
   SECTORS,
 } from '../../engine/index.ts';
-import { openRoute, route, type Route } from '../route.ts';
+import { type Call, openRoute, route, type Route } from '../route.ts';
 import { healthReply, readyReply, sectorsReply, statsReply } from '../schemas/service.ts';
 
 const eachSector = <Value>(valueOf: (sector: Sector) => Value) =>
@@ -54,6 +56,9 @@ export const serviceRoutes: readonly Route[] = [
     path: '/ready',
     name: 'getReadiness',
     summary: 'Shows whether this server should be sent requests',
+    description:
+      'Anyone learns whether it should, and why not. What the server works on is shown to the holder of a key of the ' +
+      'default tenant, and to this machine while no key is configured; a request with another key is answered too.',
     replies: {
       200: { description: 'It should.', json: readyReply },
       503: {
@@ -63,22 +68,23 @@ export const serviceRoutes: readonly Route[] = [
         example: {
           ready: false,
           reasons: ['draining'],
-          jobs: { waiting: 0, active: 0, oldest_age_ms: null },
-          queues: { mode: 'redis', redis: 'up' },
-          embedding: {},
         },
       },
     },
-    async handle({ api, send }) {
+    async handle({ api, admit, send }) {
       const { ready, reasons } = api.ready();
       const ledger = await readLedger(api.engine);
       const isReady = ready && ledger !== undefined;
       send(isReady ? 200 : 503, {
         ready: isReady,
         reasons: ledger === undefined ? [...reasons, 'the database cannot be read'] : reasons,
-        ...(ledger === undefined ? {} : { jobs: ledger }),
-        queues: queuesOf(api.engine),
-        embedding: await modelsOf(api.engine),
+        ...((await mayReadDefaultTenant(admit))
+          ? {
+              ...(ledger === undefined ? {} : { jobs: ledger }),
+              queues: queuesOf(api.engine),
+              embedding: await modelsOf(api.engine),
+            }
+          : {}),
       });
     },
   }),
@@ -86,10 +92,11 @@ export const serviceRoutes: readonly Route[] = [
     method: 'get',
     path: '/metrics',
     name: 'getMetrics',
-    access: 'key',
+    access: 'metrics',
     summary: "Sends the metrics in Prometheus's text format",
     description:
-      'The metrics cover all tenants together. `OM_METRICS_HOST` serves them at another address without a key. ' +
+      'The metrics cover all tenants together, so this needs an admin key of the default tenant, or ' +
+      '`OM_METRICS_KEY`, which opens nothing else. `OM_METRICS_HOST` serves them at another address without a key. ' +
       'Worker processes serve their own metrics at `OM_WORKER_METRICS_PORT`.',
     replies: {
       200: {
@@ -184,6 +191,18 @@ async function modelsOf(engine: Engine) {
     return { live, degraded: degraded !== null, ...(degraded === null ? {} : { reason: degraded }) };
   } catch {
     return {}; // `/ready` reports that the file cannot be read.
+  }
+}
+
+const REFUSALS: ReadonlySet<ErrorCode> = new Set(['unauthenticated', 'forbidden', 'rate_limited']);
+
+/** True for a caller who may read the default tenant. A load balancer that sends a wrong key still gets its answer. */
+async function mayReadDefaultTenant(admit: Call['admit']): Promise<boolean> {
+  try {
+    return (await admit('read')).tenantId === DEFAULT_TENANT;
+  } catch (error) {
+    if (isEngineError(error) && REFUSALS.has(error.code)) return false;
+    throw error;
   }
 }
 

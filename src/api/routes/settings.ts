@@ -1,15 +1,17 @@
 import { route, type Route } from '../route.ts';
 import { retrievalReply, retrievalSchema } from '../schemas/query.ts';
+import { privacyReply, privacySchema } from '../schemas/privacy.ts';
 import { noQuery } from '../schemas/values.ts';
 import { retrievalItem, toRetrievalOptions } from '../wire/query.ts';
 
-/** Routes of a tenant's defaults for its queries. */
+/** Routes of a tenant's settings: its defaults for queries, and its privacy policy. */
 export const settingsRoutes: readonly Route[] = [
   route({
     method: 'get',
     path: '/settings/retrieval',
     name: 'getRetrievalDefaults',
     access: 'read',
+    forBoundKeys: true,
     summary: "Shows this tenant's defaults for its queries",
     query: noQuery,
     replies: {
@@ -35,6 +37,36 @@ export const settingsRoutes: readonly Route[] = [
     async handle({ tenant, readBody, send }) {
       await tenant.putRetrievalDefaults(toRetrievalOptions(await readBody()));
       send(200, retrievalItem(await tenant.retrievalDefaults()));
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/settings/privacy',
+    name: 'getPrivacyPolicy',
+    access: 'read',
+    summary: "Shows what becomes of secrets and personal data in this tenant's texts",
+    query: noQuery,
+    replies: { 200: { description: "The tenant's own policy, or that of `OM_PII`.", json: privacyReply } },
+    async handle({ tenant, send }) {
+      send(200, await tenant.privacyPolicy());
+    },
+  }),
+  route({
+    method: 'put',
+    path: '/settings/privacy',
+    name: 'putPrivacyPolicy',
+    access: 'admin',
+    summary: 'Gives this tenant a privacy policy of its own, from the next write on',
+    description:
+      '`off` looks for nothing. `mark` stores the text and names the kinds in `metadata.sensitive`, by which queries ' +
+      'may filter. `redact` stores a marker such as `[REDACTED:iban]` in place of each value. `refuse` answers 422, ' +
+      'and fails a document with `refused_content`. What is stored already stays as it is: see `cairn scan`.',
+    query: noQuery,
+    body: { json: privacySchema, example: { secrets: 'redact', personal: 'mark' } },
+    replies: { 200: { description: 'The policy that was set.', json: privacyReply } },
+    async handle({ tenant, readBody, send }) {
+      await tenant.putPrivacyPolicy(await readBody());
+      send(200, await tenant.privacyPolicy());
     },
   }),
 ];

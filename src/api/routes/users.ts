@@ -3,7 +3,8 @@ import { userIdSchema } from '../schemas/memories.ts';
 import { deletedReply, userMemoryPage } from '../schemas/memory-replies.ts';
 import { parse } from '../schemas/parse.ts';
 import { pageQuery } from '../schemas/values.ts';
-import { deletedItem, memoryItems } from '../wire/memories.ts';
+import { deletedItem } from '../wire/memories.ts';
+import { PAGE_END, sendMemories } from './memory-list.ts';
 
 const USER_ID = { description: 'The user, as `user_id` names it.', example: 'ben' } as const;
 
@@ -14,15 +15,15 @@ export const userRoutes: readonly Route[] = [
     path: '/users/:id/memories',
     name: 'listMemoriesOfUser',
     access: 'read',
+    forBoundKeys: true,
     summary: "Lists one user's memories, the newest first",
-    description: 'An unknown user has an empty list.',
+    description: `An unknown user has an empty list. ${PAGE_END}`,
     params: { id: USER_ID },
     query: pageQuery,
     replies: { 200: { description: 'A page of memories.', json: userMemoryPage } },
-    async handle({ tenant, params, query: { l, u }, send }) {
-      const userId = parse(userIdSchema, params.id);
-      const items = await tenant.listMemories({ userIds: [userId] }, { limit: l, offset: u });
-      send(200, { user_id: userId, items: await memoryItems(items) });
+    async handle(call) {
+      const userId = parse(userIdSchema, call.params.id);
+      await sendMemories(call, { user_id: userId }, { userIds: [userId] }, call.query);
     },
   }),
   route({
@@ -30,6 +31,7 @@ export const userRoutes: readonly Route[] = [
     path: '/users/:id/memories',
     name: 'deleteMemoriesOfUser',
     access: 'write',
+    forBoundKeys: true,
     summary: 'Erases all memories and documents of one user',
     description: '`deleted` is 0 for an unknown user.',
     params: { id: USER_ID },

@@ -1,7 +1,7 @@
 /** Schemas of replies about documents. */
 import { z } from 'zod';
 import { DOCUMENT_FORMATS, DOCUMENT_STATES } from '../../engine/index.ts';
-import { count, failure, itemError, timestamp, token, uuid } from './memory-replies.ts';
+import { count, failure, itemError, pageEnd, timestamp, token, uuid, writer } from './memory-replies.ts';
 import { anyObject, type Wire } from './values.ts';
 
 const warning = z
@@ -38,6 +38,7 @@ const fields = {
   user_id: z.string(),
   session_id: z.string(),
   external_id: z.string().nullable(),
+  written_by: writer.describe('Public id of the key that handed in what is shown; null if that is not known.'),
   state: z
     .enum(DOCUMENT_STATES)
     .describe('`processing` until every chunk is embedded and linked; `empty` if the document has no text.'),
@@ -87,6 +88,7 @@ const EXAMPLE = {
   user_id: 'ana',
   session_id: '',
   external_id: 'wiki-12',
+  written_by: '3f2a9c0d1e4b5a68',
   state: 'ready',
   error: null,
   source: 'upload',
@@ -190,7 +192,7 @@ export const documentBatchReply = z.strictObject({
   token,
 });
 
-export const documentPage = z.strictObject({ items: z.array(documentSchema), total: count });
+export const documentPage = z.strictObject({ items: z.array(documentSchema), total: count, ...pageEnd });
 
 // ── Position of a chunk in its document ──────────────────────────────────────────────────────────────────────────────
 

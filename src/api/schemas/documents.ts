@@ -1,6 +1,6 @@
 /** Schemas of requests about documents, for every way in which a file can arrive. */
 import { z } from 'zod';
-import { DOCUMENT_STATES, type Metadata } from '../../engine/index.ts';
+import { DOCUMENT_STATES } from '../../engine/index.ts';
 import { LIMITS } from './limits.ts';
 import {
   BODY_EXPECTED,
@@ -8,7 +8,7 @@ import {
   expected,
   givenId,
   id,
-  isObject,
+  jsonObject,
   label,
   metadata,
   ownerFilter,
@@ -51,11 +51,7 @@ const fileFields = {
 };
 
 /** Options of OpenMemory for cutting a document. They are accepted and ignored: the server's settings decide. */
-const config = z
-  .custom<Metadata>(isObject, expected('an object'))
-  .register(SHOWN_AS, { type: 'object', additionalProperties: true })
-  .nullish()
-  .describe("OpenMemory's clients send this field; it is ignored.");
+const config = jsonObject.nullish().describe("OpenMemory's clients send this field; it is ignored. At most 16 KiB.");
 
 export const ingestSchema = z
   .strictObject(
@@ -208,6 +204,7 @@ const commaSeparated = z
 const SHA256_EXAMPLE = 'c03273aa821fc076557f1f63e4d505e8f4972b3ef6641307edcff5e6a32b13be';
 
 export const documentsQuery = z.strictObject({
+  written_by: givenId.optional().describe('Only documents that the key with this public id handed in.'),
   ...page,
   user_id: userId.optional().describe('Only documents of this user.'),
   session_id: id.optional().meta({ description: 'Only documents of this session.', examples: ['ci-7'] }),

@@ -66,8 +66,8 @@ export const contradictSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
-const { type, similarity, weight, automatic, created_at, updated_at } = link.shape;
-const stated = { weight, created_at, updated_at };
+const { type, similarity, weight, automatic, created_at, updated_at, written_by } = link.shape;
+const stated = { weight, created_at, updated_at, written_by };
 
 export const linkedReply = z.strictObject({
   ok: z.literal(true),

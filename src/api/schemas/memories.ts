@@ -181,6 +181,12 @@ export const deleteSchema = z.strictObject(
       .preprocess((value) => (typeof value === 'string' ? [value] : value), tags.min(1, 'must not be empty'))
       .optional()
       .describe('A memory must have all of these tags. In a query string, repeat the parameter: `tags=a&tags=b`.'),
+    written_by: givenId
+      .optional()
+      .describe(
+        'What the key with this public id wrote. Alone it also removes the links that the key stated, and gives ' +
+          'memories of others that it changed their former values again.',
+      ),
   },
   expected('an object'),
 );
@@ -189,6 +195,15 @@ export const listQuery = z.strictObject({
   ...page,
   sector: sector.optional().describe('Only memories of this sector, primary or additional.'),
   user_id: userId.optional().describe('Only memories of this user; `user_id=` for memories of no particular user.'),
+  written_by: givenId.optional().describe('Only memories that the key with this public id wrote.'),
+});
+
+export const historyQuery = z.strictObject({
+  l: digits(1, LIMITS.page, '; page with before').default(100).describe('Most revisions on the page.'),
+  before: digits(1, 2_147_483_647)
+    .optional()
+    .describe('Only revisions that replaced a lower version than this: `next` of the page before.'),
+  user_id: ownerFilter,
 });
 
 export const timelineQuery = z.strictObject({

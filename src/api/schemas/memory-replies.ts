@@ -1,6 +1,7 @@
 /** Schemas of replies about memories. Each schema is strict, so that a test finds a field without a description. */
 import { z } from 'zod';
 import { EDGE_TYPES, MEMORY_STATES, MEMORY_STATUSES, SECTORS } from '../../engine/index.ts';
+import { screenedFields } from './privacy.ts';
 import { anyObject, SHOWN_AS, type Wire } from './values.ts';
 
 export const timestamp = z
@@ -34,6 +35,14 @@ export const itemError = z
 const sectors = z
   .array(sectorOf)
   .describe('Sectors, the primary one first; `["semantic"]` until the memory is classified.');
+
+export const writer = z
+  .string()
+  .nullable()
+  .describe(
+    'Public id of the key that wrote it, as `cairn keys list` shows it; `environment` for OM_API_KEY, `anonymous` ' +
+      'without a key, `cli` for the command line; null if that is not known or no caller wrote it.',
+  );
 
 const stored = {
   id: uuid.describe('Ids are sorted by the time of adding.'),
@@ -71,6 +80,7 @@ const stored = {
   valid_to: timestamp.nullable(),
   expires_at: timestamp.nullable(),
   external_id: z.string().nullable(),
+  written_by: writer,
   version: z.int().min(1).describe('Starts at 1 and rises by one with each change; also sent as the `etag`.'),
 };
 
@@ -102,6 +112,7 @@ const STORED_EXAMPLE = {
   valid_to: null,
   expires_at: null,
   external_id: null,
+  written_by: '3f2a9c0d1e4b5a68',
   version: 1,
 };
 const SKIMMED_EXAMPLE = { gist: STORED_EXAMPLE.content, entities: [] };
@@ -138,7 +149,7 @@ export const patchedMemory = z.strictObject({ ...shown, updated: z.literal(true)
 });
 
 export const acceptedMemory = z
-  .strictObject({ id: uuid, job_id: uuid, state: z.literal('queued'), token: token })
+  .strictObject({ id: uuid, job_id: uuid, state: z.literal('queued'), token: token, ...screenedFields })
   .meta({ id: 'AcceptedMemory' });
 export type AcceptedItem = Wire<typeof acceptedMemory>;
 
@@ -149,6 +160,7 @@ export const duplicateMemory = z
     sectors,
     deduplicated: z.literal(true),
     state: z.enum(MEMORY_STATES),
+    ...screenedFields,
   })
   .meta({ id: 'DuplicateMemory' });
 export type DuplicateItem = Wire<typeof duplicateMemory>;
@@ -161,12 +173,13 @@ export const finishedMemory = z
     chunks: z.literal(1).describe("OpenMemory's clients expect this field; a memory is never split."),
     state: z.enum(MEMORY_STATES),
     error: failure.exactOptional().describe('Why the memory has no vector; only if `state` is `failed`.'),
+    ...screenedFields,
   })
   .meta({ id: 'FinishedMemory' });
 export type FinishedItem = Wire<typeof finishedMemory>;
 
 const acceptedOutcome = z
-  .strictObject({ id: uuid, state: z.literal('queued'), job_id: uuid })
+  .strictObject({ id: uuid, state: z.literal('queued'), job_id: uuid, ...screenedFields })
   .meta({ id: 'AcceptedItem' });
 /** Result of one item of a batch. */
 const batchOutcome = z.union([acceptedOutcome, duplicateMemory, itemError]);
@@ -217,7 +230,17 @@ const deleteReceipt = z
   .meta({ id: 'DeleteReceipt' });
 
 export const deletedReply = z
-  .strictObject({ ok: z.literal(true), deleted: count.describe('Memories that were erased.'), removed: deleteReceipt })
+  .strictObject({
+    ok: z.literal(true),
+    deleted: count.describe('Memories that were erased.'),
+    removed: deleteReceipt,
+    restored: count
+      .exactOptional()
+      .describe('Only of a delete by `written_by` alone: memories of others that have their former values again.'),
+    unrestored: count
+      .exactOptional()
+      .describe('Only of such a delete: memories of others that keep the changes, as somebody changed them since.'),
+  })
   .meta({
     id: 'Deleted',
     examples: [
@@ -239,23 +262,40 @@ export const deletedReply = z
   });
 export type DeletedItem = Wire<typeof deletedReply>;
 
-export const memoryPage = z.strictObject({ items: z.array(memorySchema) });
-export const userMemoryPage = z.strictObject({ user_id: z.string(), items: z.array(memorySchema) });
+/** Tells of a reply that was cut after its greatest size. */
+const truncated = z
+  .literal(true)
+  .exactOptional()
+  .describe('The reply has 8 MiB, so further items were left out; absent otherwise.');
+/** Fields of a page that tell how it ends. */
+export const pageEnd = {
+  truncated,
+  next: count.exactOptional().describe('Offset `u` of the next page; absent on the last page.'),
+};
+export const memoryPage = z.strictObject({ items: z.array(memorySchema), ...pageEnd });
+export const userMemoryPage = z.strictObject({ user_id: z.string(), items: z.array(memorySchema), ...pageEnd });
 
 export const reinforcedReply = z.strictObject({ ok: z.literal(true), id: uuid, salience: unit, strength: unit });
 
 const revision = z.strictObject({
   version: z.int().min(1).describe('The version that was replaced.'),
   replaced_at: timestamp,
+  written_by: writer.describe('Public id of the key that made the change; null if that is not known or no caller did.'),
   replaced: anyObject.describe('Earlier values of the fields that changed.'),
 });
 export type RevisionItem = Wire<typeof revision>;
-export const historyReply = z.strictObject({ id: uuid, items: z.array(revision) });
+export const historyReply = z.strictObject({
+  id: uuid,
+  items: z.array(revision),
+  truncated,
+  next: count.exactOptional().describe('The `before` of the next page; absent on the last page.'),
+});
 
 export const timelineReply = z.strictObject({
   before: z.array(memorySchema).describe('The earliest first.'),
   anchor: memorySchema,
   after: z.array(memorySchema),
+  truncated,
 });
 export type TimelineItem = Wire<typeof timelineReply>;
 
@@ -279,6 +319,7 @@ export const link = z
     automatic: z.boolean().describe('Whether Cairn made the link, rather than a client.'),
     created_at: timestamp,
     updated_at: timestamp,
+    written_by: writer.describe('Public id of the key that stated the link; null if that is not known or nobody did.'),
   })
   .meta({ id: 'Link' });
 export type LinkItem = Wire<typeof link>;

@@ -1,6 +1,6 @@
 /** Schemas of the answers to queries and explanations. */
 import { z } from 'zod';
-import { EDGE_TYPES, FORMATS, OUTCOMES, PROFILES, WEIGHT_NAMES } from '../../engine/index.ts';
+import { EDGE_TYPES, FORMATS, OUTCOMES, PROFILES, WEIGHT_NAMES, WORK_ENDS } from '../../engine/index.ts';
 import { provenance } from './document-replies.ts';
 import { count, storedExample, storedFields, storedMemory, unit, uuid } from './memory-replies.ts';
 import { anyObject, type Wire } from './values.ts';
@@ -115,6 +115,10 @@ const match = z
       .describe('Score of the profile times the adjustments; may exceed 1. Matches are sorted by it.'),
     path: z.array(uuid).describe('Ids from the direct hit to this memory; for a direct hit only its own id.'),
     supersedes: uuid.exactOptional().describe('The superseded memory that was found, and that this match replaces.'),
+    similar: z
+      .strictObject({ count, ids: z.array(uuid) })
+      .exactOptional()
+      .describe('Memories that say nearly the same and were left out: their number, and the ids of the best 20.'),
     neighbours: z
       .strictObject({ before: z.array(storedMemory), after: z.array(storedMemory) })
       .exactOptional()
@@ -171,12 +175,27 @@ const floor = z
   .meta({ id: 'Floor' });
 export type FloorItem = Wire<typeof floor>;
 
+const degraded = z.boolean().describe('Whether the answer may be worse than it should; `degraded_reasons` says why.');
+const degradedReasons = z
+  .array(z.enum(['vectors', ...WORK_ENDS]))
+  .exactOptional()
+  .describe(
+    'Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. ' +
+      '`work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it ' +
+      'took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then.',
+  );
+
 const answer = {
-  degraded: z.boolean().describe('Whether the search was by words only because the embedding provider failed.'),
+  degraded,
+  degraded_reasons: degradedReasons,
   recall_id: uuid.describe('Id of this answer.'),
   floor: floor.exactOptional().describe('Only if the floor left something out or was not applied.'),
   token_satisfied: tokenSatisfied,
   trace: trace.exactOptional(),
+  truncated: z
+    .literal(true)
+    .exactOptional()
+    .describe('Matches that do not fit into the reply were left out; absent otherwise.'),
 };
 
 const matchesReply = z
@@ -227,6 +246,7 @@ const explanationExample = {
   explain: null,
   remedies: ['remove filters.tags', 'raise k to 2'],
   changes: { 'filters.tags': null, k: 2 },
+  degraded: false,
   trace: [{ stage: 'embed', ms: 0.2, in: 1, out: 1 }],
 };
 
@@ -262,6 +282,14 @@ export const explanation = z
       .nullable()
       .describe(
         'The changes for a program: fields to set, with null for a field to leave out. null if no change helps.',
+      ),
+    degraded,
+    degraded_reasons: degradedReasons,
+    not_tried: z
+      .array(z.string())
+      .exactOptional()
+      .describe(
+        'Fields of the request whose changes were not tried, because the work ended; left out if there is none.',
       ),
     trace,
     token_satisfied: tokenSatisfied,

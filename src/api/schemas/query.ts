@@ -81,6 +81,7 @@ const filtersSchema = z
         .optional()
         .describe('Memories with one of these statuses; by default only `active`.'),
       external_ids: ids.optional().describe('Memories with one of these ids in your system.'),
+      written_by: ids.optional().describe('Memories that the keys with these public ids wrote.'),
       documents: ids.optional().describe('Chunks and root memories of these documents.'),
       event_time: range.optional().describe('When the event happened.'),
       created_at: range.optional().describe('When the memory was added.'),
@@ -148,6 +149,16 @@ const retrievalFields = {
   per_document: integer(0, LIMITS.k).describe(
     'Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most ' +
       '10. Unless it is 0, a matching chunk replaces the root memory of its document.',
+  ),
+  collapse_similar: z
+    .boolean(expected('true or false'))
+    .describe(
+      'Of memories that say nearly the same, written by one key for one user, only the best is a match, with the ' +
+        'others in `similar`; true by default.',
+    ),
+  writer_share: fraction.describe(
+    'Greatest share of the first places that memories written by one key take while memories of another key match, ' +
+      'too; 0.75 by default, 1 for no bound.',
   ),
 };
 

@@ -56,14 +56,16 @@ const readiness = {
     })
     .exactOptional()
     .describe('Jobs of the default tenant; left out if its file cannot be read.'),
-  queues: z.union([
-    z.strictObject({ mode: z.literal('embedded') }),
-    z.strictObject({
-      mode: z.literal('redis'),
-      redis: z.enum(['up', 'down']).describe('`down` does not affect readiness: adds are accepted without Redis.'),
-    }),
-  ]),
-  embedding: z.strictObject(modelState),
+  queues: z
+    .union([
+      z.strictObject({ mode: z.literal('embedded') }),
+      z.strictObject({
+        mode: z.literal('redis'),
+        redis: z.enum(['up', 'down']).describe('`down` does not affect readiness: adds are accepted without Redis.'),
+      }),
+    ])
+    .exactOptional(),
+  embedding: z.strictObject(modelState).exactOptional(),
 };
 export const readyReply = z.strictObject(readiness).meta({
   id: 'Readiness',

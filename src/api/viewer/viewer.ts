@@ -20,29 +20,25 @@ const FILES: Readonly<Record<string, { readonly type: string; readonly isOurs?: 
 export const VIEWER_HEADERS = pageHeaders({ 'style-src': "'self'", 'img-src': 'data:', 'base-uri': "'none'" });
 
 /**
- * HTML of the page. Its addresses are relative, so that a proxy may serve it below another path. `hasTrailingSlash`
- * says whether the request's path ends with a slash, from which browsers resolve them.
+ * HTML of the page at `/docs`. Its addresses are relative, so that a proxy may serve it below another path.
  */
-export function viewerPage({ hasTrailingSlash }: { readonly hasTrailingSlash: boolean }): string {
-  const root = hasTrailingSlash ? '../' : './';
-  return `<!doctype html>
+export const VIEWER_PAGE = `<!doctype html>
 <html lang="en">
   <head>
     <meta charset="utf-8">
     <meta name="viewport" content="width=device-width, initial-scale=1">
     <title>Cairn API</title>
     <link rel="icon" href="data:,">
-    <link rel="stylesheet" href="${root}docs/swagger-ui.css">
-    <script src="${root}docs/swagger-ui-bundle.js" defer></script>
-    <script src="${root}docs/start.js" defer></script>
+    <link rel="stylesheet" href="./docs/swagger-ui.css">
+    <script src="./docs/swagger-ui-bundle.js" defer></script>
+    <script src="./docs/start.js" defer></script>
   </head>
   <body>
-    <div id="api" data-description="${root}openapi.json"></div>
-    <noscript>The description is at <a href="${root}openapi.json">openapi.json</a>.</noscript>
+    <div id="api" data-description="./openapi.json"></div>
+    <noscript>The description is at <a href="./openapi.json">openapi.json</a>.</noscript>
   </body>
 </html>
 `;
-}
 
 /**
  * Finds a file of the page by its name; undefined for any other name.

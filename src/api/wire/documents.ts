@@ -31,6 +31,7 @@ export function documentItem(document: Document): DocumentItem {
     user_id: document.userId,
     session_id: document.sessionId,
     external_id: document.externalId,
+    written_by: document.writtenBy,
     state: document.state,
     error: document.error,
     source: document.source,

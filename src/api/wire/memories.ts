@@ -1,11 +1,10 @@
 /**
  * Translation of memories between the engine's names and the names of the wire: snake_case, times in Unix milliseconds.
  */
-import { setImmediate as yieldTurn } from 'node:timers/promises';
 import {
   type AddOutcome,
   type AddReply,
-  type DeleteReceipt,
+  type ErasureReceipt,
   type Link,
   type Memory,
   type MemoryPatch,
@@ -13,9 +12,9 @@ import {
   type Revision,
   shownEntities,
   shownGist,
-  type Timeline,
 } from '../../engine/index.ts';
 import type { NewMemoryBody, PatchBody } from '../schemas/memories.ts';
+import type { ScreenedItem } from '../schemas/privacy.ts';
 import type {
   AcceptedItem,
   BatchOutcome,
@@ -26,7 +25,6 @@ import type {
   MemoryItem,
   RevisionItem,
   StoredMemory,
-  TimelineItem,
 } from '../schemas/memory-replies.ts';
 
 /**
@@ -81,26 +79,6 @@ export function memoryItem(memory: Memory): MemoryItem {
   return { ...storedMemoryItem(memory), gist: shownGist(memory), entities: shownEntities(memory) };
 }
 
-/** Longest time for which the items of one reply hold the event loop (ms). */
-const TURN_MS = 4;
-
-/**
- * Translates a list of memories as `memoryItem` does. Deriving gist and entities takes 20 µs for a short text and more
- * for a chunk, so a page of a thousand would hold up every other request; requests get their turn in between.
- */
-export async function memoryItems(memories: readonly Memory[]): Promise<MemoryItem[]> {
-  const items: MemoryItem[] = [];
-  let turnEndsAt = performance.now() + TURN_MS;
-  for (const memory of memories) {
-    if (performance.now() >= turnEndsAt) {
-      await yieldTurn();
-      turnEndsAt = performance.now() + TURN_MS;
-    }
-    items.push(memoryItem(memory));
-  }
-  return items;
-}
-
 /**
  * Translates a memory in the answer of a query, with the stored fields only: deriving gist and entities from the text
  * takes longer than the search.
@@ -134,19 +112,16 @@ export function storedMemoryItem(memory: Memory): StoredMemory {
     valid_to: memory.validTo,
     expires_at: memory.expiresAt,
     external_id: memory.externalId,
+    written_by: memory.writtenBy,
     version: memory.version,
   };
-}
-
-export async function timelineItem({ before, anchor, after }: Timeline): Promise<TimelineItem> {
-  return { before: await memoryItems(before), anchor: memoryItem(anchor), after: await memoryItems(after) };
 }
 
 /** Makes the result of one item in the reply to a batch. */
 export function outcomeItem(outcome: AddOutcome): BatchOutcome {
   switch (outcome.kind) {
     case 'accepted':
-      return { id: outcome.id, state: 'queued', job_id: outcome.jobId };
+      return { id: outcome.id, state: 'queued', job_id: outcome.jobId, ...screenedItem(outcome) };
     case 'duplicate':
       return duplicateItem(outcome);
     case 'rejected':
@@ -156,11 +131,20 @@ export function outcomeItem(outcome: AddOutcome): BatchOutcome {
 
 export function duplicateItem(outcome: Extract<AddOutcome, { kind: 'duplicate' }>): DuplicateItem {
   const { id, primarySector, sectors, state } = outcome;
-  return { id, primary_sector: primarySector, sectors, deduplicated: true, state };
+  return { id, primary_sector: primarySector, sectors, deduplicated: true, state, ...screenedItem(outcome) };
 }
 
 export function acceptedItem(outcome: Extract<AddOutcome, { kind: 'accepted' }>, reply: AddReply): AcceptedItem {
-  return { id: outcome.id, job_id: outcome.jobId, state: 'queued', token: reply.token };
+  return { id: outcome.id, job_id: outcome.jobId, state: 'queued', token: reply.token, ...screenedItem(outcome) };
+}
+
+/** Tells what was done about the sensitive values of an added memory; empty if it held none. */
+export function screenedItem({ screened }: Pick<Extract<AddOutcome, { kind: 'accepted' }>, 'screened'>): ScreenedItem {
+  const { redacted = {}, marked = [] } = screened ?? {};
+  return {
+    ...(Object.keys(redacted).length > 0 ? { redacted } : {}),
+    ...(marked.length > 0 ? { sensitive: [...marked] } : {}),
+  };
 }
 
 export function finishedItem(memory: Memory): FinishedItem {
@@ -178,6 +162,7 @@ export function linkItem(link: Link): LinkItem {
     automatic: link.automatic,
     created_at: link.createdAt,
     updated_at: link.updatedAt,
+    written_by: link.writtenBy,
   };
 }
 
@@ -186,7 +171,7 @@ export function revisionItem(revision: Revision): RevisionItem {
   const replaced = Object.fromEntries(
     Object.entries(revision.replaced).map(([field, value]) => [snakeCase(field), value]),
   );
-  return { version: revision.version, replaced_at: revision.replacedAt, replaced };
+  return { version: revision.version, replaced_at: revision.replacedAt, written_by: revision.writtenBy, replaced };
 }
 
 function snakeCase(name: string): string {
@@ -194,7 +179,7 @@ function snakeCase(name: string): string {
 }
 
 /** Makes the reply to a delete: counts of the removed rows. */
-export function deletedItem(receipt: DeleteReceipt): DeletedItem {
+export function deletedItem(receipt: ErasureReceipt): DeletedItem {
   const removed = {
     memories: receipt.memories,
     documents: receipt.documents,
@@ -205,5 +190,11 @@ export function deletedItem(receipt: DeleteReceipt): DeletedItem {
     cached_embeddings: receipt.cachedEmbeddings,
     stored_replies: receipt.storedReplies,
   };
-  return { ok: true, deleted: receipt.memories, removed };
+  const { restored, unrestored } = receipt;
+  return {
+    ok: true,
+    deleted: receipt.memories,
+    removed,
+    ...(restored === undefined || unrestored === undefined ? {} : { restored, unrestored }),
+  };
 }

@@ -32,6 +32,8 @@ export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
     minScore: body.min_score ?? undefined,
     relativeFloor: body.relative_floor ?? undefined,
     perDocument: body.per_document ?? undefined,
+    collapseSimilar: body.collapse_similar ?? undefined,
+    writerShare: body.writer_share ?? undefined,
   };
 }
 
@@ -56,6 +58,8 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
     min_score: options.minScore,
     relative_floor: options.relativeFloor,
     per_document: options.perDocument,
+    collapse_similar: options.collapseSimilar,
+    writer_share: options.writerShare,
   };
 }
 
@@ -79,6 +83,7 @@ export function toQuery(body: QueryBody): MemoryQuery {
       tags: filters.tags,
       statuses: filters.statuses,
       externalIds: filters.external_ids,
+      writtenBy: filters.written_by,
       documentIds: filters.documents,
       eventFrom: filters.event_time?.from,
       eventTo: filters.event_time?.to,
@@ -125,18 +130,33 @@ export function queryItem(
   result: QueryResult,
   tokenSatisfied?: boolean,
 ): QueryReplyBody {
-  const { hits, episodes, rendered, floor, trace } = result;
+  const { hits, isCut, episodes, rendered, floor, trace } = result;
   return {
     query,
     ...(rendered === undefined || format === undefined || format === 'json'
       ? { matches: hits.map(matchItem), ...(episodes === undefined ? {} : { episodes: episodes.map(episodeItem) }) }
       : { format, text: rendered.text, tokens: rendered.tokens, ids: hits.map(({ memory }) => memory.id) }),
-    degraded: result.degraded,
+    ...degradation(result),
     recall_id: result.recallId,
     ...(floor === undefined ? {} : { floor: floorItem(floor) }),
     ...(tokenSatisfied === undefined ? {} : { token_satisfied: tokenSatisfied }),
     ...(trace === undefined ? {} : { trace }),
+    ...(isCut === undefined ? {} : { truncated: isCut }),
   };
+}
+
+/** Estimates the memory that the texts of an answer take, in bytes. */
+export function answerBytes({ hits, rendered }: QueryResult): number {
+  let characters = rendered?.text.length ?? 0;
+  for (const { memory, neighbours, sources = [] } of hits) {
+    const around = neighbours === undefined ? sources : [...neighbours.before, ...neighbours.after, ...sources];
+    for (const { content } of [memory, ...around]) characters += content.length;
+  }
+  return characters * 2;
+}
+
+function degradation({ degraded, degradedReasons }: Pick<QueryResult, 'degraded' | 'degradedReasons'>) {
+  return { degraded, ...(degraded ? { degraded_reasons: degradedReasons } : {}) };
 }
 
 function floorItem({ minScore, acted, reason, below, bestBelow }: FloorReport): FloorItem {
@@ -144,13 +164,14 @@ function floorItem({ minScore, acted, reason, below, bestBelow }: FloorReport): 
 }
 
 function matchItem(hit: Hit): MatchItem {
-  const { supersedes, neighbours, sources, document, explain } = hit;
+  const { supersedes, similar, neighbours, sources, document, explain } = hit;
   return {
     ...storedMemoryItem(hit.memory),
     score: hit.score,
     raw_score: hit.rawScore,
     path: hit.path,
     ...(supersedes === undefined ? {} : { supersedes }),
+    ...(similar === undefined ? {} : { similar }),
     ...(neighbours === undefined
       ? {}
       : {
@@ -184,6 +205,8 @@ export function explanationItem(explanation: MemoryExplanation): ExplanationItem
     explain: explanation.explain,
     remedies: explanation.remedies,
     changes: explanation.changes,
+    ...degradation(explanation),
+    ...(explanation.notTried.length === 0 ? {} : { not_tried: explanation.notTried }),
     trace: explanation.trace,
   };
 }

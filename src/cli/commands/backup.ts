@@ -1,13 +1,15 @@
 import path from 'node:path';
-import { backupDatabase } from '../../engine/for-admin.ts';
+import { backupDatabase, exportWrappedKey, keyFileOf } from '../../engine/for-admin.ts';
+import { DEFAULT_TENANT } from '../../engine/index.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
 import { bytes, counted, print } from '../terminal.ts';
 
 /** Runs `cairn backup FILE`: copies the memories of a tenant into a new file, and checks the copy. */
 export async function backup(file: string, { tenant }: { readonly tenant?: string }): Promise<void> {
-  await withDataFolder(async ({ fileOf }) => {
+  await withDataFolder(async ({ config, fileOf }) => {
     const from = fileOf(tenant);
+    const wrappedKey = exportWrappedKey(config, tenant ?? DEFAULT_TENANT);
     const progress = startProgress('Copying', 1);
     const {
       memories,
@@ -16,9 +18,11 @@ export async function backup(file: string, { tenant }: { readonly tenant?: strin
     } = await backupDatabase({
       from,
       to: path.resolve(file),
+      wrappedKey,
       onProgress: (done, total) => progress.update(done / total, `${bytes(done)} of ${bytes(total)}`),
     }).finally(() => progress.stop());
     print(`${file}: ${counted(memories, 'memory', 'memories')}, ${bytes(size)}, checked from end to end`);
+    if (wrappedKey !== null) print(`encrypted; a restore needs the master key and ${keyFileOf(file)}`);
     if (unread > 0) {
       print(
         `not in it: the files of ${counted(unread, 'document')} that had not been read yet. ` +

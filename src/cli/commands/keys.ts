@@ -1,22 +1,38 @@
-import { DEFAULT_TENANT, type Role } from '../../engine/index.ts';
+import { DEFAULT_TENANT, type KeyRecord, type Role } from '../../engine/index.ts';
+import { CliError } from '../cli-error.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { bold, cut, dim, print, table } from '../terminal.ts';
 
+/** Options of `cairn keys create`. */
+export interface KeyOptions {
+  readonly role: Role;
+  readonly tenant?: readonly string[];
+  readonly name?: string;
+  /** The same as `name`, which is used if both are given. */
+  readonly label?: string;
+  readonly user?: string;
+  readonly tag?: readonly string[];
+  readonly expires?: string;
+}
+
 /** Runs `cairn keys create`, the only command that prints a key; the key is never shown again. */
-export async function createKey({
-  tenant = DEFAULT_TENANT,
-  role,
-  label,
-}: {
-  tenant?: string;
-  role: Role;
-  label?: string;
-}): Promise<void> {
+export async function createKey(options: KeyOptions): Promise<void> {
+  const [tenantId = DEFAULT_TENANT, ...furtherTenantIds] = options.tenant ?? [];
+  const expiresAt = options.expires === undefined ? undefined : parseEnd(options.expires, Date.now());
   await withDataFolder(({ control }) => {
-    const { record, secret } = control.createKey({ tenantId: tenant, role, ...(label === undefined ? {} : { label }) });
+    const { record, secret } = control.createKey({
+      tenantId,
+      furtherTenantIds,
+      role: options.role,
+      label: options.name ?? options.label,
+      userId: options.user,
+      tags: options.tag,
+      expiresAt,
+    });
     print(bold(secret));
     // Printed on stderr, so that standard output holds only the key and can be piped.
-    process.stderr.write(`key ${record.id}, role ${role}, tenant ${tenant}: keep it now, it is not shown again\n`);
+    const of = [`role ${record.role}`, `tenant ${record.tenantIds.join(', ')}`, ...boundsOf(record)].join(', ');
+    process.stderr.write(`key ${record.id}, ${of}: keep it now, it is not shown again\n`);
   });
 }
 
@@ -26,15 +42,19 @@ export async function listKeys({ tenant }: { readonly tenant?: string }): Promis
     if (tenant !== undefined) pathOf(tenant);
     const keys = control.listKeys(tenant);
     if (keys.length === 0) return print('No keys: make one with `cairn keys create`.');
-    const rows = keys.map(({ id, tenantId, role, createdAt, revokedAt, label }) => [
-      id,
-      tenantId,
-      role,
-      new Date(createdAt).toISOString().slice(0, 10),
-      revokedAt === null ? 'valid' : `revoked ${new Date(revokedAt).toISOString().slice(0, 10)}`,
-      cut(label, 24),
+    const now = Date.now();
+    const rows = keys.map((key) => [
+      key.id,
+      cut(key.tenantIds.join(','), 24),
+      key.role,
+      cut(boundsOf(key).join(', '), 40),
+      dayOf(key.createdAt),
+      key.lastUsedAt === null ? 'never' : new Date(key.lastUsedAt).toISOString().slice(0, 16).replace('T', ' '),
+      stateOf(key, now),
+      cut(key.label, 24),
     ]);
-    const [head, ...body] = table([['key', 'tenant', 'role', 'made', 'state', 'label'], ...rows], '<<<<<<');
+    const titles = ['key', 'tenant', 'role', 'bound to', 'made', 'last used', 'state', 'name'];
+    const [head, ...body] = table([titles, ...rows], '<<<<<<<<');
     print(dim(head!), ...body);
   });
 }
@@ -45,4 +65,28 @@ export async function revokeKey(id: string): Promise<void> {
     control.revokeKey(id);
     print('revoked; running servers refuse it within a second');
   });
+}
+
+function boundsOf({ userId, tags }: KeyRecord): string[] {
+  return [...(userId === null ? [] : [`user ${userId}`]), ...tags.map((tag) => `tag ${tag}`)];
+}
+
+function stateOf({ revokedAt, expiresAt }: KeyRecord, now: number): string {
+  if (revokedAt !== null) return `revoked ${dayOf(revokedAt)}`;
+  if (expiresAt === null) return 'valid';
+  return `${expiresAt > now ? 'until' : 'expired'} ${dayOf(expiresAt)}`;
+}
+
+function dayOf(time: number): string {
+  return new Date(time).toISOString().slice(0, 10);
+}
+
+const UNIT_MS = { h: 3_600_000, d: 86_400_000 } as const;
+
+/** Reads `90d`, `12h` or a time in ISO 8601 as Unix ms. Throws CliError for anything else. */
+function parseEnd(text: string, now: number): number {
+  const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
+  const at = count === undefined ? Date.parse(text) : now + Number(count) * UNIT_MS[unit as keyof typeof UNIT_MS];
+  if (Number.isNaN(at)) throw new CliError('--expires: expected a time such as 2027-01-31, or 12h or 90d');
+  return at;
 }

@@ -31,8 +31,10 @@ export async function query(words: readonly string[], options: QueryCommandOptio
   });
   if (format === 'json') return print(JSON.stringify(reply, null, 2));
   if (format !== undefined) return print(reply.text ?? '');
-  if (reply.degraded)
+  if (reply.degraded_reasons?.includes('vectors'))
     print(yellow('The embedding provider did not answer in time: these hits were found by words only.'), '');
+  if (reply.degraded_reasons?.some((reason) => reason !== 'vectors'))
+    print(yellow('The filter is too costly for this server: these hits are those found until the work ended.'), '');
   print(...(reply.matches.length === 0 ? ['No memory matches.'] : describeHits(reply.matches, text)));
   print(...describeFloor(reply).map(dim));
 }

@@ -1,5 +1,14 @@
+import fs from 'node:fs';
 import path from 'node:path';
-import { restoreDatabase } from '../../engine/for-admin.ts';
+import {
+  databaseForm,
+  importWrappedKey,
+  keyFileOf,
+  keyOfFile,
+  readKeyFile,
+  restoreDatabase,
+  type FileKey,
+} from '../../engine/for-admin.ts';
 import { CliError } from '../cli-error.ts';
 import { withExclusiveDataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
@@ -8,18 +17,19 @@ import { bytes, counted, print } from '../terminal.ts';
 /** Runs `cairn restore FILE`: replaces all memories of a tenant by a backup. @throws CliError without `yes` */
 export async function restore(
   file: string,
-  { tenant, yes }: { readonly tenant?: string; readonly yes?: boolean },
+  { tenant, yes, keyFile }: { readonly tenant?: string; readonly yes?: boolean; readonly keyFile?: string },
 ): Promise<void> {
   if (!yes)
     throw new CliError('this replaces all memories of the tenant by the backup: confirm with --yes', {
       exitCode: 2,
     });
-  await withExclusiveDataFolder(async ({ pathOf }) => {
+  await withExclusiveDataFolder(async ({ config, pathOf }) => {
     const to = pathOf(tenant);
     const progress = startProgress('Restoring', 1);
     const { memories, kept, lost } = await restoreDatabase({
       from: path.resolve(file),
       to,
+      fromKey: keyOfBackup(path.resolve(file), to, keyFile === undefined ? config.masterKey : masterKeyOf(keyFile)),
       now: Date.now(),
       onProgress: (done, total) => progress.update(done / total, `${bytes(done)} of ${bytes(total)}`),
     }).finally(() => progress.stop());
@@ -32,4 +42,20 @@ export async function restore(
     }
     if (kept !== null) print(`what was there before is kept as ${path.basename(kept)}`);
   });
+}
+
+function masterKeyOf(keyFile: string): Uint8Array {
+  const key = readKeyFile(keyFile, '--key-file');
+  if (typeof key === 'string') throw new CliError(key, { exitCode: 2 });
+  return key;
+}
+
+/** Finds the key of a backup: the one in the file beside it, else that of the tenant; null for a backup in clear. */
+function keyOfBackup(file: string, to: string, masterKey: Uint8Array | null): FileKey | null {
+  if (databaseForm(file) !== 'sealed') return null;
+  const beside = keyFileOf(file);
+  if (!fs.existsSync(beside)) return keyOfFile(to);
+  if (masterKey === null)
+    throw new CliError(`${file} is encrypted: set OM_ENCRYPTION_KEY_FILE, or give its master key by --key-file`);
+  return importWrappedKey(masterKey, fs.readFileSync(beside, 'utf8'));
 }

@@ -1,12 +1,13 @@
 /**
  * The exports of `cairn-memory/adapters`, whose parts reach other services: embedders and language models with the
- * ports that they implement, tracing, and the queues in Redis. The package of a provider, of OpenTelemetry or of BullMQ
- * is loaded by the function that needs it.
+ * ports that they implement, tracing, the check of an identity provider's tokens, and the queues in Redis. The package
+ * of a provider, of OpenTelemetry, of tokens or of BullMQ is loaded by the function that needs it.
  */
 
 export { createEmbedder } from './create-embedder.ts';
 export { createLanguageModel } from './create-language-model.ts';
 export { createTracing } from './create-tracing.ts';
+export { createTokenVerifier, isToken, type VerifiedToken } from './token-verifier.ts';
 export { bounded, connectRedis, noteMaintained, openQueue, openQueuesToShow, openStepQueues } from './bullmq-queues.ts';
 export { JOB_OPTIONS, type BullmqOptions } from './bullmq-queues.ts';
 export type {

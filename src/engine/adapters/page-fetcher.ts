@@ -1,38 +1,35 @@
 import { createHash } from 'node:crypto';
-import dns from 'node:dns/promises';
-import net from 'node:net';
 import path from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { MIMEType } from 'node:util';
 import zlib from 'node:zlib';
-import type { Agent, buildConnector, Dispatcher, request } from 'undici';
+import type { Agent, Dispatcher, request } from 'undici';
+import type { Network } from '../config.ts';
 import { DocumentError } from '../documents/document-error.ts';
-import { isPublicAddress } from '../documents/public-address.ts';
 import { SNIFFED_BYTES, sniffFormat } from '../documents/sniff.ts';
 import { EngineError } from '../errors.ts';
 import type { FetchedFile, PageFetcher } from '../ports.ts';
 import { VERSION } from '../version.ts';
+import {
+  connectToAddress,
+  type ConnectTo,
+  guardedConnector,
+  resolveByDns,
+  type ResolveHost,
+} from './guarded-connector.ts';
 
 export interface PageFetcherOptions {
   /** Time limit (ms) of one page, for host names, redirects and the body together. */
   readonly timeoutMs: number;
   /** Most bytes of a page, both as sent and after decompression. */
   readonly maxBytes: number;
+  /** Networks that pages are not fetched from, beside those that are not public; none by default. */
+  readonly denied?: readonly Network[];
   /** Resolves host names; by the DNS alone by default. */
   readonly resolve?: ResolveHost;
   /** Opens connections; to any of the addresses by default. */
   readonly connect?: ConnectTo;
 }
-
-/** Resolves a host name to its addresses, public or not. Rejects with a system error if it has none. */
-type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
-
-/** Connects to one of `addresses` and to nothing else, whatever host `options` names. */
-type ConnectTo = (
-  addresses: readonly string[],
-  options: buildConnector.Options,
-  callback: buildConnector.Callback,
-) => void | Promise<void>;
 
 /** Most redirects that are followed for one page. */
 const MAX_REDIRECTS = 5;
@@ -44,9 +41,6 @@ const PORTS: ReadonlySet<string> = new Set(['', '80', '443']);
 /** Longest validator (an ETag or a date) that is stored; a longer one is dropped. */
 const VALIDATOR_CHARACTERS = 512;
 
-/** Loads undici with the first page: it takes 5 MB in each thread, and most threads never fetch a page. */
-const loadUndici = () => import('undici');
-
 /**
  * Creates a fetcher of pages over HTTP. Requests carry no cookies, credentials or referrer. On every hop, a connection
  * is opened only to an address that was checked just before, so that neither a redirect nor a changed DNS answer leads
@@ -55,6 +49,7 @@ const loadUndici = () => import('undici');
 export function createPageFetcher({
   timeoutMs,
   maxBytes,
+  denied = [],
   resolve = resolveByDns,
   connect = connectToAddress,
 }: PageFetcherOptions): PageFetcher {
@@ -65,10 +60,11 @@ export function createPageFetcher({
       const stopped = AbortSignal.any([closed.signal, ...(signal === undefined ? [] : [signal])]);
       const timeout = AbortSignal.timeout(timeoutMs);
       const either = AbortSignal.any([stopped, timeout]);
-      const { Agent, request } = await loadUndici();
+      // undici takes 5 MB in each thread, and most threads never fetch a page.
+      const { Agent, request } = await import('undici');
       // Each page has its own agent, so that data which a server left in a connection never meets the next page.
       const agent = new Agent({
-        connect: guardedConnector({ resolve, connect, signal: either }),
+        connect: guardedConnector({ resolve, connect, denied, signal: either }),
         headersTimeout: timeoutMs,
         bodyTimeout: timeoutMs,
       });
@@ -190,86 +186,6 @@ function parseRedirect(location: string, from: URL): URL {
 /** Ends a reply with its connection, without reading its body, which may be endless. */
 function discard({ body }: Dispatcher.ResponseData): void {
   body.on('error', () => {}).destroy();
-}
-
-// ── Connections ──────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/**
- * Creates a connector that resolves, checks and connects in one step, so that the host name is not resolved a second
- * time. Every error goes to undici's callback, because undici would wait for the callback for ever. `signal` ends the
- * wait for the resolver, whether or not the resolver heeds it.
- */
-function guardedConnector({
-  resolve,
-  connect,
-  signal,
-}: {
-  readonly resolve: ResolveHost;
-  readonly connect: ConnectTo;
-  readonly signal: AbortSignal;
-}): buildConnector.connector {
-  return (options, callback) => {
-    const host = options.hostname.replace(/^\[|\]$/g, '');
-    const aborted = new Promise<never>((_resolve, reject) => {
-      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
-    });
-    Promise.race([publicAddressesOf(host, { resolve, signal }), aborted])
-      .then((addresses) => connect(addresses, options, callback))
-      .catch((error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null));
-  };
-}
-
-/**
- * Returns the public addresses of a host. Throws DocumentError `fetch_refused` if it has none.
- * @param host a name, or an address without the brackets of IPv6
- */
-async function publicAddressesOf(
-  host: string,
-  { resolve, signal }: { readonly resolve: ResolveHost; readonly signal: AbortSignal },
-): Promise<readonly string[]> {
-  const addresses = net.isIP(host) === 0 ? await resolve(host, signal) : [host];
-  const publicAddresses = addresses.filter(isPublicAddress);
-  if (publicAddresses.length > 0) return publicAddresses;
-  throw new DocumentError(
-    'fetch_refused',
-    'its host has no public address; pages are fetched only from public addresses',
-  );
-}
-
-/**
- * Resolves a host name by the DNS alone. Names in the machine's hosts file are no public pages, search domains are not
- * tried, and a slow DNS server blocks none of the few threads that file access shares with the system's resolver.
- */
-async function resolveByDns(hostname: string, signal: AbortSignal): Promise<readonly string[]> {
-  const resolver = new dns.Resolver();
-  const cancel = () => resolver.cancel();
-  signal.throwIfAborted();
-  signal.addEventListener('abort', cancel, { once: true });
-  try {
-    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
-    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
-    if (addresses.length === 0) throw (answers[0] as PromiseRejectedResult).reason;
-    return addresses;
-  } finally {
-    signal.removeEventListener('abort', cancel);
-  }
-}
-
-async function connectToAddress(
-  addresses: readonly string[],
-  options: buildConnector.Options,
-  callback: buildConnector.Callback,
-): Promise<void> {
-  const { buildConnector } = await loadUndici();
-  const checked = addresses.map((address) => ({ address, family: net.isIP(address) }));
-  const connect = buildConnector({
-    allowH2: false,
-    autoSelectFamily: true,
-    // This is called for names only; a connection to an address needs no lookup.
-    lookup: (_hostname, { all }, reply) =>
-      all ? reply(null, checked) : reply(null, checked[0]!.address, checked[0]!.family),
-  });
-  connect(options, callback);
 }
 
 // ── What came ────────────────────────────────────────────────────────────────────────────────────────────────────────

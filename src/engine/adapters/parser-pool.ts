@@ -1,6 +1,7 @@
 import pLimit from 'p-limit';
 import { EngineError } from '../errors.ts';
 import type { DocumentParser } from '../ports.ts';
+import { createParserChildren } from './parser-children.ts';
 import { aborted, type ParserExit } from './parser-exit.ts';
 import { type ParserProcess, startParserProcess } from './parser-process.ts';
 
@@ -25,11 +26,12 @@ export interface ParserPoolOptions {
 const IDLE_MS = 60_000;
 
 /**
- * Creates a parser that reads documents in child processes. A child is kept for further documents while it is usable
- * (`ParserProcess.isUsable`). It is started when there is a document for it, so after one died the next document takes
- * about 0.4 s longer. While `size` children are busy, documents wait in the order in which they came; the time limit of
- * a document begins when a child has it. An abort ends a running read at once, and a waiting one when its turn comes.
- * `close` ends running and waiting reads with EngineError `unavailable`.
+ * Creates a parser that reads documents in child processes. A child reads documents of one tenant only, so that nothing
+ * that a document leaves behind in a process meets another tenant's. It is kept for further documents of its tenant
+ * while it is usable (`ParserProcess.isUsable`). It is started when there is a document for it, so after one died the
+ * next document takes about 0.4 s longer. While `size` children are busy, documents wait in the order in which they
+ * came; the time limit of a document begins when a child has it. An abort ends a running read at once, and a waiting
+ * one when its turn comes. `close` ends running and waiting reads with EngineError `unavailable`.
  */
 export function createParserPool({
   size,
@@ -41,56 +43,30 @@ export function createParserPool({
   onExit,
 }: ParserPoolOptions): DocumentParser {
   const limit = pLimit(size);
-  const running = new Set<ParserProcess>();
-  /** Idle children with the timers that end them, longest idle first. */
-  const idle = new Map<ParserProcess, NodeJS.Timeout>();
   let isClosed = false;
-
-  const take = (): ParserProcess => {
-    // The child that was idle for the shortest time is taken, so that children that are not needed reach `idleMs`.
-    for (const [parser, timer] of [...idle].reverse()) {
-      clearTimeout(timer);
-      idle.delete(parser);
-      if (parser.isUsable()) return parser;
-      discard(parser);
-    }
+  const start = (): ParserProcess => {
     const parser = startParserProcess({ entry, timeoutMs, heapMb });
-    running.add(parser);
     onStart?.();
     void parser.ended.then(onExit);
     return parser;
   };
-
-  const giveBack = (parser: ParserProcess) => {
-    if (!parser.isUsable()) return discard(parser);
-    const end = () => {
-      idle.delete(parser);
-      discard(parser);
-    };
-    idle.set(parser, setTimeout(end, idleMs).unref());
-  };
-
-  const discard = (parser: ParserProcess) => {
-    void parser.stop().then(() => running.delete(parser));
-  };
+  const children = createParserChildren({ start, size, idleMs });
 
   return {
     parse: (request, options = {}) =>
       limit(async () => {
         if (isClosed) throw new EngineError('unavailable', 'the reading of documents was stopped');
         if (options.signal?.aborted) throw aborted();
-        const parser = take();
+        const parser = children.take(options.tenant ?? '');
         try {
           return await parser.read(request, options);
         } finally {
-          giveBack(parser);
+          children.giveBack(parser);
         }
       }),
     async close() {
       isClosed = true;
-      for (const timer of idle.values()) clearTimeout(timer);
-      idle.clear();
-      await Promise.all([...running].map((parser) => parser.stop()));
+      await children.close();
     },
   };
 }

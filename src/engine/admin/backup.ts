@@ -1,12 +1,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
+import { randomBytes } from 'node:crypto';
 import { hasUpload } from '../documents/uploads.ts';
 import { EngineError } from '../errors.ts';
+import { keyOfFile, type FileKey } from '../file-keys.ts';
 import { listUnreadUploads } from '../store/uploads.ts';
 import { BUSY_TIMEOUT_MS, openForLook, openStore } from '../store/open-store.ts';
+import { openDatabase } from '../store/open-database.ts';
 import { storageError } from '../store/storage-errors.ts';
-import { createPrivateFile } from '../store/private-file.ts';
+import { copyWithKey } from './reseal.ts';
 import { checkDatabase, requireUnused, type DatabaseSummary } from '../store/check-database.ts';
 
 /** Called after each step of a copy with the number of bytes that are done and of all bytes. */
@@ -23,25 +25,32 @@ const STEP_PAGES = 2_000;
 
 /**
  * Copies a tenant's file as it is now, even while it is written, into one file that needs no other beside it, and
- * checks the whole copy. Afterwards `to` is either a complete backup or does not exist. `from` and `to` are paths.
+ * checks the whole copy. The copy of a sealed file is sealed with the same key, and `wrappedKey` is written beside it,
+ * so that it can be restored where the control database is lost. Afterwards `to` is either a complete backup or does
+ * not exist. `from` and `to` are paths.
  * @throws EngineError `not_found` without a file at `from`; `conflict` if `to` exists; `unprocessable` if the copy is
  *   damaged or no tenant's file; `storage_full`
  */
 export async function backupDatabase({
   from,
   to,
+  wrappedKey,
   onProgress,
 }: {
   readonly from: string;
   readonly to: string;
+  readonly wrappedKey?: string | null;
   readonly onProgress?: CopyProgress;
 }): Promise<BackedUp> {
   if (fs.existsSync(to)) throw new EngineError('conflict', `${to} exists: choose another name, or remove it`);
-  const partial = `${to}.partial`;
+  const key = keyOfFile(from);
+  // Nobody else who may write to the folder knows the name, so nobody can put a file or a link there first.
+  const partial = `${to}.${randomBytes(6).toString('hex')}.partial`;
   try {
-    await copyDatabase({ from, to: partial, onProgress });
-    const summary = checkDatabase(partial);
-    const unread = listUnread(partial).length;
+    await copyDatabase({ from, fromKey: key, to: partial, toKey: key, onProgress });
+    const summary = checkDatabase(partial, key);
+    const unread = listUnread(partial, key).length;
+    if (wrappedKey) fs.writeFileSync(keyFileOf(to), wrappedKey, { mode: 0o600, flag: 'wx', flush: true });
     fs.renameSync(partial, to);
     syncFolder(to);
     return { ...summary, unread };
@@ -62,6 +71,7 @@ export interface Restored extends DatabaseSummary {
  * Replaces the tenant's file at `to`, if there is one, by a copy of the backup at `from`. The copy is checked and
  * migrated to the current schema before anything is replaced, and the replaced file stays beside it under a new name.
  * The caller holds the instance lock.
+ * @param options.fromKey key of the backup; null, the default, for one in clear. The restored file has the key of `to`.
  * @param options.now time for the name of the replaced file, Unix ms
  * @throws EngineError the errors of `checkDatabase` for the backup; `unprocessable` for a backup of a newer Cairn;
  *   `conflict` if a process has the file at `to` open; `storage_full`
@@ -70,21 +80,25 @@ export async function restoreDatabase({
   from,
   to,
   now,
+  fromKey = null,
   onProgress,
 }: {
+  readonly fromKey?: FileKey | null;
   readonly from: string;
   readonly to: string;
   readonly now: number;
   readonly onProgress?: CopyProgress;
 }): Promise<Restored> {
-  checkDatabase(from);
+  const key = keyOfFile(to);
+  checkDatabase(from, fromKey);
   const incoming = `${to}.restoring`;
   try {
-    await copyDatabase({ from, to: incoming, onProgress });
-    openStore(incoming, { role: 'worker' }).close();
-    const summary = checkDatabase(incoming);
+    fs.rmSync(incoming, { force: true });
+    await copyDatabase({ from, fromKey, to: incoming, toKey: key, onProgress });
+    openStore(incoming, { role: 'worker', key }).close();
+    const summary = checkDatabase(incoming, key);
     requireUnused(to);
-    const lost = listUnread(incoming).filter((upload) => !hasUpload(to, upload)).length;
+    const lost = listUnread(incoming, key).filter((upload) => !hasUpload(to, upload)).length;
     const kept = keep(to, now);
     fs.renameSync(incoming, to);
     syncFolder(to);
@@ -96,17 +110,26 @@ export async function restoreDatabase({
 
 async function copyDatabase({
   from,
+  fromKey,
   to,
+  toKey,
   onProgress,
 }: {
   from: string;
+  fromKey: FileKey | null;
   to: string;
+  toKey: FileKey | null;
   onProgress: CopyProgress | undefined;
 }): Promise<void> {
   if (!fs.existsSync(from)) throw new EngineError('not_found', `no file ${from}`);
-  fs.rmSync(to, { force: true });
-  createPrivateFile(to);
-  const source = new Database(from, { readonly: true, timeout: BUSY_TIMEOUT_MS });
+  fs.closeSync(fs.openSync(to, 'wx', 0o600)); // Fails if there is such a file.
+  if (fromKey !== null || toKey !== null) {
+    copyWithKey(from, fromKey, to, toKey);
+    const { size } = fs.statSync(to);
+    onProgress?.(size, size);
+    return;
+  }
+  const source = openDatabase(from, { readonly: true, timeout: BUSY_TIMEOUT_MS, key: null });
   try {
     const pageBytes = source.pragma('page_size', { simple: true }) as number;
     // One snapshot for the whole copy: otherwise every commit of another process would make it start again.
@@ -126,9 +149,14 @@ async function copyDatabase({
   leaveLogMode(to);
 }
 
+/** Returns the path of the file with the wrapped key of a sealed backup. */
+export function keyFileOf(backup: string): string {
+  return `${backup}.key`;
+}
+
 /** Lists the names of the uploaded files that the database at `file` has yet to read. */
-function listUnread(file: string): string[] {
-  const store = openForLook(file);
+function listUnread(file: string, key: FileKey | null): string[] {
+  const store = openForLook(file, key);
   try {
     return store === undefined ? [] : listUnreadUploads(store);
   } finally {
@@ -138,7 +166,7 @@ function listUnread(file: string): string[] {
 
 /** Switches the database at `file` out of WAL mode, in which it could not be read without files beside it. */
 function leaveLogMode(file: string): void {
-  const db = new Database(file);
+  const db = openDatabase(file, { key: null });
   try {
     db.pragma('journal_mode = DELETE');
   } finally {

@@ -13,22 +13,39 @@ import { cancelDocumentJobs, findOpenDocumentJob } from '../store/document-jobs.
 import { insertJob } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import { ensureStoreId } from '../store/store-info.ts';
+import { ensureWriter } from '../store/writers.ts';
 import type { DocumentReply, Document, NewDocument } from '../types.ts';
-import { refuseOverBacklog } from './accept.ts';
+import { refuseOverBacklog, requireTags } from './accept.ts';
 import { encodeReceipt } from './write-receipt.ts';
+import { refuseOverQuota, type Quota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
  * Puts a document into the ledger, in the writer's transaction, for a worker to read. The file of an upload is on disk
  * already; the page of a URL is fetched by the worker. A document that is known by its external id, URL or bytes is
  * read again if it changed, and else left as it is, so that a client may repeat itself.
- * @throws EngineError `unavailable` as `refuseOverBacklog`
+ * @throws EngineError `unavailable` as `refuseOverBacklog`; `storage_full` as `refuseOverQuota`; `conflict` as
+ *   `requireTags`
  */
-export function addDocument(context: WriteContext, { document }: { readonly document: NewDocument }): DocumentReply {
+export function addDocument(
+  context: WriteContext,
+  {
+    document,
+    withinTags = [],
+    quota = null,
+  }: {
+    readonly document: NewDocument;
+    readonly withinTags?: readonly string[] | undefined;
+    readonly quota?: Quota | null;
+  },
+): DocumentReply {
   const { store, now } = context;
   const existing = findKnownDocument(store, document, now);
-  if (existing !== undefined)
-    return isUnchanged(store, existing, document) ? leave(context, existing) : readAgain(context, existing, document);
+  if (existing !== undefined) requireTags(toDocument(store, existing).tags, withinTags);
+  if (existing !== undefined && isUnchanged(store, existing, document)) return leave(context, existing);
+  // Its chunks are added later, and only the worker knows their number: a document counts as one memory here.
+  refuseOverQuota(context, quota, 1);
+  if (existing !== undefined) return readAgain(context, existing, document);
   refuseOverBacklog(context, 1);
   const row = insertDocument(store, { id: context.newId(), document, now });
   return begin(context, row, { document, always: false, outcome: 'accepted' });
@@ -83,7 +100,8 @@ function begin(
   }: { readonly document: NewDocument; readonly always: boolean; readonly outcome: 'accepted' | 'replaced' },
 ): DocumentReply {
   const { store, now, trace } = context;
-  insertGeneration(store, { documentNo: row.document_no, document, always, now });
+  const writerNo = ensureWriter(store, context.writtenBy);
+  insertGeneration(store, { documentNo: row.document_no, document, always, writerNo, now });
   const jobId = context.newId();
   const jobNo = insertJob(store, { id: jobId, document: row.document_no, step: 'ingest', bulk: false, trace, now });
   const begun = toDocument(store, findDocumentRow(store, row.document_no)!);

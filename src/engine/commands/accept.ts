@@ -10,10 +10,12 @@ import type { Store } from '../store/open-store.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { neighboursOf } from '../store/session-context.ts';
+import { ensureWriter } from '../store/writers.ts';
 import { putText, reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import type { AddOptions, AddReply, AddOutcome, NewMemory } from '../types.ts';
 import { encodeReceipt } from './write-receipt.ts';
+import { refuseOverQuota, type Quota } from './quota.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
@@ -21,11 +23,15 @@ import type { WriteContext } from './write-context.ts';
  * written together, so that whatever is answered 2xx is stored, searchable and owed its vector. Exact duplicates and
  * known Idempotency-Keys write no memory twice. An `external_id` that stands for another text rejects that item alone.
  * @returns outcomes in the order of `items`; a known Idempotency-Key gets its stored reply
- * @throws  EngineError `unavailable` as `refuseOverBacklog`, for all items
+ * @throws  EngineError `unavailable` as `refuseOverBacklog` and `storage_full` as `refuseOverQuota`, for all items
  */
 export function addMemories(
   context: WriteContext,
-  { items, options }: { readonly items: readonly NewMemory[]; readonly options: AddOptions },
+  {
+    items,
+    options,
+    quota = null,
+  }: { readonly items: readonly NewMemory[]; readonly options: AddOptions; readonly quota?: Quota | null },
 ): AddReply {
   const { store } = context;
   const stored = options.idempotency && findStoredReply(store, options.idempotency);
@@ -35,11 +41,12 @@ export function addMemories(
     'a reply that is kept is a short one',
   );
   refuseOverBacklog(context, items.length);
+  refuseOverQuota(context, quota, items.length);
 
   const accepted: Accepted[] = [];
   const outcomes = items.map((memory): AddOutcome => {
     try {
-      const result = acceptMemory(context, memory, options.bulk ?? false);
+      const result = acceptMemory(context, memory, options);
       if ('memoryNo' in result) accepted.push(result);
       return 'memoryNo' in result
         ? { kind: 'accepted', id: result.id, jobId: result.jobId, jobNo: result.jobNo }
@@ -70,12 +77,19 @@ interface Accepted {
   readonly jobNo: number;
 }
 
-function acceptMemory(context: WriteContext, memory: NewMemory, bulk: boolean): Accepted | AddOutcome {
+function acceptMemory(
+  context: WriteContext,
+  memory: NewMemory,
+  { bulk = false, withinTags = [] }: AddOptions,
+): Accepted | AddOutcome {
   const { store, now } = context;
   const userNo = ensureUser(store, memory.userId);
   const hash = contentHash(memory.content);
   const twin = findTwin(store, { memory, userNo, hash, now });
-  if (twin !== undefined) return recogniseDuplicate(context, twin);
+  if (twin !== undefined) {
+    requireTags(JSON.parse(twin.tags) as string[], withinTags);
+    return recogniseDuplicate(context, twin);
+  }
 
   const id = context.newId();
   const memoryNo = insertMemory(store, { id, userNo, memory, contentHash: hash, now });
@@ -83,6 +97,7 @@ function acceptMemory(context: WriteContext, memory: NewMemory, bulk: boolean): 
     memoryNo,
     salience: initialSalience(memory.importance, 0),
     decayLambda: decayLambdaOf('semantic', context.config.OM_DECAY_LAMBDA),
+    writerNo: ensureWriter(store, context.writtenBy),
     now,
   });
   const place = { memoryNo, userNo, sessionId: memory.sessionId, eventTime: memory.eventTime ?? now, isChunk: false };
@@ -119,9 +134,22 @@ function findTwin(
   return findDuplicate(store, { ...memory, contentHash: hash, userNo }, now);
 }
 
+/**
+ * Checks that what an add found already there carries the tags that bound the caller.
+ * @throws EngineError `conflict`
+ */
+export function requireTags(tags: readonly string[], withinTags: readonly string[]): void {
+  if (withinTags.every((tag) => tags.includes(tag))) return;
+  throw new EngineError('conflict', 'this is stored already without the tags of your key, which cannot change it');
+}
+
 /** Reinforces a memory that was said again, and makes it active again if it was archived. */
-function recogniseDuplicate({ store, now }: WriteContext, twin: Twin): AddOutcome {
-  reinforceMemory(store, twin.memoryNo, RECALL_SALIENCE_BOOST, now);
+function recogniseDuplicate({ store, config, now }: WriteContext, twin: Twin): AddOutcome {
+  reinforceMemory(store, twin.memoryNo, {
+    boost: RECALL_SALIENCE_BOOST,
+    now,
+    perHour: config.OM_REINFORCE_PER_HOUR,
+  });
   if (twin.status === 'archived') {
     for (const row of readMemoryRows(store, [twin.memoryNo]))
       replaceMemory(store, row, { columns: {}, status: 'active', now });

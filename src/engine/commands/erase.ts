@@ -19,13 +19,9 @@ import { eraseEntities } from '../store/entities.ts';
 import { eraseStoredReplies } from '../store/idempotency.ts';
 import { cancelDocumentJobs } from '../store/document-jobs.ts';
 import { detachJobs } from '../store/job-control.ts';
-import {
-  deleteMemoryRow,
-  getMemoryNo,
-  listExpiredMemoryNos,
-  listMatchingMemoryNos,
-  readMemoryRows,
-} from '../store/memories.ts';
+import { deleteMemoryRow, getMemoryNo, listExpiredMemoryNos, readMemoryRows } from '../store/memories.ts';
+import { compileFilter } from '../store/filter.ts';
+import { listPassingOf } from '../store/passing-memories.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
@@ -71,21 +67,29 @@ export function deleteMemory(context: WriteContext, { id }: { readonly id: strin
 }
 
 /**
- * Runs one slice of a delete by filter: at most `limit` documents that match are hidden, and at most `limit` memories
- * erased, with the reflections that rest on them. The caller repeats it until a receipt counts fewer than `limit`
- * documents and fewer than `limit` memories, and then erases the hidden documents with `eraseAbandoned`. Documents are
- * matched by what they say themselves, since one that is not read yet has no memory to be found by. A document that
- * loses a part is hidden as a whole.
+ * Hides at most `limit` documents that match a filter, for `eraseAbandoned`. They are matched by what they say
+ * themselves, since one that is not read yet has no memory to be found by.
  */
-export function deleteMatching(
+export function hideMatching(
   context: WriteContext,
   { filter, limit }: { readonly filter: ErasureFilter; readonly limit: number },
 ): DeleteReceipt {
+  return abandonDocuments(context, listMatchingDocuments(context.store, filter, limit));
+}
+
+/**
+ * Erases those of the given memories that match a filter at present, with the reflections that rest on them. They are
+ * looked for elsewhere, since a search through all memories would hold up all other writes. A document that loses a
+ * part is hidden as a whole, for `eraseAbandoned`.
+ */
+export function deleteMatching(
+  context: WriteContext,
+  { filter, memoryNos: found }: { readonly filter: ErasureFilter; readonly memoryNos: readonly number[] },
+): DeleteReceipt {
   const { store, now } = context;
-  const hidden = abandonDocuments(context, listMatchingDocuments(store, filter, limit));
-  const memoryNos = listMatchingMemoryNos(store, filter, limit, now);
+  const memoryNos = listPassingOf(store, compileFilter(filter, now, { includeHidden: true }), found);
   const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos));
-  return addReceipts(addReceipts(hidden, torn), eraseMemories(context, memoryNos));
+  return addReceipts(torn, eraseMemories(context, memoryNos));
 }
 
 /**

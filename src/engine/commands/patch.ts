@@ -7,6 +7,7 @@ import { keptHash } from '../store/duplicates.ts';
 import { listReflectionsOn } from '../store/reflections.ts';
 import { replaceMemory } from '../store/revisions.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
+import { ensureWriter } from '../store/writers.ts';
 import { reindexText } from '../store/word-index/memory-text.ts';
 import { contentHash } from '../text/content-hash.ts';
 import {
@@ -69,7 +70,7 @@ export function changeMemory(
   { columns, status }: { readonly columns: MemoryColumns; readonly status: MemoryStatus | undefined },
 ): void {
   const { store, now } = context;
-  replaceMemory(store, before, { columns, status, now });
+  replaceMemory(store, before, { columns, status, writerNo: ensureWriter(store, context.writtenBy), now });
   const start = startOf({ ...before, ...columns });
   if (start !== startOf(before)) {
     for (const older of listSuperseded(store, before.memoryNo)) settleStatus(context, older, { endsAt: start });

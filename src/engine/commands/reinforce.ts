@@ -5,7 +5,8 @@ import type { Memory } from '../types.ts';
 import type { WriteContext } from './write-context.ts';
 
 /**
- * Adds `boost` to the salience of a memory, and 0.1 to its strength, both up to 1.
+ * Adds `boost` to the salience of a memory, and 0.1 to its strength, both up to 1, and no further in one hour than
+ * `OM_REINFORCE_PER_HOUR` allows.
  * @returns the memory as it is now
  * @throws  EngineError `not_found`
  */
@@ -14,7 +15,8 @@ export function reinforceMemory(
   { id, boost }: { readonly id: string; readonly boost: number },
 ): Memory {
   const { store, now } = context;
-  strengthenMemory(store, getMemoryRow(store, id, now).memoryNo, boost, now);
+  const perHour = context.config.OM_REINFORCE_PER_HOUR;
+  strengthenMemory(store, getMemoryRow(store, id, now).memoryNo, { boost, now, perHour });
   return toMemory(getMemoryRow(store, id, now), now);
 }
 
@@ -31,11 +33,12 @@ export interface RecallEffects {
 
 /** Applies the effects of each recall. Memories and waypoints that are gone by now are passed over. */
 export function applyRecalls(
-  { store }: WriteContext,
+  { store, config }: WriteContext,
   { recalls }: { readonly recalls: readonly RecallEffects[] },
 ): void {
   for (const recall of recalls) {
-    for (const memoryNo of recall.memories) recallMemory(store, memoryNo, recall.at);
+    for (const memoryNo of recall.memories)
+      recallMemory(store, memoryNo, { now: recall.at, perHour: config.OM_REINFORCE_PER_HOUR });
     for (const [from, to] of recall.waypoints) strengthenWaypoint(store, from, to, recall.at);
   }
 }

@@ -12,6 +12,7 @@ import {
   putWinner,
 } from '../store/edges.ts';
 import { getMemoryRow, readMemoryRows, toMemory, type MemoryRow } from '../store/memories.ts';
+import { ensureWriter } from '../store/writers.ts';
 import type { NewLink, EdgeType, Link, Memory } from '../types.ts';
 import { settleStatus, startOf } from './settle-status.ts';
 import type { WriteContext } from './write-context.ts';
@@ -47,7 +48,7 @@ export function linkMemories(context: WriteContext, { src, dst, type, weight }: 
   if (src === dst) throw new EngineError('invalid', 'dst: a memory cannot be linked to itself');
   const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
   const key = { src: from.memoryNo, dst: to.memoryNo, type };
-  putStatedEdge(store, key, weight ?? findEdge(store, key)?.weight ?? DEFAULT_WEIGHTS[type], now);
+  putStatedEdge(store, key, weight ?? findEdge(store, key)?.weight ?? DEFAULT_WEIGHTS[type], now, writerNo(context));
   return getLink(context, key, to);
 }
 
@@ -88,7 +89,7 @@ export function supersedeMemory(
   if (findEdge(store, key) !== undefined) return toMemory(older, now);
   refuseCircle(context, older, newer);
   refuseSecondSuccessor(context, older);
-  putStatedEdge(store, key, DEFAULT_WEIGHTS.supersedes, now);
+  putStatedEdge(store, key, DEFAULT_WEIGHTS.supersedes, now, writerNo(context));
   joinChains(store, { older: older.memoryNo, newer: newer.memoryNo });
   settleStatus(context, older.memoryNo, { endsAt: startOf(newer) });
   return toMemory(readMemoryRows(store, [older.memoryNo])[0] as MemoryRow, now);
@@ -113,7 +114,8 @@ export function contradictMemories(
   refuseStrangers(rowOfA, rowOfB);
   const key = contradictionOf(rowOfA, rowOfB);
   const edge = findEdge(store, key);
-  if (edge === undefined || edge.automatic) putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now);
+  if (edge === undefined || edge.automatic)
+    putStatedEdge(store, key, DEFAULT_WEIGHTS.contradicts, now, writerNo(context));
   if (winner !== undefined) {
     putWinner(store, key, winner === a ? rowOfA.memoryNo : rowOfB.memoryNo, now);
     settleStatus(context, rowOfA.memoryNo);
@@ -136,6 +138,10 @@ export function contradictionOf(one: Pick<MemoryRow, 'memoryNo'>, other: Pick<Me
 
 function loserOf({ src, dst }: Pick<EdgeKey, 'src' | 'dst'>, winner: number): number {
   return winner === src ? dst : src;
+}
+
+function writerNo({ store, writtenBy }: WriteContext): number | null {
+  return ensureWriter(store, writtenBy);
 }
 
 function getNamed({ store, now }: WriteContext, name: string, id: string): MemoryRow {
@@ -189,5 +195,6 @@ function getLink({ store }: WriteContext, key: EdgeKey, other: MemoryRow): Link 
     automatic: edge.automatic,
     createdAt: edge.createdAt,
     updatedAt: edge.updatedAt,
+    writtenBy: edge.writtenBy,
   };
 }

@@ -11,6 +11,8 @@ export interface WriteContext {
   readonly newId: () => string;
   /** Vector indexes by the number of their model. */
   readonly indexes: ReadonlyMap<number, VectorIndex>;
+  /** Public id of the key in whose name the command runs; null for what Cairn does by itself. */
+  readonly writtenBy: string | null;
   /** W3C trace context of the request, for the jobs that the command makes; left out where nothing is traced. */
   readonly trace?: string | undefined;
   /**

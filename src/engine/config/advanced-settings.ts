@@ -1,8 +1,13 @@
 import { z } from 'zod';
 import { ENTITY_MODES } from '../entities/modes.ts';
 import { parsePrices } from '../prices.ts';
+import { parsePolicy } from '../privacy/policy.ts';
 import type { Sector } from '../types.ts';
-import { bounded, flag, fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
+import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
+import { LIMIT_SETTINGS } from './limit-settings.ts';
+import { parseNetworks } from './networks.ts';
+import { addressList, bounded, flag, fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
+import { TOKEN_SETTINGS } from './token-settings.ts';
 
 const modelOfSector = (sector: Sector) =>
   z
@@ -16,13 +21,53 @@ const modelOfSector = (sector: Sector) =>
 
 const SERVER_SETTINGS = {
   OM_PUBLIC_READS: flag(false).describe('Answer reads and queries of the default tenant without a key.'),
+  OM_MAX_WRONG_KEYS: integer(20, 1, 1_000_000).describe(
+    'Wrong keys of one address that are answered at once; then each further one makes it pause, for up to 60 s.',
+  ),
+  OM_TRUSTED_PROXIES: addressList().describe(
+    'Addresses and networks of proxies whose X-Forwarded-For is believed, comma-separated, such as 10.0.0.0/8.',
+  ),
+  ...TOKEN_SETTINGS,
   OM_CORS_ORIGINS: z
     .string()
     .default('')
-    .describe('Origins that a browser may call from, comma-separated, or * for any.'),
+    .describe('Origins that a browser may call from, comma-separated, or * for any; they need a key.'),
   OM_ADD_WAIT_MS: integer(0, 0, 60_000).describe(
     'Longest time that an add waits for its memory to be finished before it answers (ms); 0 answers at once.',
   ),
+  OM_READER_TIMEOUT_MS: integer(60_000, 100, 3_600_000).describe(
+    'How long a client may read nothing of a reply before its connection is cut (ms).',
+  ),
+  OM_MAX_CONNECTIONS: integer(10_000, 2, 1_000_000).describe(
+    'Most connections of HTTP clients. One address (of IPv6 one /64) may have half of them.',
+  ),
+};
+
+const PRIVACY_SETTINGS = {
+  OM_PII: z
+    .string()
+    .default('off')
+    .refine((text) => parsePolicy(text) !== undefined, 'expected a mode, or secrets=MODE,personal=MODE')
+    .describe(
+      'What becomes of secrets and personal data in a text before it is stored: off, mark, redact or refuse; or a ' +
+        'mode for each group, as in secrets=redact,personal=mark. A tenant may have its own.',
+    ),
+  OM_PII_URL: serviceUrl()
+    .optional()
+    .describe('Base URL of an analyzer such as Presidio, which is asked for personal data in prose; empty for none.'),
+  OM_PII_FAIL: z
+    .enum(['refuse', 'store'])
+    .default('refuse')
+    .describe(
+      'While the analyzer is down: refuse answers 503, and documents wait; store goes on with the built-in patterns.',
+    ),
+  OM_PII_TIMEOUT_MS: integer(2_000, 50, 60_000).describe('Time limit of one call of the analyzer (ms).'),
+  OM_PII_LANGUAGE: z
+    .string()
+    .regex(/^[a-z]{2,3}$/, 'expected a language code such as en')
+    .default('en')
+    .describe('Language that the analyzer is told.'),
+  OM_PII_MIN_SCORE: fraction(0.6).describe('Lowest score of what the analyzer finds that counts (0..1).'),
 };
 
 const EMBEDDING_SETTINGS = {
@@ -196,6 +241,17 @@ const DOCUMENT_SETTINGS = {
   ),
   OM_PARSE_HEAP_MB: integer(512, 128, 8192).describe('Largest heap of a process that reads documents (MB).'),
   OM_URL_INGEST: flag(true).describe('Whether documents may be fetched from URLs; only public addresses are allowed.'),
+  OM_FETCH_DENY: z
+    .string()
+    .default('')
+    .refine(
+      (text) => parseNetworks(text) !== undefined,
+      'expected at most 1000 networks such as 198.51.100.0/24 or 2001:db8:64::/96, comma-separated',
+    )
+    .describe(
+      'Networks that pages are not fetched from, comma-separated, such as 198.51.100.0/24 or 2001:db8:64::/96, ' +
+        "beside those that are never fetched from: private ones and this machine's addresses.",
+    ),
   OM_URL_TIMEOUT_MS: integer(15_000, 100, 300_000).describe('Time limit for fetching a page, redirects included (ms).'),
   OM_URL_MAX_MB: integer(5, 1, 100).describe('Largest page that is fetched, after decompression (MB).'),
 };
@@ -207,6 +263,9 @@ const FORGETTING_SETTINGS = {
   OM_DECAY_INTERVAL_MINUTES: integer(1440, 1, 525_600).describe('How often the decay job runs (minutes).'),
   OM_DECAY_REINFORCE_ON_QUERY: flag(true).describe(
     'Whether a query reinforces the memories it returns, unless it says otherwise.',
+  ),
+  OM_REINFORCE_PER_HOUR: fraction(0.5).describe(
+    'Most that the salience of a memory rises within one hour by recall, reinforcement and repeated adds (0..1).',
   ),
   OM_ARCHIVE_BELOW: fraction(0).describe(
     'The decay job archives memories with a salience below this (0..1); 0 archives none.',
@@ -221,6 +280,11 @@ const OPERATION_SETTINGS = {
       'Address where GET /metrics is served without a key, at the ports of the next two settings; empty serves it ' +
         'only with a key, at OM_PORT.',
     ),
+  OM_METRICS_KEY: z
+    .string()
+    .min(16, 'expected at least 16 characters')
+    .optional()
+    .describe('Key that reads GET /metrics and nothing else, for a Prometheus that should hold no admin key.'),
   OM_METRICS_PORT: integer(0, 0, 65_535).describe(
     "Port at OM_METRICS_HOST for the metrics of the API's process; 0 for none. With a key they are at OM_PORT too.",
   ),
@@ -234,19 +298,34 @@ const OPERATION_SETTINGS = {
       'otlp sends traces of requests and of the work they cause to the collector that OTEL_EXPORTER_OTLP_ENDPOINT ' +
         'names; it needs packages that are not installed by default (docs/operations/monitoring.md, Traces).',
     ),
+  OM_AUDIT: z
+    .enum(['off', 'writes', 'all'])
+    .default('writes')
+    .describe('What the audit log records: nothing, writes and changes of settings, or all of that and reads.'),
+  OM_AUDIT_DAYS: integer(365, 1, 36_500).describe('How long records of the audit log are kept (days).'),
   OM_JOB_ATTEMPTS: integer(5, 1, 100).describe('How often a step of a job may fail before the job is a dead letter.'),
   OM_JOB_RETENTION_HOURS: integer(24, 1, 8760).describe('How long finished jobs and stored replies are kept (hours).'),
   OM_LEASE_MS: integer(15_000, 500, 600_000).describe(
     'How long a worker may be silent before its jobs are taken back (ms).',
   ),
   OM_SHUTDOWN_MS: integer(10_000, 100, 300_000).describe('How long a shutdown waits for work in flight (ms).'),
+  OM_API_PROCESSES: integer(1, 1, 64).describe(
+    'Processes that answer HTTP requests at one address. More than one is of use where one core is not enough for ' +
+      'requests and replies: questions have threads already. One process commits for all.',
+  ),
   OM_QUERY_THREADS: integer(0, 0, 64)
     .unwrap()
     .optional()
     .describe(
-      'Threads that answer queries; empty takes one for each core, at most 8; 0 answers them on the thread that ' +
-        'serves requests.',
+      'Threads that answer queries in each process of the API; empty shares out the cores, at least 1 and at most 8 ' +
+        'threads; 0 answers them on the thread that serves requests.',
     ),
+  OM_QUERY_WORK_MB: integer(256, 1, 65_536).describe(
+    'Work that one query or explanation may cause: MB of rows, tags and metadata that are looked at.',
+  ),
+  OM_QUERY_DEADLINE_MS: integer(10_000, 100, 50_000).describe(
+    'Longest time that the work of one query or explanation may take (ms).',
+  ),
   OM_OPEN_TENANTS: integer(64, 1, 10_000).describe('Most tenant files that each thread keeps open.'),
   OM_WORD_INDEX: z
     .enum(['auto', 'fts5-direct', 'fts5-match'])
@@ -274,10 +353,13 @@ const OPERATION_SETTINGS = {
 /** The schema of each setting that few installations change, ordered by subject. */
 export const ADVANCED_SETTINGS = {
   ...SERVER_SETTINGS,
+  ...LIMIT_SETTINGS,
+  ...PRIVACY_SETTINGS,
   ...EMBEDDING_SETTINGS,
   ...LANGUAGE_MODEL_SETTINGS,
   ...KNOWLEDGE_SETTINGS,
   ...DOCUMENT_SETTINGS,
   ...FORGETTING_SETTINGS,
   ...OPERATION_SETTINGS,
+  ...ENCRYPTION_SETTINGS,
 };

@@ -39,6 +39,7 @@ export function crossChecks(settings: Settings): string[] {
     problems.push('OPENAI_API_KEY is not set: api.openai.com needs one; for a local server set OM_OPENAI_BASE_URL');
   }
   problems.push(...checkEmbeddings(settings), ...checkSectorModels(settings), ...checkFallbacks(settings));
+  problems.push(...checkTokens(settings));
   if (
     settings.OM_LLM_MODEL !== undefined &&
     settings.OM_LLM_API_KEY === undefined &&
@@ -157,6 +158,25 @@ function checkFallbacks(settings: Settings): string[] {
           'different models are never compared, so no other provider can stand in',
       ]
     : [];
+}
+
+/** Checks that the settings of tokens come with an issuer, and an issuer with the audience that tokens must be for. */
+function checkTokens(settings: Settings): string[] {
+  if (settings.OM_OIDC_ISSUER !== undefined) {
+    return settings.OM_OIDC_AUDIENCE === undefined
+      ? ['OM_OIDC_AUDIENCE is not set: without it, tokens that the issuer made for other services would be accepted']
+      : [];
+  }
+  const names = [
+    'OM_OIDC_AUDIENCE',
+    'OM_OIDC_JWKS_URL',
+    'OM_OIDC_TENANT_CLAIM',
+    'OM_OIDC_ROLE_CLAIM',
+    'OM_OIDC_USER_CLAIM',
+  ] as const;
+  return names
+    .filter((name) => settings[name] !== undefined)
+    .map((name) => `${name}: means nothing without OM_OIDC_ISSUER, so no token would be accepted; set that too`);
 }
 
 function checkAws(settings: Settings): string[] {

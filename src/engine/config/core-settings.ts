@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { isWeakKey } from './weak-key.ts';
 import { fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
 
 /** The schema of each setting that most installations change. The others are in advanced-settings.ts. */
@@ -14,9 +15,13 @@ export const CORE_SETTINGS = {
     .describe("The default tenant's file. The control database and further tenants live beside it."),
   OM_API_KEY: z
     .string()
-    .min(8, 'expected at least 8 characters')
+    .min(16, 'expected at least 16 characters, better 24 or more: `openssl rand -base64 24` prints 32')
+    .refine(
+      (key) => key.length < 16 || !isWeakKey(key),
+      'this is easily guessed: use what `openssl rand -base64 24` prints',
+    )
     .optional()
-    .describe("The default tenant's admin key."),
+    .describe("The default tenant's admin key, of at least 16 characters."),
   OM_LOG_LEVEL: z.enum(['silent', 'error', 'warn', 'info', 'debug']).default('info').describe('How much is logged.'),
   OM_EMBEDDINGS: z
     .enum(['synthetic', 'openai', 'gemini', 'ollama', 'bedrock', 'local', 'none'])

@@ -1,6 +1,8 @@
 /** The kinds of settings: how the text of a variable becomes a value, and what is refused. */
 
+import { isIP } from 'node:net';
 import { z } from 'zod';
+import { isTamperProofUrl } from './hosts.ts';
 
 /** A setting that is `true`, `false`, `1` or `0`, as a boolean; `fallback` if it is not set. */
 export const flag = (fallback: boolean) =>
@@ -30,6 +32,13 @@ export const serviceUrl = () =>
     .url({ protocol: /^https?$/, error: 'expected http://host or https://host' })
     .refine((url) => !/^\w+:\/\/[^/?#]*@/.test(url), 'expected no name or password');
 
+/** A setting that is the URL of a server whose word decides who is admitted. It has no default. */
+export const tamperProofUrl = () =>
+  z.string().refine(isTamperProofUrl, 'expected https://host, or http:// and a loopback host, without a password');
+
+/** A setting that names a claim of tokens; undefined if it is not set. */
+export const claimName = () => z.string().max(200, 'expected at most 200 characters').optional();
+
 /** A setting that is the key of another server, which gets it in a header; undefined if it is not set. */
 export const providerKey = () =>
   z
@@ -40,3 +49,29 @@ export const providerKey = () =>
 /** Restricts the schema of a number to `min..max`, both included. */
 export const bounded = (number: z.ZodCoercedNumber, min: number, max: number) =>
   number.refine((value) => value >= min && value <= max, `expected ${min}..${max}`);
+
+/** A setting that lists IP addresses and networks (`10.0.0.0/8`), comma-separated; empty by default. */
+export const addressList = () =>
+  z
+    .string()
+    .default('')
+    .refine(
+      (text) => listOf(text).every(isNetwork),
+      'expected addresses such as 10.0.0.1 or networks such as 10.0.0.0/8, comma-separated',
+    );
+
+/** Cuts a comma-separated setting into its values, without blanks around them and without empty ones. */
+export function listOf(text: string): string[] {
+  return text
+    .split(',')
+    .map((value) => value.trim())
+    .filter(Boolean);
+}
+
+function isNetwork(text: string): boolean {
+  const [address = '', bits, ...rest] = text.split('/');
+  const most = isIP(address) === 6 ? 128 : 32;
+  return (
+    isIP(address) !== 0 && rest.length === 0 && (bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most))
+  );
+}

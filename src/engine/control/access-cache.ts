@@ -1,4 +1,4 @@
-import type { Principal, TenantRecord } from './control-database.ts';
+import type { Holder, TenantRecord } from './control-database.ts';
 import { immediately, type ControlFile, type KeyRow, type TenantRow } from './control-file.ts';
 
 /**
@@ -18,7 +18,7 @@ interface Access {
 interface CachedKey {
   /** SHA-256 of the secret. */
   readonly digest: Buffer;
-  readonly principal: Principal;
+  readonly holder: Holder;
 }
 
 /**
@@ -30,7 +30,10 @@ export interface AccessCache {
   listTenants(): TenantRecord[];
   /** Finds a tenant; undefined for an unknown id. A new tenant is found at once. */
   findTenant(tenantId: string): TenantRecord | undefined;
-  /** Finds a key by its id (not its secret); undefined for an unknown or revoked key. A new key is found at once. */
+  /**
+   * Finds a key by its id (not its secret); undefined for an unknown or revoked key. A new key is found at once, and an
+   * expired one is found as well.
+   */
   findKey(keyId: string): CachedKey | undefined;
   /** True if this process has ever read a key that was not revoked at the time. It never becomes false again. */
   hasSeenKey(): boolean;
@@ -49,12 +52,12 @@ export function openAccessCache(file: ControlFile): AccessCache {
 
   const readAccess = db.transaction((): Access => {
     lookedAt = performance.now();
-    const keys = statements.listKeys.all().filter((key) => key.revoked_at === null);
+    const keys = statements.listKeys.all().filter((key) => key.revoked_at === null && key.tenants !== '[]');
     hasSeenKey ||= keys.length > 0;
     return {
       generation: statements.readGeneration.get()!.generation,
       tenants: new Map(statements.listTenants.all().map((row) => [row.id, tenantFromRow(row)])),
-      keys: new Map(keys.map((key) => [key.id, { digest: key.digest, principal: principalFromRow(key) }])),
+      keys: new Map(keys.map((key) => [key.id, { digest: key.digest, holder: holderFromRow(key) }])),
     };
   });
   let access = readAccess();
@@ -96,6 +99,16 @@ function tenantFromRow(row: TenantRow): TenantRecord {
   return { id: row.id, createdAt: row.created_at };
 }
 
-function principalFromRow(row: KeyRow): Principal {
-  return { tenantId: row.tenant_id, role: row.role, keyId: row.id };
+function holderFromRow(row: KeyRow): Holder {
+  const tenantIds = JSON.parse(row.tenants) as string[];
+  const tags = JSON.parse(row.tags) as string[];
+  return {
+    tenantId: tenantIds[0]!,
+    tenantIds,
+    role: row.role,
+    keyId: row.id,
+    ...(row.user_id === null ? {} : { userId: row.user_id }),
+    ...(tags.length === 0 ? {} : { tags }),
+    expiresAt: row.expires_at,
+  };
 }

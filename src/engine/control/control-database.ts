@@ -3,14 +3,22 @@
  * it.
  */
 
+import type { LimitRecords } from './limits.ts';
+
 /** The id of the tenant that every data folder has. */
 export const DEFAULT_TENANT = 'default';
 
+/** The roles of keys; `Role` says what each may do. */
+export const ROLES = ['read', 'add', 'write', 'admin'] as const;
 /**
- * What a key may do in its tenant: `read` queries and reads; `write` also adds, changes and deletes memories; `admin`
- * may also change settings and manage jobs, embedding models and providers.
+ * What a key may do in its tenant: `read` queries and reads; `add` adds memories and documents, and neither reads nor
+ * deletes; `write` does both, and also changes and deletes; `admin` may also change settings and manage jobs, embedding
+ * models and providers.
  */
-export type Role = 'read' | 'write' | 'admin';
+export type Role = (typeof ROLES)[number];
+
+/** Bounds of what a key is given. */
+export const KEY_LIMITS = { label: 200, tenants: 100, userId: 256, tags: 16, tag: 128 } as const;
 
 export interface TenantRecord {
   readonly id: string;
@@ -18,26 +26,72 @@ export interface TenantRecord {
   readonly createdAt: number;
 }
 
-/** A key without its secret. */
+/** What a new key is given. */
+export interface NewKey {
+  /** The tenant that the key reaches; a request that names no tenant is for this one. */
+  readonly tenantId: string;
+  /** Further tenants, which a request must name; none by default. */
+  readonly furtherTenantIds?: readonly string[] | undefined;
+  readonly role: Role;
+  /** Name that a person gives the key, at most 200 characters; '' by default. */
+  readonly label?: string | undefined;
+  /** The only user whose memories and documents the key reaches; those of all users if left out. */
+  readonly userId?: string | undefined;
+  /** Tags without which the key reaches no memory and no document; none by default. */
+  readonly tags?: readonly string[] | undefined;
+  /** Time from which the key is refused, Unix ms; never if left out. */
+  readonly expiresAt?: number | undefined;
+}
+
+/** A key without its secret. Times are Unix ms. */
 export interface KeyRecord {
   /** Public part of the key, 16 hexadecimal digits. */
   readonly id: string;
+  /** The first of `tenantIds`. */
   readonly tenantId: string;
+  /** Tenants that the key reaches; a request that names no tenant is for the first. */
+  readonly tenantIds: readonly string[];
   readonly role: Role;
   /** Name that a person gave the key; '' for none. */
   readonly label: string;
-  /** Time the key was created, Unix ms. */
+  /** The only user whose memories and documents the key reaches; null for all users. */
+  readonly userId: string | null;
+  /** Tags without which the key reaches no memory and no document; empty for no such bound. */
+  readonly tags: readonly string[];
   readonly createdAt: number;
-  /** Time the key was revoked, Unix ms; null for a valid key. */
+  /** Time from which the key is refused; null for never. */
+  readonly expiresAt: number | null;
+  /** Time the key was last accepted, up to a minute late; null for never. */
+  readonly lastUsedAt: number | null;
+  /** Time the key was revoked; null for a key that was not. */
   readonly revokedAt: number | null;
 }
 
-/** The tenant and the role in whose name a request is made. */
-export interface Principal {
+/** The memories and documents that a caller may reach; a field that is left out bounds nothing. */
+export interface Bounds {
+  /** The only user whose memories and documents are reached. */
+  readonly userId?: string | undefined;
+  /** Tags that every memory and document must carry; never empty. */
+  readonly tags?: readonly string[] | undefined;
+}
+
+/** In whose name a request is made: the tenant, what the caller may do there, and what it may reach. */
+export interface Principal extends Bounds {
   readonly tenantId: string;
   readonly role: Role;
-  /** Id of the key; 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads. */
+  /**
+   * Id of the key; 'environment' for OM_API_KEY; 'anonymous' if no key is configured, and for public reads; for a token
+   * of OM_OIDC_ISSUER `oidc:` and 16 hexadecimal digits that stand for its issuer and subject.
+   */
   readonly keyId: string;
+}
+
+/** Whom a key stands for, before the request has chosen one of its tenants. */
+export interface Holder extends Principal {
+  /** Tenants that the holder may choose from; `tenantId` is the first. */
+  readonly tenantIds: readonly string[];
+  /** Time from which the key is refused, Unix ms; null for never. */
+  readonly expiresAt: number | null;
 }
 
 /** Tenants, keys and settings, as `openControlDatabase` opens them. */
@@ -55,11 +109,12 @@ export interface ControlDatabase {
   /** Deletes the tenant, its keys, settings and files. Throws `not_found`; `invalid` for the default tenant. */
   eraseTenant(tenantId: string): void;
 
-  /** Creates a key. Its secret is returned once and stored only as a hash. Throws `not_found` for an unknown tenant. */
-  createKey(key: { readonly tenantId: string; readonly role: Role; readonly label?: string }): {
-    readonly record: KeyRecord;
-    readonly secret: string;
-  };
+  /**
+   * Creates a key. Its secret is returned once and stored only as a hash.
+   * @throws EngineError `not_found` for an unknown tenant; `invalid` for an admin's key that is bound to a user or
+   *   tags, a time of expiry that is over, or a value beyond `KEY_LIMITS`
+   */
+  createKey(key: NewKey): { readonly record: KeyRecord; readonly secret: string };
   /** Lists the keys of a tenant, or of all tenants by default, oldest first and with the revoked ones. */
   listKeys(tenantId?: string): KeyRecord[];
   /**
@@ -69,15 +124,24 @@ export interface ControlDatabase {
   revokeKey(keyId: string): void;
 
   /**
-   * True if a request without a key may be served as the default tenant's admin: OM_API_KEY is not set, and this
-   * process has never seen a valid key of any tenant. Revoking the last key opens nothing before a restart.
+   * True if a request without a key may be served as the default tenant's admin: neither OM_API_KEY nor OM_OIDC_ISSUER
+   * is set, and this process has never seen a key that was not revoked. Neither revoking the last key nor its expiry
+   * opens anything before a restart, and an expired key keeps a data folder closed until it is revoked.
    */
   isOpen(): boolean;
   /**
-   * Returns the holder of a key by its whole secret; undefined for an unknown, revoked or malformed key. The holder of
-   * OM_API_KEY is the default tenant's admin. Digests are compared in constant time.
+   * Returns the holder of a key by its whole secret; undefined for an unknown, revoked, expired or malformed key. The
+   * holder of OM_API_KEY is the default tenant's admin. Digests are compared in constant time.
    */
-  authenticate(secret: string): Principal | undefined;
+  authenticate(secret: string): Holder | undefined;
+  /**
+   * True if the key or token of a holder would still be accepted: it was neither revoked nor has it expired, and no
+   * tenant of it was erased. Replies that go on for long ask this again and again, which costs no hash.
+   */
+  isHolderValid(holder: Holder): boolean;
+
+  /** The limits of tenants and keys. */
+  readonly limits: LimitRecords;
 
   /** Returns a tenant's setting; undefined if it was never stored or the tenant is unknown. */
   getSetting(tenantId: string, name: string): string | undefined;

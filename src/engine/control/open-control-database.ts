@@ -1,4 +1,4 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
 import type { Config } from '../config.ts';
@@ -6,21 +6,37 @@ import { removeUploads } from '../documents/uploads.ts';
 import { assert, EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
 import { openAccessCache, type AccessCache } from './access-cache.ts';
-import { DEFAULT_TENANT, type ControlDatabase, type KeyRecord } from './control-database.ts';
-import { immediately, openControlFile, type ControlFile, type KeyRow } from './control-file.ts';
+import { DEFAULT_TENANT, type ControlDatabase, type Holder } from './control-database.ts';
+import { immediately, openControlFile, type ControlFile } from './control-file.ts';
+import { destroyDataKey, ensureDataKey, SHARED_OWNER, useMasterKey, type KeySettings } from './data-keys.ts';
+import { createKeyRecords, digestOf } from './key-records.ts';
+import { createKeyUses, type KeyUses } from './key-uses.ts';
+import { openLimits } from './open-limits.ts';
 
 /** Tenant ids become file names, so a path holds no id that does not match this. */
 const TENANT_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
 /** Form of a key's secret; the group is the key's id. */
 const KEY_SECRET = /^cairn_([0-9a-f]{16})_[\w-]{43}$/;
+/** Form of the id of a key in the control database; other holders have ids of other forms. */
+const KEY_ID = /^[0-9a-f]{16}$/;
+/** Holder of OM_API_KEY. */
+const ENVIRONMENT: Holder = {
+  tenantId: DEFAULT_TENANT,
+  tenantIds: [DEFAULT_TENANT],
+  role: 'admin',
+  keyId: 'environment',
+  expiresAt: null,
+};
 /** Digest that no secret has; comparing with it takes as long as with another. */
 const NO_DIGEST = Buffer.alloc(32);
 
 interface Context {
   readonly file: ControlFile;
   readonly cache: AccessCache;
+  readonly uses: KeyUses;
   readonly paths: Config['paths'];
   readonly clock: Clock;
+  readonly keys: KeySettings;
 }
 
 /**
@@ -29,16 +45,20 @@ interface Context {
  *         or is from a newer Cairn; what `storageError` says
  */
 export function openControlDatabase(config: Config, clock: Clock): ControlDatabase {
+  useMasterKey(config);
   const file = openControlFile(config.paths.control);
   const { statements } = file;
   if (statements.findTenant.get(DEFAULT_TENANT) === undefined) {
     immediately(file, () => statements.insertTenant.run(DEFAULT_TENANT, clock.now()));
   }
-  const context: Context = { file, cache: openAccessCache(file), paths: config.paths, clock };
+  for (const owner of [SHARED_OWNER, DEFAULT_TENANT]) ensureDataKey(file.db, config, owner);
+  const uses = createKeyUses(file, clock);
+  const context: Context = { file, cache: openAccessCache(file), uses, paths: config.paths, clock, keys: config };
   return {
     ...tenantRecords(context),
-    ...keyRecords(context),
-    ...authentication(context, config.OM_API_KEY),
+    ...createKeyRecords({ ...context, requireTenant: (tenantId) => requireTenant(context, tenantId) }),
+    ...authentication(context, config),
+    limits: openLimits(file, config),
 
     getSetting: (tenantId, name) => statements.readSetting.get(tenantId, name)?.value,
     putSetting(tenantId, name, value) {
@@ -46,13 +66,17 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
       immediately(file, () => statements.writeSetting.run(tenantId, name, value));
     },
 
-    close: () => file.db.close(),
+    close() {
+      uses.close();
+      file.db.close();
+    },
   };
 }
 
 type TenantRecords = Pick<ControlDatabase, 'listTenants' | 'findTenantPath' | 'createTenant' | 'eraseTenant'>;
 
-function tenantRecords({ file: { statements }, cache, paths, clock }: Context): TenantRecords {
+function tenantRecords({ file, cache, paths, clock, keys }: Context): TenantRecords {
+  const { statements } = file;
   return {
     listTenants: () => cache.listTenants(),
 
@@ -77,6 +101,7 @@ function tenantRecords({ file: { statements }, cache, paths, clock }: Context): 
             `a database file of an earlier tenant ${tenantId} is still there: move it away`,
           );
         }
+        ensureDataKey(file.db, keys, tenantId);
         return tenant;
       });
     },
@@ -87,66 +112,46 @@ function tenantRecords({ file: { statements }, cache, paths, clock }: Context): 
         if (statements.deleteTenant.run(tenantId).changes === 0) {
           throw new EngineError('not_found', `no tenant ${describeId(tenantId)}`);
         }
+        destroyDataKey(file.db, tenantId);
+        statements.deleteKeysWithoutTenant.run();
         // Files are removed before the commit: if that fails, or a crash comes between, the erasure can be repeated.
         for (const name of databaseFiles(tenantFile(paths, tenantId))) fs.rmSync(name, { force: true });
         removeUploads(tenantFile(paths, tenantId));
       });
+      // The log still has the page with the wrapped key.
+      if (keys.masterKey !== null) file.db.pragma('wal_checkpoint(TRUNCATE)');
     },
   };
 }
 
-function keyRecords(context: Context): Pick<ControlDatabase, 'createKey' | 'listKeys' | 'revokeKey'> {
-  const {
-    file: { statements },
-    cache,
-    clock,
-  } = context;
-  return {
-    createKey({ tenantId, role, label = '' }) {
-      requireTenant(context, tenantId);
-      const id = randomBytes(8).toString('hex');
-      const secret = `cairn_${id}_${randomBytes(32).toString('base64url')}`;
-      const record: KeyRecord = { id, tenantId, role, label, createdAt: clock.now(), revokedAt: null };
-      cache.change(() => statements.insertKey.run({ ...record, digest: digestOf(secret) }));
-      return { record, secret };
-    },
-
-    listKeys(tenantId) {
-      const rows = statements.listKeys.all();
-      return rows.filter((row) => tenantId === undefined || row.tenant_id === tenantId).map(keyFromRow);
-    },
-
-    revokeKey(keyId) {
-      cache.change(() => {
-        if (statements.revokeKey.run(clock.now(), keyId).changes === 0) {
-          // The message does not repeat the id, which may be a whole secret, given by mistake.
-          throw new EngineError('not_found', 'no key has this id');
-        }
-      });
-    },
-  };
-}
-
-/**
- * Creates the functions that identify callers.
- * @param environmentKey the value of OM_API_KEY; undefined if it is not set
- */
+/** Creates the functions that identify callers. */
 function authentication(
-  { cache }: Context,
-  environmentKey: string | undefined,
-): Pick<ControlDatabase, 'isOpen' | 'authenticate'> {
-  const environmentDigest = environmentKey === undefined ? undefined : digestOf(environmentKey);
+  { cache, uses, clock }: Context,
+  { OM_API_KEY, OM_OIDC_ISSUER }: Config,
+): Pick<ControlDatabase, 'isOpen' | 'authenticate' | 'isHolderValid'> {
+  const environmentDigest = OM_API_KEY === undefined ? undefined : digestOf(OM_API_KEY);
+  const isOver = ({ expiresAt }: Holder) => expiresAt !== null && expiresAt <= clock.now();
   return {
     // Revoking the last key must not open a server that runs, whatever address it listens on: only a restart can.
-    isOpen: () => !cache.hasSeenKey() && environmentDigest === undefined,
+    isOpen: () => !cache.hasSeenKey() && environmentDigest === undefined && OM_OIDC_ISSUER === undefined,
 
     authenticate(secret) {
       const digest = digestOf(secret);
       const isEnvironmentKey = timingSafeEqual(digest, environmentDigest ?? NO_DIGEST);
       const key = cache.findKey(KEY_SECRET.exec(secret)?.[1] ?? '');
       const isKey = timingSafeEqual(digest, key?.digest ?? NO_DIGEST);
-      if (isEnvironmentKey) return { tenantId: DEFAULT_TENANT, role: 'admin', keyId: 'environment' };
-      return isKey ? key?.principal : undefined;
+      if (isEnvironmentKey) return ENVIRONMENT;
+      if (!isKey || key === undefined || isOver(key.holder)) return undefined;
+      uses.note(key.holder.keyId);
+      return key.holder;
+    },
+
+    isHolderValid(holder) {
+      if (isOver(holder)) return false;
+      if (!KEY_ID.test(holder.keyId)) return holder.tenantIds.every((id) => cache.findTenant(id) !== undefined);
+      // A key never changes but for its tenants, which may be erased.
+      const now = cache.findKey(holder.keyId)?.holder;
+      return now !== undefined && holder.tenantIds.every((tenantId) => now.tenantIds.includes(tenantId));
     },
   };
 }
@@ -162,24 +167,9 @@ function tenantFile(paths: Config['paths'], tenantId: string): string {
   return path.join(paths.tenants, `${tenantId}.sqlite`);
 }
 
-function digestOf(secret: string): Buffer {
-  return createHash('sha256').update(secret, 'utf8').digest();
-}
-
 /** Lists the files of a database, the main file first: without it the others are no database. */
 function databaseFiles(file: string): string[] {
   return [file, `${file}-wal`, `${file}-shm`];
-}
-
-function keyFromRow(row: KeyRow): KeyRecord {
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    role: row.role,
-    label: row.label,
-    createdAt: row.created_at,
-    revokedAt: row.revoked_at,
-  };
 }
 
 /** Quotes an id for a message and cuts it to 64 characters, because ids come from clients. */

@@ -10,46 +10,59 @@
  */
 
 import fs from 'node:fs';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
+import { createDatabaseFile, openDatabase } from '../store/open-database.ts';
 import { retryWhileBusy } from '../store/open-store.ts';
 import { sqliteCode, storageError } from '../store/storage-errors.ts';
-import { createPrivateFile } from '../store/private-file.ts';
 
 /** The prepared statements of the file by name. They are valid only inside the `write` or `note` that passes them. */
-export type BudgetStatements = Readonly<Record<keyof typeof STATEMENTS, Database.Statement>>;
+export type BudgetStatements = Prepared<keyof typeof STATEMENTS>;
 
-/** The open file of a budget. */
-interface BudgetFile {
+type Prepared<Name extends string> = Readonly<Record<Name, Database.Statement>>;
+
+/** The tables of a file of counters, and the statements on them by name. */
+interface CounterTables<Name extends string> {
+  readonly schema: string;
+  readonly statements: Readonly<Record<Name, string>>;
+}
+
+/** An open file of counters. */
+interface CounterFile<Name extends string> {
   /**
    * Runs `work` in one `BEGIN IMMEDIATE` transaction. `work` runs a second time, on a new file, if the first run shows
    * that the file is damaged.
    * @throws EngineError `unavailable` once closed; what `storageError` says
    */
-  write<T>(work: (statements: BudgetStatements) => T): T;
+  write<T>(work: (statements: Prepared<Name>) => T): T;
   /** Like `write`, but if the file is closed or locked or the disk is full, the change is lost without an error. */
-  note(work: (statements: BudgetStatements) => void): void;
+  note(work: (statements: Prepared<Name>) => void): void;
   close(): void;
 }
 
-interface OpenFile {
+interface OpenFile<Name extends string> {
   readonly db: Database.Database;
-  readonly transact: Database.Transaction<(work: (statements: BudgetStatements) => unknown) => unknown>;
+  readonly transact: Database.Transaction<(work: (statements: Prepared<Name>) => unknown) => unknown>;
   readonly inode: number;
 }
 
-/** Opens the file, and makes it if it is absent. Throws what `BudgetFile.write` does. */
-export function openBudgetFile(file: string): BudgetFile {
-  let open: OpenFile | undefined;
+/** Opens the file of a provider's budget, and makes it if it is absent. Throws what `CounterFile.write` does. */
+export function openBudgetFile(file: string): CounterFile<keyof typeof STATEMENTS> {
+  return openCounterFile(file, { schema: SCHEMA, statements: STATEMENTS });
+}
+
+/** Opens a file of counters, and makes it if it is absent. Throws what `CounterFile.write` does. */
+export function openCounterFile<Name extends string>(file: string, tables: CounterTables<Name>): CounterFile<Name> {
+  let open: OpenFile<Name> | undefined;
   let isClosed = false;
 
   const current = () => {
     if (open !== undefined && fs.statSync(file, { throwIfNoEntry: false })?.ino === open.inode) return open;
     open?.db.close();
     open = undefined;
-    const db = connect(file);
-    const statements = prepare(db);
-    const transact = db.transaction((work: (statements: BudgetStatements) => unknown) => work(statements));
+    const db = connect(file, tables.schema);
+    const statements = prepare(db, tables.statements);
+    const transact = db.transaction((work: (statements: Prepared<Name>) => unknown) => work(statements));
     return (open = { db, transact, inode: fs.statSync(file).ino });
   };
   const startAnew = () => {
@@ -57,12 +70,12 @@ export function openBudgetFile(file: string): BudgetFile {
     open = undefined;
     for (const name of [file, `${file}-wal`, `${file}-shm`]) fs.rmSync(name, { force: true });
   };
-  const write = <T>(work: (statements: BudgetStatements) => T): T => {
+  const write = <T>(work: (statements: Prepared<Name>) => T): T => {
     const attempt = () => {
       const { transact } = current();
       return retryWhileBusy(() => transact.immediate(work) as T);
     };
-    if (isClosed) throw new EngineError('unavailable', 'the budget of the provider is closed');
+    if (isClosed) throw new EngineError('unavailable', 'the file of counters is closed');
     try {
       return attempt();
     } catch (error) {
@@ -95,40 +108,38 @@ function isDamage(error: unknown): boolean {
   return /^SQLITE_(?:CORRUPT|NOTADB|ERROR|SCHEMA|CONSTRAINT|MISMATCH)/.test(sqliteCode(error) ?? '');
 }
 
-function connect(file: string): Database.Database {
-  createPrivateFile(file);
-  const db = new Database(file, { timeout: 0 });
+function connect(file: string, schema: string): Database.Database {
+  createDatabaseFile(file);
+  const db = openDatabase(file, { timeout: 0 });
   try {
     retryWhileBusy(() => db.pragma('journal_mode = WAL'));
     // The counts of the last minute are not worth an fsync.
     db.pragma('synchronous = OFF');
-    retryWhileBusy(() =>
-      db.exec(
-        `CREATE TABLE IF NOT EXISTS slots (
-           slot INTEGER PRIMARY KEY, requests INTEGER NOT NULL, tokens INTEGER NOT NULL
-         ) STRICT;
-         CREATE TABLE IF NOT EXISTS breaker (
-           one INTEGER PRIMARY KEY CHECK (one = 1), failures INTEGER NOT NULL, opened_at INTEGER NOT NULL,
-           open_ms INTEGER NOT NULL, probe_at INTEGER NOT NULL
-         ) STRICT;
-         INSERT INTO breaker VALUES (1, 0, 0, 0, 0) ON CONFLICT DO NOTHING;
-         CREATE TABLE IF NOT EXISTS started (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER NOT NULL) STRICT;
-         INSERT INTO started VALUES (1, 0) ON CONFLICT DO NOTHING;
-         CREATE TABLE IF NOT EXISTS flights (
-           flight INTEGER PRIMARY KEY AUTOINCREMENT, tokens INTEGER NOT NULL, at INTEGER NOT NULL
-         ) STRICT;
-         CREATE TABLE IF NOT EXISTS told (
-           kind TEXT PRIMARY KEY, remaining INTEGER NOT NULL, reserve INTEGER NOT NULL, at INTEGER NOT NULL,
-           reset_ms INTEGER NOT NULL
-         ) STRICT;`,
-      ),
-    );
+    retryWhileBusy(() => db.exec(schema));
     return db;
   } catch (error) {
     db.close();
     throw error;
   }
 }
+
+const SCHEMA = `CREATE TABLE IF NOT EXISTS slots (
+  slot INTEGER PRIMARY KEY, requests INTEGER NOT NULL, tokens INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS breaker (
+  one INTEGER PRIMARY KEY CHECK (one = 1), failures INTEGER NOT NULL, opened_at INTEGER NOT NULL,
+  open_ms INTEGER NOT NULL, probe_at INTEGER NOT NULL
+) STRICT;
+INSERT INTO breaker VALUES (1, 0, 0, 0, 0) ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS started (one INTEGER PRIMARY KEY CHECK (one = 1), at INTEGER NOT NULL) STRICT;
+INSERT INTO started VALUES (1, 0) ON CONFLICT DO NOTHING;
+CREATE TABLE IF NOT EXISTS flights (
+  flight INTEGER PRIMARY KEY AUTOINCREMENT, tokens INTEGER NOT NULL, at INTEGER NOT NULL
+) STRICT;
+CREATE TABLE IF NOT EXISTS told (
+  kind TEXT PRIMARY KEY, remaining INTEGER NOT NULL, reserve INTEGER NOT NULL, at INTEGER NOT NULL,
+  reset_ms INTEGER NOT NULL
+) STRICT;`;
 
 const STATEMENTS = {
   breaker: 'SELECT failures, opened_at, open_ms, probe_at FROM breaker',
@@ -160,7 +171,10 @@ const STATEMENTS = {
        ON CONFLICT DO UPDATE SET requests = requests + 1, tokens = tokens + excluded.tokens`,
 } as const;
 
-function prepare(db: Database.Database): BudgetStatements {
-  const prepared = Object.entries(STATEMENTS).map(([name, sql]) => [name, db.prepare(sql)] as const);
-  return Object.fromEntries(prepared) as BudgetStatements;
+function prepare<Name extends string>(
+  db: Database.Database,
+  statements: Readonly<Record<Name, string>>,
+): Prepared<Name> {
+  const prepared = Object.entries<string>(statements).map(([name, sql]) => [name, db.prepare(sql)] as const);
+  return Object.fromEntries(prepared) as Prepared<Name>;
 }

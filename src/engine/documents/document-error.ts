@@ -10,6 +10,7 @@
  * - `fetch_refused`: its URL, or what that leads to, is not allowed.
  * - `fetch_failed`: its server or the network did not deliver it.
  * - `upload_missing`: the file that was handed in is gone from the disk.
+ * - `refused_content`: it holds secrets or personal data, which the tenant's privacy settings refuse.
  */
 export const DOCUMENT_ERROR_CODES = [
   'encrypted_document',
@@ -22,6 +23,7 @@ export const DOCUMENT_ERROR_CODES = [
   'fetch_refused',
   'fetch_failed',
   'upload_missing',
+  'refused_content',
 ] as const;
 export type DocumentErrorCode = (typeof DOCUMENT_ERROR_CODES)[number];
 

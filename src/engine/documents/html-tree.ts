@@ -43,7 +43,7 @@ export interface HtmlDocument extends HtmlElement {
  * as browsers show them, but not in `pre`, scripts, styles and `textarea`. Limits are checked before anything that
  * takes more than linear time reads the text.
  * @throws DocumentError `document_too_large` over `PARSE_LIMITS.htmlBytes` characters; `document_too_complex` over
- *   `PARSE_LIMITS.htmlElements` or `PARSE_LIMITS.depth`
+ *   `PARSE_LIMITS.htmlElements`, `PARSE_LIMITS.htmlAttributes` or `PARSE_LIMITS.depth`
  */
 export function parseHtml(html: string): HtmlDocument {
   if (html.length > PARSE_LIMITS.htmlBytes) throw pageTooLarge();
@@ -127,6 +127,7 @@ function refuseMarkup(html: string): void {
   const open: string[] = [];
   const openByName = new Map<string, number>();
   let elements = 0;
+  let attributes = 0;
   TAG.lastIndex = 0;
   for (let match = TAG.exec(html); match; match = TAG.exec(html)) {
     const name = (match[2] ?? '').toLowerCase();
@@ -138,16 +139,27 @@ function refuseMarkup(html: string): void {
       if ((openByName.get(name) ?? 0) > 0) closeUpTo(name, open, openByName);
     } else {
       elements++;
+      attributes += countAttributes(html, TAG.lastIndex);
       if (!NEVER_NESTED.has(name)) {
         open.push(name);
         openByName.set(name, (openByName.get(name) ?? 0) + 1);
       }
     }
     if (elements > PARSE_LIMITS.htmlElements || open.length > SURELY_TOO_DEEP) throw tooComplex();
+    if (attributes > PARSE_LIMITS.htmlAttributes) throw tooComplex();
   }
 }
 
 const TAG = /<!--|<(\/?)([a-z][^\s/>]{0,40})/gi;
+/** Counts the attributes that follow the name of a tag, which ends at `start`; it stops where there are too many. */
+function countAttributes(html: string, start: number): number {
+  let attributes = 0;
+  ATTRIBUTE.lastIndex = start;
+  while (attributes <= PARSE_LIMITS.htmlAttributes && ATTRIBUTE.test(html)) attributes++;
+  return attributes;
+}
+
+const ATTRIBUTE = /[\s/]+[^\s=>/]+(?:\s*=\s*(?:"[^"]*"|'[^']*'|[^\s>]*))?/y;
 /** Open tags above which a page is surely too deep, however its tags end each other. */
 const SURELY_TOO_DEEP = 8 * PARSE_LIMITS.depth;
 /** Elements that have no content, hold no elements, or end where the next one begins. */
@@ -204,6 +216,7 @@ function tooComplex(): DocumentError {
   return new DocumentError(
     'document_too_complex',
     `The page nests elements more than ${PARSE_LIMITS.depth} deep ` +
-      `or holds more than ${PARSE_LIMITS.htmlElements} of them.`,
+      `or holds more than ${PARSE_LIMITS.htmlElements} of them, ` +
+      `or more than ${PARSE_LIMITS.htmlAttributes} attributes.`,
   );
 }

@@ -30,6 +30,8 @@ export const PARSE_LIMITS = {
   htmlBytes: 5 * 1024 * 1024,
   /** Most elements in one HTML page. */
   htmlElements: 150_000,
+  /** Most attributes of all elements in one HTML page together; reading one takes some 50 µs. */
+  htmlAttributes: 250_000,
   /** Deepest nesting of elements in HTML and XML, of values in JSON and of parts in an e-mail. */
   depth: 256,
   /** Most elements in one part of an office document. */

@@ -9,7 +9,10 @@ import path from 'node:path';
 import { v7 as uuidv7 } from 'uuid';
 import { EngineError } from '../errors.ts';
 import { createPrivateFile } from '../store/private-file.ts';
+import { keyOfFile, type FileKey } from '../file-keys.ts';
+import type { Encoder } from '../types.ts';
 import { DocumentError } from './document-error.ts';
+import { createSealer, isSealed, plainEncoder, unseal } from './sealed-bytes.ts';
 
 const NAME = /^[0-9a-f-]{36}\.upload$/;
 /**
@@ -83,12 +86,80 @@ function makeFolder(folder: string): void {
 
 /**
  * Reads the waiting file of a name in the tenant's folder.
- * @throws DocumentError `upload_missing` if it cannot be read
+ * @throws DocumentError `upload_missing` if it cannot be read, or was changed after it was sealed
  */
-export function readUpload(tenantPath: string, name: string): Promise<Buffer> {
-  return fs.promises.readFile(path.join(uploadsFolder(tenantPath), name)).catch((error: unknown) => {
+export async function readUpload(tenantPath: string, name: string): Promise<Buffer> {
+  const stored = await fs.promises.readFile(path.join(uploadsFolder(tenantPath), name)).catch((error: unknown) => {
     throw new DocumentError('upload_missing', 'its file is gone; hand the document in again', { cause: error });
   });
+  const key = keyOfFile(tenantPath);
+  const bytes = key === null ? stored : unseal(key.bytes, name, stored);
+  if (bytes !== undefined) return bytes;
+  throw new DocumentError('upload_missing', 'its file was changed, or sealed with another key; hand it in again');
+}
+
+/** Bytes of a waiting file that are read at once. */
+const READ_BYTES = 256 * 1024;
+
+/**
+ * Reads a part of a waiting file in pieces. Of a sealed file the whole is held in memory meanwhile.
+ * @param part offsets in the file as it was sent; `end` is excluded
+ * @throws DocumentError as `readUpload`, for a sealed file
+ */
+export async function* readUploadPart(
+  tenantPath: string,
+  name: string,
+  { start, end }: { readonly start: number; readonly end: number },
+): AsyncGenerator<Buffer> {
+  if (start === end) return;
+  if (keyOfFile(tenantPath) === null) {
+    const file = path.join(uploadsFolder(tenantPath), name);
+    yield* fs.createReadStream(file, { start, end: end - 1, highWaterMark: READ_BYTES }) as AsyncIterable<Buffer>;
+    return;
+  }
+  const bytes = (await readUpload(tenantPath, name)).subarray(start, end);
+  for (let at = 0; at < bytes.length; at += READ_BYTES) yield bytes.subarray(at, at + READ_BYTES);
+}
+
+/** Makes what turns the bytes of a waiting file into what is stored: sealed if the tenant's data is. */
+export function createUploadEncoder(tenantPath: string, name: string): Encoder {
+  const key = keyOfFile(tenantPath);
+  return key === null ? plainEncoder : createSealer(key.bytes, name);
+}
+
+/**
+ * Seals a tenant's waiting files with another key, or with null stores them in clear, one after the other. Files that
+ * have that form already are left, so that it can be repeated after it was broken off.
+ * @returns the number of files changed
+ */
+export function resealUploads(tenantPath: string, from: FileKey | null, to: FileKey | null): number {
+  const folder = uploadsFolder(tenantPath);
+  let changed = 0;
+  for (const name of listNames(folder)) {
+    const file = path.join(folder, name);
+    if (name.endsWith('.sealing')) fs.rmSync(file);
+    if (!NAME.test(name)) continue;
+    const stored = fs.readFileSync(file);
+    if (to === null ? !isSealed(stored) : unseal(to.bytes, name, stored) !== undefined) continue;
+    const bytes = from === null ? stored : unseal(from.bytes, name, stored);
+    if (bytes === undefined) continue; // It is damaged, and its document will fail.
+    const encoder = to === null ? plainEncoder : createSealer(to.bytes, name);
+    fs.writeFileSync(`${file}.sealing`, Buffer.concat([encoder.update(bytes), encoder.end()]), {
+      mode: 0o600,
+      flush: true,
+    });
+    fs.renameSync(`${file}.sealing`, file);
+    changed += 1;
+  }
+  return changed;
+}
+
+/** Counts a tenant's waiting files, by whether they are sealed. */
+export function countUploads(tenantPath: string): { readonly sealed: number; readonly clear: number } {
+  const folder = uploadsFolder(tenantPath);
+  const names = listNames(folder).filter((name) => NAME.test(name));
+  const sealed = names.filter((name) => isSealed(fs.readFileSync(path.join(folder, name)))).length;
+  return { sealed, clear: names.length - sealed };
 }
 
 /** Tells whether a waiting file is there. */

@@ -25,9 +25,26 @@ export function createHttpMetrics(registers: Registry[]) {
       buckets: [0.025, 0.1, 0.5, 2.5],
       registers,
     }),
+    refusedKeys: new Counter({
+      name: 'cairn_refused_keys_total',
+      help: 'Requests with a key that was refused: wrong, or paused after too many wrong ones of an address.',
+      labelNames: ['reason'],
+      registers,
+    }),
+    limitedRequests: new Counter({
+      name: 'cairn_limited_requests_total',
+      help: 'Requests refused by a limit, by limit: queries, adds, batch_items, upload_bytes or event_streams.',
+      labelNames: ['limit'],
+      registers,
+    }),
     httpInFlight: new Gauge({
       name: 'cairn_http_requests_in_flight',
       help: 'Requests that wait for the end of their answer, open streams of events and this scrape included.',
+      registers,
+    }),
+    apiProcessEnds: new Counter({
+      name: 'cairn_api_process_ends_total',
+      help: 'Processes of the API (OM_API_PROCESSES) that ended by themselves; each is replaced.',
       registers,
     }),
   };

@@ -14,6 +14,17 @@ export function createMemoryMetrics(registers: Registry[], sources: MetricSource
       }),
       ['accepted', 'duplicate', 'rejected'].map((outcome) => ({ outcome })),
     ),
+    sensitiveValues: started(
+      new Counter({
+        name: 'cairn_sensitive_total',
+        help:
+          'Sensitive values found before storing, by group (secrets, personal) and mode: redact counts values, mark ' +
+          'kinds of a text, refuse texts.',
+        labelNames: ['group', 'mode'],
+        registers,
+      }),
+      ['secrets', 'personal'].flatMap((group) => ['mark', 'redact', 'refuse'].map((mode) => ({ group, mode }))),
+    ),
     readyAfter: new Histogram({
       name: 'cairn_memory_ready_seconds',
       help:

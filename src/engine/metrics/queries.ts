@@ -61,12 +61,24 @@ export function createQueryMetrics(registers: Registry[], sources: MetricSources
       help: 'Queries without a hit: nothing fitted, or nothing well enough (OM_MIN_SCORE).',
       registers,
     }),
+    workEnds: createWorkEnds(registers),
     degradedQueries: new Counter({
       name: 'cairn_queries_degraded_total',
       help: 'Queries answered from words alone although vectors are configured.',
       registers,
     }),
   };
+}
+
+function createWorkEnds(registers: Registry[]) {
+  return new Counter({
+    name: 'cairn_work_ends_total',
+    help:
+      'Reads that ended before they had looked at all that they should, by kind and reason: the work budget ' +
+      '(OM_QUERY_WORK_MB) or the deadline (OM_QUERY_DEADLINE_MS).',
+    labelNames: ['read', 'reason'],
+    registers,
+  });
 }
 
 /** The part of a query to which each stage belongs, by their names. A histogram for each would be a hundred series. */

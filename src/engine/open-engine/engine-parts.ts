@@ -106,6 +106,7 @@ function openReaders(config: Config, metrics: Metrics): Pick<EngineParts, 'docum
     pageFetcher: createPageFetcher({
       timeoutMs: config.OM_URL_TIMEOUT_MS,
       maxBytes: config.OM_URL_MAX_MB * 1024 * 1024,
+      denied: config.deniedNetworks,
     }),
   };
 }

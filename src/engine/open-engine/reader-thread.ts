@@ -2,6 +2,7 @@
 
 import { parentPort, workerData } from 'node:worker_threads';
 import { createIndexMemory } from '../adapters/following-index/index-memory.ts';
+import { useMasterKey } from '../control/data-keys.ts';
 import { assert, reviveError, serialiseError } from '../errors.ts';
 import { type LanguageModel, type Logger, systemClock } from '../ports.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
@@ -26,6 +27,7 @@ assert(port !== null, 'a reader thread has a parent');
 const post = (message: FromThread) => port.postMessage(message);
 
 releaseMemoryAfterStart();
+useMasterKey(config);
 const logger = forwardingLogger();
 const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
 const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>

@@ -8,8 +8,10 @@ import { type QuerySpace, retrieve, type RetrieveContext } from '../retrieve/ret
 import { distinctModels, type StoredModel } from '../store/live-model.ts';
 import { findMemoryNos, readMemories } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
+import { createWorkBudget } from '../store/work-budget.ts';
 import type { MemoryExplanation, MemoryQuery, Profile, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
+import { workLimits } from './work-limits.ts';
 
 /** A query, with the tenant's own defaults for what it leaves out. */
 interface Question {
@@ -69,6 +71,7 @@ function retrieveContext(
   onStages: RetrieveContext['onStages'] = () => {},
 ): RetrieveContext {
   const { config, clock, logger, tracing, languageModel } = context;
+  const budget = createWorkBudget(workLimits(config));
   const { liveModels } = context.open();
   const [live = null, ...further] = liveModels === null ? [] : distinctModels(liveModels);
   const first = new TenantSpace(context, live);
@@ -81,6 +84,7 @@ function retrieveContext(
     logger,
     clock,
     defaults: [defaults, settingsDefaults(config)],
+    budget,
     newId: uuidv7,
     tracing,
     onStages,

@@ -1,10 +1,13 @@
-import type { Page } from '../engine.ts';
 import { foldName } from '../entities/modes.ts';
+import { listAudit } from '../store/audit-chain.ts';
+import { listDocumentNos } from '../store/document-views.ts';
 import { listEntities } from '../store/entities.ts';
 import { compileFilter } from '../store/filter.ts';
 import { numbersOf } from '../store/live-model.ts';
-import { listMemories, sectorStats } from '../store/memories.ts';
-import type { EmbeddingState, MemoryFilter } from '../types.ts';
+import { getMemoryRow, listMatchingMemoryNos, sectorStats } from '../store/memories.ts';
+import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
+import { readRevisionSlice } from '../store/revisions.ts';
+import type { AuditFilter, DocumentFilter, EmbeddingState, ErasureFilter, MemoryFilter, Page } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
@@ -17,16 +20,51 @@ import type { ReadContext } from './read-context.ts';
 export const READ_COMMANDS = {
   query: answerQuery,
   explain: explainAnswer,
+  listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
   listMemories: (
     { open, clock }: ReadContext,
     { filter, page }: { readonly filter: MemoryFilter; readonly page: Page },
-  ) => listMemories(open().store, filter, page, clock.now()),
+  ) => {
+    const { store } = open();
+    const now = clock.now();
+    return store.read(() => readMemorySlice(store, listMemoryNos(store, filter, page, now), now));
+  },
+  readMemories: ({ open, clock }: ReadContext, { memoryNos }: { readonly memoryNos: readonly number[] }) =>
+    readMemorySlice(open().store, memoryNos, clock.now()),
+  readRevisions: (
+    { open, clock }: ReadContext,
+    { id, ...page }: { readonly id: string; readonly before: number; readonly limit: number },
+  ) => {
+    const { store } = open();
+    return store.read(() => readRevisionSlice(store, getMemoryRow(store, id, clock.now()).memoryNo, page));
+  },
+  listMatching: (
+    { open, clock }: ReadContext,
+    { filter, after, limit }: { readonly filter: ErasureFilter; readonly after: number; readonly limit: number },
+  ) => listMatchingMemoryNos(open().store, filter, { after, limit, now: clock.now() }),
   sectorStats: ({ open, clock }: ReadContext, _: Record<never, never>) => sectorStats(open().store, clock.now()),
+  listDocuments: (
+    { open, clock }: ReadContext,
+    { filter, page }: { readonly filter: DocumentFilter; readonly page: Page },
+  ) => {
+    const { store } = open();
+    return store.read(() => listDocumentNos(store, filter, { ...page, now: clock.now() }));
+  },
   listEntities: (
     { open, clock }: ReadContext,
-    { prefix, userId, page }: { readonly prefix: string; readonly userId: string | undefined; readonly page: Page },
+    {
+      prefix,
+      userId,
+      tags,
+      page,
+    }: {
+      readonly prefix: string;
+      readonly userId: string | undefined;
+      readonly tags?: readonly string[] | undefined;
+      readonly page: Page;
+    },
   ) => {
-    const filter = compileFilter({}, clock.now());
+    const filter = compileFilter({ tags }, clock.now());
     return listEntities(open().store, { prefix: foldName(prefix), userId, filter }, page);
   },
   getEntity: readEntity,

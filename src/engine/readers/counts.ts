@@ -1,7 +1,6 @@
 import fs from 'node:fs';
 import { resolveName } from '../entities/extract.ts';
 import { foldName } from '../entities/modes.ts';
-import type { JobFilter } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { countWaypoints } from '../store/edges.ts';
 import { findEntity } from '../store/entities.ts';
@@ -10,7 +9,7 @@ import { compileFilter } from '../store/filter.ts';
 import { countJobs, countJobsOfKind, listJobs, summariseJobs } from '../store/job-views.ts';
 import { countByState } from '../store/memories.ts';
 import { countVectors } from '../store/vectors.ts';
-import type { EntityDetails, Job, JobSummary, TenantStats } from '../types.ts';
+import type { EntityDetails, Job, JobSummary, TenantStats, JobFilter } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 
 /** Counts memories, vectors, waypoints and jobs of all states, and measures the file. */
@@ -50,10 +49,18 @@ export function readJobs(
  */
 export function readEntity(
   { open, clock }: ReadContext,
-  { name, userId }: { readonly name: string; readonly userId: string | undefined },
+  {
+    name,
+    userId,
+    tags,
+  }: {
+    readonly name: string;
+    readonly userId: string | undefined;
+    readonly tags?: readonly string[] | undefined;
+  },
 ): EntityDetails {
   const { store } = open();
-  const filter = compileFilter({ userIds: userId === undefined ? undefined : [userId] }, clock.now());
+  const filter = compileFilter({ userIds: userId === undefined ? undefined : [userId], tags }, clock.now());
   // The name may be an alias: `k8s` is counted as `kubernetes`.
   const entity = [...new Set([foldName(name), resolveName(name)])]
     .map((folded) => store.read(() => findEntity(store, folded, { userId, filter })))

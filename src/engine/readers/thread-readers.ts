@@ -1,5 +1,6 @@
 import { EngineError } from '../errors.ts';
 import { createCrew } from './crew.ts';
+import { createFairQueue } from './fair-queue.ts';
 import type { ReaderThreadData } from './messages.ts';
 import type { Readers } from './readers.ts';
 import type { Read, ThreadServices } from './thread-link.ts';
@@ -26,9 +27,9 @@ export interface ThreadReadersOptions extends ThreadServices, Omit<ReaderThreadD
  */
 export function createThreadReaders(options: ThreadReadersOptions): Readers {
   const { threads, hungAfterMs = HUNG_AFTER_MS, config, identity, ...services } = options;
-  const { languageModel } = services;
-  const names = languageModel && { provider: languageModel.provider, model: languageModel.model };
-  const data = { config, identity, languageModel: names };
+  const { languageModel: model } = services;
+  const languageModel = model && { provider: model.provider, model: model.model };
+  const data = { config, identity, languageModel };
   const crew = createCrew({
     threads,
     hungAfterMs,
@@ -37,24 +38,29 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
     onFree: handOut,
     onLost: (lost) => lost.forEach(again),
   });
-  let waiting: Read[] = [];
-  let asked = 0;
-  let isClosed = false;
-  options.watchWaiting(() => waiting.length);
+  const waiting = createFairQueue<Read>();
+  const explaining = new Set<Read>();
+  /** Explanations may take a hundred times as long as queries, so they leave a thread to the others. */
+  const mayRun = (read: Read) => read.name !== 'explain' || explaining.size < Math.max(1, threads - 1);
+  let [asked, isClosed] = [0, false];
+  options.watchWaiting(() => waiting.size);
 
   function handOut(): void {
-    while (waiting.length > 0 && !isClosed) {
+    while (waiting.size > 0 && !isClosed) {
       const link = crew.freest();
-      if (link === undefined) return;
-      link.send(waiting.shift()!);
+      const read = link && waiting.take(mayRun);
+      if (read === undefined) return;
+      if (read.name === 'explain') explaining.add(read);
+      link!.send(read);
     }
   }
 
   /** Puts a read whose thread has ended in front of those that wait, or gives it up. */
   function again(read: Read): void {
     read.lost += 1;
+    explaining.delete(read);
     if (isClosed) read.reject(closed());
-    else if (read.lost < MAX_LOST) waiting.unshift(read);
+    else if (read.lost < MAX_LOST) waiting.pushFront(read);
     else read.reject(unavailable('the threads that ran this query ended'));
   }
 
@@ -62,16 +68,18 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
     read(path, name, input, signal) {
       if (isClosed) return Promise.reject(closed());
       if (signal?.aborted) return Promise.reject(signal.reason as Error);
-      if (waiting.length >= MAX_WAITING) return Promise.reject(unavailable('too many queries wait'));
+      if (waiting.size >= MAX_WAITING) return Promise.reject(unavailable('too many queries wait'));
       const { promise, resolve, reject } = Promise.withResolvers<never>();
       const settled = (settle: (value: never) => void) => (value: unknown) => {
         signal?.removeEventListener('abort', abort);
+        explaining.delete(read);
         settle(value as never);
       };
       const call = { id: ++asked, path, name, input, signal, span: services.tracing?.active() };
       const read: Read = { ...call, resolve: settled(resolve), reject: settled(reject), lost: 0 };
       const abort = () => {
-        if (!crew.cancel(read)) waiting = waiting.filter((other) => other !== read);
+        if (!crew.cancel(read)) waiting.remove(read);
+        explaining.delete(read);
         reject(signal!.reason);
         handOut();
       };
@@ -82,7 +90,7 @@ export function createThreadReaders(options: ThreadReadersOptions): Readers {
     },
     async close() {
       isClosed = true;
-      for (const { reject } of waiting.splice(0)) reject(closed());
+      for (const { reject } of waiting.clear()) reject(closed());
       await crew.close();
     },
   };

@@ -5,13 +5,14 @@ import { inspect, termsHeld } from './inspect.ts';
 import { explainHit } from './present.ts';
 import { findRemedies } from './remedies.ts';
 import type { RetrieveContext } from './retrieve-context.ts';
-import { recallMemories } from './retrieve.ts';
+import { degradationOf, recallMemories } from './retrieve.ts';
 
 /**
  * Explains why a memory did or did not come back for a query, and what would change that. The query runs as it is,
  * which shows at which stage the memory fell out. Then it runs with one change after the other until the memory comes
  * back, so that every remedy has been tried. There are at most `MAX_TRIALS` such trials; only the first query may ask a
- * language model.
+ * language model. The budget of the context is that of the query and all trials together: where it ends, the
+ * explanation tells which fields it has not tried.
  * @throws EngineError `not_found` for the memory, also if it has expired or belongs to none of the users that the
  *   request names
  */
@@ -29,7 +30,7 @@ export async function explainMemory(
   if (userIds !== undefined && !userIds.includes(owner)) throw new EngineError('not_found', 'no memory with this id');
   const recall = await recallMemories(context, request, signal);
   const inspection = context.store.read(() => inspect(context, recall, memoryId));
-  const { remedies, changes } = await findRemedies(context, { request, recall, inspection, signal });
+  const { remedies, changes, notTried } = await findRemedies(context, { request, recall, inspection, signal });
   const { candidate } = inspection;
   return {
     memoryId,
@@ -44,6 +45,8 @@ export async function explainMemory(
     explain: candidate && explainHit(recall, candidate, { ids: inspection.ids, terms: termsHeld(recall, inspection) }),
     remedies,
     changes,
+    ...degradationOf({ ...recall, end: context.budget?.end ?? null }),
+    notTried,
     trace: recall.trace,
   };
 }

@@ -3,6 +3,7 @@ import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import { firstPassing } from '../store/passing-memories.ts';
 import { labelsOf } from '../store/own-texts.ts';
+import { hasWorkEnded, ROW_BYTES, spendWork } from '../store/work-budget.ts';
 import { openWordSearch } from '../store/word-index/open-word-search.ts';
 import { rarityOf } from '../store/word-index/scores.ts';
 import type { TextRank, WordSearch } from '../store/word-index/word-search.ts';
@@ -141,7 +142,7 @@ function rankWide(
     const scoring = rarest(byRarity, WIDE_BYTES * factor);
     const best = (most: number) => index.best(wordsOf(scoring), weightsOf(columnWeights), most);
     const rows = bestPassing(store, best, { filter, limit, dilution });
-    if (rows.length >= wanted || scoring.length === byRarity.length)
+    if (rows.length >= wanted || scoring.length === byRarity.length || hasWorkEnded())
       return { rows, scoring, note: `${scoring.length} of ${byRarity.length} terms gave the candidates` };
   }
   throw new EngineError('internal', 'the last widening takes every term');
@@ -190,6 +191,7 @@ function bestPassing(
   let tried = 0;
   for (let most = Math.min(MAX_FIRST, Math.ceil(SPARE * limit * dilution)); ; most *= MORE) {
     const ranked = best(most);
+    if (!spendWork(ROW_BYTES * (ranked.length - tried))) return passed;
     passed.push(...firstPassing(store, filter, ranked.slice(tried), limit - passed.length));
     if (passed.length === limit || ranked.length < most) return passed;
     tried = most;

@@ -19,6 +19,8 @@ export const DEFAULT_OPTIONS = {
   minScore: 0,
   relativeFloor: 0,
   perDocument: 2,
+  collapseSimilar: true,
+  writerShare: 0.75,
 } as const satisfies RetrievalOptions;
 
 /** A query with a value for every option of `DEFAULT_OPTIONS`. */

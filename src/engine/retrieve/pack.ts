@@ -1,9 +1,11 @@
 import { documentsOf, type Origin } from '../store/derivations.ts';
+import { withinBytes } from '../store/memories.ts';
 import { readProvenance } from '../store/provenance.ts';
 import type { Store } from '../store/open-store.ts';
 import { estimateTokens } from '../text/tokens.ts';
 import type { Memory, Outcome, Provenance } from '../types.ts';
 import type { Candidate } from './candidate.ts';
+import { createNearDuplicates } from './near-duplicates.ts';
 import type { CompleteQuery } from './options.ts';
 import { costsOf, MAX_RENDERED_CHARACTERS } from './prompt.ts';
 
@@ -11,6 +13,8 @@ import { costsOf, MAX_RENDERED_CHARACTERS } from './prompt.ts';
 export interface Packed {
   readonly candidate: Candidate;
   readonly memory: Memory;
+  /** Ids of the near-duplicates that the hit stands for, best first. */
+  readonly similar: readonly string[];
 }
 
 /** The hits of a query, and the candidates that were left out. */
@@ -19,6 +23,8 @@ export interface Packing {
   readonly packed: readonly Packed[];
   /** Reason why each candidate that is no hit was left out, by memory number. */
   readonly cut: ReadonlyMap<number, Outcome>;
+  /** Whether candidates were left out because the texts of the hits have `MAX_HIT_BYTES`. */
+  readonly isFull: boolean;
 }
 
 /**
@@ -26,6 +32,10 @@ export interface Packing {
  * document, too.
  */
 const DIVERSE_K = 10;
+/** Most bytes of text that the hits of a query have together; a single text may have 256 KiB. */
+const MAX_HIT_BYTES = 6 * 1024 * 1024;
+/** Least `k` with which the texts of the hits may exceed `MAX_HIT_BYTES`. */
+const MANY_HITS = MAX_HIT_BYTES / (256 * 1024);
 /**
  * Memories that may fail to fit the budget before the search for a shorter one ends. A text may have 256 KiB, so only
  * few texts that do not fit are read.
@@ -39,7 +49,8 @@ const CHARACTERS_PER_TOKEN = 6;
 
 /**
  * Selects the best `k` candidates that fit the bounds of the query: hits of one document, hits of a kind, the token
- * budget. A candidate that does not fit is skipped; a shorter one behind it may fit. The root of a document repeats the
+ * budget. Of memories that say nearly the same, the best stands for all. A candidate that does not fit is skipped; a
+ * shorter one behind it may fit. The root of a document repeats the
  * words of its chunks. So it gives way to a chunk that fits, and stands for the document where no chunk does; with
  * `perDocument` 0 both may be hits.
  * @param ranked best first
@@ -58,13 +69,17 @@ export function pack(
   const quotas = quotasOf(store, ranked, query);
   const budget = budgetOf(query);
   const roots = createRoots();
+  const duplicates = createNearDuplicates(query.collapseSimilar);
   let memories: ReadonlyMap<number, Memory> = new Map();
   let provenance: ReadonlyMap<number, Provenance> = new Map();
   let readUpTo = 0;
+  const texts = createTexts(store, k);
   for (const [place, candidate] of ranked.entries()) {
     const { memoryNo } = candidate.row;
     const outcome =
-      packed.length === k ? 'beyond_k' : (quotas.refusal(place) ?? (budget.isSpent() ? 'over_budget' : null));
+      packed.length === k
+        ? 'beyond_k'
+        : (quotas.refusal(place) ?? (budget.isSpent() || texts.isFull() ? 'over_budget' : null));
     if (outcome !== null) {
       cut.set(memoryNo, outcome);
       continue;
@@ -75,7 +90,8 @@ export function pack(
       for (let next = place; next < readUpTo; next += 1) {
         if (quotas.refusal(next) === null) wanted.push(ranked[next]!.row.memoryNo);
       }
-      memories = read(wanted);
+      // Of many texts only those are read that can be among the hits.
+      memories = read(texts.readable(wanted));
       const batch = ranked.slice(place, readUpTo).map(({ row }) => row.memoryNo);
       // With `perDocument` 0 any number of hits of one document is wanted, its root included.
       provenance = query.perDocument === 0 ? provenance : readProvenance(store, batch);
@@ -87,13 +103,14 @@ export function pack(
       continue;
     }
     const origin = provenance.get(memoryNo);
-    if (origin !== undefined && roots.isRepeated(origin)) {
-      cut.set(memoryNo, 'document_limit');
+    const isRepeatedRoot = origin !== undefined && roots.isRepeated(origin);
+    if (isRepeatedRoot || (origin === undefined && duplicates.isRepeated(memory))) {
+      cut.set(memoryNo, isRepeatedRoot ? 'document_limit' : 'near_duplicate');
       continue;
     }
     const root = origin && roots.repeatedBy(origin);
     if (root !== undefined) budget.giveBack(root.hit.memory);
-    if (!budget.take(memory)) {
+    if (!texts.take(memory) || !budget.take(memory)) {
       if (root !== undefined) budget.take(root.hit.memory);
       cut.set(memoryNo, 'over_budget');
       continue;
@@ -103,12 +120,27 @@ export function pack(
       quotas.giveBack(root.place);
       cut.set(root.hit.candidate.row.memoryNo, 'document_limit');
     }
-    const hit = { candidate, memory };
+    const hit: Packed = { candidate, memory, similar: duplicates.take(memory) };
     packed.push(hit);
     quotas.take(place);
     if (origin !== undefined) roots.take(origin, { hit, place });
   }
-  return { packed, cut };
+  return { packed, cut, isFull: texts.isFull() };
+}
+
+/** Bounds the bytes that the texts of all hits have together. */
+function createTexts(store: Store, k: number) {
+  let left = k > MANY_HITS ? MAX_HIT_BYTES : Infinity;
+  return {
+    /** The first of these memories, as many as may fit. */
+    readable: (memoryNos: readonly number[]) => (left === Infinity ? memoryNos : withinBytes(store, memoryNos, left)),
+    /** Takes the room of a text; false if it does not fit, and then no other does. */
+    take({ content }: Memory): boolean {
+      if (left !== Infinity) left -= Buffer.byteLength(content);
+      return left >= 0;
+    },
+    isFull: () => left < 0,
+  };
 }
 
 /** The root of a document that is a hit, with its place among the candidates, from 0. */

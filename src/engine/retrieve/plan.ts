@@ -3,8 +3,9 @@ import { type CompiledFilter, compileFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import { createTextReader, type TextReader } from '../store/own-texts.ts';
 import { findUsers } from '../store/memory-counts.ts';
-import { isNarrowing, listPassing } from '../store/passing-memories.ts';
+import { isNarrowing, listPassingWithin } from '../store/passing-memories.ts';
 import { createRowReader, type RowReader } from '../store/ranking-rows.ts';
+import { ROW_BYTES, spendWork } from '../store/work-budget.ts';
 import { identifiersAsWritten } from '../text/index-text.ts';
 import { type QueryText, readQueryText } from '../text/query-text.ts';
 import { normalise } from '../text/words.ts';
@@ -91,6 +92,12 @@ export const NARROW_SCOPE = 2_000;
 const NARROW_SHARE = 1 / 16;
 
 /**
+ * Share of the work budget that is spent on listing a scope. Where that does not reach its end, the scope is searched
+ * as a wide one: what words and vectors find best is looked at first.
+ */
+const LISTING_SHARE = 0.5;
+
+/**
  * Plans a query: takes its text apart, compiles its filter, and decides between an exact scan of the scope and the
  * indexes. Call inside a read; the plan is for that snapshot.
  * @param now time of the query, Unix ms
@@ -168,9 +175,9 @@ function scopeOf(store: Store, filter: MemoryFilter, compiled: CompiledFilter, m
   const counted = users === undefined ? memories : users.reduce((sum, user) => sum + user.memories, 0);
   const narrow = Math.min(NARROW_SCOPE, Math.max(MIN_NARROW, Math.floor(NARROW_SHARE * memories)));
   // Listing the scope pays off where it may end early: for a user with few memories, or a filter that may leave few.
-  if (counted <= narrow || isNarrowing(filter)) {
-    const memoryNos = listPassing(store, compiled, narrow + 1);
-    if (memoryNos.length <= narrow) return { kind: 'narrow', memoryNos, userNo: singleUser?.userNo };
+  if (counted <= narrow || (isNarrowing(filter) && spendWork(ROW_BYTES * counted))) {
+    const { rows, isCut } = listPassingWithin(store, compiled, { limit: narrow + 1, share: LISTING_SHARE });
+    if (rows.length <= narrow && !isCut) return { kind: 'narrow', memoryNos: rows, userNo: singleUser?.userNo };
   }
   // A user who owns all memories needs no filter by user, which costs the index a fifth of its time.
   const userNo = counted < memories ? singleUser?.userNo : undefined;

@@ -16,16 +16,20 @@ export function present(
   store: Store,
   recall: Recall,
   read: (memoryNos: readonly number[]) => ReadonlyMap<number, Memory>,
-): Pick<QueryResult, 'hits' | 'episodes' | 'rendered'> {
+): Pick<QueryResult, 'hits' | 'isCut' | 'episodes' | 'rendered'> {
   const { format = 'json', tokenBudget } = recall.query;
   const { around, episodes } = surroundingsOf(store, recall, read);
   const hits = presentHits(store, recall).map((hit, place) => ({ ...hit, ...around[place] }));
   return {
     hits,
+    ...(recall.packing.isFull ? { isCut: true } : {}),
     ...(episodes === undefined ? {} : { episodes }),
     ...(format === 'json' ? {} : { rendered: render({ hits, episodes }, format, tokenBudget) }),
   };
 }
+
+/** Most ids of near-duplicates that are listed with a hit. */
+const MAX_SIMILAR_IDS = 20;
 
 /** Makes the hits, each with the path that led to it. */
 function presentHits(store: Store, recall: Recall): Hit[] {
@@ -33,12 +37,13 @@ function presentHits(store: Store, recall: Recall): Hit[] {
   const memoryNos = packing.packed.map(({ candidate }) => candidate.row.memoryNo);
   const ids = idsOf(store, recall);
   const terms = query.explain ? matchedTerms(store, plan, memoryNos) : new Map<number, string[]>();
-  return packing.packed.map(({ candidate, memory }) => ({
+  return packing.packed.map(({ candidate, memory, similar }) => ({
     memory,
     score: candidate.score,
     rawScore: candidate.rawScore,
     path: pathTo(candidate, ids),
     ...(candidate.supersedes === undefined ? {} : { supersedes: candidate.supersedes }),
+    ...(similar.length === 0 ? {} : { similar: { count: similar.length, ids: similar.slice(0, MAX_SIMILAR_IDS) } }),
     ...(query.explain
       ? { explain: explainHit(recall, candidate, { ids, terms: terms.get(candidate.row.memoryNo) ?? [] }) }
       : {}),

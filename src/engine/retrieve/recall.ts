@@ -1,4 +1,4 @@
-import type { FloorReport, StageTrace } from '../types.ts';
+import type { FloorReport, StageTrace, WorkEnd } from '../types.ts';
 import type { Arrival, Candidate } from './candidate.ts';
 import type { DenseResult, QueryVector } from './dense.ts';
 import type { Floored } from './floor.ts';
@@ -43,6 +43,8 @@ export interface Recall {
   readonly packing: Packing;
   /** Whether vectors were due and could not take part. */
   readonly degraded: boolean;
+  /** Why the stages ended before they had looked at all that they should; null where they did not. */
+  readonly end: WorkEnd | null;
   /** Time of the query, Unix ms. */
   readonly now: number;
   /** The stages that have run, in order. */

@@ -25,6 +25,8 @@ export interface Remedies {
    * needed.
    */
   readonly changes: { readonly [field: string]: Json } | null;
+  /** Fields of the request whose changes were not tried, because the work budget had ended; each once. */
+  readonly notTried: readonly string[];
 }
 
 /** Most changes that are made one after the other. */
@@ -35,7 +37,7 @@ const MAX_CHANGES = 8;
  * change helps, it makes all possible changes at once and takes back those that are not needed.
  */
 export async function findRemedies(context: RetrieveContext, explained: Explained): Promise<Remedies> {
-  const { attempt, attemptLast } = createTrials(context, explained);
+  const { attempt, attemptLast, notTried } = createTrials(context, explained);
   const { request, recall, inspection } = explained;
   // The key is the fields that a change sets, so that a later change of a field replaces an earlier one.
   const changes = new Map<string, Change>();
@@ -50,7 +52,7 @@ export async function findRemedies(context: RetrieveContext, explained: Explaine
         break;
       }
       const hidden = [...changes.values()].filter(({ lifts }) => lifts === 'condition').map(({ says }) => says);
-      return { remedies: [...hidden, ...reasons(current, explained)], changes: null };
+      return { remedies: [...hidden, ...reasons(current, explained)], changes: null, notTried: [...notTried] };
     }
     changes.set(Object.keys(remedy.sets).join(' '), remedy);
     current = next;
@@ -59,6 +61,7 @@ export async function findRemedies(context: RetrieveContext, explained: Explaine
   return {
     remedies: remedies.map(({ says }) => says),
     changes: Object.assign({}, ...remedies.map(({ sets }) => sets)) as Remedy['sets'],
+    notTried: [...notTried],
   };
 }
 
@@ -101,6 +104,13 @@ async function remedyFor(current: Trial, asked: CompleteQuery, attempt: Attempt)
         request: { ...request, relativeFloor },
       };
     }
+    case 'near_duplicate':
+      return {
+        says: 'a hit that says nearly the same came back: set collapse_similar to false',
+        lifts: 'bound',
+        sets: { collapse_similar: false },
+        request: { ...request, collapseSimilar: false },
+      };
     case 'document_limit':
       return {
         says: 'other hits of its document came back: set per_document to 0',

@@ -27,6 +27,8 @@ export async function passFilter(
       return without('remove filters.sessions', [name], { sessionIds: undefined });
     case 'filters.types':
       return without('remove filters.types', [name], { types: undefined });
+    case 'filters.written_by':
+      return without('remove filters.written_by', [name], { writtenBy: undefined });
     case 'filters.external_ids':
       return without('remove filters.external_ids', [name], { externalIds: undefined });
     case 'filters.documents':

@@ -1,6 +1,7 @@
 /**
  * Trials of changed requests: each runs the stages once more and inspects what they did with the memory.
  */
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import type { Json, MemoryQuery } from '../types.ts';
 import { inspect, type Inspection } from './inspect.ts';
 import type { Recall } from './recall.ts';
@@ -47,17 +48,18 @@ export interface Trial {
   readonly inspection: Inspection;
 }
 
-/** Runs a changed request and inspects the memory; undefined once the allowed trials are used up. */
+/** Runs a changed request and inspects the memory; undefined once the allowed trials or the work budget are used up. */
 export type Attempt = (changed: MemoryQuery) => Promise<Trial | undefined>;
 
 /**
  * Creates the functions that run trials and count them.
- * @returns `attempt` keeps `TRIALS_KEPT` trials in reserve; `attemptLast` may use these, too
+ * @returns `attempt` keeps `TRIALS_KEPT` trials in reserve; `attemptLast` may use these, too. `notTried` holds the
+ *   fields, by their names in the HTTP API, of the changes that were not tried because the work budget had ended
  */
 export function createTrials(
   context: RetrieveContext,
-  { recall, inspection, signal }: Explained,
-): { readonly attempt: Attempt; readonly attemptLast: Attempt } {
+  { request: asked, recall, inspection, signal }: Explained,
+): { readonly attempt: Attempt; readonly attemptLast: Attempt; readonly notTried: ReadonlySet<string> } {
   const embeddings = new Map(recall.vectors.map(({ modelNo, embedding }) => [modelNo, embedding]));
   // No trial asks a language model, or a provider that failed: each would wait for it.
   const trialContext: RetrieveContext = {
@@ -82,11 +84,19 @@ export function createTrials(
     return async (text, abort) =>
       embeddings.get(space.modelNo ?? NaN) ?? (recall.degraded ? null : await space.embedQuery(text, abort));
   }
+  const notTried = new Set<string>();
   let left = MAX_TRIALS;
   const attemptLast: Attempt = async (request) => {
     if (left === 0) return undefined;
     left -= 1;
-    const tried = await recallMemories(trialContext, request, signal);
+    // The thread can do something else between two trials: take in that nobody waits any more, or answer others.
+    await nextTurn();
+    const tried = hasEnded() ? undefined : await recallMemories(trialContext, request, signal);
+    // What a trial found until the work ended says nothing about the changed request.
+    if (tried === undefined || tried.end !== null) {
+      for (const field of changedFields(asked, request)) notTried.add(field);
+      return undefined;
+    }
     return {
       request,
       recall: tried,
@@ -96,7 +106,20 @@ export function createTrials(
   return {
     attempt: async (request) => (left <= TRIALS_KEPT ? undefined : await attemptLast(request)),
     attemptLast,
+    notTried,
   };
+
+  function hasEnded(): boolean {
+    return (context.budget?.end ?? null) !== null;
+  }
+}
+
+/** Lists the fields of a request that differ from those of another, by their names in the HTTP API. */
+function changedFields(asked: MemoryQuery, changed: MemoryQuery): string[] {
+  const names = Object.keys({ ...asked, ...changed }) as (keyof MemoryQuery)[];
+  return names
+    .filter((name) => asked[name] !== changed[name])
+    .map((name) => (name === 'filter' ? 'filters' : name.replace(/[A-Z]/g, (capital) => `_${capital.toLowerCase()}`)));
 }
 
 /** Whether the memory was found and scored in a trial, even if a later stage left it out. */

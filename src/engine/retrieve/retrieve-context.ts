@@ -1,5 +1,6 @@
 import type { Clock, Embedder, LanguageModel, Logger, VectorIndex } from '../ports.ts';
 import type { Store } from '../store/open-store.ts';
+import type { WorkBudget } from '../store/work-budget.ts';
 import type { Tracing } from '../tracing.ts';
 import type { Memory, MemoryQuery, RetrievalOptions, StageTrace } from '../types.ts';
 import type { QueryVector } from './dense.ts';
@@ -56,6 +57,8 @@ export interface RetrieveContext extends QuerySpace {
   readonly clock: Clock;
   /** Default options in order of precedence: the tenant's own first, then those of the settings. */
   readonly defaults: readonly RetrievalOptions[];
+  /** The work that all queries of this context may cause together; without bounds where left out. */
+  readonly budget?: WorkBudget;
   /** Makes the id of an answer. */
   newId(): string;
   /** Tracing in which each stage becomes a span; null or left out where nothing is traced. */

@@ -2,6 +2,7 @@
  * The path of a query, stage by stage: `rankCandidates` goes from the text of the query to calibrated candidates,
  * `finish` from the candidates to the hits. Each stage is a file of this folder, which explains and cites its method.
  */
+import { runWithin } from '../store/work-budget.ts';
 import { loadWords } from '../store/word-index/open-word-search.ts';
 import { knowsWordForms } from '../text/query-language.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
@@ -25,6 +26,7 @@ import { MAX_ASKED, rerankByModel } from './rerank-by-model.ts';
 import { rerank } from './rerank.ts';
 import { resolve } from './resolve.ts';
 import type { RetrieveContext, RunningQuery } from './retrieve-context.ts';
+import { sharePlaces } from './share-places.ts';
 import { scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
 import { searchLists } from './search-lists.ts';
@@ -56,11 +58,17 @@ export async function retrieve(
 function answerOf(context: RetrieveContext, query: MemoryQuery, recall: Recall): QueryResult {
   return {
     ...present(context.store, recall, createMemoryReader(context, query, recall.now)),
-    degraded: recall.degraded,
+    ...degradationOf(recall),
     recallId: context.newId(),
     ...(recall.floor === undefined ? {} : { floor: recall.floor }),
     ...(query.explain ? { trace: recall.trace } : {}),
   };
+}
+
+/** Says whether the stages lacked vectors or ended early. */
+export function degradationOf({ degraded, end }: Recall): Pick<QueryResult, 'degraded' | 'degradedReasons'> {
+  const degradedReasons = [...(degraded ? (['vectors'] as const) : []), ...(end === null ? [] : [end])];
+  return { degraded: degradedReasons.length > 0, degradedReasons };
 }
 
 /**
@@ -97,15 +105,19 @@ async function recallAnd<T>(
     loadWords(context.store),
   ]);
   const now = context.clock.now();
+  /** Runs stages on one snapshot of the store, which may have been closed and opened anew during a wait. */
+  const read = <Result>(work: () => Result): Result => {
+    const { store, budget } = context;
+    return store.read(() => (budget === undefined ? work() : runWithin(budget, work)));
+  };
   const running: RunningQuery = { context, request, query, vectors, vectorWeight, trace, now };
   if (query.rerank !== 'llm' || languageModel === null) {
-    // Each read takes the store from the context: the file may have been closed and opened anew during the wait.
-    return context.store.read(() => {
+    return read(() => {
       const ranked = rankCandidates(running);
       return conclude(finish(running, ranked, ranked.candidates, degraded));
     });
   }
-  const { ranked, texts } = context.store.read(() => {
+  const { ranked, texts } = read(() => {
     const ranked = rankCandidates(running);
     const first = ranked.candidates.slice(0, MAX_ASKED).map(({ row }) => row.memoryNo);
     const memories = createMemoryReader(context, query, now)(first);
@@ -121,7 +133,7 @@ async function recallAnd<T>(
     }),
   );
   signal?.throwIfAborted();
-  return context.store.read(() => conclude(finish(running, ranked, reordered ?? ranked.candidates, degraded)));
+  return read(() => conclude(finish(running, ranked, reordered ?? ranked.candidates, degraded)));
 }
 
 type RankedCandidates = Pick<
@@ -212,8 +224,21 @@ function finish(
   });
   const floor = reportFloor(candidates, { minScore: query.minScore, acted: acts });
   const packing = trace.run('pack', floored.kept.length, () => {
-    const value = pack(store, floored.kept, query, createMemoryReader(context, query, now));
+    const shared = sharePlaces(floored.kept, query.k, query.writerShare);
+    const value = pack(store, shared, query, createMemoryReader(context, query, now));
     return { value, out: value.packed.length };
   });
-  return { ...ranked, candidates, query, vectors, floored, floor, packing, degraded, now, trace: trace.stages };
+  return {
+    ...ranked,
+    candidates,
+    query,
+    vectors,
+    floored,
+    floor,
+    packing,
+    degraded,
+    end: context.budget?.end ?? null,
+    now,
+    trace: trace.stages,
+  };
 }

@@ -1,7 +1,7 @@
 import { shownGist } from '../entities/skim.ts';
 import { originsOf, sourcesOf } from '../store/derivations.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { contentBytes } from '../store/memories.ts';
+import { contentBytes, withinBytes } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { neighboursOf } from '../store/timeline.ts';
 import type { Episode, Hit, Memory } from '../types.ts';
@@ -123,7 +123,13 @@ function episodesOf(store: Store, packed: readonly Packed[], { plan }: Recall, r
     if (group === undefined) groups.set(key, { root, members: [memory] });
     else group.members.push(memory);
   }
-  const roots = read([...groups.values()].flatMap(({ root }) => root ?? []));
+  const roots = read(
+    withinBytes(
+      store,
+      [...groups.values()].flatMap(({ root }) => root ?? []),
+      MAX_BYTES,
+    ),
+  );
   return [...groups.values()].flatMap(({ root, members }) => {
     const memoryIds = members.map(({ id }) => id);
     if (root === null) {

@@ -3,6 +3,7 @@ import type { ParseResult } from '../ports.ts';
 import { readChunkTexts, ROOT_INDEX, type ChunkPlace } from '../store/chunks.ts';
 import type { Store } from '../store/open-store.ts';
 import { gistOf } from '../text/gist.ts';
+import type { SensitiveKind } from '../types.ts';
 import type { DocumentReading } from './document-reading.ts';
 
 /** A memory of a document as it is to be stored: the root, or one of the chunks. */
@@ -10,6 +11,8 @@ export interface DocumentPart extends ChunkPlace {
   readonly title: string;
   readonly content: string;
   readonly gist: string;
+  /** Kinds of sensitive values that are marked in the part; left out for none. */
+  readonly sensitive?: readonly SensitiveKind[];
 }
 
 /** Longest content of a root, in UTF-16 code units. */

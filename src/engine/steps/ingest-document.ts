@@ -1,8 +1,8 @@
 import { setImmediate as yieldTurn } from 'node:timers/promises';
 import { eraseMemories } from '../commands/erase.ts';
-import { NO_TEXT_FOUND } from '../documents/document-error.ts';
+import { DocumentError, NO_TEXT_FOUND } from '../documents/document-error.ts';
 import { requireRoomToRead } from '../documents/uploads.ts';
-import { EngineError } from '../errors.ts';
+import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { ParseResult } from '../ports.ts';
 import { deleteChunks, listMemoriesOfGeneration } from '../store/chunks.ts';
@@ -42,10 +42,13 @@ export async function ingestDocument(
   await eraseBrokenOff(context, claim, reading);
   requireRoomToRead(context.open().store.path, reading.generation.bytes ?? 0);
   const { tracing } = context;
-  const fetches = reading.generation.source === 'url';
-  const source = await traced(fetches ? tracing : null, 'fetch', {}, () => obtainFile(context, reading, signal));
-  if (source === 'unchanged') return leaveAsItWas(context, claim, reading);
-  const parsed = await traced(tracing, 'parse', {}, () => parse(context, reading, source, signal));
+  const parsed = await whileHeld(context, claim, signal, async (held) => {
+    const fetches = reading.generation.source === 'url';
+    const source = await traced(fetches ? tracing : null, 'fetch', {}, () => obtainFile(context, reading, held));
+    return source === 'unchanged' ? source : traced(tracing, 'parse', {}, () => parse(context, reading, source, held));
+  });
+  if (parsed === 'lost') return { kind: 'lost' };
+  if (parsed === 'unchanged') return leaveAsItWas(context, claim, reading);
   await failpoint('after-parse');
   return parsed.chunks.length === 0
     ? endEmpty(context, claim, reading, parsed)
@@ -98,11 +101,43 @@ async function eraseBrokenOff(
   }
 }
 
+/** Time between two looks at whether a document that is being read is still wanted (ms). */
+const HELD_CHECK_MS = 500;
+
+/**
+ * Runs the part of a step that may take long. If the job is taken away meanwhile, because its document was deleted or
+ * its job cancelled, the signal that `run` gets aborts, which ends a parser's process.
+ * @returns what `run` returned, or `lost` if it failed after the job was taken away
+ */
+async function whileHeld<Result>(
+  { open }: StepContext,
+  claim: DocumentClaim,
+  signal: AbortSignal | undefined,
+  run: (signal: AbortSignal) => Promise<Result>,
+): Promise<Result | 'lost'> {
+  const lost = new AbortController();
+  const timer = setInterval(() => {
+    try {
+      if (!holdsLease(open().store, claim)) lost.abort();
+    } catch {
+      // The step itself meets an error of the store when it writes next, and settles it.
+    }
+  }, HELD_CHECK_MS);
+  try {
+    return await run(AbortSignal.any([lost.signal, ...(signal === undefined ? [] : [signal])]));
+  } catch (error) {
+    if (lost.signal.aborted) return 'lost';
+    throw error;
+  } finally {
+    clearInterval(timer);
+  }
+}
+
 /** Shortest time between two notes of how many pages were read (ms). */
 const PROGRESS_MS = 1_000;
 
 async function parse(
-  { open, config, documentParser, metrics }: StepContext,
+  { open, config, documentParser, guard, metrics }: StepContext,
   { generation }: DocumentReading,
   source: SourceFile,
   signal: AbortSignal | undefined,
@@ -111,9 +146,10 @@ async function parse(
   const started = performance.now();
   let notedAt = started;
   metrics.documentBytes.inc(source.bytes.length);
-  const parsed = await documentParser.parse(
+  const read = await documentParser.parse(
     { ...source, sizeTokens: config.OM_CHUNK_TOKENS, overlapTokens: config.OM_CHUNK_OVERLAP_TOKENS },
     {
+      tenant: open().store.path,
       signal,
       onPage(done) {
         if (performance.now() - notedAt < PROGRESS_MS) return;
@@ -123,12 +159,26 @@ async function parse(
       },
     },
   );
+  const parsed = await screened(guard, read);
   const { store } = open();
   store.write(() => {
     putParsed(store, generation.generation_no, titleOf(generation, parsed), parsed);
     putStages(store, generation.generation_no, { parse: Math.round(performance.now() - started) });
   });
   return parsed;
+}
+
+/**
+ * Screens what was read of a document.
+ * @throws DocumentError `refused_content` if the tenant's privacy policy refuses it
+ */
+async function screened(guard: StepContext['guard'], parsed: ParseResult): Promise<ParseResult> {
+  try {
+    return (await guard?.document(parsed)) ?? parsed;
+  } catch (error) {
+    if (isEngineError(error, 'unprocessable')) throw new DocumentError('refused_content', error.message);
+    throw error;
+  }
 }
 
 /** Ends the reading of a page that has not changed. */

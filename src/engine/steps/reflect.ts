@@ -2,7 +2,7 @@ import { addMemories } from '../commands/accept.ts';
 import { DEFAULT_WEIGHTS } from '../commands/relate.ts';
 import { oweReflection } from '../commands/request-reflection.ts';
 import type { WriteContext } from '../commands/write-context.ts';
-import { EngineError } from '../errors.ts';
+import { EngineError, isEngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { drawInsights, type Insight } from '../reasoning/draw-insights.ts';
 import { putConcludedEdge } from '../store/edges.ts';
@@ -77,7 +77,8 @@ export async function oweReflections(
 export async function reflect(context: StepContext, question: Question, signal?: AbortSignal): Promise<boolean> {
   const material = readMaterial(context, question);
   const asks = material !== null && material.memories.length > 1;
-  const insights = asks ? await askFor(context, material, signal) : [];
+  const drawn = asks ? await askFor(context, material, signal) : [];
+  const insights = await screened(context, drawn);
   await failpoint('before-reason-commit');
   const writing: WriteContext = { ...writeContextOf(context), trace: question.trace ?? undefined };
   const { store, now } = writing;
@@ -91,6 +92,20 @@ export async function reflect(context: StepContext, question: Question, signal?:
     finishJob(store, question, now);
   });
   return asks;
+}
+
+/** Screens insights as memories are screened; those that the tenant's privacy policy refuses are left out. */
+async function screened({ guard }: StepContext, insights: readonly Insight[]): Promise<readonly Insight[]> {
+  if (guard?.isOn() !== true) return insights;
+  const kept: Insight[] = [];
+  for (const insight of insights) {
+    try {
+      kept.push({ ...insight, text: (await guard.fields({ content: insight.text })).fields.content });
+    } catch (error) {
+      if (!isEngineError(error, 'unprocessable')) throw error;
+    }
+  }
+  return kept;
 }
 
 /** Material that a reflection is drawn from. */

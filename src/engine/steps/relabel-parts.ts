@@ -31,11 +31,18 @@ export async function relabelParts(
 
 /** Returns the columns in which a part differs from what is said of its document. */
 function changedLabels(before: MemoryRow, generation: GenerationRow): MemoryColumns {
-  const { session_id, type, tags, metadata, expires_at, event_time: stated } = generation;
+  const { session_id, type, tags, expires_at, event_time: stated } = generation;
+  const metadata = keepMarks(before.metadata, generation.metadata);
   const event_time = stated ?? before.created_at;
   const labels = { session_id, type, tags, metadata, expires_at, event_time };
   const changed: MemoryColumns = Object.fromEntries(
     Object.entries(labels).filter(([name, value]) => value !== before[name as keyof typeof labels]),
   );
   return changed.event_time === undefined ? changed : { ...changed, event_time_given: stated === null ? 0 : 1 };
+}
+
+/** Returns the metadata of a document with what marks a part's sensitive values. Both are JSON. */
+function keepMarks(before: string, metadata: string): string {
+  const { sensitive } = JSON.parse(before) as { sensitive?: unknown };
+  return sensitive === undefined ? metadata : JSON.stringify({ ...(JSON.parse(metadata) as object), sensitive });
 }

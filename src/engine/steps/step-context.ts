@@ -2,6 +2,7 @@ import type { WriteContext } from '../commands/write-context.ts';
 import type { Config } from '../config.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock, DocumentParser, Embedder, LanguageModel, PageFetcher } from '../ports.ts';
+import type { PrivacyGuard } from '../privacy/guard.ts';
 import type { EmbeddingGatherer } from '../providers/embedding-gatherer.ts';
 import { distinctModels } from '../store/live-model.ts';
 import { isSameSpace, type OpenTenant, type SpaceIdentity } from '../tenant-file/open-tenant.ts';
@@ -36,6 +37,8 @@ export interface StepContext {
   readonly documentParser: DocumentParser | null;
   /** The fetcher of pages; null where no pages are fetched. */
   readonly pageFetcher: PageFetcher | null;
+  /** Screens what the steps store for the tenant; left out where nothing is screened. */
+  readonly guard?: PrivacyGuard | undefined;
   readonly newId: () => string;
   readonly metrics: Metrics;
   /** The tracing of steps; null, or left out, where nothing is traced. */
@@ -53,7 +56,7 @@ export function writeContextOf({
   clock,
 }: Pick<StepContext, 'open' | 'config' | 'newId' | 'clock'>): WriteContext {
   const { store, indexes } = open();
-  return { store, indexes, config, newId, now: clock.now(), backlog: { atMost: 0 } };
+  return { store, indexes, config, newId, now: clock.now(), backlog: { atMost: 0 }, writtenBy: null };
 }
 
 /** A job that did not get through its step, and why. */

@@ -135,7 +135,7 @@ function insertPart(context: StepContext, store: Store, reading: DocumentReading
     sessionId: generation.session_id,
     tags: JSON.parse(generation.tags) as string[],
     files: [],
-    metadata: JSON.parse(generation.metadata) as Metadata,
+    metadata: withMarks(JSON.parse(generation.metadata) as Metadata, part.sensitive),
     type: generation.type,
     title: part.title,
     gist: part.gist,
@@ -155,6 +155,7 @@ function insertPart(context: StepContext, store: Store, reading: DocumentReading
     salience: initialSalience(null, 0),
     decayLambda: decayLambdaOf('semantic', config.OM_DECAY_LAMBDA),
     generationNo: generation.generation_no,
+    writerNo: generation.writer_no,
     now,
   });
   putText(store, { ...part, memoryNo, entities: [], tags: memory.tags, context: '' });
@@ -165,6 +166,11 @@ function insertPart(context: StepContext, store: Store, reading: DocumentReading
     insertJob(store, { ...job, trace, now });
   }
   return memoryNo;
+}
+
+/** Names the kinds of sensitive values that a part holds in its metadata. */
+function withMarks(metadata: Metadata, sensitive: DocumentPart['sensitive']): Metadata {
+  return sensitive === undefined || sensitive.length === 0 ? metadata : { ...metadata, sensitive };
 }
 
 /** Counts the chunks that are stored, kept and removed, without the root. */

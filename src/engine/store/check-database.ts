@@ -1,11 +1,11 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
 import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
+import { databaseForm, notADatabase } from './database-form.ts';
+import { keyOfFile } from '../file-keys.ts';
+import { openDatabase } from './open-database.ts';
 import { isBusy, sqliteCode, storageError } from './storage-errors.ts';
-
-const SQLITE_HEADER = Buffer.from('SQLite format 3\0');
 
 /** Contents of a database that was found sound. */
 export interface DatabaseSummary {
@@ -16,13 +16,14 @@ export interface DatabaseSummary {
 
 /**
  * Reads a tenant's file from end to end (`PRAGMA integrity_check`) without changing it.
+ * @param key key of the file, null for a file in clear; by default what `keyOfFile` finds
  * @throws EngineError `not_found` if there is no file; `unprocessable` for one that is no database, not a tenant's, or
  *   damaged; `unavailable` for one that another process locks
  */
-export function checkDatabase(file: string): DatabaseSummary {
+export function checkDatabase(file: string, key = keyOfFile(file)): DatabaseSummary {
   const name = path.basename(file);
   if (!fs.existsSync(file)) throw new EngineError('not_found', `no file ${file}`);
-  const db = new Database(file, { readonly: true });
+  const db = openDatabase(file, { readonly: true, key });
   try {
     sqliteVec.load(db);
     const tables = db.prepare(
@@ -37,8 +38,7 @@ export function checkDatabase(file: string): DatabaseSummary {
     return { memories, bytes: fs.statSync(file).size };
   } catch (error) {
     const code = sqliteCode(error);
-    if (code === 'SQLITE_NOTADB')
-      throw new EngineError('unprocessable', `${name} is not a SQLite database`, { cause: error });
+    if (code === 'SQLITE_NOTADB') throw notADatabase(file, false, error);
     if (code?.startsWith('SQLITE_CORRUPT'))
       throw new EngineError('unprocessable', `${name} is damaged`, { cause: error });
     throw storageError(error);
@@ -54,9 +54,10 @@ export function checkDatabase(file: string): DatabaseSummary {
  * not exist, is no database or is damaged passes.
  * @throws EngineError `conflict` if another process has the file open
  */
-export function requireUnused(file: string): void {
-  if (!startsAsDatabase(file)) return; // SQLite would remove the log of a file whose start is damaged.
-  const db = new Database(file, { timeout: 0 });
+export function requireUnused(file: string, key = keyOfFile(file)): void {
+  // SQLite would remove the log of a file whose start is damaged.
+  if (databaseForm(file) !== (key === null ? 'clear' : 'sealed')) return;
+  const db = openDatabase(file, { timeout: 0, key });
   try {
     if (db.pragma('journal_mode = DELETE', { simple: true }) === 'delete') return;
   } catch (error) {
@@ -69,16 +70,4 @@ export function requireUnused(file: string): void {
     'conflict',
     `another process has ${path.basename(file)} open: stop the server and its workers first`,
   );
-}
-
-function startsAsDatabase(file: string): boolean {
-  if (!fs.existsSync(file)) return false;
-  const handle = fs.openSync(file, 'r');
-  try {
-    const start = Buffer.alloc(SQLITE_HEADER.length);
-    fs.readSync(handle, start, 0, start.length, 0);
-    return start.equals(SQLITE_HEADER);
-  } finally {
-    fs.closeSync(handle);
-  }
 }

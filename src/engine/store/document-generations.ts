@@ -48,6 +48,8 @@ export interface GenerationRow {
   readonly shown_at: number | null;
   readonly failed_at: number | null;
   readonly settled_at: number | null;
+  /** Number of the writer who handed the document in; null if that is not known. */
+  readonly writer_no: number | null;
 }
 
 /**
@@ -67,12 +69,15 @@ export function insertGeneration(
     documentNo,
     document,
     always,
+    writerNo,
     now,
   }: {
     readonly documentNo: number;
     readonly document: NewDocument;
     /** Whether the document is read even if its page has not changed. */
     readonly always: boolean;
+    /** Number of the writer who hands it in, as `ensureWriter` returns it. */
+    readonly writerNo: number | null;
     readonly now: number;
   },
 ): number {
@@ -81,8 +86,9 @@ export function insertGeneration(
   const result = store
     .prepare(
       `INSERT INTO document_generations (document_no, created_at, session_id, source, url, always, upload, file_name,
-         declared, charset, file_hash, bytes, given_title, type, tags, metadata, event_time, expires_at)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         declared, charset, file_hash, bytes, given_title, type, tags, metadata, event_time, expires_at,
+         writer_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       documentNo,
@@ -103,6 +109,7 @@ export function insertGeneration(
       JSON.stringify(document.metadata),
       document.eventTime,
       document.expiresAt && Math.max(1, document.expiresAt),
+      writerNo,
     );
   const generationNo = Number(result.lastInsertRowid);
   store

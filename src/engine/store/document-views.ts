@@ -4,6 +4,7 @@ import { getGenerationRow, type GenerationRow } from './document-generations.ts'
 import { getDocumentRow, IS_ALIVE, type DocumentRow } from './documents.ts';
 import { UNFINISHED } from './jobs.ts';
 import type { Store } from './open-store.ts';
+import { isByOneOf, nameOfWriter } from './writers.ts';
 
 /** Reads a document as callers see it. @throws EngineError as `getDocumentRow` does */
 export function getDocument(store: Store, id: string, now: number): Document {
@@ -11,15 +12,15 @@ export function getDocument(store: Store, id: string, now: number): Document {
 }
 
 /**
- * Lists documents that meet all conditions of a filter, the last added first, without expired ones and those being
- * erased. A condition that is undefined asks for nothing.
+ * Lists the numbers of documents that meet all conditions of a filter, the last added first, without expired ones and
+ * those being erased. A condition that is undefined asks for nothing.
  * @returns one page, and the total number of documents that match
  */
-export function listDocuments(
+export function listDocumentNos(
   store: Store,
   filter: DocumentFilter,
   { limit, offset, now }: { readonly limit: number; readonly offset: number; readonly now: number },
-): { items: Document[]; total: number } {
+): { documentNos: number[]; total: number } {
   const conditions = [IS_ALIVE];
   const values: (string | number)[] = [now];
   const requireOneOf = (column: string, among: readonly string[] | undefined) => {
@@ -32,6 +33,13 @@ export function listDocuments(
   requireOneOf('state', filter.states);
   requireOneOf('external_id', filter.externalIds);
   requireOneOf('id', filter.ids);
+  if (filter.writtenBy !== undefined) {
+    conditions.push(
+      `document_no IN (SELECT document_no FROM document_generations
+         WHERE ${isByOneOf('writer_no')} AND generation_no IN (live_no, next_no))`,
+    );
+    values.push(JSON.stringify(filter.writtenBy));
+  }
   if (filter.sha256 !== undefined) {
     conditions.push(
       `document_no IN (SELECT document_no FROM document_generations
@@ -43,10 +51,20 @@ export function listDocuments(
   const { total } = store.prepare(`SELECT count(*) AS total FROM documents WHERE ${where}`).get(...values) as {
     total: number;
   };
-  const rows = store
-    .prepare(`SELECT * FROM documents WHERE ${where} ORDER BY document_no DESC LIMIT ? OFFSET ?`)
-    .all(...values, limit, offset) as DocumentRow[];
-  return { items: rows.map((row) => toDocument(store, row)), total };
+  const documentNos = store
+    .prepare(`SELECT document_no FROM documents WHERE ${where} ORDER BY document_no DESC LIMIT ? OFFSET ?`)
+    .pluck()
+    .all(...values, limit, offset) as number[];
+  return { documentNos, total };
+}
+
+/** Reads documents by number, in this order; those that were erased since are left out. */
+export function readDocuments(store: Store, documentNos: readonly number[]): Document[] {
+  const select = store.prepare('SELECT * FROM documents WHERE document_no = ?');
+  return documentNos.flatMap((documentNo) => {
+    const row = select.get(documentNo) as DocumentRow | undefined;
+    return row === undefined ? [] : toDocument(store, row);
+  });
 }
 
 /**
@@ -85,6 +103,7 @@ export function toDocument(store: Store, row: DocumentRow): Document {
     metadata: JSON.parse(generation?.metadata ?? '{}') as Metadata,
     eventTime: generation?.event_time ?? null,
     expiresAt: generation?.expires_at ?? null,
+    writtenBy: nameOfWriter(store, generation?.writer_no ?? null),
     rootMemoryId: row.live_no === null ? null : findRootId(store, row.live_no),
     chunks: generation?.chunks ?? 0,
     pages: generation?.pages ?? null,

@@ -9,7 +9,9 @@
  */
 import { EngineError } from '../errors.ts';
 import type { DocumentState, NewDocument, Document, ErasureFilter } from '../types.ts';
+import { tagsPass } from './label-conditions.ts';
 import type { Store } from './open-store.ts';
+import { isByOneOf } from './writers.ts';
 
 /** A row of `documents`. Times are Unix ms; `external_id` and `url` are '' if the document has none. */
 export interface DocumentRow {
@@ -157,9 +159,9 @@ export function noteSettled(store: Store, documentNo: number, now: number): void
 
 /**
  * Lists at most `limit` numbers of documents that meet all conditions of a filter: one of its users, one of its
- * sessions, all of its tags. A condition that is undefined asks for nothing. Session and tags are taken from the shown
- * generation and from the next one, even if that has failed. A document that was cancelled before it was read has no
- * tags left. Documents that are being erased are left out.
+ * sessions, one of its writers, all of its tags. A condition that is undefined asks for nothing. Session, writer and
+ * tags are taken from the shown generation and from the next one, even if that has failed. A document that was
+ * cancelled before it was read has no tags left. Documents that are being erased are left out.
  */
 export function listMatchingDocuments(store: Store, filter: ErasureFilter, limit: number): number[] {
   const conditions = [`o.state <> 'deleting'`];
@@ -171,8 +173,8 @@ export function listMatchingDocuments(store: Store, filter: ErasureFilter, limit
   };
   require('o.user_id IN (SELECT value FROM json_each(?))', filter.userIds);
   require('coalesce(g.session_id, o.session_id) IN (SELECT value FROM json_each(?))', filter.sessionIds);
-  const tags = `SELECT value FROM json_each(coalesce(g.tags, '[]'))`;
-  require(`NOT EXISTS (SELECT 1 FROM json_each(?) AS wanted WHERE wanted.value NOT IN (${tags}))`, filter.tags);
+  require(isByOneOf('g.writer_no'), filter.writtenBy);
+  require(tagsPass(`coalesce(g.tags, '[]')`), filter.tags);
   return store
     .prepare(
       `SELECT DISTINCT o.document_no FROM documents o

@@ -7,6 +7,8 @@ export interface Twin {
   readonly memoryNo: number;
   readonly id: string;
   readonly content: string;
+  /** Tags as a JSON list. */
+  readonly tags: string;
   readonly primary_sector: Sector;
   /** Sectors of the memory: bit i stands for SECTORS[i], the primary one included; 0 until it was classified. */
   readonly sectors: number;
@@ -14,7 +16,7 @@ export interface Twin {
   readonly status: MemoryStatus;
 }
 
-const TWIN = 'SELECT m.seq AS memoryNo, m.id, m.content, d.primary_sector, d.sectors, d.state, d.status';
+const TWIN = 'SELECT m.seq AS memoryNo, m.id, m.content, m.tags, d.primary_sector, d.sectors, d.state, d.status';
 
 /**
  * Returns the first 8 bytes of a text's hash, which a row keeps: enough to find twins, whose texts are then compared by

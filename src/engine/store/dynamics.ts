@@ -4,19 +4,27 @@ import type { MemoryState, MemoryStatus, Sector } from '../types.ts';
 import type { Store } from './open-store.ts';
 
 const SALIENCE_NOW = decayedSql('salience', 'salience_at', 'decay_lambda');
+/** Length of the stretches of time, counted from the Unix epoch, over which reinforcement is bounded (ms). */
+const HOUR_MS = 3_600_000;
+/** What is left of the bound `:perHour` in the present hour. A clock that was set back begins no new hour. */
+const LEFT = 'max(0.0, :perHour - CASE WHEN boost_hour >= :hour THEN boosted / 1000.0 ELSE 0.0 END)';
+const GAIN = `min(:boost, ${LEFT})`;
+const NOTE_GAIN = `
+  boosted = CASE WHEN boost_hour >= :hour THEN boosted ELSE 0 END + CAST(round(1000 * ${GAIN}) AS INTEGER),
+  boost_hour = max(coalesce(boost_hour, 0), :hour)`;
 const STRENGTH_NOW = decayedSql('strength', 'strength_at', STRENGTH_LAMBDA);
 
 export function insertDynamics(
   store: Store,
-  { memoryNo, salience, decayLambda, generationNo = null, now }: NewDynamics,
+  { memoryNo, salience, decayLambda, generationNo = null, writerNo = null, now }: NewDynamics,
 ): void {
   store
     .prepare(
       `INSERT INTO memory_dynamics (seq, salience, salience_at, salience_now, decay_lambda, strength_at, last_seen_at,
-         generation_no)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
+         generation_no, writer_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
-    .run(memoryNo, salience, now, salience, decayLambda, now, now, generationNo);
+    .run(memoryNo, salience, now, salience, decayLambda, now, now, generationNo, writerNo);
 }
 
 /** The dynamics of a new memory, which is queued and has no sectors yet. */
@@ -28,6 +36,8 @@ export interface NewDynamics {
   readonly decayLambda: number;
   /** Number of the document generation that brings the memory; null if no document does. */
   readonly generationNo?: number | null;
+  /** Number of the writer, as `ensureWriter` returns it; null if no caller asked for the memory. */
+  readonly writerNo?: number | null;
   readonly now: number;
 }
 
@@ -159,33 +169,43 @@ export function setSalience(store: Store, memoryNo: number, salience: number, no
 
 /**
  * Strengthens a memory that a recall returned: its salience as of `now` rises by RECALL_SALIENCE_BOOST to at most 1,
- * and the access is counted.
+ * and the access is counted. In one hour it rises by `perHour` at most, by whatever way it is reinforced.
  */
-export function recallMemory(store: Store, memoryNo: number, now: number): void {
+export function recallMemory(
+  store: Store,
+  memoryNo: number,
+  { now, perHour }: { readonly now: number; readonly perHour: number },
+): void {
   store
     .prepare(
-      `UPDATE memory_dynamics SET salience = min(1.0, ${SALIENCE_NOW} + ${RECALL_SALIENCE_BOOST}),
-         salience_now = min(1.0, ${SALIENCE_NOW} + ${RECALL_SALIENCE_BOOST}), salience_at = max(salience_at, :now),
+      `UPDATE memory_dynamics SET salience = min(1.0, ${SALIENCE_NOW} + ${GAIN}),
+         salience_now = min(1.0, ${SALIENCE_NOW} + ${GAIN}), ${NOTE_GAIN}, salience_at = max(salience_at, :now),
          access_count = access_count + 1, last_seen_at = max(last_seen_at, :now)
        WHERE seq = :memoryNo`,
     )
-    .run({ memoryNo, now });
+    .run({ memoryNo, now, perHour, boost: RECALL_SALIENCE_BOOST, hour: Math.floor(now / HOUR_MS) });
 }
 
 /**
  * Reinforces a memory on request: its salience as of `now` rises by `boost`, and its strength by
- * REINFORCE_STRENGTH_BOOST, both to at most 1.
+ * REINFORCE_STRENGTH_BOOST, both to at most 1. In one hour the salience rises by `perHour` at most, by whatever way it
+ * is reinforced; after that the strength does not rise either.
  */
-export function reinforceMemory(store: Store, memoryNo: number, boost: number, now: number): void {
+export function reinforceMemory(
+  store: Store,
+  memoryNo: number,
+  { boost, now, perHour }: { readonly boost: number; readonly now: number; readonly perHour: number },
+): void {
   store
     .prepare(
-      `UPDATE memory_dynamics SET salience = min(1.0, ${SALIENCE_NOW} + :boost),
-         salience_now = min(1.0, ${SALIENCE_NOW} + :boost),
-         salience_at = max(salience_at, :now), strength = min(1.0, ${STRENGTH_NOW} + ${REINFORCE_STRENGTH_BOOST}),
+      `UPDATE memory_dynamics SET salience = min(1.0, ${SALIENCE_NOW} + ${GAIN}),
+         salience_now = min(1.0, ${SALIENCE_NOW} + ${GAIN}), ${NOTE_GAIN},
+         salience_at = max(salience_at, :now),
+         strength = min(1.0, ${STRENGTH_NOW} + ${REINFORCE_STRENGTH_BOOST} * (${LEFT} > 0)),
          strength_at = max(strength_at, :now), last_seen_at = max(last_seen_at, :now)
        WHERE seq = :memoryNo`,
     )
-    .run({ memoryNo, boost, now });
+    .run({ memoryNo, boost, now, perHour, hour: Math.floor(now / HOUR_MS) });
 }
 
 /**

@@ -7,6 +7,7 @@ import { PRUNE_BELOW_WEIGHT, RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
 import type { EdgeType, Link } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import type { Store } from './open-store.ts';
+import { writerOf } from './writers.ts';
 
 /** Automatic link from the memory `src` to its nearest neighbour `dst`. */
 export interface Waypoint {
@@ -103,28 +104,40 @@ export interface Edge extends EdgeKey {
   readonly winner: number | null;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** Public id of the key that stated the link last; null if that is not known or nobody stated it. */
+  readonly writtenBy: string | null;
 }
 
 export function findEdge(store: Store, { src, dst, type }: EdgeKey): Edge | undefined {
   const row = store
     .prepare(
-      `SELECT src, dst, type, similarity, weight, automatic, winner, created_at AS createdAt, updated_at AS updatedAt
+      `SELECT src, dst, type, similarity, weight, automatic, winner, created_at AS createdAt, updated_at AS updatedAt,
+         ${writerOf('edges.writer_no')} AS writtenBy
        FROM edges WHERE src = ? AND dst = ? AND type = ?`,
     )
     .get(src, dst, type) as (Omit<Edge, 'automatic'> & { automatic: number }) | undefined;
   return row && { ...row, automatic: row.automatic === 1 };
 }
 
-/** Writes a link that someone stated. An existing link takes the weight (0..1) and is no longer automatic. */
-export function putStatedEdge(store: Store, { src, dst, type }: EdgeKey, weight: number, now: number): void {
+/**
+ * Writes a link that someone stated. An existing link takes the weight (0..1) and is no longer automatic.
+ * @param writerNo number of the writer who stated it, as `ensureWriter` returns it; null if no caller did
+ */
+export function putStatedEdge(
+  store: Store,
+  { src, dst, type }: EdgeKey,
+  weight: number,
+  now: number,
+  writerNo: number | null = null,
+): void {
   store
     .prepare(
-      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at)
-       VALUES (?, ?, ?, NULL, ?, 0, ?, ?)
+      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, created_at, updated_at, writer_no)
+       VALUES (?, ?, ?, NULL, ?, 0, ?, ?, ?)
        ON CONFLICT (src, dst, type) DO UPDATE SET weight = excluded.weight, automatic = 0,
-         updated_at = max(updated_at, excluded.updated_at)`,
+         updated_at = max(updated_at, excluded.updated_at), writer_no = coalesce(excluded.writer_no, writer_no)`,
     )
-    .run(src, dst, type, weight, now, now);
+    .run(src, dst, type, weight, now, now, writerNo);
 }
 
 /** Writes a link that a language model concluded. An existing link stays as it is, whether stated or automatic. */
@@ -306,11 +319,13 @@ export function listReleased(store: Store, erased: readonly number[]): Released[
 export function listLinks(store: Store, memoryNo: number): Link[] {
   const rows = store
     .prepare(
-      `SELECT m.id, e.type AS type, 'out' AS direction, e.similarity, e.weight, e.automatic, e.created_at, e.updated_at
+      `SELECT m.id, e.type AS type, 'out' AS direction, e.similarity, e.weight, e.automatic, e.created_at, e.updated_at,
+           ${writerOf('e.writer_no')} AS written_by
          FROM edges e JOIN memories m ON m.seq = e.dst JOIN memory_dynamics d ON d.seq = m.seq
          WHERE e.src = :memory AND ${IS_SHOWN}
        UNION ALL
-       SELECT m.id, e.type, 'in', e.similarity, e.weight, e.automatic, e.created_at, e.updated_at
+       SELECT m.id, e.type, 'in', e.similarity, e.weight, e.automatic, e.created_at, e.updated_at,
+           ${writerOf('e.writer_no')}
          FROM edges e JOIN memories m ON m.seq = e.src JOIN memory_dynamics d ON d.seq = m.seq
          WHERE e.dst = :memory AND ${IS_SHOWN}
        ORDER BY weight DESC, id, type LIMIT 1000`,
@@ -324,6 +339,7 @@ export function listLinks(store: Store, memoryNo: number): Link[] {
     automatic: number;
     created_at: number;
     updated_at: number;
+    written_by: string | null;
   }[];
   return rows.map((row) => ({
     id: row.id,
@@ -334,5 +350,21 @@ export function listLinks(store: Store, memoryNo: number): Link[] {
     automatic: row.automatic === 1,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
+    writtenBy: row.written_by,
   }));
+}
+
+/** Lists at most `limit` links that a writer stated, with the ids of both memories. */
+export function listStatedBy(
+  store: Store,
+  writerNo: number,
+  limit: number,
+): { readonly src: string; readonly dst: string; readonly type: EdgeType }[] {
+  return store
+    .prepare(
+      `SELECT a.id AS src, b.id AS dst, e.type FROM edges e
+         CROSS JOIN memories a ON a.seq = e.src CROSS JOIN memories b ON b.seq = e.dst
+       WHERE e.writer_no = ? AND e.writer_no > 0 AND e.automatic = 0 LIMIT ?`,
+    )
+    .all(writerNo, limit) as { src: string; dst: string; type: EdgeType }[];
 }

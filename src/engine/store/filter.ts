@@ -1,15 +1,9 @@
 import { sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
+import type { AsOf, MemoryFilter, MemoryStatus, Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
-import {
-  type AsOf,
-  type Json,
-  type MemoryFilter,
-  type MemoryStatus,
-  MAX_METADATA_CONDITIONS,
-  type MetadataCondition,
-  type Sector,
-} from '../types.ts';
+import { compileMetadata, metadataPasses, tagsPass } from './label-conditions.ts';
+import { isByOneOf } from './writers.ts';
 
 /** A filter as SQL. */
 export interface CompiledFilter {
@@ -19,6 +13,8 @@ export interface CompiledFilter {
   readonly parameters: readonly (string | number)[];
   /** The conditions that `sql` joins by AND, to tell which of them a memory fails. */
   readonly conditions: readonly FilterCondition[];
+  /** Whether `sql` parses tags or metadata. It then counts the rows that it looks at as work, with what it parses. */
+  readonly countsWork: boolean;
 }
 
 /** A condition of a filter, named by the request's field that asks for it. Several conditions may have one name. */
@@ -34,7 +30,7 @@ export interface FilterCondition {
  */
 type FilterName =
   | 'user_id'
-  | `filters.${'sessions' | 'types' | 'external_ids' | 'documents' | 'event_time' | 'created_at'}`
+  | `filters.${'sessions' | 'types' | 'external_ids' | 'documents' | 'written_by' | 'event_time' | 'created_at'}`
   | `filters.${'sectors' | 'tags' | 'statuses'}`
   | `filters.metadata.${string}`
   | 'document'
@@ -72,17 +68,24 @@ export interface FilterOptions {
  */
 export function compileFilter(filter: MemoryFilter, now: number, options: FilterOptions = {}): CompiledFilter {
   const { asOf } = options;
-  const conditions = [
+  const before = [
     ...placeConditions(filter, asOf?.recorded),
     ...timeConditions(filter, asOf?.recorded),
-    ...labelConditions(filter, asOf?.recorded),
+    ...sectorCondition(filter, asOf?.recorded),
+  ];
+  const after = [
     ...statusConditions(filter, now, options),
     ...(options.includeHidden ? [] : visibilityConditions(now, asOf)),
   ];
+  const tags = tagsCondition(filter.tags, asOf?.recorded);
+  const metadata = metadataConditions(filter.metadata, asOf?.recorded);
+  // What is dear to check comes last, as SQLite checks from left to right.
+  const joined = [...before, ...after, ...tags, ...metadata.joined];
   return {
-    sql: conditions.length === 0 ? '1' : conditions.map(({ sql }) => sql).join('\n  AND '),
-    parameters: conditions.flatMap(({ parameters }) => parameters),
-    conditions,
+    sql: joined.length === 0 ? '1' : joined.map(({ sql }) => sql).join('\n  AND '),
+    parameters: joined.flatMap(({ parameters }) => parameters),
+    conditions: [...before, ...tags, ...metadata.each, ...after],
+    countsWork: tags.length + metadata.joined.length > 0,
   };
 }
 
@@ -108,6 +111,7 @@ function placeConditions(filter: MemoryFilter, recorded: number | undefined): Fi
     ...oneOf('filters.types', columnAt('m.type', recorded), filter.types),
     ...oneOf('filters.external_ids', ['m.external_id'], filter.externalIds),
     ...documentCondition(filter.documentIds),
+    ...writerCondition(filter.writtenBy),
   ];
 }
 
@@ -126,6 +130,11 @@ function documentCondition(documentIds: readonly string[] | undefined): FilterCo
   return [condition('filters.documents', `d.generation_no IN (${live})`, JSON.stringify(documentIds))];
 }
 
+function writerCondition(keyIds: readonly string[] | undefined): FilterCondition[] {
+  if (keyIds === undefined) return [];
+  return [condition('filters.written_by', isByOneOf('d.writer_no'), JSON.stringify(keyIds))];
+}
+
 function timeConditions(filter: MemoryFilter, recorded: number | undefined): FilterCondition[] {
   const { eventFrom, eventTo, createdFrom, createdTo } = filter;
   const [eventTime, ...values] = columnAt('m.event_time', recorded);
@@ -138,35 +147,33 @@ function timeConditions(filter: MemoryFilter, recorded: number | undefined): Fil
   return conditions;
 }
 
-/** Conditions on sectors, tags and metadata. */
-function labelConditions(filter: MemoryFilter, recorded: number | undefined): FilterCondition[] {
-  const conditions: FilterCondition[] = [];
-  if (filter.sectors !== undefined && recorded !== undefined) {
+function sectorCondition({ sectors }: MemoryFilter, recorded: number | undefined): FilterCondition[] {
+  if (sectors === undefined) return [];
+  if (recorded !== undefined) {
     throw new EngineError(
       'invalid',
       'filters.sectors and as_of.recorded exclude each other: the sectors that a memory had then are not kept',
     );
   }
-  if (filter.sectors !== undefined) {
-    conditions.push(condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(filter.sectors)));
-  }
-  if (filter.tags !== undefined && filter.tags.length > 0) {
-    const [tags, ...values] = columnAt('m.tags', recorded);
-    const missing = `SELECT 1 FROM json_each(?) AS wanted
-      WHERE wanted.value NOT IN (SELECT value FROM json_each(${tags}))`;
-    conditions.push(condition('filters.tags', `NOT EXISTS (${missing})`, JSON.stringify(filter.tags), ...values));
-  }
-  const metadata = Object.entries(filter.metadata ?? {}).flatMap(([key, wanted]) =>
-    metadataConditions(key, wanted).map((compiled) => [key, compiled] as const),
-  );
-  if (metadata.length > MAX_METADATA_CONDITIONS)
-    throw new EngineError('invalid', `at most ${MAX_METADATA_CONDITIONS} conditions on metadata`);
-  for (const [key, compiled] of metadata) {
-    const [sql, ...values] =
-      recorded === undefined ? compiled : onMetadataOf(columnAt('m.metadata', recorded), compiled);
-    conditions.push(condition(`filters.metadata.${key}`, sql, ...values));
-  }
-  return conditions;
+  return [condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(sectors))];
+}
+
+function tagsCondition(wanted: MemoryFilter['tags'], recorded: number | undefined): FilterCondition[] {
+  if (wanted === undefined || wanted.length === 0) return [];
+  const [tags, ...values] = columnAt('m.tags', recorded);
+  return [condition('filters.tags', tagsPass(tags), ...values, JSON.stringify(wanted))];
+}
+
+/** Makes a condition for all keys of the metadata together, and one for each operator, to tell which of them fails. */
+function metadataConditions(
+  wanted: MemoryFilter['metadata'] = {},
+  recorded: number | undefined,
+): { readonly joined: readonly FilterCondition[]; readonly each: readonly FilterCondition[] } {
+  const compiled = compileMetadata(wanted);
+  const [metadata, ...values] = columnAt('m.metadata', recorded);
+  const onAll = (conditions: typeof compiled) =>
+    condition(`filters.metadata.${conditions[0]![0]}`, metadataPasses(metadata), ...values, JSON.stringify(conditions));
+  return { joined: compiled.length === 0 ? [] : [onAll(compiled)], each: compiled.map((one) => onAll([one])) };
 }
 
 /** Condition on the status: one of those that the filter names, or else one that is not hidden. */
@@ -193,8 +200,9 @@ function visibilityConditions(now: number, asOf: AsOf | undefined): FilterCondit
 export function inSector(filter: CompiledFilter, sector: Sector): CompiledFilter {
   const ofSector = condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits([sector]));
   return {
-    sql: `${filter.sql} AND ${ofSector.sql}`,
-    parameters: [...filter.parameters, ...ofSector.parameters],
+    ...filter,
+    sql: `${ofSector.sql} AND ${filter.sql}`,
+    parameters: [...ofSector.parameters, ...filter.parameters],
     conditions: [...filter.conditions, ofSector],
   };
 }
@@ -292,68 +300,4 @@ function snapshotColumn(field: string, later: string): [value: string, change: s
   return [`json_extract(r.snapshot, '$.${field}')`, `${later} AND instr(r.fields, '${field}') > 0`];
 }
 
-/** Applies a condition on a memory's metadata to other metadata. */
-function onMetadataOf([metadata, ...theirs]: SqlCondition, [sql, ...values]: SqlCondition): SqlCondition {
-  return [`EXISTS (SELECT 1 FROM (SELECT ${metadata} AS metadata) AS m WHERE ${sql})`, ...theirs, ...values];
-}
-
 type SqlCondition = readonly [sql: string, ...values: (string | number)[]];
-
-const OPERATORS: ReadonlySet<string> = new Set(['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$in', '$nin', '$exists']);
-const COMPARISONS: Readonly<Record<string, string>> = { $gt: '>', $gte: '>=', $lt: '<', $lte: '<=' };
-
-/**
- * Compiles the condition on one key. A key is a name on the top level of the metadata, taken literally (a dot is a
- * dot). A bare value means `$eq`. Values are equal if type and value are equal (1 and true are not, 1 and 1.0 are);
- * null also matches a missing key.
- */
-function metadataConditions(key: string, condition: MetadataCondition): SqlCondition[] {
-  if (typeof condition !== 'object' || condition === null || Array.isArray(condition))
-    return [isAmong(key, [condition as Json])];
-  const entries = Object.entries(condition);
-  const operators = entries.filter(([name]) => name.startsWith('$'));
-  if (operators.length === 0) return [isAmong(key, [condition])];
-  if (operators.length < entries.length)
-    throw new EngineError('invalid', 'a metadata condition mixes operators and plain keys');
-  return operators.map(([operator, operand]) => operatorCondition(key, operator, operand));
-}
-
-function operatorCondition(key: string, operator: string, operand: Json): SqlCondition {
-  const invalid = (expected: string) => new EngineError('invalid', `metadata operator ${operator} takes ${expected}`);
-  if (!OPERATORS.has(operator)) {
-    throw new EngineError('invalid', `unknown metadata operator; known are ${[...OPERATORS].join(', ')}`);
-  }
-  const comparison = COMPARISONS[operator];
-  if (comparison !== undefined) {
-    if (typeof operand !== 'number' && typeof operand !== 'string') throw invalid('a number or a string');
-    const types = typeof operand === 'number' ? "('integer', 'real')" : "('text')";
-    return [
-      `EXISTS (SELECT 1 FROM json_each(m.metadata) WHERE key = ? AND type IN ${types} AND value ${comparison} ?)`,
-      key,
-      operand,
-    ];
-  }
-  if (operator === '$exists') {
-    if (typeof operand !== 'boolean') throw invalid('true or false');
-    return [`${operand ? '' : 'NOT '}EXISTS (SELECT 1 FROM json_each(m.metadata) WHERE key = ?)`, key];
-  }
-  if (operator === '$eq') return isAmong(key, [operand]);
-  if (operator === '$ne') return negate(isAmong(key, [operand]));
-  if (!Array.isArray(operand)) throw invalid('a list');
-  const among = isAmong(key, operand as readonly Json[]);
-  return operator === '$in' ? among : negate(among);
-}
-
-function isAmong(key: string, values: readonly Json[]): SqlCondition {
-  const among = `EXISTS (
-    SELECT 1 FROM json_each(m.metadata) AS stored, json_each(?) AS wanted
-    WHERE stored.key = ? AND stored.value IS wanted.value
-      AND replace(stored.type, 'real', 'integer') = replace(wanted.type, 'real', 'integer'))`;
-  const bound = JSON.stringify(values);
-  if (!values.includes(null)) return [among, bound, key];
-  return [`(${among} OR NOT EXISTS (SELECT 1 FROM json_each(m.metadata) WHERE key = ?))`, bound, key, key];
-}
-
-function negate([sql, ...values]: SqlCondition): SqlCondition {
-  return [`NOT ${sql}`, ...values];
-}

@@ -1,26 +1,29 @@
 import { timingSafeEqual } from 'node:crypto';
-import { EngineError } from '../errors.ts';
+import { assert, EngineError } from '../errors.ts';
 import type { AddReply, IdempotencyClaim } from '../types.ts';
+import { keyedHash } from './keyed-hash.ts';
 import type { Store } from './open-store.ts';
+import { findInfo } from './store-info.ts';
 
 /**
  * Finds the reply that is stored for a key and its route, marked as `replayed`; undefined if the key is new.
- * @throws EngineError `unprocessable` if the key came with another body; `conflict` if the memories of the reply were
- *   deleted
+ * @throws EngineError `conflict` if a memory of the reply was deleted; `unprocessable` if the key came with another
+ *   body
  */
 export function findStoredReply(store: Store, claim: IdempotencyClaim): AddReply | undefined {
+  const { keyHash, bodyHash } = hashesOf(store, claim);
   const row = store
-    .prepare('SELECT body_hash, reply FROM idempotency_keys WHERE key = ? AND route = ?')
-    .get(claim.key, claim.route) as { body_hash: Buffer; reply: string | null } | undefined;
+    .prepare('SELECT body_hash, reply FROM idempotency_keys WHERE key_hash = ? AND route = ?')
+    .get(keyHash, claim.route) as { body_hash: Buffer | null; reply: string | null } | undefined;
   if (row === undefined) return undefined;
-  if (!timingSafeEqual(row.body_hash, claim.bodyHash)) {
+  if (row.body_hash === null || row.reply === null) {
+    throw new EngineError('conflict', 'what this Idempotency-Key made was deleted; use a new key to add it again');
+  }
+  if (!timingSafeEqual(row.body_hash, bodyHash)) {
     throw new EngineError(
       'unprocessable',
       'this Idempotency-Key was used with another body; use a new key for a new request',
     );
-  }
-  if (row.reply === null) {
-    throw new EngineError('conflict', 'what this Idempotency-Key made was deleted; use a new key to add it again');
   }
   return { ...(JSON.parse(row.reply) as AddReply), replayed: true };
 }
@@ -34,20 +37,20 @@ export function putStoredReply(
   claim: IdempotencyClaim,
   { reply, memories, now }: { reply: AddReply; memories: { first: number; last: number } | null; now: number },
 ): void {
+  const { keyHash, bodyHash } = hashesOf(store, claim);
   store
     .prepare(
-      `INSERT INTO idempotency_keys (key, route, body_hash, reply, first_seq, last_seq, created_at)
+      `INSERT INTO idempotency_keys (key_hash, route, body_hash, reply, first_seq, last_seq, created_at)
        VALUES (?, ?, ?, ?, ?, ?, ?)`,
     )
-    .run(
-      claim.key,
-      claim.route,
-      claim.bodyHash,
-      JSON.stringify(reply),
-      memories?.first ?? null,
-      memories?.last ?? null,
-      now,
-    );
+    .run(keyHash, claim.route, bodyHash, JSON.stringify(reply), memories?.first ?? null, memories?.last ?? null, now);
+}
+
+/** Returns the hashes that stand in the file for the key of a request and for its body. */
+function hashesOf(store: Store, { key, bodyHash }: IdempotencyClaim): { keyHash: Buffer; bodyHash: Buffer } {
+  const secret = findInfo(store, 'idempotency_secret');
+  assert(secret !== undefined, 'a migration made the secret of the stored replies');
+  return { keyHash: keyedHash(secret, key), bodyHash: keyedHash(secret, bodyHash) };
 }
 
 /** Most memories of one stored reply. It bounds the search for the reply that made a memory. */
@@ -55,13 +58,13 @@ export const MAX_REPLY_MEMORIES = 1_000;
 
 /**
  * Replaces each stored reply whose range of memory numbers holds this memory by a tombstone, so that a later use of the
- * key fails. Call inside a write.
+ * key fails. The tombstone keeps nothing of the body. Call inside a write.
  * @returns the number of replies that were replaced
  */
 export function eraseStoredReplies(store: Store, memoryNo: number): number {
   return store
     .prepare(
-      `UPDATE idempotency_keys SET reply = NULL
+      `UPDATE idempotency_keys SET reply = NULL, body_hash = NULL
        WHERE last_seq BETWEEN ? AND ? AND first_seq <= ? AND reply IS NOT NULL`,
     )
     .run(memoryNo, memoryNo + MAX_REPLY_MEMORIES, memoryNo).changes;
@@ -75,8 +78,8 @@ export function eraseStoredReplies(store: Store, memoryNo: number): number {
 export function purgeStoredReplies(store: Store, before: number, limit: number): number {
   return store
     .prepare(
-      `DELETE FROM idempotency_keys WHERE (key, route) IN
-         (SELECT key, route FROM idempotency_keys WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+      `DELETE FROM idempotency_keys WHERE (key_hash, route) IN
+         (SELECT key_hash, route FROM idempotency_keys WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
     )
     .run(before, limit).changes;
 }

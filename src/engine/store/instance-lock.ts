@@ -1,8 +1,9 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
 import { isBusy, pathError } from './storage-errors.ts';
+import { openDatabase } from './open-database.ts';
 import { createPrivateFile } from './private-file.ts';
 
 /** The lock of a process on its data folder. */
@@ -94,7 +95,7 @@ function canShare(db: Database.Database): boolean {
 function openLock(file: string, timeout: number): Database.Database {
   try {
     createPrivateFile(file);
-    return new Database(file, { timeout });
+    return openDatabase(file, { timeout, key: null }); // It stays empty, so there is nothing to seal.
   } catch (error) {
     throw pathError(error, file);
   }

@@ -15,6 +15,7 @@ import { IS_SHOWN } from './document-generations.ts';
 import { keptHash } from './duplicates.ts';
 import { compileFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
+import { writerOf } from './writers.ts';
 
 /**
  * Row behind a `Memory`: `memories` joined with `memory_dynamics` and `users`. Times are Unix ms. `tags`, `files`,
@@ -58,13 +59,16 @@ export interface MemoryRow {
   readonly last_seen_at: number;
   /** Number of the document generation that brought the memory; null if no document did. */
   readonly generation_no: number | null;
+  /** Public id of the key that wrote the memory; null if that is not known. */
+  readonly written_by: string | null;
 }
 
 const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no, u.user_id, m.session_id, m.event_time, m.created_at, m.updated_at,
   m.valid_from,
   m.valid_to, m.expires_at, m.version, m.confidence, m.importance, m.type, m.external_id, m.tags, m.files, m.entities,
   m.title, m.gist, m.metadata, m.content, d.state, d.status, d.primary_sector, d.sectors, d.salience, d.salience_at,
-  d.decay_lambda, d.strength, d.strength_at, d.access_count, d.last_seen_at, d.generation_no`;
+  d.decay_lambda, d.strength, d.strength_at, d.access_count, d.last_seen_at, d.generation_no,
+  ${writerOf('d.writer_no')} AS written_by`;
 
 const SOURCE = `memories m JOIN memory_dynamics d ON d.seq = m.seq JOIN users u ON u.user_no = m.user_no`;
 
@@ -252,30 +256,47 @@ export function contentBytes(store: Store, memoryNos: readonly number[]): Map<nu
   return new Map(rows.map(({ memoryNo, bytes }) => [memoryNo, bytes]));
 }
 
-/** Lists a page of the memories that pass a filter with the defaults of `compileFilter`, highest number first. */
-export function listMemories(
-  store: Store,
-  filter: MemoryFilter,
-  page: { readonly limit: number; readonly offset: number },
-  now: number,
-): Memory[] {
-  const where = compileFilter(filter, now);
-  const rows = store
-    .prepare(`SELECT ${COLUMNS} FROM ${SOURCE} WHERE ${where.sql} ORDER BY m.seq DESC LIMIT ? OFFSET ?`)
-    .all(...where.parameters, page.limit, page.offset) as MemoryRow[];
-  return rows.map((row) => toMemory(row, now));
+/** Returns the first of these numbers whose texts together have at most `bytes` bytes; the first one in any case. */
+export function withinBytes(store: Store, memoryNos: readonly number[], bytes: number): number[] {
+  const bytesOf = contentBytes(store, memoryNos);
+  let left = bytes;
+  const beyond = memoryNos.findIndex((memoryNo, place) => {
+    left -= bytesOf.get(memoryNo) ?? 0;
+    return place > 0 && left < 0;
+  });
+  return memoryNos.slice(0, beyond === -1 ? memoryNos.length : beyond);
 }
 
+/** A piece of the list of memories that match a filter. */
+export interface MatchingSlice {
+  readonly memoryNos: readonly number[];
+  /** Number after which the next piece begins; null if this one is the last. */
+  readonly next: number | null;
+}
+
+/** Most memories whose tags or metadata are looked at for one piece. */
+const LOOKED_AT_ONCE = 2_000;
+
 /**
- * Lists the `limit` lowest numbers of memories that match a filter, whatever their validity and expiry, and their
- * status unless the filter names statuses; parts of documents that are not shown included.
+ * Lists numbers of memories that match a filter, ascending, whatever their validity and expiry, and their status unless
+ * the filter names statuses; parts of documents that are not shown included.
+ * @param page.after lists only higher numbers
+ * @param page.limit most numbers of one piece, which may have fewer, or none, and not be the last one
  */
-export function listMatchingMemoryNos(store: Store, filter: MemoryFilter, limit: number, now: number): number[] {
+export function listMatchingMemoryNos(
+  store: Store,
+  filter: MemoryFilter,
+  { after, limit, now }: { readonly after: number; readonly limit: number; readonly now: number },
+): MatchingSlice {
   const where = compileFilter(filter, now, { includeHidden: true });
-  const rows = store
-    .prepare(`SELECT m.seq AS memoryNo FROM ${SOURCE} WHERE ${where.sql} ORDER BY m.seq LIMIT ?`)
-    .all(...where.parameters, limit) as { memoryNo: number }[];
-  return rows.map((row) => row.memoryNo);
+  const most = where.countsWork ? after + LOOKED_AT_ONCE : Number.MAX_SAFE_INTEGER;
+  const memoryNos = store
+    .prepare(`SELECT m.seq FROM ${SOURCE} WHERE m.seq > ? AND m.seq <= ? AND ${where.sql} ORDER BY m.seq LIMIT ?`)
+    .pluck()
+    .all(after, most, ...where.parameters, limit) as number[];
+  if (memoryNos.length === limit) return { memoryNos, next: memoryNos.at(-1)! };
+  const isLast = store.prepare('SELECT 1 FROM memories WHERE seq > ? LIMIT 1').get(most) === undefined;
+  return { memoryNos, next: isLast ? null : most };
 }
 
 /**
@@ -345,6 +366,7 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     validTo: row.valid_to,
     expiresAt: row.expires_at,
     externalId: row.external_id,
+    writtenBy: row.written_by,
     version: row.version,
   };
 }

@@ -2,6 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
+import { keyedHash } from './keyed-hash.ts';
 
 /** Longest wait for a migration in another process, ms. */
 const MIGRATION_WAIT_MS = 30 * 60_000;
@@ -24,6 +25,8 @@ export function migrate(db: Database.Database, file: string, folder = TENANT_MIG
         `this version of Cairn knows ${steps.length}: use a newer Cairn`,
     );
   }
+  // Steps use it to replace values by their hashes. It exists on this connection only.
+  db.function('keyed_hash', { deterministic: true }, keyedHash);
   const patience = db.pragma('busy_timeout', { simple: true }) as number;
   // A step that rewrites a large table takes longer than a commit may wait. A process that starts at the same time
   // waits for its end.

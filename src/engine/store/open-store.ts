@@ -1,11 +1,14 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import * as sqliteVec from 'sqlite-vec';
 import { EngineError } from '../errors.ts';
+import { defineLabelFunctions } from './label-conditions.ts';
 import { migrate } from './migrate.ts';
-import { createPrivateFile } from './private-file.ts';
+import { notADatabase } from './database-form.ts';
+import { keyOfFile, type FileKey } from '../file-keys.ts';
+import { createDatabaseFile, openDatabase } from './open-database.ts';
 import { isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
 import { requireTenantFile } from './tenant-file.ts';
 
@@ -56,6 +59,8 @@ export interface OpenStoreOptions {
   readonly role: 'reader' | 'acknowledger' | 'worker';
   /** Whether to create the file if it does not exist; false by default. */
   readonly create?: boolean;
+  /** Key of the file, null for a file in clear; by default what `keyOfFile` finds. */
+  readonly key?: FileKey | null;
 }
 
 /** Longest time a connection waits for another's write until it gives up with `unavailable`, ms. */
@@ -108,13 +113,14 @@ export function openStore(file: string, options: OpenStoreOptions): Store {
 }
 
 function connect(file: string, options: OpenStoreOptions): Store {
+  const { key = keyOfFile(file) } = options;
   if (!fs.existsSync(file)) {
     if (!options.create) throw new EngineError('not_found', `no database at ${path.basename(file)}`);
-    createPrivateFile(file);
+    createDatabaseFile(file, key);
   }
   const writable = options.role !== 'reader';
-  prepareFile(file);
-  const db = new Database(file, { readonly: !writable, fileMustExist: true });
+  prepareFile(file, options);
+  const db = openDatabase(file, { readonly: !writable, fileMustExist: true, ...keyOption(options) });
   try {
     // The first pragma reads the file, and may meet another process that closes its last connection.
     retryWhileBusy(() => configure(db, options));
@@ -123,7 +129,9 @@ function connect(file: string, options: OpenStoreOptions): Store {
     throw error;
   }
   sqliteVec.load(db);
-  const store = makeStore(db, file, writable ? WRITER_CACHE_KB : READER_CACHE_KB, writable ? Infinity : MIN_MAPPED);
+  // A sealed file is never mapped: its pages have to be decrypted.
+  const minMapped = writable || key !== null ? Infinity : MIN_MAPPED;
+  const store = makeStore(db, file, writable ? WRITER_CACHE_KB : READER_CACHE_KB, minMapped);
   store.suitToFile();
   return store;
 }
@@ -134,9 +142,9 @@ function connect(file: string, options: OpenStoreOptions): Store {
  * @returns undefined if the file does not exist or has no tables yet
  * @throws EngineError `unavailable` at once while another process locks the file, as one that creates it does
  */
-export function openForLook(file: string): Store | undefined {
+export function openForLook(file: string, key?: FileKey | null): Store | undefined {
   if (!fs.existsSync(file)) return undefined;
-  const db = new Database(file, { readonly: true, fileMustExist: true, timeout: 0 });
+  const db = openDatabase(file, { readonly: true, fileMustExist: true, timeout: 0, ...keyOption({ key }) });
   try {
     db.pragma(`cache_size = -${LOOK_CACHE_KB}`);
     const isMade = db.prepare(`SELECT 1 FROM sqlite_schema WHERE type = 'index' AND name = 'jobs_leased'`).get();
@@ -159,9 +167,14 @@ function configure(db: Database.Database, { role }: OpenStoreOptions): void {
   db.pragma('temp_store = MEMORY');
 }
 
+/** The option `key` of `openDatabase`, left out where the key is to be looked up. */
+function keyOption({ key }: { readonly key?: FileKey | null | undefined }): { key?: FileKey | null } {
+  return key === undefined ? {} : { key };
+}
+
 /** Migrates on a connection of its own, with SQLite's patient busy handler, as several processes may start at once. */
-function prepareFile(file: string): void {
-  const db = new Database(file);
+function prepareFile(file: string, options: OpenStoreOptions): void {
+  const db = openDatabase(file, keyOption(options));
   try {
     db.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`);
     retryWhileBusy(() => requireTenantFile(db, file));
@@ -171,11 +184,7 @@ function prepareFile(file: string): void {
     sqliteVec.load(db);
     migrate(db, file);
   } catch (error) {
-    if (sqliteCode(error) === 'SQLITE_NOTADB') {
-      throw new EngineError('unprocessable', `${path.basename(file)} is not a SQLite database, or it is damaged`, {
-        cause: error,
-      });
-    }
+    if (sqliteCode(error) === 'SQLITE_NOTADB') throw notADatabase(file, false, error);
     throw error;
   } finally {
     db.close();
@@ -188,6 +197,7 @@ function prepareFile(file: string): void {
  * @param minMapped smallest file that is mapped into memory, bytes
  */
 function makeStore(db: Database.Database, file: string, minCacheKb: number, minMapped: number): Store {
+  defineLabelFunctions(db);
   // The number of statements is bounded, since callers determine the shapes of filters.
   const statements = new LRUCache<string, Database.Statement<unknown[], unknown>>({ max: MAX_STATEMENTS });
   const prepare = (sql: string) => {

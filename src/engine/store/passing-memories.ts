@@ -7,21 +7,37 @@
 import type { MemoryFilter } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
+import { hasWorkEnded, readUntilWorkEnds } from './work-budget.ts';
 
 /** Tells whether a filter asks for anything beside users; a field that is undefined asks for nothing. */
 export function isNarrowing(filter: MemoryFilter): boolean {
   return Object.entries(filter).some(([name, value]) => name !== 'userIds' && value !== undefined);
 }
 
-/** Lists the `limit` lowest numbers of memories that pass, ascending. */
+/** Lists the `limit` lowest numbers of memories that pass, ascending: those before the work budget ends. */
 export function listPassing(store: Store, filter: CompiledFilter, limit: number): number[] {
-  return store
+  return listPassingWithin(store, filter, { limit }).rows;
+}
+
+/**
+ * Lists numbers as `listPassing` does, with at most `share` (0..1) of the work that is left, and says whether more may
+ * pass that were not looked at.
+ */
+export function listPassingWithin(
+  store: Store,
+  filter: CompiledFilter,
+  { limit, share }: { readonly limit: number; readonly share?: number },
+): { readonly rows: number[]; readonly isCut: boolean } {
+  const statement = store
     .prepare(
       `SELECT m.seq FROM memories m CROSS JOIN memory_dynamics d ON d.seq = m.seq
        WHERE ${filter.sql} ORDER BY m.seq LIMIT ?`,
     )
-    .pluck()
-    .all(...filter.parameters, limit) as number[];
+    .pluck();
+  const parameters = [...filter.parameters, limit];
+  // To read rows one by one takes longer, so it is done only where the statement may have to be left.
+  if (!filter.countsWork) return { rows: statement.all(...parameters) as number[], isCut: false };
+  return readUntilWorkEnds(() => statement.iterate(...parameters) as IterableIterator<number>, share);
 }
 
 /** Lists those of the given memories that pass, in no order. */
@@ -55,7 +71,7 @@ export function firstPassing<T extends { readonly memoryNo: number }>(
   limit: number,
 ): T[] {
   const passed: T[] = [];
-  for (let at = 0, count = limit; at < inOrder.length && passed.length < limit;) {
+  for (let at = 0, count = limit; at < inOrder.length && passed.length < limit && !hasWorkEnded();) {
     const batch = inOrder.slice(at, at + count);
     const memoryNos = batch.map(({ memoryNo }) => memoryNo);
     const passing = new Set(listPassingOf(store, filter, memoryNos));

@@ -1,6 +1,7 @@
 import type { MemoryStatus } from '../types.ts';
 import type { CompiledFilter } from './filter.ts';
 import type { Store } from './open-store.ts';
+import { hasWorkEnded } from './work-budget.ts';
 
 /**
  * The properties of a memory by which it is ranked, whatever the query. `salience` and `strength` are the values at
@@ -20,11 +21,14 @@ export interface RankingRow {
   readonly strength: number;
   readonly strengthAt: number;
   readonly lastSeenAt: number;
+  /** Number of the writer of the memory; null if that is not known. */
+  readonly writerNo: number | null;
 }
 
 const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no AS userNo, m.session_id AS sessionId, m.event_time AS eventTime,
   m.confidence, d.status, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS decayLambda, d.strength,
-  d.strength_at AS strengthAt, d.last_seen_at AS lastSeenAt`;
+  d.strength_at AS strengthAt, d.last_seen_at AS lastSeenAt,
+  d.writer_no AS writerNo`;
 
 /** Reads ranking rows in ascending order of memory number. Unknown numbers are left out. */
 export function readRankingRows(store: Store, memoryNos: readonly number[]): RankingRow[] {
@@ -73,7 +77,7 @@ export function createRowReader(store: Store): RowReader {
     firstPassing(filter, inOrder, limit) {
       const passed: (typeof inOrder)[number][] = [];
       // As a rule all pass, so no more are looked up than are wanted. Later batches go by the share that has passed.
-      for (let at = 0, count = limit; at < inOrder.length && passed.length < limit;) {
+      for (let at = 0, count = limit; at < inOrder.length && passed.length < limit && !hasWorkEnded();) {
         const batch = inOrder.slice(at, (at += count));
         const passing = new Set(
           listPassingOf(

@@ -3,6 +3,7 @@ import type { Json, Memory, MemoryStatus, Metadata, Revision } from '../types.ts
 import { setStatus } from './dynamics.ts';
 import { type MemoryColumns, type MemoryRow, readMemoryRows, toMemory, updateMemory } from './memories.ts';
 import type { Store } from './open-store.ts';
+import { writerOf } from './writers.ts';
 
 /**
  * Changes columns and status of a memory and keeps the replaced values as a revision. Without columns and without a
@@ -18,12 +19,15 @@ export function replaceMemory(
     columns,
     status,
     byLink = false,
+    writerNo = null,
     now,
   }: {
     readonly columns: MemoryColumns;
     readonly status: MemoryStatus | undefined;
     /** Whether a link that came or went causes the change, and not a PATCH. */
     readonly byLink?: boolean;
+    /** Number of the writer who makes the change, as `ensureWriter` returns it; null if no caller does. */
+    readonly writerNo?: number | null;
     readonly now: number;
   },
 ): void {
@@ -32,8 +36,8 @@ export function replaceMemory(
   store
     .prepare(
       `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, valid_from,
-         valid_to, snapshot)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         valid_to, snapshot, writer_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       before.memoryNo,
@@ -46,6 +50,7 @@ export function replaceMemory(
       before.valid_from,
       before.valid_to,
       JSON.stringify(replaced),
+      writerNo,
     );
   updateMemory(store, before.memoryNo, columns, now);
   if (status !== undefined) setStatus(store, before.memoryNo, status);
@@ -71,16 +76,56 @@ export function listStandings(store: Store, memoryNo: number): Standing[] {
   return rows.map((row) => ({ ...row, byLink: row.byLink === 1 }));
 }
 
-/** Lists the revisions of a memory, newest first; each holds the values that its change replaced. */
-export function listRevisions(store: Store, memoryNo: number): Revision[] {
+/** Most revisions of a slice. */
+const SLICE_REVISIONS = 128;
+/** Bytes of replaced values after which a slice ends; it holds at least one revision. */
+const SLICE_BYTES = 512 * 1024;
+
+/** Some revisions of a memory, newest first, and whether older ones follow. */
+export interface RevisionSlice {
+  readonly items: readonly Revision[];
+  readonly hasMore: boolean;
+}
+
+/**
+ * Reads the newest revisions of a memory below a version; each holds the values that its change replaced. They are as
+ * many as a slice holds, and at most `limit`, which is 1 or more.
+ */
+export function readRevisionSlice(
+  store: Store,
+  memoryNo: number,
+  { before, limit }: { readonly before: number; readonly limit: number },
+): RevisionSlice {
+  const near = store
+    .prepare(
+      `SELECT version, octet_length(snapshot) AS bytes FROM memory_revisions
+       WHERE memory = ? AND version < ? ORDER BY version DESC LIMIT ?`,
+    )
+    .all(memoryNo, before, Math.min(limit, SLICE_REVISIONS) + 1) as { version: number; bytes: number }[];
+  let bytes = 0;
+  const beyond = near.findIndex((revision, place) => {
+    bytes += revision.bytes;
+    return place > 0 && (bytes > SLICE_BYTES || place === Math.min(limit, SLICE_REVISIONS));
+  });
+  const taken = beyond === -1 ? near.length : beyond;
   const rows = store
-    .prepare('SELECT version, replaced_at, snapshot FROM memory_revisions WHERE memory = ? ORDER BY version DESC')
-    .all(memoryNo) as { version: number; replaced_at: number; snapshot: string }[];
-  return rows.map((row) => ({
+    .prepare(
+      `SELECT version, replaced_at, snapshot, ${writerOf('memory_revisions.writer_no')} AS written_by
+       FROM memory_revisions WHERE memory = ? AND version < ? ORDER BY version DESC LIMIT ?`,
+    )
+    .all(memoryNo, before, taken) as {
+    version: number;
+    replaced_at: number;
+    snapshot: string;
+    written_by: string | null;
+  }[];
+  const items = rows.map((row) => ({
     version: row.version,
     replacedAt: row.replaced_at,
+    writtenBy: row.written_by,
     replaced: JSON.parse(row.snapshot) as Metadata,
   }));
+  return { items, hasMore: beyond !== -1 };
 }
 
 /** Counts the replaced versions of a memory. */
@@ -103,6 +148,15 @@ const COLUMN_OF_FIELD: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(FIELD_OF_COLUMN).map(([column, field]) => [field, column]),
 );
 const JSON_COLUMNS: ReadonlySet<string> = new Set(['tags', 'files', 'entities', 'metadata']);
+
+/** Turns values that a revision kept, by their names in `Memory`, into columns. */
+export function columnsOf(values: Metadata): MemoryColumns {
+  const columns = Object.entries(values).map(([field, value]): [string, unknown] => {
+    const column = columnOf(field);
+    return [column, JSON_COLUMNS.has(column) ? JSON.stringify(value) : value];
+  });
+  return Object.fromEntries(columns);
+}
 
 /** Collects what a revision keeps: the present values of the columns that change, and of the status if it changes. */
 function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: MemoryStatus | undefined): Metadata {
@@ -237,4 +291,9 @@ export function archiveFaded(
     .prepare(`UPDATE memories SET version = version + 1, updated_at = max(updated_at, :now) WHERE seq IN (${faded})`)
     .run({ ...slice, now });
   return store.prepare(`UPDATE memory_dynamics SET status = 'archived' WHERE seq IN (${faded})`).run(slice).changes;
+}
+
+/** Erases all earlier versions of a memory. Call it inside a write. */
+export function deleteRevisions(store: Store, memoryNo: number): void {
+  store.prepare('DELETE FROM memory_revisions WHERE memory = ?').run(memoryNo);
 }

@@ -1,12 +1,14 @@
 /** Errors of SQLite and of the file system, and what they mean to a caller. */
 import fs from 'node:fs';
 import path from 'node:path';
-import Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
 
 /** Returns SQLite's code of an error, such as SQLITE_BUSY; undefined for an error that is not SQLite's. */
 export function sqliteCode(error: unknown): string | undefined {
-  return error instanceof Database.SqliteError ? error.code : undefined;
+  // By its name, since the library with the ciphers has a class of its own.
+  return error instanceof Error && error.name === 'SqliteError'
+    ? String((error as { code?: unknown }).code)
+    : undefined;
 }
 
 /** Tells whether an error of SQLite says that another connection blocks the database. */

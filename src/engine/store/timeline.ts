@@ -2,7 +2,7 @@
 import type { TimelineOptions, Timeline } from '../types.ts';
 import { chunksAround } from './chunks.ts';
 import { compileFilter, type CompiledFilter } from './filter.ts';
-import { getMemoryRow, type MemoryRow, readMemories, toMemory } from './memories.ts';
+import { getMemoryRow, type MemoryRow, readMemories, toMemory, withinBytes } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { listPassingOf } from './passing-memories.ts';
 
@@ -11,6 +11,8 @@ import { listPassingOf } from './passing-memories.ts';
  * read after the last one wanted, so only a memory that is surrounded by hidden ones costs more: some 5 ms.
  */
 const MAX_LOOKED_AT = 5_000;
+/** Most bytes of text that are read on each side. */
+const MAX_SIDE_BYTES = 3 * 1024 * 1024;
 
 /**
  * Reads the memories around another, of its user or only of its session, that are active, valid and not expired. The
@@ -21,18 +23,21 @@ const MAX_LOOKED_AT = 5_000;
 export function readTimeline(
   store: Store,
   id: string,
-  { before, after, sameSession, now }: TimelineOptions & { readonly now: number },
+  { before, after, sameSession, tags, now }: TimelineOptions & { readonly now: number },
 ): Timeline {
   return store.read(() => {
     const anchor = getMemoryRow(store, id, now);
-    const visible = compileFilter({}, now);
+    const visible = compileFilter({ tags }, now);
     const side = { anchor, sameSession, visible };
-    const earlier = listBeside(store, { ...side, direction: 'before', limit: before }).reverse();
-    const later = listBeside(store, { ...side, direction: 'after', limit: after });
+    const allEarlier = listBeside(store, { ...side, direction: 'before', limit: before });
+    const allLater = listBeside(store, { ...side, direction: 'after', limit: after });
+    const earlier = withinBytes(store, allEarlier, MAX_SIDE_BYTES).reverse();
+    const later = withinBytes(store, allLater, MAX_SIDE_BYTES);
+    const isCut = earlier.length + later.length < allEarlier.length + allLater.length;
     const memories = readMemories(store, [...earlier, ...later], now);
     const read = (memoryNos: readonly number[]) =>
       memoryNos.map((memoryNo) => memories.get(memoryNo)).filter((memory) => memory !== undefined);
-    return { before: read(earlier), anchor: toMemory(anchor, now), after: read(later) };
+    return { before: read(earlier), anchor: toMemory(anchor, now), after: read(later), isCut };
   });
 }
 

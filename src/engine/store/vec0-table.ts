@@ -1,6 +1,7 @@
-import Database from 'better-sqlite3';
+import type Database from 'better-sqlite3';
 import * as sqliteVec from 'sqlite-vec';
 import type { IndexedVector } from '../ports.ts';
+import { openDatabase } from './open-database.ts';
 import { encodeVector } from './vector-encoding.ts';
 import { ROLES } from './vectors.ts';
 
@@ -53,7 +54,7 @@ const LEFT_OUT = { rank: ROLES.indexOf('mean'), link: ROLES.indexOf('window') } 
 
 /** Makes an empty table for vectors of `dimensions`. */
 export function createVec0Table(dimensions: number): Vec0Table {
-  const db = new Database(':memory:');
+  const db = openDatabase(':memory:');
   sqliteVec.load(db);
   db.exec(`
     CREATE VIRTUAL TABLE held USING vec0 (

@@ -25,7 +25,8 @@ export function createLinkMethods(options: TenantOptions): LinkMethods {
     unlinkMemories: (link) => writer.write(path, 'unlinkMemories', link),
     supersedeMemory: (supersession) => writer.write(path, 'supersedeMemory', supersession),
     contradictMemories: (contradiction) => writer.write(path, 'contradictMemories', contradiction),
-    listEntities: ({ prefix, userId }, page) => readers.read(path, 'listEntities', { prefix, userId, page }),
-    getEntity: (name, userId) => readers.read(path, 'getEntity', { name, userId }),
+    listEntities: ({ prefix, userId, tags }, page) =>
+      readers.read(path, 'listEntities', { prefix, userId, tags, page }),
+    getEntity: (name, userId, tags) => readers.read(path, 'getEntity', { name, userId, tags }),
   };
 }

@@ -1,16 +1,16 @@
-import { addReceipts, EMPTY_RECEIPT } from '../commands/erase.ts';
 import type { Tenant } from '../engine.ts';
-import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
-import { listMatchingDocuments } from '../store/documents.ts';
-import { readProvenance } from '../store/provenance.ts';
 import { findMemoryNos, getMemoryRow, toMemory } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { listRevisions } from '../store/revisions.ts';
+import { readProvenance } from '../store/provenance.ts';
 import { readTimeline } from '../store/timeline.ts';
 import type { Provenance } from '../types.ts';
+import { createEraseMatching } from './erase-matching.ts';
+import { createMemoryLists } from './memory-lists.ts';
+import { quotaOf } from './quota-of.ts';
+import type { Erasure } from './tenant-erasure.ts';
 import type { TenantOptions } from './tenant-options.ts';
-import { ERASE_SLICE, type Erasure } from './tenant-erasure.ts';
+import { guardOf, joinOutcomes, screenItems } from './tenant-privacy.ts';
 
 type MemoryMethods = Pick<
   Tenant,
@@ -21,7 +21,9 @@ type MemoryMethods = Pick<
   | 'reinforceMemory'
   | 'getMemory'
   | 'listMemories'
+  | 'streamMemories'
   | 'listRevisions'
+  | 'streamRevisions'
   | 'timeline'
   | 'sectorStats'
 >;
@@ -32,25 +34,34 @@ type MemoryMethods = Pick<
  */
 export function createMemoryMethods(
   options: TenantOptions,
-  { eraseAbandoned, writeDelete }: Erasure,
+  erasure: Erasure,
   deleteDocument: Tenant['deleteDocument'],
 ): MemoryMethods {
   const { path, metrics, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
   const now = () => options.clock.now();
+  const guard = guardOf(options);
   return {
     async addMemories(items, addOptions = {}) {
-      const reply = await writer.write(path, 'addMemories', { items, options: addOptions });
+      const screened = guard.isOn() ? await screenItems(guard, items) : null;
+      const stored = screened?.flatMap((item) => ('memory' in item ? item.memory : [])) ?? items;
+      const reply = await writer.write(path, 'addMemories', {
+        items: stored,
+        options: addOptions,
+        quota: quotaOf(options),
+      });
       await failpoint('after-accept-commit');
+      const outcomes = screened === null ? reply.outcomes : joinOutcomes(screened, reply.outcomes);
       if (!reply.replayed) {
-        for (const { kind } of reply.outcomes) metrics.adds.inc({ outcome: kind });
+        for (const { kind } of outcomes) metrics.adds.inc({ outcome: kind });
         if (reply.token !== null) dispatcher.dispatch(path, 'encode');
       }
-      return reply;
+      return { ...reply, outcomes };
     },
 
     async patchMemory(id, patch, { ifVersion } = {}) {
-      const memory = await writer.write(path, 'patchMemory', { id, patch, ifVersion });
+      const { fields } = await guard.fields(patch);
+      const memory = await writer.write(path, 'patchMemory', { id, patch: fields, ifVersion });
       dispatcher.dispatch(path, 'encode');
       return memory;
     },
@@ -64,29 +75,12 @@ export function createMemoryMethods(
       return receipt;
     },
 
-    async deleteMemories(filter) {
-      if (Object.entries(filter).every(saysNothing)) {
-        throw new EngineError('invalid', 'a delete needs a filter: user_id, session_id or tags');
-      }
-      let receipt = EMPTY_RECEIPT;
-      for (;;) {
-        const slice = await writeDelete(
-          () => writer.write(path, 'deleteMatching', { filter, limit: ERASE_SLICE }),
-          () => listMatchingDocuments(store(), filter, ERASE_SLICE),
-        );
-        receipt = addReceipts(receipt, slice);
-        if (slice.memories < ERASE_SLICE && slice.documents < ERASE_SLICE) break;
-      }
-      receipt = addReceipts(receipt, await eraseAbandoned());
-      dispatcher.dispatch(path, 'link');
-      return receipt;
-    },
+    deleteMemories: createEraseMatching(options, erasure),
 
     reinforceMemory: (id, boost) => writer.write(path, 'reinforceMemory', { id, boost }),
 
     getMemory: async (id) => toMemory(getMemoryRow(store(), id, now()), now()),
-    listMemories: (filter, page) => readers.read(path, 'listMemories', { filter, page }),
-    listRevisions: async (id) => listRevisions(store(), getMemoryRow(store(), id, now()).memoryNo),
+    ...createMemoryLists(options),
     timeline: async (id, around) => readTimeline(store(), id, { ...around, now: now() }),
     sectorStats: () => readers.read(path, 'sectorStats', {}),
   };
@@ -96,13 +90,4 @@ export function createMemoryMethods(
 function provenanceOf(store: Store, id: string): Provenance | undefined {
   const memoryNo = findMemoryNos(store, [id]).get(id);
   return memoryNo === undefined ? undefined : readProvenance(store, [memoryNo]).get(memoryNo);
-}
-
-/**
- * Whether a filter's field, given with its name, asks for nothing, because it is left out or an empty list of tags. A
- * delete whose fields all ask for nothing would empty the tenant.
- */
-function saysNothing([name, condition]: [string, unknown]): boolean {
-  if (condition === undefined) return true;
-  return (name === 'tags' || name === 'metadata') && Object.keys(condition as object).length === 0;
 }

@@ -2,7 +2,7 @@ import type { RecallEffects } from '../commands/reinforce.ts';
 import type { Config } from '../config.ts';
 import type { ControlDatabase } from '../control/control-database.ts';
 import type { Metrics } from '../metrics.ts';
-import type { Clock, JobDispatcher, LanguageModel, Logger } from '../ports.ts';
+import type { Clock, JobDispatcher, LanguageModel, Logger, TextAnalyzer } from '../ports.ts';
 import type { Questioner } from '../providers/query-embedder.ts';
 import type { Readers } from '../readers/readers.ts';
 import type { OpenTenant, SpaceIdentity } from '../tenant-file/open-tenant.ts';
@@ -26,6 +26,8 @@ export interface TenantOptions {
   /** The language model that queries may ask, limited in time; null without one. */
   readonly languageModel: LanguageModel | null;
   readonly control: ControlDatabase;
+  /** Finds personal data in prose; null where the settings name no analyzer. */
+  readonly analyzer: TextAnalyzer | null;
   /** Returns the tenant's file, open for reading. Call it anew after each await: the pool may have closed the file. */
   readonly open: () => OpenTenant;
   /** Runs the reads that may take long. */

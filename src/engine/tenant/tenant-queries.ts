@@ -9,25 +9,35 @@ type QueryMethods = Pick<Tenant, 'query' | 'explain' | 'retrievalDefaults' | 'pu
 
 /** Makes the methods by which a tenant answers queries, and shows and sets its defaults for them. */
 export function createQueryMethods(options: TenantOptions): QueryMethods {
-  const { path, metrics, control, readers } = options;
+  const { path, metrics, control, readers, writer } = options;
   const defaults = () => readRetrievalDefaults(control, options.id);
   return {
     query: runQuery,
-    explain: async (query, memoryId, signal) =>
-      readers.read(path, 'explain', { query, memoryId, defaults: defaults() }, signal),
+    async explain(query, memoryId, signal) {
+      const explanation = await readers.read(path, 'explain', { query, memoryId, defaults: defaults() }, signal);
+      countWorkEnds('explain', explanation);
+      return explanation;
+    },
     retrievalDefaults: async () => defaults(),
     async putRetrievalDefaults(defaults) {
       requireReranker(defaults, options.languageModel);
+      // The record comes first: a setting that was changed is never without one.
+      await writer.write(path, 'recordAction', { action: 'setting.change', detail: { name: 'retrieval' } });
       putRetrievalDefaults(control, options.id, defaults);
     },
   };
+
+  function countWorkEnds(read: 'query' | 'explain', { degradedReasons }: Pick<QueryResult, 'degradedReasons'>): void {
+    for (const reason of degradedReasons) if (reason !== 'vectors') metrics.workEnds.inc({ read, reason });
+  }
 
   async function runQuery(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult> {
     const started = performance.now();
     const answer = await readers.read(path, 'query', { query, defaults: defaults() }, signal);
     const { result, profile, stages, effects } = answer;
     if (effects !== null) options.recalls.add(path, effects);
-    if (result.degraded) metrics.degradedQueries.inc();
+    if (result.degradedReasons.includes('vectors')) metrics.degradedQueries.inc();
+    countWorkEnds('query', result);
     observeStages(metrics, stages);
     metrics.queries.observe((performance.now() - started) / 1000);
     metrics.queriesByProfile.inc({ profile });

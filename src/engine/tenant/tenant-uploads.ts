@@ -1,23 +1,34 @@
-import { createUploadFile, removeUpload, requireRoomToTakeIn } from '../documents/uploads.ts';
+import {
+  createUploadEncoder,
+  createUploadFile,
+  readUploadPart,
+  removeUpload,
+  requireRoomToTakeIn,
+} from '../documents/uploads.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError } from '../errors.ts';
 import { waitingBytes } from '../store/uploads.ts';
 import type { DocumentReply, NewDocument } from '../types.ts';
+import { quotaOf } from './quota-of.ts';
+import { guardOf, screenHandedIn } from './tenant-privacy.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 type UploadMethods = Pick<Tenant, 'createUpload' | 'addDocument' | 'replaceDocument'>;
 
-/** Makes the methods by which a tenant takes documents in: first the file, then the document that owns it. */
-export function createUploadMethods({ path, config, writer, dispatcher, open }: TenantOptions): UploadMethods {
-  /**
-   * Size in bytes that each arriving file may reach, by its name in the uploads folder. The next file must find room
-   * beside all of them.
-   */
-  const arriving = new Map<string, number>();
+/**
+ * Size in bytes that each arriving file may reach, by its name in the uploads folder. The next file must find room
+ * beside all of them.
+ */
+export type ArrivingBytes = Map<string, number>;
 
+/** Makes the methods by which a tenant takes documents in: first the file, then the document that owns it. */
+export function createUploadMethods(options: TenantOptions, arriving: ArrivingBytes): UploadMethods {
+  const { path, config, writer, dispatcher, open } = options;
+  const guard = guardOf(options);
   return {
-    async createUpload(bytes) {
-      const taken = waitingBytes(open().store) + [...arriving.values()].reduce((sum, most) => sum + most, 0);
+    async createUpload(bytes, madeFrom) {
+      const others = [...arriving].filter(([name]) => name !== madeFrom?.name);
+      const taken = waitingBytes(open().store) + others.reduce((sum, [, most]) => sum + most, 0);
       // A file that is larger than the bound is accepted if it is the only one.
       if (taken > 0 && taken + bytes > config.OM_UPLOADS_MAX_MB * 1024 * 1024) {
         throw new EngineError('unavailable', 'documents that wait to be read fill OM_UPLOADS_MAX_MB', {
@@ -27,17 +38,29 @@ export function createUploadMethods({ path, config, writer, dispatcher, open }: 
       requireRoomToTakeIn(path, bytes);
       const file = createUploadFile(path);
       arriving.set(file.name, bytes);
-      return { ...file, discard: () => discard(file.name) };
+      return {
+        ...file,
+        createEncoder: () => createUploadEncoder(path, file.name),
+        readPart: (part) => readUploadPart(path, file.name, part),
+        discard: () => discard(file.name),
+      };
     },
-    addDocument: (document) => handIn(document, () => writer.write(path, 'addDocument', { document })),
-    replaceDocument: (id, document) => handIn(document, () => writer.write(path, 'replaceDocument', { id, document })),
+    addDocument: (document, { withinTags } = {}) =>
+      handIn(document, (screened) =>
+        writer.write(path, 'addDocument', { document: screened, withinTags, quota: quotaOf(options) }),
+      ),
+    replaceDocument: (id, document) =>
+      handIn(document, (screened) => writer.write(path, 'replaceDocument', { id, document: screened })),
   };
 
   /** Writes a document, and removes its uploaded file afterwards unless a generation owns the file now. */
-  async function handIn(document: NewDocument, write: () => Promise<DocumentReply>): Promise<DocumentReply> {
+  async function handIn(
+    document: NewDocument,
+    write: (screened: NewDocument) => Promise<DocumentReply>,
+  ): Promise<DocumentReply> {
     let isOwned = false;
     try {
-      const reply = await write();
+      const reply = await write(guard.isOn() ? await screenHandedIn(guard, document) : document);
       isOwned = reply.outcome !== 'unchanged';
       if (isOwned) dispatcher.dispatch(path, 'ingest');
       return reply;

@@ -4,30 +4,46 @@ import { createErasure } from './tenant-erasure.ts';
 import { createJobMethods } from './tenant-jobs.ts';
 import { createLinkMethods } from './tenant-links.ts';
 import { createMemoryMethods } from './tenant-memories.ts';
+import type { Writer } from '../writer/writer.ts';
 import type { TenantOptions } from './tenant-options.ts';
+import { createPrivacyMethods } from './tenant-privacy.ts';
 import { createQueryMethods } from './tenant-queries.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
 import { createReflectionMethods } from './tenant-reflections.ts';
 import { createStatsMethods } from './tenant-stats.ts';
-import { createUploadMethods } from './tenant-uploads.ts';
+import { createUploadMethods, type ArrivingBytes } from './tenant-uploads.ts';
 
 /**
  * Makes a tenant, which reads on this thread's own connection and writes through the writer. Nothing is opened until
  * one of its methods is called.
  */
 export function createTenant(options: TenantOptions): Tenant {
+  return tenantFor(options, new Map());
+}
+
+/** @param arriving bytes of the files that arrive for the tenant, whoever sends them */
+function tenantFor(options: TenantOptions, arriving: ArrivingBytes): Tenant {
   const erasure = createErasure(options);
   const documents = createDocumentMethods(options, erasure);
   return {
     id: options.id,
+    as: (keyId) => tenantFor({ ...options, writer: writerFor(options.writer, keyId) }, arriving),
+    listAudit: (filter) => options.readers.read(options.path, 'listAudit', filter),
+    recordAction: (action, detail) => options.writer.write(options.path, 'recordAction', { action, detail }),
     ...createMemoryMethods(options, erasure, documents.deleteDocument),
     ...createLinkMethods(options),
     ...createQueryMethods(options),
-    ...createUploadMethods(options),
+    ...createUploadMethods(options, arriving),
     ...documents,
     ...createJobMethods(options, erasure),
     ...createReflectionMethods(options),
     ...createReembedMethods(options),
     ...createStatsMethods(options),
+    ...createPrivacyMethods(options),
   };
+}
+
+/** Makes a writer that runs commands in the name of a key. */
+function writerFor(writer: Writer, keyId: string): Writer {
+  return { ...writer, write: (path, name, input) => writer.write(path, name, input, keyId) };
 }

@@ -132,6 +132,8 @@ export interface Document {
   readonly metadata: Metadata;
   readonly eventTime: number | null;
   readonly expiresAt: number | null;
+  /** Public id of the key that handed in what is shown; null if that is not known. */
+  readonly writtenBy: string | null;
   /**
    * Id of the memory that stands for the whole document, with title, gist and outline; null until the document is
    * shown.
@@ -192,6 +194,8 @@ export interface DocumentFilter {
   readonly states?: readonly DocumentState[] | undefined;
   readonly externalIds?: readonly string[] | undefined;
   readonly ids?: readonly string[] | undefined;
+  /** Selects documents, shown or about to be read, that these keys handed in. */
+  readonly writtenBy?: readonly string[] | undefined;
   /** Selects documents whose file, shown or about to be read, has this SHA-256, hexadecimal. */
   readonly sha256?: string | undefined;
 }
@@ -244,4 +248,26 @@ export interface DocumentReply {
    * The write receipt, with which `waitFor` or a query waits for the document; null if there is nothing to wait for.
    */
   readonly token: string | null;
+}
+
+/** Turns the bytes of a file into what is stored of them. */
+export interface Encoder {
+  /** Returns what the file holds for the next bytes, which may be nothing yet. */
+  update(bytes: Uint8Array): Uint8Array;
+  /** Returns the end of the file. Call it once, after all bytes. */
+  end(): Uint8Array;
+}
+
+/** A place for a file that a caller is about to write, before it becomes a document. The file is there and empty. */
+export interface Upload {
+  /** Name of the file in the uploads folder, for `UploadedFile.name`. Cairn chooses it, not the caller. */
+  readonly name: string;
+  /** Absolute path to which the caller writes the file. */
+  readonly path: string;
+  /** Makes what turns the document's bytes into those that the caller writes to the file. */
+  createEncoder(): Encoder;
+  /** Reads bytes of the file back, in clear and in pieces, from the offset `start` to before `end`. */
+  readPart(part: { readonly start: number; readonly end: number }): AsyncIterable<Buffer>;
+  /** Removes the file. Call it if the file is not passed to `addDocument` or `replaceDocument` after all. */
+  discard(): void;
 }

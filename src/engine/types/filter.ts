@@ -35,6 +35,8 @@ export interface MemoryFilter {
   /** Selects memories with one of these statuses; only active ones if left out. */
   readonly statuses?: readonly MemoryStatus[] | undefined;
   readonly externalIds?: readonly string[] | undefined;
+  /** Selects what these keys wrote, named by their public ids. */
+  readonly writtenBy?: readonly string[] | undefined;
   /** Selects the root memories and chunks of these documents. */
   readonly documentIds?: readonly string[] | undefined;
   readonly eventFrom?: number | undefined;
@@ -49,4 +51,4 @@ export interface MemoryFilter {
  * Selects what a delete erases, whatever its status and expiry. It has only the fields that a document has before it is
  * read.
  */
-export type ErasureFilter = Pick<MemoryFilter, 'userIds' | 'sessionIds' | 'tags'>;
+export type ErasureFilter = Pick<MemoryFilter, 'userIds' | 'sessionIds' | 'tags' | 'writtenBy'>;

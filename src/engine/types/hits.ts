@@ -88,6 +88,8 @@ export interface Hit {
   readonly path: readonly string[];
   /** Id of the superseded memory that matched, if this hit is its successor. */
   readonly supersedes?: string;
+  /** Number of memories that say nearly the same and were left out for it, and the ids of the best of them. */
+  readonly similar?: { readonly count: number; readonly ids: readonly string[] };
   /** Memories just before and after the hit, earlier first, if the query expands `neighbours`; see `Expansion`. */
   readonly neighbours?: { readonly before: readonly Memory[]; readonly after: readonly Memory[] };
   /** At most three memories from which the hit is derived, nearest first, if the query expands `document`. */
@@ -126,15 +128,30 @@ export interface StageTrace {
   readonly note?: string;
 }
 
+/** Reasons why work ends early; `WorkEnd` says what each means. */
+export const WORK_ENDS = ['work_budget', 'deadline'] as const;
+/**
+ * Says why work ended before all was looked at. `work_budget`: more bytes of rows would have been looked at than one
+ * request may (`OM_QUERY_WORK_MB`). `deadline`: it took longer than `OM_QUERY_DEADLINE_MS`.
+ */
+export type WorkEnd = (typeof WORK_ENDS)[number];
+/** Says why an answer is degraded: for lack of vectors that were due, or because the work ended early. */
+export type DegradedReason = 'vectors' | WorkEnd;
+
 /** The answer to a query. */
 export interface QueryResult {
   /** At most `k` hits, best first. */
   readonly hits: readonly Hit[];
-  /**
-   * Whether vectors that were due are missing, because a provider failed, was too slow or is not reached. With one
-   * model for all sectors the answer then rests on words alone.
-   */
+  /** True if hits or episodes were left out because their texts are too large; absent otherwise. */
+  readonly isCut?: true;
+  /** Whether the answer may be worse than it should, for any of `degradedReasons`. */
   readonly degraded: boolean;
+  /**
+   * `vectors`: vectors that were due are missing, because a provider failed, was too slow or is not reached; with one
+   * model for all sectors the answer then rests on words alone. Else the answer rests on what was found until the work
+   * ended. Empty where the answer is not degraded.
+   */
+  readonly degradedReasons: readonly DegradedReason[];
   /** Id of this answer, made anew for each query. */
   readonly recallId: string;
   /** What the floor under the scores did; absent if there is none, or if it acted and no candidate was below it. */
@@ -174,6 +191,7 @@ export const OUTCOMES = [
   'below_min_score',
   'below_relative_floor',
   'document_limit',
+  'near_duplicate',
   'kind_limit',
   'beyond_k',
   'over_budget',
@@ -181,7 +199,8 @@ export const OUTCOMES = [
 /**
  * Says how a memory fared in a query. `filtered`: it fails the filter. `no_match`: it shares no word with the query and
  * was not among the nearest. `not_a_candidate`: it shares words, but too many others matched better. `superseded`: a
- * successor took its place, or it was left out because none passes the filter. `document_limit`: `perDocument` hits of
+ * successor took its place, or it was left out because none passes the filter. `near_duplicate`: a better hit says
+ * nearly the same, see `Hit.similar`. `document_limit`: `perDocument` hits of
  * its document, or a chunk of it, are returned. `kind_limit`: `topK` is full. `beyond_k`: `k` better ones are returned.
  * `over_budget`: it does not fit into `tokenBudget`.
  */
@@ -218,6 +237,12 @@ export interface MemoryExplanation {
    * change returns the memory.
    */
   readonly changes: { readonly [field: string]: Json } | null;
+  /** Whether the query was not answered in full, or changes that may help were not tried. */
+  readonly degraded: boolean;
+  /** Reasons as in `QueryResult`; the work of all trials counts together. */
+  readonly degradedReasons: readonly DegradedReason[];
+  /** Fields of the request whose changes were not tried, because the work ended; each once. */
+  readonly notTried: readonly string[];
   /** Stages of the query. */
   readonly trace: readonly StageTrace[];
 }

@@ -31,6 +31,8 @@ export interface Link {
   readonly automatic: boolean;
   readonly createdAt: number;
   readonly updatedAt: number;
+  /** Public id of the key that stated the link last; null if that is not known or nobody stated it. */
+  readonly writtenBy: string | null;
 }
 
 /** A link to state, from the memory with the id `src` to the memory with the id `dst`. */

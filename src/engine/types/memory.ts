@@ -1,3 +1,5 @@
+import type { ScreenReport } from './privacy.ts';
+
 /** The five kinds of memory by which text is classified; `Sector` says what they are. Files depend on their order. */
 export const SECTORS = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'] as const;
 /**
@@ -124,6 +126,11 @@ export interface Memory {
   readonly validTo: number | null;
   readonly expiresAt: number | null;
   readonly externalId: string | null;
+  /**
+   * Public id of the key that added the memory; `environment` for OM_API_KEY, `anonymous` without a key, null if that
+   * is not known or Cairn wrote the memory by itself.
+   */
+  readonly writtenBy: string | null;
   /** Number of the current version, from 1; each update raises it. */
   readonly version: number;
 }
@@ -157,22 +164,33 @@ export interface Revision {
   readonly version: number;
   /** Time of the update, Unix ms. */
   readonly replacedAt: number;
+  /** Public id of the key that made the update, as in `Memory`; null if that is not known or no key made it. */
+  readonly writtenBy: string | null;
   /** Old values of the fields that the update changed, by their names in `Memory`. */
   readonly replaced: Metadata;
 }
 
 /**
  * What became of one item of an add. An `accepted` item was stored and has a job. A `duplicate` was there already and
- * was reinforced. A `rejected` item wrote nothing, because its `externalId` belongs to another text.
+ * was reinforced. A `rejected` item wrote nothing, because its `externalId` belongs to another text, or because the
+ * tenant's privacy policy refuses it. `screened` says what was done about sensitive values; it is absent where the
+ * policy looks for nothing.
  */
 export type AddOutcome =
-  | { readonly kind: 'accepted'; readonly id: string; readonly jobId: string; readonly jobNo: number }
+  | {
+      readonly kind: 'accepted';
+      readonly id: string;
+      readonly jobId: string;
+      readonly jobNo: number;
+      readonly screened?: ScreenReport;
+    }
   | {
       readonly kind: 'duplicate';
       readonly id: string;
       readonly primarySector: Sector;
       readonly sectors: readonly Sector[];
       readonly state: MemoryState;
+      readonly screened?: ScreenReport;
     }
   | { readonly kind: 'rejected'; readonly error: { readonly code: string; readonly message: string } };
 
@@ -191,11 +209,21 @@ export interface DeleteReceipt {
   readonly storedReplies: number;
 }
 
+/** What a delete by filter erased; after a delete by `writtenBy` alone also what it took back of others' memories. */
+export interface ErasureReceipt extends DeleteReceipt {
+  /** Number of memories that have the values again that the key had changed. */
+  readonly restored?: number;
+  /** Number of memories that keep the key's changes, since somebody else has changed them since. */
+  readonly unrestored?: number;
+}
+
 /** A memory (`anchor`) with visible memories before and after it by event time. Both lists begin with the earliest. */
 export interface Timeline {
   readonly before: readonly Memory[];
   readonly anchor: Memory;
   readonly after: readonly Memory[];
+  /** Whether memories were left out, because the texts of a side have more than 3 MiB; those farthest away are. */
+  readonly isCut: boolean;
 }
 
 /** How memories are added. */
@@ -204,6 +232,11 @@ export interface AddOptions {
   readonly idempotency?: IdempotencyClaim | undefined;
   /** Whether the jobs of these memories wait behind those of interactive adds; false by default. */
   readonly bulk?: boolean | undefined;
+  /**
+   * Tags that an existing memory must carry to be recognised as a duplicate; an item that equals one without them is
+   * rejected with `conflict`. None by default.
+   */
+  readonly withinTags?: readonly string[] | undefined;
 }
 
 /** One use of an Idempotency-Key: the reply to the first use is stored and returned again. */
@@ -233,4 +266,6 @@ export interface TimelineOptions {
   readonly after: number;
   /** Whether only memories of the anchor's session are listed, instead of all of its user. */
   readonly sameSession: boolean;
+  /** Tags that the memories around the anchor must all carry; none by default. */
+  readonly tags?: readonly string[] | undefined;
 }

@@ -127,3 +127,9 @@ export interface ReembedStatus {
   /** Why the change failed; null if it did not. */
   readonly error: string | null;
 }
+
+/** Which provider calls `Tenant.listProviderCalls` lists. */
+export interface ProviderCallFilter {
+  /** Lists only calls that failed, or only calls that completed; all calls if left out. */
+  readonly state?: 'failed' | 'completed' | undefined;
+}

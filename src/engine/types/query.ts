@@ -121,6 +121,16 @@ export interface RetrievalOptions {
    * is at most 10.
    */
   readonly perDocument?: number | undefined;
+  /**
+   * Whether one memory stands for all that say nearly the same, of those that one key wrote for one user; true by
+   * default. See `Hit.similar`.
+   */
+  readonly collapseSimilar?: boolean | undefined;
+  /**
+   * Greatest share of the first places, 0..1, that memories written by one key take while others have a match; 0.75 by
+   * default, 1 for no bound. It changes nothing where one key wrote all matches.
+   */
+  readonly writerShare?: number | undefined;
 }
 
 /** Largest values that a query may ask for; `candidates` bounds `kSparse` and `kDense`, and `hops` bounds `maxHops`. */

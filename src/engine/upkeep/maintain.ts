@@ -17,6 +17,7 @@ import { reanchorLambda, refreshSalience, sliceEnd } from '../store/dynamics.ts'
 import { pruneWaypoints } from '../store/edges.ts';
 import { purgeEmbedLogs } from '../store/embeddings.ts';
 import { walBytes } from '../store/file-on-disk.ts';
+import { purgeAudit } from '../store/audit-chain.ts';
 import { purgeStoredReplies } from '../store/idempotency.ts';
 import { hasLapsedLease, recoverLeases } from '../store/job-leases.ts';
 import { purgeJobs } from '../store/job-control.ts';
@@ -278,7 +279,16 @@ export async function eraseAbandonedDocuments(context: MaintenanceContext): Prom
 
 function writeContextOf({ open, config, clock }: MaintenanceContext): WriteContext {
   const { store, indexes } = open();
-  return { store, indexes, config, now: clock.now(), newId: uuidv7, backlog: { atMost: 0 } };
+  return { store, indexes, config, now: clock.now(), newId: uuidv7, backlog: { atMost: 0 }, writtenBy: null };
+}
+
+async function purgeOldAudit(context: MaintenanceContext): Promise<void> {
+  const before = context.clock.now() - context.config.OM_AUDIT_DAYS * DAY_MS;
+  for (;;) {
+    const { store } = context.open();
+    if (store.write(() => purgeAudit(store, before, PURGE_SLICE)) < PURGE_SLICE) return;
+    await yieldTurn(context);
+  }
 }
 
 async function purgeFinished(context: MaintenanceContext): Promise<void> {
@@ -290,6 +300,7 @@ async function purgeFinished(context: MaintenanceContext): Promise<void> {
       await yieldTurn(context);
     }
   }
+  await purgeOldAudit(context);
   removeFailedUploads(context.open().store, before);
 }
 

@@ -1,17 +1,26 @@
 import { addDocument, cancelDocument, replaceDocument } from '../commands/accept-document.ts';
 import { addMemories } from '../commands/accept.ts';
 import { cancelJob, discardJob } from '../commands/end-job.ts';
-import { deleteDocument, deleteExpired, deleteMatching, deleteMemory, eraseAbandoned } from '../commands/erase.ts';
+import {
+  deleteDocument,
+  deleteExpired,
+  deleteMatching,
+  deleteMemory,
+  eraseAbandoned,
+  hideMatching,
+} from '../commands/erase.ts';
 import { patchMemory } from '../commands/patch.ts';
 import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.ts';
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../commands/relate.ts';
 import { requestReflection } from '../commands/request-reflection.ts';
+import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
 import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
 import { recoverLeases } from '../store/job-leases.ts';
 import { retryJob } from '../store/job-control.ts';
+import type { NewAuditRecord } from '../types.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 
 /** All commands that write on behalf of a client. A command is synchronous, and writes everything or nothing. */
@@ -19,6 +28,7 @@ export const WRITE_COMMANDS = {
   addMemories,
   patchMemory,
   deleteMemory,
+  hideMatching,
   deleteMatching,
   deleteExpired,
   addDocument,
@@ -33,6 +43,10 @@ export const WRITE_COMMANDS = {
   supersedeMemory,
   contradictMemories,
   requestReflection,
+  undoLinks,
+  undoChanges,
+  /** Only leaves a record in the audit log, of an action that is not a write of this file. */
+  recordAction: (_context: WriteContext, _record: Pick<NewAuditRecord, 'action' | 'detail'>): void => {},
   takeHandout: ({ store, config, now }: WriteContext, options: WantedHandout) =>
     takeHandout(store, { ...options, embedsHere: config.embedsHere, now }),
   returnHandout: ({ store }: WriteContext, { jobNos }: { readonly jobNos: readonly number[] }) =>

@@ -2,15 +2,22 @@ import type { WriteContext } from '../commands/write-context.ts';
 import { totalChanges } from '../store/open-store.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { inSavepoint } from '../store/savepoint.ts';
+import { createAuditTrail, type AuditTrail } from './audit-trail.ts';
+import { describeCommand } from './audited-commands.ts';
 import { WRITE_COMMANDS, type WriteCommandName } from './commands.ts';
 
 export interface WriteRequest {
   readonly name: WriteCommandName;
   /** Input of the command, as its entry in `WRITE_COMMANDS` takes it. */
   readonly input: unknown;
+  /** Public id of the key that asks for it; left out for what Cairn does by itself. */
+  readonly writtenBy?: string;
   /** W3C trace context of the request; left out where it is not traced. */
   readonly trace?: string;
 }
+
+/** What the commands of one commit share. */
+export type GroupContext = Omit<WriteContext, 'writtenBy' | 'trace'>;
 
 export type WriteResult =
   { readonly ok: true; readonly value: unknown } | { readonly ok: false; readonly error: unknown };
@@ -27,26 +34,38 @@ export type WriteResult =
  * @returns results in the order of `requests`; a refused request has its error as the result
  * @throws  whatever made the whole transaction fail: nothing of it is stored then
  */
-export function commitGroup(context: WriteContext, requests: readonly WriteRequest[]): WriteResult[] {
+export function commitGroup(context: GroupContext, requests: readonly WriteRequest[]): WriteResult[] {
   const { store, backlog } = context;
   const atMost = backlog.atMost;
   try {
-    return store.write(() => requests.map((request) => attempt(context, request)));
+    return store.write(() =>
+      withTrail(context, (trail) => requests.map((request) => attempt(context, request, trail))),
+    );
   } catch (error) {
     backlog.atMost = Math.min(atMost, backlog.atMost);
     if (!(error instanceof HalfWritten)) throw error;
     if (requests.length === 1) return [{ ok: false, error: error.cause }];
-    return store.write(() => requests.map((request) => runInSavepoint(context, request)));
+    return store.write(() =>
+      withTrail(context, (trail) => requests.map((request) => runInSavepoint(context, request, trail))),
+    );
   }
+}
+
+/** Runs commands, and writes what they leave in the audit log, in the same transaction. */
+function withTrail<T>({ store, now }: GroupContext, work: (trail: AuditTrail) => T): T {
+  const trail = createAuditTrail();
+  const result = work(trail);
+  trail.write(store, now);
+  return result;
 }
 
 /** Thrown for a request that was refused after it had written something: its transaction must not be committed. */
 class HalfWritten extends Error {}
 
-function attempt(context: WriteContext, request: WriteRequest): WriteResult {
+function attempt(context: GroupContext, request: WriteRequest, trail: AuditTrail): WriteResult {
   const before = totalChanges(context.store);
   try {
-    return { ok: true, value: run(context, request) };
+    return { ok: true, value: run(context, request, trail) };
   } catch (error) {
     // A full disk may have ended the transaction itself.
     if (!context.store.db.inTransaction) throw error;
@@ -55,11 +74,11 @@ function attempt(context: WriteContext, request: WriteRequest): WriteResult {
   }
 }
 
-function runInSavepoint(context: WriteContext, request: WriteRequest): WriteResult {
+function runInSavepoint(context: GroupContext, request: WriteRequest, trail: AuditTrail): WriteResult {
   const { atMost } = context.backlog;
   return inSavepoint<WriteResult>(
     context.store,
-    () => ({ ok: true, value: run(context, request) }),
+    () => ({ ok: true, value: run(context, request, trail) }),
     (error) => {
       context.backlog.atMost = Math.min(atMost, context.backlog.atMost);
       return { ok: false, error: storageError(error) };
@@ -67,7 +86,14 @@ function runInSavepoint(context: WriteContext, request: WriteRequest): WriteResu
   );
 }
 
-function run(context: WriteContext, { name, input, trace }: WriteRequest): unknown {
+function run(shared: GroupContext, { name, input, trace, writtenBy }: WriteRequest, trail: AuditTrail): unknown {
   const command = WRITE_COMMANDS[name] as (context: WriteContext, input: unknown) => unknown;
-  return command(trace === undefined ? context : { ...context, trace }, input);
+  const by = writtenBy ?? null;
+  const before = totalChanges(shared.store);
+  const output = command({ ...shared, writtenBy: by, trace }, input);
+  // A command that found nothing to change leaves no record.
+  const isDone = name === 'recordAction' || totalChanges(shared.store) !== before;
+  const audited = shared.config.OM_AUDIT === 'off' || !isDone ? null : describeCommand(name, input, output);
+  if (audited !== null) trail.note(by, audited);
+  return output;
 }

@@ -23,6 +23,7 @@ interface Pending {
   readonly path: string;
   readonly name: WriteCommandName;
   readonly input: unknown;
+  readonly writtenBy?: string | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
   /** Span of the write, if the request that waits for it is traced. */
@@ -73,10 +74,15 @@ export function createGroupingWriter(
   };
 
   return {
-    write<N extends WriteCommandName>(path: string, name: N, input: WriteInput<N>): Promise<WriteOutput<N>> {
+    write<N extends WriteCommandName>(
+      path: string,
+      name: N,
+      input: WriteInput<N>,
+      writtenBy?: string,
+    ): Promise<WriteOutput<N>> {
       if (closed) return Promise.reject(new EngineError('unavailable', 'shutting down', { retryAfterMs: 1_000 }));
       return new Promise((resolve, reject) => {
-        const pending: Pending = { path, name, input, resolve: resolve as (value: unknown) => void, reject };
+        const pending: Pending = { path, name, input, writtenBy, resolve: resolve as (value: unknown) => void, reject };
         // The round is sent after the current turn of the event loop, so that requests that were read from sockets
         // together are committed together.
         if (waiting.length === 0) setImmediate(sendWaiting);
@@ -93,9 +99,14 @@ export function createGroupingWriter(
   };
 }
 
-function toRequest({ name, input, span }: Pending): WriteGroup['requests'][number] {
+function toRequest({ name, input, writtenBy, span }: Pending): WriteGroup['requests'][number] {
   const trace = span?.traceparent ?? null;
-  return trace === null ? { name, input } : { name, input, trace };
+  return {
+    name,
+    input,
+    ...(writtenBy === undefined ? {} : { writtenBy }),
+    ...(trace === null ? {} : { trace }),
+  };
 }
 
 function settle(pending: Pending, reply: WriteReply): void {

@@ -1,13 +1,14 @@
 /** The writer thread: the only connection that acknowledges writes of this process. */
 
 import { parentPort, receiveMessageOnPort, workerData } from 'node:worker_threads';
+import { useMasterKey } from '../control/data-keys.ts';
 import { assert } from '../errors.ts';
 import { openTenant } from '../tenant-file/open-tenant.ts';
 import { systemClock } from '../ports.ts';
 import { releaseMemoryAfterStart } from '../release-memory.ts';
 import { createTenantPool } from '../tenant-file/tenant-pool.ts';
 import { commitTogether, createGroupRunner } from './group-runner.ts';
-import type { WriterMessage, WriterThreadData } from './thread-writer.ts';
+import type { WriterMessage, WriterThreadData } from './thread-transport.ts';
 import { MAX_ROUND_REQUESTS, type WriteGroup } from './writer.ts';
 
 const { config, identity } = workerData as WriterThreadData;
@@ -15,6 +16,7 @@ const port = parentPort;
 assert(port !== null, 'the writer thread has a parent');
 
 releaseMemoryAfterStart();
+useMasterKey(config);
 const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
   openTenant(path, { role: 'acknowledger', identity, now: systemClock.now() }),
 );

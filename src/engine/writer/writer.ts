@@ -9,10 +9,16 @@ import type { WriteRequest } from './group-commit.ts';
  */
 export interface Writer {
   /**
-   * Runs a command on the tenant's file at `path`. The promise resolves once the command is on disk, and rejects with
+   * Runs a command on the tenant's file at `path`, in the name of the key with the public id `writtenBy`, by default of
+   * nobody. The promise resolves once the command is on disk, and rejects with
    * the command's EngineError, with nothing of it written; with `unavailable` after `close`.
    */
-  write<N extends WriteCommandName>(path: string, name: N, input: WriteInput<N>): Promise<WriteOutput<N>>;
+  write<N extends WriteCommandName>(
+    path: string,
+    name: N,
+    input: WriteInput<N>,
+    writtenBy?: string,
+  ): Promise<WriteOutput<N>>;
   /** Closes the tenant's file at `path`, which is about to be removed. A later write opens it again. */
   evict(path: string): Promise<void>;
   /** Finishes the requests that have come, refuses later ones, and closes every file. */

@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
 import http from 'node:http';
 import { once } from 'node:events';
+import os from 'node:os';
 import type { AddressInfo } from 'node:net';
 import { Readable } from 'node:stream';
 import zlib from 'node:zlib';
 import { buildConnector } from 'undici';
-import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
 import { createPageFetcher, type PageFetcherOptions } from '../../../src/engine/adapters/page-fetcher.ts';
+import { readConfig } from '../../../src/engine/config.ts';
 import { VERSION } from '../../../src/engine/version.ts';
 import { PUBLIC_ADDRESS, REFUSED_URLS } from '../../support/private-urls.ts';
 
@@ -467,3 +469,45 @@ function endless(piece: string | Buffer): Readable {
     })(),
   ).on('error', () => {});
 }
+
+test('a public address of this machine itself is refused', async () => {
+  const interfaces = vi.spyOn(os, 'networkInterfaces');
+  onTestFinished(() => interfaces.mockRestore());
+  interfaces.mockReturnValue({ eth0: [{ address: PUBLIC_ADDRESS, family: 'IPv4' } as os.NetworkInterfaceInfo] });
+  handle = send(PAGE);
+  await expect(fetchPage()).rejects.toMatchObject({ code: 'fetch_refused' });
+  expect(connected).toEqual([]);
+});
+
+describe('a network that pages are not fetched from', () => {
+  const NAT64 = '2a02:db8:64:ff9b::a00:1';
+  const denied = readConfig({ OM_FETCH_DENY: `${PUBLIC_ADDRESS}/31, 2a02:db8:64:ff9b::/96` }).deniedNetworks;
+  /** Names that lead to addresses, all of them public. */
+  const resolve = async (hostname: string) =>
+    ({ 'site.example': [PUBLIC_ADDRESS], 'nat64.example': [NAT64], 'both.example': [NAT64, '9.9.9.9'] })[hostname] ?? [
+      '9.9.9.9',
+    ];
+
+  test.each(['http://site.example/', `http://${PUBLIC_ADDRESS}/`, 'http://nat64.example/', `http://[${NAT64}]/`])(
+    '%s is refused, and nobody is connected to',
+    async (url) => {
+      await expect(fetchPage(url, null, { denied, resolve })).rejects.toMatchObject({
+        code: 'fetch_refused',
+        message: expect.stringContaining('OM_FETCH_DENY') as string,
+      });
+      expect(connected).toEqual([]);
+      await fetchPage(url, null, { resolve });
+    },
+  );
+
+  test('is not reached by a redirect either', async () => {
+    handle = redirect('http://site.example/secret');
+    await expect(fetchPage('http://other.example/', null, { denied, resolve })).rejects.toEqual(code('fetch_refused'));
+    expect(connected).toEqual(['9.9.9.9']);
+  });
+
+  test('leaves the other addresses of a host', async () => {
+    await fetchPage('http://both.example/', null, { denied, resolve });
+    expect(connected).toEqual(['9.9.9.9']);
+  });
+});

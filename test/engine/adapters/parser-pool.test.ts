@@ -9,7 +9,7 @@ import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from 'vitest';
 import { createParserPool, type ParserPoolOptions } from '../../../src/engine/adapters/parser-pool.ts';
 import type { DocumentParser } from '../../../src/engine/ports.ts';
-import { askParser, requestOf, STUB_PARSER } from '../../support/ask-parser.ts';
+import { askParser, askWith, PARSER_DOORS, requestOf, STUB_PARSER } from '../../support/ask-parser.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
 const PARENT = path.resolve(import.meta.dirname, '../../support/parser-parent.ts');
@@ -85,6 +85,25 @@ describe('a process is kept', () => {
     const pid = await askParser(pool, ['pid']);
     await awaitEnd(pid);
     expect(await askParser(pool, ['calls'])).toBe(1);
+  });
+});
+
+describe('a process serves one tenant', () => {
+  test('and another one is there for the next tenant', async () => {
+    const pool = openPool();
+    const pidOf = async (tenant: string) => Number(await askParser(pool, ['pid'], { tenant }));
+    const pids = [];
+    for (const tenant of ['a', 'b', 'a', 'b', 'c']) pids.push(await pidOf(tenant));
+    expect(new Set(pids).size).toBe(5);
+    expect(await pidOf('c')).toBe(pids.at(-1));
+    for (const pid of pids.slice(0, -1)) await awaitEnd(pid);
+  });
+
+  test('and what a document leaves behind does not meet that of another', async () => {
+    const pool = openPool({ size: 2 });
+    expect(await askParser(pool, ['leave behind'], { tenant: 'a' })).toBe(false);
+    expect(await askParser(pool, ['leave behind'], { tenant: 'a' })).toBe(true);
+    expect(await askParser(pool, ['leave behind'], { tenant: 'b' })).toBe(false);
   });
 });
 
@@ -255,9 +274,9 @@ describe('the parser', () => {
     });
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     const { port } = server.address() as net.AddressInfo;
-    const outcomes = (await askParser(openPool(), ['forbidden', port])) as Record<string, string>;
+    const outcomes = (await askWith(openPool({ entry: PARSER_DOORS }), String(port))) as Record<string, string>;
     server.close();
-    expect(Object.keys(outcomes).length).toBeGreaterThan(30);
+    expect(Object.keys(outcomes).length).toBeGreaterThan(80);
     expect(Object.entries(outcomes).filter(([, outcome]) => outcome !== 'refused')).toEqual([]);
     expect(connections).toBe(0);
   });
@@ -293,9 +312,9 @@ test('processes that wait keep no process alive', async () => {
 describe.skipIf(!hasStrace())('strace sees no socket and no foreign file (skipped where strace is missing)', () => {
   test('of a parser that tries', async () => {
     // Port 9, discard: nobody is there, and nobody would hear.
-    const { output, calls } = await traceParser([PARENT, '["forbidden",9]'], 'stub-parser-child');
-    expect(Object.keys(JSON.parse(output[1] ?? '') as object).length).toBeGreaterThan(30);
-    expectNothingForeign(calls);
+    const { output, calls } = await traceParser([PARENT, '9'], 'parser-doors');
+    expect(Object.keys(JSON.parse(output[0] ?? '') as object).length).toBeGreaterThan(80);
+    expectNothingForeign(calls, 'parser-doors.ts');
   });
 
   test('of the parsers that are in use, whatever a document points to', async () => {
@@ -355,9 +374,9 @@ function modulesAbove(folder: string): string[] {
   return above === folder ? [] : [path.join(above, 'node_modules'), ...modulesAbove(above)];
 }
 
-function expectNothingForeign(calls: readonly string[]): void {
+function expectNothingForeign(calls: readonly string[], entry = 'parser-child.ts'): void {
   const opened = calls.flatMap((line) => /^(?:open|openat|creat)\((?:AT_FDCWD, )?"([^"]+)"/.exec(line)?.[1] ?? []);
-  expect(opened.filter((file) => file.endsWith('parser-child.ts'))).not.toEqual([]);
+  expect(opened.filter((file) => file.endsWith(entry))).not.toEqual([]);
   const code = [ROOT, fs.realpathSync(path.join(ROOT, 'node_modules')), ...modulesAbove(ROOT)];
   const isCode = (file: string) => code.some((folder) => file.startsWith(`${folder}${path.sep}`));
   expect(opened.filter((file) => !OWN_FILES.test(file) && !isCode(file))).toEqual([]);
@@ -369,7 +388,7 @@ function expectNothingForeign(calls: readonly string[]): void {
 
 /** Of the system: what Node, its resolver and the C library read at their start. */
 const OWN_FILES =
-  /^\/(lib|lib64|usr\/lib|proc|sys|dev)\/|^\/etc\/(ld\.so|resolv\.conf|nsswitch\.conf|netsvc\.conf|svc\.conf)|\/openssl\.cnf$/;
+  /^\/(lib|lib64|usr\/lib|usr\/share\/zoneinfo|proc|sys|dev)\/|^\/etc\/(ld\.so|resolv\.conf|nsswitch\.conf|netsvc\.conf|svc\.conf)|\/openssl\.cnf$/;
 
 function hasStrace(): boolean {
   try {

@@ -18,6 +18,7 @@ import {
   START,
   type TestEngine,
 } from '../../support/engine-fixture.ts';
+import { searchIdempotencyTraces } from '../../support/attacks/idempotency-traces.ts';
 import { startFakeProvider } from '../../support/fake-provider.ts';
 
 /**
@@ -53,6 +54,7 @@ function eraseNow({ store, batch, clock }: TestEngine, memoryNo: number): void {
     now: clock.now(),
     newId: batch.newId,
     backlog: { atMost: 0 },
+    writtenBy: null,
   };
   store.write(() => eraseMemories(context, [memoryNo]));
 }
@@ -374,4 +376,11 @@ test('a name that several erased memories share is settled once for all of them'
   await fixture.tenant.deleteMemories({ tags: ['stays'] });
   expect(named()).toEqual([]);
   expectNoOrphans(fixture.store);
+});
+
+test('neither an Idempotency-Key nor the hash of its body is in a file, before an erasure or after it', async () => {
+  await using fixture = await openTestEngine();
+  const nowhere = { ofKey: [], ofBody: [] };
+  expect(await searchIdempotencyTraces(fixture)).toEqual({ kept: nowhere, erased: nowhere });
+  expect(fixture.all('SELECT body_hash, reply FROM idempotency_keys')).toEqual([{ body_hash: null, reply: null }]);
 });

@@ -49,6 +49,7 @@ describe('a PATCH', () => {
       {
         version: 1,
         replacedAt: START + 1_000,
+        writtenBy: null,
         replaced: {
           tags: ['a'],
           type: 'note',

@@ -102,7 +102,7 @@ describe('a supersession', () => {
     expect(await tenant.getMemory(paris)).toEqual(old);
     expect(await tenant.getMemory(berlin)).toEqual(newer);
     expect(await tenant.listRevisions(paris)).toEqual([
-      { version: 1, replacedAt: clock.now(), replaced: { status: 'active', validTo: null } },
+      { version: 1, replacedAt: clock.now(), writtenBy: null, replaced: { status: 'active', validTo: null } },
     ]);
     expect(essence(await tenant.listLinks(berlin))).toEqual([{ id: paris, type: 'supersedes', direction: 'out' }]);
     await expect(tenant.patchMemory(paris, { status: 'active' })).rejects.toEqual(

@@ -9,7 +9,7 @@ import { tempFolder } from '../../support/temp-folder.ts';
 
 const NOW = Date.UTC(2025, 0, 1);
 const clock = { now: () => NOW };
-const API_KEY = 'environment-key';
+const API_KEY = 'environment-key-of-these-tests';
 
 beforeEach(() => {
   vi.useFakeTimers({ toFake: ['performance'] });
@@ -141,7 +141,13 @@ describe('keys', () => {
       const { record, secret } = control.createKey({ tenantId: 'acme', role, label: 'laptop' });
       expect(secret).toMatch(/^cairn_[0-9a-f]{16}_[A-Za-z0-9_-]{43}$/);
       expect(record).toMatchObject({ tenantId: 'acme', role, label: 'laptop', createdAt: NOW, revokedAt: null });
-      expect(control.authenticate(secret)).toEqual({ tenantId: 'acme', role, keyId: record.id });
+      expect(control.authenticate(secret)).toEqual({
+        tenantId: 'acme',
+        tenantIds: ['acme'],
+        role,
+        keyId: record.id,
+        expiresAt: null,
+      });
     }
     expect(control.listKeys('acme')).toHaveLength(3);
     expect(control.listKeys('default')).toEqual([]);
@@ -153,7 +159,7 @@ describe('keys', () => {
   test('OM_API_KEY is the admin key of the default tenant, and works beside others', () => {
     const control = open(makeConfig({ OM_API_KEY: API_KEY }));
     const { secret } = control.createKey({ tenantId: 'default', role: 'read' });
-    expect(control.authenticate(API_KEY)).toEqual({ tenantId: 'default', role: 'admin', keyId: 'environment' });
+    expect(control.authenticate(API_KEY)).toMatchObject({ tenantId: 'default', role: 'admin', keyId: 'environment' });
     expect(control.authenticate(secret)).toMatchObject({ role: 'read' });
     expect(control.authenticate(`${API_KEY} `)).toBeUndefined();
   });

@@ -20,7 +20,8 @@ import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { silentLogger, systemClock, type JobDispatcher, type Logger } from '../../../src/engine/ports.ts';
 import { claimJobs } from '../../../src/engine/store/job-claims.ts';
 import { createTenantPool, type TenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
-import { createInlineWriter } from '../../../src/engine/writer/inline-writer.ts';
+import { createGroupingWriter } from '../../../src/engine/writer/grouping-writer.ts';
+import { createInlineTransport } from '../../../src/engine/writer/inline-transport.ts';
 import { newMemory } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
 import { canStartRedis, startRedisServer } from '../../support/redis.ts';
@@ -71,7 +72,10 @@ const LEDGERS: readonly (readonly [string, (config: Config, pool: TenantPool) =>
 
 function overWriter(config: Config): DispatchLedger {
   const writing = openPool(config);
-  const writer = createInlineWriter({ pool: writing, config, clock: systemClock, metrics: createMetrics() });
+  const writer = createGroupingWriter(
+    createInlineTransport({ pool: writing, config, clock: systemClock }),
+    createMetrics(),
+  );
   const { embedsHere } = config;
   return ledgerOverWriter({
     control: controlOf(config),

@@ -82,6 +82,18 @@ test.each([
   expect(htmlToMarkdown(html)).toBe('a\n\nb');
 });
 
+test('attributes are limited, on one element and on all together, and quotes hide none', () => {
+  const tooMany = expect.objectContaining({ code: 'document_too_complex' }) as Error;
+  const half = PARSE_LIMITS.htmlAttributes / 2;
+  for (const attribute of [' a', ' a=1', ' a = "> <p"', "/a='\"'"]) {
+    const element = `<p${attribute.repeat(half)}>x</p>`;
+    expect(() => htmlToMarkdown(element + element + '<p a>')).toThrow(tooMany);
+    expect(() => htmlToMarkdown(`<p${attribute.repeat(2 * half + 1)}>x</p>`)).toThrow(tooMany);
+  }
+  expect(htmlToMarkdown(`<p>${'a=1 '.repeat(5_000)}</p>`)).toContain('a=1 a=1');
+  expect(htmlToMarkdown('<p a="1" b=\'2\' c d=e/>x <i a>y</i>')).toBe('x y');
+});
+
 test('depth and elements are limited', () => {
   const lists = (depth: number) => '<ul><li>x'.repeat(depth);
   expect(htmlToMarkdown(lists(100)).match(/x/g)?.length).toBe(100);

@@ -179,7 +179,7 @@ describe('looking back along what was recorded', () => {
     await decayMemories(fixture.maintenance);
     expect(await tenant.getMemory(id)).toMatchObject({ status: 'archived', version: 2, updatedAt: day(400) });
     expect(await tenant.listRevisions(id)).toEqual([
-      { version: 1, replacedAt: day(400), replaced: { status: 'active' } },
+      { version: 1, replacedAt: day(400), writtenBy: null, replaced: { status: 'active' } },
     ]);
     clock.set(day(410));
     await tenant.addMemories([newMemory({ content: 'The spare key is under the pot', importance: 0.3 })]);

@@ -344,6 +344,7 @@ function memory(id: string, content: string, fields: Partial<Memory> = {}): Memo
     validTo: null,
     expiresAt: null,
     externalId: null,
+    writtenBy: null,
     version: 1,
     ...fields,
   };

@@ -27,6 +27,7 @@ const row: RankingRow = {
   decayLambda: 0.01,
   strength: 0.9,
   strengthAt: 0,
+  writerNo: null,
   lastSeenAt: 0,
 };
 const nothing: Findings = {

@@ -59,8 +59,24 @@ describe('reinforce: true', () => {
     expect((await after.tenant.getMemory(wallaby.id)).strength).toBeCloseTo(Math.exp(-0.1), 10);
   });
 
+  test('raises the salience of a memory no further in one hour than the settings allow', async () => {
+    await using fixture = await openTestEngine({ settings: { OM_DECAY_LAMBDA: '0', OM_REINFORCE_PER_HOUR: '0.3' } });
+    const { id } = await fixture.add({ content: 'The wallaby hops across the road.', importance: 0.1 });
+    const reinforce = async () => {
+      for (let n = 0; n < 20; n += 1) await fixture.tenant.reinforceMemory(id, 0.25);
+      return (await fixture.tenant.getMemory(id)).salience;
+    };
+    expect(await reinforce()).toBeCloseTo(0.4, 5);
+    await fixture.tenant.query({ query: 'wallaby', k: 1, filter: {} });
+    expect((await fixture.tenant.getMemory(id)).salience).toBeCloseTo(0.4, 5);
+    fixture.clock.advance(-2 * 3_600_000);
+    expect(await reinforce()).toBeCloseTo(0.4, 5);
+    fixture.clock.advance(3 * 3_600_000);
+    expect(await reinforce()).toBeCloseTo(0.7, 5);
+  });
+
   test('many times in a row stops at 1 and counts each', async () => {
-    const fixture = await openTestEngine();
+    const fixture = await openTestEngine({ settings: { OM_REINFORCE_PER_HOUR: '1' } });
     const { memoryNo } = await fixture.add({ content: 'The wallaby hops across the road.' });
     await fixture.drain();
     for (let n = 0; n < 100; n += 1) {

@@ -9,7 +9,8 @@ import { createMetrics } from '../../../src/engine/metrics.ts';
 import { openEngine } from '../../../src/engine/open-engine.ts';
 import { openTenant } from '../../../src/engine/tenant-file/open-tenant.ts';
 import { createTenantPool } from '../../../src/engine/tenant-file/tenant-pool.ts';
-import { createInlineWriter } from '../../../src/engine/writer/inline-writer.ts';
+import { createGroupingWriter } from '../../../src/engine/writer/grouping-writer.ts';
+import { createInlineTransport } from '../../../src/engine/writer/inline-transport.ts';
 import { createManualClock, dumpTables, newMemory } from '../../support/engine-fixture.ts';
 import { tempFolder } from '../../support/temp-folder.ts';
 
@@ -25,7 +26,7 @@ function openWriter() {
     openTenant(name, { role: 'acknowledger', identity: null, now: clock.now() }),
   );
   const metrics = createMetrics();
-  const writer = createInlineWriter({ pool, config, clock, metrics });
+  const writer = createGroupingWriter(createInlineTransport({ pool, config, clock }), metrics);
   const add = (content: string): Promise<AddReply> =>
     writer.write(file, 'addMemories', { items: [newMemory({ content })], options: {} });
   const count = () => pool.get(file).store.db.prepare('SELECT count(*) FROM memories').pluck().get() as number;

@@ -34,7 +34,11 @@ function builtInFormat(id: number): CellFormat {
   return isDate ? 'date' : 'general';
 }
 
+/** Longest format code, which is Excel's own limit. A longer one is no format. */
+const CODE_CHARACTERS = 255;
+
 function formatOfCode(code: string): CellFormat {
+  if (code.length > CODE_CHARACTERS) return 'general';
   const [positive = ''] = code.split(';', 1);
   const bare = positive.replace(/"[^"]*"|\\.|_.|\*./g, '');
   if (/\[(?:h+|m+|s+)\]/i.test(bare)) return 'duration';

@@ -144,6 +144,7 @@ function archiveForMammoth(zip: ZipArchive) {
       if (!bytes) throw damaged();
       const xml = decodeXml(bytes);
       refuseHuge(xml);
+      refuseWideTables(xml);
       return markHidden(xml);
     },
   };
@@ -160,6 +161,25 @@ function refuseHuge(xml: string): void {
     'document_too_complex',
     `The document holds more than ${MAX_ELEMENTS} elements, which is the most that is read. Split it.`,
   );
+}
+
+/** Most cells in a row of a table; Word itself makes at most 63. */
+const MAX_CELLS = 1_000;
+
+/** Refuses tables so wide that aligning their rows takes minutes: 30,000 columns in a file of 8 kB, for example. */
+function refuseWideTables(xml: string): void {
+  // Cells of the rows that are open, the innermost last: a cell may hold a table.
+  const cells: number[] = [];
+  for (const [, slash, name, end] of xml.matchAll(/<(\/?)\w{1,20}:(tr|tc)([\s/>])/g)) {
+    if (name === 'tc' && slash === '' && cells.length > 0) cells.push(cells.pop()! + 1);
+    else if (name === 'tr' && slash === '/') cells.pop();
+    else if (name === 'tr' && end !== '/') cells.push(0);
+    if ((cells.at(-1) ?? 0) <= MAX_CELLS) continue;
+    throw new DocumentError(
+      'document_too_complex',
+      `A table of the document has more than ${MAX_CELLS} cells in a row, which is the most that is read.`,
+    );
+  }
 }
 
 /** Colour of a highlight that marks hidden text for mammoth, which knows highlights but no hidden text. */

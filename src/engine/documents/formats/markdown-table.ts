@@ -48,8 +48,13 @@ export function splitHeader(rows: readonly (readonly string[])[]): {
   return { header: Array.from({ length: columns }, (_, index) => String(index + 1)), rows };
 }
 
+/** Longest cell that may be a number. */
+const NUMBER_CHARACTERS = 64;
+
 function isNumeric(cell: string): boolean {
-  return /^\s*[-+]?[\d.,\s]+%?\s*$/.test(cell) || /^\s*\d{4}-\d{2}-\d{2}/.test(cell);
+  const text = cell.trim();
+  if (/^\d{4}-\d{2}-\d{2}/.test(text)) return true;
+  return text.length <= NUMBER_CHARACTERS && /^[-+]?[\d.,\s]+%?$/.test(text);
 }
 
 function renderRow(cells: readonly string[]): string {

@@ -1,17 +1,21 @@
-import { createRequire, syncBuiltinESMExports } from 'node:module';
+import fs from 'node:fs';
+import { createRequire, registerHooks, syncBuiltinESMExports } from 'node:module';
 
 const require = createRequire(import.meta.url);
 
 /**
  * Takes from this process whatever reaches beyond it: network, names, child processes, threads, other processes. Every
  * call fails from here on, by whatever way a library gets at it. Node's permission model already refuses files,
- * children and addons if the process is started with it, but knows no network. Object.prototype can no longer be
- * extended either. This cannot be undone: call it before a file is read, and after what needs those parts has started.
+ * children and addons if the process is started with it, but knows neither the network nor SQLite. From here on code
+ * can ask for the built-in modules in OPEN_MODULES and for files of code, and for no other module. Object.prototype can
+ * no longer be extended either. This cannot be undone: call it before a file is read, and after what needs those parts
+ * has started.
  *
- * Two things are replaced: the exports of the modules, for calls of libraries, and the methods that all connections go
- * through, for Node's own parts that captured the exports earlier.
+ * Two things are replaced in the modules that Node or a library may have loaded before: their exports, for calls of
+ * libraries, and the methods that all connections go through, for Node's own parts that captured the exports earlier.
  */
 export function closeDoors(): void {
+  const openModules = new Map(OPEN_MODULES.map((name) => [name, builtIn(name)]));
   // All modules are loaded before any is closed, since some build on others.
   for (const module of CLOSED_MODULES.map(builtIn)) {
     closeFunctions(module);
@@ -20,8 +24,13 @@ export function closeDoors(): void {
     }
   }
   for (const [name, exported] of CLOSED_EXPORTS) close(builtIn(name), exported);
+  guardRealPaths();
   for (const name of CLOSED_GLOBALS) Reflect.deleteProperty(globalThis, name);
+  admitModules(openModules);
+  for (const name of ['register', 'registerHooks', 'enableCompileCache', 'runMain']) close(builtIn('module'), name);
   for (const name of CLOSED_PROCESS) close(process, name);
+  // A report of Node names the machine's network addresses and open files.
+  for (const name of ['getReport', 'writeReport']) close(process.report, name);
   // The handle of stdin leads to the class that opens any pipe.
   Object.defineProperty(process, 'stdin', { value: undefined });
   // A document could leave properties behind for the next one: `__proto__` leads here, and mammoth needs that (no
@@ -30,6 +39,73 @@ export function closeDoors(): void {
   syncBuiltinESMExports();
 }
 
+/** Built-in modules that the parsers and their libraries need. Code that asks for another one gets an error. */
+export const OPEN_MODULES = [
+  'assert',
+  'buffer',
+  'events',
+  'fs',
+  'fs/promises',
+  'module',
+  'os',
+  'path',
+  'path/posix',
+  'path/win32',
+  'perf_hooks',
+  'punycode',
+  'querystring',
+  'stream',
+  'stream/promises',
+  'stream/web',
+  'string_decoder',
+  'timers',
+  'timers/promises',
+  'url',
+  'util',
+  'util/types',
+  'zlib',
+] as const;
+
+/**
+ * Lets code ask for open modules and for files of JavaScript, TypeScript and JSON only, whatever way it asks: by
+ * `import`, `require`, or `process.getBuiltinModule`. A `data:` URL would be code from a string.
+ */
+function admitModules(openModules: ReadonlyMap<string, unknown>): void {
+  registerHooks({
+    resolve(specifier, context, nextResolve) {
+      const resolved = nextResolve(specifier, context);
+      const { url } = resolved;
+      const isOpen = url.startsWith('node:') ? openModules.has(url.slice(5)) : CODE_FILE.test(url);
+      if (!isOpen) throw refusal(specifier.slice(0, 100));
+      return resolved;
+    },
+  });
+  const getBuiltinModule = (name: string) => {
+    const module = openModules.get(name.replace(/^node:/, ''));
+    if (module === undefined) throw refusal(name);
+    return module;
+  };
+  Object.defineProperty(process, 'getBuiltinModule', { value: getBuiltinModule, writable: false, configurable: false });
+}
+
+const CODE_FILE = /^file:.*\.(?:[cm]?[jt]s|json)$/;
+
+/**
+ * Makes `fs.realpath` answer for readable paths only. Node's permission model does not check it, so that it would tell
+ * which files exist.
+ */
+function guardRealPaths(): void {
+  const { realpathSync } = fs;
+  const guarded = (file: string, options?: Parameters<typeof realpathSync>[1]) => {
+    if (process.permission?.has('fs.read', String(file)) === false) throw refusal('realpathSync');
+    return realpathSync(file, options);
+  };
+  close(guarded, 'native');
+  Object.defineProperty(fs, 'realpathSync', { value: guarded, writable: false, configurable: false });
+  for (const holder of [fs, fs.promises]) close(holder, 'realpath');
+}
+
+/** Modules whose functions and classes are closed, as Node itself or a library may hold them already. */
 const CLOSED_MODULES = [
   'net',
   'tls',
@@ -43,6 +119,8 @@ const CLOSED_MODULES = [
   'cluster',
   'inspector',
   'inspector/promises',
+  'repl',
+  'vm',
   'wasi',
 ] as const;
 
@@ -51,12 +129,39 @@ const CLOSED_EXPORTS: readonly (readonly [string, string])[] = [
   ['worker_threads', 'Worker'],
   ['worker_threads', 'BroadcastChannel'],
   ['v8', 'setFlagsFromString'],
+  ['v8', 'setHeapSnapshotNearHeapLimit'],
   ['v8', 'writeHeapSnapshot'],
+  ['fs', 'watch'],
+  ['fs', 'watchFile'],
+  ['os', 'networkInterfaces'],
+  ['os', 'setPriority'],
+  ['os', 'userInfo'],
 ];
 
-const CLOSED_GLOBALS = ['fetch', 'WebSocket', 'EventSource', 'BroadcastChannel'];
+const CLOSED_GLOBALS = ['fetch', 'WebSocket', 'EventSource', 'BroadcastChannel', 'WebAssembly', 'Worker', 'navigator'];
 
-const CLOSED_PROCESS = ['binding', '_linkedBinding', 'dlopen', 'kill', '_kill', '_debugProcess', 'chdir'];
+const CLOSED_PROCESS = [
+  'binding',
+  '_linkedBinding',
+  'dlopen',
+  'execve',
+  'kill',
+  '_kill',
+  '_debugProcess',
+  '_debugEnd',
+  '_getActiveHandles',
+  '_getActiveRequests',
+  'chdir',
+  'loadEnvFile',
+  'initgroups',
+  'setegid',
+  'seteuid',
+  'setgid',
+  'setgroups',
+  'setuid',
+  'setUncaughtExceptionCaptureCallback',
+  'umask',
+];
 
 function builtIn(name: string): Record<string, unknown> {
   return require(name) as Record<string, unknown>;
@@ -93,10 +198,14 @@ function close(holder: object, name: string): void {
   if (!(name in holder) || refusals.has((holder as Record<string, unknown>)[name] as object)) return;
   // `function` and not an arrow: a library may extend it as a class, and `new` has to fail like a call.
   const closed = function (): never {
-    throw new Error(`${name} is closed to parsers`);
+    throw refusal(name);
   };
   refusals.add(closed);
   Object.defineProperty(holder, name, { value: closed, writable: false, configurable: false, enumerable: true });
+}
+
+function refusal(name: string): Error {
+  return new Error(`${name} is closed to parsers`);
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

@@ -5,9 +5,9 @@
  * term has more than `PARTITION_ROWS` rows. No word has a character as low as the mark, so all terms of a word stand
  * together.
  */
-import Database from 'better-sqlite3';
 import { LRUCache } from 'lru-cache';
 import { ftsString, indexableText } from '../../text/index-text.ts';
+import { openDatabase } from '../open-database.ts';
 import { copyOf, stemOf } from '../../text/stem-finder.ts';
 import { isAscii, words } from '../../text/words.ts';
 
@@ -164,7 +164,7 @@ function tokenizeByFts(text: string): readonly string[] {
 }
 
 function openTokenizer(): (text: string) => readonly string[] {
-  const db = new Database(':memory:');
+  const db = openDatabase(':memory:');
   db.exec(`CREATE VIRTUAL TABLE texts USING fts5 (text, content = '', tokenize = "${TOKENIZER}");
     CREATE VIRTUAL TABLE terms USING fts5vocab (texts, 'instance')`);
   const insert = db.prepare('INSERT INTO texts (rowid, text) VALUES (1, ?)');

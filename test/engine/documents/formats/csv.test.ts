@@ -68,3 +68,9 @@ test('every cell is kept, in order', async () => {
     }),
   );
 });
+
+test('a long cell of blanks and digits is no number, and costs no time', async () => {
+  const cell = `1${' '.repeat(50_000)}1`;
+  expect(await read(`${cell}x,b\n1,2\n`)).toContain('| 1 1x | b |');
+  expect(await read(`${cell},b\n1,2\n`)).toContain('| 1 1 | b |\n| --- | --- |');
+});

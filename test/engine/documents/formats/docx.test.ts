@@ -4,38 +4,16 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { expect, test } from 'vitest';
 import { readDocx } from '../../../../src/engine/documents/formats/docx.ts';
+import { packDocx, wordPart as part, wordRelationships as relationships } from '../../../support/make-docx.ts';
 import { packZip } from '../../../support/make-office.ts';
 
 const OPTIONS = { charset: null, extension: 'docx' };
-const NAMESPACES = [
-  'xmlns:w="http://schemas.openxmlformats.org/wordprocessingml/2006/main"',
-  'xmlns:r="http://schemas.openxmlformats.org/officeDocument/2006/relationships"',
-  'xmlns:wp="http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing"',
-  'xmlns:a="http://schemas.openxmlformats.org/drawingml/2006/main"',
-  'xmlns:pic="http://schemas.openxmlformats.org/drawingml/2006/picture"',
-  'xmlns:mc="http://schemas.openxmlformats.org/markup-compatibility/2006"',
-  'xmlns:v="urn:schemas-microsoft-com:vml"',
-].join(' ');
 const RELATIONSHIPS = 'http://schemas.openxmlformats.org/officeDocument/2006/relationships';
 
-const part = (name: string, content: string) => `<w:${name} ${NAMESPACES}>${content}</w:${name}>`;
 const run = (text: string, properties = '') =>
   `<w:r><w:rPr>${properties}</w:rPr><w:t xml:space="preserve">${text}</w:t></w:r>`;
 const paragraph = (content: string, properties = '') => `<w:p><w:pPr>${properties}</w:pPr>${content}</w:p>`;
 const cell = (text: string, properties = '') => `<w:tc><w:tcPr>${properties}</w:tcPr>${paragraph(run(text))}</w:tc>`;
-const relationships = (entries: string) =>
-  `<Relationships xmlns="http://schemas.openxmlformats.org/package/2006/relationships">${entries}</Relationships>`;
-
-function packDocx(body: string, parts: Readonly<Record<string, string>> = {}): Promise<Buffer> {
-  return packZip({
-    '[Content_Types].xml': '<Types xmlns="http://schemas.openxmlformats.org/package/2006/content-types"/>',
-    '_rels/.rels': relationships(
-      `<Relationship Id="rId1" Type="${RELATIONSHIPS}/officeDocument" Target="word/document.xml"/>`,
-    ),
-    'word/document.xml': body.startsWith('<?xml') ? body : part('document', `<w:body>${body}</w:body>`),
-    ...parts,
-  });
-}
 
 const readBody = async (body: string, parts: Readonly<Record<string, string>> = {}) =>
   readDocx(await packDocx(body, parts), OPTIONS);
@@ -182,4 +160,16 @@ test('a document with a password, a cut one, and another archive end with their 
   const locked = Buffer.concat([Buffer.from('d0cf11e0a1b11ae1', 'hex'), Buffer.from('EncryptedPackage', 'utf16le')]);
   await expect(readDocx(locked, OPTIONS)).rejects.toMatchObject({ code: 'encrypted_document' });
   expect((await readBody('')).text).toBe('');
+});
+
+test('a row of more cells than are read is refused, also where its cells hold tables', async () => {
+  const row = (cells: string) => `<w:tbl><w:tr>${cells}</w:tr></w:tbl>`;
+  expect((await readBody(row(cell('a').repeat(1_000)))).text).toContain('| a | a |');
+  for (const held of ['', row(cell('b'))]) {
+    const wide = `<w:tc>${held}<w:p/></w:tc>`.repeat(1_001);
+    await expect(readBody(row(wide))).rejects.toMatchObject({
+      code: 'document_too_complex',
+      message: expect.stringContaining('1000 cells') as string,
+    });
+  }
 });

@@ -145,3 +145,9 @@ test('every text of every cell is kept, in order', async () => {
     { numRuns: 50 },
   );
 });
+
+test('a format code longer than Excel allows is no format', async () => {
+  const styles = `<numFmts><numFmt numFmtId="170" formatCode="yyyy${'['.repeat(300_000)}"/></numFmts><cellXfs><xf numFmtId="170"/></cellXfs>`;
+  const bytes = await packXlsx([{ name: 'A', rows: '<row r="1"><c s="0"><v>45000</v></c></row>' }], { styles });
+  expect((await readXlsx(bytes, OPTIONS)).text).toContain('45000');
+});

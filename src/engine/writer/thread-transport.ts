@@ -4,9 +4,8 @@ import { EngineError } from '../errors.ts';
 import type { Metrics } from '../metrics.ts';
 import type { SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { BusyTotals } from '../store/open-store.ts';
-import type { Tracing } from '../tracing.ts';
-import { createGroupingWriter } from './grouping-writer.ts';
-import type { GroupReply, Writer, WriteGroup } from './writer.ts';
+import type { GroupTransport } from './grouping-writer.ts';
+import type { GroupReply, WriteGroup } from './writer.ts';
 
 export interface WriterThreadData {
   readonly config: Config;
@@ -20,17 +19,15 @@ export type WriterMessage =
   | { readonly kind: 'close' };
 
 /**
- * Creates a writer that commits on a thread of its own, so that an fsync or a wait for the lock never holds up the
- * event loop that serves requests. A round is sent at once, also while an earlier one is being committed, so that the
- * thread never waits for this one. It answers messages in order, several at a time. If it ends, every write fails with
- * `unavailable`.
+ * Starts the thread that commits, so that an fsync or a wait for the lock never holds up the event loop that serves
+ * requests. A round is sent at once, also while an earlier one is being committed, so that the thread never waits for
+ * this one. It answers messages in order, several at a time. If it ends, every write fails with `unavailable`.
  */
-export function createThreadWriter({
+export function startWriterThread({
   config,
   identity,
   metrics,
-  tracing,
-}: WriterThreadData & { metrics: Metrics; tracing?: Tracing | null }): Writer {
+}: WriterThreadData & { readonly metrics: Metrics }): GroupTransport {
   const thread = new Worker(new URL(`./writer-thread${import.meta.filename.slice(-3)}`, import.meta.url), {
     workerData: { config, identity } satisfies WriterThreadData,
     name: 'cairn-writer',
@@ -57,20 +54,16 @@ export function createThreadWriter({
           thread.postMessage(message);
         });
 
-  return createGroupingWriter(
-    {
-      async commit(groups) {
-        const replies = await ask<readonly GroupReply[]>({ kind: 'commit', groups });
-        busy = replies.at(-1)?.busy ?? busy;
-        return replies;
-      },
-      evict: (path) => ask<void>({ kind: 'evict', path }),
-      async close() {
-        if (!dead) await ask<void>({ kind: 'close' });
-        await thread.terminate();
-      },
+  return {
+    async commit(groups) {
+      const replies = await ask<readonly GroupReply[]>({ kind: 'commit', groups });
+      busy = replies.at(-1)?.busy ?? busy;
+      return replies;
     },
-    metrics,
-    tracing,
-  );
+    evict: (path) => ask<void>({ kind: 'evict', path }),
+    async close() {
+      if (!dead) await ask<void>({ kind: 'close' });
+      await thread.terminate();
+    },
+  };
 }

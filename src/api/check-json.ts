@@ -1,0 +1,64 @@
+import { EngineError } from '../engine/index.ts';
+
+/** Most values of a JSON body: lists, objects, texts, numbers and so on, at any depth. */
+export const MAX_JSON_VALUES = 100_000;
+
+const [QUOTE, BACKSLASH, COLON, COMMA] = [0x22, 0x5c, 0x3a, 0x2c];
+const [OPEN_OBJECT, CLOSE_OBJECT, OPEN_LIST, CLOSE_LIST] = [0x7b, 0x7d, 0x5b, 0x5d];
+const SPACE = 0x20;
+/** Characters of a name that a refusal quotes. */
+const QUOTED_CHARACTERS = 64;
+
+/**
+ * Refuses a text of well-formed JSON that names a field of an object twice, where JSON.parse would keep the last: what
+ * checked the request on its way may have read the first. Refuses more than `MAX_JSON_VALUES` values, too.
+ * @throws EngineError `invalid`
+ */
+export function checkJson(text: string): void {
+  /** The names in each open container, from outside in; null for a list. */
+  const open: (Set<string> | null)[] = [];
+  let values = 1;
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at);
+    if (code === QUOTE) {
+      const end = endOfString(text, at);
+      const names = open.at(-1);
+      if (names != null && isBeforeColon(text, end)) addName(names, text.slice(at, end));
+      at = end - 1;
+    } else if (code === OPEN_OBJECT) open.push(new Set());
+    else if (code === OPEN_LIST) open.push(null);
+    else if (code === CLOSE_OBJECT || code === CLOSE_LIST) open.pop();
+    else if (code !== COMMA) continue;
+    if (code !== QUOTE && code !== CLOSE_OBJECT && code !== CLOSE_LIST) values++;
+    if (values > MAX_JSON_VALUES) throw new EngineError('invalid', `the body has over ${MAX_JSON_VALUES} values`);
+  }
+}
+
+/** Returns the offset behind the closing quote of the string that begins at `start`. */
+function endOfString(text: string, start: number): number {
+  let end = text.indexOf('"', start + 1);
+  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end + 1;
+}
+
+function isEscaped(text: string, quote: number): boolean {
+  let before = quote - 1;
+  while (text.charCodeAt(before) === BACKSLASH) before--;
+  return (quote - before) % 2 === 0;
+}
+
+function isBeforeColon(text: string, from: number): boolean {
+  let at = from;
+  while (text.charCodeAt(at) <= SPACE) at++;
+  return text.charCodeAt(at) === COLON;
+}
+
+/** @param quoted the name as it is written, in its quotes */
+function addName(names: Set<string>, quoted: string): void {
+  const name = quoted.includes('\\') ? (JSON.parse(quoted) as string) : quoted.slice(1, -1);
+  if (names.has(name)) {
+    const shown = JSON.stringify(name.slice(0, QUOTED_CHARACTERS));
+    throw new EngineError('invalid', `the body names the field ${shown} twice in one object`);
+  }
+  names.add(name);
+}

@@ -1,0 +1,129 @@
+import type { IncomingMessage } from 'node:http';
+import { createTokenVerifier, isToken } from '../engine/adapters/index.ts';
+import {
+  createGuessLimit,
+  DEFAULT_TENANT,
+  type Engine,
+  EngineError,
+  type Holder,
+  judgeMetricsReader,
+  readCredential,
+  type Role,
+} from '../engine/index.ts';
+import { clientAddresses } from './middleware/client-address.ts';
+import type { Access } from './route.ts';
+import { holderOfToken } from './token-holder.ts';
+
+type Guarded = Exclude<Access, 'anyone'>;
+type GuardedByRole = Exclude<Guarded, 'metrics'>;
+
+/** What the holder of each role may call. `add` is no smaller `write`: it reads nothing. */
+const MAY: Readonly<Record<Role, ReadonlySet<GuardedByRole>>> = {
+  read: new Set(['read']),
+  add: new Set(['add']),
+  write: new Set(['read', 'add', 'write']),
+  admin: new Set(['read', 'add', 'write', 'admin']),
+};
+const ANYONE: Holder = {
+  tenantId: DEFAULT_TENANT,
+  tenantIds: [DEFAULT_TENANT],
+  role: 'admin',
+  keyId: 'anonymous',
+  expiresAt: null,
+};
+const PUBLIC_READER: Holder = { ...ANYONE, role: 'read' };
+const METRICS_READER: Holder = { ...ANYONE, role: 'read', keyId: 'metrics' };
+/** Header by which a request chooses one of its key's tenants. */
+const TENANT_HEADER = 'x-cairn-tenant';
+
+/** Decides who may call which route. */
+export interface Doorkeeper {
+  /**
+   * Identifies the caller by the key or token in the request's headers, chooses the tenant, and checks the role.
+   * Without any configured key every caller is admin of the default tenant, as `refuseStrangersWhileOpen` lets only
+   * this machine through. With `OM_PUBLIC_READS` a caller without a key may read the default tenant. A wrong key is a
+   * 401 like a missing one, so that a guesser learns nothing; a key whose role is too small is a 403. A token that
+   * `OM_OIDC_ISSUER` did not sign counts as a wrong key; one that it signed and that has expired does not.
+   * @param readKey reads the key; by default from the headers that every route accepts. Called only if keys are
+   *   configured; undefined from it means that there is none.
+   * @throws EngineError `unauthenticated`, `forbidden`; `rate_limited` after too many wrong keys of one address;
+   *   `unavailable` for a token while the issuer's keys were never read
+   */
+  admit(request: IncomingMessage, access: Guarded, readKey?: () => string | undefined): Promise<Holder>;
+  /** True if a caller that was admitted would be admitted again: its key or token was neither revoked nor expired. */
+  isStillAdmitted(holder: Holder): boolean;
+}
+
+export function createDoorkeeper(engine: Engine): Doorkeeper {
+  const { control, config, metrics, logger } = engine;
+  const guesses = createGuessLimit(config.OM_MAX_WRONG_KEYS);
+  const addressOf = clientAddresses(config.trustedProxies);
+  const tokens = config.OM_OIDC_ISSUER === undefined ? undefined : createTokenVerifier(engine);
+
+  async function holderBySignature(secret: string): Promise<Holder | undefined> {
+    if (tokens === undefined || !isToken(secret)) return undefined;
+    const token = await (await tokens).verify(secret);
+    return token === undefined ? undefined : holderOfToken(token, engine);
+  }
+
+  async function identify(secret: string, address: string): Promise<Holder> {
+    const holder = control.authenticate(secret) ?? (await holderBySignature(secret));
+    const isGuessable = holder?.keyId === 'environment';
+    if (holder !== undefined && (!isGuessable || guesses.admitsRightKey(address))) return holder;
+    const pauseMs = guesses.pauseMs(address);
+    if (pauseMs > 0) {
+      metrics.refusedKeys.inc({ reason: 'paused' });
+      throw new EngineError('rate_limited', 'too many wrong keys came from your address', { retryAfterMs: pauseMs });
+    }
+    metrics.refusedKeys.inc({ reason: 'wrong' });
+    if (guesses.noteWrong(address)) logger.info({ address }, 'wrong_keys_slowed_down');
+    throw new EngineError('unauthenticated', 'this key is not known, has expired or was revoked');
+  }
+
+  /** Admits a reader of metrics. A key that is not known counts as a wrong one. */
+  async function admitToMetrics(secret: string, request: IncomingMessage): Promise<Holder> {
+    const verdict = judgeMetricsReader(secret, engine);
+    if (verdict === 'unknown') await identify(secret, addressOf(request));
+    if (verdict === 'admitted') return METRICS_READER;
+    throw new EngineError(
+      'forbidden',
+      'the metrics are those of all tenants: this needs an admin key of the default tenant, or OM_METRICS_KEY',
+    );
+  }
+
+  return {
+    async admit(request, access, readKey = () => readCredential(request)) {
+      if (control.isOpen()) return inTenant(ANYONE, request);
+      const secret = readKey();
+      if (secret === undefined) {
+        if (config.OM_PUBLIC_READS && access === 'read') return inTenant(PUBLIC_READER, request);
+        throw new EngineError('unauthenticated', 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`');
+      }
+      if (access === 'metrics') return admitToMetrics(secret, request);
+      const holder = inTenant(await identify(secret, addressOf(request)), request);
+      if (!MAY[holder.role].has(access))
+        throw new EngineError('forbidden', `this needs a key with the role ${access}; yours has ${holder.role}`);
+      return holder;
+    },
+    // While no key is configured, and for public reads, a caller without a key stays admitted until that changes.
+    isStillAdmitted: (holder) =>
+      holder.keyId === 'metrics' ||
+      (holder.keyId === 'anonymous'
+        ? control.isOpen() || (holder.role === 'read' && config.OM_PUBLIC_READS)
+        : control.isHolderValid(holder)),
+  };
+}
+
+/**
+ * Returns the holder with the tenant that the request names in `x-cairn-tenant`, by default its first. A tenant that
+ * exists and one that does not are refused alike.
+ * @throws EngineError `forbidden`
+ */
+function inTenant(holder: Holder, request: IncomingMessage): Holder {
+  const named = request.headersDistinct[TENANT_HEADER];
+  if (named === undefined || (named.length === 1 && named[0] === holder.tenantId)) return holder;
+  const [tenantId = ''] = named;
+  if (named.length > 1 || !holder.tenantIds.includes(tenantId))
+    throw new EngineError('forbidden', `${TENANT_HEADER}: your key has no access to this tenant`);
+  return { ...holder, tenantId };
+}

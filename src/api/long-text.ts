@@ -1,0 +1,86 @@
+/** Texts of a document that are read from the body it was sent in, a piece at a time. */
+import { isUtf8 } from 'node:buffer';
+import { EngineError } from '../engine/index.ts';
+import { LONE_SURROGATE } from './json-problem.ts';
+
+const BACKSLASH = 0x5c;
+const LETTER_U = 0x75;
+const ESCAPE_BYTES = 2;
+const UNICODE_ESCAPE_BYTES = 6;
+const NOT_BASE64 = 'data: expected base64; for text send it as text, or with encoding utf8';
+
+/**
+ * Decodes a JSON string into its characters, in pieces. A pair of surrogates is never cut.
+ * @param encoded bytes of the string between its quotes, in pieces
+ * @throws EngineError `invalid` if the string is malformed
+ */
+export async function* readLongText(encoded: AsyncIterable<Buffer>): AsyncGenerator<string> {
+  let kept: Buffer = Buffer.alloc(0);
+  for await (const chunk of encoded) {
+    const bytes = Buffer.concat([kept, chunk]);
+    const whole = wholeCharacters(bytes);
+    yield unescaped(bytes.subarray(0, whole));
+    kept = bytes.subarray(whole);
+  }
+  if (kept.length > 0) yield unescaped(kept);
+}
+
+/** Counts the bytes before the first character or escape that the end of the bytes cuts. */
+function wholeCharacters(bytes: Buffer): number {
+  let at = bytes.indexOf(BACKSLASH);
+  while (at !== -1) {
+    const isUnicode = bytes[at + 1] === LETTER_U;
+    const length = isUnicode ? UNICODE_ESCAPE_BYTES : ESCAPE_BYTES;
+    // Behind the first half of a pair stands another escape.
+    const needed = isUnicode && /^\\u[dD][89abAB]/.test(bytes.toString('latin1', at, at + 4)) ? length * 2 : length;
+    if (at + needed > bytes.length) return at;
+    at = bytes.indexOf(BACKSLASH, at + length);
+  }
+  // A character of UTF-8 begins at the last byte that is no continuation.
+  let start = bytes.length - 1;
+  while (start > bytes.length - 4 && start > 0 && (bytes[start]! & 0xc0) === 0x80) start--;
+  const first = bytes[start]!;
+  const size = first < 0x80 ? 1 : first >= 0xf0 ? 4 : first >= 0xe0 ? 3 : 2;
+  return start + size > bytes.length ? start : bytes.length;
+}
+
+function unescaped(bytes: Buffer): string {
+  if (!isUtf8(bytes)) throw new EngineError('invalid', 'the body is not valid UTF-8');
+  let text: string;
+  try {
+    text = JSON.parse(`"${bytes.toString('utf8')}"`) as string;
+  } catch {
+    throw new EngineError('invalid', 'the body is malformed JSON');
+  }
+  if (!text.isWellFormed()) throw new EngineError('invalid', `data or text: ${LONE_SURROGATE}`);
+  return text;
+}
+
+/** Encodes a text, whose pieces hold whole characters, as UTF-8. */
+export async function* toUtf8(pieces: AsyncIterable<string>): AsyncGenerator<Buffer> {
+  for await (const piece of pieces) yield Buffer.from(piece);
+}
+
+/**
+ * Decodes base64 strictly: Node's own decoder skips characters that are not base64 and returns another file. White
+ * space between the digits is allowed.
+ * @throws EngineError `invalid`
+ */
+export async function* fromBase64(pieces: AsyncIterable<string> | Iterable<string>): AsyncGenerator<Buffer> {
+  let digits = '';
+  let padding = 0;
+  for await (const piece of pieces) {
+    const text = /\s/.test(piece) ? piece.replaceAll(/\s+/g, '') : piece;
+    const end = text.indexOf('=');
+    const before = end === -1 ? text : text.slice(0, end);
+    if (end !== -1 && /[^=]/.test(text.slice(end))) throw new EngineError('invalid', NOT_BASE64);
+    if (/[^A-Za-z0-9+/_-]/.test(before) || (padding > 0 && before !== '')) throw new EngineError('invalid', NOT_BASE64);
+    padding += text.length - before.length;
+    digits += before;
+    const whole = digits.length - (digits.length % 4);
+    yield Buffer.from(digits.slice(0, whole), 'base64');
+    digits = digits.slice(whole);
+  }
+  if (padding > 2 || digits.length === 1) throw new EngineError('invalid', NOT_BASE64);
+  yield Buffer.from(digits, 'base64');
+}

@@ -1,0 +1,35 @@
+import type { IncomingMessage } from 'node:http';
+import { BlockList, isIP, isIPv6 } from 'node:net';
+
+/** Finds the address that a request comes from. */
+export type ClientAddressOf = (request: IncomingMessage) => string;
+
+/**
+ * Makes the function that finds a client's address: the connection's own, or behind trusted proxies the last address in
+ * `X-Forwarded-For` that is none of theirs. What a client wrote into that header itself stands further left, and is not
+ * believed.
+ * @param trusted addresses and networks (`10.0.0.0/8`) of proxies, as `OM_TRUSTED_PROXIES` lists them
+ */
+export function clientAddresses(trusted: readonly string[]): ClientAddressOf {
+  const proxies = new BlockList();
+  for (const entry of trusted) {
+    const [address, bits] = entry.split('/') as [string, string?];
+    const family = isIPv6(address) ? 'ipv6' : 'ipv4';
+    if (bits === undefined) proxies.addAddress(address, family);
+    else proxies.addSubnet(address, Number(bits), family);
+  }
+  const isProxy = (address: string) => isIP(address) !== 0 && proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
+
+  return (request) => {
+    const own = plain(request.socket.remoteAddress ?? '');
+    if (trusted.length === 0 || !isProxy(own)) return own;
+    const forwarded = (request.headersDistinct['x-forwarded-for'] ?? []).join(',').split(',');
+    const addresses = forwarded.map((address) => plain(address.trim())).filter((address) => isIP(address) !== 0);
+    return addresses.findLast((address) => !isProxy(address)) ?? own;
+  };
+}
+
+/** A socket that listens on both families reports an IPv4 address as ::ffff:127.0.0.1. */
+function plain(address: string): string {
+  return address.replace(/^::ffff:(?=\d+\.)/i, '');
+}

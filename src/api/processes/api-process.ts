@@ -1,0 +1,93 @@
+/**
+ * One of several API processes (`OM_API_PROCESSES`): it serves HTTP and answers questions, and leaves commits, word of
+ * new work and the metrics to the process that started it. It ends when that process says so, or is gone.
+ */
+
+import type { Socket } from 'node:net';
+import { createTracing } from '../../engine/adapters/index.ts';
+import {
+  type Config,
+  createMetrics,
+  type Engine,
+  openEngine,
+  type QueueState,
+  releaseMemoryAfterStart,
+  VERSION,
+} from '../../engine/index.ts';
+import { createLogger } from '../../process.ts';
+import { serveConnections } from '../server.ts';
+import { prepareApp } from '../start.ts';
+import { type Channel, createChannel, type Handover } from './channel.ts';
+
+type GroupReplies = Awaited<ReturnType<Engine['lead']['transport']['commit']>>;
+
+interface RunningProcess {
+  accept(socket: Socket): void;
+  stop(): Promise<void>;
+  metricsJson(): Promise<object>;
+}
+
+const running = Promise.withResolvers<RunningProcess>();
+let queueState: QueueState = { mode: 'embedded' };
+
+// A signal from the terminal reaches every process of its group. The process that started this one decides.
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.on(signal, () => {});
+process.on('disconnect', () => process.exit(1));
+
+const lead = createChannel(process, {
+  start: async ({ config, number }: { config: Config; number: number }) => {
+    running.resolve(await start(config, number));
+    await running.promise;
+  },
+  metrics: async () => (await running.promise).metricsJson(),
+  queueState: (state: QueueState) => void (queueState = state),
+  stop: async () => {
+    await (await running.promise).stop();
+    // The answer leaves before the pipe is closed.
+    setImmediate(() => process.exit(0));
+  },
+});
+
+process.on('message', ({ kind, id }: Handover, socket?: Socket) => {
+  if (kind !== 'connection') return;
+  lead.tell('taken', id);
+  if (socket !== undefined) void running.promise.then((api) => api.accept(socket)); // Else its client has left.
+});
+
+async function start(config: Config, number: number): Promise<RunningProcess> {
+  const logger = createLogger(config, `api-${number}`);
+  const tracing = await createTracing(config, logger);
+  const metrics = await createMetrics();
+  metrics.watchProcess(VERSION);
+  const engine = await openEngine({ config, logger, metrics, tracing, writer: 'thread', lead: leadOver(lead) });
+  const stop = new AbortController();
+  const app = await prepareApp({ engine, metricsText: () => lead.ask<string>('metricsText') }, stop.signal);
+  const { accept, closed } = serveConnections(app, engine, stop.signal);
+  releaseMemoryAfterStart();
+  return {
+    accept,
+    metricsJson: () => metrics.registry.getMetricsAsJSON(),
+    async stop() {
+      stop.abort();
+      await closed;
+      await engine.close();
+      await tracing?.close();
+    },
+  };
+}
+
+/** Makes the lead of this process's engine out of the channel to the process that started it. */
+function leadOver(channel: Channel): Engine['lead'] {
+  return {
+    transport: {
+      commit: (groups) => channel.ask<GroupReplies>('commit', groups),
+      evict: (path) => channel.ask<void>('evict', path),
+      close: async () => {},
+    },
+    dispatcher: {
+      dispatch: (path, step) => channel.tell('dispatch', { path, step }),
+      state: () => queueState,
+      close: async () => {},
+    },
+  };
+}

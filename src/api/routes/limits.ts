@@ -1,0 +1,113 @@
+import { z } from 'zod';
+import {
+  DEFAULT_TENANT,
+  EngineError,
+  LIMIT_NAMES,
+  type LimitName,
+  type LimitScope,
+  MAX_LIMIT,
+} from '../../engine/index.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
+
+const value = z.int().min(0).max(MAX_LIMIT);
+const each = <Schema extends z.ZodType>(schema: Schema) =>
+  Object.fromEntries(LIMIT_NAMES.map((name) => [name, schema])) as Record<LimitName, Schema>;
+
+const whose = z.strictObject({
+  tenant: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('The tenant; by default that of your key.')
+    .meta({ examples: ['acme'] }),
+  key_id: z
+    .string()
+    .max(64)
+    .optional()
+    .describe('Id of a key of the tenant, `environment` for `OM_API_KEY`; left out for the tenant itself.')
+    .meta({ examples: ['3f1c9a0b5d7e2468'] }),
+});
+
+const limitsReply = z
+  .strictObject({
+    in_force: z.strictObject(each(value)).describe('The limits that apply; 0 for no limit. Rates are per minute.'),
+    own: z
+      .strictObject(each(value.exactOptional()))
+      .describe('Those that were stored for this tenant or key; the others come from the tenant or the settings.'),
+  })
+  .meta({
+    examples: [
+      {
+        in_force: {
+          queries: 600,
+          adds: 0,
+          batch_items: 0,
+          upload_mb: 0,
+          event_streams: 100,
+          max_mb: 2048,
+          max_memories: 0,
+        },
+        own: { queries: 600, max_mb: 2048 },
+      },
+    ],
+  });
+
+const limitsChange = z.strictObject(
+  each(value.nullable().optional().describe('A new limit, 0 for none; null goes back to the next wider limit.')),
+);
+
+/** Routes of the limits of tenants and keys. */
+export const limitRoutes: readonly Route[] = [
+  route({
+    method: 'get',
+    path: '/admin/limits',
+    name: 'getLimits',
+    access: 'admin',
+    summary: 'Shows the limits of a tenant or of a key',
+    query: whose,
+    replies: { 200: { description: 'The limits.', json: limitsReply } },
+    handle({ api, principal, query, send }) {
+      const scope = scopeOf(query, principal);
+      if (scope.tenantId !== principal.tenantId) requireOperator(principal);
+      send(200, limitsItem(api.engine.control.limits, scope));
+    },
+  }),
+  route({
+    method: 'patch',
+    path: '/admin/limits',
+    name: 'patchLimits',
+    access: 'admin',
+    summary: 'Changes limits of a tenant or of a key',
+    description:
+      'Needs an admin key of the default tenant, as no tenant sets its own limits. Limits that the body does not ' +
+      'name stay. All processes apply the change within a second.',
+    query: whose,
+    body: { json: limitsChange, example: { queries: 600, max_mb: 2048, adds: null } },
+    replies: { 200: { description: 'The limits as they are now.', json: limitsReply } },
+    errors: { not_found: 'No tenant has this id, or no key of the tenant.' },
+    async handle({ api, principal, query, readBody, send }) {
+      requireOperator(principal);
+      const scope = scopeOf(query, principal);
+      api.engine.control.limits.change(scope, await readBody());
+      send(200, limitsItem(api.engine.control.limits, scope));
+    },
+  }),
+];
+
+type Principal = TenantCall['principal'];
+type LimitRecords = TenantCall['api']['engine']['control']['limits'];
+
+const scopeOf = ({ tenant, key_id: keyId }: z.output<typeof whose>, { tenantId }: Principal): LimitScope => ({
+  tenantId: tenant ?? tenantId,
+  keyId,
+});
+
+function requireOperator({ tenantId }: Principal): void {
+  if (tenantId === DEFAULT_TENANT) return;
+  throw new EngineError('forbidden', 'limits are set by the operator: this needs an admin key of the default tenant');
+}
+
+const limitsItem = (limits: LimitRecords, scope: LimitScope) => ({
+  in_force: limits.inForce(scope),
+  own: limits.own(scope),
+});

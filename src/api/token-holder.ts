@@ -1,0 +1,95 @@
+import { createHash } from 'node:crypto';
+import type { VerifiedToken } from '../engine/adapters/index.ts';
+import {
+  type Config,
+  type ControlDatabase,
+  DEFAULT_TENANT,
+  EngineError,
+  type Holder,
+  KEY_LIMITS,
+  type Role,
+} from '../engine/index.ts';
+
+/** Roles by what they allow; of several in a token the first of these counts. */
+const ROLES_BY_MIGHT: readonly Role[] = ['admin', 'write', 'read', 'add'];
+
+/**
+ * Says in whose name a request with a token is made, by the claims that the settings name. Without a setting for a
+ * claim the tenant is the default one, the role is `read`, and no user is a bound. A claim that a setting names must be
+ * there: a token without it is refused, as nothing tells what its owner may do.
+ * @throws EngineError `forbidden` for a claim that is missing, of a wrong type, or names nothing that exists
+ */
+export function holderOfToken(
+  { subject, expiresAt, claims }: VerifiedToken,
+  { config, control }: { readonly config: Config; readonly control: ControlDatabase },
+): Holder {
+  const tenantIds = tenantsOf(claims, { config, control });
+  const userId = userOf(claims, config);
+  return {
+    tenantId: tenantIds[0],
+    tenantIds,
+    role: roleOf(claims, config),
+    keyId: `oidc:${shortHash([config.OM_OIDC_ISSUER, subject])}`,
+    ...(userId === undefined ? {} : { userId }),
+    expiresAt,
+  };
+}
+
+type Claims = VerifiedToken['claims'];
+
+function tenantsOf(
+  claims: Claims,
+  { config, control }: { readonly config: Config; readonly control: ControlDatabase },
+): readonly [string, ...string[]] {
+  const name = config.OM_OIDC_TENANT_CLAIM;
+  if (name === undefined) return [DEFAULT_TENANT];
+  const named = new Set(wordsOf(claimOf(claims, name)).slice(0, KEY_LIMITS.tenants));
+  const [first, ...others] = [...named].filter((id) => control.findTenantPath(id) !== undefined);
+  if (first === undefined) throw refusal('OM_OIDC_TENANT_CLAIM', 'a tenant of this server');
+  return [first, ...others];
+}
+
+/** Returns the role. A token that is bound to a user is never an admin's, as an admin reaches all of a tenant. */
+function roleOf(claims: Claims, config: Config): Role {
+  const name = config.OM_OIDC_ROLE_CLAIM;
+  if (name === undefined) return 'read';
+  const named = wordsOf(claimOf(claims, name));
+  const role = ROLES_BY_MIGHT.find((role) => named.includes(role));
+  if (role === undefined) throw refusal('OM_OIDC_ROLE_CLAIM', 'one of read, add, write and admin');
+  return role === 'admin' && config.OM_OIDC_USER_CLAIM !== undefined ? 'write' : role;
+}
+
+function userOf(claims: Claims, config: Config): string | undefined {
+  const name = config.OM_OIDC_USER_CLAIM;
+  if (name === undefined) return undefined;
+  const user = claimOf(claims, name);
+  if (typeof user !== 'string' || user === '' || user.length > KEY_LIMITS.userId || /\p{Cc}/u.test(user))
+    throw refusal('OM_OIDC_USER_CLAIM', `a user of 1..${KEY_LIMITS.userId} characters`);
+  return user;
+}
+
+/** Returns the claim of this name; if there is none, dots lead into objects, as in `realm_access.roles`. */
+function claimOf(claims: Claims, name: string): unknown {
+  if (Object.hasOwn(claims, name)) return claims[name];
+  let value: unknown = claims;
+  for (const part of name.split('.')) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, part)) return undefined;
+    value = (value as Claims)[part];
+  }
+  return value;
+}
+
+/** Returns the words of a claim: a list of them, or a text with blanks between them, as `scope` is. */
+function wordsOf(claim: unknown): readonly string[] {
+  if (typeof claim === 'string') return claim.split(' ').filter(Boolean);
+  return Array.isArray(claim) && claim.every((word) => typeof word === 'string') ? claim : [];
+}
+
+/** Returns 16 hexadecimal digits that stand for the values: subjects may be names, which no log should hold. */
+function shortHash(values: readonly unknown[]): string {
+  return createHash('sha256').update(JSON.stringify(values)).digest('hex').slice(0, 16);
+}
+
+function refusal(setting: string, expected: string): EngineError {
+  return new EngineError('forbidden', `the claim of your token that ${setting} names must be ${expected}`);
+}

@@ -1,0 +1,70 @@
+import type { auditPage } from '../../api/schemas/audit.ts';
+import type { DeletedItem } from '../../api/schemas/memory-replies.ts';
+import type { Wire } from '../../api/schemas/values.ts';
+import { exportAuditLog, verifyAuditLog } from '../../engine/for-admin.ts';
+import { CliError } from '../cli-error.ts';
+import { connect, type ConnectionOptions } from '../client.ts';
+import { withDataFolder } from '../data-folder.ts';
+import { count, counted, dim, print, table } from '../terminal.ts';
+
+interface ListOptions extends ConnectionOptions {
+  readonly limit: number;
+  readonly by?: string;
+  readonly action?: string;
+}
+
+/** Runs `cairn audit list`: prints the newest records of the audit log. */
+export async function listAudit({ limit, by, action, ...connection }: ListOptions): Promise<void> {
+  const parameters = new URLSearchParams({ limit: String(limit) });
+  if (by !== undefined) parameters.set('key', by);
+  if (action !== undefined) parameters.set('action', action);
+  const { items } = await connect(connection).get<Wire<typeof auditPage>>(`/audit?${parameters.toString()}`);
+  const rows = items.map((item) => [
+    String(item.no),
+    new Date(item.at).toISOString().slice(0, 19),
+    item.key ?? 'cairn',
+    item.action,
+    JSON.stringify(item.detail),
+  ]);
+  const [head, ...body] = table([['no', 'at (UTC)', 'key', 'action', 'detail'], ...rows], '><<<<');
+  print(dim(head!), ...body);
+}
+
+/** Runs `cairn audit verify`: checks the chain of hashes. @throws CliError if a record was changed or taken out */
+export async function verifyAudit({ tenant }: { readonly tenant?: string }): Promise<void> {
+  await withDataFolder(({ fileOf }) => {
+    const { records, brokenAt, head } = verifyAuditLog(fileOf(tenant));
+    if (brokenAt !== null) {
+      throw new CliError(`record ${brokenAt} was changed or taken out; the ${count(records)} before it match`);
+    }
+    print(`${counted(records, 'record')}, all match; the last hash is ${head}`);
+  });
+}
+
+/** Runs `cairn audit export`: prints all records as lines of JSON, the oldest first. */
+export async function exportAudit({ tenant }: { readonly tenant?: string }): Promise<void> {
+  await withDataFolder(({ fileOf }) => exportAuditLog(fileOf(tenant), (record) => print(JSON.stringify(record))));
+}
+
+/** Runs `cairn audit undo KEY`: takes back all that a key wrote. @throws CliError without `yes` */
+export async function undoKey(
+  keyId: string,
+  { yes, ...connection }: ConnectionOptions & { readonly yes?: boolean },
+): Promise<void> {
+  if (!yes) {
+    throw new CliError(`this erases all that the key ${JSON.stringify(keyId)} wrote, for good: confirm with --yes`, {
+      exitCode: 2,
+    });
+  }
+  const undone = await connect(connection).delete<DeletedItem>(
+    `/memory?${new URLSearchParams({ written_by: keyId }).toString()}`,
+  );
+  const { removed, restored = 0, unrestored = 0 } = undone;
+  print(
+    `erased ${counted(removed.memories, 'memory', 'memories')} and ${counted(removed.documents, 'document')}; ` +
+      `${counted(restored, 'memory', 'memories')} of others restored`,
+  );
+  if (unrestored > 0) {
+    print(`${counted(unrestored, 'memory', 'memories')} of others keep what it wrote: others changed them since`);
+  }
+}

@@ -1,0 +1,54 @@
+import { DEFAULT_TENANT, LIMIT_NAMES, type LimitChanges, type LimitName, type LimitScope } from '../../engine/index.ts';
+import { CliError } from '../cli-error.ts';
+import { withDataFolder } from '../data-folder.ts';
+import { dim, print, table } from '../terminal.ts';
+
+interface Whose {
+  readonly tenant?: string;
+  readonly key?: string;
+}
+
+/** Runs `cairn limits show`: prints the limits that apply to a tenant or a key, and which of them are its own. */
+export async function showLimits(whose: Whose): Promise<void> {
+  await withDataFolder(({ control, pathOf }) => {
+    pathOf(whose.tenant);
+    const own = control.limits.own(scopeOf(whose));
+    const rows = Object.entries(control.limits.inForce(scopeOf(whose))).map(([name, value]) => [
+      name,
+      value === 0 ? 'no limit' : String(value),
+      own[name as LimitName] === undefined ? '' : 'its own',
+    ]);
+    const [head, ...body] = table([['limit', 'value', ''], ...rows], '<><');
+    print(dim(head!), ...body);
+  });
+}
+
+/** Runs `cairn limits set NAME=VALUE…`; 0 means no limit. */
+export async function setLimits(assignments: readonly string[], whose: Whose): Promise<void> {
+  const changes = assignments.map((text) => {
+    const [, name, value] = /^(\w+)=(\d{1,10})$/.exec(text) ?? [];
+    if (value === undefined) throw new CliError(`${text}: expected a limit and a number, such as queries=600`);
+    return [nameOf(name!), Number(value)] as const;
+  });
+  await changeLimits(Object.fromEntries(changes), whose);
+}
+
+/** Runs `cairn limits unset NAME…`: the limit of the tenant or of the settings applies again. */
+export async function unsetLimits(names: readonly string[], whose: Whose): Promise<void> {
+  await changeLimits(Object.fromEntries(names.map((name) => [nameOf(name), null])), whose);
+}
+
+async function changeLimits(changes: LimitChanges, whose: Whose): Promise<void> {
+  await withDataFolder(({ control }) => {
+    control.limits.change(scopeOf(whose), changes);
+    print('done; running servers apply it within a second');
+  });
+}
+
+const scopeOf = ({ tenant = DEFAULT_TENANT, key }: Whose): LimitScope => ({ tenantId: tenant, keyId: key });
+
+function nameOf(name: string): LimitName {
+  const known = LIMIT_NAMES.find((each) => each === name);
+  if (known === undefined) throw new CliError(`${name}: no such limit; there are ${LIMIT_NAMES.join(', ')}`);
+  return known;
+}

@@ -1,0 +1,113 @@
+import dns from 'node:dns/promises';
+import net from 'node:net';
+import type { buildConnector } from 'undici';
+import type { Network } from '../config.ts';
+import { DocumentError } from '../documents/document-error.ts';
+import { isPublicAddress } from '../documents/public-address.ts';
+import { ownAddresses } from './own-addresses.ts';
+
+/** Resolves a host name to its addresses, public or not. Rejects with a system error if it has none. */
+export type ResolveHost = (hostname: string, signal: AbortSignal) => Promise<readonly string[]>;
+
+/** Connects to one of `addresses` and to nothing else, whatever host `options` names. */
+export type ConnectTo = (
+  addresses: readonly string[],
+  options: buildConnector.Options,
+  callback: buildConnector.Callback,
+) => void | Promise<void>;
+
+interface GuardOptions {
+  readonly resolve: ResolveHost;
+  readonly connect: ConnectTo;
+  /** Networks that no connection is opened to, beside those that are not public. */
+  readonly denied: readonly Network[];
+  readonly signal: AbortSignal;
+}
+
+/**
+ * Creates a connector that resolves, checks and connects in one step, so that the host name is not resolved a second
+ * time. Every error goes to undici's callback, because undici would wait for the callback for ever. `signal` ends the
+ * wait for the resolver, whether or not the resolver heeds it.
+ */
+export function guardedConnector({ resolve, connect, denied, signal }: GuardOptions): buildConnector.connector {
+  return (options, callback) => {
+    const host = options.hostname.replace(/^\[|\]$/g, '');
+    const aborted = new Promise<never>((_resolve, reject) => {
+      signal.addEventListener('abort', () => reject(signal.reason as Error), { once: true });
+    });
+    Promise.race([publicAddressesOf(host, { resolve, denied, signal }), aborted])
+      .then((addresses) => connect(addresses, options, callback))
+      .catch((error: unknown) => callback(error instanceof Error ? error : new Error(String(error)), null));
+  };
+}
+
+/**
+ * Returns the addresses of a host that may be connected to: public ones, neither this machine's nor denied. Throws
+ * DocumentError `fetch_refused` if it has none.
+ * @param host a name, or an address without the brackets of IPv6
+ */
+async function publicAddressesOf(
+  host: string,
+  { resolve, denied, signal }: Pick<GuardOptions, 'resolve' | 'denied' | 'signal'>,
+): Promise<readonly string[]> {
+  const addresses = net.isIP(host) === 0 ? await resolve(host, signal) : [host];
+  const own = ownAddresses();
+  const publicAddresses = addresses.filter(
+    (address) => isPublicAddress(address) && !own.check(address, net.isIPv6(address) ? 'ipv6' : 'ipv4'),
+  );
+  const allowed = publicAddresses.filter((address) => !isAmong(address, denied));
+  if (allowed.length > 0) return allowed;
+  throw new DocumentError(
+    'fetch_refused',
+    publicAddresses.length > 0
+      ? 'its host is in a network that pages are not fetched from here (OM_FETCH_DENY)'
+      : 'its host has no public address; pages are fetched only from public addresses',
+  );
+}
+
+/** Whether one of these networks holds an address. An IPv6 network holds no IPv4 address, in whatever form. */
+function isAmong(address: string, networks: readonly Network[]): boolean {
+  const family = net.isIPv6(address) ? 'ipv6' : 'ipv4';
+  const list = new net.BlockList();
+  for (const network of networks) {
+    if (network.family === family) list.addSubnet(network.address, network.prefix, family);
+  }
+  return list.check(address, family);
+}
+
+/**
+ * Resolves a host name by the DNS alone. Names in the machine's hosts file are no public pages, search domains are not
+ * tried, and a slow DNS server blocks none of the few threads that file access shares with the system's resolver.
+ */
+export async function resolveByDns(hostname: string, signal: AbortSignal): Promise<readonly string[]> {
+  const resolver = new dns.Resolver();
+  const cancel = () => resolver.cancel();
+  signal.throwIfAborted();
+  signal.addEventListener('abort', cancel, { once: true });
+  try {
+    const answers = await Promise.allSettled([resolver.resolve4(hostname), resolver.resolve6(hostname)]);
+    const addresses = answers.flatMap((answer) => (answer.status === 'fulfilled' ? answer.value : []));
+    if (addresses.length === 0) throw (answers[0] as PromiseRejectedResult).reason;
+    return addresses;
+  } finally {
+    signal.removeEventListener('abort', cancel);
+  }
+}
+
+/** Connects to the first of `addresses` that answers, of both families. */
+export async function connectToAddress(
+  addresses: readonly string[],
+  options: buildConnector.Options,
+  callback: buildConnector.Callback,
+): Promise<void> {
+  const { buildConnector } = await import('undici');
+  const checked = addresses.map((address) => ({ address, family: net.isIP(address) }));
+  const connect = buildConnector({
+    allowH2: false,
+    autoSelectFamily: true,
+    // This is called for names only; a connection to an address needs no lookup.
+    lookup: (_hostname, { all }, reply) =>
+      all ? reply(null, checked) : reply(null, checked[0]!.address, checked[0]!.family),
+  });
+  connect(options, callback);
+}

@@ -1,0 +1,98 @@
+import type { JWTVerifyOptions } from 'jose';
+import type { Config } from '../config.ts';
+import { assert, EngineError, isEngineError } from '../errors.ts';
+import type { Clock, Logger } from '../ports.ts';
+import { createProviderKeys } from './provider-keys.ts';
+
+/**
+ * Algorithms of signatures that are accepted. All are asymmetric: with a symmetric one the provider's public key could
+ * be used as the secret.
+ */
+const ALGORITHMS = ['RS', 'PS', 'ES'].flatMap((kind) => [`${kind}256`, `${kind}384`, `${kind}512`]);
+ALGORITHMS.push('EdDSA', 'Ed25519');
+/** Difference between the clocks of the provider and this machine that is tolerated (s). */
+const CLOCK_TOLERANCE_S = 60;
+
+/** A token whose signature, issuer, audience and times were checked. */
+export interface VerifiedToken {
+  /** Whom the token is about; unique for the issuer. */
+  readonly subject: string;
+  /** Time from which the token is refused, Unix ms: its end and the tolerance. */
+  readonly expiresAt: number;
+  /** All claims of the token. */
+  readonly claims: Readonly<Record<string, unknown>>;
+}
+
+export interface TokenVerifier {
+  /**
+   * Checks a token. No error holds anything of it.
+   * @returns undefined for a token that the issuer did not sign, or not with an accepted algorithm
+   * @throws EngineError `unauthenticated` for a token of the issuer that has expired, is not valid yet, or is for
+   *   another audience, and for one with an unknown key; `unavailable` while the issuer's keys were never read
+   */
+  verify(token: string): Promise<VerifiedToken | undefined>;
+}
+
+/** Whether a credential has the form of a signed token: three parts in base64url, the first one of a JSON object. */
+export function isToken(secret: string): boolean {
+  return /^eyJ[\w-]*\.[\w-]*\.[\w-]*$/.test(secret);
+}
+
+/**
+ * Creates the check of tokens by `OM_OIDC_ISSUER`, loads `jose` for it, and begins to read the issuer's keys. It does
+ * not wait for them, so a server starts while the issuer is down.
+ */
+export async function createTokenVerifier({
+  config,
+  clock,
+  logger,
+}: {
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}): Promise<TokenVerifier> {
+  const { OM_OIDC_ISSUER: issuer, OM_OIDC_AUDIENCE: audience, OM_OIDC_JWKS_URL: jwksUrl } = config;
+  assert(issuer !== undefined && audience !== undefined, 'tokens have an issuer and an audience');
+  const { errors, jwtVerify } = await import('jose');
+  const findKey = await createProviderKeys({ issuer, jwksUrl, logger });
+  const options = {
+    issuer,
+    audience,
+    algorithms: ALGORITHMS,
+    clockTolerance: CLOCK_TOLERANCE_S,
+    requiredClaims: ['exp', 'sub'],
+  } satisfies JWTVerifyOptions;
+
+  return {
+    async verify(token) {
+      try {
+        const { payload } = await jwtVerify(token, findKey, { ...options, currentDate: new Date(clock.now()) });
+        return verifiedToken(payload);
+      } catch (error) {
+        // The errors of jose hold the claims, so none of them becomes a cause.
+        if (isEngineError(error)) throw error;
+        if (error instanceof errors.JWTExpired) throw refusal('this token has expired');
+        if (error instanceof errors.JWTClaimValidationFailed) throw refusal(WRONG_CLAIMS[error.claim] ?? WRONG_CLAIM);
+        if (error instanceof errors.JWKSNoMatchingKey) throw refusal('this token was signed with an unknown key');
+        return undefined;
+      }
+    },
+  };
+}
+
+const WRONG_CLAIM = 'this token has a claim of a wrong type, or lacks one of iss, aud, sub and exp';
+const WRONG_CLAIMS: Readonly<Record<string, string>> = {
+  iss: 'this token is of another issuer',
+  aud: 'this token is for another audience',
+  nbf: 'this token is not valid yet',
+};
+
+function verifiedToken(claims: Readonly<Record<string, unknown>>): VerifiedToken {
+  const { sub: subject, exp } = claims;
+  if (typeof subject !== 'string' || subject === '' || !Number.isFinite(exp)) throw refusal(WRONG_CLAIM);
+  return { subject, expiresAt: ((exp as number) + CLOCK_TOLERANCE_S) * 1000, claims };
+}
+
+function refusal(message: string): EngineError {
+  return new EngineError('unauthenticated', message);
+}

@@ -1,0 +1,37 @@
+import { EngineError } from '../errors.ts';
+import { countMemories, highestMemoryNo, usedBytes } from '../store/quota-counters.ts';
+import type { WriteContext } from './write-context.ts';
+
+/** The most that a tenant may store; 0 for no limit. */
+export interface Quota {
+  readonly maxMemories: number;
+  /** Disk that the pages in use of the tenant's database may take (MB). */
+  readonly maxMb: number;
+}
+
+const MB = 1024 * 1024;
+
+/**
+ * Refuses to add memories or a document over the tenant's quota. Deletes free it at once, as free pages do not count.
+ * Rows are counted only if the highest number of a memory, which is never lower than their count, passes the limit.
+ * @param adding memories that would be added at most
+ * @throws EngineError `storage_full`, whose message names the quota, what is used and what is allowed
+ */
+export function refuseOverQuota({ store }: WriteContext, quota: Quota | null, adding: number): void {
+  if (quota === null) return;
+  const { maxMemories, maxMb } = quota;
+  if (maxMb > 0 && usedBytes(store) >= maxMb * MB) {
+    const usedMb = Math.ceil(usedBytes(store) / MB);
+    throw overQuota(`max_mb (OM_TENANT_MAX_MB): ${usedMb} MB are used, ${maxMb} MB are allowed`);
+  }
+  if (maxMemories === 0 || highestMemoryNo(store) + adding <= maxMemories) return;
+  const count = countMemories(store);
+  if (count + adding > maxMemories) {
+    throw overQuota(
+      `max_memories (OM_TENANT_MAX_MEMORIES): ${count} are stored and ${adding} would be added, ` +
+        `${maxMemories} are allowed`,
+    );
+  }
+}
+
+const overQuota = (text: string) => new EngineError('storage_full', `quota ${text}; deletes still work`);

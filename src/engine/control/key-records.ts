@@ -1,0 +1,127 @@
+import { createHash, randomBytes } from 'node:crypto';
+import { EngineError } from '../errors.ts';
+import type { Clock } from '../ports.ts';
+import type { AccessCache } from './access-cache.ts';
+import { KEY_LIMITS, type ControlDatabase, type KeyRecord, type NewKey } from './control-database.ts';
+import type { ControlFile, KeyRow } from './control-file.ts';
+import type { KeyUses } from './key-uses.ts';
+
+interface KeyContext {
+  readonly file: ControlFile;
+  readonly cache: AccessCache;
+  readonly uses: KeyUses;
+  readonly clock: Clock;
+  /** Throws EngineError `not_found` for an unknown tenant. */
+  readonly requireTenant: (tenantId: string) => void;
+}
+
+/** Makes the functions by which keys are created, listed and revoked. */
+export function createKeyRecords({
+  file: { statements },
+  cache,
+  uses,
+  clock,
+  requireTenant,
+}: KeyContext): Pick<ControlDatabase, 'createKey' | 'listKeys' | 'revokeKey'> {
+  return {
+    createKey(key) {
+      requireSound(key, clock.now());
+      const id = randomBytes(8).toString('hex');
+      const secret = `cairn_${id}_${randomBytes(32).toString('base64url')}`;
+      const record = newRecord(id, key, clock.now());
+      for (const tenantId of record.tenantIds) requireTenant(tenantId);
+      cache.change(() => {
+        statements.insertKey.run({ ...record, tags: JSON.stringify(record.tags), digest: digestOf(secret) });
+        record.tenantIds.forEach((tenantId, place) => statements.insertKeyTenant.run(id, place, tenantId));
+      });
+      return { record, secret };
+    },
+
+    listKeys(tenantId) {
+      uses.write();
+      const keys = statements.listKeys.all().map(recordOf);
+      return keys.filter(({ tenantIds }) => tenantId === undefined || tenantIds.includes(tenantId));
+    },
+
+    revokeKey(keyId) {
+      cache.change(() => {
+        if (statements.revokeKey.run(clock.now(), keyId).changes === 0) {
+          // The message does not repeat the id, which may be a whole secret, given by mistake.
+          throw new EngineError('not_found', 'no key has this id');
+        }
+      });
+    },
+  };
+}
+
+/** Returns the SHA-256 of a secret: it has 256 random bits, so that neither a salt nor a slow hash is needed. */
+export function digestOf(secret: string): Buffer {
+  return createHash('sha256').update(secret, 'utf8').digest();
+}
+
+function newRecord(id: string, key: NewKey, now: number): KeyRecord {
+  return {
+    id,
+    tenantId: key.tenantId,
+    tenantIds: [...new Set([key.tenantId, ...(key.furtherTenantIds ?? [])])],
+    role: key.role,
+    label: key.label ?? '',
+    userId: key.userId ?? null,
+    tags: [...new Set(key.tags)],
+    createdAt: now,
+    expiresAt: key.expiresAt ?? null,
+    lastUsedAt: null,
+    revokedAt: null,
+  };
+}
+
+/** Characters that no name, user or tag may hold: they are invisible or break lines. */
+const CONTROL = /\p{Cc}/u;
+
+/** Throws EngineError `invalid` for a key that makes no sense, or that is beyond `KEY_LIMITS`. */
+function requireSound(key: NewKey, now: number): void {
+  const { role, label = '', userId, tags = [], expiresAt } = key;
+  const isLabel = (text: string, most: number) => text !== '' && text.length <= most && !CONTROL.test(text);
+  const checks: readonly (readonly [isSound: boolean, problem: string])[] = [
+    [(key.furtherTenantIds?.length ?? 0) < KEY_LIMITS.tenants, `a key reaches at most ${KEY_LIMITS.tenants} tenants`],
+    [
+      label === '' || isLabel(label, KEY_LIMITS.label),
+      `name: expected at most ${KEY_LIMITS.label} characters, without control characters`,
+    ],
+    [
+      userId === undefined || isLabel(userId, KEY_LIMITS.userId),
+      `user: expected 1..${KEY_LIMITS.userId} characters, without control characters`,
+    ],
+    [
+      tags.length <= KEY_LIMITS.tags && tags.every((tag) => isLabel(tag, KEY_LIMITS.tag)),
+      `tags: expected at most ${KEY_LIMITS.tags} of 1..${KEY_LIMITS.tag} characters, without control characters`,
+    ],
+    [
+      role !== 'admin' || (userId === undefined && tags.length === 0),
+      'an admin reaches all of a tenant: a key that is bound to a user or tags has the role read, add or write',
+    ],
+    [
+      expiresAt === undefined || (Number.isSafeInteger(expiresAt) && expiresAt > now),
+      'expires: expected a time that is still to come',
+    ],
+  ];
+  const problem = checks.find(([isSound]) => !isSound)?.[1];
+  if (problem !== undefined) throw new EngineError('invalid', problem);
+}
+
+function recordOf(row: KeyRow): KeyRecord {
+  const tenantIds = JSON.parse(row.tenants) as string[];
+  return {
+    id: row.id,
+    tenantId: tenantIds[0]!,
+    tenantIds,
+    role: row.role,
+    label: row.label,
+    userId: row.user_id,
+    tags: JSON.parse(row.tags) as string[],
+    createdAt: row.created_at,
+    expiresAt: row.expires_at,
+    lastUsedAt: row.last_used_at,
+    revokedAt: row.revoked_at,
+  };
+}

@@ -1,0 +1,54 @@
+import { isEngineError } from '../errors.ts';
+import type { Clock } from '../ports.ts';
+import { immediately, type ControlFile } from './control-file.ts';
+
+/** Time for which uses of keys gather before they are written together (ms), so that no request waits for a commit. */
+const GATHER_MS = 60_000;
+
+/** Notes when keys were last used. */
+export interface KeyUses {
+  /** Notes that a key was accepted just now. It only changes memory, and never throws. */
+  note(keyId: string): void;
+  /** Writes what was noted. Throws what `storageError` says. */
+  write(): void;
+  /** Writes what was noted and stops. A file that cannot be written now loses the last minute of uses. */
+  close(): void;
+}
+
+/** Creates the notes of one process. It writes at most once a minute, and nothing while no key is used. */
+export function createKeyUses(file: ControlFile, clock: Clock): KeyUses {
+  const usedAt = new Map<string, number>();
+  let timer: NodeJS.Timeout | undefined;
+
+  function write(): void {
+    if (usedAt.size === 0) return;
+    immediately(file, () => {
+      for (const [id, at] of usedAt) file.statements.noteKeyUse.run({ id, at });
+    });
+    usedAt.clear();
+  }
+
+  /** Writes what was noted; while the file is locked or the disk is full it stays noted. */
+  function tryToWrite(): void {
+    try {
+      write();
+    } catch (error) {
+      if (!isEngineError(error, 'unavailable') && !isEngineError(error, 'storage_full')) throw error;
+    }
+  }
+
+  return {
+    note(keyId) {
+      usedAt.set(keyId, clock.now());
+      timer ??= setTimeout(() => {
+        timer = undefined;
+        tryToWrite();
+      }, GATHER_MS).unref();
+    },
+    write,
+    close() {
+      clearTimeout(timer);
+      tryToWrite();
+    },
+  };
+}

@@ -1,0 +1,103 @@
+import type { Config } from '../config.ts';
+import { EngineError } from '../errors.ts';
+import { GENERATION_LOOK_MS } from './access-cache.ts';
+import { immediately, type ControlFile } from './control-file.ts';
+
+import {
+  KEY_LIMITS,
+  LIMIT_NAMES,
+  LIMIT_SETTING,
+  MAX_LIMIT,
+  type LimitName,
+  type LimitRecords,
+  type Limits,
+  type LimitScope,
+} from './limits.ts';
+
+interface LimitRow {
+  readonly tenant_id: string;
+  readonly key_id: string;
+  readonly name: LimitName;
+  readonly value: number;
+}
+
+/** Opens the limits in the control database. The caller closes the file. */
+export function openLimits(file: ControlFile, config: Config): LimitRecords {
+  const { db, statements } = file;
+  const list = db.prepare<[], LimitRow>('SELECT tenant_id, key_id, name, value FROM limits');
+  const put = db.prepare<[string, string, string, number]>(
+    `INSERT INTO limits (tenant_id, key_id, name, value) VALUES (?, ?, ?, ?)
+     ON CONFLICT (tenant_id, key_id, name) DO UPDATE SET value = excluded.value`,
+  );
+  const remove = db.prepare<[string, string, string]>(
+    'DELETE FROM limits WHERE tenant_id = ? AND key_id = ? AND name = ?',
+  );
+  const ofService = Object.fromEntries(LIMIT_NAMES.map((name) => [name, config[LIMIT_SETTING[name]]])) as Limits;
+
+  const read = db.transaction(() => {
+    const own = new Map<string, Partial<Record<LimitName, number>>>();
+    for (const { tenant_id, key_id, name, value } of list.all()) {
+      const place = placeOf({ tenantId: tenant_id, keyId: key_id });
+      own.set(place, { ...own.get(place), [name]: value });
+    }
+    return { generation: statements.readGeneration.get()!.generation, own, inForce: new Map<string, Limits>() };
+  });
+  let known = read();
+  let lookedAt = performance.now();
+
+  const current = () => {
+    if (performance.now() - lookedAt < GENERATION_LOOK_MS) return known;
+    lookedAt = performance.now();
+    if (statements.readGeneration.get()!.generation !== known.generation) known = read();
+    return known;
+  };
+
+  return {
+    inForce(scope) {
+      const { own, inForce } = current();
+      // Without any stored limit those of the settings apply to all, and nothing is kept for each key.
+      if (own.size === 0) return ofService;
+      const place = placeOf(scope);
+      let limits = inForce.get(place);
+      if (limits === undefined) {
+        limits = { ...ofService, ...own.get(placeOf({ tenantId: scope.tenantId })), ...own.get(place) };
+        inForce.set(place, limits);
+      }
+      return limits;
+    },
+    own: (scope) => current().own.get(placeOf(scope)) ?? {},
+    change(scope, changes) {
+      const { tenantId, keyId = '' } = scope;
+      immediately(file, () => {
+        requireScope(file, scope);
+        for (const [name, value] of Object.entries(changes) as [LimitName, number | null | undefined][]) {
+          if (value === undefined) continue;
+          if (keyId !== '' && !KEY_LIMITS.has(name)) {
+            throw new EngineError('invalid', `${name}: a key has no such limit, only ${[...KEY_LIMITS].join(', ')}`);
+          }
+          if (value === null) remove.run(tenantId, keyId, name);
+          else put.run(tenantId, keyId, name, checked(name, value));
+        }
+        statements.bumpGeneration.run();
+      });
+      known = read();
+    },
+  };
+}
+
+const placeOf = ({ tenantId, keyId = '' }: LimitScope) => `${tenantId} ${keyId}`;
+
+function checked(name: LimitName, value: number): number {
+  if (Number.isInteger(value) && value >= 0 && value <= MAX_LIMIT) return value;
+  throw new EngineError('invalid', `${name}: expected a whole number in 0..${MAX_LIMIT}; 0 for no limit`);
+}
+
+function requireScope({ statements }: ControlFile, { tenantId, keyId }: LimitScope): void {
+  if (statements.findTenant.get(tenantId) === undefined) throw new EngineError('not_found', 'no such tenant');
+  if (keyId === undefined || keyId === 'environment') return;
+  const isHere = statements.listKeys
+    .all()
+    .some((key) => key.id === keyId && (JSON.parse(key.tenants) as string[]).includes(tenantId));
+  // The message does not repeat the id, which may be a whole secret, given by mistake.
+  if (!isHere) throw new EngineError('not_found', 'no key of this tenant has this id');
+}

@@ -1,0 +1,54 @@
+/**
+ * A token bucket by the generic cell rate algorithm (GCRA): one number, the time at which the bucket will be full
+ * again, says everything, so that a bucket is one value in a file. ITU-T I.371, appendix; the module is pure.
+ */
+
+/** Time in which an empty bucket fills (ms): rates are per minute, and a whole minute's worth may come at once. */
+export const FILL_MS = 60_000;
+/**
+ * Longest debt of a bucket (ms). It bounds what one huge request costs its key, and what a clock that was set back can
+ * do.
+ */
+const MAX_DEBT_MS = 3_600_000;
+
+/** What a bucket says about a request. */
+export interface Verdict {
+  readonly isAllowed: boolean;
+  /** Time at which the bucket will be full (Unix ms), to be kept. */
+  readonly fullAt: number;
+  /** Tokens that are left. */
+  readonly remaining: number;
+  /** Time until the bucket is full (ms). */
+  readonly resetMs: number;
+  /** Time until a request of this cost is allowed (ms); 0 if it is allowed. */
+  readonly retryAfterMs: number;
+}
+
+/**
+ * Takes tokens out of a bucket. A request that costs more than a whole bucket is allowed once the bucket is full, and
+ * leaves a debt behind; otherwise it could never run.
+ * @param fullAt time at which the bucket will be full (Unix ms), as the last verdict said; undefined for a full bucket
+ * @param request.cost tokens, 0 or more
+ * @param request.perMinute tokens of a full bucket, 1 or more
+ * @param request.mustFit false takes the tokens in any case, for costs that are known only afterwards
+ * @param request.now Unix ms
+ */
+export function takeFrom(
+  fullAt: number | undefined,
+  request: { readonly cost: number; readonly perMinute: number; readonly mustFit: boolean; readonly now: number },
+): Verdict {
+  const { cost, perMinute, mustFit, now } = request;
+  const tokenMs = FILL_MS / perMinute;
+  const before = Math.min(Math.max(fullAt ?? now, now), now + MAX_DEBT_MS);
+  const after = Math.min(before + cost * tokenMs, now + MAX_DEBT_MS);
+  const room = Math.max(FILL_MS - cost * tokenMs, 0);
+  const retryAfterMs = mustFit ? Math.max(0, before - now - room) : 0;
+  const kept = retryAfterMs > 0 ? before : after;
+  return {
+    isAllowed: retryAfterMs === 0,
+    fullAt: kept,
+    remaining: Math.max(0, Math.floor((FILL_MS - (kept - now)) / tokenMs)),
+    resetMs: kept - now,
+    retryAfterMs,
+  };
+}

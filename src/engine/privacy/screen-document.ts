@@ -1,0 +1,69 @@
+import type { ParseResult } from '../ports.ts';
+import type { PrivacyPolicy, SensitiveSpan } from '../types.ts';
+import { groupOf } from './policy.ts';
+import { markerOf, type Screening } from './screening.ts';
+
+/**
+ * Screens the text of a document as a whole, so that a value that two chunks share is found, and cuts the redacted text
+ * where the chunks were cut. A cut within a value moves to the end of its marker, or to its start for the chunk that
+ * begins there. Title, headings and outline are screened one by one.
+ * @returns the document to store, in which chunks name the kinds that a policy marks
+ * @throws EngineError `unprocessable` as `Screening.screen`
+ */
+export async function screenDocument(
+  screening: Screening,
+  policy: PrivacyPolicy,
+  parsed: ParseResult,
+): Promise<ParseResult> {
+  const text = textOf(parsed);
+  const spans = await screening.find('document', text);
+  const screened = screening.apply('document', text, spans);
+  const inMode = (mode: string) => spans.filter(({ kind }) => policy[groupOf(kind)] === mode);
+  const move = moverOf(inMode('redact'));
+  const marked = inMode('mark');
+  const chunks = [];
+  for (const chunk of parsed.chunks) {
+    const kinds = marked.filter(({ start, end }) => start < chunk.endOffset && end > chunk.startOffset);
+    const startOffset = move(chunk.startOffset, 'start');
+    const endOffset = move(chunk.endOffset, 'end');
+    chunks.push({
+      ...chunk,
+      startOffset,
+      endOffset,
+      headingPath: await screenAll(screening, chunk.headingPath),
+      content: screened.slice(startOffset, endOffset),
+      sensitive: [...new Set(kinds.map(({ kind }) => kind))].sort(),
+    });
+  }
+  const outline = [];
+  for (const entry of parsed.outline) outline.push({ ...entry, text: await screening.screen('heading', entry.text) });
+  const title = parsed.title && (await screening.screen('title', parsed.title));
+  return { ...parsed, title, outline, chunks, characters: screened.length };
+}
+
+/** Joins the chunks, which cover the whole text and may overlap. */
+function textOf({ chunks }: ParseResult): string {
+  let text = '';
+  for (const { startOffset, content } of chunks) text += content.slice(Math.max(0, text.length - startOffset));
+  return text;
+}
+
+/** Makes the function that says where an offset of the text lies in the text with markers. */
+function moverOf(redacted: readonly SensitiveSpan[]): (offset: number, side: 'start' | 'end') => number {
+  return (offset, side) => {
+    let shift = 0;
+    for (const { kind, start, end } of redacted) {
+      if (start >= offset) break;
+      const marker = markerOf(kind).length;
+      if (offset < end) return start + shift + (side === 'start' ? 0 : marker);
+      shift += marker - (end - start);
+    }
+    return offset + shift;
+  };
+}
+
+async function screenAll(screening: Screening, texts: readonly string[]): Promise<string[]> {
+  const screened = [];
+  for (const text of texts) screened.push(await screening.screen('heading', text));
+  return screened;
+}

@@ -1,0 +1,75 @@
+import { EngineError } from '../errors.ts';
+import { MAX_METADATA_BYTES, type Json, type Metadata, type NewMemory } from '../types.ts';
+import type { Screening } from './screening.ts';
+
+/** The fields of a memory, a patch or a document that may hold sensitive values; fields that are absent stay so. */
+export type ScreenedFields = {
+  readonly [
+    name in 'content' | 'title' | 'gist' | 'tags' | 'files' | 'type' | 'entities' | 'metadata' | 'externalId'
+  ]?: NewMemory[name] | undefined;
+};
+
+/**
+ * Screens each field that a caller wrote. `user_id` and `session_id` are names by which a caller finds memories again:
+ * they are never looked at, as two people's memories would become one person's behind the same marker. An `external_id`
+ * is such a name too: one that holds a secret is refused where others are redacted.
+ * @returns the fields to store; `metadata` then names the kinds of a policy that marks
+ * @throws EngineError `unprocessable` as `Screening.screen`
+ */
+export async function screenFields<T extends ScreenedFields>(screening: Screening, fields: T): Promise<T> {
+  const screened: { -readonly [name in keyof ScreenedFields]: NonNullable<ScreenedFields[name]> } = {};
+  for (const name of ['content', 'title', 'gist', 'type'] as const) {
+    const text = fields[name];
+    if (typeof text === 'string') screened[name] = await screening.screen(name, text);
+  }
+  for (const name of ['tags', 'files', 'entities'] as const) {
+    const list = fields[name];
+    if (list) screened[name] = await screenList(screening, name, list);
+  }
+  if (fields.metadata !== undefined) {
+    screened.metadata = (await screenJson(screening, 'metadata', fields.metadata)) as Metadata;
+  }
+  if (typeof fields.externalId === 'string') await requireUnchanged(screening, fields.externalId);
+  return { ...fields, ...screened };
+}
+
+/** Adds the kinds of a screening's report to metadata, as `sensitive`; without any, a caller's own value stays. */
+export function markMetadata(metadata: Metadata, { report }: Pick<Screening, 'report'>): Metadata {
+  const { marked } = report();
+  if (marked.length === 0) return metadata;
+  const noted = { ...metadata, sensitive: marked };
+  // Metadata that is full cannot hold the mark, and a memory must not be lost for that.
+  return Buffer.byteLength(JSON.stringify(noted)) > MAX_METADATA_BYTES ? metadata : noted;
+}
+
+async function screenList(screening: Screening, field: string, list: readonly string[]): Promise<string[]> {
+  const screened = [];
+  for (const text of list) screened.push(await screening.screen(field, text));
+  return [...new Set(screened)];
+}
+
+/** Screens all strings of a JSON value, each beside its key, and whole numbers that are long enough to be a card's. */
+async function screenJson(screening: Screening, field: string, value: Json, key = ''): Promise<Json> {
+  const context = key === '' ? '' : `${key}: `;
+  if (typeof value === 'string') return screening.screen(field, value, context);
+  if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 1e10) {
+    const text = await screening.screen(field, String(value), context);
+    return text === String(value) ? value : text;
+  }
+  if (Array.isArray(value)) {
+    const items = [];
+    for (const item of value as readonly Json[]) items.push(await screenJson(screening, field, item, key));
+    return items;
+  }
+  if (typeof value !== 'object' || value === null) return value;
+  const entries: [string, Json][] = [];
+  for (const [name, item] of Object.entries(value)) {
+    entries.push([await screening.screen(field, name), await screenJson(screening, field, item, name)]);
+  }
+  return Object.fromEntries(entries);
+}
+
+async function requireUnchanged(screening: Screening, externalId: string): Promise<void> {
+  if ((await screening.screen('external_id', externalId)) === externalId) return;
+  throw new EngineError('unprocessable', 'external_id: holds a sensitive value, and a name cannot be redacted');
+}

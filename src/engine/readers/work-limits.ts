@@ -1,0 +1,9 @@
+import type { Config } from '../config.ts';
+
+/** Returns the work that the settings allow one query or explanation. */
+export function workLimits({ OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS }: Config): {
+  readonly bytes: number;
+  readonly deadlineMs: number;
+} {
+  return { bytes: OM_QUERY_WORK_MB * 1024 * 1024, deadlineMs: OM_QUERY_DEADLINE_MS };
+}

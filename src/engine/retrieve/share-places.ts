@@ -1,0 +1,40 @@
+import type { Candidate } from './candidate.ts';
+
+/**
+ * Reorders candidates so that, of the first n, one key wrote at most the given share, rounded up, for each n up to
+ * `k`, as long as another key has a candidate left. The candidates of each key keep their order. A key that floods the
+ * memory with good matches therefore cannot push out what others wrote. Where one key wrote all candidates, or nobody
+ * knows who wrote them, nothing changes.
+ * @param ranked best first
+ * @param share  0 to 1; 1 changes nothing
+ */
+export function sharePlaces(ranked: readonly Candidate[], k: number, share: number): readonly Candidate[] {
+  const queues = [...Map.groupBy(ranked.entries(), ([, { row }]) => row.writerNo).values()];
+  const writers = new Set(ranked.map(({ row }) => row.writerNo).filter((writerNo) => writerNo !== null));
+  if (share >= 1 || writers.size < 2) return ranked;
+  const heads = queues.map(() => 0);
+  const shared: Candidate[] = [];
+  while (shared.length < Math.min(k, ranked.length)) {
+    const most = Math.max(1, Math.ceil(share * (shared.length + 1)));
+    const next = firstOf(queues, heads, most) ?? firstOf(queues, heads, Infinity)!;
+    shared.push(queues[next]![heads[next]!]![1]);
+    heads[next]! += 1;
+  }
+  const taken = new Set(shared);
+  return [...shared, ...ranked.filter((candidate) => !taken.has(candidate))];
+}
+
+/** Finds the queue whose next candidate ranks best, among the queues of which fewer than `most` were taken. */
+function firstOf(
+  queues: readonly (readonly [place: number, Candidate][])[],
+  heads: readonly number[],
+  most: number,
+): number | undefined {
+  let [best, bestPlace] = [-1, Infinity];
+  for (const [index, queue] of queues.entries()) {
+    const head = heads[index]!;
+    const place = queue[head]?.[0] ?? Infinity;
+    if (head < most && place < bestPlace) [best, bestPlace] = [index, place];
+  }
+  return best === -1 ? undefined : best;
+}

@@ -1,0 +1,117 @@
+import { createHash } from 'node:crypto';
+import type { AuditFilter, AuditRecord, AuditVerdict, NewAuditRecord } from '../types.ts';
+import type { Store } from './open-store.ts';
+import { findInfo, putInfo } from './store-info.ts';
+
+/** Key of the store info with the number and hash of the last record that retention removed, as `12:hash`. */
+const ANCHOR = 'audit_anchor';
+/** Hash before the first record of a file. */
+const NO_HASH = Buffer.alloc(32);
+
+interface AuditRow {
+  readonly audit_no: number;
+  readonly at: number;
+  readonly key_id: string;
+  readonly action: string;
+  readonly detail: string;
+  readonly hash: Buffer;
+}
+
+/**
+ * Appends a record to the file's audit log. Its hash covers the hash of the record before it, its own number and all of
+ * its columns. Call inside the write that the record is about, so that the one is never stored without the other.
+ */
+export function appendAudit(store: Store, { at, keyId, action, detail }: NewAuditRecord): void {
+  const last = store.prepare('SELECT * FROM audit ORDER BY audit_no DESC LIMIT 1').get() as AuditRow | undefined;
+  const before = last === undefined ? anchorOf(store) : { no: last.audit_no, hash: last.hash };
+  const row = { audit_no: before.no + 1, at, key_id: keyId ?? '', action, detail: JSON.stringify(detail) };
+  store
+    .prepare('INSERT INTO audit (audit_no, at, key_id, action, detail, hash) VALUES (?, ?, ?, ?, ?, ?)')
+    .run(row.audit_no, row.at, row.key_id, row.action, row.detail, hashOf(before.hash, row));
+}
+
+/**
+ * Checks the chain from the oldest record that is kept to the newest.
+ * @returns the number of records and the last hash; `brokenAt` is the number of the first record that is missing or
+ *   does not match its hash, null if all match
+ */
+export function verifyAudit(store: Store): AuditVerdict {
+  let { no, hash } = anchorOf(store);
+  let records = 0;
+  for (const row of store.prepare('SELECT * FROM audit ORDER BY audit_no').iterate() as IterableIterator<AuditRow>) {
+    if (row.audit_no !== no + 1 || !hashOf(hash, row).equals(row.hash)) {
+      return { records, brokenAt: no + 1, head: hash.toString('hex') };
+    }
+    ({ audit_no: no, hash } = row);
+    records += 1;
+  }
+  // AUTOINCREMENT remembers the last number, so that records cut off the end are missed.
+  const given = store.prepare(`SELECT seq FROM sqlite_sequence WHERE name = 'audit'`).pluck().get() as
+    number | undefined;
+  return { records, brokenAt: (given ?? no) > no ? no + 1 : null, head: hash.toString('hex') };
+}
+
+/** Lists at most `limit` records that meet all conditions of a filter, the newest first. */
+export function listAudit(store: Store, { before, keyId, action, from, to, limit }: AuditFilter): AuditRecord[] {
+  const conditions: string[] = [];
+  const values: (string | number)[] = [];
+  const require = (condition: string, value: string | number | undefined) => {
+    if (value === undefined) return;
+    conditions.push(condition);
+    values.push(value);
+  };
+  require('audit_no < ?', before);
+  require('key_id = ?', keyId);
+  require('action = ?', action);
+  require('at >= ?', from);
+  require('at < ?', to);
+  const rows = store
+    .prepare(`SELECT * FROM audit WHERE ${['1', ...conditions].join(' AND ')} ORDER BY audit_no DESC LIMIT ?`)
+    .all(...values, limit) as AuditRow[];
+  return rows.map(recordOf);
+}
+
+/** Iterates over all records, the oldest first. */
+export function* iterateAudit(store: Store): Iterable<AuditRecord> {
+  for (const row of store.prepare('SELECT * FROM audit ORDER BY audit_no').iterate()) yield recordOf(row as AuditRow);
+}
+
+/**
+ * Deletes at most `limit` of the oldest records, up to the first that is not older than `before` (Unix ms). The hash of
+ * the last one stays, so that the rest can still be checked. Call inside a write.
+ * @returns the number of records that were deleted
+ */
+export function purgeAudit(store: Store, before: number, limit: number): number {
+  const oldest = store.prepare('SELECT * FROM audit ORDER BY audit_no LIMIT ?').all(limit) as AuditRow[];
+  const kept = oldest.findIndex(({ at }) => at >= before);
+  const gone = kept === -1 ? oldest : oldest.slice(0, kept);
+  const last = gone.at(-1);
+  if (last === undefined) return 0;
+  putInfo(store, ANCHOR, `${last.audit_no}:${last.hash.toString('hex')}`);
+  return store.prepare('DELETE FROM audit WHERE audit_no <= ?').run(last.audit_no).changes;
+}
+
+function anchorOf(store: Store): { no: number; hash: Buffer } {
+  const [no, hash] = findInfo(store, ANCHOR)?.split(':') ?? [];
+  return no === undefined || hash === undefined
+    ? { no: 0, hash: NO_HASH }
+    : { no: Number(no), hash: Buffer.from(hash, 'hex') };
+}
+
+function hashOf(before: Buffer, { audit_no: no, at, key_id: keyId, action, detail }: Omit<AuditRow, 'hash'>): Buffer {
+  return createHash('sha256')
+    .update(before)
+    .update(JSON.stringify([no, at, keyId, action, detail]))
+    .digest();
+}
+
+function recordOf({ audit_no: no, at, key_id: keyId, action, detail, hash }: AuditRow): AuditRecord {
+  return {
+    no,
+    at,
+    keyId: keyId === '' ? null : keyId,
+    action,
+    detail: JSON.parse(detail) as AuditRecord['detail'],
+    hash: hash.toString('hex'),
+  };
+}

@@ -1,0 +1,56 @@
+/** What the first bytes of a file say: a database in clear, a sealed one, or none. */
+
+import fs from 'node:fs';
+import path from 'node:path';
+import { EngineError } from '../errors.ts';
+
+/** Form of a file; `empty` also stands for a file that does not exist, and `other` for one that is no database. */
+export type DatabaseForm = 'clear' | 'sealed' | 'empty' | 'other';
+
+const CLEAR_START = Buffer.from('SQLite format 3\0');
+/**
+ * Bytes 21 to 23 of every SQLite file: payload fractions, which have these values only. The ciphers leave bytes 16 to
+ * 23 readable, so the fractions tell a sealed file from one that is damaged.
+ */
+const FRACTIONS = Buffer.from([64, 32, 32]);
+const FRACTIONS_AT = 21;
+const READ_BYTES = 24;
+
+/**
+ * Reads the first bytes of a file and tells what they are. To close the file afterwards drops the POSIX locks that this
+ * process has on it, so call it only while no connection of this process has the file open.
+ */
+export function databaseForm(file: string): DatabaseForm {
+  if (fs.statSync(file, { throwIfNoEntry: false })?.isFile() !== true) return 'empty';
+  const handle = fs.openSync(file, 'r');
+  try {
+    const start = Buffer.alloc(READ_BYTES);
+    if (fs.readSync(handle, start, 0, READ_BYTES, 0) === 0) return 'empty';
+    if (start.subarray(0, CLEAR_START.length).equals(CLEAR_START)) return 'clear';
+    return start.subarray(FRACTIONS_AT).equals(FRACTIONS) ? 'sealed' : 'other';
+  } finally {
+    fs.closeSync(handle);
+  }
+}
+
+/**
+ * Makes the error for a file that SQLite finds to be no database: it is in clear where a key is set, sealed where none
+ * is or with another key, or no database at all.
+ * @param cause error of SQLite
+ */
+export function notADatabase(file: string, isKeySet: boolean, cause: unknown): EngineError {
+  const name = path.basename(file);
+  const form = databaseForm(file);
+  const problem =
+    isKeySet && form === 'clear'
+      ? `${name} is stored in clear, but an encryption key is set: stop the server and run \`cairn encrypt\`, or ` +
+        'unset the key'
+      : isKeySet && form === 'sealed'
+        ? `${name} cannot be opened with this encryption key: the key or OM_ENCRYPTION_CIPHER is not that of the ` +
+          'file, or the file is damaged (`cairn status` tells which key sealed it)'
+        : form === 'sealed'
+          ? `${name} is encrypted: set OM_ENCRYPTION_KEY_FILE, OM_ENCRYPTION_KEY or OM_ENCRYPTION_KEY_COMMAND to its ` +
+            'master key'
+          : `${name} is not a SQLite database, or it is damaged`;
+  return new EngineError('unprocessable', problem, { cause });
+}

@@ -1,0 +1,149 @@
+/**
+ * Conditions on the tags and the metadata of a memory. SQL functions check them: they parse a row's text once for all
+ * conditions, and count what they parse as work.
+ */
+import type Database from 'better-sqlite3';
+import { EngineError } from '../errors.ts';
+import { type Json, MAX_METADATA_CONDITIONS, type MemoryFilter, type MetadataCondition } from '../types.ts';
+import { ROW_BYTES, spendWork } from './work-budget.ts';
+
+/** A condition on one key of the metadata, as the SQL function gets it. */
+type KeyCondition = readonly [key: string, operator: Operator, operand: Json];
+
+const OPERATORS = ['$eq', '$ne', '$gt', '$gte', '$lt', '$lte', '$in', '$nin', '$exists'] as const;
+type Operator = (typeof OPERATORS)[number];
+
+/** SQL that calls the function for tags; its `?` takes the wanted tags as a JSON list. */
+export const tagsPass = (tags: string) => `tags_pass(${tags}, ?)`;
+/** SQL that calls the function for metadata; its `?` takes the result of `compileMetadata` as JSON. */
+export const metadataPasses = (metadata: string) => `metadata_passes(${metadata}, ?)`;
+
+/** Defines the functions on a connection. Both return 0 once the work budget has ended: nothing passes unseen. */
+export function defineLabelFunctions(db: Database.Database): void {
+  const wantedTags = keepLast((text) => JSON.parse(text) as string[]);
+  const wantedKeys = keepLast((text) => (JSON.parse(text) as KeyCondition[]).map(checkOf));
+  const options = { deterministic: true, directOnly: true };
+  db.function('tags_pass', options, (tags: unknown, wanted: unknown) => {
+    const text = typeof tags === 'string' ? tags : '[]';
+    if (!spendWork(ROW_BYTES + text.length)) return 0;
+    const own = new Set(JSON.parse(text) as unknown[]);
+    return wantedTags(wanted as string).every((tag) => own.has(tag)) ? 1 : 0;
+  });
+  db.function('metadata_passes', options, (metadata: unknown, wanted: unknown) => {
+    const text = typeof metadata === 'string' ? metadata : '{}';
+    if (!spendWork(ROW_BYTES + text.length)) return 0;
+    const own = JSON.parse(text) as Readonly<Record<string, Json>>;
+    return wantedKeys(wanted as string).every((check) => check(own)) ? 1 : 0;
+  });
+}
+
+/** Keeps the last result of `parse`, since all rows of a statement get the same text. */
+function keepLast<T>(parse: (text: string) => T): (text: string) => T {
+  let last: { readonly text: string; readonly value: T } | undefined;
+  return (text) => {
+    if (last?.text !== text) last = { text, value: parse(text) };
+    return last.value;
+  };
+}
+
+/**
+ * Compiles the conditions on metadata, in the order of the filter. A key is a name on the top level of the metadata,
+ * taken literally (a dot is a dot). A bare value means `$eq`. Values are equal if type and value are equal (1 and true
+ * are not, 1 and 1.0 are); lists and objects are compared as JSON text; null also matches a missing key.
+ * @throws EngineError `invalid` for a meaningless condition, and for more than MAX_METADATA_CONDITIONS of them
+ */
+export function compileMetadata(metadata: NonNullable<MemoryFilter['metadata']>): KeyCondition[] {
+  const conditions = Object.entries(metadata).flatMap(([key, wanted]) => conditionsOn(key, wanted));
+  if (conditions.length > MAX_METADATA_CONDITIONS)
+    throw new EngineError('invalid', `at most ${MAX_METADATA_CONDITIONS} conditions on metadata`);
+  return conditions;
+}
+
+function conditionsOn(key: string, condition: MetadataCondition): KeyCondition[] {
+  if (typeof condition !== 'object' || condition === null || Array.isArray(condition))
+    return [[key, '$eq', condition as Json]];
+  const entries = Object.entries(condition);
+  const operators = entries.filter(([name]) => name.startsWith('$'));
+  if (operators.length === 0) return [[key, '$eq', condition]];
+  if (operators.length < entries.length)
+    throw new EngineError('invalid', 'a metadata condition mixes operators and plain keys');
+  return operators.map(([operator, operand]) => [key, requireMeaning(operator, operand), operand]);
+}
+
+function requireMeaning(operator: string, operand: Json): Operator {
+  const invalid = (expected: string) => new EngineError('invalid', `metadata operator ${operator} takes ${expected}`);
+  switch (operator) {
+    case '$eq':
+    case '$ne':
+      return operator;
+    case '$gt':
+    case '$gte':
+    case '$lt':
+    case '$lte':
+      if (typeof operand !== 'number' && typeof operand !== 'string') throw invalid('a number or a string');
+      return operator;
+    case '$in':
+    case '$nin':
+      if (!Array.isArray(operand)) throw invalid('a list');
+      return operator;
+    case '$exists':
+      if (typeof operand !== 'boolean') throw invalid('true or false');
+      return operator;
+    default:
+      throw new EngineError('invalid', `unknown metadata operator; known are ${OPERATORS.join(', ')}`);
+  }
+}
+
+type Check = (metadata: Readonly<Record<string, Json>>) => boolean;
+
+function checkOf([key, operator, operand]: KeyCondition): Check {
+  switch (operator) {
+    case '$exists':
+      return (metadata) => Object.hasOwn(metadata, key) === operand;
+    case '$eq':
+      return isAmong(key, [operand]);
+    case '$in':
+      return isAmong(key, operand as readonly Json[]);
+    case '$ne':
+      return not(isAmong(key, [operand]));
+    case '$nin':
+      return not(isAmong(key, operand as readonly Json[]));
+    default: {
+      const holds = COMPARISONS[operator];
+      return (metadata) => {
+        const value = Object.hasOwn(metadata, key) ? metadata[key] : undefined;
+        if (typeof value === 'number' && typeof operand === 'number') return holds(value - operand);
+        return typeof value === 'string' && typeof operand === 'string' && holds(byCode(value, operand));
+      };
+    }
+  }
+}
+
+const COMPARISONS: Readonly<Record<'$gt' | '$gte' | '$lt' | '$lte', (difference: number) => boolean>> = {
+  $gt: (difference) => difference > 0,
+  $gte: (difference) => difference >= 0,
+  $lt: (difference) => difference < 0,
+  $lte: (difference) => difference <= 0,
+};
+
+function isAmong(key: string, values: readonly Json[]): Check {
+  const wanted = new Set(values.map(comparable));
+  const isMissingWanted = values.includes(null);
+  return (metadata) => (Object.hasOwn(metadata, key) ? wanted.has(comparable(metadata[key]!)) : isMissingWanted);
+}
+
+/** Turns lists and objects into a text that differs from every string. */
+function comparable(value: Json): unknown {
+  if (typeof value === 'string') return `"${value}`;
+  return typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
+}
+
+const not =
+  (check: Check): Check =>
+  (metadata) =>
+    !check(metadata);
+
+/** Compares texts by Unicode code points, as SQLite does, and not by UTF-16 code units. */
+function byCode(a: string, b: string): number {
+  return Buffer.compare(Buffer.from(a), Buffer.from(b));
+}

@@ -1,0 +1,51 @@
+import type { Metadata } from '../types.ts';
+import type { MemoryColumns, MemoryRow } from './memories.ts';
+import type { Store } from './open-store.ts';
+import { columnsOf } from './revisions.ts';
+
+/** Lists the `limit` lowest numbers above `after` of memories of which this writer changed something. */
+export function listChangedBy(
+  store: Store,
+  writerNo: number,
+  { after, limit }: { readonly after: number; readonly limit: number },
+): number[] {
+  return store
+    .prepare(
+      `SELECT DISTINCT memory FROM memory_revisions
+       WHERE writer_no = ? AND writer_no > 0 AND memory > ? ORDER BY memory LIMIT ?`,
+    )
+    .pluck()
+    .all(writerNo, after, limit) as number[];
+}
+
+/** The values that a memory had before its latest changes, which are all of one writer. */
+export interface FormerValues {
+  /** Columns whose former value differs from the present one. */
+  readonly columns: MemoryColumns;
+  readonly status: MemoryRow['status'] | undefined;
+}
+
+/**
+ * Finds the values that a memory had before this writer changed it. What links changed meanwhile is passed over.
+ * @returns undefined if somebody else has changed the memory since
+ */
+export function valuesBefore(store: Store, row: MemoryRow, writerNo: number): FormerValues | undefined {
+  const changes = store
+    .prepare(
+      `SELECT writer_no AS writerNo, snapshot FROM memory_revisions
+       WHERE memory = ? AND by_link = 0 ORDER BY version DESC`,
+    )
+    .iterate(row.memoryNo) as IterableIterator<{ writerNo: number | null; snapshot: string }>;
+  let values: Metadata | undefined;
+  for (const change of changes) {
+    if (change.writerNo !== writerNo) break;
+    values = { ...values, ...(JSON.parse(change.snapshot) as Metadata) };
+  }
+  if (values === undefined) return undefined;
+  const { status, ...fields } = values;
+  const columns = Object.entries(columnsOf(fields)).filter(([name, value]) => row[name as keyof MemoryRow] !== value);
+  return {
+    columns: Object.fromEntries(columns),
+    status: status === row.status ? undefined : (status as MemoryRow['status'] | undefined),
+  };
+}

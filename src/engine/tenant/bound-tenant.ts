@@ -1,0 +1,277 @@
+import { createHash } from 'node:crypto';
+import type { Bounds } from '../control/control-database.ts';
+import type { Tenant } from '../engine.ts';
+import { EngineError, isEngineError } from '../errors.ts';
+import type { AddOutcome, IdempotencyClaim, NewDocument, NewMemory, Upload } from '../types.ts';
+import { reachOf, type Reach } from './bound-reach.ts';
+
+/**
+ * Makes the view of a tenant that a bound caller gets. It shows only memories and documents within the bounds: others
+ * are answered as if they did not exist. What it writes is stored within the bounds. A method that cannot be kept
+ * within them is refused. Every method of `Tenant` stands here on its own, so a new one does not compile until somebody
+ * has decided how it is bounded.
+ *
+ * A method throws EngineError `forbidden` if the caller names another user than its own, and in place of a refused
+ * method; else what the tenant's own method throws.
+ */
+export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
+  const reach = reachOf(tenant, bounds);
+  return {
+    id: tenant.id,
+    as: (keyId) => boundTenant(tenant.as(keyId), bounds),
+    listAudit: refused,
+    recordAction: (action, detail) => tenant.recordAction(action, detail),
+    privacyPolicy: () => tenant.privacyPolicy(),
+    putPrivacyPolicy: refused,
+    ...memoryMethods(tenant, reach),
+    ...linkMethods(tenant, reach),
+    ...queryMethods(tenant, reach),
+    ...documentMethods(tenant, reach),
+    ...reflectionMethods(tenant, reach),
+    ...jobMethods(tenant, reach),
+    ...modelMethods(tenant),
+  };
+}
+
+/** Memories: those of others are absent, and what is written is within the bounds. */
+function memoryMethods(tenant: Tenant, { bounds, tags, reachedMemory, withTags, onlyOwn, ownOf }: Reach) {
+  return {
+    async addMemories(items, options = {}) {
+      const owned = items.map((item) => orRefusal(() => ({ ...item, ...ownOf(item) })));
+      const good = owned.filter((item) => !('kind' in item)) as NewMemory[];
+      if (good.length === 0) return { outcomes: owned as AddOutcome[], token: null, replayed: false };
+      const idempotency = options.idempotency && claimWithin(bounds, options.idempotency);
+      const reply = await tenant.addMemories(good, { ...options, idempotency, withinTags: tags });
+      const outcomes = reply.outcomes.values();
+      return { ...reply, outcomes: owned.map((item) => ('kind' in item ? item : outcomes.next().value!)) };
+    },
+    async patchMemory(id, patch, options) {
+      await reachedMemory(id);
+      return tenant.patchMemory(
+        id,
+        patch.tags === undefined ? patch : { ...patch, tags: withTags(patch.tags) },
+        options,
+      );
+    },
+    async deleteMemory(id) {
+      await reachedMemory(id);
+      return tenant.deleteMemory(id);
+    },
+    async deleteMemories(filter) {
+      const { userIds, sessionIds, writtenBy, tags: named = [] } = filter;
+      // The bounds are no filter of the caller's: without one, the tenant refuses.
+      const isNamed = userIds !== undefined || sessionIds !== undefined || writtenBy !== undefined || named.length > 0;
+      if (!isNamed) return tenant.deleteMemories(filter);
+      return tenant.deleteMemories({ ...filter, userIds: onlyOwn(userIds), tags: withTags(named) });
+    },
+    async reinforceMemory(id, boost) {
+      await reachedMemory(id);
+      return tenant.reinforceMemory(id, boost);
+    },
+
+    getMemory: reachedMemory,
+    listMemories: async (filter, page) =>
+      tenant.listMemories({ ...filter, userIds: onlyOwn(filter.userIds), tags: withTags(filter.tags ?? []) }, page),
+    async *streamMemories(filter, page) {
+      const userIds = onlyOwn(filter.userIds);
+      yield* tenant.streamMemories({ ...filter, userIds, tags: withTags(filter.tags ?? []) }, page);
+    },
+    async listRevisions(id, page) {
+      await reachedMemory(id);
+      return tenant.listRevisions(id, page);
+    },
+    async *streamRevisions(id, page) {
+      await reachedMemory(id);
+      yield* tenant.streamRevisions(id, page);
+    },
+    async timeline(id, around) {
+      await reachedMemory(id);
+      return tenant.timeline(id, { ...around, tags });
+    },
+  } satisfies Partial<Tenant>;
+}
+
+/** Links: only between memories within the bounds. */
+function linkMethods(tenant: Tenant, { reachedMemory, isReached }: Reach) {
+  return {
+    async listLinks(id) {
+      await reachedMemory(id);
+      const links = await tenant.listLinks(id);
+      const isShown = await Promise.all(links.map((link) => isReached(() => reachedMemory(link.id))));
+      return links.filter((_, place) => isShown[place]);
+    },
+    async linkMemories(link) {
+      await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);
+      return tenant.linkMemories(link);
+    },
+    async unlinkMemories(link) {
+      await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);
+      return tenant.unlinkMemories(link);
+    },
+    async supersedeMemory(supersession) {
+      await Promise.all([reachedMemory(supersession.oldId), reachedMemory(supersession.newId)]);
+      return tenant.supersedeMemory(supersession);
+    },
+    async contradictMemories(contradiction) {
+      await Promise.all([reachedMemory(contradiction.a), reachedMemory(contradiction.b)]);
+      return tenant.contradictMemories(contradiction);
+    },
+  } satisfies Partial<Tenant>;
+}
+
+/** Queries, names and counts. */
+function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter }: Reach) {
+  return {
+    query: async (query, signal) => tenant.query({ ...query, filter: ownFilter(query.filter) }, signal),
+    async explain(query, memoryId, signal) {
+      const filter = ownFilter(query.filter);
+      await reachedMemory(memoryId);
+      return tenant.explain({ ...query, filter }, memoryId, signal);
+    },
+    retrievalDefaults: () => tenant.retrievalDefaults(),
+    putRetrievalDefaults: refused,
+    sectorStats: refused,
+    listEntities: async (filter, page) =>
+      tenant.listEntities({ ...filter, userId: onlyOwn(listed(filter.userId))?.[0], tags }, page),
+    getEntity: async (name, named) => tenant.getEntity(name, onlyOwn(listed(named))?.[0], tags),
+    stats: refused,
+    listProviderCalls: refused,
+    listProviderUsage: refused,
+  } satisfies Partial<Tenant>;
+}
+
+/** Documents: those of others are absent. */
+function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf }: Reach) {
+  const uploads = new Map<string, Upload>();
+  return {
+    async createUpload(bytes, madeFrom) {
+      const upload = await tenant.createUpload(bytes, madeFrom);
+      uploads.set(upload.name, upload);
+      return upload;
+    },
+    addDocument: async (document) => handIn(document, (owned) => tenant.addDocument(owned, { withinTags: tags })),
+    replaceDocument: async (id, document) =>
+      handIn(document, async (owned) => {
+        await reachedDocument(id);
+        return tenant.replaceDocument(id, owned);
+      }),
+    getDocument: reachedDocument,
+    async listDocuments(filter, page) {
+      // Tags of documents are no condition of their list.
+      if (tags.length > 0) throw refusal();
+      return tenant.listDocuments({ ...filter, userIds: onlyOwn(filter.userIds) }, page);
+    },
+    async streamDocuments(filter, page) {
+      if (tags.length > 0) throw refusal();
+      return tenant.streamDocuments({ ...filter, userIds: onlyOwn(filter.userIds) }, page);
+    },
+    async documentContent(id) {
+      await reachedDocument(id);
+      return tenant.documentContent(id);
+    },
+    async listDocumentChunks(id, page) {
+      await reachedDocument(id);
+      return tenant.listDocumentChunks(id, page);
+    },
+    async deleteDocument(id) {
+      await reachedDocument(id);
+      return tenant.deleteDocument(id);
+    },
+    async cancelDocument(id) {
+      await reachedDocument(id);
+      return tenant.cancelDocument(id);
+    },
+  } satisfies Partial<Tenant>;
+
+  /** Hands in a document within the bounds. The upload of a refused one is discarded, as the tenant never sees it. */
+  async function handIn<Reply>(document: NewDocument, accept: (owned: NewDocument) => Promise<Reply>): Promise<Reply> {
+    const { source } = document;
+    let isHandedIn = false;
+    try {
+      const owned = { ...document, ...ownOf(document) };
+      const reply = accept(owned);
+      isHandedIn = true;
+      return await reply;
+    } catch (error) {
+      if (source.kind === 'upload' && (!isHandedIn || isEngineError(error, 'not_found')))
+        uploads.get(source.name)?.discard();
+      throw error;
+    }
+  }
+}
+
+/** Reflections, which read all memories of a user whatever their tags. */
+function reflectionMethods(tenant: Tenant, { tags, ownerOf, ownJobs }: Reach) {
+  return {
+    async reflect(scope) {
+      // A reflection reads memories of its user whatever their tags.
+      if (tags.length > 0) throw refusal();
+      const owed = await tenant.reflect({ ...scope, userId: ownerOf(scope.userId) });
+      ownJobs.add(owed.jobId);
+      return owed;
+    },
+    async listReflections(named, limit) {
+      if (tags.length > 0) throw refusal();
+      return tenant.listReflections(ownerOf(named), limit);
+    },
+  } satisfies Partial<Tenant>;
+}
+
+/** Jobs: only those that work on something within the bounds. */
+function jobMethods(tenant: Tenant, { reachedJob }: Reach) {
+  return {
+    getJob: reachedJob,
+    listJobs: refused,
+    countJobs: refused,
+    countWaitingJobs: refused,
+    countActiveJobs: refused,
+    oldestWaitingJobAt: refused,
+    retryJob: refused,
+    cancelJob: refused,
+    discardJob: refused,
+    waitFor: (token, timeoutMs, signal) => tenant.waitFor(token, timeoutMs, signal),
+  } satisfies Partial<Tenant>;
+}
+
+/** The embedding model, which nobody bound may change. */
+function modelMethods(tenant: Tenant) {
+  return {
+    embedding: () => tenant.embedding(),
+    reembedStatus: refused,
+    startReembed: refused,
+    pauseReembed: refused,
+    cancelReembed: refused,
+  } satisfies Partial<Tenant>;
+}
+
+/** True if a caller may reach only a part of its tenant. */
+export function isBound({ userId, tags = [] }: Bounds): boolean {
+  return userId !== undefined || tags.length > 0;
+}
+
+const listed = (userId: string | undefined) => (userId === undefined ? undefined : [userId]);
+
+function refusal(): EngineError {
+  return new EngineError('forbidden', 'this key is bound to a user or tags, and this is about more than them');
+}
+
+function refused(): Promise<never> {
+  return Promise.reject(refusal());
+}
+
+function orRefusal(work: () => NewMemory): NewMemory | AddOutcome {
+  try {
+    return work();
+  } catch (error) {
+    if (!isEngineError(error, 'forbidden')) throw error;
+    return { kind: 'rejected', error: { code: error.code, message: error.message } };
+  }
+}
+
+/** Keeps the Idempotency-Keys of differently bound callers apart, so that none is sent the reply to another. */
+function claimWithin({ userId, tags = [] }: Bounds, claim: IdempotencyClaim): IdempotencyClaim {
+  const within = createHash('sha256')
+    .update(JSON.stringify([userId ?? null, tags]), 'utf8')
+    .digest('hex');
+  return { ...claim, route: `${claim.route} ${within.slice(0, 16)}` };
+}

@@ -1,0 +1,41 @@
+import type { Tenant } from '../engine.ts';
+import type { Memory, MemoryFilter, Page, Revision, RevisionPage } from '../types.ts';
+import type { TenantOptions } from './tenant-options.ts';
+
+type ListMethods = Pick<Tenant, 'listMemories' | 'streamMemories' | 'listRevisions' | 'streamRevisions'>;
+
+/** Makes the methods by which a tenant lists memories and their revisions, whole pages or slice by slice. */
+export function createMemoryLists({ path, readers }: Pick<TenantOptions, 'path' | 'readers'>): ListMethods {
+  return {
+    listMemories: (filter, page) => joined(streamMemories(filter, page)),
+    streamMemories,
+    listRevisions: (id, page = {}) => joined(streamRevisions(id, page)),
+    streamRevisions,
+  };
+
+  async function* streamMemories(filter: MemoryFilter, page: Page): AsyncGenerator<readonly Memory[]> {
+    let slice = await readers.read(path, 'listMemories', { filter, page });
+    yield slice.items;
+    while (slice.rest.length > 0) {
+      slice = await readers.read(path, 'readMemories', { memoryNos: slice.rest });
+      yield slice.items;
+    }
+  }
+
+  async function* streamRevisions(id: string, page: RevisionPage): AsyncGenerator<readonly Revision[]> {
+    let { limit = Number.MAX_SAFE_INTEGER, before = Number.MAX_SAFE_INTEGER } = page;
+    for (;;) {
+      const { items, hasMore } = await readers.read(path, 'readRevisions', { id, before, limit });
+      yield items;
+      limit -= items.length;
+      if (!hasMore || limit === 0) return;
+      before = items.at(-1)!.version;
+    }
+  }
+}
+
+async function joined<Item>(slices: AsyncIterable<readonly Item[]>): Promise<Item[]> {
+  const items: Item[] = [];
+  for await (const slice of slices) items.push(...slice);
+  return items;
+}

@@ -1,0 +1,48 @@
+import { appendAudit } from '../store/audit-chain.ts';
+import type { Store } from '../store/open-store.ts';
+import type { AuditDetail, NewAuditRecord } from '../types.ts';
+import type { Audited } from './audited-commands.ts';
+
+/** Collects what the commands of one commit leave in the audit log. */
+export interface AuditTrail {
+  note(keyId: string | null, audited: Audited): void;
+  /** Appends the records to the log, inside the transaction of the commands. */
+  write(store: Store, now: number): void;
+}
+
+/**
+ * Makes an empty trail. The adds of a key that share a commit share a record with their counts and their first and last
+ * id, and so do its reads of one kind: a bulk load costs a record a commit. Every other command has its own record.
+ */
+export function createAuditTrail(): AuditTrail {
+  const records: Omit<NewAuditRecord, 'at'>[] = [];
+  const shared = new Map<string, number>();
+  return {
+    note(keyId, { action, detail }) {
+      if (action !== 'memory.add' && !action.startsWith('read.')) return void records.push({ keyId, action, detail });
+      const name = `${action} ${keyId ?? ''}`;
+      const place = shared.get(name);
+      if (place !== undefined)
+        return void (records[place] = { keyId, action, detail: joined(records[place]!.detail, detail) });
+      shared.set(name, records.length);
+      records.push({ keyId, action, detail });
+    },
+    write(store, now) {
+      for (const record of records) appendAudit(store, { ...record, at: now });
+    },
+  };
+}
+
+/** Adds up the counts of two details; of the ids, the first `first` and the last `last` stay. */
+function joined(one: AuditDetail, other: AuditDetail): AuditDetail {
+  const sum = (name: string) => {
+    const total = Number(one[name] ?? 0) + Number(other[name] ?? 0);
+    return total === 0 ? undefined : total;
+  };
+  const counts = ['added', 'duplicates', 'rejected', 'reads'].map((name) => [name, sum(name)]);
+  return {
+    ...(Object.fromEntries(counts) as AuditDetail),
+    first: one['first'] ?? other['first'],
+    last: other['last'] ?? one['last'],
+  };
+}

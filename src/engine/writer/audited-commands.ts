@@ -1,0 +1,88 @@
+import type { AddReply, AuditDetail, DeleteReceipt } from '../types.ts';
+import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
+
+/** What a command leaves in the audit log. */
+export interface Audited {
+  readonly action: string;
+  readonly detail: AuditDetail;
+}
+
+type Describe<N extends WriteCommandName> = (input: WriteInput<N>, output: WriteOutput<N>) => Audited | null;
+
+/**
+ * Says for each command what the audit log keeps of it: ids, counts and names, never content or a user's name. What is
+ * not listed here is no action of a caller, or a later slice of one.
+ */
+const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
+  addMemories: (_, reply) => (reply.replayed ? null : { action: 'memory.add', detail: addedBy(reply) }),
+  patchMemory: ({ id, patch }, { version }) => ({
+    action: 'memory.patch',
+    detail: {
+      id,
+      version,
+      fields: Object.keys(patch).filter((name) => patch[name as keyof typeof patch] !== undefined),
+    },
+  }),
+  deleteMemory: ({ id }, receipt) => ({ action: 'memory.delete', detail: { id, ...countsOf(receipt) } }),
+  deleteMatching: ({ filter }, receipt) =>
+    isEmpty(receipt)
+      ? null
+      : {
+          action: 'memory.delete_matching',
+          detail: {
+            by: Object.keys(filter).filter((name) => filter[name as keyof typeof filter] !== undefined),
+            ...(filter.writtenBy === undefined ? {} : { written_by: filter.writtenBy }),
+            ...countsOf(receipt),
+          },
+        },
+  deleteExpired: (_, receipt) => (isEmpty(receipt) ? null : { action: 'memory.expire', detail: countsOf(receipt) }),
+  reinforceMemory: ({ id }) => ({ action: 'memory.reinforce', detail: { id } }),
+  undoLinks: ({ writtenBy }, { edges }) =>
+    edges === 0 ? null : { action: 'link.undo', detail: { written_by: writtenBy, edges } },
+  undoChanges: ({ writtenBy }, { restored, unrestored }) =>
+    restored + unrestored === 0
+      ? null
+      : { action: 'memory.restore', detail: { written_by: writtenBy, restored, unrestored } },
+  addDocument: (_, { document, outcome }) => ({ action: 'document.add', detail: { id: document.id, outcome } }),
+  replaceDocument: ({ id }, { outcome }) => ({ action: 'document.replace', detail: { id, outcome } }),
+  cancelDocument: ({ id }) => ({ action: 'document.cancel', detail: { id } }),
+  deleteDocument: ({ id }) => ({ action: 'document.delete', detail: { id } }),
+  linkMemories: ({ src, dst, type }) => ({ action: 'link.state', detail: { src, dst, type } }),
+  unlinkMemories: ({ src, dst, type }) => ({ action: 'link.remove', detail: { src, dst, type } }),
+  supersedeMemory: ({ oldId, newId }) => ({ action: 'memory.supersede', detail: { old_id: oldId, new_id: newId } }),
+  contradictMemories: ({ a, b, winner }) => ({ action: 'memory.contradict', detail: { a, b, winner } }),
+  requestReflection: () => ({ action: 'reflection.request', detail: {} }),
+  retryJob: ({ id }) => ({ action: 'job.retry', detail: { id } }),
+  cancelJob: ({ id }) => ({ action: 'job.cancel', detail: { id } }),
+  discardJob: ({ id }) => ({ action: 'job.discard', detail: { id } }),
+  startReembed: () => ({ action: 'reembed.start', detail: {} }),
+  pauseReembed: () => ({ action: 'reembed.pause', detail: {} }),
+  cancelReembed: () => ({ action: 'reembed.cancel', detail: {} }),
+  recordAction: (record) => record,
+};
+
+/** Describes what a command did for the audit log; null if that is not recorded. */
+export function describeCommand(name: WriteCommandName, input: unknown, output: unknown): Audited | null {
+  const describe = AUDITED[name] as ((input: unknown, output: unknown) => Audited | null) | undefined;
+  return describe?.(input, output) ?? null;
+}
+
+function addedBy({ outcomes }: AddReply): AuditDetail {
+  const ids = outcomes.flatMap((outcome) => (outcome.kind === 'accepted' ? [outcome.id] : []));
+  const count = (kind: string) => outcomes.filter((outcome) => outcome.kind === kind).length || undefined;
+  return {
+    added: ids.length,
+    duplicates: count('duplicate'),
+    rejected: count('rejected'),
+    first: ids[0],
+    last: ids.at(-1),
+  };
+}
+
+function countsOf({ memories, documents }: DeleteReceipt): AuditDetail {
+  return { memories, documents };
+}
+
+function isEmpty({ memories, documents }: DeleteReceipt): boolean {
+  return memories + documents === 0;
+}

@@ -1,0 +1,18 @@
+import type { Config } from '../config.ts';
+import type { Clock } from '../ports.ts';
+import type { TenantPool } from '../tenant-file/tenant-pool.ts';
+import { createGroupRunner } from './group-runner.ts';
+import type { GroupTransport } from './grouping-writer.ts';
+
+/**
+ * Makes the transport that commits on the calling thread: for the command line, for workers and for tests with a clock
+ * of their own. Its `close` closes the pool.
+ */
+export function createInlineTransport(options: { pool: TenantPool; config: Config; clock: Clock }): GroupTransport {
+  const commit = createGroupRunner(options);
+  return {
+    commit: async (groups) => groups.map(commit),
+    evict: async (path) => options.pool.evict(path),
+    close: async () => options.pool.close(),
+  };
+}

@@ -1,0 +1,51 @@
+import { once } from 'node:events';
+import net from 'node:net';
+import { expect, test } from 'vitest';
+import { networkOf } from '../../src/api/bound-connections.ts';
+import { until } from '../support/attacks/silent-readers.ts';
+import { startApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+test('one address has half of the connections, and gets new ones when it closes some', async () => {
+  await using api = await startApi({
+    folder: tempFolder(),
+    settings: { OM_EMBEDDINGS: 'none', OM_MAX_CONNECTIONS: '8' },
+  });
+  const connect = async () => {
+    const socket = net.connect({ port: api.port, host: '127.0.0.1' });
+    await once(socket, 'connect');
+    return socket;
+  };
+  const held = [await connect(), await connect(), await connect(), await connect()];
+  const fifth = await connect();
+  fifth.resume();
+  await once(fifth, 'close');
+  for (const socket of held) socket.destroy();
+  await until(async () => (await api.request('GET', '/health').catch(() => undefined))?.status === 200);
+});
+
+test('a client that reads nothing of small replies is cut off', async () => {
+  await using api = await startApi({
+    folder: tempFolder(),
+    settings: { OM_EMBEDDINGS: 'none', OM_READER_TIMEOUT_MS: '300' },
+  });
+  const socket = net.connect({ port: api.port, host: '127.0.0.1' });
+  await once(socket, 'connect');
+  socket.on('error', () => {});
+  const request = 'GET /openapi.json HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n';
+  // Requests follow each other until the server stops reading them, because nobody reads its replies.
+  const { promise: closed, resolve } = Promise.withResolvers<void>();
+  socket.once('close', () => resolve());
+  const timer = setInterval(() => socket.write(request.repeat(20)), 5);
+  await closed;
+  clearInterval(timer);
+  expect((await api.request('GET', '/health')).status).toBe(200);
+});
+
+test('addresses of IPv6 count by their /64', () => {
+  expect(networkOf('2001:db8:1:2:3:4:5:6')).toBe('2001:db8:1:2');
+  expect(networkOf('2001:db8::5')).toBe('2001:db8:0:0');
+  expect(networkOf('::1')).toBe('0:0:0:0');
+  expect(networkOf('::ffff:10.0.0.1')).toBe('10.0.0.1');
+  expect(networkOf('10.0.0.1')).toBe('10.0.0.1');
+});

@@ -1,0 +1,220 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { askForForeignThings, boundRoutes, type ForeignThings, refusingRoutes } from '../support/attacks/bound-keys.ts';
+import { guessKeys } from '../support/attacks/guess-keys.ts';
+import { startApi, type TestApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+let api: TestApi;
+let things: ForeignThings;
+let own: string;
+const keyOf = (key: object) =>
+  api.engine.control.createKey({ tenantId: 'default', role: 'write', ...key } as never).secret;
+
+beforeAll(async () => {
+  api = await startApi({ folder: tempFolder(), workers: true });
+  const foreign = { user_id: 'ben', session_id: 'canary-session', tags: ['canary-tag'] };
+  const added = await api.add({ ...foreign, content: 'The canary Canaryville is in the cellar of Ben.' });
+  const document = await api.request('POST', '/memory/ingest?wait=20000', {
+    body: {
+      ...foreign,
+      content_type: 'md',
+      text: '# Canary\n\nThe canary of Ben is yellow.',
+      external_id: 'canary-doc',
+    },
+  });
+  own = (await api.add({ user_id: 'ana', tags: ['work', 'more'], content: 'Ana keeps the keys of the house.' })).id;
+  things = {
+    memory: added.id,
+    job: added.job_id,
+    document: document.body['document_id'] as string,
+    user: 'ben',
+  };
+});
+afterAll(async () => api[Symbol.asyncDispose]());
+
+describe('a key that is bound to a user', () => {
+  test('learns nothing of others on any route, whose things are as absent', async () => {
+    const canaries = ['canary', 'Canary', 'cellar', 'yellow']
+      .map((word) => `${word} of Ben`)
+      .concat('cellar', 'yellow');
+    for (const role of ['read', 'write'])
+      expect(await askForForeignThings(api, keyOf({ role, userId: 'eve' }), { things, canaries })).toEqual([]);
+    const ben = await api.request('GET', '/memory/all?user_id=ben');
+    expect(ben.text).toContain('cellar');
+    expect((await api.request('GET', `/memory/${things.memory}`)).body['title']).not.toBe('taken over');
+  });
+
+  test.each(refusingRoutes)('is refused by $method $path, which is about more', async ({ method, path }) => {
+    const { status } = await api.request(method.toUpperCase(), path.replace(':id', things.memory), {
+      key: keyOf({ userId: 'ana' }),
+    });
+    expect(status).toBe(403);
+  });
+
+  test('may call the routes of memories and documents', () => {
+    expect(boundRoutes.map(({ name }) => name)).toEqual(expect.arrayContaining(['addMemory', 'queryMemories']));
+    expect(boundRoutes.every(({ access }) => ['read', 'add', 'write'].includes(access))).toBe(true);
+  });
+
+  test('naming another user is a 403, wherever it is named', async () => {
+    const key = keyOf({ userId: 'ana' });
+    const status = async (method: string, path: string, body?: unknown) =>
+      (await api.request(method, path, { key, ...(body === undefined ? {} : { body }) })).status;
+    expect(await status('GET', '/memory/all?user_id=ben')).toBe(403);
+    expect(await status('GET', '/users/ben/memories')).toBe(403);
+    expect(await status('DELETE', '/users/ben/memories')).toBe(403);
+    expect(await status('GET', `/memory/${own}?user_id=ben`)).toBe(403);
+    expect(await status('POST', '/memory/add', { content: 'x', user_id: 'ben' })).toBe(403);
+    expect(await status('POST', '/memory/query', { query: 'x', user_id: 'ben' })).toBe(403);
+    expect(await status('POST', '/memory/query', { query: 'x', filters: { users: ['ana', 'ben'] } })).toBe(403);
+    expect(await status('GET', '/documents?user_id=ben')).toBe(403);
+    expect(await status('GET', '/entities?user_id=ben')).toBe(403);
+    expect(await status('POST', '/memory/ingest', { text: 'x', content_type: 'md', user_id: 'ben' })).toBe(403);
+    expect(await status('DELETE', '/memory', { user_id: 'ben' })).toBe(403);
+    const batch = await api.request('POST', '/memory/add/batch', {
+      key,
+      body: { items: [{ content: 'an item of Ana' }, { content: 'an item of Ben', user_id: 'ben' }] },
+    });
+    expect(batch.body['accepted']).toBe(1);
+    expect(JSON.stringify(batch.body.results[1])).toContain('forbidden');
+  });
+
+  test('writes for its user without naming it, and reads only that', async () => {
+    const key = keyOf({ userId: 'ana' });
+    const { id } = await api.add({ content: 'A memory of Ana by a bound key.' }, key);
+    expect((await api.request('GET', `/memory/${id}`)).body['user_id']).toBe('ana');
+    const { items } = (await api.request('GET', '/memory/all', { key })).body;
+    expect(new Set(items.map((item) => (item as unknown as { user_id: string }).user_id))).toEqual(new Set(['ana']));
+    // An erasure still needs a filter of the caller's own.
+    expect((await api.request('DELETE', '/memory', { key, body: {} })).status).toBe(400);
+  });
+
+  test('shares no Idempotency-Key with another', async () => {
+    const send = (userId: string) =>
+      api.request('POST', '/memory/add', {
+        key: keyOf({ userId }),
+        headers: { 'idempotency-key': 'shared' },
+        body: { content: 'the same body' },
+      });
+    const [ana, eve] = [await send('ana'), await send('eve')];
+    expect(eve.headers.get('idempotent-replayed')).toBeNull();
+    expect(eve.body.id).not.toBe(ana.body.id);
+  });
+});
+
+describe('a key that is bound to tags', () => {
+  test('reads and writes only memories with them', async () => {
+    const key = keyOf({ tags: ['work'] });
+    const other = (await api.add({ content: 'A private memory of Ana.', user_id: 'ana' })).id;
+    expect((await api.request('GET', `/memory/${own}`, { key })).status).toBe(200);
+    expect((await api.request('GET', `/memory/${other}`, { key })).status).toBe(404);
+    expect((await api.request('DELETE', `/memory/${other}`, { key })).status).toBe(404);
+    const { id } = await api.add({ content: 'A new memory at work.', tags: ['new'] }, key);
+    expect((await api.request('GET', `/memory/${id}`)).body['tags']).toEqual(['new', 'work']);
+    await api.request('PATCH', `/memory/${id}`, { key, body: { tags: ['later'] } });
+    expect((await api.request('GET', `/memory/${id}`)).body['tags']).toEqual(['later', 'work']);
+    const found = await api.request('POST', '/memory/query', {
+      key,
+      body: { query: 'Ana memory', min_score: 0, k: 50 },
+    });
+    expect(found.body.matches.map((match) => match.id)).not.toContain(other);
+    const around = await api.request('GET', `/memory/${own}/timeline?before=50&after=50`, { key });
+    expect(around.text).not.toContain('private');
+  });
+
+  test('cannot take over what is stored without them', async () => {
+    await api.add({ content: 'Said before, without tags.', user_id: 'ana' });
+    const again = await api.request('POST', '/memory/add', {
+      key: keyOf({ tags: ['work'], userId: 'ana' }),
+      body: { content: 'Said before, without tags.' },
+    });
+    expect(again.status).toBe(409);
+  });
+});
+
+describe('keys', () => {
+  test('with the role add only add', async () => {
+    const key = keyOf({ role: 'add' });
+    const { id } = await api.add({ content: 'From an importer.' }, key);
+    const send = async (method: string, path: string, body?: unknown) =>
+      (await api.request(method, path, { key, ...(body === undefined ? {} : { body }) })).status;
+    expect(await send('GET', `/memory/${id}`)).toBe(403);
+    expect(await send('DELETE', `/memory/${id}`)).toBe(403);
+    expect(await send('POST', '/memory/query', { query: 'importer' })).toBe(403);
+    expect(await send('GET', '/settings/retrieval')).toBe(403);
+    expect(await send('POST', '/memory/add/batch', { items: [{ content: 'Another.' }] })).toBe(202);
+  });
+
+  test('of several tenants choose one by a header; others are refused alike', async () => {
+    const { control } = api.engine;
+    control.createTenant('acme');
+    control.createTenant('umbrella');
+    const key = keyOf({ furtherTenantIds: ['acme'] });
+    const { id } = await api.add({ content: 'In the default tenant.' }, key);
+    const get = async (tenant: string) =>
+      (await api.request('GET', `/memory/${id}`, { key, headers: { 'x-cairn-tenant': tenant } })).status;
+    expect(await get('default')).toBe(200);
+    expect(await get('acme')).toBe(404);
+    expect([await get('umbrella'), await get('nobody')]).toEqual([403, 403]);
+    control.eraseTenant('umbrella');
+  });
+
+  test('are listed for admins of their tenant, without secrets and without other tenants', async () => {
+    await using own = await startApi({ folder: tempFolder() });
+    const { control } = own.engine;
+    control.createTenant('acme');
+    control.createTenant('umbrella');
+    const admin = control.createKey({ tenantId: 'acme', role: 'admin' });
+    const bound = { tenantId: 'umbrella', furtherTenantIds: ['acme'], role: 'write', userId: 'ana' } as const;
+    const shared = control.createKey({ ...bound, tags: ['work'], label: 'laptop', expiresAt: Date.now() + 60_000 });
+    control.createKey({ tenantId: 'umbrella', role: 'read', label: 'foreign' });
+    control.revokeKey(shared.record.id);
+    const list = (query = '') => own.request('GET', `/admin/keys${query}`, { key: admin.secret });
+    const { status, text, body } = await list();
+    expect(status).toBe(200);
+    expect(body.total).toBe(2);
+    expect(body.items.map(({ id }) => id)).toEqual([shared.record.id, admin.record.id]);
+    expect(body.items[0]).toMatchObject({ role: 'write', name: 'laptop', user_id: 'ana', tags: ['work'] });
+    expect(body.items[0]).toMatchObject({ revoked_at: expect.any(Number), expires_at: shared.record.expiresAt });
+    expect(body.items[1]).toMatchObject({ last_used_at: expect.any(Number), revoked_at: null });
+    for (const hidden of ['umbrella', 'foreign', shared.secret, admin.secret.slice(-43)])
+      expect(text).not.toContain(hidden);
+    expect((await list('?l=1&u=1')).body.items.map(({ id }) => id)).toEqual([admin.record.id]);
+    const writer = control.createKey({ tenantId: 'acme', role: 'write' });
+    expect((await own.request('GET', '/admin/keys', { key: writer.secret })).status).toBe(403);
+  });
+
+  test('that are revoked or expire lose their open streams', async () => {
+    // No worker runs, so the job stays queued and only the keys can end its streams.
+    await using idle = await startApi({ folder: tempFolder() });
+    const { control } = idle.engine;
+    const { job_id } = await idle.add({ content: 'Waits for a worker.' });
+    const revoked = control.createKey({ tenantId: 'default', role: 'read' });
+    const expiring = control.createKey({ tenantId: 'default', role: 'read', expiresAt: Date.now() + 1_500 });
+    const open = ({ secret }: { readonly secret: string }) =>
+      fetch(`${idle.url}/jobs/${job_id}/events`, { headers: { authorization: `Bearer ${secret}` } });
+    const streams = await Promise.all([open(revoked), open(expiring)]);
+    expect(streams.map(({ status }) => status)).toEqual([200, 200]);
+    control.revokeKey(revoked.record.id);
+    for (const stream of streams)
+      expect(await stream.text()).toContain('event: gone\ndata: {"reason":"unauthenticated"}');
+    expect((await open(expiring)).status).toBe(401);
+  });
+});
+
+test('guessing is slowed down, and never for keys that Cairn made or that were at work before', async () => {
+  await using guarded = await startApi({ folder: tempFolder(), settings: { OM_MAX_WRONG_KEYS: '5' } });
+  const { secret } = guarded.engine.control.createKey({ tenantId: 'default', role: 'read' });
+  expect((await guarded.request('GET', '/settings/retrieval')).status).toBe(200);
+  expect(await guessKeys(guarded, 20)).toEqual({ 401: 6, 429: 14 });
+  const refused = await guarded.request('GET', '/settings/retrieval', { key: 'one-guess-more-of-many' });
+  expect(refused.headers.get('retry-after')).toBe('1');
+  expect((await guarded.request('GET', '/settings/retrieval', { key: secret })).status).toBe(200);
+  expect((await guarded.request('GET', '/settings/retrieval')).status).toBe(200);
+});
+
+test('a right guess of OM_API_KEY during a pause is answered like a wrong one', async () => {
+  await using guarded = await startApi({ folder: tempFolder(), settings: { OM_MAX_WRONG_KEYS: '5' } });
+  await guessKeys(guarded, 6);
+  expect((await guarded.request('GET', '/settings/retrieval')).status).toBe(429);
+});

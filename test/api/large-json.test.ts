@@ -1,0 +1,135 @@
+import { createHash } from 'node:crypto';
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { checkJson, MAX_JSON_VALUES } from '../../src/api/check-json.ts';
+import { JsonOutline } from '../../src/api/json-outline.ts';
+import { fromBase64, readLongText } from '../../src/api/long-text.ts';
+import { hostileBodies } from '../support/attacks/hostile-json.ts';
+import { startApi, type TestApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const MIB = 1024 * 1024;
+const folder = tempFolder();
+let api: TestApi;
+beforeAll(async () => {
+  api = await startApi({ folder, settings: { OM_EMBEDDINGS: 'none' }, workers: true });
+});
+afterAll(() => api.stop());
+
+const ingest = (body: unknown, target = '/memory/ingest') => api.request('POST', target, { body });
+
+async function* piecesOf(bytes: Buffer, size: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes.length; at += size) yield bytes.subarray(at, at + size);
+}
+
+describe('the outline of a body', () => {
+  test('names every long text, wherever the chunks are cut, and reads it back', async () => {
+    const text = fc.string({ unit: 'grapheme', maxLength: 60 });
+    const document = fc.record({ text, title: text, metadata: fc.record({ text, data: text }) });
+    const body = fc.oneof(document, fc.record({ items: fc.array(document, { maxLength: 3 }) }));
+    await fc.assert(
+      fc.asyncProperty(body, fc.integer({ min: 1, max: 40 }), fc.boolean(), async (value, size, isAscii) => {
+        let json = JSON.stringify(value);
+        if (isAscii)
+          json = json.replaceAll(/[^\x20-\x7e]/g, (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`);
+        const bytes = Buffer.from(json);
+        const outline = new JsonOutline(MIB);
+        for (let at = 0; at < bytes.length; at += size) outline.push(bytes.subarray(at, at + size));
+        const rest = JSON.parse(outline.rest().toString()) as typeof value;
+        const documents = 'items' in rest ? rest.items : [rest];
+        expect(outline.places.size).toBe(documents.length);
+        for (const item of documents) {
+          const { start, end } = outline.places.get(item.text)!;
+          let whole = '';
+          for await (const piece of readLongText(piecesOf(bytes.subarray(start, end), size))) whole += piece;
+          Object.assign(item, { text: whole });
+        }
+        expect(rest).toEqual(value);
+      }),
+      { numRuns: 200 },
+    );
+  });
+
+  test('refuses what is left over its bound, and what is nested too deep', () => {
+    expect(() => new JsonOutline(10).push(Buffer.from('{"title":"12345"}'))).toThrow('over 10 bytes beside');
+    expect(() => new JsonOutline(MIB).push(Buffer.from('['.repeat(300)))).toThrow('nested too deep');
+  });
+});
+
+test('base64 is decoded wherever its pieces are cut', async () => {
+  await fc.assert(
+    fc.asyncProperty(fc.uint8Array({ maxLength: 60 }), fc.integer({ min: 1, max: 9 }), async (bytes, size) => {
+      const text = Buffer.from(bytes).toString('base64');
+      const pieces = text.match(new RegExp(`.{1,${size}}`, 'g')) ?? [];
+      const decoded: Buffer[] = [];
+      for await (const piece of fromBase64(pieces)) decoded.push(piece);
+      expect(Buffer.concat(decoded)).toEqual(Buffer.from(bytes));
+    }),
+  );
+});
+
+describe('a large body', () => {
+  test('brings its text and its data to disk unchanged, escapes and pairs of surrogates included', async () => {
+    const text = '# Größe\n\n"quoted" \\ 🙂 line\n\n'.repeat(60_000);
+    const whole = await ingest({ text, content_type: 'txt', user_id: 'large' });
+    expect(whole.status, whole.text).toBe(202);
+    const sha256 = createHash('sha256').update(text).digest('hex');
+    const stored = async () => (await api.request('GET', `/documents?sha256=${sha256}`)).body.total;
+    expect(await stored()).toBe(1);
+    const again = await ingest({ data: text, encoding: 'utf8', content_type: 'txt', user_id: 'large' });
+    expect([again.status, again.body['outcome']], again.text).toEqual([200, 'unchanged']);
+    const data = Buffer.from(text).toString('base64');
+    expect((await ingest({ data, encoding: 'base64', content_type: 'txt', user_id: 'other' })).status).toBe(202);
+    expect(await stored()).toBe(2);
+    const batch = await ingest(
+      { items: [{ text: `${text}.`, content_type: 'txt' }, { text: 'short', content_type: 'txt' }, { text: 1 }] },
+      '/documents/batch',
+    );
+    expect([batch.status, batch.body['accepted'], batch.body['rejected']], batch.text).toEqual([202, 2, 1]);
+  });
+
+  test.each([
+    ['a broken escape', `{"text":"${'a'.repeat(2 * MIB)}\\x"}`, 'malformed JSON'],
+    ['a lone surrogate', `{"text":"${'a'.repeat(2 * MIB)}\\ud800"}`, 'surrogate'],
+    ['no base64', `{"encoding":"base64","data":"${'a'.repeat(2 * MIB)}!"}`, 'expected base64'],
+    ['a second text', `{"text":"${'a'.repeat(2 * MIB)}","text":"b"}`, 'twice'],
+    ['no end', `{"text":"${'a'.repeat(2 * MIB)}`, 'malformed JSON'],
+  ])('with %s is refused, and nothing of it stays', async (_name, body, detail) => {
+    const reply = await ingest(body);
+    expect([reply.status, reply.body.detail], reply.text).toEqual([400, expect.stringContaining(detail)]);
+  });
+
+  test.each(Object.entries(hostileBodies(6 * MIB)))(
+    'of %s is refused before all of it is read',
+    async (_name, body) => {
+      const reply = await ingest(body);
+      expect([400, 413], reply.text).toContain(reply.status);
+    },
+  );
+});
+
+describe('a body of JSON', () => {
+  test('that names a field twice in one object is refused, with the name', async () => {
+    const add = (body: string) => api.request('POST', '/memory/add', { body });
+    for (const body of [
+      '{"content":"a","user_id":"ana","user_id":"ben"}',
+      '{"content":"a","user_id":"ana","user\\u005fid":"ben"}',
+      '{"content":"a","metadata":{"x":[{"user_id" : 1,"b":2,"user_id":3}]}}',
+    ]) {
+      const reply = await add(body);
+      expect([reply.status, reply.body.detail], reply.text).toEqual([400, expect.stringContaining('"user_id" twice')]);
+    }
+    const good = '{"content":"say \\"a\\": \\\\","tags":["tags","tags"],"metadata":{"a":{"a":1},"b":{"a":1}}}';
+    expect((await add(good)).status).toBe(202);
+  });
+
+  test('agrees with JSON.parse about every value that has no name twice', () => {
+    fc.assert(fc.property(fc.json(), (text) => checkJson(text)));
+  });
+
+  test('of too many values is refused', () => {
+    const list = (count: number) => `[${'0,'.repeat(count - 2)}0]`;
+    expect(() => checkJson(list(MAX_JSON_VALUES))).not.toThrow();
+    expect(() => checkJson(list(MAX_JSON_VALUES + 2))).toThrow('over 100000 values');
+  });
+});

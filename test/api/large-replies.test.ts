@@ -1,0 +1,139 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { MAX_REPLY_BYTES } from '../../src/api/json-reply.ts';
+import { replyPlaces } from '../../src/api/reply-places.ts';
+import { controlText } from '../support/attacks/large-memories.ts';
+import { readNothing, until } from '../support/attacks/silent-readers.ts';
+import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const LARGE = 20;
+const SMALL = 300;
+
+let api: TestApi;
+
+beforeAll(async () => {
+  const folder = tempFolder();
+  api = await startApi({ folder, settings: { OM_EMBEDDINGS: 'none' } });
+  for (let no = 0; no < LARGE; no++) await api.add({ content: controlText(no), user_id: 'large' });
+  const tenant = await api.engine.tenant('default');
+  const items = Array.from({ length: SMALL }, (_, no) => ({ content: `common word ${no}`, user_id: 'small' }));
+  for (let at = 0; at < SMALL; at += 100)
+    await api.request('POST', '/memory/add/batch', { body: { items: items.slice(at, at + 100) } });
+  expect((await tenant.listMemories({}, { limit: 1_000, offset: 0 })).length).toBe(LARGE + SMALL);
+});
+afterAll(async () => {
+  await api.stop();
+});
+
+const get = (path: string) => api.request('GET', path);
+
+describe('a list of memories', () => {
+  test('ends early where it has 8 MiB, says so, and goes on at `next`', async () => {
+    const ids: string[] = [];
+    let pages = 0;
+    for (let next: number | undefined = 0; next !== undefined; pages++) {
+      const { text, body } = await get(`/memory/all?user_id=large&l=1000&u=${next}`);
+      expect(text.length).toBeLessThan(MAX_REPLY_BYTES + 1_000);
+      expect(body['truncated']).toBe(body['next'] === undefined ? undefined : true);
+      ids.push(...body.items.map(({ id }) => id));
+      next = body['next'] as number | undefined;
+    }
+    expect(pages).toBe(3);
+    expect(new Set(ids).size).toBe(LARGE);
+  });
+
+  test('names the next page where `l` ends it, and nothing on the last page', async () => {
+    const first = await get('/users/small/memories?l=200');
+    expect(first.body.items).toHaveLength(200);
+    expect(first.body).toMatchObject({ user_id: 'small', next: 200 });
+    expect(first.body).not.toHaveProperty('truncated');
+    const second = await get('/users/small/memories?l=200&u=200');
+    expect(second.body.items.map(({ content }) => content)).toEqual(
+      Array.from({ length: SMALL - 200 }, (_, no) => `common word ${SMALL - 201 - no}`),
+    );
+    expect(second.body).not.toHaveProperty('next');
+  });
+
+  test('a short one is sent in one piece, a long one in several', async () => {
+    expect((await get('/memory/all?user_id=small&l=2')).headers.get('content-length')).toMatch(/^\d+$/);
+    expect((await get('/memory/all?user_id=small&l=300')).headers.get('transfer-encoding')).toBe('chunked');
+  });
+
+  test('lets other requests in while it is made', async () => {
+    let turns = 0;
+    let isDone = false;
+    const count = () => {
+      turns += 1;
+      if (!isDone) setImmediate(count);
+    };
+    setImmediate(count);
+    await get('/memory/all?user_id=large&l=1000');
+    isDone = true;
+    expect(turns).toBeGreaterThan(7);
+  });
+});
+
+test('the history of a memory comes in pages, by version', async () => {
+  const { id } = await api.add({ content: 'version 1', user_id: 'history' });
+  for (let version = 2; version <= 6; version++)
+    await api.request('PATCH', `/memory/${id}`, { body: { content: `version ${version}` } });
+  const versions = (body: { readonly items: readonly object[] }) =>
+    body.items.map((item) => (item as { version: number }).version);
+  const first = (await get(`/memory/${id}/history?l=2`)).body;
+  expect([versions(first), first['next']]).toEqual([[5, 4], 4]);
+  const second = (await get(`/memory/${id}/history?l=2&before=4`)).body;
+  expect([versions(second), second['next']]).toEqual([[3, 2], 2]);
+  const last = (await get(`/memory/${id}/history?l=2&before=2`)).body;
+  expect(versions(last)).toEqual([1]);
+  expect(last).not.toHaveProperty('next');
+});
+
+test('a long history ends early, and every revision is on one of its pages', async () => {
+  const { id } = await api.add({ content: controlText(-1), user_id: 'history' });
+  for (let no = 2; no <= 12; no++) await api.request('PATCH', `/memory/${id}`, { body: { content: controlText(-no) } });
+  const first = (await get(`/memory/${id}/history`)).body;
+  expect(first['truncated']).toBe(true);
+  const second = (await get(`/memory/${id}/history?before=${String(first['next'])}`)).body;
+  expect(first.items.length + second.items.length).toBe(11);
+});
+
+test('the timeline and the matches of a query leave out what does not fit, and say so', async () => {
+  const { items } = (await get('/memory/all?user_id=large&l=1')).body;
+  const timeline = await get(`/memory/${items[0]!.id}/timeline?before=100`);
+  expect(timeline.body['truncated']).toBe(true);
+  expect(timeline.text.length).toBeLessThan(MAX_REPLY_BYTES + 2 * 1024 * 1024);
+
+  for (let no = 0; no < 30; no++) await api.add({ content: `walrus ${no} ${'x'.repeat(250_000)}`, user_id: 'walrus' });
+  const answer = await api.request('POST', '/memory/query', { body: { query: 'walrus', k: 200, min_score: 0 } });
+  expect(answer.body['truncated']).toBe(true);
+  expect(answer.body.matches.length).toBe(25);
+  expect(answer.text.length).toBeLessThan(MAX_REPLY_BYTES + 1_000);
+});
+
+describe('clients that read nothing', () => {
+  test('hold little memory, keep no one else from being answered, and leave nothing behind', async () => {
+    const path = '/memory/all?user_id=large&l=1000';
+    using readers = await readNothing({ port: api.port, key: ADMIN_KEY }, { connections: 14, path });
+    await until(() => replyPlaces.bytes.held > 0);
+    expect((await get('/health')).status).toBe(200);
+    expect(replyPlaces.bytes.held).toBeLessThanOrEqual(32 * 1024 * 1024);
+    expect((await get(path)).status).toBe(200);
+    readers[Symbol.dispose]();
+    await until(() => replyPlaces.bytes.held === 0);
+    expect(replyPlaces.bytes).toEqual({ held: 0, waiting: 0 });
+  });
+
+  test('are cut off after OM_READER_TIMEOUT_MS', async () => {
+    await using brief = await startApi({
+      folder: tempFolder(),
+      settings: { OM_EMBEDDINGS: 'none', OM_READER_TIMEOUT_MS: '300' },
+    });
+    for (let no = 0; no < 12; no++) await brief.add({ content: controlText(no) });
+    const server = { port: brief.port, key: ADMIN_KEY };
+    using readers = await readNothing(server, { connections: 2, path: '/memory/all?l=1000' });
+    await until(() => replyPlaces.bytes.held > 0);
+    await until(() => replyPlaces.bytes.held === 0);
+    // The clients have read nothing, so they do not know yet.
+    expect(readers.open).toBe(2);
+  });
+});

@@ -1,0 +1,183 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { afterAll, beforeAll, beforeEach, describe, expect, onTestFinished, test, vi } from 'vitest';
+import { createRandom } from '../../src/engine/random.ts';
+import { plantedValues } from '../engine/privacy/planted-values.ts';
+import { startApi, type TestApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const planted = new Map(plantedValues(createRandom(1), 1).map(({ kind, value }) => [kind, value]));
+const KEY = planted.get('github_key')!;
+const IBAN = planted.get('iban')!;
+const MAIL = planted.get('email')!;
+
+describe('what is added', () => {
+  let api: TestApi;
+  beforeAll(async () => void (api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } })));
+  afterAll(() => api.stop());
+  const setPolicy = (secrets: string, personal: string) =>
+    api.request('PUT', '/settings/privacy', { body: { secrets, personal } });
+  beforeEach(async () => void (await setPolicy('off', 'off')));
+  const add = (item: object) => api.request('POST', '/memory/add', { body: item });
+  const stored = async (id: string) => (await api.request('GET', `/memory/${id}`)).body;
+
+  test('is stored as it is by default', async () => {
+    const { body } = await add({ content: `the key is ${KEY}` });
+    expect((await stored(body.id))['content']).toBe(`the key is ${KEY}`);
+    expect(body).not.toHaveProperty('redacted');
+  });
+
+  test('holds markers in place of values in every field, and the reply counts them', async () => {
+    await setPolicy('redact', 'redact');
+    const { status, body } = await add({
+      content: `pay to ${IBAN}, then write to ${MAIL}`,
+      title: `for ${MAIL}`,
+      gist: `about ${KEY}`,
+      tags: [KEY, 'plain'],
+      entities: [MAIL],
+      files: [`/tmp/${KEY}`],
+      metadata: { deep: [{ token: KEY }], password: 'Ux7!mmPq29zz', n: 7 },
+    });
+    expect([status, body['redacted']]).toEqual([202, { iban: 1, email: 3, github_key: 4, password: 1 }]);
+    const memory = await stored(body.id);
+    expect(JSON.stringify(memory)).not.toContain(KEY);
+    expect(memory).toMatchObject({
+      content: 'pay to [REDACTED:iban], then write to [REDACTED:email]',
+      tags: ['[REDACTED:github_key]', 'plain'],
+      metadata: { deep: [{ token: '[REDACTED:github_key]' }], password: '[REDACTED:password]', n: 7 },
+    });
+  });
+
+  test('is recognised as a duplicate by its redacted text', async () => {
+    await setPolicy('redact', 'off');
+    const first = await add({ content: `our deploy key is ${KEY} since May` });
+    const again = await add({ content: `our deploy key is ${KEY} since May` });
+    expect([again.status, again.body.id]).toEqual([200, first.body.id]);
+  });
+
+  test('is marked in its metadata, by which queries filter', async () => {
+    await setPolicy('mark', 'mark');
+    const { body } = await add({ content: `marmalade goes to ${MAIL}`, metadata: { team: 'a' } });
+    expect(body['sensitive']).toEqual(['email']);
+    expect((await stored(body.id)).metadata).toEqual({ team: 'a', sensitive: ['email'] });
+    const reply = await api.request('POST', '/memory/query', {
+      body: { query: 'marmalade', filters: { metadata: { sensitive: { $exists: true } } }, min_score: 0 },
+    });
+    expect([reply.status, reply.body.matches?.map(({ id }) => id)]).toEqual([200, [body.id]]);
+  });
+
+  test('is refused with its kinds and fields, never its values', async () => {
+    await setPolicy('refuse', 'off');
+    const { status, text } = await add({ content: 'a text', title: `has ${KEY}` });
+    expect(status).toBe(422);
+    expect(text).toContain('title: holds github_key');
+    expect(text).not.toContain(KEY);
+    const batch = await api.request('POST', '/memory/add/batch', {
+      body: { items: [{ content: 'the first is fine' }, { content: KEY }, { content: 'the third too' }] },
+    });
+    expect(batch.body).toMatchObject({ accepted: 2, rejected: 1 });
+    expect(batch.body.results[1]).toMatchObject({ error: { code: 'unprocessable' } });
+    const lines = await api.request('POST', '/memory/add/batch', {
+      body: `${JSON.stringify({ content: KEY })}\n${JSON.stringify({ content: 'a line' })}\n`,
+      headers: { 'content-type': 'application/x-ndjson' },
+    });
+    expect(lines.body).toMatchObject({ accepted: 1, rejected: 1 });
+  });
+
+  test('is screened in a PATCH, and an external_id with a secret is refused', async () => {
+    await setPolicy('redact', 'off');
+    const { body } = await add({ content: 'nothing in it yet' });
+    const patched = await api.request('PATCH', `/memory/${body.id}`, { body: { content: `now ${KEY}`, tags: [KEY] } });
+    expect(patched.body).toMatchObject({ content: 'now [REDACTED:github_key]', tags: ['[REDACTED:github_key]'] });
+    expect((await add({ content: 'x y z', external_id: KEY })).status).toBe(422);
+  });
+
+  test('follows the policy that the tenant has, which only an admin sets', async () => {
+    expect((await setPolicy('mark', 'nonsense')).status).toBe(400);
+    expect((await api.request('GET', '/settings/privacy')).body).toEqual({ secrets: 'off', personal: 'off' });
+    const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'write' });
+    const body = { secrets: 'off', personal: 'off' };
+    expect((await api.request('PUT', '/settings/privacy', { body, key: secret })).status).toBe(403);
+  });
+});
+
+describe('a document', () => {
+  test('is redacted as a whole, also where a value lies on the edge of two chunks', async () => {
+    const api = await startApi({
+      folder: tempFolder(),
+      workers: true,
+      settings: { OM_EMBEDDINGS: 'none', OM_PII: 'redact', OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '8' },
+    });
+    onTestFinished(() => api.stop());
+    const pem = planted.get('private_key')!;
+    const text = `${'Some words before it. '.repeat(30)}\n\n${pem}\n\nWrite to ${MAIL}. ${'More words. '.repeat(60)}`;
+    const { body } = await api.request('POST', '/memory/ingest', { body: { text, title: `of ${MAIL}` } });
+    const id = body['document_id'] as string;
+    await vi.waitFor(async () => expect((await api.request('GET', `/documents/${id}`)).body.state).toBe('ready'), {
+      timeout: 30_000,
+    });
+    const content = (await api.request('GET', `/documents/${id}/content`)).text;
+    expect(content).toContain('[REDACTED:private_key]');
+    expect(content).toContain('[REDACTED:email]');
+    const all = `${content}${(await api.request('GET', '/memory/all?l=200')).text}`;
+    expect(all).not.toContain(MAIL);
+    for (const line of pem.split('\n').slice(1, -1)) expect(all).not.toContain(line.slice(0, 20));
+    expect(content.replaceAll(/\s/g, '')).toBe(
+      text.replace(pem, '[REDACTED:private_key]').replace(MAIL, '[REDACTED:email]').replaceAll(/\s/g, ''),
+    );
+  });
+
+  test('fails if the policy refuses it', async () => {
+    const settings = { OM_EMBEDDINGS: 'none', OM_PII: 'secrets=refuse' };
+    const api = await startApi({ folder: tempFolder(), workers: true, settings });
+    onTestFinished(() => api.stop());
+    const { body } = await api.request('POST', '/memory/ingest', { body: { text: `It has ${KEY} in it.` } });
+    await vi.waitFor(
+      async () => {
+        const { body: shown } = await api.request('GET', `/documents/${body['document_id'] as string}`);
+        expect(shown['error']).toMatchObject({ code: 'refused_content' });
+      },
+      { timeout: 30_000 },
+    );
+  });
+});
+
+describe('the analyzer of OM_PII_URL', () => {
+  test('adds what patterns do not know; while it is down, adds are refused or go on as the settings say', async () => {
+    const asked: unknown[] = [];
+    const server = http.createServer((request, response) => {
+      request.toArray().then(
+        (parts) => {
+          const body = JSON.parse(Buffer.concat(parts).toString()) as { text: string };
+          asked.push(body);
+          // Presidio counts code points.
+          const start = [...body.text.slice(0, body.text.indexOf('Ana Silva'))].length;
+          response.setHeader('content-type', 'application/json');
+          response.end(JSON.stringify([{ entity_type: 'PERSON', start, end: start + 9, score: 0.85 }]));
+        },
+        () => response.destroy(),
+      );
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    const common = { OM_EMBEDDINGS: 'none', OM_PII: 'personal=redact', OM_PII_URL: url };
+    const refusing = await startApi({ folder: tempFolder(), settings: common });
+    onTestFinished(() => refusing.stop());
+    const storing = await startApi({ folder: tempFolder(), settings: { ...common, OM_PII_FAIL: 'store' } });
+    onTestFinished(() => storing.stop());
+
+    const { id } = await refusing.add({ content: '👩🏽‍🚀 Ana Silva prefers tabs.' });
+    const memory = (await refusing.request('GET', `/memory/${id}`)).body;
+    expect(memory['content']).toBe('👩🏽‍🚀 [REDACTED:person] prefers tabs.');
+    expect(asked[0]).toMatchObject({ language: 'en', score_threshold: 0.6 });
+
+    server.closeAllConnections();
+    await new Promise((resolve) => server.close(resolve));
+    const refused = await refusing.request('POST', '/memory/add', { body: { content: 'Ana Silva again' } });
+    expect([refused.status, refused.headers.get('retry-after')]).toEqual([503, '5']);
+    const kept = await storing.add({ content: `Ana Silva reads ${MAIL}` });
+    expect((await storing.request('GET', `/memory/${kept.id}`)).body['content']).toBe(
+      'Ana Silva reads [REDACTED:email]',
+    );
+  });
+});

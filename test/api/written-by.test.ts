@@ -1,0 +1,71 @@
+import { expect, test } from 'vitest';
+import { startApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const OWN = 'own-key-of-the-environment';
+
+const settings = { OM_EMBEDDINGS: 'none', OM_API_KEY: OWN };
+
+/** Two callers of a service: the key of the environment, and a second key that later turns out to be leaked. */
+function twoKeys({ engine }: Pick<Awaited<ReturnType<typeof startApi>>, 'engine'>) {
+  const { record, secret } = engine.control.createKey({ tenantId: 'default', role: 'admin' });
+  return { leaked: record.id, own: OWN, stolen: secret };
+}
+
+test('a memory, a link and a revision say which key wrote them, and lists and queries filter by it', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const { leaked, own, stolen } = twoKeys(api);
+  const add = async (content: string, key: string) =>
+    (await api.request('POST', '/memory/add', { body: { content }, key })).body.id;
+  const mine = await add('The ferry leaves the harbour at noon.', own);
+  const theirs = await add('The ferry leaves the harbour at midnight.', stolen);
+  const read = async (path: string) => (await api.request('GET', path, { key: own })).body;
+  expect((await read(`/memory/${mine}`)).written_by).toBe('environment');
+  expect((await read(`/memory/${theirs}`)).written_by).toBe(leaked);
+  const listed = (await read(`/memory/all?written_by=${leaked}`)).items;
+  expect(listed.map(({ id }: { id: string }) => id)).toEqual([theirs]);
+  const found = await api.request('POST', '/memory/query', {
+    body: { query: 'when does the ferry leave', min_score: 0, filters: { written_by: ['environment'] } },
+    key: own,
+  });
+  expect(found.body.matches).toMatchObject([{ id: mine, written_by: 'environment' }]);
+  expect(found.body.matches).toHaveLength(1);
+  await api.request('POST', '/memory/link', { body: { src: mine, dst: theirs, type: 'mentions' }, key: stolen });
+  const links = await read(`/memory/${mine}/links`);
+  expect(links.items).toMatchObject([{ type: 'mentions', written_by: leaked }]);
+  await api.request('PATCH', `/memory/${mine}`, { body: { tags: ['ferry'] }, key: stolen });
+  expect((await read(`/memory/${mine}/history`)).items).toMatchObject([{ written_by: leaked }]);
+});
+
+test('a delete by written_by takes back what a leaked key did, and nothing else', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const { leaked, own, stolen } = twoKeys(api);
+  const add = async (content: string, key: string) =>
+    (await api.request('POST', '/memory/add', { body: { content }, key })).body.id;
+  const account = await add('The account of Northwind is DE44.', own);
+  const since = await add('The office of Northwind is in Oslo.', own);
+  const successor = await add('Northwind moved to Bergen.', own);
+  for (let n = 0; n < 120; n += 1) await add(`Update ${n}: the account of Northwind is XX00.`, stolen);
+  const patch = (id: string, body: object, key: string) => api.request('PATCH', `/memory/${id}`, { body, key });
+  await patch(account, { content: 'The account of Northwind is XX00.' }, stolen);
+  await patch(account, { tags: ['urgent'], importance: 1 }, stolen);
+  await patch(since, { content: 'The office of Northwind is closed.' }, stolen);
+  await patch(since, { content: 'The office of Northwind has moved.' }, own);
+  await api.request('POST', '/memory/supersede', { body: { old_id: since, new_id: successor }, key: stolen });
+  const undone = await api.request('DELETE', '/memory', { body: { written_by: leaked }, key: own });
+  expect(undone.status).toBe(200);
+  expect(undone.body).toMatchObject({ deleted: 120, removed: { edges: 1 }, restored: 1, unrestored: 1 });
+  const { items } = (await api.request('GET', '/memory/all', { key: own })).body;
+  const left = Object.fromEntries(items.map((item: { id: string }) => [item.id, item]));
+  expect(Object.keys(left)).toHaveLength(3);
+  expect(left[account]).toMatchObject({ content: 'The account of Northwind is DE44.', tags: [] });
+  expect(left[since]).toMatchObject({ content: 'The office of Northwind has moved.', status: 'active' });
+});
+
+test('an unknown key wrote nothing, and an empty name is refused', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const own = OWN;
+  const nothing = await api.request('DELETE', '/memory', { body: { written_by: 'nobody' }, key: own });
+  expect(nothing.body).toMatchObject({ deleted: 0, restored: 0, unrestored: 0 });
+  expect((await api.request('DELETE', '/memory', { body: { written_by: '' }, key: own })).status).toBe(400);
+});

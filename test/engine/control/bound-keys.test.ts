@@ -1,0 +1,113 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import Database from 'better-sqlite3';
+import { expect, onTestFinished, test } from 'vitest';
+import { readConfig } from '../../../src/engine/config.ts';
+import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const NOW = Date.UTC(2026, 0, 1);
+const clock = { at: NOW, now: () => clock.at };
+
+function makeConfig() {
+  return readConfig({ OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite') });
+}
+
+function open(config = makeConfig()) {
+  clock.at = NOW;
+  const control = openControlDatabase(config, clock);
+  onTestFinished(() => control.close());
+  return control;
+}
+
+test('keys of the first schema are kept by the upgrade', () => {
+  const config = makeConfig();
+  const made = openControlDatabase(config, clock);
+  made.createTenant('acme');
+  const keys = [
+    made.createKey({ tenantId: 'acme', role: 'admin', label: 'laptop' }),
+    made.createKey({ tenantId: 'default', role: 'read' }),
+  ];
+  made.revokeKey(keys[1]!.record.id);
+  made.close();
+  asOfFirstSchema(config.paths.control);
+
+  const control = open(config);
+  expect(control.listKeys()).toEqual(expect.arrayContaining([keys[0]!.record, { ...keys[1]!.record, revokedAt: NOW }]));
+  expect(control.authenticate(keys[0]!.secret)).toMatchObject({ tenantId: 'acme', role: 'admin' });
+  expect(control.authenticate(keys[1]!.secret)).toBeUndefined();
+});
+
+/** Turns a control file back into what the first schema made of the same keys. */
+function asOfFirstSchema(file: string): void {
+  const db = new Database(file);
+  const keys = db.prepare('SELECT k.*, t.tenant_id FROM keys k JOIN key_tenants t ON t.key_id = k.id').all();
+  const tenants = db.prepare('SELECT * FROM tenants').all();
+  db.pragma('foreign_keys = OFF');
+  for (const table of ['data_keys', 'limits', 'key_tenants', 'keys', 'settings', 'tenants', 'access_generation'])
+    db.exec(`DROP TABLE ${table}`);
+  const first = path.join(import.meta.dirname, '../../../src/engine/control/migrations/0001-initial.sql');
+  db.exec(fs.readFileSync(first, 'utf8'));
+  db.pragma('user_version = 1');
+  for (const tenant of tenants) db.prepare('INSERT INTO tenants VALUES (@id, @created_at)').run(tenant);
+  for (const key of keys)
+    db.prepare('INSERT INTO keys VALUES (@id, @tenant_id, @role, @label, @digest, @created_at, @revoked_at)').run(key);
+  db.close();
+}
+
+test('a key expires at its time, and keeps the folder closed afterwards', () => {
+  const config = makeConfig();
+  const control = open(config);
+  const { secret } = control.createKey({ tenantId: 'default', role: 'read', expiresAt: NOW + 1_000 });
+  const holder = control.authenticate(secret)!;
+  clock.at = NOW + 999;
+  expect(control.isHolderValid(holder)).toBe(true);
+  clock.at = NOW + 1_000;
+  expect(control.authenticate(secret)).toBeUndefined();
+  expect(control.isHolderValid(holder)).toBe(false);
+  expect(open(config).isOpen()).toBe(false);
+});
+
+test('the last use of a key is stored, by no request', () => {
+  const config = makeConfig();
+  const control = open(config);
+  const { record, secret } = control.createKey({ tenantId: 'default', role: 'read' });
+  clock.at = NOW + 5_000;
+  control.authenticate(secret);
+  const db = new Database(config.paths.control, { readonly: true });
+  expect(db.prepare('SELECT last_used_at FROM keys').pluck().get()).toBeNull();
+  db.close();
+  expect(control.listKeys()).toEqual([{ ...record, lastUsedAt: NOW + 5_000 }]);
+});
+
+test('a key of several tenants outlives one of them, and goes with the last', () => {
+  const control = open();
+  control.createTenant('acme');
+  control.createTenant('umbrella');
+  const { secret } = control.createKey({ tenantId: 'acme', furtherTenantIds: ['umbrella'], role: 'read' });
+  const holder = control.authenticate(secret)!;
+  expect(holder.tenantIds).toEqual(['acme', 'umbrella']);
+  control.eraseTenant('acme');
+  expect(control.isHolderValid(holder)).toBe(false);
+  expect(control.authenticate(secret)).toMatchObject({ tenantId: 'umbrella', tenantIds: ['umbrella'] });
+  control.eraseTenant('umbrella');
+  expect(control.authenticate(secret)).toBeUndefined();
+  expect(control.listKeys()).toEqual([]);
+});
+
+test.each([
+  [{ role: 'admin', userId: 'ana' }, 'admin'],
+  [{ role: 'admin', tags: ['work'] }, 'admin'],
+  [{ role: 'read', userId: '' }, 'user'],
+  [{ role: 'read', tags: [''] }, 'tags'],
+  [{ role: 'read', tags: Array.from({ length: 17 }, String) }, 'tags'],
+  [{ role: 'read', label: 'two\nlines' }, 'name'],
+  [{ role: 'read', expiresAt: NOW }, 'expires'],
+] as const)('%j is refused, and stores nothing', (key, named) => {
+  const control = open();
+  expect(() => control.createKey({ tenantId: 'default', ...key })).toThrow(
+    expect.objectContaining({ code: 'invalid' }),
+  );
+  expect(() => control.createKey({ tenantId: 'default', ...key })).toThrow(named);
+  expect(control.listKeys()).toEqual([]);
+});

@@ -1,0 +1,103 @@
+import { ROUTES } from '../../../src/api/routes.ts';
+import type { Route } from '../../../src/api/route.ts';
+import type { Reply, TestApi } from '../start-api.ts';
+
+/** Ids of things that another user owns. */
+export interface ForeignThings {
+  readonly memory: string;
+  readonly document: string;
+  readonly job: string;
+  readonly user: string;
+}
+
+/** An id of the right form that nothing has. */
+const ABSENT = '01a1fe30-e25b-7576-a0c2-3c4e3646bd72';
+
+/** Routes that a bound key may call, as they declare it. */
+export const boundRoutes = ROUTES.filter((route) => route.access !== 'anyone' && route.forBoundKeys === true);
+/** Routes that ask for a key and refuse every bound one. */
+export const refusingRoutes = ROUTES.filter((route) => route.access !== 'anyone' && route.forBoundKeys !== true);
+
+/**
+ * Sends a request of each route with a key, once about another user's things and once about things that do not exist.
+ * @returns a line for each route that tells the two apart, or whose reply holds a canary; empty if none does
+ */
+export async function askForForeignThings(
+  api: TestApi,
+  key: string,
+  { things, canaries }: { readonly things: ForeignThings; readonly canaries: readonly string[] },
+): Promise<string[]> {
+  const wrong: string[] = [];
+  for (const route of boundRoutes) {
+    const foreign = await send(api, route, { key, things });
+    const absent = await send(api, route, {
+      key,
+      things: { memory: ABSENT, document: ABSENT, job: ABSENT, user: things.user },
+    });
+    const name = `${route.method} ${route.path}`;
+    const shown = canaries.find((canary) => foreign.text.includes(canary));
+    if (shown !== undefined) wrong.push(`${name}: shows ${shown}`);
+    if (route.access === 'add') continue; // These name no thing that is there.
+    if (foreign.status !== absent.status) wrong.push(`${name}: ${foreign.status} but ${absent.status} if absent`);
+    else if (foreign.status >= 400 && foreign.body.detail !== absent.body.detail)
+      wrong.push(`${name}: "${foreign.body.detail}" but "${absent.body.detail}" if absent`);
+  }
+  return wrong;
+}
+
+interface Target {
+  readonly key: string;
+  readonly things: ForeignThings;
+}
+
+async function send(api: TestApi, route: Route, { key, things }: Target): Promise<Reply> {
+  const id = route.path.startsWith('/documents')
+    ? things.document
+    : route.path.startsWith('/jobs')
+      ? things.job
+      : route.path.startsWith('/users')
+        ? things.user
+        : things.memory;
+  const path = route.path.replace(':id', id).replace(':name', 'canaryville');
+  const body = bodyOf(route, things);
+  return api.request(route.method.toUpperCase(), path, { key, ...(body === undefined ? {} : { body }) });
+}
+
+/** The body of a request about a memory of another user, which does not say so. */
+function bodyOf({ name }: Route, { memory }: ForeignThings): unknown {
+  switch (name) {
+    case 'addMemory':
+      return { content: 'an own text' };
+    case 'addMemories':
+      return { items: [{ content: 'an own text' }] };
+    case 'ingestDocument':
+      return { content_type: 'md', text: '# An own text' };
+    case 'ingestPage':
+      return { url: 'https://example.com/' };
+    case 'ingestDocuments':
+      return { items: [{ text: '# An own text', content_type: 'md' }] };
+    case 'replaceDocument':
+      return { content_type: 'md', text: '# An own text' };
+    case 'queryMemories':
+      return { query: 'where is the canary', k: 50, min_score: 0, expand: ['neighbours', 'document'], explain: true };
+    case 'explainMemory':
+      return { query: 'where is the canary', memory_id: memory };
+    case 'reflect':
+      return {};
+    case 'linkMemories':
+    case 'unlinkMemories':
+      return { src: memory, dst: '01a1fe30-e25b-7576-a0c2-3c4e3646bd73', type: 'supports' };
+    case 'supersedeMemory':
+      return { old_id: memory, new_id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd73' };
+    case 'contradictMemories':
+      return { a: memory, b: '01a1fe30-e25b-7576-a0c2-3c4e3646bd73' };
+    case 'reinforceMemory':
+      return { id: memory };
+    case 'patchMemory':
+      return { title: 'taken over' };
+    case 'deleteMemories':
+      return { session_id: 'canary-session' };
+    default:
+      return undefined;
+  }
+}
