@@ -75,7 +75,7 @@ describe.skipIf(!canStartRedis())('with a Redis that is no more reliable than it
   });
 
   test('the jobs of a worker that died are taken back although nobody takes the queue of the schedules', async () => {
-    const { api, spawnWorker, worker } = await startFleet({ settings: { OM_LEASE_MS: '1000' } });
+    const { api, spawnWorker, worker } = await startFleet({ settings: { OM_LEASE_MS: '5000' } });
     const some = ['--queues', 'encode,link'];
     const doomed = spawnWorker(failAt('before-encode-commit:kill:1'), some);
     await addAll(api, 50, 'a ferry that did not come back');
