@@ -1,6 +1,16 @@
 /** The command line. The code of each command is loaded when it is called, so that help is shown at once. */
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
-import { DAY_MS, FORMATS, JOB_STATES, PROFILES, QUEUE_NAMES, type QueueName, ROLES, VERSION } from '../engine/index.ts';
+import {
+  CUTS,
+  DAY_MS,
+  FORMATS,
+  JOB_STATES,
+  PROFILES,
+  QUEUE_NAMES,
+  type QueueName,
+  ROLES,
+  VERSION,
+} from '../engine/index.ts';
 import type { KeyOptions } from './commands/keys.ts';
 import { reportError } from './report-error.ts';
 
@@ -294,6 +304,7 @@ function asking(name: string): Command {
     .option('-k, --k <count>', 'most memories to return', integer(1, 200))
     .addOption(new Option('--profile <name>', 'formula that scores memories').choices(PROFILES))
     .option('--min-score <score>', 'leave out memories with a lower score', fraction)
+    .addOption(new Option('--cut <way>', 'cut the answer to what belongs together').choices(CUTS))
     .option('--as-of <time>', 'answer for an earlier time, such as 2026-01-31', parseTime)
     .option('--deep', 'include superseded, contradicted and archived memories');
 }

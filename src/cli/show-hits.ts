@@ -19,6 +19,8 @@ export interface QueryReply {
     /** Best score among them; null if there are none. */
     readonly best_below: number | null;
   };
+  /** What the cut of the answer left out. */
+  readonly cut?: { readonly left_out: number };
 }
 
 const INDENT = '    ';
@@ -38,15 +40,21 @@ export function describeHits(matches: readonly MatchItem[], query: string, now =
 }
 
 /**
- * Makes the line about the memories that the floor left out and how to see them; no line if it left out none. Where
- * there are matches, a blank line comes first.
+ * Makes the lines about the memories that the floor and the cut left out and how to see them; none if they left out
+ * nothing. Where there are matches, a blank line comes first.
  */
-export function describeFloor({ floor, matches }: QueryReply): string[] {
-  if (floor === undefined || !floor.acted || floor.best_below === null) return [];
-  const memories = floor.below === 1 ? 'memory scored' : 'memories scored';
-  const best = `the best ${floor.best_below.toFixed(2)}`;
-  const line = `${floor.below} ${memories} under ${floor.min_score}, ${best}: ask with --min-score 0 to see them.`;
-  return matches.length === 0 ? [line] : ['', line];
+export function describeLeftOut({ floor, cut, matches }: QueryReply): string[] {
+  const lines: string[] = [];
+  if (floor !== undefined && floor.acted && floor.best_below !== null) {
+    const memories = floor.below === 1 ? 'memory scored' : 'memories scored';
+    const best = `the best ${floor.best_below.toFixed(2)}`;
+    lines.push(`${floor.below} ${memories} under ${floor.min_score}, ${best}: ask with --min-score 0 to see them.`);
+  }
+  if (cut !== undefined) {
+    const memories = cut.left_out === 1 ? 'memory is' : 'memories are';
+    lines.push(`${cut.left_out} more ${memories} left out by the cut: ask with --cut none to see them.`);
+  }
+  return matches.length === 0 || lines.length === 0 ? lines : ['', ...lines];
 }
 
 function describeHit(match: MatchItem, { rank, query, now }: { rank: number; query: string; now: number }): string[] {

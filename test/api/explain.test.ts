@@ -177,6 +177,17 @@ describe('remedies are true', () => {
     );
   });
 
+  test('cut: it says too little of what is asked', async () => {
+    const [, other] = await rememberAll([
+      { content: 'Lena plays the oboe.', user_id: 'exact' },
+      { content: 'Lena lives in Ghent.', user_id: 'exact' },
+    ]);
+    const query = { query: 'What does Lena play?', user_id: 'exact', cut: 'exact', min_score: 0 };
+    expect(await expectTrueRemedy(query, other!)).toMatchObject({ outcome: 'not_exact', changes: { cut: 'none' } });
+    const relative = { ...query, query: 'Lena plays what kind of oboe?', cut: 'relative' };
+    expect((await expectTrueRemedy(relative, other!)).outcome).toBe('below_relative_floor');
+  });
+
   test('token_budget: it was full', async () => {
     const ids = await rememberAll([
       { content: `Rent is due on the first. ${'It is paid by standing order. '.repeat(8)}`, user_id: 'tokens' },

@@ -45,6 +45,24 @@ test('an answer that the floor cut says how much it cut, and the best of it', as
   });
 });
 
+test('an exact answer holds what answers by itself, says how much it left out, and may be empty', async () => {
+  const facts = ['Alma was born in Porto', 'Alma drives a tram', 'Bruno was born in Braga'];
+  const items = facts.map((content) => ({ content, user_id: 'exact' }));
+  const { body } = await api.request('POST', '/memory/add/batch', { body: { items } });
+  const exactly = async (query: string, fields: object = {}) => {
+    const reply = await ask({ query, user_id: 'exact', cut: 'exact', token: body.token, ...fields });
+    return { found: reply.matches.map(({ content }) => content), cut: reply.cut };
+  };
+  expect(await exactly('Where was Alma born?', { min_score: 0 })).toEqual({
+    found: [facts[0]],
+    cut: { mode: 'exact', left_out: 2 },
+  });
+  expect((await exactly('Which songs does Alma sing?')).found).toEqual([]);
+  expect((await exactly('Where was Alma born?', { cut: 'none', min_score: 0 })).cut).toBeUndefined();
+  const wrong = await api.request('POST', '/memory/query', { body: { query: 'Alma', cut: 'sharp' } });
+  expect([wrong.status, wrong.body.detail]).toEqual([400, expect.stringContaining('none, relative, exact')]);
+});
+
 describe('a conversation', () => {
   const turns = ['Where is the key to the boathouse?', 'Below the third flower pot', 'Which one is the third?'];
   let ids: string[];

@@ -19,6 +19,7 @@ const ALL = {
   rerank: 'none',
   min_score: 0,
   relative_floor: 0.1,
+  cut: 'none',
   per_document: 0,
 };
 

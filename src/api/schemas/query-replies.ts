@@ -174,6 +174,12 @@ const floor = z
   })
   .meta({ id: 'Floor' });
 export type FloorItem = Wire<typeof floor>;
+const cut = z
+  .strictObject({
+    mode: z.enum(['relative', 'exact']).describe('The `cut` that the request or the defaults ask for.'),
+    left_out: count.describe('Number of candidates above `min_score` that it left out.'),
+  })
+  .meta({ id: 'Cut' });
 
 const degraded = z.boolean().describe('Whether the answer may be worse than it should; `degraded_reasons` says why.');
 const degradedReasons = z
@@ -190,6 +196,7 @@ const answer = {
   degraded_reasons: degradedReasons,
   recall_id: uuid.describe('Id of this answer.'),
   floor: floor.exactOptional().describe('Only if the floor left something out or was not applied.'),
+  cut: cut.exactOptional().describe('Only if `cut` left something out.'),
   token_satisfied: tokenSatisfied,
   trace: trace.exactOptional(),
   truncated: z

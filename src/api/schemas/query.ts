@@ -1,6 +1,7 @@
 /** Schemas of queries, of explanations and of a tenant's defaults for queries. */
 import { z } from 'zod';
 import {
+  CUTS,
   EXPANSIONS,
   FORMATS,
   type Json,
@@ -145,6 +146,11 @@ const retrievalFields = {
   min_score: fraction.describe('Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default.'),
   relative_floor: fraction.describe(
     'Matches whose `raw_score` is below this share of the best `raw_score` are left out.',
+  ),
+  cut: choice(CUTS).describe(
+    'How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if ' +
+      'nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says ' +
+      'beside its names, up to the first clear gap, and often nothing: for short facts.',
   ),
   per_document: integer(0, LIMITS.k).describe(
     'Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most ' +

@@ -31,6 +31,7 @@ export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
     rerank: body.rerank ?? undefined,
     minScore: body.min_score ?? undefined,
     relativeFloor: body.relative_floor ?? undefined,
+    cut: body.cut ?? undefined,
     perDocument: body.per_document ?? undefined,
     collapseSimilar: body.collapse_similar ?? undefined,
     writerShare: body.writer_share ?? undefined,
@@ -57,6 +58,7 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
     rerank: options.rerank,
     min_score: options.minScore,
     relative_floor: options.relativeFloor,
+    cut: options.cut,
     per_document: options.perDocument,
     collapse_similar: options.collapseSimilar,
     writer_share: options.writerShare,
@@ -130,7 +132,7 @@ export function queryItem(
   result: QueryResult,
   tokenSatisfied?: boolean,
 ): QueryReplyBody {
-  const { hits, isCut, episodes, rendered, floor, trace } = result;
+  const { hits, isCut, episodes, rendered, floor, cut, trace } = result;
   return {
     query,
     ...(rendered === undefined || format === undefined || format === 'json'
@@ -139,6 +141,7 @@ export function queryItem(
     ...degradation(result),
     recall_id: result.recallId,
     ...(floor === undefined ? {} : { floor: floorItem(floor) }),
+    ...(cut === undefined ? {} : { cut: { mode: cut.mode, left_out: cut.leftOut } }),
     ...(tokenSatisfied === undefined ? {} : { token_satisfied: tokenSatisfied }),
     ...(trace === undefined ? {} : { trace }),
     ...(isCut === undefined ? {} : { truncated: isCut }),

@@ -16,6 +16,7 @@ const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
   superseded: 'Another memory replaces it',
   below_min_score: 'Its score is below min_score',
   below_relative_floor: 'It is too far behind the best',
+  not_exact: 'It answers too little of the question by itself',
   near_duplicate: 'A match that says nearly the same came back',
   document_limit: 'The limit of matches from its document is reached',
   kind_limit: 'The limit of matches of its kind is reached',

@@ -1,6 +1,6 @@
-import type { Format, Profile } from '../../engine/index.ts';
+import type { Cut, Format, Profile } from '../../engine/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
-import { describeFloor, describeHits, type QueryReply } from '../show-hits.ts';
+import { describeLeftOut, describeHits, type QueryReply } from '../show-hits.ts';
 import { dim, print, yellow } from '../terminal.ts';
 
 /** Options of a query, apart from those for showing the answer. */
@@ -9,6 +9,7 @@ export interface AskOptions extends ConnectionOptions {
   readonly k?: number;
   readonly profile?: Profile;
   readonly minScore?: number;
+  readonly cut?: Cut;
   /** Earlier time to answer for, as Unix ms or ISO 8601. */
   readonly asOf?: number | string;
   readonly deep?: boolean;
@@ -36,7 +37,7 @@ export async function query(words: readonly string[], options: QueryCommandOptio
   if (reply.degraded_reasons?.some((reason) => reason !== 'vectors'))
     print(yellow('The filter is too costly for this server: these hits are those found until the work ended.'), '');
   print(...(reply.matches.length === 0 ? ['No memory matches.'] : describeHits(reply.matches, text)));
-  print(...describeFloor(reply).map(dim));
+  print(...describeLeftOut(reply).map(dim));
 }
 
 /** Makes the body of a query; an option that was not given is left to the server's defaults. */
@@ -47,6 +48,7 @@ export function queryBody(query: string, options: AskOptions): object {
     user_id: options.user,
     profile: options.profile,
     min_score: options.minScore,
+    cut: options.cut,
     as_of: options.asOf,
     deep_recall: options.deep,
   };

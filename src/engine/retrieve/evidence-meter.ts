@@ -25,6 +25,13 @@ export interface Measured {
    */
   readonly held: number;
   /**
+   * The share of what the query says beside its names that the memory holds, 0..1, by what the words tell about the
+   * topic; another form of a word counts `FORM_SHARE`. It is 1 for a query of names alone.
+   */
+  readonly topicHeld: number;
+  /** The share of the query's names that the memory holds, 0..1; 1 for a query without names. */
+  readonly namesHeld: number;
+  /**
    * How much nearer the memory's vector is than those of unrelated texts, 0..1; 0 where it is not known, as for an
    * asking sentence.
    */
@@ -171,6 +178,8 @@ function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<numbe
   const own = queryWords.filter((_, place) => places?.has(place) ?? true);
   const total = own.reduce((sum, { weight }) => sum + weight, 0);
   const totalWorth = own.reduce((sum, { worth }) => sum + worth, 0);
+  const topicWorth = own.reduce((sum, { worth, isName }) => sum + (isName ? 0 : worth), 0);
+  const nameCount = own.filter(({ isName }) => isName).length;
   const telling = own.filter(({ worth }) => worth > 0).length;
   const withoutSpaces = own.filter(({ word }) => isCjk(word) || isSpaceless(word));
   const gain = 1 + (CJK_GAIN * withoutSpaces.length) / Math.max(1, own.length);
@@ -179,11 +188,13 @@ function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<numbe
   const shareOf = (weight: number) => (scale === 0 ? 0 : Math.min(1, weight / scale));
   return {
     measure({ exact, forms }, near, saidByAnother) {
-      let [heldWeight, namedWeight, heldWorth, heldTelling] = [0, 0, 0, 0];
+      let [heldWeight, namedWeight, heldWorth, heldTelling, heldTopic, heldNames] = [0, 0, 0, 0, 0, 0];
       const add = (place: number, share: number) => {
         if (places?.has(place) === false) return;
         const { weight, isName, worth } = queryWords[place]!;
         if (isName) namedWeight += share * weight;
+        if (isName) heldNames += share;
+        else heldTopic += share * worth;
         // In the words of another, a name says whom they are spoken to.
         if (isName && saidByAnother) return;
         heldWeight += share * weight;
@@ -199,6 +210,8 @@ function createView(queryWords: readonly QueryWord[], places?: ReadonlySet<numbe
         strength: gain * shareOf(heldWeight) + NEAR_WEIGHT * near,
         topic: gain * shareOf(topicWeight) + NEAR_WEIGHT * near,
         held: holdsAll ? 1 : Math.min(NEARLY_ALL, (gain * heldWorth) / (totalWorth || 1)),
+        topicHeld: topicWorth === 0 ? 1 : Math.min(1, (gain * heldTopic) / topicWorth),
+        namesHeld: nameCount === 0 ? 1 : heldNames / nameCount,
         near,
       };
     },

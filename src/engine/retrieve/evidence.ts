@@ -46,6 +46,8 @@ export interface QueryEvidence {
    * `MIN_REACHED` or more from an entity or over a link other than a waypoint.
    */
   readonly strange: ReadonlySet<number>;
+  /** How far each examined memory answers the query, or the asking sentence that it answers best, by memory number. */
+  readonly measuredBy: ReadonlyMap<number, Measured>;
 }
 
 /** Number of candidates that are examined: the first ones. */
@@ -76,7 +78,8 @@ export function evidenceOf(
   const witnesses = candidates.slice(0, WITNESSES);
   const heldBy = new Map<number, number>();
   const strange = new Set<number>();
-  if (witnesses.length === 0) return { evidence: [], heldBy, strange };
+  const measuredBy = new Map<number, Measured>();
+  if (witnesses.length === 0) return { evidence: [], heldBy, strange, measuredBy };
   const texts = readTexts(
     witnesses.map(({ row, foundAs }) => foundAs ?? row.memoryNo),
     MAX_CHARACTERS,
@@ -100,6 +103,10 @@ export function evidenceOf(
       const isCompared = place === 0 && fit.cosine !== null;
       gather((gathered[place] ??= { ...NOTHING }), own, { isCompared, maySpeak: speaker >= UNKNOWN_SPEAKER });
     }
+    measuredBy.set(
+      row.memoryNo,
+      measured.reduce((best, own) => (own.strength > best.strength ? own : best)),
+    );
     const [whole, ...asking] = measured;
     heldBy.set(row.memoryNo, asking.some(({ held }) => held === 1) ? 1 : whole!.held);
     const isReached = arrival !== null && arrival.via !== 'waypoint' && arrival.activation >= MIN_REACHED;
@@ -111,7 +118,7 @@ export function evidenceOf(
     held,
     voiced: anyone === 0 ? 1 : named / anyone,
   }));
-  return { evidence, heldBy, strange };
+  return { evidence, heldBy, strange, measuredBy };
 }
 
 /** The highest values of any memory for a question. */

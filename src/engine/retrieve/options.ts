@@ -18,10 +18,14 @@ export const DEFAULT_OPTIONS = {
   rerank: 'builtin',
   minScore: 0,
   relativeFloor: 0,
+  cut: 'none',
   perDocument: 2,
   collapseSimilar: true,
   writerShare: 0.75,
 } as const satisfies RetrievalOptions;
+
+/** The relative floor of `cut: relative` where nothing else sets one. */
+const RELATIVE_CUT = 0.5;
 
 /** A query with a value for every option of `DEFAULT_OPTIONS`. */
 export type CompleteQuery = MemoryQuery & {
@@ -46,8 +50,10 @@ export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOp
       `weights: the profile ${complete.profile} does not read ${foreign.join(', ')}; allowed: ${allowed}`,
     );
   }
+  const hasFloor = layers.slice(1).some(({ relativeFloor }) => relativeFloor !== undefined);
   return {
     ...complete,
+    ...(complete.cut === 'relative' && !hasFloor ? { relativeFloor: RELATIVE_CUT } : {}),
     weights: Object.assign({}, ...layers.map(({ weights }) => weights)) as Weights,
     columnWeights: Object.assign({}, ...layers.map(({ columnWeights }) => columnWeights)) as object,
   };

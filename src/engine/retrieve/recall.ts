@@ -1,6 +1,7 @@
-import type { FloorReport, StageTrace, WorkEnd } from '../types.ts';
+import type { CutReport, FloorReport, StageTrace, WorkEnd } from '../types.ts';
 import type { Arrival, Candidate } from './candidate.ts';
 import type { DenseResult, QueryVector } from './dense.ts';
+import type { Measured } from './evidence-meter.ts';
 import type { Floored } from './floor.ts';
 import type { Fused } from './fuse.ts';
 import type { LexicalResult } from './lexical.ts';
@@ -34,12 +35,16 @@ export interface Recall {
   readonly replaced: ReadonlyMap<number, number | null>;
   /** The confidence that the query is about these memories at all, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
+  /** What was measured of each examined candidate, by memory number. */
+  readonly measured: ReadonlyMap<number, Measured>;
   readonly floored: Floored;
   /**
    * What the answer says about the floor; undefined where there is none, and where it acted and no candidate was under
    * it.
    */
   readonly floor: FloorReport | undefined;
+  /** What the answer says about its cut; undefined where there is none, and where it left out nothing. */
+  readonly cut: CutReport | undefined;
   readonly packing: Packing;
   /** Whether vectors were due and could not take part. */
   readonly degraded: boolean;

@@ -104,27 +104,13 @@ async function remedyFor(current: Trial, asked: CompleteQuery, attempt: Attempt)
         request: { ...request, relativeFloor },
       };
     }
+    case 'not_exact':
     case 'near_duplicate':
-      return {
-        says: 'a hit that says nearly the same came back: set collapse_similar to false',
-        lifts: 'bound',
-        sets: { collapse_similar: false },
-        request: { ...request, collapseSimilar: false },
-      };
     case 'document_limit':
-      return {
-        says: 'other hits of its document came back: set per_document to 0',
-        lifts: 'bound',
-        sets: { per_document: 0 },
-        request: { ...request, perDocument: 0 },
-      };
-    case 'kind_limit':
-      return {
-        says: 'as many hits of its kind came back as top_k allows: remove top_k',
-        lifts: 'bound',
-        sets: { top_k: null },
-        request: { ...request, topK: undefined },
-      };
+    case 'kind_limit': {
+      const { says, sets, change } = SWITCHES[inspection.outcome];
+      return { says, lifts: 'bound', sets, request: { ...request, ...change } };
+    }
     case 'over_budget':
       return widenBudget(current, asked, attempt);
     case 'beyond_k':
@@ -134,6 +120,30 @@ async function remedyFor(current: Trial, asked: CompleteQuery, attempt: Attempt)
       return (await raiseK(current, attempt)) ?? (await lookFurther(current, attempt));
   }
 }
+
+/** The remedies that switch a bound off, by the outcome. */
+const SWITCHES = {
+  not_exact: {
+    says: 'it answers too little of the question by itself: set cut to none',
+    sets: { cut: 'none' },
+    change: { cut: 'none' },
+  },
+  near_duplicate: {
+    says: 'a hit that says nearly the same came back: set collapse_similar to false',
+    sets: { collapse_similar: false },
+    change: { collapseSimilar: false },
+  },
+  document_limit: {
+    says: 'other hits of its document came back: set per_document to 0',
+    sets: { per_document: 0 },
+    change: { perDocument: 0 },
+  },
+  kind_limit: {
+    says: 'as many hits of its kind came back as top_k allows: remove top_k',
+    sets: { top_k: null },
+    change: { topK: undefined },
+  },
+} as const;
 
 /** Rounds a floor down to four decimals, so that it can be written in a sentence and the memory stays over it. */
 function roundedDown(value: number): number {

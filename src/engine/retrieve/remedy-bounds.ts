@@ -187,6 +187,7 @@ function wideningsOf({ request, recall: { query } }: Trial): Widening[] {
       ...bound('lower relative_floor to 0', { relative_floor: 0 }),
       change: { relativeFloor: 0 },
     },
+    query.cut === 'exact' && { ...bound('set cut to none', { cut: 'none' }), change: { cut: 'none' } },
     query.minScore > 0 && { ...bound('lower min_score to 0', { min_score: 0 }), change: { minScore: 0 } },
     query.kDense !== MAX_CANDIDATES && {
       ...bound(`raise k_dense to ${MAX_CANDIDATES}`, { k_dense: MAX_CANDIDATES }),

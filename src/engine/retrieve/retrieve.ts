@@ -8,6 +8,7 @@ import { knowsWordForms } from '../text/query-language.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
 import { calibrate, confidenceOf, readCosineBase } from './calibrate.ts';
 import type { Candidate } from './candidate.ts';
+import { cutToAnswer, reportCut } from './cut.ts';
 import { joinModels } from './dense.ts';
 import { embedQuery } from './embed-query.ts';
 import { addArrivals, augment } from './entity-graph.ts';
@@ -61,6 +62,7 @@ function answerOf(context: RetrieveContext, query: MemoryQuery, recall: Recall):
     ...degradationOf(recall),
     recallId: context.newId(),
     ...(recall.floor === undefined ? {} : { floor: recall.floor }),
+    ...(recall.cut === undefined ? {} : { cut: recall.cut }),
     ...(query.explain ? { trace: recall.trace } : {}),
   };
 }
@@ -138,7 +140,16 @@ async function recallAnd<T>(
 
 type RankedCandidates = Pick<
   Recall,
-  'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals' | 'scoring' | 'candidates' | 'replaced' | 'confidence'
+  | 'plan'
+  | 'lexical'
+  | 'dense'
+  | 'fused'
+  | 'arrivals'
+  | 'scoring'
+  | 'candidates'
+  | 'replaced'
+  | 'confidence'
+  | 'measured'
 >;
 
 /** Runs the stages from the plan to calibrated candidates, best first. */
@@ -193,16 +204,17 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     const value = applySessionPrior(inOrder, query.sessionPrior);
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });
-  const { candidates, confidence } = trace.run('calibrate', reranked.length, () => {
+  const { candidates, confidence, measured } = trace.run('calibrate', reranked.length, () => {
     // With several models, scoring has subtracted the base of each memory's own model already.
     const cosineBase = vectors.length > 1 ? 0 : readCosineBase(store, vectors[0]?.modelNo ?? null);
     const scope = scopeSize(plan);
     const evidence = evidenceOf(store, reranked, { query: plan.query, cosineBase, texts: plan.texts });
     const confidence = confidenceOf(evidence, { scope, knowsForms: knowsWordForms(query.query) });
-    const value = { candidates: calibrate(reranked, { confidence, evidence, scope, scoring }), confidence };
+    const calibrated = calibrate(reranked, { confidence, evidence, scope, scoring });
+    const value = { candidates: calibrated, confidence, measured: evidence.measuredBy };
     return { value, out: value.candidates.length, note: `confidence ${confidence.toFixed(3)}` };
   });
-  return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence };
+  return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence, measured };
 }
 
 /** Runs the last stages: leaves out candidates under the floors, and packs the rest into the bounds of the query. */
@@ -214,7 +226,7 @@ function finish(
 ): Recall {
   const { store } = context;
   const acts = hasGround(request, ranked.plan.query.asking);
-  const floored = trace.run('floor', candidates.length, () => {
+  const aboveFloors = trace.run('floor', candidates.length, () => {
     const value = applyFloors(candidates, {
       minScore: acts ? query.minScore : 0,
       relativeFloor: query.relativeFloor,
@@ -222,6 +234,13 @@ function finish(
     });
     return { value, out: value.kept.length, ...(acts ? {} : { note: 'min_score does not act' }) };
   });
+  const floored =
+    query.cut === 'exact'
+      ? trace.run('cut', aboveFloors.kept.length, () => {
+          const value = cutToAnswer(aboveFloors, ranked.measured);
+          return { value, out: value.kept.length };
+        })
+      : aboveFloors;
   const floor = reportFloor(candidates, { minScore: query.minScore, acted: acts });
   const packing = trace.run('pack', floored.kept.length, () => {
     const shared = sharePlaces(floored.kept, query.k, query.writerShare);
@@ -235,6 +254,7 @@ function finish(
     vectors,
     floored,
     floor,
+    cut: reportCut(query.cut, floored),
     packing,
     degraded,
     end: context.budget?.end ?? null,

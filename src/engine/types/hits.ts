@@ -1,7 +1,7 @@
 import type { Provenance } from './documents.ts';
 import type { EdgeType } from './links.ts';
 import type { Json, Memory } from './memory.ts';
-import type { Profile, Weights } from './query.ts';
+import type { Cut, Profile, Weights } from './query.ts';
 
 /** What the stages of a query measured about a memory; each value is in 0..1, and a profile weighs some of them. */
 export interface Features {
@@ -156,6 +156,8 @@ export interface QueryResult {
   readonly recallId: string;
   /** What the floor under the scores did; absent if there is none, or if it acted and no candidate was below it. */
   readonly floor?: FloorReport;
+  /** What `cut` left out; absent without a cut, and if it left out nothing. */
+  readonly cut?: CutReport;
   /** Episodes of the hits in the order of their best hits, if the query asks for them. */
   readonly episodes?: readonly Episode[];
   /** The hits as one text with its estimated tokens, if the query asks for a text. */
@@ -181,6 +183,13 @@ export interface FloorReport {
   readonly bestBelow: number | null;
 }
 
+/** What a cut did to one answer. */
+export interface CutReport {
+  readonly mode: Exclude<Cut, 'none'>;
+  /** Number of candidates above the floors that it left out. */
+  readonly leftOut: number;
+}
+
 /** How a memory can fare in a query; `Outcome` says what each means. */
 export const OUTCOMES = [
   'returned',
@@ -190,6 +199,7 @@ export const OUTCOMES = [
   'superseded',
   'below_min_score',
   'below_relative_floor',
+  'not_exact',
   'document_limit',
   'near_duplicate',
   'kind_limit',
@@ -199,7 +209,8 @@ export const OUTCOMES = [
 /**
  * Says how a memory fared in a query. `filtered`: it fails the filter. `no_match`: it shares no word with the query and
  * was not among the nearest. `not_a_candidate`: it shares words, but too many others matched better. `superseded`: a
- * successor took its place, or it was left out because none passes the filter. `near_duplicate`: a better hit says
+ * successor took its place, or it was left out because none passes the filter. `not_exact`: `cut` is `exact`, and it
+ * answers too little of the query by itself, or clearly less than others. `near_duplicate`: a better hit says
  * nearly the same, see `Hit.similar`. `document_limit`: `perDocument` hits of
  * its document, or a chunk of it, are returned. `kind_limit`: `topK` is full. `beyond_k`: `k` better ones are returned.
  * `over_budget`: it does not fit into `tokenBudget`.

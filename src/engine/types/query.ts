@@ -37,6 +37,16 @@ export type Weights = Readonly<Partial<Record<WeightName, number>>>;
 export const TEXT_COLUMNS = ['context', 'title', 'content', 'gist', 'entities', 'tags', 'identifiers'] as const;
 export type TextColumn = (typeof TEXT_COLUMNS)[number];
 
+/** The ways of cutting an answer; `Cut` says what they do. */
+export const CUTS = ['none', 'relative', 'exact'] as const;
+/**
+ * Names a way of cutting an answer to what belongs together, within `k` and above `minScore`. `none` cuts nothing.
+ * `relative` sets `relativeFloor` to 0.5 where nothing else sets it. `exact` keeps the memories that hold most of what
+ * the query says beside its names, up to the first clear gap, and returns nothing where there is none: for short facts
+ * that answer by themselves. It does not rank anew, and it never returns more than the first 20 candidates.
+ */
+export type Cut = (typeof CUTS)[number];
+
 /** The ways of reranking the first candidates; `Reranker` says what they do. */
 export const RERANKERS = ['none', 'builtin', 'llm'] as const;
 /**
@@ -116,6 +126,8 @@ export interface RetrievalOptions {
   readonly minScore?: number | undefined;
   /** Lowest raw score of a hit, as a share of the best candidate's raw score, 0..1; 0 by default. */
   readonly relativeFloor?: number | undefined;
+  /** How the answer is cut to what belongs together; `none` by default. See `Cut`. */
+  readonly cut?: Cut | undefined;
   /**
    * Most hits that are derived from the same document or memory; 0 for no bound, 2 by default. It applies only if `k`
    * is at most 10.
