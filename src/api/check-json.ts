@@ -37,8 +37,8 @@ export function checkJson(text: string): void {
 /** Returns the offset behind the closing quote of the string that begins at `start`. */
 function endOfString(text: string, start: number): number {
   let end = text.indexOf('"', start + 1);
-  while (isEscaped(text, end)) end = text.indexOf('"', end + 1);
-  return end + 1;
+  while (end !== -1 && isEscaped(text, end)) end = text.indexOf('"', end + 1);
+  return end === -1 ? text.length : end + 1;
 }
 
 function isEscaped(text: string, quote: number): boolean {

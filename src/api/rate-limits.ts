@@ -37,8 +37,8 @@ export function takeTokens(call: TenantCall, kind: RateClass, cost: number, { mu
   const perMinute = perMinuteOf(call, kind);
   if (perMinute === 0 || cost === 0) return;
   const { api, principal, response } = call;
-  const key = `${principal.tenantId} ${principal.keyId}`;
-  const verdict = api.engine.rates.take({ key, kind }, { cost, perMinute, mustFit });
+  // A key of several tenants spends from one bucket.
+  const verdict = api.engine.rates.take({ key: principal.keyId, kind }, { cost, perMinute, mustFit });
   if (!response.headersSent) {
     const unit = kind === 'upload_bytes' ? ';qu="content-bytes"' : '';
     response.appendHeader('ratelimit-policy', `"${kind}";q=${perMinute};w=60${unit}`);

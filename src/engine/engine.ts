@@ -9,11 +9,13 @@ import type {
   AuditDetail,
   AuditFilter,
   AuditRecord,
+  AddDocumentOptions,
   AddOptions,
   AddReply,
   NewLink,
   TimelineOptions,
   DocumentReply,
+  DeleteOptions,
   DeleteReceipt,
   Document,
   DocumentChunk,
@@ -123,9 +125,9 @@ export interface Tenant extends PrivacySettings {
   /**
    * Erases a memory with its vectors, links and revisions, and the reflections that rest on it. The root memory of a
    * document takes the whole document with it.
-   * @throws EngineError `not_found`; `conflict` for a chunk of a document, which only goes with its document
+   * @throws EngineError `not_found`, also for a document without `withinTags`; `conflict` for a chunk of a document
    */
-  deleteMemory(id: string): Promise<DeleteReceipt>;
+  deleteMemory(id: string, options?: DeleteOptions): Promise<DeleteReceipt>;
   /**
    * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
    * was erased. A document of which a part matches is erased as a whole. Documents that are not read yet match by their
@@ -271,12 +273,11 @@ export interface Tenant extends PrivacySettings {
   createUpload(bytes: number, madeFrom?: Upload): Promise<Upload>;
   /**
    * Stores a document and the job that reads it. A file, external id or URL that the user's documents have already
-   * finds that document, which is read again only if anything changed. From this call on the upload belongs to Cairn,
-   * whatever the outcome.
+   * finds that document, which is read again only if anything changed. The upload belongs to Cairn from this call on.
    * @throws EngineError `unavailable` with `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait; `conflict` for a
-   *   document that is found without `withinTags`
+   *   known document without `withinTags`, or with `onlyNew` for one that changed
    */
-  addDocument(document: NewDocument, options?: Pick<AddOptions, 'withinTags'>): Promise<DocumentReply>;
+  addDocument(document: NewDocument, options?: AddDocumentOptions): Promise<DocumentReply>;
   /**
    * Reads a document again from a file or page, even if nothing has changed. It keeps its user and external id. Queries
    * find the old text until the new one is complete. From this call on the upload belongs to Cairn.

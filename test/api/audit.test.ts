@@ -30,6 +30,16 @@ test('writes, deletes and settings leave records with key, ids and counts, and n
   expect((await api.request('GET', '/audit', { key: secret })).status).toBe(403);
 });
 
+test('documents that a delete by filter takes leave a record, too', async () => {
+  // No worker reads the document, so it has no memory by which it could be found.
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const body = { text: 'the attic', content_type: 'txt', user_id: 'attic' };
+  await api.request('POST', '/memory/ingest', { body });
+  expect((await api.request('DELETE', '/memory', { body: { user_id: 'attic' } })).text).toContain('"documents":1');
+  const [last] = (await api.request('GET', '/audit')).body.items;
+  expect(last).toMatchObject({ action: 'memory.delete_matching', detail: { by: ['userIds'], documents: 1 } });
+});
+
 test('reads are recorded only where that is switched on, and nothing where the log is off', async () => {
   for (const [OM_AUDIT, actions] of [
     ['off', []],

@@ -132,7 +132,68 @@ describe('a key that is bound to tags', () => {
   });
 });
 
+describe('what was said outside of the tags of a key', () => {
+  const key = () => keyOf({ tags: ['work'] });
+  const patch = (id: string, body: object) => api.request('PATCH', `/memory/${id}`, { body });
+
+  test('is not asked for by a look back to a time when it had them', async () => {
+    const { id } = await api.add({ content: 'The retreat of the board is in Lugano.', tags: ['work'] });
+    const recorded = Date.now();
+    await new Promise((resolve) => setTimeout(resolve, 5));
+    await patch(id, { tags: ['secret'] });
+    const body = { query: 'retreat of the board', min_score: 0, as_of: { recorded } };
+    const found = async (options: object) =>
+      (await api.request('POST', '/memory/query', { body, ...options })).body.matches.map((match) => match.id);
+    expect(await found({})).toContain(id);
+    expect(await found({ key: key() })).not.toContain(id);
+  });
+
+  test('is no part of a history, on whatever page it is', async () => {
+    const { id } = await api.add({ content: 'Salary: the first draft.' });
+    await patch(id, { content: 'Salary: the second draft.' });
+    await patch(id, { content: 'Nothing of interest.', tags: ['work'] });
+    await patch(id, { content: 'Nothing of interest at all.' });
+    const history = async (query: string, options: object) =>
+      (await api.request('GET', `/memory/${id}/history${query}`, options)).text;
+    expect(await history('', {})).toContain('first draft');
+    const shown = await history('', { key: key() });
+    expect(shown).toContain('Nothing of interest.');
+    for (const query of ['', '?before=3', '?before=2', '?l=1', '?l=1&before=3'])
+      expect(await history(query, { key: key() }), query).not.toContain('draft');
+  });
+
+  test('is not deleted with a part of a document that has them', async () => {
+    const ingested = await api.request('POST', '/memory/ingest?wait=20000', {
+      body: { content_type: 'md', text: '# Menu\n\nSoup on Monday.\n\nFish on Friday.', tags: ['kitchen'] },
+    });
+    const document = ingested.body['document_id'] as string;
+    const chunks = await api.request('GET', `/documents/${document}/chunks`);
+    const { root_memory_id: root } = (await api.request('GET', `/documents/${document}`)).body;
+    const parts = [
+      root as string,
+      ...chunks.body.items.map((chunk) => (chunk as unknown as { memory_id: string }).memory_id),
+    ];
+    expect(parts.length).toBeGreaterThan(1);
+    for (const id of parts) await patch(id, { tags: ['work'] });
+    for (const id of parts) expect((await api.request('DELETE', `/memory/${id}`, { key: key() })).status).not.toBe(200);
+    await api.request('DELETE', '/memory', { key: key(), body: { tags: ['work'] } });
+    await api.request('DELETE', '/memory?tag=work', { key: key() });
+    expect((await api.request('GET', `/documents/${document}`)).status).toBe(200);
+    expect((await api.request('GET', `/documents/${document}/chunks`)).body.total).toBe(chunks.body.total);
+  });
+});
+
 describe('keys', () => {
+  test('with the role add leave a document as it is', async () => {
+    const key = keyOf({ role: 'add' });
+    const ingest = (text: string, by: object = {}) =>
+      api.request('POST', '/memory/ingest', { body: { content_type: 'txt', text, external_id: 'rules' }, ...by });
+    expect((await ingest('Rule one: no shoes.')).status).toBe(202);
+    expect((await ingest('Rule one: shoes.', { key })).status).toBe(409);
+    expect((await ingest('Rule one: no shoes.', { key })).status).toBe(200);
+    expect((await ingest('Rule one: hats.')).status).toBe(202);
+  });
+
   test('with the role add only add', async () => {
     const key = keyOf({ role: 'add' });
     const { id } = await api.add({ content: 'From an importer.' }, key);

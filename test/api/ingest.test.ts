@@ -353,7 +353,7 @@ describe('a caller that waits', () => {
       ({ document }) => document,
     );
     // The root memory, whose gist has the same words, gives way to the chunk.
-    expect(places).toMatchObject([
+    expect(places).toEqual([
       {
         document_id: added['document_id'],
         title: 'Harbour',

@@ -134,7 +134,7 @@ export const memoryRoutes: readonly Route[] = [
     params: { id: MEMORY_ID },
     query: ownerQuery,
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
-    errors: { not_found: NO_MEMORY },
+    errors: { not_found: NO_MEMORY, conflict: 'The memory is a chunk, which goes with its document only.' },
     async handle({ tenant, params, query, send }) {
       const receipt = await tenant.deleteMemory((await getOwnedMemory(tenant, params.id, query.user_id)).id);
       send(200, deletedItem(receipt));

@@ -14,7 +14,7 @@ import { insertJob } from '../store/jobs.ts';
 import type { Store } from '../store/open-store.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 import { ensureWriter } from '../store/writers.ts';
-import type { DocumentReply, Document, NewDocument } from '../types.ts';
+import type { AddDocumentOptions, DocumentReply, Document, NewDocument } from '../types.ts';
 import { refuseOverBacklog, requireTags } from './accept.ts';
 import { encodeReceipt } from './write-receipt.ts';
 import { refuseOverQuota, type Quota } from './quota.ts';
@@ -25,24 +25,26 @@ import type { WriteContext } from './write-context.ts';
  * already; the page of a URL is fetched by the worker. A document that is known by its external id, URL or bytes is
  * read again if it changed, and else left as it is, so that a client may repeat itself.
  * @throws EngineError `unavailable` as `refuseOverBacklog`; `storage_full` as `refuseOverQuota`; `conflict` as
- *   `requireTags`
+ *   `requireTags`, and with `onlyNew` for a known document that changed
  */
 export function addDocument(
   context: WriteContext,
   {
     document,
     withinTags = [],
+    onlyNew = false,
     quota = null,
-  }: {
-    readonly document: NewDocument;
-    readonly withinTags?: readonly string[] | undefined;
-    readonly quota?: Quota | null;
-  },
+  }: AddDocumentOptions & { readonly document: NewDocument; readonly quota?: Quota | null },
 ): DocumentReply {
   const { store, now } = context;
   const existing = findKnownDocument(store, document, now);
   if (existing !== undefined) requireTags(toDocument(store, existing).tags, withinTags);
   if (existing !== undefined && isUnchanged(store, existing, document)) return leave(context, existing);
+  if (existing !== undefined && onlyNew)
+    throw new EngineError(
+      'conflict',
+      'this document is stored already with other content, which your key cannot change',
+    );
   // Its chunks are added later, and only the worker knows their number: a document counts as one memory here.
   refuseOverQuota(context, quota, 1);
   if (existing !== undefined) return readAgain(context, existing, document);

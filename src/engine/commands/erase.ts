@@ -3,12 +3,14 @@ import { EngineError } from '../errors.ts';
 import { chainOf, listChainsEndingIn, shortenChain } from '../store/chains.ts';
 import {
   deleteDocumentRow,
+  findDocumentRow,
   findErasedDocument,
   getDocumentRow,
   hideDocument,
   listExpiredDocuments,
   listMatchingDocuments,
 } from '../store/documents.ts';
+import { toDocument } from '../store/document-views.ts';
 import { deleteGeneration, findAbandonedGeneration } from '../store/document-generations.ts';
 import { documentsOfMemories, listMemoriesOfGeneration } from '../store/chunks.ts';
 import { readProvenance } from '../store/provenance.ts';
@@ -27,6 +29,7 @@ import { countRevisions } from '../store/revisions.ts';
 import { putInfo } from '../store/store-info.ts';
 import { placeOf, successorsOf } from '../store/session-context.ts';
 import { deleteText, reindexText } from '../store/word-index/memory-text.ts';
+import type { Store } from '../store/open-store.ts';
 import { deleteVectors } from '../store/vectors.ts';
 import type { DeleteReceipt, ErasureFilter } from '../types.ts';
 import { oweStep } from './owe-step.ts';
@@ -87,9 +90,23 @@ export function deleteMatching(
   { filter, memoryNos: found }: { readonly filter: ErasureFilter; readonly memoryNos: readonly number[] },
 ): DeleteReceipt {
   const { store, now } = context;
-  const memoryNos = listPassingOf(store, compileFilter(filter, now, { includeHidden: true }), found);
+  const passing = listPassingOf(store, compileFilter(filter, now, { includeHidden: true }), found);
+  const memoryNos = withoutForeignParts(store, passing, filter.withinTags ?? []);
   const torn = abandonDocuments(context, documentsOfMemories(store, memoryNos));
   return addReceipts(torn, eraseMemories(context, memoryNos));
+}
+
+/** Leaves out parts of documents that lack one of the tags: with a part, the whole document would go. */
+function withoutForeignParts(store: Store, memoryNos: readonly number[], tags: readonly string[]): readonly number[] {
+  if (tags.length === 0) return memoryNos;
+  const foreign = new Set(
+    documentsOfMemories(store, memoryNos)
+      .map((documentNo) => toDocument(store, findDocumentRow(store, documentNo)!))
+      .filter((document) => !tags.every((tag) => document.tags.includes(tag)))
+      .map(({ id }) => id),
+  );
+  const parts = readProvenance(store, memoryNos);
+  return memoryNos.filter((memoryNo) => !foreign.has(parts.get(memoryNo)?.documentId ?? ''));
 }
 
 /**

@@ -11,6 +11,9 @@ export const FILL_MS = 60_000;
  */
 const MAX_DEBT_MS = 3_600_000;
 
+/** Time by which a wait that was told may fall short through rounding of doubles (ms). */
+const ROUNDING_MS = 0.01;
+
 /** What a bucket says about a request. */
 export interface Verdict {
   readonly isAllowed: boolean;
@@ -42,7 +45,8 @@ export function takeFrom(
   const before = Math.min(Math.max(fullAt ?? now, now), now + MAX_DEBT_MS);
   const after = Math.min(before + cost * tokenMs, now + MAX_DEBT_MS);
   const room = Math.max(FILL_MS - cost * tokenMs, 0);
-  const retryAfterMs = mustFit ? Math.max(0, before - now - room) : 0;
+  const short = before - now - room;
+  const retryAfterMs = mustFit && short > ROUNDING_MS ? short : 0;
   const kept = retryAfterMs > 0 ? before : after;
   return {
     isAllowed: retryAfterMs === 0,

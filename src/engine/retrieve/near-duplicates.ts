@@ -2,14 +2,16 @@ import { words } from '../text/words.ts';
 import type { Memory } from '../types.ts';
 
 /**
- * Share of their distinct words that two texts have in common, from which they count as near-duplicates (Jaccard).
- * Longer texts that say the same but for a number reach it.
+ * Share of their distinct words that two texts have in common, from which they count as near-duplicates (Jaccard). The
+ * words in which they differ must be numbers, times or numbered names: one other word, such as "not", may turn a text
+ * into its contrary.
  */
 const NEAR = 0.8;
 /** Fewest distinct words of a near-duplicate. Of a shorter text one word may be all that matters. */
 const MIN_WORDS = 8;
-/** Most characters of a text that are compared. */
+/** Most characters of a text that is compared; what stands behind them could say anything. */
 const MAX_CHARACTERS = 2_000;
+const HAS_DIGIT = /\p{N}/u;
 
 /** A hit's words, and the ids of the memories that it stands for. */
 interface Known {
@@ -29,7 +31,8 @@ export function createNearDuplicates(collapses: boolean) {
   let last: { readonly memory: Memory; readonly words: ReadonlySet<string> } | undefined;
   const wordsOf = (memory: Memory) => {
     if (last?.memory !== memory) {
-      last = { memory, words: new Set(words(`${memory.title} ${memory.content}`.slice(0, MAX_CHARACTERS))) };
+      const text = `${memory.title} ${memory.content}`;
+      last = { memory, words: new Set(text.length > MAX_CHARACTERS ? [] : words(text)) };
     }
     return last.words;
   };
@@ -69,6 +72,11 @@ function isNear(one: ReadonlySet<string>, other: ReadonlySet<string>): boolean {
   const [small, large] = one.size <= other.size ? [one, other] : [other, one];
   if (small.size < NEAR * large.size) return false;
   let common = 0;
-  for (const word of small) if (large.has(word)) common += 1;
-  return common >= NEAR * (one.size + other.size - common);
+  for (const word of small) {
+    if (large.has(word)) common += 1;
+    else if (!HAS_DIGIT.test(word)) return false;
+  }
+  if (common < NEAR * (one.size + other.size - common)) return false;
+  for (const word of large) if (!small.has(word) && !HAS_DIGIT.test(word)) return false;
+  return true;
 }

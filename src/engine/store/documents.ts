@@ -175,6 +175,7 @@ export function listMatchingDocuments(store: Store, filter: ErasureFilter, limit
   require('coalesce(g.session_id, o.session_id) IN (SELECT value FROM json_each(?))', filter.sessionIds);
   require(isByOneOf('g.writer_no'), filter.writtenBy);
   require(tagsPass(`coalesce(g.tags, '[]')`), filter.tags);
+  require(tagsPass(`coalesce(g.tags, '[]')`), filter.withinTags);
   return store
     .prepare(
       `SELECT DISTINCT o.document_no FROM documents o

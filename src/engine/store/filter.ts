@@ -25,14 +25,15 @@ export interface FilterCondition {
 }
 
 /**
- * Field that a condition belongs to. No request asks for `document`, `status`, `expires_at` or `validity`: they hide
- * memories by default.
+ * Field that a condition belongs to. No request asks for `bounds`, `document`, `status`, `expires_at` or `validity`:
+ * they hide memories by themselves.
  */
 type FilterName =
   | 'user_id'
   | `filters.${'sessions' | 'types' | 'external_ids' | 'documents' | 'written_by' | 'event_time' | 'created_at'}`
   | `filters.${'sectors' | 'tags' | 'statuses'}`
   | `filters.metadata.${string}`
+  | 'bounds'
   | 'document'
   | 'status'
   | 'expires_at'
@@ -77,7 +78,10 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
     ...statusConditions(filter, now, options),
     ...(options.includeHidden ? [] : visibilityConditions(now, asOf)),
   ];
-  const tags = tagsCondition(filter.tags, asOf?.recorded);
+  const tags = [
+    ...tagsCondition('bounds', filter.withinTags, undefined),
+    ...tagsCondition('filters.tags', filter.tags, asOf?.recorded),
+  ];
   const metadata = metadataConditions(filter.metadata, asOf?.recorded);
   // What is dear to check comes last, as SQLite checks from left to right.
   const joined = [...before, ...after, ...tags, ...metadata.joined];
@@ -158,10 +162,14 @@ function sectorCondition({ sectors }: MemoryFilter, recorded: number | undefined
   return [condition('filters.sectors', '(d.sectors & ?) <> 0', sectorBits(sectors))];
 }
 
-function tagsCondition(wanted: MemoryFilter['tags'], recorded: number | undefined): FilterCondition[] {
+function tagsCondition(
+  name: FilterName,
+  wanted: MemoryFilter['tags'],
+  recorded: number | undefined,
+): FilterCondition[] {
   if (wanted === undefined || wanted.length === 0) return [];
   const [tags, ...values] = columnAt('m.tags', recorded);
-  return [condition('filters.tags', tagsPass(tags), ...values, JSON.stringify(wanted))];
+  return [condition(name, tagsPass(tags), ...values, JSON.stringify(wanted))];
 }
 
 /** Makes a condition for all keys of the metadata together, and one for each operator, to tell which of them fails. */

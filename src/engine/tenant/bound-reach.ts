@@ -1,7 +1,7 @@
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import type { Document, Job, Memory, MemoryFilter } from '../types.ts';
+import type { Document, Job, Memory, MemoryFilter, Revision, RevisionPage } from '../types.ts';
 
 /** What lies within the bounds of a caller; the methods of `boundTenant` are made of these. */
 export interface Reach {
@@ -12,6 +12,11 @@ export interface Reach {
   readonly ownJobs: Set<string>;
   /** Returns a memory within the bounds. Throws EngineError `not_found` for any other. */
   reachedMemory(id: string): Promise<Memory>;
+  /**
+   * Returns the revisions of a memory within the bounds, newest first, since it came within them: what was said before
+   * was said to others. Throws EngineError `not_found` for any other memory.
+   */
+  reachedRevisions(id: string, page: RevisionPage): AsyncGenerator<readonly Revision[]>;
   /** Returns a document within the bounds. Throws EngineError `not_found` for any other. */
   reachedDocument(id: string): Promise<Document>;
   /** Returns a job that works on something within the bounds. Throws EngineError `not_found` for any other. */
@@ -42,6 +47,10 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
       const memory = await tenant.getMemory(id);
       if (!holds(memory)) throw new EngineError('not_found', 'no memory with this id');
       return memory;
+    },
+    async *reachedRevisions(id, page) {
+      await reach.reachedMemory(id);
+      yield* tags.length === 0 ? tenant.streamRevisions(id, page) : revisionsWithin(tenant, tags, { id, page });
     },
     async reachedDocument(id) {
       const document = await tenant.getDocument(id);
@@ -80,10 +89,36 @@ export function reachOf(tenant: Tenant, bounds: Bounds): Reach {
     ownFilter: (filter) => ({
       ...filter,
       userIds: reach.onlyOwn(filter.userIds),
-      tags: reach.withTags(filter.tags ?? []),
+      withinTags: tags,
     }),
   };
   return reach;
+}
+
+/**
+ * The newest revisions of a memory up to, and without, the update that brought it within the tags. They are read from
+ * the newest on, since only the updates after a revision tell whether it is within.
+ */
+async function* revisionsWithin(
+  tenant: Tenant,
+  tags: readonly string[],
+  { id, page }: { readonly id: string; readonly page: RevisionPage },
+): AsyncGenerator<readonly Revision[]> {
+  let { limit = Number.MAX_SAFE_INTEGER } = page;
+  const { before = Number.MAX_SAFE_INTEGER } = page;
+  for await (const slice of tenant.streamRevisions(id, {})) {
+    const end = slice.findIndex(({ replaced }) => lacksTags(replaced['tags'], tags));
+    const within = end === -1 ? slice : slice.slice(0, end);
+    const shown = within.filter(({ version }) => version < before).slice(0, limit);
+    limit -= shown.length;
+    yield shown;
+    if (end !== -1 || limit === 0) return;
+  }
+}
+
+/** Whether these replaced tags, undefined where an update left them alone, lack one of the tags. */
+function lacksTags(replaced: unknown, tags: readonly string[]): boolean {
+  return Array.isArray(replaced) && !tags.every((tag) => replaced.includes(tag));
 }
 
 /**

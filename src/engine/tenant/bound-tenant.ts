@@ -4,6 +4,7 @@ import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
 import type { AddOutcome, IdempotencyClaim, NewDocument, NewMemory, Upload } from '../types.ts';
 import { reachOf, type Reach } from './bound-reach.ts';
+import { joined } from './memory-lists.ts';
 
 /**
  * Makes the view of a tenant that a bound caller gets. It shows only memories and documents within the bounds: others
@@ -34,7 +35,8 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
 }
 
 /** Memories: those of others are absent, and what is written is within the bounds. */
-function memoryMethods(tenant: Tenant, { bounds, tags, reachedMemory, withTags, onlyOwn, ownOf }: Reach) {
+function memoryMethods(tenant: Tenant, reach: Reach) {
+  const { bounds, tags, reachedMemory, reachedRevisions, withTags, onlyOwn, ownFilter, ownOf } = reach;
   return {
     async addMemories(items, options = {}) {
       const owned = items.map((item) => orRefusal(() => ({ ...item, ...ownOf(item) })));
@@ -55,14 +57,14 @@ function memoryMethods(tenant: Tenant, { bounds, tags, reachedMemory, withTags, 
     },
     async deleteMemory(id) {
       await reachedMemory(id);
-      return tenant.deleteMemory(id);
+      return tenant.deleteMemory(id, { withinTags: tags });
     },
     async deleteMemories(filter) {
       const { userIds, sessionIds, writtenBy, tags: named = [] } = filter;
       // The bounds are no filter of the caller's: without one, the tenant refuses.
       const isNamed = userIds !== undefined || sessionIds !== undefined || writtenBy !== undefined || named.length > 0;
       if (!isNamed) return tenant.deleteMemories(filter);
-      return tenant.deleteMemories({ ...filter, userIds: onlyOwn(userIds), tags: withTags(named) });
+      return tenant.deleteMemories({ ...filter, userIds: onlyOwn(userIds), withinTags: tags });
     },
     async reinforceMemory(id, boost) {
       await reachedMemory(id);
@@ -70,20 +72,12 @@ function memoryMethods(tenant: Tenant, { bounds, tags, reachedMemory, withTags, 
     },
 
     getMemory: reachedMemory,
-    listMemories: async (filter, page) =>
-      tenant.listMemories({ ...filter, userIds: onlyOwn(filter.userIds), tags: withTags(filter.tags ?? []) }, page),
+    listMemories: async (filter, page) => tenant.listMemories(ownFilter(filter), page),
     async *streamMemories(filter, page) {
-      const userIds = onlyOwn(filter.userIds);
-      yield* tenant.streamMemories({ ...filter, userIds, tags: withTags(filter.tags ?? []) }, page);
+      yield* tenant.streamMemories(ownFilter(filter), page);
     },
-    async listRevisions(id, page) {
-      await reachedMemory(id);
-      return tenant.listRevisions(id, page);
-    },
-    async *streamRevisions(id, page) {
-      await reachedMemory(id);
-      yield* tenant.streamRevisions(id, page);
-    },
+    listRevisions: (id, page = {}) => joined(reachedRevisions(id, page)),
+    streamRevisions: reachedRevisions,
     async timeline(id, around) {
       await reachedMemory(id);
       return tenant.timeline(id, { ...around, tags });
@@ -149,7 +143,8 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
       uploads.set(upload.name, upload);
       return upload;
     },
-    addDocument: async (document) => handIn(document, (owned) => tenant.addDocument(owned, { withinTags: tags })),
+    addDocument: async (document, options = {}) =>
+      handIn(document, (owned) => tenant.addDocument(owned, { ...options, withinTags: tags })),
     replaceDocument: async (id, document) =>
       handIn(document, async (owned) => {
         await reachedDocument(id);

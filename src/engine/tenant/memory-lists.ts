@@ -34,7 +34,8 @@ export function createMemoryLists({ path, readers }: Pick<TenantOptions, 'path' 
   }
 }
 
-async function joined<Item>(slices: AsyncIterable<readonly Item[]>): Promise<Item[]> {
+/** The items of all slices. */
+export async function joined<Item>(slices: AsyncIterable<readonly Item[]>): Promise<Item[]> {
   const items: Item[] = [];
   for await (const slice of slices) items.push(...slice);
   return items;

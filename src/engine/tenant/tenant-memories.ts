@@ -1,4 +1,5 @@
 import type { Tenant } from '../engine.ts';
+import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { findMemoryNos, getMemoryRow, toMemory } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
@@ -30,12 +31,12 @@ type MemoryMethods = Pick<
 
 /**
  * Makes the methods by which a tenant adds, shows, changes and erases memories.
- * @param deleteDocument deletes the whole document when its root memory is deleted
+ * @param documents deletes the whole document when its root memory is deleted
  */
 export function createMemoryMethods(
   options: TenantOptions,
   erasure: Erasure,
-  deleteDocument: Tenant['deleteDocument'],
+  documents: Pick<Tenant, 'getDocument' | 'deleteDocument'>,
 ): MemoryMethods {
   const { path, metrics, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
@@ -66,10 +67,15 @@ export function createMemoryMethods(
       return memory;
     },
 
-    async deleteMemory(id) {
+    async deleteMemory(id, { withinTags = [] } = {}) {
       const document = provenanceOf(store(), id);
       // The root memory stands for the whole document.
-      if (document?.chunk === null) return deleteDocument(document.documentId);
+      if (document?.chunk === null) {
+        const { tags } = await documents.getDocument(document.documentId);
+        if (!withinTags.every((tag) => tags.includes(tag)))
+          throw new EngineError('not_found', 'no memory with this id');
+        return documents.deleteDocument(document.documentId);
+      }
       const receipt = await writer.write(path, 'deleteMemory', { id });
       dispatcher.dispatch(path, 'link');
       return receipt;

@@ -45,9 +45,9 @@ export function createUploadMethods(options: TenantOptions, arriving: ArrivingBy
         discard: () => discard(file.name),
       };
     },
-    addDocument: (document, { withinTags } = {}) =>
+    addDocument: (document, within = {}) =>
       handIn(document, (screened) =>
-        writer.write(path, 'addDocument', { document: screened, withinTags, quota: quotaOf(options) }),
+        writer.write(path, 'addDocument', { ...within, document: screened, quota: quotaOf(options) }),
       ),
     replaceDocument: (id, document) =>
       handIn(document, (screened) => writer.write(path, 'replaceDocument', { id, document: screened })),

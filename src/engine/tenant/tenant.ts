@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../engine.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
@@ -18,19 +19,38 @@ import { createUploadMethods, type ArrivingBytes } from './tenant-uploads.ts';
  * one of its methods is called.
  */
 export function createTenant(options: TenantOptions): Tenant {
-  return tenantFor(options, new Map());
+  const views = new LRUCache<string, Tenant>({ max: MAX_VIEWS });
+  const shared: Shared = {
+    arriving: new Map(),
+    viewOf(keyId) {
+      let view = views.get(keyId);
+      if (view === undefined)
+        views.set(keyId, (view = tenantFor({ ...options, writer: writerFor(options.writer, keyId) }, shared)));
+      return view;
+    },
+  };
+  return tenantFor(options, shared);
 }
 
-/** @param arriving bytes of the files that arrive for the tenant, whoever sends them */
-function tenantFor(options: TenantOptions, arriving: ArrivingBytes): Tenant {
+/** Most views of keys that are kept: one is asked for with each request. */
+const MAX_VIEWS = 256;
+
+/** What all views of a tenant share, whoever they belong to. */
+interface Shared {
+  readonly arriving: ArrivingBytes;
+  /** The tenant as the key of this id writes to it. */
+  viewOf(keyId: string): Tenant;
+}
+
+function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant {
   const erasure = createErasure(options);
   const documents = createDocumentMethods(options, erasure);
   return {
     id: options.id,
-    as: (keyId) => tenantFor({ ...options, writer: writerFor(options.writer, keyId) }, arriving),
+    as: viewOf,
     listAudit: (filter) => options.readers.read(options.path, 'listAudit', filter),
     recordAction: (action, detail) => options.writer.write(options.path, 'recordAction', { action, detail }),
-    ...createMemoryMethods(options, erasure, documents.deleteDocument),
+    ...createMemoryMethods(options, erasure, documents),
     ...createLinkMethods(options),
     ...createQueryMethods(options),
     ...createUploadMethods(options, arriving),

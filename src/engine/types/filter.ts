@@ -43,6 +43,10 @@ export interface MemoryFilter {
   readonly eventTo?: number | undefined;
   readonly createdFrom?: number | undefined;
   readonly createdTo?: number | undefined;
+  /**
+   * Tags that a memory must have now, whatever time the query looks at: the bounds of a caller. No remedy lifts them.
+   */
+  readonly withinTags?: readonly string[] | undefined;
   /** Conditions by key of the metadata's top level, taken literally; at most `MAX_METADATA_CONDITIONS`. */
   readonly metadata?: { readonly [path: string]: MetadataCondition } | undefined;
 }
@@ -51,4 +55,4 @@ export interface MemoryFilter {
  * Selects what a delete erases, whatever its status and expiry. It has only the fields that a document has before it is
  * read.
  */
-export type ErasureFilter = Pick<MemoryFilter, 'userIds' | 'sessionIds' | 'tags' | 'writtenBy'>;
+export type ErasureFilter = Pick<MemoryFilter, 'userIds' | 'sessionIds' | 'tags' | 'writtenBy' | 'withinTags'>;

@@ -239,6 +239,20 @@ export interface AddOptions {
   readonly withinTags?: readonly string[] | undefined;
 }
 
+/** How a document is added. */
+export interface AddDocumentOptions {
+  /** Tags that a known document must carry to be recognised; without them it is a `conflict`. None by default. */
+  readonly withinTags?: readonly string[] | undefined;
+  /** Whether a known document that changed is a `conflict`, and not read again; false by default. */
+  readonly onlyNew?: boolean | undefined;
+}
+
+/** What a delete may reach. */
+export interface DeleteOptions {
+  /** Tags that a document must carry, too, to be deleted with one of its memories. None by default. */
+  readonly withinTags?: readonly string[] | undefined;
+}
+
 /** One use of an Idempotency-Key: the reply to the first use is stored and returned again. */
 export interface IdempotencyClaim {
   readonly key: string;

@@ -1,4 +1,4 @@
-import type { AddReply, AuditDetail, DeleteReceipt } from '../types.ts';
+import type { AddReply, AuditDetail, DeleteReceipt, ErasureFilter } from '../types.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 
 /** What a command leaves in the audit log. */
@@ -24,17 +24,8 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
     },
   }),
   deleteMemory: ({ id }, receipt) => ({ action: 'memory.delete', detail: { id, ...countsOf(receipt) } }),
-  deleteMatching: ({ filter }, receipt) =>
-    isEmpty(receipt)
-      ? null
-      : {
-          action: 'memory.delete_matching',
-          detail: {
-            by: Object.keys(filter).filter((name) => filter[name as keyof typeof filter] !== undefined),
-            ...(filter.writtenBy === undefined ? {} : { written_by: filter.writtenBy }),
-            ...countsOf(receipt),
-          },
-        },
+  hideMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
+  deleteMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
   deleteExpired: (_, receipt) => (isEmpty(receipt) ? null : { action: 'memory.expire', detail: countsOf(receipt) }),
   reinforceMemory: ({ id }) => ({ action: 'memory.reinforce', detail: { id } }),
   undoLinks: ({ writtenBy }, { edges }) =>
@@ -81,6 +72,19 @@ function addedBy({ outcomes }: AddReply): AuditDetail {
 
 function countsOf({ memories, documents }: DeleteReceipt): AuditDetail {
   return { memories, documents };
+}
+
+/** The record of a slice of a delete by filter; null where it deleted nothing. */
+function deletedBy(filter: ErasureFilter, receipt: DeleteReceipt): Audited | null {
+  if (isEmpty(receipt)) return null;
+  return {
+    action: 'memory.delete_matching',
+    detail: {
+      by: Object.keys(filter).filter((name) => filter[name as keyof ErasureFilter] !== undefined),
+      ...(filter.writtenBy === undefined ? {} : { written_by: filter.writtenBy }),
+      ...countsOf(receipt),
+    },
+  };
 }
 
 function isEmpty({ memories, documents }: DeleteReceipt): boolean {
