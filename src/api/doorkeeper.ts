@@ -1,4 +1,5 @@
 import type { IncomingMessage } from 'node:http';
+import { LRUCache } from 'lru-cache';
 import { createTokenVerifier, isToken } from '../engine/adapters/index.ts';
 import {
   createGuessLimit,
@@ -36,6 +37,9 @@ const METRICS_READER: Holder = { ...ANYONE, role: 'read', keyId: 'metrics' };
 /** Header by which a request chooses one of its key's tenants. */
 const TENANT_HEADER = 'x-cairn-tenant';
 
+/** Most owners of tokens that are remembered, so that the audit log does not get a record with each request. */
+const MAX_SIGNED_IN = 10_000;
+
 /** Decides who may call which route. */
 export interface Doorkeeper {
   /**
@@ -58,12 +62,23 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
   const { control, config, metrics, logger } = engine;
   const guesses = createGuessLimit(config.OM_MAX_WRONG_KEYS);
   const addressOf = clientAddresses(config.trustedProxies);
+  const signedIn = new LRUCache<string, true>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });
   const tokens = config.OM_OIDC_ISSUER === undefined ? undefined : createTokenVerifier(engine);
+
+  /** Records a token's owner in the audit log, once an hour. */
+  function noteSignIn({ keyId, tenantIds, role }: Holder): void {
+    if (signedIn.has(keyId)) return;
+    signedIn.set(keyId, true);
+    control.audit.append('token.sign_in', { tenants: tenantIds, role }, keyId);
+  }
 
   async function holderBySignature(secret: string): Promise<Holder | undefined> {
     if (tokens === undefined || !isToken(secret)) return undefined;
     const token = await (await tokens).verify(secret);
-    return token === undefined ? undefined : holderOfToken(token, engine);
+    if (token === undefined) return undefined;
+    const holder = holderOfToken(token, engine);
+    noteSignIn(holder);
+    return holder;
   }
 
   async function identify(secret: string, address: string): Promise<Holder> {

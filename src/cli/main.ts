@@ -226,18 +226,22 @@ whose(limits.command('unset <limit...>'))
   .action(async (names: string[], options: object) =>
     (await import('./commands/limits.ts')).unsetLimits(names, options),
   );
+const OF_SERVICE = 'the log of keys, tenants, limits and backups, not that of one tenant';
 const audit = program.command('audit').description('who did what: list, verify, export, undo');
 overHttp('list', audit, { isDefault: true })
   .description('list the audit log, newest first; needs an admin key')
+  .option('--service', OF_SERVICE)
   .option('--limit <count>', 'most records to list', integer(1, 1000), 50)
   .option('--by <key>', 'only what the key with this id did')
   .option('--action <name>', 'only this action, such as memory.delete')
   .action(async (options: { limit: number }) => (await import('./commands/audit.ts')).listAudit(options));
 onTenant('verify', audit)
   .description('check that no record of the audit log was changed or taken out; the server may run')
+  .option('--service', OF_SERVICE)
   .action(async (options: object) => (await import('./commands/audit.ts')).verifyAudit(options));
 onTenant('export', audit)
   .description('print the audit log as lines of JSON, oldest first; the server may run')
+  .option('--service', OF_SERVICE)
   .action(async (options: object) => (await import('./commands/audit.ts')).exportAudit(options));
 overHttp('undo', audit)
   .description('erase all that a key wrote, and restore what it changed')

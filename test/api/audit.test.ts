@@ -1,7 +1,8 @@
+import path from 'node:path';
 import Database from 'better-sqlite3';
 import { expect, test } from 'vitest';
 import { exportAuditLog, verifyAuditLog } from '../../src/engine/for-admin.ts';
-import type { AuditRecord } from '../../src/engine/index.ts';
+import { type AuditRecord, openControlDatabase, readConfig } from '../../src/engine/index.ts';
 import { ADMIN_KEY, startApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
@@ -74,4 +75,53 @@ test('a record that was changed, taken out or cut off the end is noticed', async
   expect(tamper('DELETE FROM audit WHERE audit_no = 5')).toBe(5);
   expect(tamper('DELETE FROM audit WHERE audit_no = 3')).toBe(3);
   expect(tamper(`UPDATE audit SET key_id = 'somebody' WHERE audit_no = 2`)).toBe(2);
+});
+
+test('keys, tenants and limits leave records in the log of the service, which only its operators read', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const { control } = api.engine;
+  control.createTenant('acme');
+  const key = control.createKey({ tenantId: 'acme', role: 'admin', label: 'secret name' });
+  const bound = control.createKey({
+    tenantId: 'acme',
+    role: 'write',
+    userId: 'qwortz',
+    expiresAt: Date.now() + 60_000,
+  });
+  await api.request('PATCH', '/admin/limits?tenant=acme', { body: { queries: 60 } });
+  control.revokeKey(bound.record.id);
+  const reply = await api.request('GET', '/audit?of=service');
+  expect(reply.body.items).toMatchObject([
+    { no: 5, key: 'cli', action: 'key.revoke', detail: { id: bound.record.id } },
+    { no: 4, key: 'environment', action: 'limit.change', detail: { tenant: 'acme', limits: ['queries'] } },
+    { no: 3, action: 'key.create', detail: { tenants: ['acme'], role: 'write', bounds: ['user'] } },
+    { no: 2, key: 'cli', action: 'key.create', detail: { id: key.record.id, role: 'admin', bounds: [] } },
+    { no: 1, key: 'cli', action: 'tenant.create', detail: { tenant: 'acme' } },
+  ]);
+  for (const hidden of ['secret name', 'qwortz', key.secret]) expect(reply.text).not.toContain(hidden);
+  expect((await api.request('GET', '/audit?of=service', { key: key.secret })).status).toBe(403);
+  expect((await api.request('GET', '/audit', { key: key.secret })).body.items).toEqual([]);
+  expect(() => control.createTenant('acme')).toThrow('exists');
+  expect(control.audit.verify()).toMatchObject({ records: 5, brokenAt: null });
+  control.eraseTenant('acme');
+  expect(control.audit.list({ limit: 1 })).toMatchObject([{ action: 'tenant.erase', detail: { tenant: 'acme' } }]);
+});
+
+test('the log of the service keeps what is younger than OM_AUDIT_DAYS, and nothing where the log is off', async () => {
+  const clock = { at: Date.now(), now: () => clock.at };
+  const open = (more: object) =>
+    openControlDatabase(readConfig({ OM_DB_PATH: path.join(folder, 'cairn.sqlite'), ...more }), clock);
+  const folder = tempFolder();
+  const control = await open({ OM_AUDIT_DAYS: '2' });
+  for (let day = 0; day < 5; day += 1) {
+    control.audit.append('backup.create', { day });
+    clock.at += 86_400_000;
+  }
+  expect(control.audit.list({ limit: 9 }).map(({ detail }) => detail['day'])).toEqual([4, 3, 2]);
+  expect(control.audit.verify()).toMatchObject({ records: 3, brokenAt: null });
+  control.close();
+  const off = await open({ OM_AUDIT: 'off' });
+  off.audit.append('backup.create', {});
+  expect(off.audit.list({ limit: 9 })).toHaveLength(3);
+  off.close();
 });

@@ -1,3 +1,4 @@
+import { iterateAudit, verifyAudit } from '../../src/engine/store/audit-chain.ts';
 import fs from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
 import pLimit from 'p-limit';
@@ -180,6 +181,14 @@ async function readAll(service: ServiceProcess): Promise<{ id: string; content: 
   }
 }
 
+/** Checks that the audit log is whole, and that it tells of each memory once, as both are in one commit. */
+function expectAudited(store: Store): void {
+  expect(verifyAudit(store).brokenAt).toBeNull();
+  const records = [...iterateAudit(store)].filter(({ action }) => action === 'memory.add');
+  const added = records.reduce((sum, { detail }) => sum + Number(detail['added']), 0);
+  expect(added).toBe(store.db.prepare('SELECT count(*) FROM memories').pluck().get());
+}
+
 /**
  * Reads the file of a service that has ended: each memory is finished and stands once in every table and index that
  * speaks of it.
@@ -188,6 +197,7 @@ async function readAll(service: ServiceProcess): Promise<{ id: string; content: 
 export function expectFinished(folder: string): number {
   return withStore(folder, (store) => {
     expectNoOrphans(store);
+    expectAudited(store);
     const count = (sql: string) => store.db.prepare(sql).pluck().get() as number;
     const memories = count('SELECT count(*) FROM memories');
     expect(count(`SELECT count(*) FROM memory_dynamics WHERE state = 'ready'`)).toBe(memories);

@@ -1,5 +1,5 @@
-import type { AuditRecord } from '../../engine/index.ts';
-import { route, type Route } from '../route.ts';
+import { type AuditRecord, DEFAULT_TENANT, EngineError } from '../../engine/index.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
 import { auditPage, auditQuery, type AuditItem } from '../schemas/audit.ts';
 
 /** Routes of the audit log. */
@@ -11,16 +11,25 @@ export const auditRoutes: readonly Route[] = [
     access: 'admin',
     summary: "Lists what was done with this tenant's memories, and by which key, the newest first",
     description:
-      'Records hold ids and counts, never content. Each was stored in the commit of the action that it tells of. ' +
-      '`cairn audit verify` checks that none was changed or taken out.',
+      '`of=service` lists what was done with tenants, keys, limits and backups, and who signed in with a token: it ' +
+      'needs an admin key of the default tenant. Records hold ids and counts, never content. Each was stored in the ' +
+      'commit of the action that it tells of. `cairn audit verify` checks that none was changed or taken out.',
     query: auditQuery,
+    errors: { forbidden: 'The log of the service needs an admin key of the default tenant.' },
     replies: { 200: { description: 'A page of the log.', json: auditPage } },
-    async handle({ tenant, query: { limit, before, key, action, from, to }, send }) {
-      const records = await tenant.listAudit({ limit, before, keyId: key, action, from, to });
+    async handle({ api, principal, tenant, query: { of, limit, before, key, action, from, to }, send }) {
+      const filter = { limit, before, keyId: key, action, from, to };
+      if (of === 'service') requireOperator(principal);
+      const records = of === 'service' ? api.engine.control.audit.list(filter) : await tenant.listAudit(filter);
       send(200, { items: records.map(auditItem), next: records.length < limit ? null : (records.at(-1)?.no ?? null) });
     },
   }),
 ];
+
+function requireOperator({ tenantId }: TenantCall['principal']): void {
+  if (tenantId === DEFAULT_TENANT) return;
+  throw new EngineError('forbidden', 'the log of the service needs an admin key of the default tenant');
+}
 
 function auditItem({ no, at, keyId, action, detail, hash }: AuditRecord): AuditItem {
   return { no, at, key: keyId, action, detail: detail as AuditItem['detail'], hash };

@@ -88,7 +88,7 @@ export const limitRoutes: readonly Route[] = [
     async handle({ api, principal, query, readBody, send }) {
       requireOperator(principal);
       const scope = scopeOf(query, principal);
-      api.engine.control.limits.change(scope, await readBody());
+      api.engine.control.limits.change(scope, await readBody(), principal.keyId);
       send(200, limitsItem(api.engine.control.limits, scope));
     },
   }),

@@ -1,9 +1,10 @@
 /** Schemas of the audit log. */
 import { z } from 'zod';
 import { timestamp } from './memory-replies.ts';
-import { anyObject, digits, givenId, time, type Wire } from './values.ts';
+import { anyObject, choice, digits, givenId, time, type Wire } from './values.ts';
 
 export const auditQuery = z.strictObject({
+  of: choice(['tenant', 'service']).default('tenant').describe('Whose log: that of the tenant, or of the service.'),
   limit: digits(1, 1000).default(100).describe('Most records to list.'),
   before: digits(1, Number.MAX_SAFE_INTEGER)
     .optional()

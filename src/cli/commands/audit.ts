@@ -2,6 +2,7 @@ import type { auditPage } from '../../api/schemas/audit.ts';
 import type { DeletedItem } from '../../api/schemas/memory-replies.ts';
 import type { Wire } from '../../api/schemas/values.ts';
 import { exportAuditLog, verifyAuditLog } from '../../engine/for-admin.ts';
+import type { AuditRecord } from '../../engine/index.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { withDataFolder } from '../data-folder.ts';
@@ -10,12 +11,14 @@ import { count, counted, dim, print, table } from '../terminal.ts';
 interface ListOptions extends ConnectionOptions {
   readonly limit: number;
   readonly by?: string;
+  readonly service?: boolean;
   readonly action?: string;
 }
 
 /** Runs `cairn audit list`: prints the newest records of the audit log. */
-export async function listAudit({ limit, by, action, ...connection }: ListOptions): Promise<void> {
+export async function listAudit({ limit, by, action, service, ...connection }: ListOptions): Promise<void> {
   const parameters = new URLSearchParams({ limit: String(limit) });
+  if (service) parameters.set('of', 'service');
   if (by !== undefined) parameters.set('key', by);
   if (action !== undefined) parameters.set('action', action);
   const { items } = await connect(connection).get<Wire<typeof auditPage>>(`/audit?${parameters.toString()}`);
@@ -30,10 +33,16 @@ export async function listAudit({ limit, by, action, ...connection }: ListOption
   print(dim(head!), ...body);
 }
 
+interface WhoseLog {
+  readonly tenant?: string;
+  /** The log of the service in place of a tenant's. */
+  readonly service?: boolean;
+}
+
 /** Runs `cairn audit verify`: checks the chain of hashes. @throws CliError if a record was changed or taken out */
-export async function verifyAudit({ tenant }: { readonly tenant?: string }): Promise<void> {
-  await withDataFolder(({ fileOf }) => {
-    const { records, brokenAt, head } = verifyAuditLog(fileOf(tenant));
+export async function verifyAudit({ tenant, service }: WhoseLog): Promise<void> {
+  await withDataFolder(({ control, fileOf }) => {
+    const { records, brokenAt, head } = service ? control.audit.verify() : verifyAuditLog(fileOf(tenant));
     if (brokenAt !== null) {
       throw new CliError(`record ${brokenAt} was changed or taken out; the ${count(records)} before it match`);
     }
@@ -42,8 +51,12 @@ export async function verifyAudit({ tenant }: { readonly tenant?: string }): Pro
 }
 
 /** Runs `cairn audit export`: prints all records as lines of JSON, the oldest first. */
-export async function exportAudit({ tenant }: { readonly tenant?: string }): Promise<void> {
-  await withDataFolder(({ fileOf }) => exportAuditLog(fileOf(tenant), (record) => print(JSON.stringify(record))));
+export async function exportAudit({ tenant, service }: WhoseLog): Promise<void> {
+  const show = (record: AuditRecord) => print(JSON.stringify(record));
+  await withDataFolder(({ control, fileOf }) => {
+    if (!service) return exportAuditLog(fileOf(tenant), show);
+    for (const record of control.audit.all()) show(record);
+  });
 }
 
 /** Runs `cairn audit undo KEY`: takes back all that a key wrote. @throws CliError without `yes` */

@@ -7,7 +7,7 @@ import { bytes, counted, print } from '../terminal.ts';
 
 /** Runs `cairn backup FILE`: copies the memories of a tenant into a new file, and checks the copy. */
 export async function backup(file: string, { tenant }: { readonly tenant?: string }): Promise<void> {
-  await withDataFolder(async ({ config, fileOf }) => {
+  await withDataFolder(async ({ config, control, fileOf }) => {
     const from = fileOf(tenant);
     const wrappedKey = exportWrappedKey(config, tenant ?? DEFAULT_TENANT);
     const progress = startProgress('Copying', 1);
@@ -21,6 +21,7 @@ export async function backup(file: string, { tenant }: { readonly tenant?: strin
       wrappedKey,
       onProgress: (done, total) => progress.update(done / total, `${bytes(done)} of ${bytes(total)}`),
     }).finally(() => progress.stop());
+    control.audit.append('backup.create', { tenant: tenant ?? DEFAULT_TENANT, memories, bytes: size });
     print(`${file}: ${counted(memories, 'memory', 'memories')}, ${bytes(size)}, checked from end to end`);
     if (wrappedKey !== null) print(`encrypted; a restore needs the master key and ${keyFileOf(file)}`);
     if (unread > 0) {

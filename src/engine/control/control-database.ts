@@ -4,6 +4,7 @@
  */
 
 import type { LimitRecords } from './limits.ts';
+import type { ServiceAudit } from './service-audit.ts';
 
 /** The id of the tenant that every data folder has. */
 export const DEFAULT_TENANT = 'default';
@@ -142,6 +143,9 @@ export interface ControlDatabase {
 
   /** The limits of tenants and keys. */
   readonly limits: LimitRecords;
+
+  /** The log of what was done with all this; each function above adds its record in its own transaction. */
+  readonly audit: ServiceAudit;
 
   /** Returns a tenant's setting; undefined if it was never stored or the tenant is unknown. */
   getSetting(tenantId: string, name: string): string | undefined;

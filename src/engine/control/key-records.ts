@@ -1,9 +1,11 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
+import type { AuditDetail } from '../types.ts';
 import type { AccessCache } from './access-cache.ts';
 import { KEY_LIMITS, type ControlDatabase, type KeyRecord, type NewKey } from './control-database.ts';
 import type { ControlFile, KeyRow } from './control-file.ts';
+import type { ServiceAudit } from './service-audit.ts';
 import type { KeyUses } from './key-uses.ts';
 
 interface KeyContext {
@@ -11,6 +13,7 @@ interface KeyContext {
   readonly cache: AccessCache;
   readonly uses: KeyUses;
   readonly clock: Clock;
+  readonly audit: ServiceAudit;
   /** Throws EngineError `not_found` for an unknown tenant. */
   readonly requireTenant: (tenantId: string) => void;
 }
@@ -21,6 +24,7 @@ export function createKeyRecords({
   cache,
   uses,
   clock,
+  audit,
   requireTenant,
 }: KeyContext): Pick<ControlDatabase, 'createKey' | 'listKeys' | 'revokeKey'> {
   return {
@@ -33,6 +37,7 @@ export function createKeyRecords({
       cache.change(() => {
         statements.insertKey.run({ ...record, tags: JSON.stringify(record.tags), digest: digestOf(secret) });
         record.tenantIds.forEach((tenantId, place) => statements.insertKeyTenant.run(id, place, tenantId));
+        audit.append('key.create', describe(record));
       });
       return { record, secret };
     },
@@ -49,6 +54,7 @@ export function createKeyRecords({
           // The message does not repeat the id, which may be a whole secret, given by mistake.
           throw new EngineError('not_found', 'no key has this id');
         }
+        audit.append('key.revoke', { id: keyId });
       });
     },
   };
@@ -73,6 +79,12 @@ function newRecord(id: string, key: NewKey, now: number): KeyRecord {
     lastUsedAt: null,
     revokedAt: null,
   };
+}
+
+/** What the audit log says of a new key: to what it is bound, and not to whom. */
+function describe({ id, tenantIds, role, userId, tags, expiresAt }: KeyRecord): AuditDetail {
+  const bounds = [...(userId === null ? [] : ['user']), ...(tags.length === 0 ? [] : ['tags'])];
+  return { id, tenants: tenantIds, role, bounds, ...(expiresAt === null ? {} : { expires_at: expiresAt }) };
 }
 
 /** Characters that no name, user or tag may hold: they are invisible or break lines. */

@@ -42,6 +42,7 @@ export interface LimitRecords {
    * Stores limits, or removes them, so that the next wider limit applies again.
    * @throws EngineError `not_found` for an unknown tenant or key; `invalid` for a limit that a key cannot have, or for
    *   a value that is no whole number in 0..`MAX_LIMIT`
+   * @param by id of the key that asks for it, for the audit log; a command on this machine if left out
    */
-  change(scope: LimitScope, changes: LimitChanges): void;
+  change(scope: LimitScope, changes: LimitChanges, by?: string): void;
 }

@@ -12,6 +12,7 @@ import { destroyDataKey, ensureDataKey, SHARED_OWNER, useMasterKey, type KeySett
 import { createKeyRecords, digestOf } from './key-records.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { openLimits } from './open-limits.ts';
+import { openServiceAudit, type ServiceAudit } from './service-audit.ts';
 
 /** Tenant ids become file names, so a path holds no id that does not match this. */
 const TENANT_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
@@ -37,6 +38,7 @@ interface Context {
   readonly paths: Config['paths'];
   readonly clock: Clock;
   readonly keys: KeySettings;
+  readonly audit: ServiceAudit;
 }
 
 /**
@@ -53,12 +55,22 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
   }
   for (const owner of [SHARED_OWNER, DEFAULT_TENANT]) ensureDataKey(file.db, config, owner);
   const uses = createKeyUses(file, clock);
-  const context: Context = { file, cache: openAccessCache(file), uses, paths: config.paths, clock, keys: config };
+  const audit = openServiceAudit(file, config, clock);
+  const context: Context = {
+    file,
+    cache: openAccessCache(file),
+    uses,
+    paths: config.paths,
+    clock,
+    keys: config,
+    audit,
+  };
   return {
     ...tenantRecords(context),
     ...createKeyRecords({ ...context, requireTenant: (tenantId) => requireTenant(context, tenantId) }),
     ...authentication(context, config),
-    limits: openLimits(file, config),
+    limits: openLimits(file, config, audit),
+    audit,
 
     getSetting: (tenantId, name) => statements.readSetting.get(tenantId, name)?.value,
     putSetting(tenantId, name, value) {
@@ -75,7 +87,7 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
 
 type TenantRecords = Pick<ControlDatabase, 'listTenants' | 'findTenantPath' | 'createTenant' | 'eraseTenant'>;
 
-function tenantRecords({ file, cache, paths, clock, keys }: Context): TenantRecords {
+function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): TenantRecords {
   const { statements } = file;
   return {
     listTenants: () => cache.listTenants(),
@@ -102,6 +114,7 @@ function tenantRecords({ file, cache, paths, clock, keys }: Context): TenantReco
           );
         }
         ensureDataKey(file.db, keys, tenantId);
+        audit.append('tenant.create', { tenant: tenantId });
         return tenant;
       });
     },
@@ -114,6 +127,7 @@ function tenantRecords({ file, cache, paths, clock, keys }: Context): TenantReco
         }
         destroyDataKey(file.db, tenantId);
         statements.deleteKeysWithoutTenant.run();
+        audit.append('tenant.erase', { tenant: tenantId });
         // Files are removed before the commit: if that fails, or a crash comes between, the erasure can be repeated.
         for (const name of databaseFiles(tenantFile(paths, tenantId))) fs.rmSync(name, { force: true });
         removeUploads(tenantFile(paths, tenantId));

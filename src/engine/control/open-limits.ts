@@ -3,6 +3,7 @@ import { EngineError } from '../errors.ts';
 import { GENERATION_LOOK_MS } from './access-cache.ts';
 import { immediately, type ControlFile } from './control-file.ts';
 
+import type { ServiceAudit } from './service-audit.ts';
 import {
   KEY_LIMITS,
   LIMIT_NAMES,
@@ -22,7 +23,7 @@ interface LimitRow {
 }
 
 /** Opens the limits in the control database. The caller closes the file. */
-export function openLimits(file: ControlFile, config: Config): LimitRecords {
+export function openLimits(file: ControlFile, config: Config, audit: ServiceAudit): LimitRecords {
   const { db, statements } = file;
   const list = db.prepare<[], LimitRow>('SELECT tenant_id, key_id, name, value FROM limits');
   const put = db.prepare<[string, string, string, number]>(
@@ -66,7 +67,7 @@ export function openLimits(file: ControlFile, config: Config): LimitRecords {
       return limits;
     },
     own: (scope) => current().own.get(placeOf(scope)) ?? {},
-    change(scope, changes) {
+    change(scope, changes, by) {
       const { tenantId, keyId = '' } = scope;
       immediately(file, () => {
         requireScope(file, scope);
@@ -79,6 +80,8 @@ export function openLimits(file: ControlFile, config: Config): LimitRecords {
           else put.run(tenantId, keyId, name, checked(name, value));
         }
         statements.bumpGeneration.run();
+        const detail = { tenant: tenantId, ...(keyId === '' ? {} : { key: keyId }), limits: Object.keys(changes) };
+        audit.append('limit.change', detail, by);
       });
       known = read();
     },

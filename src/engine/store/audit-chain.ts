@@ -8,6 +8,9 @@ const ANCHOR = 'audit_anchor';
 /** Hash before the first record of a file. */
 const NO_HASH = Buffer.alloc(32);
 
+/** A file with the tables `audit` and `store_info`: a tenant's, or the control database. */
+type AuditFile = Pick<Store, 'prepare'>;
+
 interface AuditRow {
   readonly audit_no: number;
   readonly at: number;
@@ -21,7 +24,7 @@ interface AuditRow {
  * Appends a record to the file's audit log. Its hash covers the hash of the record before it, its own number and all of
  * its columns. Call inside the write that the record is about, so that the one is never stored without the other.
  */
-export function appendAudit(store: Store, { at, keyId, action, detail }: NewAuditRecord): void {
+export function appendAudit(store: AuditFile, { at, keyId, action, detail }: NewAuditRecord): void {
   const last = store.prepare('SELECT * FROM audit ORDER BY audit_no DESC LIMIT 1').get() as AuditRow | undefined;
   const before = last === undefined ? anchorOf(store) : { no: last.audit_no, hash: last.hash };
   const row = { audit_no: before.no + 1, at, key_id: keyId ?? '', action, detail: JSON.stringify(detail) };
@@ -35,7 +38,7 @@ export function appendAudit(store: Store, { at, keyId, action, detail }: NewAudi
  * @returns the number of records and the last hash; `brokenAt` is the number of the first record that is missing or
  *   does not match its hash, null if all match
  */
-export function verifyAudit(store: Store): AuditVerdict {
+export function verifyAudit(store: AuditFile): AuditVerdict {
   let { no, hash } = anchorOf(store);
   let records = 0;
   for (const row of store.prepare('SELECT * FROM audit ORDER BY audit_no').iterate() as IterableIterator<AuditRow>) {
@@ -52,7 +55,7 @@ export function verifyAudit(store: Store): AuditVerdict {
 }
 
 /** Lists at most `limit` records that meet all conditions of a filter, the newest first. */
-export function listAudit(store: Store, { before, keyId, action, from, to, limit }: AuditFilter): AuditRecord[] {
+export function listAudit(store: AuditFile, { before, keyId, action, from, to, limit }: AuditFilter): AuditRecord[] {
   const conditions: string[] = [];
   const values: (string | number)[] = [];
   const require = (condition: string, value: string | number | undefined) => {
@@ -72,7 +75,7 @@ export function listAudit(store: Store, { before, keyId, action, from, to, limit
 }
 
 /** Iterates over all records, the oldest first. */
-export function* iterateAudit(store: Store): Iterable<AuditRecord> {
+export function* iterateAudit(store: AuditFile): Iterable<AuditRecord> {
   for (const row of store.prepare('SELECT * FROM audit ORDER BY audit_no').iterate()) yield recordOf(row as AuditRow);
 }
 
@@ -81,7 +84,7 @@ export function* iterateAudit(store: Store): Iterable<AuditRecord> {
  * the last one stays, so that the rest can still be checked. Call inside a write.
  * @returns the number of records that were deleted
  */
-export function purgeAudit(store: Store, before: number, limit: number): number {
+export function purgeAudit(store: AuditFile, before: number, limit: number): number {
   const oldest = store.prepare('SELECT * FROM audit ORDER BY audit_no LIMIT ?').all(limit) as AuditRow[];
   const kept = oldest.findIndex(({ at }) => at >= before);
   const gone = kept === -1 ? oldest : oldest.slice(0, kept);
@@ -91,7 +94,7 @@ export function purgeAudit(store: Store, before: number, limit: number): number 
   return store.prepare('DELETE FROM audit WHERE audit_no <= ?').run(last.audit_no).changes;
 }
 
-function anchorOf(store: Store): { no: number; hash: Buffer } {
+function anchorOf(store: AuditFile): { no: number; hash: Buffer } {
   const [no, hash] = findInfo(store, ANCHOR)?.split(':') ?? [];
   return no === undefined || hash === undefined
     ? { no: 0, hash: NO_HASH }

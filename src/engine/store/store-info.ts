@@ -7,11 +7,11 @@ import type { Store } from './open-store.ts';
 
 const STORE_ID = 'store_id';
 
-export function findInfo(store: Store, key: string): string | undefined {
+export function findInfo(store: Pick<Store, 'prepare'>, key: string): string | undefined {
   return (store.prepare('SELECT value FROM store_info WHERE key = ?').get(key) as { value: string } | undefined)?.value;
 }
 
-export function putInfo(store: Store, key: string, value: string): void {
+export function putInfo(store: Pick<Store, 'prepare'>, key: string, value: string): void {
   store
     .prepare('INSERT INTO store_info (key, value) VALUES (?, ?) ON CONFLICT (key) DO UPDATE SET value = excluded.value')
     .run(key, value);
