@@ -8,6 +8,8 @@ export type { BatchContext, BatchResult } from './batches/batch-context.ts';
 export { runBatch, runNamed } from './batches/run-batch.ts';
 export { runNextDocument } from './batches/run-document.ts';
 export { openControlDatabase } from './control/open-control-database.ts';
+export { openRateLimits } from './control/rate-limits.ts';
+export { createTenantShares } from './open-engine/tenant-shares.ts';
 export { createTenantGuards, openParts } from './open-engine.ts';
 export { createProviderHealth, type ProviderHealth } from './providers/retry.ts';
 export type { StepContext } from './steps/step-context.ts';

@@ -39,6 +39,8 @@ export interface Executor {
 export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'guard'> {
   /** Returns what screens the texts of the tenant whose file is at a path; left out, nothing is screened. */
   readonly guardOf?: (path: string) => StepContext['guard'];
+  /** Returns the share in parsers and fetches of the tenant whose file is at a path; left out, nothing is limited. */
+  readonly shareOf?: (path: string) => StepContext['share'];
   readonly logger: Logger;
   readonly pool: TenantPool;
   /** Lists the file of every tenant that has one; called at each tick. */
@@ -118,7 +120,15 @@ export function createExecutor(options: ExecutorOptions): Executor {
     try {
       const { claimed, providerPauseMs } = await runs.run(path, (owner) =>
         runWork(
-          { ...options, open: () => pool.get(path), guard: options.guardOf?.(path), newId: uuidv7, owner, provider },
+          {
+            ...options,
+            open: () => pool.get(path),
+            guard: options.guardOf?.(path),
+            share: options.shareOf?.(path),
+            newId: uuidv7,
+            owner,
+            provider,
+          },
           work,
           { ...how, signal },
         ),

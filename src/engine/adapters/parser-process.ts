@@ -22,6 +22,8 @@ interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called now and then with the number of pages that are done and that of all pages. If it throws, the read fails. */
   readonly onPage?: ((done: number, pages: number) => void) | undefined;
+  /** Called once a document was given to the child and its reading has ended, with the time that it took (ms). */
+  readonly onParsed?: ((ms: number) => void) | undefined;
 }
 
 /** A child process that reads one document at a time. */
@@ -109,7 +111,7 @@ export function startParserProcess({ entry, timeoutMs, heapMb }: ParserProcessOp
       keepAlive(child, true);
       try {
         await awaitStart(child);
-        return await readDocument(child, request, { onPage: options.onPage, timeoutMs });
+        return await readDocument(child, request, { ...options, timeoutMs });
       } catch (error) {
         throw child.killedFor === 'abort' ? aborted() : error;
       } finally {
@@ -223,7 +225,7 @@ async function awaitStart(child: Child): Promise<void> {
 async function readDocument(
   child: Child,
   { bytes, ...head }: ParseRequest,
-  { onPage, timeoutMs }: Pick<ReadOptions, 'onPage'> & { readonly timeoutMs: number },
+  { onPage, onParsed, timeoutMs }: Omit<ReadOptions, 'signal'> & { readonly timeoutMs: number },
 ): Promise<ParseResult> {
   const { promise, resolve, reject } = Promise.withResolvers<ParseResult>();
   const openRead: OpenRead = { resolve, reject, onPage, receivedBytes: 0, progressReplies: 0, isAnswered: false };
@@ -236,27 +238,38 @@ async function readDocument(
   try {
     return await promise;
   } finally {
-    stopClock();
+    const takenMs = stopClock();
     child.openRead = undefined;
     if (++child.documents >= MAX_DOCUMENTS) child.isSpent = true;
+    onParsed?.(takenMs);
   }
 }
 
 /**
  * Calls `expire` once `timeoutMs` have passed, not counting the time for which the child had no processor (of which at
  * most `MAX_UNSCHEDULED` times `timeoutMs` are granted).
- * @returns a function that ends the time limit
+ * @returns a function that ends the time limit and returns the time that counted (ms), `timeoutMs` at most
  */
-function limitTime(process: ChildProcess, timeoutMs: number, expire: () => void): () => void {
-  const dueAt = performance.now() + timeoutMs - unscheduledMs(process);
+function limitTime(process: ChildProcess, timeoutMs: number, expire: () => void): () => number {
+  const startedAt = performance.now();
+  const before = unscheduledMs(process);
+  let unscheduled = 0;
+  const usedMs = () => {
+    // The system says nothing of a child that is gone: what it said last counts.
+    unscheduled = Math.max(unscheduled, Math.min(unscheduledMs(process) - before, MAX_UNSCHEDULED * timeoutMs));
+    return performance.now() - startedAt - unscheduled;
+  };
   const check = () => {
-    const leftMs = dueAt + Math.min(unscheduledMs(process), MAX_UNSCHEDULED * timeoutMs) - performance.now();
+    const leftMs = timeoutMs - usedMs();
     // Where this process was busy itself, an answer may be in the pipe already: `expire` runs after one more read.
     if (leftMs < 1) setImmediate(expire);
     else timer = setTimeout(check, leftMs);
   };
   let timer = setTimeout(check, timeoutMs);
-  return () => clearTimeout(timer);
+  return () => {
+    clearTimeout(timer);
+    return Math.min(usedMs(), timeoutMs);
+  };
 }
 
 function toResult(document: Extract<Reply, { kind: 'read' }>['document'], text: string): ParseResult {
