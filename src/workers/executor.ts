@@ -119,19 +119,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const provider = providers.healthOf(step);
     try {
       const { claimed, providerPauseMs } = await runs.run(path, (owner) =>
-        runWork(
-          {
-            ...options,
-            open: () => pool.get(path),
-            guard: options.guardOf?.(path),
-            share: options.shareOf?.(path),
-            newId: uuidv7,
-            owner,
-            provider,
-          },
-          work,
-          { ...how, signal },
-        ),
+        runWork({ ...contextOf(options, path), owner, provider }, work, { ...how, signal }),
       );
       if (providerPauseMs !== null) providers.pause(step, providerPauseMs);
       return claimed;
@@ -139,6 +127,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
       logCalls(options, path);
     }
   }
+}
+
+/** Makes the context of the steps on one file. */
+function contextOf({ guardOf, shareOf, ...options }: ExecutorOptions, path: string): StepContext & { logger: Logger } {
+  const open = () => options.pool.get(path);
+  return { ...options, open, guard: guardOf?.(path), share: shareOf?.(path), newId: uuidv7 };
 }
 
 type Files = Pick<ExecutorOptions, 'pool' | 'clock'>;

@@ -1,5 +1,11 @@
 import fs from 'node:fs';
-import { createTenantGuards, createTenantShares, openControlDatabase, openParts, openRateLimits } from '../engine/for-workers.ts';
+import {
+  createTenantGuards,
+  createTenantShares,
+  openControlDatabase,
+  openParts,
+  openRateLimits,
+} from '../engine/for-workers.ts';
 import {
   type Config,
   type EmbedLogEntry,

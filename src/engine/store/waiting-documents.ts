@@ -52,6 +52,9 @@ export function postponeDocuments(
   },
 ): number {
   const { pagesOnly, ...parameters } = options;
+  const isWanted = pagesOnly
+    ? `EXISTS (SELECT 1 FROM ${GENERATION} WHERE o.document_no = due.document AND g.source = 'url')`
+    : 'true';
   return store
     .prepare(
       `WITH due AS MATERIALIZED (
@@ -60,7 +63,7 @@ export function postponeDocuments(
          ORDER BY suspect, priority, run_at, seq LIMIT ${POSTPONED_AT_ONCE}
        ), waiting AS MATERIALIZED (
          SELECT seq, row_number() OVER (ORDER BY priority, run_at, seq) - 1 AS place FROM due
-         WHERE ${pagesOnly ? `EXISTS (SELECT 1 FROM ${GENERATION} WHERE o.document_no = due.document AND g.source = 'url')` : 'true'}
+         WHERE ${isWanted}
        )
        UPDATE jobs SET run_at = :now + CAST(min(${MAX_POSTPONED_MS}, max(1, :ms + place * :apartMs)) AS INTEGER),
          dispatched_until = 0, updated_at = :now,
