@@ -11,8 +11,20 @@ export interface ParserChildren {
 }
 
 /**
- * Keeps the children of a pool. At most `size` of them have had documents; beside them, once a child had to be ended
- * because tenants took turns, a fresh one is kept ready, so that it starts while the document before is read.
+ * Number of children, beyond those that may read at once, that are kept for tenants who take turns. A child that has
+ * read small files shares half of its memory with the others.
+ */
+export const KEPT_FOR_TURNS = 2;
+/**
+ * Memory (MB) from which a child counts as large. No more large children are kept, those that read included, than may
+ * read at once: the others together stay below this bound each.
+ */
+export const LARGE_MB = 256;
+
+/**
+ * Keeps the children of a pool. At most `size` and `KEPT_FOR_TURNS` of them have had documents, each of another tenant
+ * or at the same time; the one that was idle for the longest time is replaced. Once there are children of several
+ * tenants, a fresh one is kept ready beside them, so that it starts before it is needed.
  * @param options.start  starts a child
  * @param options.size   most children that read at once
  * @param options.idleMs longest time that an idle child is kept (ms)
@@ -46,6 +58,7 @@ export function createParserChildren({
 
   const discard = (parser: ParserProcess) => {
     unsetIdle(parser);
+    tenants.delete(parser);
     void parser.stop().then(() => running.delete(parser));
   };
 
@@ -53,13 +66,20 @@ export function createParserChildren({
     idle.set(parser, setTimeout(() => discard(parser), idleMs).unref());
   };
 
-  /** Ends the child of other tenants that was idle for the longest time, if there are too many; starts a fresh one. */
-  const replaceForeign = () => {
-    const isForeign = (parser: ParserProcess) => tenants.has(parser);
-    const foreign = [...idle.keys()].find(isForeign);
-    if (foreign === undefined || tenants.size <= size) return;
-    discard(foreign);
-    if ([...idle.keys()].every(isForeign)) keep(add());
+  /** Ends idle children, the longest idle first, while too many have had documents, or too many hold much memory. */
+  const endSurplus = () => {
+    const used = [...idle.keys()].filter((parser) => tenants.has(parser));
+    const surplus = tenants.size - size - KEPT_FOR_TURNS;
+    for (const parser of used.slice(0, Math.max(0, surplus))) discard(parser);
+    const large = used.filter((parser) => tenants.has(parser) && parser.heldMb() > LARGE_MB);
+    const reading = tenants.size - used.filter((parser) => tenants.has(parser)).length;
+    for (const parser of large.slice(0, Math.max(0, reading + large.length - size))) discard(parser);
+  };
+
+  /** Starts a fresh child if tenants take turns and none is ready. */
+  const prepareNext = () => {
+    const isFreshReady = [...idle.keys()].some((parser) => !tenants.has(parser));
+    if (!isFreshReady && new Set(tenants.values()).size > 1) keep(add());
   };
 
   return {
@@ -71,12 +91,14 @@ export function createParserChildren({
       const parser = own ?? latestFirst.find((fresh) => !tenants.has(fresh)) ?? add();
       unsetIdle(parser);
       tenants.set(parser, tenant);
-      if (own === undefined) replaceForeign();
+      endSurplus();
+      if (own === undefined) prepareNext();
       return parser;
     },
     giveBack(parser) {
-      if (parser.isUsable()) keep(parser);
-      else discard(parser);
+      if (!parser.isUsable()) return discard(parser);
+      keep(parser);
+      endSurplus();
     },
     async close() {
       for (const timer of idle.values()) clearTimeout(timer);

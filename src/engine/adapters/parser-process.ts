@@ -30,6 +30,8 @@ interface ReadOptions {
 export interface ParserProcess {
   /** False once the child is gone, or should not get another document. */
   isUsable(): boolean;
+  /** Returns the memory that the child held after its last document (MB); 0 before the first. */
+  heldMb(): number;
   /**
    * Reads a document. Call it only while `isUsable`, and after an earlier read has ended. Throws what
    * `DocumentParser.parse` does.
@@ -88,6 +90,8 @@ interface Child {
   killedFor: KillReason | undefined;
   /** Documents read so far. */
   documents: number;
+  /** Memory that the child held after its last document (MB). */
+  heldMb: number;
   /** True once the child should not get another document. */
   isSpent: boolean;
 }
@@ -104,6 +108,7 @@ export function startParserProcess({ entry, timeoutMs, heapMb }: ParserProcessOp
   return {
     // The exit code is known here before the pipes are empty and `close` is emitted.
     isUsable: () => !child.isSpent && child.process.exitCode === null && child.process.signalCode === null,
+    heldMb: () => child.heldMb,
     async read(request, options) {
       const { signal } = options;
       const abort = () => kill(child, 'abort');
@@ -140,6 +145,7 @@ function openChild(entry: URL, heapMb: number): Child {
     openRead: undefined,
     killedFor: undefined,
     documents: 0,
+    heldMb: 0,
     isSpent: false,
   };
   const end = (signal: NodeJS.Signals | null) => {
@@ -192,6 +198,7 @@ function receive(child: Child, { head, body }: Frame, maxHeldMb: number): void {
   if (openRead === undefined || openRead.isAnswered) throw new Error('a reply that nobody asked for');
   if (reply.kind === 'page') return reportProgress(child, openRead, reply);
   openRead.isAnswered = true;
+  child.heldMb = reply.rssMb;
   if (reply.rssMb > maxHeldMb) child.isSpent = true;
   if (reply.kind === 'read') return openRead.resolve(toResult(reply.document, body.toString()));
   if (reply.isLast) child.isSpent = true;

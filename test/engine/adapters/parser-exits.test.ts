@@ -50,3 +50,15 @@ test('of a reading that is given up', async () => {
   // Aborted before a child had it, or while one had.
   expect([[], ['started', 'aborted']]).toContainEqual(told);
 });
+
+test('a child is ready for the next tenant before it comes, once tenants take turns', async () => {
+  const { pool, told } = openPool();
+  await askParser(pool, ['calls'], { tenant: 'a' });
+  expect(told).toEqual(['started']);
+  await askParser(pool, ['calls'], { tenant: 'b' });
+  expect(told).toEqual(['started', 'started', 'started']);
+  for (const tenant of ['a', 'b', 'a', 'b', 'a', 'b']) await askParser(pool, ['calls'], { tenant });
+  expect(told).toEqual(['started', 'started', 'started']);
+  await askParser(pool, ['calls'], { tenant: 'c' });
+  expect(told).toEqual(['started', 'started', 'started', 'started']);
+});
