@@ -66,14 +66,8 @@ export function createParserChildren({
     idle.set(parser, setTimeout(() => discard(parser), idleMs).unref());
   };
 
-  /** Ends idle children, the longest idle first, while too many have had documents, or too many hold much memory. */
   const endSurplus = () => {
-    const used = [...idle.keys()].filter((parser) => tenants.has(parser));
-    const surplus = tenants.size - size - KEPT_FOR_TURNS;
-    for (const parser of used.slice(0, Math.max(0, surplus))) discard(parser);
-    const large = used.filter((parser) => tenants.has(parser) && parser.heldMb() > LARGE_MB);
-    const reading = tenants.size - used.filter((parser) => tenants.has(parser)).length;
-    for (const parser of large.slice(0, Math.max(0, reading + large.length - size))) discard(parser);
+    for (const parser of surplusOf({ idle: [...idle.keys()], tenants, size })) discard(parser);
   };
 
   /** Starts a fresh child if tenants take turns and none is ready. */
@@ -106,4 +100,26 @@ export function createParserChildren({
       await Promise.all([...running].map((parser) => parser.stop()));
     },
   };
+}
+
+/**
+ * Lists the idle children to end, the longest idle first, where too many have had documents, or too many are large.
+ * @param options.idle    the idle children, longest idle first
+ * @param options.tenants the children that have had documents
+ * @param options.size    most children that read at once
+ */
+function surplusOf({
+  idle,
+  tenants,
+  size,
+}: {
+  readonly idle: readonly ParserProcess[];
+  readonly tenants: ReadonlyMap<ParserProcess, string>;
+  readonly size: number;
+}): ParserProcess[] {
+  const used = idle.filter((parser) => tenants.has(parser));
+  const reading = tenants.size - used.length;
+  const tooMany = Math.max(0, tenants.size - size - KEPT_FOR_TURNS);
+  const large = used.slice(tooMany).filter((parser) => parser.heldMb() > LARGE_MB);
+  return [...used.slice(0, tooMany), ...large.slice(0, Math.max(0, reading + large.length - size))];
 }

@@ -28,10 +28,11 @@ const IDLE_MS = 60_000;
 /**
  * Creates a parser that reads documents in child processes. A child reads documents of one tenant only, so that nothing
  * that a document leaves behind in a process meets another tenant's. It is kept for further documents of its tenant
- * while it is usable (`ParserProcess.isUsable`). The first child is started when there is a document for it, so after
- * one died the next document takes about 0.7 s longer; `createParserChildren` says which children are kept. While `size` children are busy, documents wait in the order in which they
- * came; the time limit of a document begins when a child has it. An abort ends a running read at once, and a waiting
- * one when its turn comes. `close` ends running and waiting reads with EngineError `unavailable`.
+ * while it is usable (`ParserProcess.isUsable`); `createParserChildren` says how many are. A start takes 0.6 s of CPU,
+ * so that much longer takes a document for which no child was ready. While `size` children are busy, documents wait in
+ * the order in which they came; the time limit of a document begins when a child has it. An abort ends a running read
+ * at once, and a waiting one when its turn comes. `close` ends running and waiting reads with EngineError
+ * `unavailable`.
  */
 export function createParserPool({
   size,
