@@ -10,6 +10,15 @@ export interface ParserChildren {
   close(): Promise<void>;
 }
 
+export interface ParserChildrenOptions {
+  /** Starts a child. */
+  readonly start: () => ParserProcess;
+  /** Most children that read at once. */
+  readonly size: number;
+  /** Longest time that an idle child is kept (ms). */
+  readonly idleMs: number;
+}
+
 /**
  * Number of children, beyond those that may read at once, that are kept for tenants who take turns. A child that has
  * read small files shares half of its memory with the others.
@@ -25,19 +34,8 @@ export const LARGE_MB = 256;
  * Keeps the children of a pool. At most `size` and `KEPT_FOR_TURNS` of them have had documents, each of another tenant
  * or at the same time; the one that was idle for the longest time is replaced. Once there are children of several
  * tenants, a fresh one is kept ready beside them, so that it starts before it is needed.
- * @param options.start  starts a child
- * @param options.size   most children that read at once
- * @param options.idleMs longest time that an idle child is kept (ms)
  */
-export function createParserChildren({
-  start,
-  size,
-  idleMs,
-}: {
-  readonly start: () => ParserProcess;
-  readonly size: number;
-  readonly idleMs: number;
-}): ParserChildren {
+export function createParserChildren({ start, size, idleMs }: ParserChildrenOptions): ParserChildren {
   const running = new Set<ParserProcess>();
   /** Idle children with the timers that end them, longest idle first. */
   const idle = new Map<ParserProcess, NodeJS.Timeout>();

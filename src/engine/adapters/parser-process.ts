@@ -11,7 +11,10 @@ import { maxResidentMb, notStarted, spawnParser, unscheduledMs } from './spawn-p
 export interface ParserProcessOptions {
   /** File URL of the module that the child runs. */
   readonly entry: URL;
-  /** Longest time to read one document (ms); time without a processor, up to 60 times as long, does not count. */
+  /**
+   * Longest time to read one document (ms); small files get less (`timeLimitOf`). Time without a processor, up to 60
+   * times as long, does not count.
+   */
   readonly timeoutMs: number;
   /** Bound on the V8 heap of the child (MB). */
   readonly heapMb: number;
@@ -57,8 +60,14 @@ const MAX_PROGRESS_REPLIES = 10_000;
  * may give the child a twentieth of a core.
  */
 const START_TIMEOUT_MS = 120_000;
-/** Longest time for which a document may wait for a processor, as a multiple of `timeoutMs`. */
+/** Longest time for which a document may wait for a processor, as a multiple of its time limit. */
 const MAX_UNSCHEDULED = 60;
+/** Size of a file (bytes) from which it may take all of `timeoutMs`. */
+const FULL_TIME_BYTES = 1024 * 1024;
+/** Share of `timeoutMs` that the smallest file may take; between it and `FULL_TIME_BYTES` the share grows evenly. */
+const LEAST_TIME_SHARE = 1 / 3;
+/** Time that every file may take (ms), or `timeoutMs` if that is less: its format's library may have to be loaded. */
+const LEAST_TIME_MS = 10_000;
 
 /** The document that a child reads now. */
 interface OpenRead {
@@ -237,7 +246,7 @@ async function readDocument(
   const { promise, resolve, reject } = Promise.withResolvers<ParseResult>();
   const openRead: OpenRead = { resolve, reject, onPage, receivedBytes: 0, progressReplies: 0, isAnswered: false };
   child.openRead = openRead;
-  const stopClock = limitTime(child.process, timeoutMs, () => {
+  const stopClock = limitTime(child.process, timeLimitOf(bytes.length, timeoutMs), () => {
     if (!openRead.isAnswered) kill(child, 'time');
   });
   child.requests.write(encodeHead(head, bytes.length));
@@ -250,6 +259,15 @@ async function readDocument(
     if (++child.documents >= MAX_DOCUMENTS) child.isSpent = true;
     onParsed?.(takenMs);
   }
+}
+
+/**
+ * Returns the time that a file may take (ms): a third of `timeoutMs` for a small one, and all of it from 1 MB on. Every
+ * file gets 10 s, or `timeoutMs` if that is less.
+ */
+export function timeLimitOf(bytes: number, timeoutMs: number): number {
+  const share = LEAST_TIME_SHARE + (1 - LEAST_TIME_SHARE) * Math.min(1, bytes / FULL_TIME_BYTES);
+  return Math.max(Math.min(LEAST_TIME_MS, timeoutMs), Math.round(share * timeoutMs));
 }
 
 /**
