@@ -23,7 +23,7 @@ export interface PdfPageSource {
 }
 
 /** A drawing that is kept once and drawn wherever its name is used (a form XObject). */
-export interface PdfForm {
+interface PdfForm {
   readonly texts?: readonly PlacedText[];
   /** Drawing operators, before the texts. `/name Do` draws the form or image of that name. */
   readonly operators?: string;

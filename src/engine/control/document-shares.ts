@@ -3,7 +3,7 @@ import { LIMIT_SETTING, type LimitName, type Limits } from './limits.ts';
 import type { RateLimits } from './rate-limits.ts';
 
 /** Limits of a tenant that keep its documents waiting. */
-export type DocumentLimit = Extract<LimitName, 'parse_seconds' | 'fetches' | 'fetches_at_once'>;
+type DocumentLimit = Extract<LimitName, 'parse_seconds' | 'fetches' | 'fetches_at_once'>;
 
 /** A reason for documents to wait, and for how long. */
 export interface DocumentWait {

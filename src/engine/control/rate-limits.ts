@@ -7,7 +7,7 @@ import { FILL_MS, takeFrom, type Verdict } from './token-bucket.ts';
 export type RateClass = 'queries' | 'adds' | 'batch_items' | 'upload_bytes';
 
 /** What a tenant spends in the workers: time of parsers (ms), and fetches of pages. */
-export type WorkerRateClass = 'parse_ms' | 'fetches';
+type WorkerRateClass = 'parse_ms' | 'fetches';
 
 /** A bucket: what is spent, and by whom. */
 interface Bucket {
