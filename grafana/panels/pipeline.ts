@@ -200,6 +200,16 @@ export const pipeline: Dashboard = {
         },
         {
           kind: 'lines',
+          title: "Waiting for their tenant's share",
+          description:
+            'Documents postponed a minute, by the limit of parsers or fetches that their tenant has reached (cairn ' +
+            'limits show). A document counts each time.',
+          unit: 'cpm',
+          mayBeEmpty: 'no tenant has reached such a limit',
+          queries: [{ expr: perMinute('cairn_postponed_documents_total', 'limit'), legend: '{{limit}}' }],
+        },
+        {
+          kind: 'lines',
           title: 'Parsers that ended',
           description:
             'A minute. stopped is the usual end; time and memory met a file that is too much for them; crashed is ' +

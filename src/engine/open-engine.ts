@@ -32,6 +32,7 @@ import { startWriterThread } from './writer/thread-transport.ts';
 
 export { openParts } from './open-engine/engine-parts.ts';
 export { createTenantGuards } from './open-engine/tenant-guards.ts';
+export { createTenantShares } from './open-engine/tenant-shares.ts';
 
 /** The settings of an engine, and what tests and servers replace in it. */
 export interface OpenEngineOptions {

@@ -258,6 +258,8 @@ export interface DocumentParser {
    * Reads a file and cuts its text into chunks; a file without text has none.
    * @param options.tenant name of the tenant whose file it is: a child process reads files of one tenant only
    * @param options.onPage called now and then with the number of pages that are done, and of all pages
+   * @param options.onParsed called once for each document that a child was given, however its reading ended, with the
+   *   time for which it kept the child busy (ms); time without a processor does not count
    * @throws DocumentError with the file's own fault; EngineError `unavailable` if no child could be started, or on
    *   abort
    */
@@ -267,6 +269,7 @@ export interface DocumentParser {
       readonly tenant?: string;
       readonly signal?: AbortSignal | undefined;
       readonly onPage?: (done: number, pages: number) => void;
+      readonly onParsed?: (ms: number) => void;
     },
   ): Promise<ParseResult>;
   close(): Promise<void>;

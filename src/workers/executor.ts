@@ -39,6 +39,8 @@ export interface Executor {
 export interface ExecutorOptions extends Omit<StepContext, 'open' | 'newId' | 'guard'> {
   /** Returns what screens the texts of the tenant whose file is at a path; left out, nothing is screened. */
   readonly guardOf?: (path: string) => StepContext['guard'];
+  /** Returns the share in parsers and fetches of the tenant whose file is at a path; left out, nothing is limited. */
+  readonly shareOf?: (path: string) => StepContext['share'];
   readonly logger: Logger;
   readonly pool: TenantPool;
   /** Lists the file of every tenant that has one; called at each tick. */
@@ -117,11 +119,7 @@ export function createExecutor(options: ExecutorOptions): Executor {
     const provider = providers.healthOf(step);
     try {
       const { claimed, providerPauseMs } = await runs.run(path, (owner) =>
-        runWork(
-          { ...options, open: () => pool.get(path), guard: options.guardOf?.(path), newId: uuidv7, owner, provider },
-          work,
-          { ...how, signal },
-        ),
+        runWork({ ...contextOf(options, path), owner, provider }, work, { ...how, signal }),
       );
       if (providerPauseMs !== null) providers.pause(step, providerPauseMs);
       return claimed;
@@ -129,6 +127,12 @@ export function createExecutor(options: ExecutorOptions): Executor {
       logCalls(options, path);
     }
   }
+}
+
+/** Makes the context of the steps on one file. */
+function contextOf({ guardOf, shareOf, ...options }: ExecutorOptions, path: string): StepContext & { logger: Logger } {
+  const open = () => options.pool.get(path);
+  return { ...options, open, guard: guardOf?.(path), share: shareOf?.(path), newId: uuidv7 };
 }
 
 type Files = Pick<ExecutorOptions, 'pool' | 'clock'>;

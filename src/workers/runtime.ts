@@ -1,5 +1,11 @@
 import fs from 'node:fs';
-import { createTenantGuards, openControlDatabase, openParts } from '../engine/for-workers.ts';
+import {
+  createTenantGuards,
+  createTenantShares,
+  openControlDatabase,
+  openParts,
+  openRateLimits,
+} from '../engine/for-workers.ts';
 import {
   type Config,
   type EmbedLogEntry,
@@ -60,8 +66,11 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
       .flatMap(({ id }) => control.findTenantPath(id) ?? [])
       .filter((file) => fs.existsSync(file));
   const guardOf = createTenantGuards({ config, clock, metrics, control });
+  const rates = openRateLimits(config.paths.rates, clock);
+  const shareOf = createTenantShares(control, rates);
   const common = { config, clock, logger, listPaths };
-  const executor = createExecutor({ ...common, ...parts, metrics, tracing, guardOf, takeCalls: () => calls.splice(0) });
+  const takeCalls = () => calls.splice(0);
+  const executor = createExecutor({ ...common, ...parts, metrics, tracing, guardOf, shareOf, takeCalls });
   const source = ledgers && createLedgerSource({ ...common, pool: parts.pool, readers: readersOf(config) });
   const started = ledgers && executor.recover({ everyOwner: ledgers.alone }).then(() => source?.start(executor.run));
   return {
@@ -74,6 +83,7 @@ export function openRuntime({ config, logger, metrics, tracing = null, ledgers }
       await source?.close();
       await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
       budget.close();
+      rates.close();
       control.close();
       await tracing?.close();
     },

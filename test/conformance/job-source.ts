@@ -1,13 +1,14 @@
 import path from 'node:path';
 import { describe, expect, onTestFinished, test } from 'vitest';
 import { readConfig, type Config } from '../../src/engine/config.ts';
+import { createDocumentShares } from '../../src/engine/control/document-shares.ts';
 import { EngineError } from '../../src/engine/errors.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
-import { openEngine, openParts } from '../../src/engine/open-engine.ts';
+import { createTenantShares, openEngine, openParts } from '../../src/engine/open-engine.ts';
 import { silentLogger, systemClock } from '../../src/engine/ports.ts';
 import { openStore, type Store } from '../../src/engine/store/open-store.ts';
 import type { TenantPool } from '../../src/engine/tenant-file/tenant-pool.ts';
-import { createExecutor, type Executor } from '../../src/workers/executor.ts';
+import { createExecutor, type Executor, type ExecutorOptions } from '../../src/workers/executor.ts';
 import type { DueStep, JobSource, RunWork, Work } from '../../src/workers/job-source.ts';
 import { newMemory } from '../support/engine-fixture.ts';
 import { newDocument, upload } from '../support/new-document.ts';
@@ -94,6 +95,38 @@ export function describeJobSource(name: string, kind: SourceKind): void {
         .poll(() => yard.get('default', `SELECT count(*) FROM documents WHERE state = 'ready'`), PATIENCE)
         .toBe(5);
       expect(yard.mostOut('ingest')).toBe(kind.slots.ingest);
+    });
+
+    test("tenants take turns with documents: many of one hold up another's by a few", async () => {
+      const yard = await openYard(kind);
+      for (let n = 0; n < 30; n++) await yard.addDocument(`# Notes ${n}`);
+      for (let n = 0; n < 3; n++) await yard.addDocument(`# Notes ${n}`, 'second');
+      await yard.start();
+      await yard.untilRead('default', 30);
+      await yard.untilRead('second', 3);
+      const order = yard.begun.map(({ path: file }) => file);
+      expect(order.length).toBeGreaterThanOrEqual(33);
+      expect(order.lastIndexOf(yard.pathOf('second'))).toBeLessThan(12);
+    });
+
+    test('documents of a tenant whose parser time is spent wait, at no cost to them, and those of others are read', async () => {
+      const yard = await openYard(kind);
+      yard.engine.control.limits.change({ tenantId: 'default' }, { parse_seconds: 60 });
+      yard.shareOf('default').spendParser(300_000);
+      for (let n = 0; n < 5; n++) await yard.addDocument(`# Notes ${n}`);
+      for (let n = 0; n < 5; n++) await yard.addDocument(`# Notes ${n}`, 'second');
+      await yard.start();
+      await yard.untilRead('second', 5);
+      const waiting = `SELECT count(*) FROM jobs WHERE state = 'queued' AND attempts + crashes = 0
+        AND error_code = 'rate_limited' AND error LIKE '%parse_seconds%' AND run_at > created_at`;
+      await expect.poll(() => yard.get('default', waiting), PATIENCE).toBe(5);
+      expect(yard.claimed.filter(({ path: file }) => file === yard.pathOf('default'))).toEqual([]);
+
+      yard.engine.control.limits.change({ tenantId: 'default' }, { parse_seconds: null });
+      await expect.poll(() => yard.shareOf('default').waitForParser()).toBeUndefined();
+      yard.exec('default', `UPDATE jobs SET run_at = created_at WHERE state = 'queued'`);
+      await yard.untilRead('default', 5);
+      expect(yard.get('default', `SELECT count(*) FROM jobs WHERE attempts + crashes > 0`)).toBe(0);
     });
 
     test('hands out again what failed before it was claimed, and the failure counts against no job', async () => {
@@ -195,13 +228,15 @@ async function openYard(kind: SourceKind) {
   return {
     engine,
     pathOf,
+    shareOf: createDocumentShares(engine.control, engine.rates),
     get,
     drain,
     ...spy,
     /** Starts the source and an executor of its own. */
     async start(): Promise<JobSource> {
       await running?.close();
-      const { executor, pool, close } = openExecutor(config, listPaths);
+      const shareOf = createTenantShares(engine.control, engine.rates);
+      const { executor, pool, close } = openExecutor(config, { listPaths, shareOf });
       const source = await kind.open({ config, pool, listPaths });
       running = { source, executor, close };
       source.start(spy.watch(executor.run));
@@ -215,9 +250,13 @@ async function openYard(kind: SourceKind) {
       const { outcomes } = await (await engine.tenant(tenant)).addMemories(items, { bulk });
       return outcomes.flatMap((outcome) => (outcome.kind === 'accepted' ? [outcome.jobId] : []));
     },
-    async addDocument(content: string): Promise<void> {
-      const tenant = await engine.tenant('default');
+    async addDocument(content: string, tenantId = 'default'): Promise<void> {
+      const tenant = await engine.tenant(tenantId);
       await tenant.addDocument(newDocument(await upload(tenant, content)));
+    },
+    async untilRead(tenant: string, count: number): Promise<void> {
+      const read = () => get(tenant, `SELECT count(*) FROM documents WHERE state = 'ready'`);
+      await expect.poll(read, PATIENCE).toBe(count);
     },
     exec: (tenant: string, sql: string) => read(tenant, ({ db }) => db.exec(sql)),
     all: (tenant: string, sql: string) => read(tenant, ({ db }) => db.prepare(sql).pluck().all()),
@@ -229,12 +268,12 @@ async function openYard(kind: SourceKind) {
 }
 
 /** Opens an executor as a worker does, with files of its own. */
-function openExecutor(config: Config, listPaths: () => readonly string[]) {
+function openExecutor(config: Config, places: Pick<ExecutorOptions, 'listPaths' | 'shareOf'>) {
   const metrics = createMetrics();
   const common = { config, clock: systemClock, metrics };
   const { budget, ...parts } = openParts({ ...common, role: 'worker', onCall: () => {} });
   return {
-    executor: createExecutor({ ...common, ...parts, logger: silentLogger, listPaths }),
+    executor: createExecutor({ ...common, ...parts, logger: silentLogger, ...places }),
     pool: parts.pool,
     async close() {
       await Promise.all([parts.documentParser?.close(), parts.pageFetcher?.close()]);
@@ -249,6 +288,7 @@ function openExecutor(config: Config, listPaths: () => readonly string[]) {
  */
 function createSpy() {
   const claimed: Exclude<Work, { kind: 'tick' }>[] = [];
+  const begun: Exclude<Work, { kind: 'tick' }>[] = [];
   const out = new Map<string, number>();
   const mostOut = new Map<string, number>();
   let ticks = 0;
@@ -262,6 +302,8 @@ function createSpy() {
   return {
     /** Pieces of work in which jobs were claimed, in the order in which they ended. */
     claimed: claimed as readonly Exclude<Work, { kind: 'tick' }>[],
+    /** Documents in the order in which their readings began. */
+    begun: begun as readonly Exclude<Work, { kind: 'tick' }>[],
     ticks: () => ticks,
     out: (step: string) => out.get(step) ?? 0,
     mostOut: (step: string) => mostOut.get(step) ?? 0,
@@ -286,7 +328,11 @@ function createSpy() {
           if (held?.claims) onClaimed?.();
           await held?.promise;
           if (failures > 0 && failures--) throw new EngineError('unavailable', 'this piece of work fails');
-          const jobs = await run(work, onClaimed);
+          if (work.kind === 'named' && work.step === 'ingest') begun.push(work);
+          const jobs = await run(work, () => {
+            if (work.step === 'ingest') begun.push(work);
+            onClaimed?.();
+          });
           if (jobs > 0) claimed.push(work);
           return jobs;
         } finally {

@@ -22,8 +22,17 @@ export interface PdfPageSource {
   readonly damagedBy?: string;
 }
 
+/** A drawing that is kept once and drawn wherever its name is used (a form XObject). */
+interface PdfForm {
+  readonly texts?: readonly PlacedText[];
+  /** Drawing operators, before the texts. `/name Do` draws the form or image of that name. */
+  readonly operators?: string;
+}
+
 export interface PdfSource {
   readonly pages: readonly PdfPageSource[];
+  /** Forms by name, for pages and for each other. */
+  readonly forms?: Readonly<Record<string, PdfForm>>;
   /** Entries of the information dictionary, as they stand in the file. */
   readonly info?: string;
   /** Entries of the catalog, as they stand in the file. */
@@ -64,10 +73,17 @@ export function makePdf(source: PdfSource): Uint8Array {
       Buffer.from([0]),
     ),
   );
+  const forms = Object.values(source.forms ?? {}).map((form) => ({ form, number: reserve() }));
+  const drawings = Object.keys(source.forms ?? {}).map((name, index) => `/${name} ${forms[index]!.number} 0 R`);
+  const resources = `/Resources << /Font << ${fonts} >> /XObject << /scan ${image} 0 R ${drawings.join(' ')} >> >>`;
+  for (const { form, number } of forms) {
+    const entries = `/Type /XObject /Subtype /Form /BBox [0 0 612 792] ${resources}`;
+    objects[number - 1] = stream(entries, Buffer.from(drawingOf(form), 'latin1'));
+  }
   const pages = source.pages.map((page) => {
     if (page.damagedBy !== undefined) return add(page.damagedBy);
     const annotations = (page.annotations ?? []).map((body) => `${add(`<< /Type /Annot ${body} >>`)} 0 R`);
-    const drawing = Buffer.from(`${page.operators ?? ''}\n${(page.texts ?? []).map(drawText).join('\n')}\n`, 'latin1');
+    const drawing = Buffer.from(drawingOf(page), 'latin1');
     const number = objects.length + 1;
     const content = source.isCompressed === true ? deflateSync(drawing) : drawing;
     add(
@@ -78,7 +94,7 @@ export function makePdf(source: PdfSource): Uint8Array {
     );
     return add(
       `<< /Type /Page /Parent ${tree} 0 R /MediaBox [0 0 612 792] /Contents ${number} 0 R ` +
-        `/Resources << /Font << ${fonts} >> /XObject << /scan ${image} 0 R >> >> /Annots [${annotations.join(' ')}] >>`,
+        `${resources} /Annots [${annotations.join(' ')}] >>`,
     );
   });
   const kids = pages.map((page) => `${page} 0 R`).join(' ');
@@ -124,6 +140,10 @@ function stream(entries: string, data: Buffer): Buffer {
     data,
     Buffer.from('\nendstream'),
   ]);
+}
+
+function drawingOf({ operators = '', texts = [] }: PdfForm): string {
+  return `${operators}\n${texts.map(drawText).join('\n')}\n`;
 }
 
 function drawText({ text, x, y, size = 10, font = 'sans', mode = 0 }: PlacedText): string {

@@ -50,6 +50,10 @@ const DEEDS: Record<string, Deed> = {
     kept.push(Buffer.alloc(230 * 1024 * 1024, 1));
     return process.pid;
   },
+  hold: (mb: number) => {
+    kept.push(Buffer.alloc(mb * 1024 * 1024, 1));
+    return 'held';
+  },
   exit: () => process.exit(0),
   abort: () => process.abort(),
   'print much': () => {

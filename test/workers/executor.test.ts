@@ -1,4 +1,5 @@
 import { expect, onTestFinished, test } from 'vitest';
+import { createDocumentShares } from '../../src/engine/control/document-shares.ts';
 import { DAY_MS } from '../../src/engine/dynamics.ts';
 import { createMetrics } from '../../src/engine/metrics.ts';
 import { openTenant } from '../../src/engine/tenant-file/open-tenant.ts';
@@ -7,6 +8,7 @@ import { findInfo, putInfo } from '../../src/engine/store/store-info.ts';
 import { openRuntime } from '../../src/workers/runtime.ts';
 import { openTestEngine } from '../support/engine-fixture.ts';
 import { startFakeProvider } from '../support/fake-provider.ts';
+import { newDocument, upload } from '../support/new-document.ts';
 import { seedMemories } from '../support/seed-store.ts';
 
 test('suspects that come while others are alone do not wait where they take a place: they are due again later', async () => {
@@ -37,6 +39,18 @@ test('suspects that come while others are alone do not wait where they take a pl
   expect(fixture.get('SELECT run_at - created_at FROM jobs WHERE seq = 2')).toBeGreaterThan(0);
   release();
   expect(await first).toBe(1);
+});
+
+test('a worker reads no document of a tenant whose parser time any process has spent', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none', OM_TENANT_PARSE_SECONDS: '10' } });
+  fixture.clock.set(systemClock.now());
+  await fixture.tenant.addDocument(newDocument(await upload(fixture.tenant, '# Notes')));
+  createDocumentShares(fixture.engine.control, fixture.engine.rates)('default').spendParser(60_000);
+  const { config } = fixture.batch;
+  const runtime = openRuntime({ config, logger: silentLogger, metrics: createMetrics(), ledgers: null });
+  onTestFinished(() => runtime.drain());
+  expect(await runtime.run({ kind: 'due', path: fixture.file, step: 'ingest' })).toBe(0);
+  expect(fixture.get('SELECT error_code FROM jobs')).toBe('rate_limited');
 });
 
 test('what a stop breaks off in one tenant or leaves in the next is done by whoever looks next', async () => {

@@ -34,7 +34,9 @@ export const jobSchema = z
     attempts: count.describe('Failures of the current step.'),
     crashes: count,
     run_at: timestamp,
-    error: failure.nullable(),
+    error: failure
+      .nullable()
+      .describe("What the last attempt failed for. A `queued` job with `rate_limited` waits for its tenant's share."),
     created_at: timestamp,
     updated_at: timestamp,
     finished_at: timestamp.nullable(),

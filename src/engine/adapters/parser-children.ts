@@ -10,22 +10,32 @@ export interface ParserChildren {
   close(): Promise<void>;
 }
 
-/**
- * Keeps the children of a pool. At most `size` of them have had documents; beside them, once a child had to be ended
- * because tenants took turns, a fresh one is kept ready, so that it starts while the document before is read.
- * @param options.start  starts a child
- * @param options.size   most children that read at once
- * @param options.idleMs longest time that an idle child is kept (ms)
- */
-export function createParserChildren({
-  start,
-  size,
-  idleMs,
-}: {
+export interface ParserChildrenOptions {
+  /** Starts a child. */
   readonly start: () => ParserProcess;
+  /** Most children that read at once. */
   readonly size: number;
+  /** Longest time that an idle child is kept (ms). */
   readonly idleMs: number;
-}): ParserChildren {
+}
+
+/**
+ * Number of children, beyond those that may read at once, that are kept for tenants who take turns. A child that has
+ * read small files shares half of its memory with the others.
+ */
+export const KEPT_FOR_TURNS = 2;
+/**
+ * Memory (MB) from which a child counts as large. No more large children are kept, those that read included, than may
+ * read at once: the others together stay below this bound each.
+ */
+export const LARGE_MB = 256;
+
+/**
+ * Keeps the children of a pool. At most `size` and `KEPT_FOR_TURNS` of them have had documents, each of another tenant
+ * or at the same time; the one that was idle for the longest time is replaced. Once there are children of several
+ * tenants, a fresh one is kept ready beside them, so that it starts before it is needed.
+ */
+export function createParserChildren({ start, size, idleMs }: ParserChildrenOptions): ParserChildren {
   const running = new Set<ParserProcess>();
   /** Idle children with the timers that end them, longest idle first. */
   const idle = new Map<ParserProcess, NodeJS.Timeout>();
@@ -46,6 +56,7 @@ export function createParserChildren({
 
   const discard = (parser: ParserProcess) => {
     unsetIdle(parser);
+    tenants.delete(parser);
     void parser.stop().then(() => running.delete(parser));
   };
 
@@ -53,13 +64,14 @@ export function createParserChildren({
     idle.set(parser, setTimeout(() => discard(parser), idleMs).unref());
   };
 
-  /** Ends the child of other tenants that was idle for the longest time, if there are too many; starts a fresh one. */
-  const replaceForeign = () => {
-    const isForeign = (parser: ParserProcess) => tenants.has(parser);
-    const foreign = [...idle.keys()].find(isForeign);
-    if (foreign === undefined || tenants.size <= size) return;
-    discard(foreign);
-    if ([...idle.keys()].every(isForeign)) keep(add());
+  const endSurplus = () => {
+    for (const parser of surplusOf({ idle: [...idle.keys()], tenants, size })) discard(parser);
+  };
+
+  /** Starts a fresh child if tenants take turns and none is ready. */
+  const prepareNext = () => {
+    const isFreshReady = [...idle.keys()].some((parser) => !tenants.has(parser));
+    if (!isFreshReady && new Set(tenants.values()).size > 1) keep(add());
   };
 
   return {
@@ -71,12 +83,14 @@ export function createParserChildren({
       const parser = own ?? latestFirst.find((fresh) => !tenants.has(fresh)) ?? add();
       unsetIdle(parser);
       tenants.set(parser, tenant);
-      if (own === undefined) replaceForeign();
+      endSurplus();
+      if (own === undefined) prepareNext();
       return parser;
     },
     giveBack(parser) {
-      if (parser.isUsable()) keep(parser);
-      else discard(parser);
+      if (!parser.isUsable()) return discard(parser);
+      keep(parser);
+      endSurplus();
     },
     async close() {
       for (const timer of idle.values()) clearTimeout(timer);
@@ -84,4 +98,26 @@ export function createParserChildren({
       await Promise.all([...running].map((parser) => parser.stop()));
     },
   };
+}
+
+/**
+ * Lists the idle children to end, the longest idle first, where too many have had documents, or too many are large.
+ * @param options.idle    the idle children, longest idle first
+ * @param options.tenants the children that have had documents
+ * @param options.size    most children that read at once
+ */
+function surplusOf({
+  idle,
+  tenants,
+  size,
+}: {
+  readonly idle: readonly ParserProcess[];
+  readonly tenants: ReadonlyMap<ParserProcess, string>;
+  readonly size: number;
+}): ParserProcess[] {
+  const used = idle.filter((parser) => tenants.has(parser));
+  const reading = tenants.size - used.length;
+  const tooMany = Math.max(0, tenants.size - size - KEPT_FOR_TURNS);
+  const large = used.slice(tooMany).filter((parser) => parser.heldMb() > LARGE_MB);
+  return [...used.slice(0, tooMany), ...large.slice(0, Math.max(0, reading + large.length - size))];
 }

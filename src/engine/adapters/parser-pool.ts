@@ -12,7 +12,7 @@ export interface ParserPoolOptions {
   readonly timeoutMs: number;
   /** Bound on the V8 heap of a child (MB). */
   readonly heapMb: number;
-  /** Longest time that an idle child is kept (ms); it holds about 200 MB. A minute by default. */
+  /** Longest time that an idle child is kept (ms); it holds about 150 MB. A minute by default. */
   readonly idleMs?: number;
   /** File URL of the module that a child runs; the engine's parser by default. */
   readonly entry?: URL;
@@ -28,10 +28,11 @@ const IDLE_MS = 60_000;
 /**
  * Creates a parser that reads documents in child processes. A child reads documents of one tenant only, so that nothing
  * that a document leaves behind in a process meets another tenant's. It is kept for further documents of its tenant
- * while it is usable (`ParserProcess.isUsable`). It is started when there is a document for it, so after one died the
- * next document takes about 0.4 s longer. While `size` children are busy, documents wait in the order in which they
- * came; the time limit of a document begins when a child has it. An abort ends a running read at once, and a waiting
- * one when its turn comes. `close` ends running and waiting reads with EngineError `unavailable`.
+ * while it is usable (`ParserProcess.isUsable`); `createParserChildren` says how many are. A start takes 0.6 s of CPU,
+ * so that much longer takes a document for which no child was ready. While `size` children are busy, documents wait in
+ * the order in which they came; the time limit of a document begins when a child has it. An abort ends a running read
+ * at once, and a waiting one when its turn comes. `close` ends running and waiting reads with EngineError
+ * `unavailable`.
  */
 export function createParserPool({
   size,

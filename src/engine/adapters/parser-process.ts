@@ -11,7 +11,10 @@ import { maxResidentMb, notStarted, spawnParser, unscheduledMs } from './spawn-p
 export interface ParserProcessOptions {
   /** File URL of the module that the child runs. */
   readonly entry: URL;
-  /** Longest time to read one document (ms); time without a processor, up to 60 times as long, does not count. */
+  /**
+   * Longest time to read one document (ms); small files get less (`timeLimitOf`). Time without a processor, up to 60
+   * times as long, does not count.
+   */
   readonly timeoutMs: number;
   /** Bound on the V8 heap of the child (MB). */
   readonly heapMb: number;
@@ -22,12 +25,16 @@ interface ReadOptions {
   readonly signal?: AbortSignal | undefined;
   /** Called now and then with the number of pages that are done and that of all pages. If it throws, the read fails. */
   readonly onPage?: ((done: number, pages: number) => void) | undefined;
+  /** Called once a document was given to the child and its reading has ended, with the time that it took (ms). */
+  readonly onParsed?: ((ms: number) => void) | undefined;
 }
 
 /** A child process that reads one document at a time. */
 export interface ParserProcess {
   /** False once the child is gone, or should not get another document. */
   isUsable(): boolean;
+  /** Returns the memory that the child held after its last document (MB); 0 before the first. */
+  heldMb(): number;
   /**
    * Reads a document. Call it only while `isUsable`, and after an earlier read has ended. Throws what
    * `DocumentParser.parse` does.
@@ -53,8 +60,14 @@ const MAX_PROGRESS_REPLIES = 10_000;
  * may give the child a twentieth of a core.
  */
 const START_TIMEOUT_MS = 120_000;
-/** Longest time for which a document may wait for a processor, as a multiple of `timeoutMs`. */
+/** Longest time for which a document may wait for a processor, as a multiple of its time limit. */
 const MAX_UNSCHEDULED = 60;
+/** Size of a file (bytes) from which it may take all of `timeoutMs`. */
+const FULL_TIME_BYTES = 1024 * 1024;
+/** Share of `timeoutMs` that the smallest file may take; between it and `FULL_TIME_BYTES` the share grows evenly. */
+const LEAST_TIME_SHARE = 1 / 3;
+/** Time that every file may take (ms), or `timeoutMs` if that is less: its format's library may have to be loaded. */
+const LEAST_TIME_MS = 10_000;
 
 /** The document that a child reads now. */
 interface OpenRead {
@@ -86,6 +99,8 @@ interface Child {
   killedFor: KillReason | undefined;
   /** Documents read so far. */
   documents: number;
+  /** Memory that the child held after its last document (MB). */
+  heldMb: number;
   /** True once the child should not get another document. */
   isSpent: boolean;
 }
@@ -102,6 +117,7 @@ export function startParserProcess({ entry, timeoutMs, heapMb }: ParserProcessOp
   return {
     // The exit code is known here before the pipes are empty and `close` is emitted.
     isUsable: () => !child.isSpent && child.process.exitCode === null && child.process.signalCode === null,
+    heldMb: () => child.heldMb,
     async read(request, options) {
       const { signal } = options;
       const abort = () => kill(child, 'abort');
@@ -109,7 +125,7 @@ export function startParserProcess({ entry, timeoutMs, heapMb }: ParserProcessOp
       keepAlive(child, true);
       try {
         await awaitStart(child);
-        return await readDocument(child, request, { onPage: options.onPage, timeoutMs });
+        return await readDocument(child, request, { ...options, timeoutMs });
       } catch (error) {
         throw child.killedFor === 'abort' ? aborted() : error;
       } finally {
@@ -138,6 +154,7 @@ function openChild(entry: URL, heapMb: number): Child {
     openRead: undefined,
     killedFor: undefined,
     documents: 0,
+    heldMb: 0,
     isSpent: false,
   };
   const end = (signal: NodeJS.Signals | null) => {
@@ -190,6 +207,7 @@ function receive(child: Child, { head, body }: Frame, maxHeldMb: number): void {
   if (openRead === undefined || openRead.isAnswered) throw new Error('a reply that nobody asked for');
   if (reply.kind === 'page') return reportProgress(child, openRead, reply);
   openRead.isAnswered = true;
+  child.heldMb = reply.rssMb;
   if (reply.rssMb > maxHeldMb) child.isSpent = true;
   if (reply.kind === 'read') return openRead.resolve(toResult(reply.document, body.toString()));
   if (reply.isLast) child.isSpent = true;
@@ -223,12 +241,12 @@ async function awaitStart(child: Child): Promise<void> {
 async function readDocument(
   child: Child,
   { bytes, ...head }: ParseRequest,
-  { onPage, timeoutMs }: Pick<ReadOptions, 'onPage'> & { readonly timeoutMs: number },
+  { onPage, onParsed, timeoutMs }: Omit<ReadOptions, 'signal'> & { readonly timeoutMs: number },
 ): Promise<ParseResult> {
   const { promise, resolve, reject } = Promise.withResolvers<ParseResult>();
   const openRead: OpenRead = { resolve, reject, onPage, receivedBytes: 0, progressReplies: 0, isAnswered: false };
   child.openRead = openRead;
-  const stopClock = limitTime(child.process, timeoutMs, () => {
+  const stopClock = limitTime(child.process, timeLimitOf(bytes.length, timeoutMs), () => {
     if (!openRead.isAnswered) kill(child, 'time');
   });
   child.requests.write(encodeHead(head, bytes.length));
@@ -236,27 +254,47 @@ async function readDocument(
   try {
     return await promise;
   } finally {
-    stopClock();
+    const takenMs = stopClock();
     child.openRead = undefined;
     if (++child.documents >= MAX_DOCUMENTS) child.isSpent = true;
+    onParsed?.(takenMs);
   }
+}
+
+/**
+ * Returns the time that a file may take (ms): a third of `timeoutMs` for a small one, and all of it from 1 MB on. Every
+ * file gets 10 s, or `timeoutMs` if that is less.
+ */
+export function timeLimitOf(bytes: number, timeoutMs: number): number {
+  const share = LEAST_TIME_SHARE + (1 - LEAST_TIME_SHARE) * Math.min(1, bytes / FULL_TIME_BYTES);
+  return Math.max(Math.min(LEAST_TIME_MS, timeoutMs), Math.round(share * timeoutMs));
 }
 
 /**
  * Calls `expire` once `timeoutMs` have passed, not counting the time for which the child had no processor (of which at
  * most `MAX_UNSCHEDULED` times `timeoutMs` are granted).
- * @returns a function that ends the time limit
+ * @returns a function that ends the time limit and returns the time that counted (ms), `timeoutMs` at most
  */
-function limitTime(process: ChildProcess, timeoutMs: number, expire: () => void): () => void {
-  const dueAt = performance.now() + timeoutMs - unscheduledMs(process);
+function limitTime(process: ChildProcess, timeoutMs: number, expire: () => void): () => number {
+  const startedAt = performance.now();
+  const before = unscheduledMs(process);
+  let unscheduled = 0;
+  const usedMs = () => {
+    // The system says nothing of a child that is gone: what it said last counts.
+    unscheduled = Math.max(unscheduled, Math.min(unscheduledMs(process) - before, MAX_UNSCHEDULED * timeoutMs));
+    return performance.now() - startedAt - unscheduled;
+  };
   const check = () => {
-    const leftMs = dueAt + Math.min(unscheduledMs(process), MAX_UNSCHEDULED * timeoutMs) - performance.now();
+    const leftMs = timeoutMs - usedMs();
     // Where this process was busy itself, an answer may be in the pipe already: `expire` runs after one more read.
     if (leftMs < 1) setImmediate(expire);
     else timer = setTimeout(check, leftMs);
   };
   let timer = setTimeout(check, timeoutMs);
-  return () => clearTimeout(timer);
+  return () => {
+    clearTimeout(timer);
+    return Math.min(usedMs(), timeoutMs);
+  };
 }
 
 function toResult(document: Extract<Reply, { kind: 'read' }>['document'], text: string): ParseResult {

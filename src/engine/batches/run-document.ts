@@ -1,3 +1,4 @@
+import type { DocumentWait } from '../control/document-shares.ts';
 import { DocumentError, type DocumentErrorCode } from '../documents/document-error.ts';
 import { removeUpload } from '../documents/uploads.ts';
 import { serialiseError } from '../errors.ts';
@@ -7,6 +8,7 @@ import { failDocument, findDocumentRow } from '../store/documents.ts';
 import { releaseUpload } from '../store/uploads.ts';
 import { claimDocument, claimThese } from '../store/job-claims.ts';
 import { CRASH_BUDGET, failJob, releaseJob, type DocumentClaim } from '../store/jobs.ts';
+import { countClaimedPages, isPage, postponeDocuments } from '../store/waiting-documents.ts';
 import { eraseAbandonedDocuments } from '../upkeep/maintain.ts';
 import type { BatchContext } from './batch-context.ts';
 import { tracedBatch } from './traced-batch.ts';
@@ -15,7 +17,8 @@ import { tracedBatch } from './traced-batch.ts';
  * Claims one document that is due, and reads it. A failure of the reading is settled in the ledger, not thrown.
  * @param alone     true to claim a suspect, false to claim no suspect; with true the caller runs nothing else meanwhile
  * @param onClaimed called before the reading begins, when another reader may look for the next document
- * @returns         whether a document was claimed
+ * @returns         whether a document was claimed, one included that was handed back as its tenant's fetches are spent;
+ *   false without a look if the tenant's parser time is spent
  */
 export async function runNextDocument(
   context: BatchContext,
@@ -23,11 +26,14 @@ export async function runNextDocument(
   signal?: AbortSignal,
 ): Promise<boolean> {
   const { open, owner, config, clock } = context;
+  if (waitsForParser(context)) return false;
   const { store } = open();
   const claim = store.write(() =>
     claimDocument(store, { alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
   );
   if (claim === undefined) return false;
+  // Other documents of the tenant may go on, so the caller looks again.
+  if (waitsForFetch(context, claim)) return true;
   onClaimed();
   await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
   return true;
@@ -45,14 +51,60 @@ export async function runNamedDocuments(
   signal?: AbortSignal,
 ): Promise<number> {
   const { open, owner, config, clock } = context;
+  if (waitsForParser(context)) return 0;
   const { store } = open();
   const claims = store.write(() =>
     claimThese(store, { step: 'ingest', jobNos, alone, owner, leaseMs: config.OM_LEASE_MS, now: clock.now() }),
   );
   for (const claim of claims) {
+    if (waitsForFetch(context, claim)) continue;
     await tracedBatch(context, 'ingest', [claim], () => runDocument(context, claim, signal));
   }
   return claims.length;
+}
+
+/** Postpones the tenant's documents if its share of the parsers is spent. @returns whether it is */
+function waitsForParser(context: BatchContext): boolean {
+  const wait = context.share?.waitForParser();
+  if (wait === undefined) return false;
+  const { store } = context.open();
+  store.write(() => postpone(context, wait, { pagesOnly: false }));
+  return true;
+}
+
+/**
+ * Hands a claimed page back, and postpones the tenant's other pages, if its share of the fetches is spent.
+ * @returns whether it is
+ */
+function waitsForFetch(context: BatchContext, claim: DocumentClaim): boolean {
+  const { share, open, clock } = context;
+  const { store } = open();
+  if (share === undefined || !isPage(store, claim)) return false;
+  const handBack = (wait: DocumentWait) => {
+    // It comes first among those that are due, and so keeps its turn.
+    releaseJob(store, claim, 0, clock.now());
+    postpone(context, wait, { pagesOnly: true });
+    return true;
+  };
+  // Workers that claim at the same time count each other: the file's write lock lets one go before the other.
+  const isHandedBack = store.write(() => {
+    const wait = share.waitForPlace(countClaimedPages(store));
+    return wait !== undefined && handBack(wait);
+  });
+  if (isHandedBack) return true;
+  const wait = share.takeFetch();
+  return wait !== undefined && store.write(() => handBack(wait));
+}
+
+function postpone(
+  { open, clock, metrics }: BatchContext,
+  { limit, message, ms, apartMs }: DocumentWait,
+  { pagesOnly }: { readonly pagesOnly: boolean },
+): void {
+  const { store } = open();
+  const code = 'rate_limited';
+  const postponed = postponeDocuments(store, { pagesOnly, ms, apartMs, code, message, now: clock.now() });
+  metrics.postponedDocuments.inc({ limit }, postponed);
 }
 
 async function runDocument(context: BatchContext, claim: DocumentClaim, signal?: AbortSignal): Promise<void> {

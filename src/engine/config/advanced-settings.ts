@@ -237,7 +237,7 @@ const DOCUMENT_SETTINGS = {
   ),
   OM_PARSERS: integer(2, 1, 32).describe('Child processes of a worker that read documents.'),
   OM_PARSE_TIMEOUT_MS: integer(30_000, 1000, 600_000).describe(
-    'Time limit for reading one document (ms); waiting for a processor does not count.',
+    'Time limit for reading one document (ms), below 1 MB down to a third; waiting for a processor does not count.',
   ),
   OM_PARSE_HEAP_MB: integer(512, 128, 8192).describe('Largest heap of a process that reads documents (MB).'),
   OM_URL_INGEST: flag(true).describe('Whether documents may be fetched from URLs; only public addresses are allowed.'),

@@ -17,6 +17,15 @@ export const LIMIT_SETTINGS = {
   OM_TENANT_EVENT_STREAMS: integer(100, 0, 1_000).describe(
     'Most event streams that each tenant keeps open in a process, out of 1,000; 0 for no share of its own.',
   ),
+  OM_TENANT_PARSE_SECONDS: integer(0, 0, 1_000_000).describe(
+    'Most time a minute for which the documents of each tenant keep parsers busy (s); 0 for no limit.',
+  ),
+  OM_TENANT_FETCHES: integer(0, 0, 1_000_000).describe(
+    'Most pages a minute that are fetched for each tenant; 0 for no limit.',
+  ),
+  OM_TENANT_FETCHES_AT_ONCE: integer(0, 0, 10_000).describe(
+    'Most pages that are fetched and read at once for each tenant, in all workers; 0 for no limit.',
+  ),
   OM_TENANT_MAX_MB: integer(0, 0, 100_000_000).describe(
     'Most disk that the database of each tenant may use before adds get 507 (MB); 0 for no limit.',
   ),

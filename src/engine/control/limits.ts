@@ -7,6 +7,9 @@ export const LIMIT_SETTING = {
   batch_items: 'OM_RATE_BATCH_ITEMS',
   upload_mb: 'OM_RATE_UPLOAD_MB',
   event_streams: 'OM_TENANT_EVENT_STREAMS',
+  parse_seconds: 'OM_TENANT_PARSE_SECONDS',
+  fetches: 'OM_TENANT_FETCHES',
+  fetches_at_once: 'OM_TENANT_FETCHES_AT_ONCE',
   max_mb: 'OM_TENANT_MAX_MB',
   max_memories: 'OM_TENANT_MAX_MEMORIES',
 } as const;

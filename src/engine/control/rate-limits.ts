@@ -6,16 +6,28 @@ import { FILL_MS, takeFrom, type Verdict } from './token-bucket.ts';
 /** What a key spends: requests that query or add, items of batches, bytes of uploads. */
 export type RateClass = 'queries' | 'adds' | 'batch_items' | 'upload_bytes';
 
-/** The buckets of all keys, which all processes of a data folder share. */
+/** What a tenant spends in the workers: time of parsers (ms), and fetches of pages. */
+type WorkerRateClass = 'parse_ms' | 'fetches';
+
+/** A bucket: what is spent, and by whom. */
+interface Bucket {
+  /** Name of the key or tenant. */
+  readonly key: string;
+  readonly kind: RateClass | WorkerRateClass;
+}
+
+/** The buckets of all keys and tenants, which all processes of a data folder share. */
 export interface RateLimits {
   /**
    * Takes `cost` tokens from the bucket of a key. If the file cannot be written, the request is allowed: limits protect
    * the service and must not be what stops it. `mustFit` false takes the tokens in any case.
    */
   take(
-    bucket: { readonly key: string; readonly kind: RateClass },
+    bucket: Bucket,
     request: { readonly cost: number; readonly perMinute: number; readonly mustFit: boolean },
   ): Verdict;
+  /** Says what `take` would say to a request that must fit, and takes nothing. */
+  peek(bucket: Bucket, request: { readonly cost: number; readonly perMinute: number }): Verdict;
   close(): void;
 }
 
@@ -38,23 +50,30 @@ const TABLES = {
 export function openRateLimits(file: string, clock: Clock): RateLimits {
   let shared: ReturnType<typeof openCounterFile<keyof typeof TABLES.statements>> | undefined;
   let taken = 0;
+  /** Asks a bucket; the file keeps the answer where `keeps` is true. */
+  const ask = (
+    { key, kind }: Bucket,
+    request: { cost: number; perMinute: number; mustFit: boolean },
+    keeps: boolean,
+  ): Verdict => {
+    const now = clock.now();
+    try {
+      shared ??= openCounterFile(file, TABLES);
+      return shared.write(({ read, write, forget }) => {
+        if (taken++ % SWEEP_EVERY === 0) forget.run({ now });
+        const row = read.get({ key, kind }) as { full_at: number } | undefined;
+        const verdict = takeFrom(row?.full_at, { ...request, now });
+        if (verdict.isAllowed && keeps) write.run({ key, kind, fullAt: verdict.fullAt });
+        return verdict;
+      });
+    } catch (error) {
+      if (!(error instanceof EngineError)) throw error;
+      return { isAllowed: true, fullAt: now, remaining: request.perMinute, resetMs: FILL_MS, retryAfterMs: 0 };
+    }
+  };
   return {
-    take({ key, kind }, request) {
-      const now = clock.now();
-      try {
-        shared ??= openCounterFile(file, TABLES);
-        return shared.write(({ read, write, forget }) => {
-          if (taken++ % SWEEP_EVERY === 0) forget.run({ now });
-          const row = read.get({ key, kind }) as { full_at: number } | undefined;
-          const verdict = takeFrom(row?.full_at, { ...request, now });
-          if (verdict.isAllowed) write.run({ key, kind, fullAt: verdict.fullAt });
-          return verdict;
-        });
-      } catch (error) {
-        if (!(error instanceof EngineError)) throw error;
-        return { isAllowed: true, fullAt: now, remaining: request.perMinute, resetMs: FILL_MS, retryAfterMs: 0 };
-      }
-    },
+    take: (bucket, request) => ask(bucket, request, true),
+    peek: (bucket, request) => ask(bucket, { ...request, mustFit: true }, false),
     close: () => shared?.close(),
   };
 }

@@ -32,6 +32,12 @@ export const BULK_WINDOW_JOBS = 32;
  */
 export const INTERACTIVE_WINDOW_JOBS = 8;
 
+/**
+ * Number of documents in a queue that nobody has picked up, at which no more of them are added. Each may take a reader
+ * half a minute, and a tenant that comes later waits behind them.
+ */
+export const DOCUMENT_WINDOW_JOBS = 4;
+
 /** Creates all lanes, interactive ones first, and of each kind the later steps first: they finish what was begun. */
 export function createLanes(): Lane[] {
   return [false, true].flatMap((bulk) =>
@@ -55,7 +61,12 @@ export function ahead({ bulk }: Lane, waiting: WaitingJobs): number {
 
 /** Counts the jobs that may be added to the lane's queue now; 0 or less if it is full. */
 export function roomFor(lane: Lane, waiting: WaitingJobs): number {
-  return (lane.bulk ? BULK_WINDOW_JOBS : INTERACTIVE_WINDOW_JOBS) - ahead(lane, waiting);
+  return windowOf(lane) - ahead(lane, waiting);
+}
+
+function windowOf({ step, bulk }: Lane): number {
+  if (step === 'ingest') return DOCUMENT_WINDOW_JOBS;
+  return bulk ? BULK_WINDOW_JOBS : INTERACTIVE_WINDOW_JOBS;
 }
 
 /** Lists the ids of the lane's tenants in the order of their turns: sorted, beginning after the one served last. */

@@ -21,6 +21,11 @@ const MIN_VOTES = 0.25;
 /** Least share, among the samples that are sure, that must agree. */
 const MIN_AGREEMENT = 0.75;
 
+/** Loads the trigrams of the languages that are known. */
+export function loadLanguages(): Promise<typeof import('franc-min')> {
+  return import('franc-min');
+}
+
 /**
  * Detects the language of a text by its letters' trigrams (franc-min, 82 languages). Short samples vote, because
  * franc's scores draw together as a text grows: 20,000 characters of English gave French 0.98 of its score, 300
@@ -28,7 +33,7 @@ const MIN_AGREEMENT = 0.75;
  * @returns a BCP 47 tag such as `de`, of three letters if the language has no two; null if no language is likely enough
  */
 export async function detectLanguage(text: string): Promise<string | null> {
-  const { francAll } = await import('franc-min');
+  const { francAll } = await loadLanguages();
   const samples = samplesOf(text);
   const votes = samples.map((sample) => vote(sample, francAll)).filter((language) => language !== null);
   const winner = mostFrequent(votes);

@@ -26,6 +26,8 @@ export type FormatParser = (bytes: Uint8Array, options: ParseOptions) => Promise
 export const PARSE_LIMITS = {
   /** Most pages of a PDF, slides of a presentation, sheets of a workbook or chapters of a book. */
   pages: 2_000,
+  /** Most pieces of text on one page of a PDF. */
+  pieces: 50_000,
   /** Most bytes of an HTML file; where HTML is a string, most UTF-16 units. */
   htmlBytes: 5 * 1024 * 1024,
   /** Most elements in one HTML page. */

@@ -27,6 +27,14 @@ export function createDocumentMetrics(registers: Registry[]) {
       labelNames: ['code'],
       registers,
     }),
+    postponedDocuments: new Counter({
+      name: 'cairn_postponed_documents_total',
+      help:
+        "Times that a document was postponed as its tenant's share was spent, by limit: parse_seconds, fetches or " +
+        'fetches_at_once.',
+      labelNames: ['limit'],
+      registers,
+    }),
     parsers: new Gauge({
       name: 'cairn_parsers',
       help: 'Child processes that read documents or wait for one.',

@@ -137,7 +137,7 @@ async function whileHeld<Result>(
 const PROGRESS_MS = 1_000;
 
 async function parse(
-  { open, config, documentParser, guard, metrics }: StepContext,
+  { open, config, documentParser, guard, metrics, share }: StepContext,
   { generation }: DocumentReading,
   source: SourceFile,
   signal: AbortSignal | undefined,
@@ -151,6 +151,7 @@ async function parse(
     {
       tenant: open().store.path,
       signal,
+      onParsed: (ms) => share?.spendParser(ms),
       onPage(done) {
         if (performance.now() - notedAt < PROGRESS_MS) return;
         notedAt = performance.now();

@@ -1,5 +1,6 @@
 import type { WriteContext } from '../commands/write-context.ts';
 import type { Config } from '../config.ts';
+import type { DocumentShare } from '../control/document-shares.ts';
 import type { Metrics } from '../metrics.ts';
 import type { Clock, DocumentParser, Embedder, LanguageModel, PageFetcher } from '../ports.ts';
 import type { PrivacyGuard } from '../privacy/guard.ts';
@@ -39,6 +40,8 @@ export interface StepContext {
   readonly pageFetcher: PageFetcher | null;
   /** Screens what the steps store for the tenant; left out where nothing is screened. */
   readonly guard?: PrivacyGuard | undefined;
+  /** The tenant's share of the parsers and fetches; left out where nothing is limited. */
+  readonly share?: DocumentShare | undefined;
   readonly newId: () => string;
   readonly metrics: Metrics;
   /** The tracing of steps; null, or left out, where nothing is traced. */

@@ -1,4 +1,5 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
+import { timeLimitOf } from '../../../src/engine/adapters/parser-process.ts';
 import { createParserPool, type ParserPoolOptions } from '../../../src/engine/adapters/parser-pool.ts';
 import { askParser, requestOf, STUB_PARSER } from '../../support/ask-parser.ts';
 
@@ -49,4 +50,52 @@ test('of a reading that is given up', async () => {
   await pool.close();
   // Aborted before a child had it, or while one had.
   expect([[], ['started', 'aborted']]).toContainEqual(told);
+});
+
+test('a child is ready for the next tenant before it comes, once tenants take turns', async () => {
+  const { pool, told } = openPool();
+  await askParser(pool, ['calls'], { tenant: 'a' });
+  expect(told).toEqual(['started']);
+  await askParser(pool, ['calls'], { tenant: 'b' });
+  expect(told).toEqual(['started', 'started', 'started']);
+  for (const tenant of ['a', 'b', 'a', 'b', 'a', 'b']) await askParser(pool, ['calls'], { tenant });
+  expect(told).toEqual(['started', 'started', 'started']);
+  await askParser(pool, ['calls'], { tenant: 'c' });
+  expect(told).toEqual(['started', 'started', 'started', 'started']);
+});
+
+describe('the time that a file may take', () => {
+  const MB = 1024 * 1024;
+  test.each([
+    [0, 60_000, 20_000],
+    [MB / 2, 60_000, 40_000],
+    [MB, 60_000, 60_000],
+    [25 * MB, 60_000, 60_000],
+    [0, 30_000, 10_000],
+    [0, 12_000, 10_000],
+    [0, 2_000, 2_000],
+  ])('of %d bytes, where the longest is %d ms: %d ms', (bytes, timeoutMs, expected) => {
+    expect(timeLimitOf(bytes, timeoutMs)).toBe(expected);
+  });
+
+  test('ends the reading of a small file, which is charged with it', async () => {
+    const { pool, told } = openPool({ timeoutMs: 30_000 });
+    const spent: number[] = [];
+    const reading = askParser(pool, ['sleep'], { onParsed: (ms) => spent.push(ms) });
+    await expect(reading).rejects.toMatchObject({ code: 'document_too_complex' });
+    await pool.close();
+    expect(told).toEqual(['started', 'time']);
+    expect(spent).toEqual([10_000]);
+  });
+
+  test('is charged with what a document took that ended by itself, once', async () => {
+    const { pool } = openPool();
+    const spent: number[] = [];
+    const onParsed = (ms: number) => void spent.push(ms);
+    await askParser(pool, ['calls'], { onParsed });
+    await expect(askParser(pool, ['exit'], { onParsed })).rejects.toMatchObject({ code: 'parser_crashed' });
+    await expect(askParser(pool, ['refuse'], { onParsed })).rejects.toMatchObject({ code: 'encrypted_document' });
+    expect(spent).toHaveLength(3);
+    for (const ms of spent) expect(ms).toBeGreaterThan(0);
+  });
 });

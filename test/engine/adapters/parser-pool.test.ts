@@ -7,6 +7,7 @@ import { text } from 'node:stream/consumers';
 import { setTimeout as pause } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, test } from 'vitest';
+import { KEPT_FOR_TURNS, LARGE_MB } from '../../../src/engine/adapters/parser-children.ts';
 import { createParserPool, type ParserPoolOptions } from '../../../src/engine/adapters/parser-pool.ts';
 import type { DocumentParser } from '../../../src/engine/ports.ts';
 import { askParser, askWith, PARSER_DOORS, requestOf, STUB_PARSER } from '../../support/ask-parser.ts';
@@ -89,14 +90,35 @@ describe('a process is kept', () => {
 });
 
 describe('a process serves one tenant', () => {
-  test('and another one is there for the next tenant', async () => {
+  test('and tenants that take turns keep theirs; that of the one who was away longest is replaced', async () => {
     const pool = openPool();
     const pidOf = async (tenant: string) => Number(await askParser(pool, ['pid'], { tenant }));
+    const kept = 1 + KEPT_FOR_TURNS;
+    const names = Array.from({ length: kept }, (_, n) => `tenant ${n}`);
     const pids = [];
-    for (const tenant of ['a', 'b', 'a', 'b', 'c']) pids.push(await pidOf(tenant));
-    expect(new Set(pids).size).toBe(5);
-    expect(await pidOf('c')).toBe(pids.at(-1));
-    for (const pid of pids.slice(0, -1)) await awaitEnd(pid);
+    for (const tenant of names) pids.push(await pidOf(tenant));
+    expect(new Set(pids).size).toBe(kept);
+    for (const [n, tenant] of names.entries()) expect(await pidOf(tenant)).toBe(pids[n]);
+
+    pids.push(await pidOf('one more'));
+    expect(new Set(pids).size).toBe(kept + 1);
+    await awaitEnd(pids[0]);
+    for (const [n, tenant] of names.entries()) if (n > 0) expect(await pidOf(tenant)).toBe(pids[n]);
+    expect(pids).not.toContain(await pidOf(names[0]!));
+  });
+
+  test('and those that hold much memory are kept for no more tenants than may read at once', async () => {
+    const pool = openPool({ heapMb: 512 });
+    const pidOf = async (tenant: string) => Number(await askParser(pool, ['pid'], { tenant }));
+    const pids = [];
+    for (const tenant of ['a', 'b']) {
+      pids.push(await pidOf(tenant));
+      expect(await askParser(pool, ['hold', LARGE_MB], { tenant })).toBe('held');
+    }
+    await awaitEnd(pids[0]);
+    expect(await pidOf('b')).toBe(pids[1]);
+    await pidOf('c');
+    await awaitEnd(pids[1]);
   });
 
   test('and what a document leaves behind does not meet that of another', async () => {

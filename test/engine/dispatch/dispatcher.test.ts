@@ -9,7 +9,7 @@ import { readConfig, type Config } from '../../../src/engine/config.ts';
 import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
 import type { DispatchLedger } from '../../../src/engine/dispatch/dispatch-ports.ts';
 import { createDispatcher } from '../../../src/engine/dispatch/dispatcher.ts';
-import { BULK_WINDOW_JOBS, INTERACTIVE_WINDOW_JOBS } from '../../../src/engine/dispatch/lanes.ts';
+import { BULK_WINDOW_JOBS, DOCUMENT_WINDOW_JOBS, INTERACTIVE_WINDOW_JOBS } from '../../../src/engine/dispatch/lanes.ts';
 import { createTenantFinder, ledgerOverStores, ledgerOverWriter } from '../../../src/engine/dispatch/ledgers.ts';
 import { createLookout } from '../../../src/engine/dispatch/lookout.ts';
 import type { Engine } from '../../../src/engine/engine.ts';
@@ -43,7 +43,7 @@ interface Yard {
   pathOf(tenant: string): string;
   waiting(step?: QueuedStep): Promise<WaitingJob[]>;
   /** Picks up a job, as a worker would. */
-  pickUp(job: WaitingJob): Promise<void>;
+  pickUp(job: WaitingJob, step?: QueuedStep): Promise<void>;
 }
 
 interface WaitingJob {
@@ -158,8 +158,8 @@ async function openYard(makeLedger = LEDGERS[1]![1], redisUrl = inject('redisUrl
         payload: job.data as StepPayload,
       }));
     },
-    async pickUp({ name }) {
-      await queueOf('encode').remove(name);
+    async pickUp({ name }, step = 'encode') {
+      await queueOf(step).remove(name);
     },
   };
 }
@@ -283,6 +283,27 @@ describe.skipIf(inject('redisUrl') === null)('the dispatcher', () => {
     // What does not fill a job may follow a moment later, when the window is full.
     expect(rowsOf(jobs, 'ada')).toBeGreaterThan(300 - MAX_JOB_IDS);
     expect(rowsOf(jobs, 'ben')).toBeGreaterThan(300 - MAX_JOB_IDS);
+  });
+
+  test('few documents of one tenant wait in the queue, so that one that comes later waits behind a few', async () => {
+    const yard = await openYard();
+    const dispatcher = await yard.dispatcher();
+    const addDocument = async (tenantId: string, content: string) => {
+      const tenant = await yard.engine.tenant(tenantId);
+      await tenant.addDocument(newDocument(await upload(tenant, content)));
+      dispatcher.dispatch(yard.pathOf(tenantId), 'ingest');
+    };
+    for (let n = 0; n < 20; n++) await addDocument('default', `# Notes ${n}`);
+    await eventually(async () => expect((await yard.waiting('ingest')).length).toBe(DOCUMENT_WINDOW_JOBS));
+    yard.engine.control.createTenant('ada');
+    await addDocument('ada', '# Notes');
+    const tenants = async () => (await yard.waiting('ingest')).map(({ payload }) => payload.tenant);
+    for (let picked = 0; !(await tenants()).includes('ada'); picked++) {
+      expect(picked).toBeLessThan(3);
+      expect(await tenants()).toEqual(Array(DOCUMENT_WINDOW_JOBS).fill('default'));
+      await yard.pickUp((await yard.waiting('ingest'))[0]!, 'ingest');
+      await eventually(async () => expect((await yard.waiting('ingest')).length).toBe(DOCUMENT_WINDOW_JOBS));
+    }
   });
 
   test('imports of 40 tenants that fill the queue leave room for interactive adds, whichever tenant they are of', async () => {

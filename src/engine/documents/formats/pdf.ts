@@ -1,7 +1,12 @@
 import { dirname, join } from 'node:path';
 import { setImmediate } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
-import type { PDFDocumentLoadingTask, PDFDocumentProxy, PDFPageProxy } from 'pdfjs-dist/types/src/display/api.js';
+import type {
+  PDFDocumentLoadingTask,
+  PDFDocumentProxy,
+  PDFPageProxy,
+  TextContent,
+} from 'pdfjs-dist/types/src/display/api.js';
 import type { DocumentWarning } from '../../types.ts';
 import { DocumentError } from '../document-error.ts';
 import { PARSE_LIMITS, type DocumentMetadata, type FormatParser } from '../parsed-document.ts';
@@ -135,11 +140,15 @@ function sizeOf(collection: object): number {
   return collection instanceof Map ? collection.size : Object.keys(collection).length;
 }
 
-/** Awaits a part of a file that the rest can do without; undefined if reading it fails for any reason. */
+/**
+ * Awaits a part of a file that the rest can do without; undefined if reading it fails.
+ * @throws DocumentError if the part is more than is read of any file
+ */
 async function optional<Value>(part: Promise<Value>): Promise<Value | undefined> {
   try {
     return await part;
-  } catch {
+  } catch (error) {
+    if (error instanceof DocumentError) throw error;
     return undefined;
   }
 }
@@ -206,11 +215,33 @@ async function readRuns({ pdfjs, isHiding }: Reading, page: PDFPageProxy): Promi
   };
   const drawn = isHiding ? await readDrawn() : undefined;
   if (drawn?.isTextHidden === true && !drawn.isRecognised) return drawn;
-  const content = await page.getTextContent();
+  const content = await readTextContent(page);
   // pdf.js reverses the two letters of an Arabic ligature, which only its single glyphs show.
   const isArabic = content.items.some((item) => 'str' in item && item.dir === 'rtl' && ARABIC.test(item.str));
   if (isArabic && drawn?.isRecognised !== true) return drawn ?? (await readDrawn());
   return runsOfTextContent(content);
+}
+
+/**
+ * Reads the text of a page as `getTextContent` of pdf.js does, and gives up where it has no end: a form that is drawn
+ * many times, by forms that are drawn many times, makes a file of 2 kB a page of billions of pieces.
+ * @throws DocumentError `document_too_complex`
+ */
+async function readTextContent(page: PDFPageProxy): Promise<TextContent> {
+  const reader = (page.streamTextContent() as ReadableStream<TextContent>).getReader();
+  const content: TextContent = { items: [], styles: {}, lang: null };
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return content;
+    content.lang ??= value.lang;
+    Object.assign(content.styles, value.styles);
+    content.items.push(...value.items);
+    if (content.items.length <= PARSE_LIMITS.pieces) continue;
+    const most = `the most pieces of text, ${PARSE_LIMITS.pieces}`;
+    const error = new DocumentError('document_too_complex', `page ${page.pageNumber} draws more than ${most}`);
+    await reader.cancel(error);
+    throw error;
+  }
 }
 
 const ARABIC = /\p{Script=Arabic}/u;

@@ -2,7 +2,7 @@ import type { ParseRequest, Chunk, ParsedDocument } from '../../ports.ts';
 import type { DocumentFormat } from '../../types.ts';
 import { chunkText } from '../chunk-text.ts';
 import { loadTokenCounter } from '../count-tokens.ts';
-import { canonicalLanguage, detectLanguage } from '../detect-language.ts';
+import { canonicalLanguage, detectLanguage, loadLanguages } from '../detect-language.ts';
 import { DocumentError } from '../document-error.ts';
 import { outlineOf } from '../outline.ts';
 import { type FormatParser, PARSE_LIMITS, textKindOf } from '../parsed-document.ts';
@@ -31,6 +31,14 @@ const PARSERS: Record<DocumentFormat, () => Promise<FormatParser>> = {
 const MAX_AUTHORS = 100;
 /** Most warnings about a document; further ones are dropped. */
 const MAX_WARNINGS = 100;
+
+/**
+ * Loads what documents of nearly all formats need. A process does so while nobody waits for it; the library of a format
+ * is loaded for the first document of that format.
+ */
+export async function loadCommonParts(): Promise<void> {
+  await Promise.all([loadTokenCounter(), loadLanguages()]);
+}
 
 /**
  * Reads a file and cuts its text into chunks; a file without text has none. It runs only in the parser's child process.

@@ -4,7 +4,9 @@
  */
 import { serveParser } from './serve-parser.ts';
 
-await serveParser(async (request, onPage) => {
-  const { parseDocument } = await import('./parse-document.ts');
-  return parseDocument(request, onPage);
-});
+const loadReader = () => import('./parse-document.ts');
+
+await serveParser(
+  async (request, onPage) => (await loadReader()).parseDocument(request, onPage),
+  async () => (await loadReader()).loadCommonParts(),
+);

@@ -19,8 +19,10 @@ export type DocumentReader = (
  * Runs a process that reads documents: closes its doors, then takes one document after the other from standard input
  * until that ends, and ends the process. Replies go to REPLY_FD. `adapters/parser-process.ts` starts the process; the
  * last argument of its command line is the memory that it may use, in MB.
+ * @param prepare loads what most documents need, before the process says that it is ready; a failure is met by the
+ *   document that needs it
  */
-export async function serveParser(read: DocumentReader): Promise<never> {
+export async function serveParser(read: DocumentReader, prepare?: () => Promise<unknown>): Promise<never> {
   // A signal to the whole group, from a terminal or a service manager, must not end what the parent still waits for.
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, () => {});
   v8.setFlagsFromString(HEAP_GROWTH);
@@ -36,6 +38,7 @@ export async function serveParser(read: DocumentReader): Promise<never> {
     reply({ ...(documents === 1 ? failure(error) : failure(CRASH)), isLast: true });
     process.exit(1);
   });
+  await prepare?.().catch(() => {});
   reply({ kind: 'ready' });
   for (;;) {
     const frame = readFrame(0);
