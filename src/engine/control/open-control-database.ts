@@ -12,7 +12,8 @@ import { destroyDataKey, ensureDataKey, SHARED_OWNER, useMasterKey, type KeySett
 import { createKeyRecords, digestOf } from './key-records.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { openLimits } from './open-limits.ts';
-import { openServiceAudit, type ServiceAudit } from './service-audit.ts';
+import { openServiceAudit } from './open-service-audit.ts';
+import type { ServiceAudit } from './service-audit.ts';
 
 /** Tenant ids become file names, so a path holds no id that does not match this. */
 const TENANT_ID = /^[a-z0-9][a-z0-9_-]{0,63}$/;
