@@ -174,8 +174,11 @@ describe('values', () => {
   });
 
   test('a duration is in hours, or has a unit', () => {
-    const everyOf = (text: string) => readConfig({ OM_BACKUP_EVERY: text, OM_BACKUP_FOLDER: '/backup' }).OM_BACKUP_EVERY;
-    expect(['24', '6h', '5m', '365d', ' 1d '].map(everyOf)).toEqual([24, 6, 1 / 12, 8_760, 24].map((h) => h * 3_600_000));
+    const everyOf = (text: string) =>
+      readConfig({ OM_BACKUP_EVERY: text, OM_BACKUP_FOLDER: '/backup' }).OM_BACKUP_EVERY;
+    expect(['24', '6h', '5m', '365d', ' 1d '].map(everyOf)).toEqual(
+      [24, 6, 1 / 12, 8_760, 24].map((h) => h * 3_600_000),
+    );
     for (const text of ['4m', '366d', '0', '-1h', '1.5h', '6 h', '1w', 'daily']) {
       expect(problemsOf({ OM_BACKUP_EVERY: text, OM_BACKUP_FOLDER: '/backup' })).toEqual([
         `OM_BACKUP_EVERY=${text}: expected hours, or a duration such as 30m, 6h or 1d`,

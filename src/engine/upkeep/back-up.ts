@@ -1,8 +1,10 @@
 import { fork, type ChildProcess } from 'node:child_process';
 import { setTimeout as pause } from 'node:timers/promises';
 import type { BackupSettings, KeptBackup } from '../admin/kept-backups.ts';
+import type { Config } from '../config.ts';
 import { reviveError, type SerialisedError } from '../errors.ts';
-import type { MaintenanceContext } from './maintain.ts';
+import type { Clock, Logger } from '../ports.ts';
+import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 
 /** What the process that makes a backup is told. */
 export interface BackupOrder {
@@ -17,6 +19,18 @@ export interface BackupOrder {
 export type BackupAnswer =
   { readonly ok: true; readonly made: KeptBackup } | { readonly ok: false; readonly error: SerialisedError };
 
+/** What a backup works with. */
+export interface BackUpContext {
+  readonly open: () => OpenTenant;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Ends the backup when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called now and then, to renew the claim on the schedule. */
+  readonly onPause?: (() => void) | undefined;
+}
+
 /** Time between two looks at whether the claim on the schedule has to be renewed, ms. */
 const LOOK_MS = 500;
 
@@ -25,7 +39,7 @@ const LOOK_MS = 500;
  * snapshot of the file: it holds up no writer, nor this thread, which has leases to renew.
  * @throws EngineError as `makeKeptBackup`; Error if the process was killed; AbortError after an abort
  */
-export async function backUp({ open, config, clock, logger, signal, onPause }: MaintenanceContext): Promise<void> {
+export async function backUp({ open, config, clock, logger, signal, onPause }: BackUpContext): Promise<void> {
   const startedAt = performance.now();
   const { paths, masterKey, OM_ENCRYPTION_CIPHER, OM_BACKUP_EVERY, OM_BACKUP_FOLDER, OM_BACKUP_KEEP } = config;
   const settings = { paths, masterKey, OM_ENCRYPTION_CIPHER, OM_BACKUP_EVERY, OM_BACKUP_FOLDER, OM_BACKUP_KEEP };
