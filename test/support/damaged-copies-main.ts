@@ -59,12 +59,12 @@ async function use(copy: number, file: string): Promise<void> {
     const listed = (await ask('list', () => tenant.listMemories(NO_FILTER, PAGE))) ?? [];
     const { hits = [] } =
       (await ask('query', () => tenant.query({ query: 'ferry harbour canary', k: 20, filter: NO_FILTER }))) ?? {};
-    await ask('query of a user', () => tenant.query({ query: 'heron', k: 5, filter: { userId: 'ann' } }));
+    await ask('query of a user', () => tenant.query({ query: 'heron', k: 5, filter: { userIds: ['ann'] } }));
     for (const memory of [...listed.slice(0, 3), ...hits.slice(0, 2).map((hit) => hit.memory)]) {
       await ask('get', () => tenant.getMemory(memory.id));
       await ask('links', () => tenant.listLinks(memory.id));
       await ask('revisions', () => tenant.listRevisions(memory.id));
-      await ask('timeline', () => tenant.timeline(memory.id, { before: 3, after: 3 }));
+      await ask('timeline', () => tenant.timeline(memory.id, { before: 3, after: 3, sameSession: false }));
       await ask('explain', () => tenant.explain({ query: 'ferry', k: 5, filter: NO_FILTER }, memory.id));
     }
     await ask('documents', () => tenant.listDocuments(NO_FILTER, PAGE));
@@ -73,7 +73,7 @@ async function use(copy: number, file: string): Promise<void> {
     await ask('add', () => tenant.addMemories([newMemory({ content: `A new one of ${id}.` })]));
     if (listed[4]) await ask('patch', () => tenant.patchMemory(listed[4]!.id, { content: `Patched of ${id}.` }));
     if (listed[5]) await ask('delete', () => tenant.deleteMemory(listed[5]!.id));
-    await ask('erase', () => tenant.deleteMemories({ userId: 'bob' }));
+    await ask('erase', () => tenant.deleteMemories({ userIds: ['bob'] }));
   }
 
   /** What a worker does, two days later. */
