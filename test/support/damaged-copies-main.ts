@@ -1,6 +1,6 @@
 /**
- * A process that works with the damaged file of a tenant as a server and a worker would, and says on each line what came
- * of one thing that it asked for. Its arguments: paths of the default tenant's file in copies of a data folder.
+ * A process that works with the damaged file of a tenant as a server and a worker would, and says on each line what
+ * came of one thing that it asked for. Its arguments: paths of the default tenant's file in copies of a data folder.
  */
 import { v7 as uuidv7 } from 'uuid';
 import { runBatch } from '../../src/engine/batches/run-batch.ts';

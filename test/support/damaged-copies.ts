@@ -151,7 +151,7 @@ function judge({ ask, said = '', error }: CopyReport): string | undefined {
       ? undefined
       : `${error.code}: ${error.message}`;
   }
-  return /cairn\.sqlite\b.*(?:damaged|not a SQLite database|cannot be opened|not one that holds memories|use a newer Cairn|before Cairn 0\.1\.0)/.test(
+  return /(?:cairn\.sqlite\b|the database file|the word index) .*(?:damaged|not a SQLite database|cannot be opened|not one that holds memories|use a newer Cairn|before Cairn 0\.1\.0)/.test(
     error.message,
   )
     ? undefined

@@ -267,6 +267,7 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
 
 /** Prepares a statement whose errors for damaged data name the file. */
 function prepareNaming(db: Database.Database, sql: string, file: string): Database.Statement<unknown[], unknown> {
+  type Statement = Database.Statement<unknown[], unknown>;
   const naming = <T>(work: () => T): T => {
     try {
       return work();
@@ -274,9 +275,9 @@ function prepareNaming(db: Database.Database, sql: string, file: string): Databa
       throw damageError(error, file);
     }
   };
-  const statement = naming(() => db.prepare<unknown[], unknown>(sql));
+  const statement = naming<Statement>(() => db.prepare(sql));
   for (const method of ['get', 'all', 'run'] as const) {
-    const own = statement[method].bind(statement) as (...parameters: unknown[]) => unknown;
+    const own: (...parameters: unknown[]) => unknown = statement[method].bind(statement);
     Object.assign(statement, { [method]: (...parameters: unknown[]) => naming(() => own(...parameters)) });
   }
   return statement;

@@ -49,8 +49,8 @@ function isWritableFile(file: string): boolean {
 const DAMAGE_TEXTS = /^(?:malformed database schema|invalid fts5 file format)/;
 
 /**
- * Turns SQLite's errors for damaged data into an EngineError `internal` that names the file and says what to do. Returns
- * other errors unchanged.
+ * Turns SQLite's errors for damaged data into an EngineError `internal` that names the file and says what to do.
+ * Returns other errors unchanged.
  * @param file path of the database
  */
 export function damageError(error: unknown, file: string): unknown {
@@ -69,7 +69,8 @@ export function damaged(file?: string, cause?: unknown): EngineError {
   const name = file === undefined ? 'the database file' : path.basename(file);
   return new EngineError(
     'internal',
-    `${name} is damaged: keep a copy of it, then restore a backup with \`cairn restore\`, or try \`cairn rebuild-index\``,
+    `${name} is damaged: keep a copy of it, then restore a backup with \`cairn restore\`, or try ` +
+      '`cairn rebuild-index`',
     { cause },
   );
 }
