@@ -41,7 +41,7 @@ export const storage: Dashboard = {
           title: 'Since the last run of a schedule',
           description:
             'In the file where it is longest ago. decay over two periods (OM_DECAY_INTERVAL_MINUTES): no worker ' +
-            'keeps the schedules.',
+            'keeps the schedules; backup over two periods (OM_BACKUP_EVERY): see the log.',
           unit: 's',
           queries: [
             { expr: 'time() - min by (schedule) (cairn_schedule_last_run_timestamp_seconds)', legend: '{{schedule}}' },

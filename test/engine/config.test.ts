@@ -71,6 +71,7 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_OPEN_TENANTS: [1, 10_000],
   OM_INDEX_MEMORY_MB: [16, 1_000_000],
   OM_MAX_BACKLOG: [1, 100_000_000],
+  OM_BACKUP_KEEP: [1, 10_000],
 };
 const FRACTIONS: readonly Name[] = [
   'OM_MIN_SCORE',
@@ -154,6 +155,7 @@ describe('defaults', () => {
 describe('values', () => {
   test('every number has bounds that are tested here', () => {
     const isNumber = (name: Name) => {
+      if (name === 'OM_BACKUP_EVERY') return false; // A duration, with a test of its own.
       const field = settingsSchema.shape[name];
       return typeof field.safeParse(String(field.parse(undefined) ?? 1)).data === 'number';
     };
@@ -172,6 +174,24 @@ describe('values', () => {
     const half = String(min + 0.5);
     if (FRACTIONS.includes(name)) expect(read({ [name]: half })[name]).toBe(min + 0.5);
     else expect(problemsOf({ [name]: half })[0]).toContain(`${name}=${half}: `);
+  });
+
+  test('a duration is in hours, or has a unit', () => {
+    const everyOf = (text: string) =>
+      readConfig({ OM_BACKUP_EVERY: text, OM_BACKUP_FOLDER: '/backup' }).OM_BACKUP_EVERY;
+    expect(['24', '6h', '5m', '365d', ' 1d '].map(everyOf)).toEqual(
+      [24, 6, 1 / 12, 8_760, 24].map((h) => h * 3_600_000),
+    );
+    for (const text of ['4m', '366d', '0', '-1h', '1.5h', '6 h', '1w', 'daily']) {
+      expect(problemsOf({ OM_BACKUP_EVERY: text, OM_BACKUP_FOLDER: '/backup' })).toEqual([
+        `OM_BACKUP_EVERY=${text}: expected hours, or a duration such as 30m, 6h or 1d`,
+      ]);
+    }
+  });
+
+  test('scheduled backups need a period and a folder', () => {
+    expect(problemsOf({ OM_BACKUP_EVERY: '24' })[0]).toContain('OM_BACKUP_FOLDER is not set');
+    expect(problemsOf({ OM_BACKUP_FOLDER: '/backup' })[0]).toContain('OM_BACKUP_EVERY is not set');
   });
 
   test('0 and false are values, not "unset"', () => {

@@ -51,12 +51,56 @@ export async function backupDatabase({
     const summary = checkDatabase(partial, key);
     const unread = listUnread(partial, key).length;
     if (wrappedKey) fs.writeFileSync(keyFileOf(to), wrappedKey, { mode: 0o600, flag: 'wx', flush: true });
-    fs.renameSync(partial, to);
-    syncFolder(to);
+    giveName(partial, to);
     return { ...summary, unread };
   } finally {
     fs.rmSync(partial, { force: true });
   }
+}
+
+/**
+ * Copies the control database in the same way, sealed if it is sealed: its key follows from the master key.
+ * @returns the tenants that the copy knows
+ * @throws EngineError as `backupDatabase`
+ */
+export async function backupControl(from: string, to: string): Promise<string[]> {
+  if (fs.existsSync(to)) throw new EngineError('conflict', `${to} exists: choose another name, or remove it`);
+  const key = keyOfFile(from);
+  const partial = `${to}.${randomBytes(6).toString('hex')}.partial`;
+  try {
+    await copyDatabase({ from, fromKey: key, to: partial, toKey: key, onProgress: undefined });
+    const tenants = checkControl(partial, key);
+    giveName(partial, to);
+    return tenants;
+  } finally {
+    fs.rmSync(partial, { force: true });
+  }
+}
+
+/** Reads a control database from end to end. @returns its tenants */
+function checkControl(file: string, key: FileKey | null): string[] {
+  const db = openDatabase(file, { readonly: true, key });
+  try {
+    const problem = db.pragma('integrity_check(1)', { simple: true }) as string;
+    if (problem !== 'ok') throw new EngineError('unprocessable', 'the control database is damaged');
+    return db.prepare('SELECT id FROM tenants').pluck().all() as string[];
+  } catch (error) {
+    throw storageError(error);
+  } finally {
+    db.close();
+  }
+}
+
+/** Gives a whole copy its name. It is synced before, so that a power cut leaves no name without its bytes. */
+function giveName(partial: string, to: string): void {
+  const handle = fs.openSync(partial, 'r+');
+  try {
+    fs.fsyncSync(handle);
+  } finally {
+    fs.closeSync(handle);
+  }
+  fs.renameSync(partial, to);
+  syncFolder(to);
 }
 
 /** Contents of the restored file, and what became of the file that it replaced. */

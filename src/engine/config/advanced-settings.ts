@@ -3,6 +3,7 @@ import { ENTITY_MODES } from '../entities/modes.ts';
 import { parsePrices } from '../prices.ts';
 import { parsePolicy } from '../privacy/policy.ts';
 import type { Sector } from '../types.ts';
+import { BACKUP_SETTINGS } from './backup-settings.ts';
 import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
 import { parseNetworks } from './networks.ts';
@@ -362,4 +363,5 @@ export const ADVANCED_SETTINGS = {
   ...FORGETTING_SETTINGS,
   ...OPERATION_SETTINGS,
   ...ENCRYPTION_SETTINGS,
+  ...BACKUP_SETTINGS,
 };

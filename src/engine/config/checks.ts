@@ -69,7 +69,17 @@ export function crossChecks(settings: Settings): string[] {
   if (settings.OM_ENTITY_MODE === 'none' && settings.OM_ENTITY_MODE_FILE !== undefined) {
     problems.push('OM_ENTITY_MODE=none builds no graph, which OM_ENTITY_MODE_FILE asks for: leave one of them out');
   }
+  problems.push(...checkBackups(settings));
   return problems;
+}
+
+function checkBackups({ OM_BACKUP_EVERY: every, OM_BACKUP_FOLDER: folder }: Settings): string[] {
+  if ((every === undefined) === (folder === undefined)) return [];
+  return [
+    every === undefined
+      ? 'OM_BACKUP_EVERY is not set: OM_BACKUP_FOLDER needs it, such as 24h'
+      : 'OM_BACKUP_FOLDER is not set: OM_BACKUP_EVERY needs a folder for the backups',
+  ];
 }
 
 /**

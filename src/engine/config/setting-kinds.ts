@@ -20,6 +20,20 @@ export const integer = (fallback: number, min: number, max: number) =>
     .refine((value) => value >= min && value <= max, `expected ${min}..${max}`)
     .default(fallback);
 
+const UNIT_MS = { m: 60_000, h: 3_600_000, d: 86_400_000 } as const;
+
+/**
+ * A setting that is a duration: `6` or `6h` (hours), `30m` (minutes) or `1d` (days), as milliseconds, of at least
+ * `minMs` and at most `maxMs`; undefined if it is not set.
+ */
+export const duration = (minMs: number, maxMs: number, expected: string) =>
+  z
+    .string()
+    .regex(/^\d{1,6}[mhd]?$/, expected)
+    .transform((text) => Number.parseInt(text, 10) * UNIT_MS[(/[mhd]$/.exec(text)?.[0] ?? 'h') as keyof typeof UNIT_MS])
+    .refine((ms) => ms >= minMs && ms <= maxMs, expected)
+    .optional();
+
 /** A setting that is a number in 0..1, both included; `fallback` if it is not set. */
 export const fraction = (fallback: number) => bounded(z.coerce.number(), 0, 1).default(fallback);
 

@@ -59,10 +59,14 @@ export function controlKeyOf({ masterKey, OM_ENCRYPTION_CIPHER: cipher }: KeySet
 
 /** Tells whose key opens a file of the data folder; undefined for a file that is none of its databases. */
 function ownerOf(paths: Config['paths'], file: string): string | undefined {
+  return tenantOf(paths, file) ?? (isSharedFile(paths, file) ? SHARED_OWNER : undefined);
+}
+
+/** Tells whose memories a file holds; undefined for a path that is not that of a tenant's file. */
+export function tenantOf(paths: Config['paths'], file: string): string | undefined {
   if (file === paths.defaultTenant) return DEFAULT_TENANT;
   const { dir, base } = path.parse(file);
-  if (dir === paths.tenants) return /^([a-z0-9][a-z0-9_-]{0,63})\.sqlite$/.exec(base)?.[1];
-  return isSharedFile(paths, file) ? SHARED_OWNER : undefined;
+  return dir === paths.tenants ? /^([a-z0-9][a-z0-9_-]{0,63})\.sqlite$/.exec(base)?.[1] : undefined;
 }
 
 /** Whether a path is that of a database beside the default tenant's that tenants share, except the control database. */

@@ -3,13 +3,16 @@ import type { MetricSources } from './metric-sources.ts';
 
 /** Makes the metrics of schedules. */
 export function createScheduleMetrics(registers: Registry[], sources: MetricSources) {
+  const scheduleRuns = new Counter({
+    name: 'cairn_schedule_runs_total',
+    help: 'Runs of the schedules in this process, by schedule and outcome (ok, failed).',
+    labelNames: ['schedule', 'outcome'],
+    registers,
+  });
+  // From 0 on, so that the first failure is seen as a rise.
+  scheduleRuns.inc({ schedule: 'backup', outcome: 'failed' }, 0);
   return {
-    scheduleRuns: new Counter({
-      name: 'cairn_schedule_runs_total',
-      help: 'Runs of the schedules in this process, by schedule and outcome (ok, failed).',
-      labelNames: ['schedule', 'outcome'],
-      registers,
-    }),
+    scheduleRuns,
     scheduleLastRun: new Gauge({
       name: 'cairn_schedule_last_run_timestamp_seconds',
       help:

@@ -1,3 +1,4 @@
+import { damaged } from './storage-errors.ts';
 import type { Store } from './open-store.ts';
 
 /**
@@ -35,7 +36,12 @@ export function openChangeLog(table: string, changeNo: string, changed: string):
       store.prepare(`DELETE FROM ${table} WHERE ${changeNo} <= ?`).run(log.last(store) - CHANGES_KEPT);
     },
 
-    last: (store) => store.prepare(`SELECT max(${changeNo}) FROM ${table}`).pluck().get() as number,
+    last(store) {
+      const last = store.prepare(`SELECT max(${changeNo}) FROM ${table}`).pluck().get();
+      // Its first row is never deleted before a later one is there.
+      if (typeof last !== 'number') throw damaged(store.path);
+      return last;
+    },
 
     readAfter(store, after) {
       const rows = store

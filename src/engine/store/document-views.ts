@@ -1,3 +1,4 @@
+import { parseStored } from './stored-json.ts';
 import type { Document, DocumentFilter, DocumentState, Metadata, DocumentReceipt, DocumentWarning } from '../types.ts';
 import { ROOT_INDEX } from './chunks.ts';
 import { getGenerationRow, type GenerationRow } from './document-generations.ts';
@@ -94,13 +95,13 @@ export function toDocument(store: Store, row: DocumentRow): Document {
     bytes: generation?.bytes ?? null,
     sha256: generation?.file_hash?.toString('hex') ?? null,
     title: generation === undefined ? '' : generation.title || generation.given_title,
-    authors: JSON.parse(generation?.authors ?? '[]') as string[],
+    authors: parseStored(generation?.authors ?? '[]') as string[],
     language: generation?.language ?? null,
     publishedAt: generation?.published_at ?? null,
     modifiedAt: generation?.modified_at ?? null,
     type: generation?.type ?? null,
-    tags: JSON.parse(generation?.tags ?? '[]') as string[],
-    metadata: JSON.parse(generation?.metadata ?? '{}') as Metadata,
+    tags: parseStored(generation?.tags ?? '[]') as string[],
+    metadata: parseStored(generation?.metadata ?? '{}') as Metadata,
     eventTime: generation?.event_time ?? null,
     expiresAt: generation?.expires_at ?? null,
     writtenBy: nameOfWriter(store, generation?.writer_no ?? null),
@@ -110,8 +111,8 @@ export function toDocument(store: Store, row: DocumentRow): Document {
     characters: generation?.characters ?? 0,
     tokens: generation?.tokens ?? 0,
     progress: progressOf(store, read),
-    receipt: generation?.receipt == null ? null : (JSON.parse(generation.receipt) as DocumentReceipt),
-    warnings: JSON.parse(generation?.warnings ?? '[]') as DocumentWarning[],
+    receipt: generation?.receipt == null ? null : (parseStored(generation.receipt) as DocumentReceipt),
+    warnings: parseStored(generation?.warnings ?? '[]') as DocumentWarning[],
     jobId: job?.id ?? null,
     createdAt: row.created_at,
     updatedAt: row.updated_at,
@@ -164,6 +165,6 @@ function progressOf(store: Store, generation: GenerationRow | undefined): Docume
     embedded: Math.max(0, stored - unembedded - failed),
     linked: Math.max(0, stored - unlinked - failed),
     failed,
-    stages: JSON.parse(generation.stages) as Record<string, number>,
+    stages: parseStored(generation.stages) as Record<string, number>,
   };
 }

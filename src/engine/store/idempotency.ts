@@ -1,3 +1,4 @@
+import { parseStored } from './stored-json.ts';
 import { timingSafeEqual } from 'node:crypto';
 import { assert, EngineError } from '../errors.ts';
 import type { AddReply, IdempotencyClaim } from '../types.ts';
@@ -25,7 +26,7 @@ export function findStoredReply(store: Store, claim: IdempotencyClaim): AddReply
       'this Idempotency-Key was used with another body; use a new key for a new request',
     );
   }
-  return { ...(JSON.parse(row.reply) as AddReply), replayed: true };
+  return { ...(parseStored(row.reply) as AddReply), replayed: true };
 }
 
 /**

@@ -1,3 +1,4 @@
+import { parseStored } from './stored-json.ts';
 import { DAY_MS, decayed, sectorsFromBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import {
@@ -343,11 +344,11 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     content: row.content,
     title: row.title,
     gist: row.gist,
-    entities: JSON.parse(row.entities) as string[],
+    entities: parseStored(row.entities) as string[],
     type: row.type,
-    tags: JSON.parse(row.tags) as string[],
-    files: JSON.parse(row.files) as string[],
-    metadata: JSON.parse(row.metadata) as Metadata,
+    tags: parseStored(row.tags) as string[],
+    files: parseStored(row.files) as string[],
+    metadata: parseStored(row.metadata) as Metadata,
     primarySector: row.primary_sector,
     sectors: sectorsFromBits(row.sectors, row.primary_sector),
     state: row.state,

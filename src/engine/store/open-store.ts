@@ -9,7 +9,7 @@ import { migrate } from './migrate.ts';
 import { notADatabase } from './database-form.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import { createDatabaseFile, openDatabase } from './open-database.ts';
-import { isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
+import { damageError, isBusy, pathError, sqliteCode, storageError } from './storage-errors.ts';
 import { requireTenantFile } from './tenant-file.ts';
 
 /**
@@ -108,7 +108,7 @@ export function openStore(file: string, options: OpenStoreOptions): Store {
   try {
     return connect(file, options);
   } catch (error) {
-    throw pathError(error, file);
+    throw damageError(pathError(error, file), file);
   }
 }
 
@@ -153,7 +153,7 @@ export function openForLook(file: string, key?: FileKey | null): Store | undefin
     return undefined;
   } catch (error) {
     db.close();
-    throw storageError(error);
+    throw storageError(error, file);
   }
 }
 
@@ -202,7 +202,7 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
   const statements = new LRUCache<string, Database.Statement<unknown[], unknown>>({ max: MAX_STATEMENTS });
   const prepare = (sql: string) => {
     let statement = statements.get(sql);
-    if (statement === undefined) statements.set(sql, (statement = db.prepare<unknown[], unknown>(hideParameters(sql))));
+    if (statement === undefined) statements.set(sql, (statement = prepareNaming(db, hideParameters(sql), file)));
     return statement;
   };
   let isWriting = false;
@@ -222,11 +222,11 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
       return db.inTransaction ? transactions : undefined;
     },
     write(work) {
-      beginImmediate(db);
+      beginImmediate(db, file);
       transactions += 1;
       isWriting = true;
       try {
-        return finish(db, () => {
+        return finish(db, file, () => {
           const result = work();
           for (const last of lastWork) last(store);
           return result;
@@ -241,7 +241,7 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
       if (db.inTransaction) return work();
       db.exec('BEGIN');
       transactions += 1;
-      return finish(db, work);
+      return finish(db, file, work);
     },
     suitToFile() {
       try {
@@ -265,6 +265,24 @@ function makeStore(db: Database.Database, file: string, minCacheKb: number, minM
   return store;
 }
 
+/** Prepares a statement whose errors for damaged data name the file. */
+function prepareNaming(db: Database.Database, sql: string, file: string): Database.Statement<unknown[], unknown> {
+  type Statement = Database.Statement<unknown[], unknown>;
+  const naming = <T>(work: () => T): T => {
+    try {
+      return work();
+    } catch (error) {
+      throw damageError(error, file);
+    }
+  };
+  const statement = naming<Statement>(() => db.prepare(sql));
+  for (const method of ['get', 'all', 'run'] as const) {
+    const own: (...parameters: unknown[]) => unknown = statement[method].bind(statement);
+    Object.assign(statement, { [method]: (...parameters: unknown[]) => naming(() => own(...parameters)) });
+  }
+  return statement;
+}
+
 /**
  * Writes each parameter as `+?`. SQLite built with STAT4, as better-sqlite3 is, looks at bound values while it plans a
  * join, an ORDER BY or a LIMIT, and then prepares the statement again at every binding. That takes 3 to 40
@@ -275,14 +293,14 @@ function hideParameters(sql: string): string {
   return sql.replace(/\?|:[a-z]\w*/gi, '+$&');
 }
 
-function finish<T>(db: Database.Database, work: () => T): T {
+function finish<T>(db: Database.Database, file: string, work: () => T): T {
   try {
     const result = work();
     db.exec('COMMIT');
     return result;
   } catch (error) {
     if (db.inTransaction) db.exec('ROLLBACK');
-    throw storageError(error);
+    throw storageError(error, file);
   }
 }
 
@@ -290,11 +308,11 @@ function finish<T>(db: Database.Database, work: () => T): T {
  * Begins a write transaction. It tries every half millisecond, so that a short pause of another writer is enough to get
  * the lock.
  */
-function beginImmediate(db: Database.Database): void {
+function beginImmediate(db: Database.Database, file: string): void {
   try {
     retryWhileBusy(() => db.exec('BEGIN IMMEDIATE'));
   } catch (error) {
-    throw storageError(error);
+    throw storageError(error, file);
   }
 }
 

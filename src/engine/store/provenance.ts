@@ -1,3 +1,4 @@
+import { parseStored } from './stored-json.ts';
 import type { DocumentFormat, Provenance, DocumentChunk } from '../types.ts';
 import { ROOT_INDEX } from './chunks.ts';
 import type { Store } from './open-store.ts';
@@ -72,7 +73,7 @@ function toProvenance(row: ProvenanceRow): Provenance {
     endOffset: isRoot ? null : row.end_offset,
     pageFrom: row.page_from,
     pageTo: row.page_to,
-    headingPath: JSON.parse(row.heading_path) as string[],
+    headingPath: parseStored(row.heading_path) as string[],
     ingestedAt: row.created_at,
   };
 }

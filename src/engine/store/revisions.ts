@@ -1,3 +1,4 @@
+import { parseStored } from './stored-json.ts';
 import { assert } from '../errors.ts';
 import type { Json, Memory, MemoryStatus, Metadata, Revision } from '../types.ts';
 import { setStatus } from './dynamics.ts';
@@ -123,7 +124,7 @@ export function readRevisionSlice(
     version: row.version,
     replacedAt: row.replaced_at,
     writtenBy: row.written_by,
-    replaced: JSON.parse(row.snapshot) as Metadata,
+    replaced: parseStored(row.snapshot) as Metadata,
   }));
   return { items, hasMore: beyond !== -1 };
 }
@@ -166,7 +167,7 @@ function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: Me
     const value = before[column as keyof MemoryRow];
     replaced.set(
       FIELD_OF_COLUMN[column] ?? column,
-      JSON_COLUMNS.has(column) ? (JSON.parse(value as string) as Json) : value,
+      JSON_COLUMNS.has(column) ? (parseStored(value as string) as Json) : value,
     );
   }
   if (newStatus !== undefined) replaced.set('status', before.status);
@@ -239,7 +240,7 @@ function readSnapshot(store: Store, memoryNo: number, version: number): Metadata
   const { snapshot } = store
     .prepare('SELECT snapshot FROM memory_revisions WHERE memory = ? AND version = ?')
     .get(memoryNo, version) as { snapshot: string };
-  return JSON.parse(snapshot) as Metadata;
+  return parseStored(snapshot) as Metadata;
 }
 
 /**

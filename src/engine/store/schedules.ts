@@ -13,6 +13,11 @@ export interface Schedule {
   readonly everyMs: number;
   /** True if a file that has no run yet is due a period after the first look; false if it is due at once. */
   readonly waitsAPeriod: boolean;
+  /**
+   * True if a run that failed is tried again after a minute, and after twice the time at each further failure, at most
+   * an hour or a period; left out if it is due at once.
+   */
+  readonly backsOff?: boolean;
 }
 
 /** A claim on a schedule by its runner, which lapses unless it is renewed within `leaseMs`. */
@@ -27,11 +32,12 @@ export interface ScheduleClaim {
 }
 
 /** Tells whether `claimSchedule` would write anything. It only reads, so it takes no lock. */
-export function mayBeClaimed(store: Store, { name, everyMs }: Schedule, times: Times): boolean {
+export function mayBeClaimed(store: Store, schedule: Schedule, times: Times): boolean {
+  const { name, everyMs } = schedule;
   const last = lastRun(store, name);
   // A clock that was set back must not hold up a schedule until it catches up.
   const isDue = last === undefined || times.now - last >= everyMs || last > times.now;
-  return isDue && !isClaimed(store, name, times);
+  return isDue && !isClaimed(store, name, times) && !isResting(store, schedule, times);
 }
 
 /**
@@ -64,7 +70,14 @@ export function releaseSchedule(
 ): void {
   if (findClaim(store, name)?.owner !== owner) return;
   deleteInfo(store, claimKey(name));
-  if (ranAt !== undefined) putInfo(store, lastKey(name), String(ranAt));
+  if (ranAt === undefined) return;
+  putInfo(store, lastKey(name), String(ranAt));
+  deleteInfo(store, failedKey(name));
+}
+
+/** Notes that a run failed, after which a schedule that backs off rests. Call inside a write. */
+export function noteFailure(store: Store, { name, now }: Pick<ScheduleClaim, 'name' | 'now'>): void {
+  putInfo(store, failedKey(name), `${now} ${(findFailure(store, name)?.times ?? 0) + 1}`);
 }
 
 /** Deletes the claims on all schedules. Call inside a write, and only if no process can still run one of them. */
@@ -99,6 +112,22 @@ function isClaimed(store: Store, name: string, { now, leaseMs }: Times): boolean
   return until > now && until <= now + 2 * leaseMs;
 }
 
+const FIRST_REST_MS = 60_000;
+const LONGEST_REST_MS = 3_600_000;
+
+/** Whether a schedule that failed is not to be tried again yet. A failure that lies ahead is from before a set-back. */
+function isResting(store: Store, { name, everyMs, backsOff = false }: Schedule, { now }: Times): boolean {
+  const failure = backsOff ? findFailure(store, name) : undefined;
+  if (failure === undefined) return false;
+  const restMs = Math.min(FIRST_REST_MS * 2 ** (failure.times - 1), LONGEST_REST_MS, everyMs);
+  return failure.at <= now && now < failure.at + restMs;
+}
+
+function findFailure(store: Store, name: string): { at: number; times: number } | undefined {
+  const [at = Number.NaN, times = Number.NaN] = findInfo(store, failedKey(name))?.split(' ').map(Number) ?? [];
+  return Number.isSafeInteger(at) && times >= 1 ? { at, times } : undefined;
+}
+
 function findClaim(store: Store, name: string): { owner: string; until: number } | undefined {
   const [until, owner] = findInfo(store, claimKey(name))?.split(' ') ?? [];
   return until === undefined || owner === undefined ? undefined : { owner, until: Number(until) };
@@ -110,3 +139,4 @@ function putClaim(store: Store, { name, owner, now, leaseMs }: ScheduleClaim): v
 
 const lastKey = (name: string) => `last_${name}`;
 const claimKey = (name: string) => `claim_${name}`;
+const failedKey = (name: string) => `failed_${name}`;

@@ -45,11 +45,42 @@ function isWritableFile(file: string): boolean {
   }
 }
 
+/** What SQLite says, with the code of a wrong statement, of a schema or of a word index that it cannot read. */
+const DAMAGE_TEXTS = /^(?:malformed database schema|invalid fts5 file format)/;
+
+/**
+ * Turns SQLite's errors for damaged data into an EngineError `internal` that names the file and says what to do.
+ * Returns other errors unchanged.
+ * @param file path of the database
+ */
+export function damageError(error: unknown, file: string): unknown {
+  const code = sqliteCode(error);
+  if (code === undefined) return error;
+  const isDamage =
+    code.startsWith('SQLITE_CORRUPT') || code === 'SQLITE_NOTADB' || DAMAGE_TEXTS.test((error as Error).message);
+  return isDamage ? damaged(file, error) : error;
+}
+
+/**
+ * Makes the error for a file whose data cannot be read.
+ * @param file path of the database; left out where it is not known
+ */
+export function damaged(file?: string, cause?: unknown): EngineError {
+  const name = file === undefined ? 'the database file' : path.basename(file);
+  return new EngineError(
+    'internal',
+    `${name} is damaged: keep a copy of it, then restore a backup with \`cairn restore\`, or try ` +
+      '`cairn rebuild-index`',
+    { cause },
+  );
+}
+
 /**
  * Turns an error of SQLite into the EngineError that a caller gets: `storage_full`, `unavailable` for a locked database
  * or `internal` for a damaged one. Returns other errors unchanged.
+ * @param file path of the database, which the error for a damaged one names
  */
-export function storageError(error: unknown): unknown {
+export function storageError(error: unknown, file?: string): unknown {
   const code = sqliteCode(error);
   if (code === undefined) return error;
   if (
@@ -63,10 +94,5 @@ export function storageError(error: unknown): unknown {
   if (code.startsWith('SQLITE_BUSY')) {
     return new EngineError('unavailable', 'the database is locked', { cause: error, retryAfterMs: 1_000 });
   }
-  if (code === 'SQLITE_CORRUPT' || code === 'SQLITE_NOTADB' || code === 'SQLITE_CORRUPT_VTAB') {
-    return new EngineError('internal', 'the database file is damaged; restore a backup, or try `cairn rebuild-index`', {
-      cause: error,
-    });
-  }
-  return error;
+  return damageError(error, file ?? 'the database file');
 }

@@ -1,3 +1,4 @@
+import { parseStored } from './stored-json.ts';
 import type { Metadata } from '../types.ts';
 import type { MemoryColumns, MemoryRow } from './memories.ts';
 import type { Store } from './open-store.ts';
@@ -39,7 +40,7 @@ export function valuesBefore(store: Store, row: MemoryRow, writerNo: number): Fo
   let values: Metadata | undefined;
   for (const change of changes) {
     if (change.writerNo !== writerNo) break;
-    values = { ...values, ...(JSON.parse(change.snapshot) as Metadata) };
+    values = { ...values, ...(parseStored(change.snapshot) as Metadata) };
   }
   if (values === undefined) return undefined;
   const { status, ...fields } = values;

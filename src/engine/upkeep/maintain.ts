@@ -26,6 +26,7 @@ import {
   claimSchedule,
   forgetScheduleClaims,
   mayBeClaimed,
+  noteFailure,
   releaseSchedule,
   renewSchedule,
   type Schedule,
@@ -35,6 +36,7 @@ import { mergeText } from '../store/word-index/merges.ts';
 import { checkpointLog, unmovedLogBytes } from '../store/write-ahead-log.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
+import { backUp } from './back-up.ts';
 import { calibrateScores } from './calibrate-scores.ts';
 import { coarsenVectors } from './coarsen-vectors.ts';
 import { tendReembed } from './tend-reembed.ts';
@@ -99,6 +101,10 @@ function schedules(config: Config): readonly RunnableSchedule[] {
           },
         ]
       : []),
+    // The last, as it takes the longest.
+    ...(config.OM_BACKUP_EVERY === undefined
+      ? []
+      : [{ name: 'backup', everyMs: config.OM_BACKUP_EVERY, ...atOnce, backsOff: true, run: backUp }]),
   ];
 }
 
@@ -149,16 +155,21 @@ async function runIfDue(context: MaintenanceContext, schedule: RunnableSchedule)
     store.write(() => renewSchedule(store, claim()));
   };
   let ranAt: number | undefined;
+  let failed = false;
   try {
     await schedule.run({ ...context, onPause });
     ranAt = begun.now;
     context.metrics.scheduleRuns.inc({ schedule: name, outcome: 'ok' });
   } catch (error) {
-    if (!context.signal?.aborted) context.metrics.scheduleRuns.inc({ schedule: name, outcome: 'failed' });
+    failed = !context.signal?.aborted;
+    if (failed) context.metrics.scheduleRuns.inc({ schedule: name, outcome: 'failed' });
     throw error;
   } finally {
     const { store } = context.open();
-    store.write(() => releaseSchedule(store, { name, owner, ranAt }));
+    store.write(() => {
+      if (failed && schedule.backsOff) noteFailure(store, claim());
+      releaseSchedule(store, { name, owner, ranAt });
+    });
   }
   return true;
 }

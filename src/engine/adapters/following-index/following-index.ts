@@ -11,6 +11,7 @@ import { assert } from '../../errors.ts';
 import type { IndexedVector, IndexSearch, VectorIndex } from '../../ports.ts';
 import { type SharedReader, SnapshotIsBehind } from '../../shared-memory.ts';
 import type { Store } from '../../store/open-store.ts';
+import { damaged } from '../../store/storage-errors.ts';
 import { clearCodes, deleteCodes, insertCodes, vectorRemovals } from '../../store/vector-codes.ts';
 import { assertValidVector, signBits } from '../../store/vector-encoding.ts';
 import type { VectorSpace } from '../../store/vectors.ts';
@@ -140,6 +141,8 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
     if (standing !== 'more') return standing;
     const { changed } = vectorRemovals.readAfter(store, known.removalNo);
     if (changed === 'all') {
+      // The last removal of this snapshot is not in its own log: to begin anew would find the same, for ever.
+      if (known.removalNo === at.removalNo) throw damaged(store.path);
       if (vectors.clear === undefined) drop();
       else vectors.clear(at.removalNo);
       return 'more';
@@ -148,6 +151,8 @@ function createFollower<T>(store: Store, space: VectorSpace, { source, hold, ind
       at.vectorNo > known.vectorNo
         ? source.read(store, space, { after: known.vectorNo, limit: source.atOnce })
         : { vectors: [], upTo: 0 };
+    // Every slice must bring the reader on.
+    if (at.vectorNo > known.vectorNo && upTo <= known.vectorNo) throw damaged(store.path);
     const vectorNo = Math.max(known.vectorNo, Math.min(at.vectorNo, upTo));
     vectors.change({ removed: changed, removalNo: at.removalNo, added, vectorNo });
     return compare({ vectorNo, removalNo: at.removalNo }, at);

@@ -2,6 +2,7 @@
  * Writes memories to the word index and deletes them from it. Code writes the rows instead of triggers, because CJK is
  * segmented and identifiers are split before FTS5 sees them.
  */
+import { parseStored } from '../stored-json.ts';
 import { identifiersOf } from '../../text/index-text.ts';
 import { readMemoryRows, type MemoryRow } from '../memories.ts';
 import type { Store } from '../open-store.ts';
@@ -71,8 +72,8 @@ function textRowOf(store: Store, row: MemoryRow): TextRow {
     title: row.title,
     content: row.content,
     gist: row.gist,
-    entities: JSON.parse(row.entities) as string[],
-    tags: JSON.parse(row.tags) as string[],
+    entities: parseStored(row.entities) as string[],
+    tags: parseStored(row.tags) as string[],
     context: contextOf(store, placeOf(row)),
   };
 }

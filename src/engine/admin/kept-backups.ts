@@ -1,0 +1,128 @@
+/**
+ * The folder of scheduled backups: `tenants/NAME/TIME.sqlite`, where TIME is that of the copy, with `TIME.sqlite.key`
+ * beside it if it is sealed, and `control/TIME.sqlite`.
+ */
+
+import fs from 'node:fs';
+import path from 'node:path';
+import type { Config } from '../config.ts';
+import { exportWrappedKey, tenantOf } from '../control/data-keys.ts';
+import { EngineError, isEngineError } from '../errors.ts';
+import { backupControl, backupDatabase, keyFileOf } from './backup.ts';
+
+/** The settings that a scheduled backup needs. */
+export type BackupSettings = Pick<
+  Config,
+  'paths' | 'masterKey' | 'OM_ENCRYPTION_CIPHER' | 'OM_BACKUP_EVERY' | 'OM_BACKUP_FOLDER' | 'OM_BACKUP_KEEP'
+>;
+
+/** What became of one run. */
+export interface KeptBackup {
+  /** Path of the new backup in the folder of backups. */
+  readonly file: string;
+  readonly memories: number;
+  readonly bytes: number;
+  /** Number of documents whose files, as they were not read yet, are not in the backup. */
+  readonly unread: number;
+  /** Number of old backups that were removed, of this tenant and of tenants that are no more. */
+  readonly removed: number;
+}
+
+/** Names of backups, whose order is that of their times. */
+const NAME = /^\d{8}T\d{9}Z\.sqlite$/;
+/** A copy that a process which died left half made. */
+const PARTIAL = /\.partial(-wal|-shm|-journal)?$/;
+
+/**
+ * Backs up the tenant's file at `from`, and the control database if its last backup is older than half a period. Each
+ * copy gets its name when it was checked from end to end, and only then older ones are removed: those over
+ * `OM_BACKUP_KEEP`, and those of tenants that are no more once they are older than the kept ones would be.
+ * @param now the time for the names, Unix ms
+ * @throws EngineError as `backupDatabase`; errors of the file system for a folder that cannot be written to
+ */
+export async function makeKeptBackup(settings: BackupSettings, from: string, now: number): Promise<KeptBackup> {
+  const { paths, OM_BACKUP_FOLDER = '', OM_BACKUP_KEEP: keep } = settings;
+  const folder = path.resolve(OM_BACKUP_FOLDER);
+  const tenant = tenantOf(paths, from);
+  if (tenant === undefined) throw new EngineError('invalid', `${path.basename(from)} is not a tenant's file`);
+  try {
+    let removed = await keepControl(settings, folder, now);
+    const own = makeFolder(path.join(folder, 'tenants', tenant));
+    const to = path.join(own, nameOf(now));
+    const wrappedKey = exportWrappedKey(settings, tenant);
+    const { memories, bytes, unread } = await backupDatabase({ from, to, wrappedKey });
+    removed += removeOld(own, path.basename(to), keep);
+    return { file: path.relative(folder, to), memories, bytes, unread, removed };
+  } catch (error) {
+    if (!isEngineError(error, 'storage_full')) throw error;
+    throw new EngineError('storage_full', 'the disk of OM_BACKUP_FOLDER has no room for another backup', {
+      cause: error,
+    });
+  }
+}
+
+/** Backs up the control database unless another tenant's run just did. @returns the number of removed backups */
+async function keepControl(settings: BackupSettings, folder: string, now: number): Promise<number> {
+  const { paths, OM_BACKUP_EVERY: everyMs = 0, OM_BACKUP_KEEP: keep } = settings;
+  const own = makeFolder(path.join(folder, 'control'));
+  const isRecent = (name: string) => name <= nameOf(now) && name > nameOf(now - everyMs / 2);
+  if (!fs.existsSync(paths.control) || listBackups(own).some(isRecent)) return 0;
+  const name = nameOf(now);
+  const tenants = await backupControl(paths.control, path.join(own, name));
+  return removeOld(own, name, keep) + removeForgotten(path.join(folder, 'tenants'), tenants, now - keep * everyMs);
+}
+
+/** Makes a folder that only its owner can read, and removes what a process left there that died over a copy. */
+function makeFolder(folder: string): string {
+  fs.mkdirSync(folder, { recursive: true, mode: 0o700 });
+  for (const name of fs.readdirSync(folder)) {
+    if (PARTIAL.test(name)) fs.rmSync(path.join(folder, name), { force: true });
+  }
+  return folder;
+}
+
+/**
+ * Removes all but the `keep` latest backups. Those with names after the latest one's are from before the clock was set
+ * back, so they count as the oldest.
+ */
+function removeOld(folder: string, latest: string, keep: number): number {
+  const names = listBackups(folder);
+  const inOrder = [...names.filter((name) => name > latest), ...names.filter((name) => name <= latest)];
+  return remove(folder, inOrder.slice(0, -keep));
+}
+
+/** Removes the backups of tenants that are no more, those from before a time. */
+function removeForgotten(folder: string, tenants: readonly string[], before: number): number {
+  const known = new Set(tenants);
+  let removed = 0;
+  for (const entry of fs.readdirSync(makeFolder(folder), { withFileTypes: true })) {
+    if (!entry.isDirectory() || known.has(entry.name)) continue;
+    const own = path.join(folder, entry.name);
+    removed += remove(
+      own,
+      listBackups(own).filter((name) => name < nameOf(before)),
+    );
+    if (fs.readdirSync(own).length === 0) fs.rmdirSync(own);
+  }
+  return removed;
+}
+
+function remove(folder: string, names: readonly string[]): number {
+  for (const name of names) {
+    const file = path.join(folder, name);
+    fs.rmSync(file, { force: true });
+    fs.rmSync(keyFileOf(file), { force: true });
+  }
+  return names.length;
+}
+
+function listBackups(folder: string): string[] {
+  return fs
+    .readdirSync(folder)
+    .filter((name) => NAME.test(name))
+    .sort();
+}
+
+function nameOf(now: number): string {
+  return `${new Date(Math.max(0, now)).toISOString().replaceAll(/[-:.]/g, '')}.sqlite`;
+}

@@ -1,0 +1,79 @@
+import { fork, type ChildProcess } from 'node:child_process';
+import { setTimeout as pause } from 'node:timers/promises';
+import type { BackupSettings, KeptBackup } from '../admin/kept-backups.ts';
+import type { Config } from '../config.ts';
+import { reviveError, type SerialisedError } from '../errors.ts';
+import type { Clock, Logger } from '../ports.ts';
+import type { OpenTenant } from '../tenant-file/open-tenant.ts';
+
+/** What the process that makes a backup is told. */
+export interface BackupOrder {
+  readonly settings: BackupSettings;
+  /** Path of the tenant's file. */
+  readonly from: string;
+  /** Time for the name of the backup, Unix ms. */
+  readonly now: number;
+}
+
+/** What that process answers. */
+export type BackupAnswer =
+  { readonly ok: true; readonly made: KeptBackup } | { readonly ok: false; readonly error: SerialisedError };
+
+/** What a backup works with. */
+export interface BackUpContext {
+  readonly open: () => OpenTenant;
+  readonly config: Config;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  /** Ends the backup when it is aborted. */
+  readonly signal?: AbortSignal | undefined;
+  /** Called now and then, to renew the claim on the schedule. */
+  readonly onPause?: (() => void) | undefined;
+}
+
+/** Time between two looks at whether the claim on the schedule has to be renewed, ms. */
+const LOOK_MS = 500;
+
+/**
+ * Makes a scheduled backup of a tenant's file. It is copied and checked in a process of its own, which reads one
+ * snapshot of the file: it holds up no writer, nor this thread, which has leases to renew.
+ * @throws EngineError as `makeKeptBackup`; Error if the process was killed; AbortError after an abort
+ */
+export async function backUp({ open, config, clock, logger, signal, onPause }: BackUpContext): Promise<void> {
+  const startedAt = performance.now();
+  const { paths, masterKey, OM_ENCRYPTION_CIPHER, OM_BACKUP_EVERY, OM_BACKUP_FOLDER, OM_BACKUP_KEEP } = config;
+  const settings = { paths, masterKey, OM_ENCRYPTION_CIPHER, OM_BACKUP_EVERY, OM_BACKUP_FOLDER, OM_BACKUP_KEEP };
+  const order: BackupOrder = { settings, from: open().store.path, now: clock.now() };
+  // The key goes through the pipe between the processes, and not into arguments or the environment.
+  const child = fork(`${import.meta.dirname}/backup-process${import.meta.filename.slice(-3)}`, [], {
+    env: { TZ: 'UTC' },
+    execArgv: [],
+    serialization: 'advanced',
+    stdio: 'ignore',
+  });
+  const answered = answerOf(child, order);
+  answered.catch(() => {}); // It may fail between two looks.
+  try {
+    let answer: BackupAnswer | undefined;
+    while (answer === undefined) {
+      answer = await Promise.race([answered, pause(LOOK_MS, undefined, { signal })]);
+      if (answer === undefined) onPause?.();
+    }
+    if (!answer.ok) throw reviveError(answer.error);
+    const ms = Math.round(performance.now() - startedAt);
+    logger.info({ ...answer.made, ms }, 'backup_done');
+  } finally {
+    child.kill('SIGKILL');
+  }
+}
+
+function answerOf(child: ChildProcess, order: BackupOrder): Promise<BackupAnswer> {
+  return new Promise((resolve, reject) => {
+    child.once('message', (answer) => resolve(answer as BackupAnswer));
+    child.once('error', reject);
+    child.once('exit', (code, by) => reject(new Error(`the process that makes a backup ended (${by ?? code})`)));
+    child.send(order, (error) => {
+      if (error !== null) reject(error);
+    });
+  });
+}

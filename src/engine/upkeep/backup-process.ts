@@ -1,0 +1,30 @@
+/** A process that makes one backup, answers, and ends. */
+
+import os from 'node:os';
+import { makeKeptBackup } from '../admin/kept-backups.ts';
+import { useMasterKey } from '../control/data-keys.ts';
+import { serialiseError } from '../errors.ts';
+import type { BackupAnswer, BackupOrder } from './back-up.ts';
+
+/** Lower than usual, so that a copy takes no processor time that requests need. */
+const NICENESS = 10;
+
+// The process that asked has ended, and another one may begin the same backup.
+process.once('disconnect', () => process.exit(1));
+process.once('message', (order) => {
+  void answer(order as BackupOrder).then((answered) => process.send!(answered));
+});
+
+async function answer({ settings, from, now }: BackupOrder): Promise<BackupAnswer> {
+  try {
+    os.setPriority(NICENESS);
+  } catch {
+    // The system has no priorities.
+  }
+  try {
+    useMasterKey(settings);
+    return { ok: true, made: await makeKeptBackup(settings, from, now) };
+  } catch (error) {
+    return { ok: false, error: serialiseError(error) };
+  }
+}

@@ -1,0 +1,6 @@
+/** A process that upgrades the tenant's file of its argument, and says so before and after. */
+import { openStore } from '../../src/engine/store/open-store.ts';
+
+process.stdout.write('begin\n');
+openStore(process.argv[2]!, { role: 'worker' }).close();
+process.stdout.write('end\n');
