@@ -15,7 +15,7 @@ beforeAll(async () => {
 afterAll(() => api.stop());
 
 /** Time after which a connection is closed that the server keeps open for more, ms. */
-const PATIENCE_MS = 1_500;
+const PATIENCE_MS = 700;
 
 /** Sends bytes on a connection of their own and ends it. @returns all that came back */
 function sendBytes(bytes: Buffer, { ends = true } = {}): Promise<string> {
