@@ -1,0 +1,111 @@
+import fs from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { expect, test } from 'vitest';
+import { hostileBodies } from '../support/attacks/hostile-json.ts';
+import { controlText } from '../support/attacks/large-memories.ts';
+import { readNothing } from '../support/attacks/silent-readers.ts';
+import { spawnService, type ServiceProcess } from '../support/running-service.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { IS_FULL } from './attack.ts';
+
+const KEY = 'an-admin-key-of-this-test-x7';
+/** Memories with much metadata, memories with much text, and how long all attacks go on together. */
+const SIZE = IS_FULL ? { labelled: 3_000, large: 400, seconds: 60 } : { labelled: 50, large: 4, seconds: 2 };
+const METADATA_BYTES = 15_000;
+const MAX_RSS_MB = 1_024;
+const PROBE_EVERY_MS = 20;
+const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
+
+test('the worst of each kind, together, leaves the service alive, within its memory, and with right answers', async () => {
+  const service = spawnService({ folder: tempFolder(), settings: { OM_API_KEY: KEY, OM_EMBEDDINGS: 'none' } });
+  const url = await service.ready;
+  await fill(url);
+  const end = performance.now() + SIZE.seconds * 1_000;
+  const isOver = () => performance.now() > end;
+  const send = async (method: string, path: string, body?: unknown) => {
+    const text = typeof body === 'string' ? body : JSON.stringify(body);
+    const response = await fetch(url + path, { method, headers, ...(body === undefined ? {} : { body: text }) });
+    await response.arrayBuffer();
+    return response.status;
+  };
+  const { healthMs, peakMb, stop } = watch(url, service);
+  using readers = await readNothing(
+    { port: Number(new URL(url).port), key: KEY },
+    { connections: 14, path: '/memory/all?user_id=large&l=1000' },
+  );
+  const statuses = new Map<number, number>();
+  const again = async (attack: () => Promise<number>) => {
+    while (!isOver()) {
+      const status = await attack();
+      statuses.set(status, (statuses.get(status) ?? 0) + 1);
+    }
+  };
+  const conditions = Object.fromEntries(Array.from({ length: 32 }, (_, no) => [`k${no}`, { $ne: `v${no}` }]));
+  const question = { query: 'harbour lights', user_id: 'labelled', filters: { metadata: conditions } };
+  const bodies = Object.values(hostileBodies(6 * 1024 * 1024));
+  let turn = 0;
+  await Promise.all([
+    again(() => send('POST', '/memory/query', question)),
+    again(() => send('POST', '/memory/query', { ...question, explain: true, k: 200, min_score: 0 })),
+    again(() => send('POST', '/explain', { ...question, memory_id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72' })),
+    again(() => send('POST', '/memory/ingest', bodies[turn++ % bodies.length])),
+    again(() => send('DELETE', '/memory', { tags: Array.from({ length: 64 }, (_, no) => `t${no}`) })),
+    again(() => send('GET', '/memory/all?user_id=large&l=1000')),
+    again(() => send('POST', '/memory/add', { content: `added ${turn++}`, user_id: 'adds' })),
+  ]);
+  await stop();
+  const ms = healthMs.toSorted((a, b) => a - b);
+  const at = (share: number) => ms[Math.min(ms.length - 1, Math.floor(share * ms.length))]!.toFixed(1);
+  console.log(
+    `/health of another client, ${ms.length} times: p50 ${at(0.5)}, p95 ${at(0.95)}, p99 ${at(0.99)}, worst ${at(1)} ms; ` +
+      `resident at most ${peakMb()} MB; silent readers left ${readers.open} of 14; statuses ${JSON.stringify([...statuses])}`,
+  );
+  expect([...statuses.keys()].filter((status) => status >= 500 && status !== 503)).toEqual([]);
+  expect(statuses.get(200) ?? 0).toBeGreaterThan(0);
+  expect(peakMb()).toBeLessThan(MAX_RSS_MB);
+  expect(await send('POST', '/memory/query', { query: 'harbour' })).toBe(200);
+  await service.end('SIGTERM');
+});
+
+/** Stores what the attacks work on. */
+async function fill(url: string): Promise<void> {
+  const add = async (items: readonly object[]) => {
+    const response = await fetch(`${url}/memory/add/batch`, {
+      method: 'POST',
+      headers,
+      body: JSON.stringify({ items }),
+    });
+    expect(response.status, await response.text()).toBe(202);
+  };
+  const metadata = Object.fromEntries(
+    Array.from({ length: 32 }, (_, no) => [`m${no}`, 'x'.repeat(METADATA_BYTES / 32)]),
+  );
+  const tags = Array.from({ length: 63 }, (_, no) => `t${no}`);
+  const labelled = (no: number) => ({ content: `harbour ${no}`, user_id: 'labelled', metadata, tags });
+  for (let no = 0; no < SIZE.labelled; no += 50)
+    await add(Array.from({ length: 50 }, (_, more) => labelled(no + more)));
+  for (let no = 0; no < SIZE.large; no += 1) await add([{ content: controlText(no, 150_000), user_id: 'large' }]);
+}
+
+/** Probes /health as another client would, and the memory of the process. */
+function watch(url: string, { pid }: ServiceProcess) {
+  const healthMs: number[] = [];
+  let peakKb = 0;
+  let isStopped = false;
+  const probe = async () => {
+    while (!isStopped) {
+      const before = performance.now();
+      await (await fetch(`${url}/health`)).arrayBuffer();
+      healthMs.push(performance.now() - before);
+      const status = fs.existsSync(`/proc/${pid}/status`) ? fs.readFileSync(`/proc/${pid}/status`, 'utf8') : '';
+      peakKb = Math.max(peakKb, Number(/VmRSS:\s*(\d+)/.exec(status)?.[1] ?? 0));
+      await pause(PROBE_EVERY_MS);
+    }
+  };
+  const probing = probe();
+  const stop = async () => {
+    isStopped = true;
+    await probing;
+  };
+  return { healthMs, peakMb: () => Math.round(peakKb / 1024), stop };
+}
