@@ -29,7 +29,8 @@ import type { RetrieveContext, RunningQuery } from './retrieve-context.ts';
 import { sharePlaces } from './share-places.ts';
 import { scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
-import { searchLists } from './search-lists.ts';
+import { searchLists, searchParts } from './search-lists.ts';
+import { listsOf } from './parts.ts';
 import { createTrace } from './trace-stages.ts';
 
 export type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
@@ -150,10 +151,11 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.terms.length, note: describePlan(value) };
   });
   const { lexical, dense: byModel } = searchLists(running, plan);
+  const asked = searchParts(running, plan, lexical);
   const dense = joinModels(vectors, byModel);
   const fused = trace.run('fuse', lexical.hits.length + dense.hits.length, () => {
     const value = fuseByRank([
-      { memoryNos: lexical.hits.map(({ memoryNo }) => memoryNo), weight: 1 - vectorWeight },
+      ...listsOf(lexical, asked, 1 - vectorWeight),
       { memoryNos: dense.hits.map(({ memoryNo }) => memoryNo), weight: vectorWeight },
     ]);
     return { value, out: value.length, note: `vector weight ${vectorWeight}` };
@@ -175,7 +177,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     });
   }
   const { scored, scoring } = trace.run('score', fused.length + arrivals.size, () => {
-    const value = scoreCandidates(running, { plan, lexical, dense, fused, arrivals });
+    const value = scoreCandidates(running, { plan, lexical, dense, fused, arrivals, parts: asked });
     return { value, out: value.scored.length };
   });
   const { resolved, replaced } = trace.run('resolve', scored.length, () => {
@@ -189,7 +191,14 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.resolved.length };
   });
   const reranked = trace.run('rerank', resolved.length, () => {
-    const inOrder = query.rerank === 'none' ? resolved : rerank(resolved, plan);
+    const inOrder =
+      query.rerank === 'none'
+        ? resolved
+        : rerank(
+            resolved,
+            plan,
+            asked.parts.map((part) => part.plan),
+          );
     const value = applySessionPrior(inOrder, query.sessionPrior);
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });

@@ -3,13 +3,14 @@ import { readCosineBase } from './calibrate.ts';
 import { byNumber, byRawScore, type Candidate, type Findings } from './candidate.ts';
 import { type DenseResult, type QueryVector, similaritiesOf } from './dense.ts';
 import { coverageByRelation } from './entity-graph.ts';
+import { joinParts, type Parts } from './parts.ts';
 import { readRankingRowsAsOf } from './read-as-of.ts';
 import type { Recall } from './recall.ts';
 import type { RunningQuery } from './retrieve-context.ts';
 import { relevance, scoreCandidate, type Scoring, weightsOf } from './score.ts';
 
 /** The plan and the results of the searching stages: both lists, their fusion, and the arrivals. */
-type SearchResults = Pick<Recall, 'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals'>;
+type SearchResults = Pick<Recall, 'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals'> & { readonly parts: Parts };
 
 /**
  * Scores every memory that a searching stage found.
@@ -19,7 +20,7 @@ export function scoreCandidates(
   { context: { store }, query, vectors, vectorWeight, now }: RunningQuery,
   results: SearchResults,
 ): { scored: Candidate[]; scoring: Scoring } {
-  const findings = gatherFindings(store, vectors, results);
+  const findings = joinParts(gatherFindings(store, vectors, results), results.parts, vectorWeight);
   const fits = [...findings.values()].map(({ fit }) => fit);
   const scoring: Scoring = {
     profile: query.profile,
