@@ -66,6 +66,11 @@ export interface Fit {
    */
   readonly cosine: number | null;
   /**
+   * Share of the query's words, by rarity, that the question just before the memory in its session holds: 0..1. It is
+   * left out where no question precedes it.
+   */
+  readonly answers?: number;
+  /**
    * The fit to the sentences of a message that ask, 0..1: set by `joinParts`, and counts in place of `coverage` and
    * `cosine`. It is left out where the message is one question.
    */

@@ -1,5 +1,5 @@
 import type { Store } from '../store/open-store.ts';
-import type { Findings } from './candidate.ts';
+import type { Findings, Fit } from './candidate.ts';
 import type { RankedList } from './fuse.ts';
 import type { LexicalResult } from './lexical.ts';
 import { matcherFor, type QueryPlan, termsOf } from './plan.ts';
@@ -125,13 +125,18 @@ export function listsOf(lexical: LexicalResult, { parts, whole }: Parts, weight:
 export function joinParts(
   findings: ReadonlyMap<number, Findings>,
   { parts, whole }: Parts,
-  vectorWeight: number,
+  { vectorWeight, questions }: { readonly vectorWeight: number; readonly questions: ReadonlyMap<number, string> },
 ): ReadonlyMap<number, Findings> {
   if (whole === 1) return findings;
-  const ofWhole = sharesOf(findings, vectorWeight, ({ fit }) => fit.coverage);
-  const ofParts = parts.map(({ lexical, weight }) => {
+  const ofWhole = sharesOf(findings, vectorWeight, ({ fit }) => fit);
+  const ofParts = parts.map(({ plan, lexical, weight }) => {
+    const answersOf = matchQuestions(plan, questions);
     const coverage = new Map(lexical.hits.map((hit) => [hit.memoryNo, hit.coverage]));
-    const shares = sharesOf(findings, vectorWeight, (_, memoryNo) => coverage.get(memoryNo) ?? 0);
+    const shares = sharesOf(findings, vectorWeight, ({ fit: { cosine } }, memoryNo) => ({
+      coverage: coverage.get(memoryNo) ?? 0,
+      cosine,
+      ...answersOf(memoryNo),
+    }));
     return (memoryNo: number) => weight * shares.get(memoryNo)!;
   });
   return new Map(
@@ -144,15 +149,29 @@ export function joinParts(
   );
 }
 
+/**
+ * Returns a function that gives `Fit.answers` of a memory, as an object to be spread into its fit.
+ * @param questions the questions that memories follow, by memory number
+ */
+export function matchQuestions(
+  { matcher }: Pick<QueryPlan, 'matcher'>,
+  questions: ReadonlyMap<number, string>,
+): (memoryNo: number) => Pick<Fit, 'answers'> {
+  return (memoryNo) => {
+    const question = questions.get(memoryNo);
+    return question === undefined ? {} : { answers: matcher().coverageOf(question) };
+  };
+}
+
 /** The relevance of each memory as a share of the greatest, by memory number. */
 function sharesOf(
   findings: ReadonlyMap<number, Findings>,
   vectorWeight: number,
-  coverageOf: (found: Findings, memoryNo: number) => number,
+  fitOf: (found: Findings, memoryNo: number) => Fit,
 ): ReadonlyMap<number, number> {
   const relevances = [...findings].map(([memoryNo, found]): [number, number] => [
     memoryNo,
-    relevance({ coverage: coverageOf(found, memoryNo), cosine: found.fit.cosine }, vectorWeight),
+    relevance(fitOf(found, memoryNo), vectorWeight),
   ]);
   const best = Math.max(Number.MIN_VALUE, ...relevances.map(([, value]) => value));
   return new Map(relevances.map(([memoryNo, value]) => [memoryNo, value / best]));

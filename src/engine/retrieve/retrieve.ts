@@ -17,8 +17,9 @@ import { applyFloors, hasGround, reportFloor } from './floor.ts';
 import { fuseByRank } from './fuse.ts';
 import { completeQuery, requireReranker } from './options.ts';
 import { pack } from './pack.ts';
-import { describePlan, planQuery, scopeSize } from './plan.ts';
+import { describePlan, planQuery, type QueryPlan, scopeSize } from './plan.ts';
 import { present } from './present.ts';
+import { applyDates } from './named-dates.ts';
 import { applySessionPrior } from './prior.ts';
 import { createMemoryReader } from './read-as-of.ts';
 import type { Recall } from './recall.ts';
@@ -30,7 +31,7 @@ import { sharePlaces } from './share-places.ts';
 import { scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
 import { searchLists, searchParts } from './search-lists.ts';
-import { listsOf } from './parts.ts';
+import { listsOf, type Parts } from './parts.ts';
 import { createTrace } from './trace-stages.ts';
 
 export type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
@@ -191,15 +192,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.resolved.length };
   });
   const reranked = trace.run('rerank', resolved.length, () => {
-    const inOrder =
-      query.rerank === 'none'
-        ? resolved
-        : rerank(
-            resolved,
-            plan,
-            asked.parts.map((part) => part.plan),
-          );
-    const value = applySessionPrior(inOrder, query.sessionPrior);
+    const value = reorder(running, resolved, { plan, asked });
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });
   const { candidates, confidence } = trace.run('calibrate', reranked.length, () => {
@@ -212,6 +205,17 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.candidates.length, note: `confidence ${confidence.toFixed(3)}` };
   });
   return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence };
+}
+
+/** Reorders candidates by their texts, sessions and dates, as far as the query asks for it. */
+function reorder(
+  { query, now }: RunningQuery,
+  candidates: readonly Candidate[],
+  { plan, asked }: { readonly plan: QueryPlan; readonly asked: Parts },
+): Candidate[] {
+  const parts = asked.parts.map((part) => part.plan);
+  if (query.rerank === 'none') return applySessionPrior(candidates, query.sessionPrior);
+  return applyDates(applySessionPrior(rerank(candidates, plan, parts), query.sessionPrior), plan, now);
 }
 
 /** Runs the last stages: leaves out candidates under the floors, and packs the rest into the bounds of the query. */
