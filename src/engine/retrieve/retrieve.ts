@@ -32,6 +32,8 @@ import { scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
 import { searchLists, searchParts } from './search-lists.ts';
 import { listsOf, type Parts } from './parts.ts';
+import { raritiesOf } from './term-frequencies.ts';
+import { applyTopic } from './topic.ts';
 import { createTrace } from './trace-stages.ts';
 
 export type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
@@ -209,13 +211,14 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
 
 /** Reorders candidates by their texts, sessions and dates, as far as the query asks for it. */
 function reorder(
-  { query, now }: RunningQuery,
+  { context: { store }, query, now }: RunningQuery,
   candidates: readonly Candidate[],
   { plan, asked }: { readonly plan: QueryPlan; readonly asked: Parts },
 ): Candidate[] {
   const parts = asked.parts.map((part) => part.plan);
   if (query.rerank === 'none') return applySessionPrior(candidates, query.sessionPrior);
-  return applyDates(applySessionPrior(rerank(candidates, plan, parts), query.sessionPrior), plan, now);
+  const byTexts = applySessionPrior(rerank(candidates, plan, parts), query.sessionPrior);
+  return applyTopic(applyDates(byTexts, plan, now), plan.texts, (words) => raritiesOf(store, words));
 }
 
 /** Runs the last stages: leaves out candidates under the floors, and packs the rest into the bounds of the query. */
