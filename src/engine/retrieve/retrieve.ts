@@ -181,7 +181,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
   }
   const { scored, scoring } = trace.run('score', fused.length + arrivals.size, () => {
     const value = scoreCandidates(running, { plan, lexical, dense, fused, arrivals, parts: asked });
-    return { value, out: value.scored.length };
+    return { value, out: value.scored.length, ...noteOfAnswers(value.scored) };
   });
   const { resolved, replaced } = trace.run('resolve', scored.length, () => {
     const value = resolve(store, scored, {
@@ -207,6 +207,12 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.candidates.length, note: `confidence ${confidence.toFixed(3)}` };
   });
   return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence };
+}
+
+/** Says in the trace how many candidates gained by the question before them; nothing where none did. */
+function noteOfAnswers(candidates: readonly Candidate[]): { note?: string } {
+  const answers = candidates.filter(({ fit }) => (fit.answers ?? 0) > 0).length;
+  return answers === 0 ? {} : { note: `${answers} follow a question with words of the query` };
 }
 
 /** Reorders candidates by their texts, sessions and dates, as far as the query asks for it. */

@@ -39,6 +39,11 @@ describe('answers and dates in a chat', () => {
     expect(found.indexOf('Eve: Mostly on Sundays')).toBeGreaterThan(1);
   });
 
+  test('the trace says how many candidates follow a question', async () => {
+    const { trace } = await chat.ask('How often does Eve go swimming?');
+    expect(trace!.find(({ stage }) => stage === 'score')?.note).toBe('1 follow a question with words of the query');
+  });
+
   test.each([
     ['What did Eve bake with rye in June?', 'Eve: I baked bread with rye for the guests'],
     ['What did Eve bake with rye on 3 June 2024?', 'Eve: I baked bread with rye for the guests'],
@@ -81,7 +86,7 @@ function storeOf(memories: readonly SeedMemory[]) {
           newId: () => 'recall',
           readMemories,
         },
-        { query, k: 10, filter: {} },
+        { query, k: 10, filter: {}, explain: true },
       ),
   };
 }
