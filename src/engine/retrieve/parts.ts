@@ -132,10 +132,11 @@ export function joinParts(
   const ofParts = parts.map(({ plan, lexical, weight }) => {
     const answersOf = matchQuestions(plan, questions);
     const coverage = new Map(lexical.hits.map((hit) => [hit.memoryNo, hit.coverage]));
-    const shares = sharesOf(findings, vectorWeight, ({ fit: { cosine } }, memoryNo) => ({
+    // A question without any word of the whole message has none of the part's.
+    const shares = sharesOf(findings, vectorWeight, ({ fit: { cosine, answers = 0 } }, memoryNo) => ({
       coverage: coverage.get(memoryNo) ?? 0,
       cosine,
-      ...answersOf(memoryNo),
+      ...(answers > 0 ? answersOf(memoryNo) : {}),
     }));
     return (memoryNo: number) => weight * shares.get(memoryNo)!;
   });

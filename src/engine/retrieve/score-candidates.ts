@@ -42,7 +42,7 @@ export function scoreCandidates(
 }
 
 /** Most memories whose place in their session is looked at: the best ones of both lists. */
-const MAX_ANSWERS = 60;
+const MAX_ANSWERS = 30;
 
 /** The questions that the best memories follow in their sessions, by memory number. */
 function questionsBefore(store: Store, { plan, fused }: SearchResults): ReadonlyMap<number, string> {
