@@ -16,7 +16,7 @@ const MIN_DENSE = 20;
 
 /**
  * Searches by the words of each part of a message and weighs the parts against the whole. Vectors are compared once for
- * all parts.
+ * all parts. Where question marks tell the parts, these share the number of hits, as each candidate costs.
  * @param whole the hits of the whole message
  */
 export function searchParts(
@@ -27,8 +27,12 @@ export function searchParts(
   const plans = vectorWeight === 1 ? [] : plansOfParts(store, plan);
   if (plans.length === 0) return NO_PARTS;
   return trace.run('sentences', plans.length, () => {
-    const searched = plans.map((part) => ({ plan: part, lexical: searchText(store, part, textSearchOf(query)) }));
-    const value = weighParts(whole, searched, plan.query.asking.areMarked);
+    const { limit, ...rest } = textSearchOf(query);
+    const { areMarked } = plan.query.asking;
+    const share = areMarked ? Math.max(query.k, Math.ceil(limit / plans.length)) : limit;
+    const search = { ...rest, limit: Math.min(limit, share) };
+    const searched = plans.map((part) => ({ plan: part, lexical: searchText(store, part, search) }));
+    const value = weighParts(whole, searched, areMarked);
     return { value, out: value.whole === 1 ? 0 : value.parts.length, note: describeParts(value) };
   });
 }
