@@ -2,7 +2,8 @@
  * Finds the dates that a question names, in English, German, Chinese and ISO 8601, and those that it tells from its own
  * day: `last week`, `gestern`, `上个月`.
  */
-import { DAY_MS } from '../dynamics.ts';
+
+const DAY_MS = 24 * 3_600_000;
 
 /**
  * A date of a question. Without `month` and `day` it is a range of days; `year` is undefined where none is named: then
