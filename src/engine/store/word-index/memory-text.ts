@@ -3,6 +3,7 @@
  * segmented and identifiers are split before FTS5 sees them.
  */
 import { identifiersOf } from '../../text/index-text.ts';
+import { stemTermsOf } from '../../text/language-stems.ts';
 import { readMemoryRows, type MemoryRow } from '../memories.ts';
 import type { Store } from '../open-store.ts';
 import { contextOf, placeOf } from '../session-context.ts';
@@ -28,6 +29,7 @@ export interface TextRow {
 export function putText(store: Store, row: TextRow): void {
   mergeWithCommit(store);
   const mark = markOf(row.memoryNo);
+  const own = row.title === '' ? row.content : `${row.title}\n${row.content}`;
   store
     .prepare(
       `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
@@ -41,7 +43,7 @@ export function putText(store: Store, row: TextRow): void {
       indexedText(row.gist, mark),
       indexedText(row.entities.join('\n'), mark),
       indexedText(row.tags.join('\n'), mark),
-      indexedText(identifiersOf(row.title === '' ? row.content : `${row.title}\n${row.content}`), mark),
+      indexedText(`${identifiersOf(own)} ${stemTermsOf(own)}`, mark),
     );
 }
 
