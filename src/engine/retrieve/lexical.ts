@@ -117,8 +117,8 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
 }
 
 /**
- * Adds to the words of a question in a language with stems the terms of these stems. A memory that holds another form of
- * a word is found by the stem, and one that holds the word itself scores by both.
+ * Adds to the words of a question in a language with stems the terms of these stems. A memory that holds another form
+ * of a word is found by the stem, and one that holds the word itself scores by both.
  */
 function withStems({ terms, query }: QueryPlan): readonly Term[] {
   const { language } = query.terms;

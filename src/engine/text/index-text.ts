@@ -123,13 +123,9 @@ export function queryTerms(query: string, asking?: AskingSentences): QueryTerms 
   const words = distinct([...termsIn(`${sentences.join('\n')}\n${rest}`).flatMap(searchWords), ...camelParts(rest)]);
   const content = words.filter((word) => !STOP_WORDS.has(word));
   const nothingElse = content.length + phrases.length + identifiers.length === 0;
+  const terms = { phrases, words: (nothingElse ? words : content).slice(0, room), identifiers };
   const language = stemmedLanguageOf(rest);
-  return {
-    phrases,
-    words: (nothingElse ? words : content).slice(0, room),
-    identifiers,
-    ...(language === undefined ? {} : { language }),
-  };
+  return language === undefined ? terms : { ...terms, language };
 }
 
 /**

@@ -1,6 +1,6 @@
 /**
- * Stems of words in languages other than English, by the Snowball algorithms (Porter, "Snowball: a language for stemming
- * algorithms", 2001). Which algorithm applies follows from the words of grammar in a text.
+ * Stems of words in languages other than English, by the Snowball algorithms (Porter, "Snowball: a language for
+ * stemming algorithms", 2001). Which algorithm applies follows from the words of grammar in a text.
  */
 import { createRequire } from 'node:module';
 import { LRUCache } from 'lru-cache';
@@ -20,19 +20,19 @@ const ALGORITHMS: Readonly<Record<StemmedLanguage, string>> = {
   ru: 'russian',
 };
 
-/** Words of grammar by language, normalised. Words that are common in English names (`de`, `la`, `van`) are left out. */
+/** Words of grammar by language, normalised; without words that are common in English names (`de`, `la`). */
 const GRAMMAR: Readonly<Record<Exclude<StemmedLanguage, 'ru'>, string>> = {
   de: `der das den dem des und ist nicht ein eine einen einem einer wann wo warum wieso wie wer wen wem welche welcher
     welches welchen wurde wird werden hat haben habe ich mein meine meinen wir uns unser mit von fur auf aus bei nach
     zum zur im seit uber kann sind auch als vor wohin woher gibt`,
-  es: `el los las y que es una del por con para como cuando donde quien cual cuantos cuantas cuanto cuanta esta fue tiene
-    mi se su hay al son lo en`,
-  fr: `le les des et est une du que qui quand comment pourquoi combien quel quelle quels quelles avec pour dans sur mon
-    mes nous je il elle sont ont au aux ou en`,
-  it: `il gli di e che una del della dei delle dove quando perche quanto quanti quante quale quali chi cosa come con per
-    sono mio mia nel nella si ha al`,
-  nl: `het een en van dat die wat wie wanneer waar waarom hoe welke welk niet zijn heeft hebben mijn ik wij met voor op aan
-    bij naar wordt werd uit ook er`,
+  es: `el los las y que es una del por con para como cuando donde quien cual cuantos cuantas cuanto cuanta esta fue
+    tiene mi se su hay al son lo en`,
+  fr: `le les des et est une du que qui quand comment pourquoi combien quel quelle quels quelles avec pour dans sur
+    mon mes nous je il elle sont ont au aux ou en`,
+  it: `il gli di e che una del della dei delle dove quando perche quanto quanti quante quale quali chi cosa come con
+    per sono mio mia nel nella si ha al`,
+  nl: `het een en van dat die wat wie wanneer waar waarom hoe welke welk niet zijn heeft hebben mijn ik wij met voor op
+    aan bij naar wordt werd uit ook er`,
   pt: `o os as e que uma do da dos das em no na por com para como quando onde quem qual quais quanto quantos quantas
     meu minha foi tem sao esta ao nao`,
 };
@@ -80,8 +80,8 @@ export function stemIn(language: StemmedLanguage, word: string): string {
 }
 
 /**
- * The mark at the end of each stem in the word index. It is a letter to `unicode61` and no part of an English ending, so
- * that a stem is neither split nor stemmed again, and no word of a text equals one.
+ * The mark at the end of each stem in the word index. It is a letter to `unicode61` and no part of an English ending,
+ * so that a stem is neither split nor stemmed again, and no word of a text equals one.
  */
 const STEM_MARK = 'ǂǀ';
 

@@ -36,6 +36,7 @@ import { checkpointLog, unmovedLogBytes } from '../store/write-ahead-log.ts';
 import type { OpenTenant } from '../tenant-file/open-tenant.ts';
 import { SECTORS } from '../types.ts';
 import { calibrateScores } from './calibrate-scores.ts';
+import { addWordStems } from './add-word-stems.ts';
 import { coarsenVectors } from './coarsen-vectors.ts';
 import { tendReembed } from './tend-reembed.ts';
 
@@ -87,6 +88,8 @@ function schedules(config: Config): readonly RunnableSchedule[] {
     { name: 'calibrate', everyMs: 60_000, ...atOnce, run: async (context) => calibrateScores(context) },
     // This looks at the vectors that were stored since it looked last.
     { name: 'precision', everyMs: 60_000, ...atOnce, run: coarsenVectors },
+    // This reads a note once the word index has its stems.
+    { name: 'stems', everyMs: 60_000, ...atOnce, run: addWordStems },
     { name: 'reembed', everyMs: 10_000, ...atOnce, run: async (context) => tendReembed(context) },
     ...(config.OM_REFLECTION === 'llm'
       ? [

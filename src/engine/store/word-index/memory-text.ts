@@ -29,7 +29,7 @@ export interface TextRow {
 export function putText(store: Store, row: TextRow): void {
   mergeWithCommit(store);
   const mark = markOf(row.memoryNo);
-  const own = row.title === '' ? row.content : `${row.title}\n${row.content}`;
+  const own = ownTextOf(row);
   store
     .prepare(
       `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
@@ -65,6 +65,22 @@ export function reindexText(store: Store, memoryNos: readonly number[]): void {
   if (memoryNos.length === 0) return;
   for (const row of readMemoryRows(store, memoryNos)) putText(store, textRowOf(store, row));
   textRewrites.note(store, memoryNos);
+}
+
+/**
+ * Writes the row of a memory anew, as `reindexText` does, if its text is in a language whose stems the index holds.
+ * Call inside a write.
+ */
+export function addStems(store: Store, memoryNo: number): void {
+  const stemmed = readMemoryRows(store, [memoryNo]).filter((row) => stemTermsOf(ownTextOf(row)) !== '');
+  reindexText(
+    store,
+    stemmed.map((row) => row.memoryNo),
+  );
+}
+
+function ownTextOf({ title, content }: Pick<TextRow, 'title' | 'content'>): string {
+  return title === '' ? content : `${title}\n${content}`;
 }
 
 function textRowOf(store: Store, row: MemoryRow): TextRow {
