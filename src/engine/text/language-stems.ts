@@ -3,7 +3,6 @@
  * stemming algorithms", 2001). Which algorithm applies follows from the words of grammar in a text.
  */
 import { createRequire } from 'node:module';
-import { LRUCache } from 'lru-cache';
 import { STOP_WORDS } from './stop-words.ts';
 import { isAscii, termsIn } from './words.ts';
 
@@ -74,6 +73,7 @@ export function stemIn(language: StemmedLanguage, word: string): string {
   if (stem === undefined) {
     const found = stemmerOf(language).stem(word);
     stem = found.length < MIN_LEFT ? word : found;
+    if (stems.size >= STEMS_KEPT) stems.clear();
     stems.set(key, stem);
   }
   return stem;
@@ -134,4 +134,4 @@ const MIN_LEFT = 3;
 const MAX_STEMMED = 32;
 /** Stems that are kept: stemming a word takes 15 µs, and texts repeat their words. */
 const STEMS_KEPT = 20_000;
-const stems = new LRUCache<string, string>({ max: STEMS_KEPT });
+const stems = new Map<string, string>();
