@@ -71,8 +71,10 @@ export function stemIn(language: StemmedLanguage, word: string): string {
   const key = `${language}${word}`;
   let stem = stems.get(key);
   if (stem === undefined) {
-    const found = stemmerOf(language).stem(word);
-    stem = found.length < MIN_LEFT ? word : found;
+    // A word is a slice of its text: the cache keeps slices of its own short key, and no text.
+    const own = key.slice(language.length);
+    const found = stemmerOf(language).stem(own);
+    stem = found.length < MIN_LEFT ? own : found;
     if (stems.size >= STEMS_KEPT) stems.clear();
     stems.set(key, stem);
   }
