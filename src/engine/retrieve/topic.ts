@@ -1,7 +1,7 @@
 import type { TextReader } from '../store/own-texts.ts';
 import { stemOf } from '../text/stem-finder.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
-import { isCjk, words } from '../text/words.ts';
+import { isAscii, isCjk, words } from '../text/words.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
 
 /** Number of best candidates whose texts say what the question is about. */
@@ -52,15 +52,14 @@ export function applyTopic(
     MAX_CHARACTERS,
   );
   const textOf = ({ row }: Candidate) => read.get(row.memoryNo)?.content ?? '';
-  // No text of so many words has fewer characters, and counting these spares chats the splitting into words.
   const examples = first.slice(0, EXAMPLES);
-  const characters = examples.reduce((sum, candidate) => sum + textOf(candidate).length, 0);
-  if (first.length < 2 || characters < 2 * SHORT * examples.length) return [...candidates];
-  const counted = first.map((candidate) => countWords(textOf(candidate)));
+  const most = examples.reduce((sum, candidate) => sum + mostWords(textOf(candidate)), 0);
+  if (first.length < 2 || most < SHORT * examples.length) return [...candidates];
+  const own = examples.map((candidate) => countWords(textOf(candidate)));
   const meanOf = (list: readonly Counted[]) => list.reduce((sum, { length }) => sum + length, 0) / list.length;
-  const length = meanOf(counted.slice(0, EXAMPLES));
-  const share = MAX_SHARE * Math.min(1, Math.max(0, (length - SHORT) / (LONG - SHORT)));
+  const share = MAX_SHARE * Math.min(1, Math.max(0, (meanOf(own) - SHORT) / (LONG - SHORT)));
   if (share === 0) return [...candidates];
+  const counted = [...own, ...first.slice(EXAMPLES).map((candidate) => countWords(textOf(candidate)))];
   const topic = topicOf(examples, counted, raritiesOf);
   const mean = meanOf(counted);
   const fits = counted.map((text) => fitOf(text, topic, mean));
@@ -68,8 +67,18 @@ export function applyTopic(
   return [...moveWithin(first, share, (place) => fits[place]! / best), ...candidates.slice(first.length)];
 }
 
+/** Words for each piece between blanks: `don't` and `well-known` are two. */
+const MORE_WORDS = 1.3;
 /** Share of a word that a piece of CJK counts: a word has two characters, which give four pieces with their pairs. */
 const CJK_PIECE = 0.25;
+
+/** More words than a text has, about: it spares chats the splitting into words. */
+function mostWords(text: string): number {
+  if (!isAscii(text)) return text.length / 2;
+  let blanks = 1;
+  for (let at = text.indexOf(' '); at !== -1; at = text.indexOf(' ', at + 1)) blanks += 1;
+  return MORE_WORDS * blanks;
+}
 
 function countWords(text: string): Counted {
   const counts = new Map<string, number>();
