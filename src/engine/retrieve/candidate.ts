@@ -65,6 +65,20 @@ export interface Fit {
    * where the query or the memory has no vector.
    */
   readonly cosine: number | null;
+  /**
+   * Share of the query's words, by rarity, that the question just before the memory in its session holds: 0..1. It is
+   * left out where no question precedes it.
+   */
+  readonly answers?: number;
+  /**
+   * The fit to the sentences of a message that ask, 0..1: set by `joinParts`, and counts in place of `coverage` and
+   * `cosine`. It is left out where the message is one question.
+   */
+  readonly joint?: number;
+  /**
+   * Number of the part that the memory fits best, from 1; 0 or left out where the message as a whole counts more.
+   */
+  readonly part?: number;
 }
 
 /** A memory on its way through the later stages. Each stage makes a changed copy. */

@@ -92,7 +92,7 @@ export function createEvidenceMeter(
   { text: query, terms, askingTerms }: QueryText,
   cosineBase: number,
 ): EvidenceMeter {
-  const stems = createStemFinder(wordsOf(terms));
+  const stems = createStemFinder(wordsOf(terms), terms.language);
   const queryWords = weighWords(query, stems.words);
   const findIn = createWordFinder(stems, terms.identifiers);
   const views = [createView(queryWords), ...askingTerms.map((own) => createView(queryWords, placesOf(own, stems)))];

@@ -1,3 +1,4 @@
+import { stemTerm } from '../text/language-stems.ts';
 import { EngineError } from '../errors.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
@@ -96,7 +97,7 @@ export interface TextSearchOptions {
 export function searchText(store: Store, plan: QueryPlan, options: TextSearchOptions): LexicalResult {
   return store.read(() => {
     const index = openWordSearch(store);
-    const located = plan.terms.map((term) => ({ ...term, bytes: index.bytesOf(term.words) }));
+    const located = withStems(plan).map((term) => ({ ...term, bytes: index.bytesOf(term.words) }));
     const byRarity = located.filter(({ bytes }) => bytes > 0).sort((a, b) => a.bytes - b.bytes);
     if (byRarity.length === 0) return { hits: [], note: 'no term is known' };
 
@@ -112,6 +113,19 @@ export function searchText(store: Store, plan: QueryPlan, options: TextSearchOpt
       hits: rows.map(({ memoryNo, bm25 }) => ({ memoryNo, bm25, coverage: bm25 / most })),
       note: dropped.length === 0 ? note : `${note}; too common to count: ${dropped.join(', ')}`,
     };
+  });
+}
+
+/**
+ * Adds to the words of a question in a language with stems the terms of these stems. A memory that holds another form
+ * of a word is found by the stem, and one that holds the word itself scores by both.
+ */
+function withStems({ terms, query }: QueryPlan): readonly Term[] {
+  const { language } = query.terms;
+  if (language === undefined) return terms;
+  return terms.flatMap((term) => {
+    const stem = stemTerm(language, term.words);
+    return stem === undefined ? [term] : [term, { ...term, words: stem }];
   });
 }
 

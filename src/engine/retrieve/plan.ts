@@ -108,12 +108,17 @@ export function planQuery(store: Store, query: MemoryQuery, now: number): QueryP
   const scope = scopeOf(store, query.filter, filter, memories);
   const denseSectors = query.denseSectors === 'candidate' ? candidateSectors(query.query) : null;
   const text = readQueryText(query.query);
-  let kept: QueryMatcher | undefined;
-  const matcher = () => (kept ??= createQueryMatcher(text.terms, (words) => raritiesOf(store, words)));
+  const matcher = matcherFor(store, text.terms);
   const texts = createTextReader(store);
   const rows = createRowReader(store);
   const terms = termsOf(text);
   return { query: text, terms, filter, liveFilter, scope, memories, denseSectors, matcher, texts, rows };
+}
+
+/** Returns a function that makes the matcher of a query's terms when it is first called. */
+export function matcherFor(store: Store, terms: QueryText['terms']): () => QueryMatcher {
+  let kept: QueryMatcher | undefined;
+  return () => (kept ??= createQueryMatcher(terms, (words) => raritiesOf(store, words)));
 }
 
 const DEEP: readonly MemoryStatus[] = ['active', 'superseded', 'contradicted', 'archived'];
@@ -157,7 +162,14 @@ function candidateSectors(query: string): readonly Sector[] | null {
   return confidence < SURE_OF_SECTOR ? null : [primary, ...additional];
 }
 
-function termsOf({ text: query, terms: { phrases, words, identifiers } }: QueryText): Term[] {
+/**
+ * Lists the terms of a text: its phrases, words and identifiers, each once, as they are looked for and as explanations
+ * show them.
+ */
+export function termsOf({
+  text: query,
+  terms: { phrases, words, identifiers },
+}: Pick<QueryText, 'text' | 'terms'>): Term[] {
   const texts = [...phrases.map((phrase) => phrase.join(' ')), ...words, ...identifiers];
   const written = identifiers.length === 0 ? undefined : identifiersAsWritten(query);
   const shown = (text: string) => {

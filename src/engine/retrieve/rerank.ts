@@ -4,7 +4,7 @@ import { isCjk, normalise, words } from '../text/words.ts';
 import { STOP_WORDS } from '../text/stop-words.ts';
 import { adjust, byRawScore, type Candidate } from './candidate.ts';
 import type { QueryPlan } from './plan.ts';
-import type { TextMatch } from './text-match.ts';
+import type { QueryMatcher, TextMatch } from './text-match.ts';
 
 /**
  * The features of the reranker, each 0..1. A feature that does not apply to a query or a text has the neutral value of
@@ -64,19 +64,24 @@ const RECENCY_LAMBDA = 0.05;
  * The built-in reranker. It reads the texts of the first candidates and multiplies each raw score by a bounded factor,
  * so that a clearly better match stays before a worse one.
  * @param candidates best first
+ * @param parts plans of the message's parts: a candidate is compared with the one of its `Fit.part`
  * @returns best first; the candidates that were read have their features
  */
 export function rerank(
   candidates: readonly Candidate[],
-  plan: Pick<QueryPlan, 'query' | 'matcher' | 'texts'>,
+  plan: ComparedPlan,
+  parts: readonly ComparedPlan[] = [],
 ): Candidate[] {
   const first = candidates.slice(0, MAX_RERANKED);
-  const features = measure(first, plan);
+  const features = measure(first, [plan, ...parts]);
   return [
     ...first.map((candidate, place) => moved(candidate, features[place]!)),
     ...candidates.slice(first.length),
   ].sort(byRawScore);
 }
+
+/** What candidates are compared with. */
+type ComparedPlan = Pick<QueryPlan, 'query' | 'matcher' | 'texts'>;
 
 function moved(candidate: Candidate, { features, factor }: Measured): Candidate {
   const measured = { ...candidate, rerank: { ...features } };
@@ -88,38 +93,67 @@ interface Measured {
   readonly factor: number;
 }
 
-function measure(
-  candidates: readonly Candidate[],
-  { query: { text: query }, matcher: matcherOf, texts: read }: Pick<QueryPlan, 'query' | 'matcher' | 'texts'>,
-): Measured[] {
+function measure(candidates: readonly Candidate[], plans: readonly ComparedPlan[]): Measured[] {
   const characters = Math.min(MAX_CHARACTERS, Math.floor(MAX_ALL_CHARACTERS / Math.max(1, candidates.length)));
-  const ownTexts = read(
+  const ownTexts = plans[0]!.texts(
     candidates.map(({ row }) => row.memoryNo),
     characters,
   );
   const texts = candidates.map(({ row }) => partsOf(ownTexts.get(row.memoryNo) ?? EMPTY));
-  const matcher = matcherOf();
-  const speakers = speakersOf(texts, query);
-  const asksWhen = ASKS_WHEN.test(query);
-  const newest = ASKS_LATEST.test(query) ? Math.max(...candidates.map(({ row }) => row.eventTime)) : null;
-  const scale: Partial<Record<keyof RerankFeatures, number>> = {
-    coverage: Math.min(1, SHORT_QUERY / matcher.size),
-    proximity: Math.min(1, SHORT_QUERY / matcher.size),
-  };
-  return texts.map((text, place) => {
-    const age = newest === null ? null : (newest - candidates[place]!.row.eventTime) / DAY_MS;
-    const match = matcher.match(text);
-    const isCut = text.content.length >= characters;
-    const features: RerankFeatures = {
-      ...match,
-      ...(isCut ? { coverage: Math.max(match.coverage, coverageByIndex(candidates[place]!)) } : {}),
-      speaker: speakers[place]!,
-      statement: 1 - questionShare(text.said),
-      dated: asksWhen && TIME.test(text.said) ? 1 : 0,
-      recency: age === null ? WEIGHTS.recency.neutral : Math.exp(-RECENCY_LAMBDA * age),
-    };
-    return { features, factor: factorOf(features, scale) };
+  const questions = new Map<number, Question>();
+  return candidates.map((candidate, place) => {
+    const part = candidate.fit.part ?? 0;
+    const question = questions.get(part) ?? questionOf(plans[part]!, candidates, texts);
+    questions.set(part, question);
+    return measureOne(candidate, texts[place]!, { question, place, isCut: texts[place]!.content.length >= characters });
   });
+}
+
+/** A question made ready to be compared with the texts of the candidates. */
+interface Question {
+  readonly matcher: QueryMatcher;
+  /** The feature `speaker` of each text. */
+  readonly speakers: readonly number[];
+  readonly asksWhen: boolean;
+  /** Time of the newest candidate's event, Unix ms; null where the question does not ask for the latest. */
+  readonly newest: number | null;
+  /** Factors on the weights of features. */
+  readonly scale: Partial<Record<keyof RerankFeatures, number>>;
+}
+
+function questionOf(
+  { query: { text: query }, matcher: matcherOf }: ComparedPlan,
+  candidates: readonly Candidate[],
+  texts: readonly TextParts[],
+): Question {
+  const matcher = matcherOf();
+  const short = Math.min(1, SHORT_QUERY / matcher.size);
+  return {
+    matcher,
+    speakers: speakersOf(texts, query),
+    asksWhen: ASKS_WHEN.test(query),
+    newest: ASKS_LATEST.test(query) ? Math.max(...candidates.map(({ row }) => row.eventTime)) : null,
+    scale: { coverage: short, proximity: short },
+  };
+}
+
+function measureOne(
+  candidate: Candidate,
+  text: TextParts,
+  { question, place, isCut }: { readonly question: Question; readonly place: number; readonly isCut: boolean },
+): Measured {
+  const { matcher, speakers, asksWhen, newest, scale } = question;
+  const age = newest === null ? null : (newest - candidate.row.eventTime) / DAY_MS;
+  const match = matcher.match(text);
+  const features: RerankFeatures = {
+    ...match,
+    ...(isCut ? { coverage: Math.max(match.coverage, coverageByIndex(candidate)) } : {}),
+    speaker: speakers[place]!,
+    statement: 1 - questionShare(text.said),
+    dated: asksWhen && TIME.test(text.said) ? 1 : 0,
+    recency: age === null ? WEIGHTS.recency.neutral : Math.exp(-RECENCY_LAMBDA * age),
+  };
+  return { features, factor: factorOf(features, scale) };
 }
 
 /**

@@ -18,8 +18,9 @@ import { applyFloors, hasGround, reportFloor } from './floor.ts';
 import { fuseByRank } from './fuse.ts';
 import { completeQuery, requireReranker } from './options.ts';
 import { pack } from './pack.ts';
-import { describePlan, planQuery, scopeSize } from './plan.ts';
+import { describePlan, planQuery, type QueryPlan, scopeSize } from './plan.ts';
 import { present } from './present.ts';
+import { applyDates } from './named-dates.ts';
 import { applySessionPrior } from './prior.ts';
 import { createMemoryReader } from './read-as-of.ts';
 import type { Recall } from './recall.ts';
@@ -30,7 +31,10 @@ import type { RetrieveContext, RunningQuery } from './retrieve-context.ts';
 import { sharePlaces } from './share-places.ts';
 import { scoreCandidates } from './score-candidates.ts';
 import { scoreCandidate } from './score.ts';
-import { searchLists } from './search-lists.ts';
+import { searchLists, searchParts } from './search-lists.ts';
+import { listsOf, type Parts } from './parts.ts';
+import { raritiesOf } from './term-frequencies.ts';
+import { applyTopic } from './topic.ts';
 import { createTrace } from './trace-stages.ts';
 
 export type { QuerySpace, RetrieveContext } from './retrieve-context.ts';
@@ -161,10 +165,11 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.terms.length, note: describePlan(value) };
   });
   const { lexical, dense: byModel } = searchLists(running, plan);
+  const asked = searchParts(running, plan, lexical);
   const dense = joinModels(vectors, byModel);
   const fused = trace.run('fuse', lexical.hits.length + dense.hits.length, () => {
     const value = fuseByRank([
-      { memoryNos: lexical.hits.map(({ memoryNo }) => memoryNo), weight: 1 - vectorWeight },
+      ...listsOf(lexical, asked, 1 - vectorWeight),
       { memoryNos: dense.hits.map(({ memoryNo }) => memoryNo), weight: vectorWeight },
     ]);
     return { value, out: value.length, note: `vector weight ${vectorWeight}` };
@@ -186,8 +191,8 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     });
   }
   const { scored, scoring } = trace.run('score', fused.length + arrivals.size, () => {
-    const value = scoreCandidates(running, { plan, lexical, dense, fused, arrivals });
-    return { value, out: value.scored.length };
+    const value = scoreCandidates(running, { plan, lexical, dense, fused, arrivals, parts: asked });
+    return { value, out: value.scored.length, ...noteOfAnswers(value.scored) };
   });
   const { resolved, replaced } = trace.run('resolve', scored.length, () => {
     const value = resolve(store, scored, {
@@ -200,8 +205,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.resolved.length };
   });
   const reranked = trace.run('rerank', resolved.length, () => {
-    const inOrder = query.rerank === 'none' ? resolved : rerank(resolved, plan);
-    const value = applySessionPrior(inOrder, query.sessionPrior);
+    const value = reorder(running, resolved, { plan, asked });
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });
   const { candidates, confidence, measured } = trace.run('calibrate', reranked.length, () => {
@@ -215,6 +219,24 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     return { value, out: value.candidates.length, note: `confidence ${confidence.toFixed(3)}` };
   });
   return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence, measured };
+}
+
+/** Says in the trace how many candidates gained by the question before them; nothing where none did. */
+function noteOfAnswers(candidates: readonly Candidate[]): { note?: string } {
+  const answers = candidates.filter(({ fit }) => (fit.answers ?? 0) > 0).length;
+  return answers === 0 ? {} : { note: `${answers} follow a question with words of the query` };
+}
+
+/** Reorders candidates by their texts, sessions and dates, as far as the query asks for it. */
+function reorder(
+  { context: { store }, query, now }: RunningQuery,
+  candidates: readonly Candidate[],
+  { plan, asked }: { readonly plan: QueryPlan; readonly asked: Parts },
+): Candidate[] {
+  const parts = asked.parts.map((part) => part.plan);
+  if (query.rerank === 'none') return applySessionPrior(candidates, query.sessionPrior);
+  const byTexts = applySessionPrior(rerank(candidates, plan, parts), query.sessionPrior);
+  return applyTopic(applyDates(byTexts, plan, now), plan.texts, (words) => raritiesOf(store, words));
 }
 
 /** Runs the last stages: leaves out candidates under the floors, and packs the rest into the bounds of the query. */

@@ -1,15 +1,17 @@
 import type { Store } from '../store/open-store.ts';
 import { readCosineBase } from './calibrate.ts';
+import { readQuestionsBefore } from '../store/questions-before.ts';
 import { byNumber, byRawScore, type Candidate, type Findings } from './candidate.ts';
 import { type DenseResult, type QueryVector, similaritiesOf } from './dense.ts';
 import { coverageByRelation } from './entity-graph.ts';
+import { joinParts, matchQuestions, type Parts } from './parts.ts';
 import { readRankingRowsAsOf } from './read-as-of.ts';
 import type { Recall } from './recall.ts';
 import type { RunningQuery } from './retrieve-context.ts';
 import { relevance, scoreCandidate, type Scoring, weightsOf } from './score.ts';
 
 /** The plan and the results of the searching stages: both lists, their fusion, and the arrivals. */
-type SearchResults = Pick<Recall, 'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals'>;
+type SearchResults = Pick<Recall, 'plan' | 'lexical' | 'dense' | 'fused' | 'arrivals'> & { readonly parts: Parts };
 
 /**
  * Scores every memory that a searching stage found.
@@ -19,7 +21,11 @@ export function scoreCandidates(
   { context: { store }, query, vectors, vectorWeight, now }: RunningQuery,
   results: SearchResults,
 ): { scored: Candidate[]; scoring: Scoring } {
-  const findings = gatherFindings(store, vectors, results);
+  const questions = questionsBefore(store, results);
+  const findings = joinParts(gatherFindings(store, vectors, { ...results, questions }), results.parts, {
+    vectorWeight,
+    questions,
+  });
   const fits = [...findings.values()].map(({ fit }) => fit);
   const scoring: Scoring = {
     profile: query.profile,
@@ -35,16 +41,32 @@ export function scoreCandidates(
   return { scored, scoring };
 }
 
+/** Most memories whose place in their session is looked at: the best ones of both lists. */
+const MAX_ANSWERS = 30;
+
+/** The questions that the best memories follow in their sessions, by memory number. */
+function questionsBefore(store: Store, { plan, fused }: SearchResults): ReadonlyMap<number, string> {
+  // A query of stop words only would lift every answer.
+  if (plan.terms.length === 0) return new Map();
+  return readQuestionsBefore(
+    store,
+    fused.slice(0, MAX_ANSWERS).map(({ memoryNo }) => memoryNo),
+  );
+}
+
+type Gathered = SearchResults & { readonly questions: ReadonlyMap<number, string> };
+
 /** Gathers what each stage found about each memory, by its number. */
 function gatherFindings(
   store: Store,
   vectors: readonly QueryVector[],
-  { lexical, dense, fused, arrivals }: SearchResults,
+  { plan, lexical, dense, fused, arrivals, questions }: Gathered,
 ): ReadonlyMap<number, Findings> {
   const [words, near, both] = [byNumber(lexical.hits), byNumber(dense.hits), byNumber(fused)];
   const memoryNos = [...new Set([...both.keys(), ...arrivals.keys()])];
   const cosines = cosinesOf(store, vectors, { memoryNos, dense, near });
   const bestCoverage = Math.max(0, ...lexical.hits.map(({ coverage }) => coverage));
+  const answersOf = matchQuestions(plan, questions);
   return new Map(
     memoryNos.map((memoryNo): [number, Findings] => [
       memoryNo,
@@ -59,6 +81,7 @@ function gatherFindings(
             coverageByRelation(arrivals.get(memoryNo), bestCoverage),
           ),
           cosine: cosines.get(memoryNo) ?? null,
+          ...answersOf(memoryNo),
         },
       },
     ]),

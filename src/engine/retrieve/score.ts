@@ -43,13 +43,21 @@ export interface Scoring {
 }
 
 /**
- * The relevance of a memory by words and vectors: the mean of both, weighed as in rank fusion. A memory without a
- * cosine counts by its coverage alone, and a cosine below 0 counts as 0. A convex combination keeps the distance
- * between two memories, which ranks lose (Bruch, Gai and Ingber, "An Analysis of Fusion Functions for Hybrid
- * Retrieval", TOIS 2023).
+ * Weight of the words that the question before a memory holds, beside the memory's own. An answer need not repeat the
+ * words of its question: “Three times a week.”
  */
-export function relevance({ coverage, cosine }: Fit, vectorWeight: number): number {
-  return cosine === null ? coverage : (1 - vectorWeight) * coverage + vectorWeight * Math.max(0, cosine);
+const ANSWER_WEIGHT = 0.5;
+
+/**
+ * The relevance of a memory by words and vectors: the mean of both, weighed as in rank fusion, or the joint fit where
+ * there is one. A memory without a cosine counts by its coverage alone, and a cosine below 0 counts as 0. A convex
+ * combination keeps the distance between two memories, which ranks lose (Bruch, Gai and Ingber, "An Analysis of Fusion
+ * Functions for Hybrid Retrieval", TOIS 2023).
+ */
+export function relevance({ coverage, cosine, answers = 0, joint }: Fit, vectorWeight: number): number {
+  if (joint !== undefined) return joint;
+  const words = coverage + ANSWER_WEIGHT * answers;
+  return cosine === null ? words : (1 - vectorWeight) * words + vectorWeight * Math.max(0, cosine);
 }
 
 /**

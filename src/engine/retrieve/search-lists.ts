@@ -1,6 +1,8 @@
 import { joinModels, searchVectors } from './dense.ts';
-import { type LexicalResult, searchText } from './lexical.ts';
+import { type LexicalResult, searchText, type TextSearchOptions } from './lexical.ts';
 import { type Lists, mergeLists, planForRoom } from './make-room.ts';
+import type { CompleteQuery } from './options.ts';
+import { describeParts, NO_PARTS, type Parts, plansOfParts, weighParts } from './parts.ts';
 import type { QueryPlan } from './plan.ts';
 import { type RunningQuery, spacesOf } from './retrieve-context.ts';
 
@@ -13,6 +15,29 @@ const LEXICAL_SPARE = 20;
 const MIN_DENSE = 20;
 
 /**
+ * Searches by the words of each part of a message and weighs the parts against the whole. Vectors are compared once for
+ * all parts. Where question marks tell the parts, these share the number of hits, as each candidate costs.
+ * @param whole the hits of the whole message
+ */
+export function searchParts(
+  { context: { store }, query, vectorWeight, trace }: RunningQuery,
+  plan: QueryPlan,
+  whole: LexicalResult,
+): Parts {
+  const plans = vectorWeight === 1 ? [] : plansOfParts(store, plan);
+  if (plans.length === 0) return NO_PARTS;
+  return trace.run('sentences', plans.length, () => {
+    const { limit, ...rest } = textSearchOf(query);
+    const { areMarked } = plan.query.asking;
+    const share = areMarked ? Math.max(query.k, Math.ceil(limit / plans.length)) : limit;
+    const search = { ...rest, limit: Math.min(limit, share) };
+    const searched = plans.map((part) => ({ plan: part, lexical: searchText(store, part, search) }));
+    const value = weighParts(whole, searched, areMarked);
+    return { value, out: value.whole === 1 ? 0 : value.parts.length, note: describeParts(value) };
+  });
+}
+
+/**
  * Searches by words and by vectors, each to a ranked list. Where superseded memories crowd a list, both searches run
  * once more without them, and the lists are merged.
  */
@@ -20,6 +45,11 @@ export function searchLists(running: RunningQuery, plan: QueryPlan): Lists {
   const lists = searchOnce(running, plan);
   const planOfRoom = planForRoom(running.context.store, plan, lists);
   return planOfRoom === undefined ? lists : mergeLists(lists, searchOnce(running, planOfRoom, ', live'));
+}
+
+function textSearchOf({ k, kSparse, columnWeights }: CompleteQuery): TextSearchOptions {
+  const limit = kSparse ?? LEXICAL_SPARE + k;
+  return { wanted: Math.min(limit, k), limit, columnWeights };
 }
 
 /**
@@ -33,11 +63,8 @@ function searchOnce(
 ): Lists {
   const { store } = context;
   const lexical = trace.run(`lexical${among}`, plan.terms.length, () => {
-    const limit = query.kSparse ?? LEXICAL_SPARE + query.k;
     const value: LexicalResult =
-      vectorWeight < 1
-        ? searchText(store, plan, { wanted: Math.min(limit, query.k), limit, columnWeights: query.columnWeights })
-        : { hits: [], note: 'off' };
+      vectorWeight < 1 ? searchText(store, plan, textSearchOf(query)) : { hits: [], note: 'off' };
     return { value, out: value.hits.length, note: value.note };
   });
   const dense = trace.run(`dense${among}`, vectors.length, () => {

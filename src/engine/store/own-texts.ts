@@ -46,11 +46,8 @@ export type TextReader = (memoryNos: readonly number[], characters: number) => R
 export function createTextReader(store: Store): TextReader {
   const whole = new Map<number, OwnText>();
   return (memoryNos, characters) => {
-    const texts = readOwnTexts(
-      store,
-      memoryNos.filter((memoryNo) => (whole.get(memoryNo)?.content.length ?? Infinity) > characters),
-      characters,
-    );
+    const wanted = memoryNos.filter((memoryNo) => (whole.get(memoryNo)?.content.length ?? Infinity) > characters);
+    const texts = wanted.length === 0 ? new Map<number, OwnText>() : readOwnTexts(store, wanted, characters);
     for (const memoryNo of memoryNos) {
       const text = texts.get(memoryNo);
       if (text === undefined && whole.has(memoryNo)) texts.set(memoryNo, whole.get(memoryNo)!);

@@ -22,9 +22,16 @@ export interface AskingSentences {
    * `sentences` is empty.
    */
   readonly areKnown: boolean;
+  /**
+   * Whether the sentences can be answered without the others of the message. False where only words tell which ask and
+   * the message has two sentences: the other one is often what the question is about.
+   */
+  readonly standAlone: boolean;
+  /** Whether question marks tell which sentences ask. */
+  readonly areMarked: boolean;
 }
 
-const WHOLE: AskingSentences = { sentences: [], areKnown: true };
+const WHOLE: AskingSentences = { sentences: [], areKnown: true, areMarked: false, standAlone: false };
 
 /**
  * Finds the sentences of a message that ask. These are the sentences that end in a question mark. Where none does, they
@@ -35,16 +42,34 @@ const WHOLE: AskingSentences = { sentences: [], areKnown: true };
  */
 export function askingSentences(message: string): AskingSentences {
   if (message.length > MAX_CHARACTERS || !MAY_HOLD_SEVERAL.test(message)) return WHOLE;
-  const all = sentences(message.replace(LONE_LINE_END, ' '))
-    .map(({ text }) => text)
-    .filter((text) => HAS_WORD.test(text));
+  const all = splitMessage(message.replace(LONE_LINE_END, ' ')).filter((text) => HAS_WORD.test(text));
   if (all.length < 2) return WHOLE;
   const marked = all.filter((text) => QUESTION_MARK.test(text));
-  const asking = marked.length > 0 ? marked : all.filter((text) => QUESTION_WORD.test(text));
-  if (asking.length > 0) return { sentences: asking.slice(-MAX_ASKING), areKnown: true };
-  return { sentences: all.slice(-MAX_UNMARKED), areKnown: false };
+  const areMarked = marked.length > 0;
+  const standAlone = areMarked || all.length > 2;
+  const asking = areMarked ? marked : all.filter((text) => QUESTION_WORD.test(text));
+  if (asking.length > 0) return { sentences: asking.slice(-MAX_ASKING), areKnown: true, areMarked, standAlone };
+  return { sentences: all.slice(-MAX_UNMARKED), areKnown: false, areMarked, standAlone };
 }
 
+/**
+ * Splits a message into sentences. Unlike in other texts, a sentence may begin with a small letter, since many people
+ * type so, and what is quoted inside a sentence does not end it.
+ */
+function splitMessage(message: string): string[] {
+  // Both replacements keep the length, so that the places of the sentences are those in the message.
+  const marked = message
+    .replace(QUOTED, (quoted) => quoted.replace(ENDS_INSIDE, ','))
+    .replace(SMALL_BEGINNING, (mark) => `${mark.slice(0, -1)}A`);
+  return sentences(marked).map(({ start, end }) => message.slice(start, end));
+}
+
+/** Matches what stands in quotes, with the closing quote and the letter that may follow it. */
+const QUOTED = /(?:"[^"\n]{1,400}"|“[^”\n]{1,400}”|「[^」\n]{1,400}」|『[^』\n]{1,400}』)\p{L}?/gu;
+/** Matches a mark inside of quotes, but not the last one where a blank or the end follows the quotes. */
+const ENDS_INSIDE = /[.!?…。！？｡．؟।](?=["”」』]\p{L}|[^"”」』]*[^.!?…。！？｡．؟।"”」』])/gu;
+/** Matches a small letter after a mark. Behind closing quotes it goes on with the sentence around the quotes. */
+const SMALL_BEGINNING = /[.!?…][ \n]+\p{Ll}/gu;
 /** Matches a mark that may end a sentence, with a letter or digit after it. */
 const MAY_HOLD_SEVERAL = /[.!?…。！？｡．؟।;；\n][^]*[\p{L}\p{N}]/u;
 const LONE_LINE_END = /(?<![\n\r])\r?\n(?![\r\n])/g;

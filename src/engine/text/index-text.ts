@@ -5,6 +5,7 @@
  */
 import { type AskingSentences, askingSentences } from './asking-sentences.ts';
 import { charactersAndPairs, CJK_RUN, isAscii, isCjk, isEmoji, normalise, plainEmoji, termsIn } from './words.ts';
+import { type StemmedLanguage, stemmedLanguageOf } from './language-stems.ts';
 import { STOP_WORDS } from './stop-words.ts';
 
 /** The terms of a query, each safe to search for. */
@@ -21,6 +22,8 @@ export interface QueryTerms {
   readonly words: readonly string[];
   /** Distinct terms for emoji, whole identifiers and their compound parts, as `identifierTerm` writes them. */
   readonly identifiers: readonly string[];
+  /** The language whose stems the words are compared by; left out for English and for all languages without stems. */
+  readonly language?: StemmedLanguage;
 }
 
 /** Most phrases, words and identifiers of a query together. */
@@ -120,7 +123,9 @@ export function queryTerms(query: string, asking?: AskingSentences): QueryTerms 
   const words = distinct([...termsIn(`${sentences.join('\n')}\n${rest}`).flatMap(searchWords), ...camelParts(rest)]);
   const content = words.filter((word) => !STOP_WORDS.has(word));
   const nothingElse = content.length + phrases.length + identifiers.length === 0;
-  return { phrases, words: (nothingElse ? words : content).slice(0, room), identifiers };
+  const terms = { phrases, words: (nothingElse ? words : content).slice(0, room), identifiers };
+  const language = stemmedLanguageOf(rest);
+  return language === undefined ? terms : { ...terms, language };
 }
 
 /**

@@ -1,5 +1,6 @@
 import { stemmer } from 'stemmer';
 import { searchableWords } from './index-text.ts';
+import { type StemmedLanguage, stemIn } from './language-stems.ts';
 import { createWordForms, type WordForms } from './word-forms.ts';
 import { isAscii } from './words.ts';
 
@@ -23,13 +24,15 @@ export const NOWHERE = -1;
 /**
  * Makes the words of a query ready to be found in texts.
  * @param wanted normalised words, as `queryTerms` gives them
+ * @param language the language by whose stems the words of texts are compared with them; English where left out
  */
-export function createStemFinder(wanted: Iterable<string>): StemFinder {
+export function createStemFinder(wanted: Iterable<string>, language?: StemmedLanguage): StemFinder {
+  const stemmed = language === undefined ? stemOf : (word: string) => stemIn(language, word);
   const byStem = new Map<string, number>();
   const distinct: string[] = [];
   const beginnings = new Uint8Array(BEGINNINGS);
   for (const word of wanted) {
-    const stem = stemOf(word);
+    const stem = stemmed(word);
     if (byStem.has(stem)) continue;
     byStem.set(stem, distinct.push(word) - 1);
     noteBeginnings(beginnings, stem);
@@ -39,7 +42,7 @@ export function createStemFinder(wanted: Iterable<string>): StemFinder {
   const placeOf = (word: string) => {
     if (beginnings[beginningOf(word)] === 0) return NOWHERE;
     let place = places.get(word);
-    if (place === undefined) places.set(word, (place = byStem.get(stemOf(word)) ?? NOWHERE));
+    if (place === undefined) places.set(word, (place = byStem.get(stemmed(word)) ?? NOWHERE));
     return place;
   };
   return {

@@ -4,7 +4,7 @@ import { askingSentences } from '../../../src/engine/text/asking-sentences.ts';
 describe('the sentences of a message that ask', () => {
   test('a message of one sentence is left whole', () => {
     for (const message of ['When does the train leave?', 'train to Vienna', 'What is v1.2.3 about?', '', '???'])
-      expect(askingSentences(message), message).toEqual({ sentences: [], areKnown: true });
+      expect(askingSentences(message), message).toMatchObject({ sentences: [], areKnown: true, standAlone: false });
   });
 
   test('are those that end in a question mark, also before a closing quote', () => {
@@ -23,7 +23,7 @@ describe('the sentences of a message that ask', () => {
   });
 
   test('are not known where neither a mark nor a word tells', () => {
-    expect(askingSentences('The gate is closed. Find the key.')).toEqual({
+    expect(askingSentences('The gate is closed. Find the key.')).toMatchObject({
       sentences: ['The gate is closed.', 'Find the key.'],
       areKnown: false,
     });
@@ -32,7 +32,7 @@ describe('the sentences of a message that ask', () => {
   test('a line end inside a paragraph ends no sentence, an empty line does', () => {
     expect(
       askingSentences('what similarity laws must be obeyed\nwhen constructing models\nof heated aircraft'),
-    ).toEqual({
+    ).toMatchObject({
       sentences: [],
       areKnown: true,
     });
@@ -43,5 +43,29 @@ describe('the sentences of a message that ask', () => {
     const questions = Array.from({ length: 6 }, (_, place) => `Where is number ${place}?`);
     expect(askingSentences(questions.join(' ')).sentences).toEqual(questions.slice(2));
     expect(askingSentences('Where is it? '.repeat(400)).sentences).toEqual([]);
+  });
+
+  test('begin with a small letter where people type so; an abbreviation ends none', () => {
+    expect(askingSentences('the train was late. when does the next one leave. thanks').sentences).toEqual([
+      'when does the next one leave.',
+    ]);
+    expect(askingSentences('what does e.g. a tram cost').sentences).toEqual([]);
+  });
+
+  test('are not cut inside of quotes', () => {
+    const query = '那个主要内容是"研讨新技术，促进交流。提高水平。"的活动，时间是什么？地点在哪里？';
+    expect(askingSentences(query).sentences).toEqual([
+      '那个主要内容是"研讨新技术，促进交流。提高水平。"的活动，时间是什么？',
+      '地点在哪里？',
+    ]);
+    expect(askingSentences('Who said "It is over. Go home." at the party?').sentences).toEqual([]);
+  });
+
+  test('stand alone where marks tell which ask, or among three sentences and more', () => {
+    const standAlone = (message: string) => askingSentences(message).standAlone;
+    expect(standAlone('It rains. When does it stop?')).toBe(true);
+    expect(standAlone('It rains. I am cold. When does it stop.')).toBe(true);
+    expect(standAlone('Has anyone measured this shell. How does it buckle.')).toBe(false);
+    expect(standAlone('When does it stop?')).toBe(false);
   });
 });

@@ -4,6 +4,7 @@
  */
 import { parseStored } from '../stored-json.ts';
 import { identifiersOf } from '../../text/index-text.ts';
+import { stemTermsOf } from '../../text/language-stems.ts';
 import { readMemoryRows, type MemoryRow } from '../memories.ts';
 import type { Store } from '../open-store.ts';
 import { contextOf, placeOf } from '../session-context.ts';
@@ -29,6 +30,7 @@ export interface TextRow {
 export function putText(store: Store, row: TextRow): void {
   mergeWithCommit(store);
   const mark = markOf(row.memoryNo);
+  const own = ownTextOf(row);
   store
     .prepare(
       `INSERT OR REPLACE INTO memory_text (rowid, context, title, content, gist, entities, tags, identifiers)
@@ -42,7 +44,7 @@ export function putText(store: Store, row: TextRow): void {
       indexedText(row.gist, mark),
       indexedText(row.entities.join('\n'), mark),
       indexedText(row.tags.join('\n'), mark),
-      indexedText(identifiersOf(row.title === '' ? row.content : `${row.title}\n${row.content}`), mark),
+      indexedText(`${identifiersOf(own)} ${stemTermsOf(own)}`, mark),
     );
 }
 
@@ -64,6 +66,22 @@ export function reindexText(store: Store, memoryNos: readonly number[]): void {
   if (memoryNos.length === 0) return;
   for (const row of readMemoryRows(store, memoryNos)) putText(store, textRowOf(store, row));
   textRewrites.note(store, memoryNos);
+}
+
+/**
+ * Writes the row of a memory anew, as `reindexText` does, if its text is in a language whose stems the index holds.
+ * Call inside a write.
+ */
+export function addStems(store: Store, memoryNo: number): void {
+  const stemmed = readMemoryRows(store, [memoryNo]).filter((row) => stemTermsOf(ownTextOf(row)) !== '');
+  reindexText(
+    store,
+    stemmed.map((row) => row.memoryNo),
+  );
+}
+
+function ownTextOf({ title, content }: Pick<TextRow, 'title' | 'content'>): string {
+  return title === '' ? content : `${title}\n${content}`;
 }
 
 function textRowOf(store: Store, row: MemoryRow): TextRow {

@@ -1,0 +1,33 @@
+import type { Store } from './open-store.ts';
+
+/** The part of a text in which a question mark is looked for, in Unicode code points. */
+const MAX_CHARACTERS = 1_000;
+
+/** Codes of the question marks: Latin, full-width, Arabic. Statements take a `?` in a literal for a parameter. */
+const MARKS = [0x3f, 0xff1f, 0x61f];
+
+/**
+ * Reads the questions that memories follow: the text just before each memory in its session, if it has a question mark
+ * in its first 1,000 characters. Memories outside a session and parts of documents follow none.
+ * @returns the first 1,000 characters of the question, by number of the memory that follows it
+ */
+export function readQuestionsBefore(store: Store, memoryNos: readonly number[]): Map<number, string> {
+  if (memoryNos.length === 0) return new Map();
+  const rows = store
+    .prepare(
+      `SELECT memoryNo, substr(q.content, 1, ${MAX_CHARACTERS}) AS question FROM (
+         SELECT m.seq AS memoryNo,
+           (SELECT p.seq FROM memories p INDEXED BY memories_by_session
+              CROSS JOIN memory_dynamics pd ON pd.seq = p.seq
+            WHERE p.user_no = m.user_no AND p.session_id = m.session_id
+              AND (p.event_time, p.seq) < (m.event_time, m.seq) AND pd.generation_no IS NULL
+            ORDER BY p.event_time DESC, p.seq DESC LIMIT 1) AS questionNo
+         FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
+           CROSS JOIN memory_dynamics d ON d.seq = m.seq
+         WHERE m.session_id <> '' AND d.generation_no IS NULL
+       ) CROSS JOIN memories q ON q.seq = questionNo
+       WHERE ${MARKS.map((mark) => `instr(substr(q.content, 1, ${MAX_CHARACTERS}), char(${mark}))`).join(' OR ')}`,
+    )
+    .all(JSON.stringify(memoryNos)) as { memoryNo: number; question: string }[];
+  return new Map(rows.map(({ memoryNo, question }) => [memoryNo, question]));
+}

@@ -1,0 +1,189 @@
+/**
+ * Finds the dates that a question names, in English, German, Chinese and ISO 8601, and those that it tells from its own
+ * day: `last week`, `gestern`, `上个月`.
+ */
+
+const DAY_MS = 24 * 3_600_000;
+
+/**
+ * A date of a question. Without `month` and `day` it is a range of days; `year` is undefined where none is named: then
+ * the date means every year.
+ */
+export type NamedDate =
+  | { readonly kind: 'day'; readonly year: number | undefined; readonly month: number; readonly day: number }
+  | { readonly kind: 'month'; readonly year: number | undefined; readonly month: number }
+  | { readonly kind: 'range'; readonly from: number; readonly to: number };
+
+/** Most dates of a question that are read: the first ones. */
+const MAX_DATES = 4;
+/** The part of a question that is read, in characters. */
+const MAX_CHARACTERS = 2_000;
+
+/**
+ * Lists the dates of a question, at most 4. Names of months count with a capital only, since `may` and `march` are
+ * verbs. A day rules out the month in the same words.
+ * @param now time of the question, Unix ms, from which `yesterday` is told; days are those of UTC
+ */
+export function datesIn(question: string, now: number): NamedDate[] {
+  const text = question.slice(0, MAX_CHARACTERS);
+  const dates: NamedDate[] = [];
+  let rest = text;
+  for (const { pattern, read } of PATTERNS) {
+    rest = rest.replace(pattern, (...found) => {
+      const date = read(found.at(-1) as Readonly<Record<string, string | undefined>>, now);
+      if (date === undefined) return found[0];
+      dates.push(date);
+      return ' ';
+    });
+  }
+  return dates.slice(0, MAX_DATES);
+}
+
+interface Pattern {
+  readonly pattern: RegExp;
+  /** Makes a date of the named groups of a match; undefined where there is no such date. */
+  readonly read: (groups: Readonly<Record<string, string | undefined>>, now: number) => NamedDate | undefined;
+}
+
+const MONTHS: ReadonlyMap<string, number> = new Map(
+  [
+    ['January', 'Januar', 'Jänner', 'Jan'],
+    ['February', 'Februar', 'Feb'],
+    ['March', 'März', 'Mar'],
+    ['April', 'Apr'],
+    ['May', 'Mai'],
+    ['June', 'Juni', 'Jun'],
+    ['July', 'Juli', 'Jul'],
+    ['August', 'Aug'],
+    ['September', 'Sept', 'Sep'],
+    ['October', 'Oktober', 'Oct', 'Okt'],
+    ['November', 'Nov'],
+    ['December', 'Dezember', 'Dec', 'Dez'],
+  ].flatMap((names, place) => names.map((name): [string, number] => [name, place + 1])),
+);
+const NAME = `(?<name>${[...MONTHS.keys()].sort((a, b) => b.length - a.length).join('|')})\\b\\.?`;
+const YEAR = String.raw`(?<year>(?:19|20)\d\d)(?!\d)`;
+const DAY = String.raw`(?<![\d.])(?<day>[0-3]?\d)`;
+
+const PATTERNS: readonly Pattern[] = [
+  {
+    pattern: /(?<!\d)(?<year>(?:19|20)\d\d)-(?<month>[01]\d)(?:-(?<day>[0-3]\d))?(?![\d-])/g,
+    read: ({ year, month, day }) => dateOf(year, Number(month), day),
+  },
+  {
+    pattern: new RegExp(`${DAY}\\.(?<month>[01]?\\d)\\.(?:\\s?${YEAR})?(?![\\d.])`, 'g'),
+    read: ({ year, month, day }) => dateOf(year, Number(month), day),
+  },
+  {
+    pattern: /(?:(?<year>(?:19|20)\d\d)年)?(?<!\d)(?<month>1?\d)月(?:(?<day>[0-3]?\d)[日号號])?(?!\d)/g,
+    read: ({ year, month, day }) => dateOf(year, Number(month), day),
+  },
+  {
+    pattern: new RegExp(`${DAY}(?:st|nd|rd|th|\\.)?\\s+(?:of\\s+)?${NAME}(?:,?\\s+${YEAR})?`, 'g'),
+    read: ({ year, name, day }) => dateOf(year, MONTHS.get(name!)!, day),
+  },
+  {
+    pattern: new RegExp(`\\b${NAME}\\s+(?<day>[0-3]?\\d)(?:st|nd|rd|th)?(?!\\d)(?:,?\\s+${YEAR})?`, 'g'),
+    read: ({ year, name, day }) => dateOf(year, MONTHS.get(name!)!, day),
+  },
+  // A month at the beginning may be a name or a verb: `May I …`, `April asked …`.
+  {
+    pattern: new RegExp(
+      `\\b(?:(?:in|im|of|during|since|seit|last|this|early|late|mid)\\s+)${NAME}(?:,?\\s+${YEAR})?`,
+      'g',
+    ),
+    read: ({ year, name }) => dateOf(year, MONTHS.get(name!)!, undefined),
+  },
+  {
+    pattern: new RegExp(`\\b${NAME},?\\s+${YEAR}`, 'g'),
+    read: ({ year, name }) => dateOf(year, MONTHS.get(name!)!, undefined),
+  },
+  { pattern: /\byesterday\b|\bgestern\b|昨天|昨日/giu, read: (_, now) => daysFrom(now, -1, 0) },
+  { pattern: /\btoday\b|\bheute\b|今天|今日/giu, read: (_, now) => daysFrom(now, 0, 1) },
+  {
+    pattern: /\blast week\b|\bletzten? Woche\b|\bvorige Woche\b|上(?:个)?(?:周|星期|礼拜)/giu,
+    read: (_, now) => week(now, -1),
+  },
+  { pattern: /\bthis week\b|\bdiese[rn]? Woche\b|(?:这|本)(?:个)?(?:周|星期|礼拜)/giu, read: (_, now) => week(now, 0) },
+  { pattern: /\blast month\b|\b(?:letzten|vorigen) Monat\b|上个?月/giu, read: (_, now) => month(now, -1) },
+  { pattern: /\bthis month\b|\bdiese[nm] Monat\b|(?:这个?|本)月/giu, read: (_, now) => month(now, 0) },
+  { pattern: /\blast year\b|\b(?:letztes|voriges) Jahr\b|去年/giu, read: (_, now) => year(now, -1) },
+];
+
+function dateOf(year: string | undefined, month: number, day: string | undefined): NamedDate | undefined {
+  const named = { year: year === undefined ? undefined : Number(year), month };
+  if (month < 1 || month > 12) return undefined;
+  if (day === undefined) return { kind: 'month', ...named };
+  return Number(day) < 1 || Number(day) > 31 ? undefined : { kind: 'day', ...named, day: Number(day) };
+}
+
+function startOfDay(time: number): number {
+  return Math.floor(time / DAY_MS) * DAY_MS;
+}
+
+function daysFrom(now: number, from: number, to: number): NamedDate {
+  const today = startOfDay(now);
+  return { kind: 'range', from: today + from * DAY_MS, to: today + to * DAY_MS };
+}
+
+/** The week, from Monday, that lies `weeks` after that of the question. */
+function week(now: number, weeks: number): NamedDate {
+  const sinceMonday = (new Date(now).getUTCDay() + 6) % 7;
+  return daysFrom(now, 7 * weeks - sinceMonday, 7 * (weeks + 1) - sinceMonday);
+}
+
+function month(now: number, months: number): NamedDate {
+  const date = new Date(now);
+  const at = (later: number) => Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later);
+  return { kind: 'range', from: at(months), to: at(months + 1) };
+}
+
+function year(now: number, years: number): NamedDate {
+  const at = (later: number) => Date.UTC(new Date(now).getUTCFullYear() + later, 0);
+  return { kind: 'range', from: at(years), to: at(years + 1) };
+}
+
+/**
+ * Whether two texts name one day or one month: alike but for a year that one of them leaves out. Dates that are told
+ * from the day of a text are never the same, since each text has its own.
+ */
+export function areSameDate(one: NamedDate, other: NamedDate): boolean {
+  if (one.kind === 'range' || other.kind === 'range') return false;
+  const isSameYear = one.year === undefined || other.year === undefined || one.year === other.year;
+  if (!isSameYear || one.month !== other.month) return false;
+  return one.kind === 'month' || (other.kind === 'day' && one.day === other.day);
+}
+
+/** Days before a named day and after its beginning that count in full, since the day depends on the time zone. */
+const BEFORE_DAY = 1;
+const AFTER_DAY = 1.5;
+/** Days after a named day within which people tell what happened, and what that counts. */
+const TOLD_DAYS = 10;
+const TOLD_AFTER_DAY = 0.5;
+/** The same for a named month. */
+const TOLD_DAYS_OF_MONTH = 20;
+const TOLD_AFTER_MONTH = 0.4;
+
+/**
+ * How well a time fits a date: 1 on the named day, in the named month or range; about half for the days after it, on
+ * which people tell what happened; 0 for any other time, and for another year than the named one.
+ * @param time Unix ms
+ */
+export function fitOfDate(date: NamedDate, time: number): number {
+  if (date.kind === 'range') return time >= date.from && time < date.to ? 1 : 0;
+  // A date without a year may lie in the year of the time, or just before its beginning.
+  const own = new Date(time).getUTCFullYear();
+  const years = date.year === undefined ? [own - 1, own, own + 1] : [date.year];
+  return Math.max(...years.map((year) => fitInYear(date, year, time)));
+}
+
+function fitInYear(date: Exclude<NamedDate, { kind: 'range' }>, year: number, time: number): number {
+  if (date.kind === 'month') {
+    const end = Date.UTC(year, date.month);
+    if (time >= Date.UTC(year, date.month - 1) && time < end) return 1;
+    return time >= end && time < end + TOLD_DAYS_OF_MONTH * DAY_MS ? TOLD_AFTER_MONTH : 0;
+  }
+  const days = (time - Date.UTC(year, date.month - 1, date.day)) / DAY_MS;
+  if (days >= -BEFORE_DAY && days <= AFTER_DAY) return 1;
+  return days > AFTER_DAY && days <= TOLD_DAYS ? TOLD_AFTER_DAY : 0;
+}

@@ -1,0 +1,139 @@
+/**
+ * Stems of words in languages other than English, by the Snowball algorithms (Porter, "Snowball: a language for
+ * stemming algorithms", 2001). Which algorithm applies follows from the words of grammar in a text.
+ */
+import { createRequire } from 'node:module';
+import { STOP_WORDS } from './stop-words.ts';
+import { isAscii, termsIn } from './words.ts';
+
+/** A language whose words are stemmed by a Snowball algorithm, ISO 639-1. */
+export type StemmedLanguage = 'de' | 'es' | 'fr' | 'it' | 'nl' | 'pt' | 'ru';
+
+const ALGORITHMS: Readonly<Record<StemmedLanguage, string>> = {
+  de: 'german',
+  es: 'spanish',
+  fr: 'french',
+  it: 'italian',
+  nl: 'dutch',
+  pt: 'portuguese',
+  ru: 'russian',
+};
+
+/** Words of grammar by language, normalised; without words that are common in English names (`de`, `la`). */
+const GRAMMAR: Readonly<Record<Exclude<StemmedLanguage, 'ru'>, string>> = {
+  de: `der das den dem des und ist nicht ein eine einen einem einer wann wo warum wieso wie wer wen wem welche welcher
+    welches welchen wurde wird werden hat haben habe ich mein meine meinen wir uns unser mit von fur auf aus bei nach
+    zum zur im seit uber kann sind auch als vor wohin woher gibt`,
+  es: `el los las y que es una del por con para como cuando donde quien cual cuantos cuantas cuanto cuanta esta fue
+    tiene mi se su hay al son lo en`,
+  fr: `le les des et est une du que qui quand comment pourquoi combien quel quelle quels quelles avec pour dans sur
+    mon mes nous je il elle sont ont au aux ou en`,
+  it: `il gli di e che una del della dei delle dove quando perche quanto quanti quante quale quali chi cosa come con
+    per sono mio mia nel nella si ha al`,
+  nl: `het een en van dat die wat wie wanneer waar waarom hoe welke welk niet zijn heeft hebben mijn ik wij met voor op
+    aan bij naar wordt werd uit ook er`,
+  pt: `o os as e que uma do da dos das em no na por com para como quando onde quem qual quais quanto quantos quantas
+    meu minha foi tem sao esta ao nao`,
+};
+
+const LANGUAGES_OF = new Map<string, StemmedLanguage[]>();
+for (const [language, list] of Object.entries(GRAMMAR) as [StemmedLanguage, string][]) {
+  for (const word of list.split(/\s+/)) LANGUAGES_OF.set(word, [...(LANGUAGES_OF.get(word) ?? []), language]);
+}
+
+/**
+ * Finds the language of a short text. It is the language of which the text has the most words of grammar, if these are
+ * more than its English ones; a text that is mostly Cyrillic counts as Russian.
+ * @returns undefined for English, for all other languages, and where two languages have as many words
+ */
+export function stemmedLanguageOf(text: string): StemmedLanguage | undefined {
+  const counts = new Map<StemmedLanguage, number>();
+  let [english, cyrillic, all] = [0, 0, 0];
+  for (const term of termsIn(text)) {
+    all += 1;
+    if (STOP_WORDS.has(term)) english += 1;
+    for (const language of LANGUAGES_OF.get(term) ?? []) counts.set(language, (counts.get(language) ?? 0) + 1);
+    if (CYRILLIC.test(term)) cyrillic += 1;
+  }
+  if (2 * cyrillic > all) return 'ru';
+  const [best, second] = [...counts].sort(([, a], [, b]) => b - a);
+  return best === undefined || best[1] <= english || best[1] === second?.[1] ? undefined : best[0];
+}
+
+/**
+ * Stems a word by the algorithm of a language. A word with a digit, of more than 32 characters, or of which fewer than
+ * three letters would remain comes back unchanged.
+ * @param word a normalised word
+ */
+export function stemIn(language: StemmedLanguage, word: string): string {
+  if (word.length < 4 || word.length > MAX_STEMMED || !LETTERS.test(word)) return word;
+  if (isAscii(word) === (language === 'ru')) return word;
+  const key = `${language}${word}`;
+  let stem = stems.get(key);
+  if (stem === undefined) {
+    // A word is a slice of its text: the cache keeps slices of its own short key, and no text.
+    const own = key.slice(language.length);
+    const found = stemmerOf(language).stem(own);
+    stem = found.length < MIN_LEFT ? own : found;
+    if (stems.size >= STEMS_KEPT) stems.clear();
+    stems.set(key, stem);
+  }
+  return stem;
+}
+
+/**
+ * The mark at the end of each stem in the word index. It is a letter to `unicode61` and no part of an English ending,
+ * so that a stem is neither split nor stemmed again, and no word of a text equals one.
+ */
+const STEM_MARK = 'ǂǀ';
+
+/**
+ * The term of a word's stem in the word index.
+ * @returns undefined for a word that has no stem in the language
+ */
+export function stemTerm(language: StemmedLanguage, word: string): string | undefined {
+  if (word.length < 4 || word.length > MAX_STEMMED || !LETTERS.test(word)) return undefined;
+  if (isAscii(word) === (language === 'ru')) return undefined;
+  return stemIn(language, word) + STEM_MARK;
+}
+
+/**
+ * The stems of a text's words for the word index, as terms joined by blanks, repetitions included; '' for a text in a
+ * language without stems.
+ */
+export function stemTermsOf(text: string): string {
+  const language = stemmedLanguageOf(text);
+  if (language === undefined) return '';
+  const terms = termsIn(text).map((word) => (LANGUAGES_OF.has(word) ? undefined : stemTerm(language, word)));
+  return terms
+    .filter((term) => term !== undefined)
+    .slice(0, MAX_STEM_TERMS)
+    .join(' ');
+}
+
+const MAX_STEM_TERMS = 4_096;
+
+interface Stemmer {
+  stem(word: string): string;
+}
+
+const require = createRequire(import.meta.url);
+const stemmers = new Map<StemmedLanguage, Stemmer>();
+
+/** The package takes 10 ms to load, so it is loaded with the first question that needs it. */
+function stemmerOf(language: StemmedLanguage): Stemmer {
+  let stemmer = stemmers.get(language);
+  if (stemmer === undefined) {
+    const { newStemmer } = require('snowball-stemmers') as { newStemmer: (algorithm: string) => Stemmer };
+    stemmers.set(language, (stemmer = newStemmer(ALGORITHMS[language])));
+  }
+  return stemmer;
+}
+
+const CYRILLIC = /^\p{Script=Cyrillic}/u;
+const LETTERS = /^\p{L}+$/u;
+const MIN_LEFT = 3;
+const MAX_STEMMED = 32;
+/** Stems that are kept: stemming a word takes 15 µs, and texts repeat their words. */
+const STEMS_KEPT = 20_000;
+const stems = new Map<string, string>();
