@@ -13,7 +13,7 @@ export interface SearchedPart {
 }
 
 /** A part with its weight among the parts, above 0 and at most 1. */
-export interface Part extends SearchedPart {
+interface Part extends SearchedPart {
   readonly weight: number;
 }
 
