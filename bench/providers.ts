@@ -46,6 +46,7 @@ async function measureGatherer(): Promise<void> {
     dimensions: DIMENSIONS,
     encoding: 'float32',
     waypointThreshold: 0.75,
+    isAnisotropic: true,
     vectorWeight: 0.5,
     cacheable: true,
     maxBatchTexts: 2_048,

@@ -249,6 +249,22 @@ overHttp('undo', audit)
   .option('--yes', 'confirm that you mean it')
   .action(async (key: string, options: object) => (await import('./commands/audit.ts')).undoKey(key, options));
 
+const models = program.command('models').description('embedding models that run on this machine: list, add');
+models
+  .command('list', { isDefault: true })
+  .description('list models with their sizes, dimensions, languages and licences')
+  .action(async () => (await import('./commands/models.ts')).listModels());
+models
+  .command('add')
+  .description('install a downloaded ONNX model beside the data, try it, and print the settings for it')
+  .argument('<name>', 'its name, by which Cairn knows its family')
+  .argument('<file...>', 'its folder, or its files one by one')
+  .option('--sha256 <digest>', 'the SHA-256 that its .onnx file must have')
+  .option('--dimensions <count>', 'length of its vectors, if its files do not say it', integer(1, 8192))
+  .action(async (...args) =>
+    (await import('./commands/models.ts')).installModel(...(args as unknown as [string, string[], object])),
+  );
+
 onTenant('backup')
   .description('copy the memories into one file; the server may run')
   .argument('<file>', 'path of the backup; it must not exist')

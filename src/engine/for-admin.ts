@@ -3,8 +3,10 @@
  * part of the package.
  */
 
+export { addModel } from './adapters/add-model.ts';
 export { backupDatabase, keyFileOf, restoreDatabase } from './admin/backup.ts';
 export { changeDataKeys, changeMasterKey, decryptFolder, encryptFolder, encryptionStatus } from './admin/encryption.ts';
+export { CATALOGUE } from './adapters/model-catalogue.ts';
 export { readKeyFile } from './config.ts';
 export { exportWrappedKey, importWrappedKey } from './control/data-keys.ts';
 export { fingerprintOf } from './control/wrapped-key.ts';
@@ -17,7 +19,7 @@ export { rebuildVectorIndex } from './admin/rebuild-vector-index.ts';
 export { databaseForm } from './store/database-form.ts';
 export { redactMemory, scanMemories } from './admin/scan.ts';
 export { requireUnused } from './store/check-database.ts';
-export { countByState } from './store/memories.ts';
+export { countByState } from './store/memory-counts.ts';
 export { openStore } from './store/open-store.ts';
 export { deleteInfo, putInfo } from './store/store-info.ts';
 export { countVectors } from './store/vectors.ts';

@@ -74,6 +74,11 @@ export interface Embedder {
   readonly encoding: VectorEncoding;
   /** Lowest cosine similarity, included, at which the link step makes a waypoint; measured for each embedder. */
   readonly waypointThreshold: number;
+  /**
+   * Whether unrelated texts may have cosines far above 0, as in most trained models. The threshold then counts from how
+   * near they lie in a file, once its fit has measured that.
+   */
+  readonly isAnisotropic: boolean;
   /** Default weight of vectors in rank fusion, 0..1. It is below 0.5 if vectors are only hashed words. */
   readonly vectorWeight: number;
   /** Whether the caller caches vectors by content hash, since each costs money or a network call. */

@@ -23,6 +23,7 @@ test('help lists every command, and each command has its own', async () => {
     'jobs',
     'tenants',
     'keys',
+    'models',
     'backup',
     'restore',
     'rebuild-index',

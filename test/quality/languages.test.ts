@@ -7,7 +7,7 @@ import { evaluationSetOf } from './languages/language-set.ts';
 import { OWN_SET } from './own-set.ts';
 
 /**
- * The default floor in nine languages, each a user of one file: it must not throw answers away, whatever the language,
+ * The default floor in ten languages, each a user of one file: it must not throw answers away, whatever the language,
  * and what is asked in another language must bring nothing.
  */
 const SET = evaluationSetOf(LANGUAGE_SETS);

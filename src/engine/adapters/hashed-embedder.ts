@@ -71,6 +71,7 @@ export function createHashedEmbedder({ dimensions = 768 }: HashedEmbedderOptions
     dimensions,
     encoding: 'int5',
     waypointThreshold: WAYPOINT_THRESHOLD,
+    isAnisotropic: false,
     vectorWeight: VECTOR_WEIGHT,
     cacheable: false,
     // A call takes about 5 ms, so that a worker thread stays responsive between calls.

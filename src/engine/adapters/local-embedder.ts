@@ -8,7 +8,6 @@
  * about 1 ms a token, and one with 12 layers of 768 dimensions about 6 ms.
  */
 
-import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
 import path from 'node:path';
@@ -18,8 +17,9 @@ import pLimit from 'p-limit';
 import type { Config } from '../config.ts';
 import { EngineError } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
+import { fingerprint, MAX_TEXT_TOKENS, readLocalModel, type LocalModel, type ModelFiles } from './local-model.ts';
+import type { Pooling } from './model-families.ts';
 import { MODEL_VECTORS, readVectors } from './read-vectors.ts';
-import { taskPrefixes } from './task-prefixes.ts';
 
 type Runtime = Pick<typeof import('onnxruntime-web'), 'InferenceSession' | 'Tensor' | 'env'>;
 
@@ -31,13 +31,8 @@ interface Tokenizers {
   readonly Tokenizer: new (tokenizer: object, config: object) => Tokenizer;
 }
 
-/**
- * Longest text (tokens); a longer one is cut. Models of this kind were trained on 512, and a window of a memory has
- * about 512.
- */
-const MAX_TEXT_TOKENS = 512;
 /** Most tokens of a run, which is a group of texts that are computed together; padding is included. */
-const MAX_RUN_TOKENS = 512;
+const MAX_RUN_TOKENS = MAX_TEXT_TOKENS;
 const TOKENIZER = '@huggingface/tokenizers';
 const RUNTIMES = ['onnxruntime-node', 'onnxruntime-web'];
 /** Names of models' outputs by preference: a vector of the whole text, else one for each token. */
@@ -47,6 +42,8 @@ interface LoadedModel {
   readonly tokenizer: Tokenizer;
   /** Id of the token that pads shorter texts of a run. */
   readonly padId: number;
+  /** Longest text (tokens). */
+  readonly maxTokens: number;
   readonly session: InferenceSession;
   /** Name of the output that holds the vectors. */
   readonly output: string;
@@ -58,19 +55,19 @@ interface LoadedModel {
  * @throws EngineError `invalid` if a package is missing, or if the folder holds no `model.onnx` or no `tokenizer.json`
  */
 export function createLocalEmbedder(config: Config): Embedder {
-  const { OM_VEC_DIM: dimensions, OM_LOCAL_POOLING: pooling } = config;
-  const folder = path.resolve(config.LOCAL_MODEL_PATH ?? '');
-  const files = findModel(folder);
+  const { OM_VEC_DIM: dimensions, OM_LOCAL_POOLING: setting } = config;
+  const local = readLocalModel(path.resolve(config.LOCAL_MODEL_PATH ?? ''), setting);
+  checkDimensions(local, dimensions);
+  const { pooling, prefixes } = local;
   const runtime = findRuntime();
-  const prefixes = taskPrefixes(path.basename(folder));
-  const named = fingerprint(files, pooling);
+  const named = fingerprint(local);
   // Parallel calls would only share the same cores, and would take more memory.
   const oneAtATime = pLimit(1);
   let loaded: Promise<LoadedModel> | undefined;
 
   async function load(): Promise<LoadedModel> {
     try {
-      return await (loaded ??= loadModel(files, runtime, () => fingerprint(files, pooling) === named));
+      return await (loaded ??= loadModel(local, runtime, () => fingerprint(local) === named));
     } catch (error) {
       loaded = undefined;
       // No text is involved yet, so the message cannot quote one.
@@ -81,7 +78,7 @@ export function createLocalEmbedder(config: Config): Embedder {
   return {
     provider: 'local',
     // The fingerprint is part of the name: another model in the same folder makes another vector space.
-    model: `${path.basename(folder)}@${named}`,
+    model: `${local.name}@${named}`,
     dimensions,
     ...MODEL_VECTORS,
     maxBatchTexts: Math.min(config.OM_EMBED_BATCH_TEXTS, 16),
@@ -110,25 +107,13 @@ export function createLocalEmbedder(config: Config): Embedder {
   };
 }
 
-/** Paths of a model's files. */
-interface ModelFiles {
-  readonly model: string;
-  readonly tokenizer: string;
-  /** Path of `tokenizer_config.json`, which need not exist. */
-  readonly tokenizerConfig: string;
-}
-
-function findModel(folder: string): ModelFiles {
-  const find = (...names: readonly string[]) => {
-    const existing = names.map((name) => path.join(folder, name)).find((file) => fs.existsSync(file));
-    if (existing === undefined) throw new EngineError('invalid', `LOCAL_MODEL_PATH=${folder}: holds no ${names[0]}`);
-    return existing;
-  };
-  return {
-    model: find('model.onnx', path.join('onnx', 'model.onnx')),
-    tokenizer: find('tokenizer.json'),
-    tokenizerConfig: path.join(folder, 'tokenizer_config.json'),
-  };
+/** Refuses a model that is known to make vectors of another length. */
+function checkDimensions({ name, dimensions: made }: LocalModel, dimensions: number): void {
+  if (made === null || made === dimensions) return;
+  throw new EngineError(
+    'invalid',
+    `OM_VEC_DIM=${dimensions}: the model ${name} makes vectors of ${made} dimensions, so set it to ${made}`,
+  );
 }
 
 /** Returns the package to run models with. Throws EngineError `invalid` if none, or no tokenizer, is installed. */
@@ -147,37 +132,15 @@ function findRuntime(): string {
   throw new EngineError('invalid', `OM_EMBEDDINGS=local needs packages that are not installed: npm install ${missing}`);
 }
 
-/** Number of samples of a model's file that its fingerprint is made of, at equal distances. */
-const SAMPLES = 16;
-/** Length of a sample (bytes). */
-const SAMPLE_BYTES = 65_536;
-
-/**
- * Returns a digest of the pooling, the tokenizer's file, and the model's size and some of its bytes, as 8 hexadecimal
- * digits; to read all bytes would take seconds.
- */
-function fingerprint({ model, tokenizer }: ModelFiles, pooling: string): string {
-  const hash = createHash('sha256').update(pooling).update(fs.readFileSync(tokenizer));
-  const file = fs.openSync(model, 'r');
-  try {
-    const { size } = fs.fstatSync(file);
-    hash.update(String(size));
-    const sample = Buffer.alloc(SAMPLE_BYTES);
-    for (let i = 0; i < SAMPLES; i += 1) {
-      const length = fs.readSync(file, sample, 0, SAMPLE_BYTES, Math.floor((i * size) / SAMPLES));
-      hash.update(sample.subarray(0, length));
-    }
-  } finally {
-    fs.closeSync(file);
-  }
-  return hash.digest('hex').slice(0, 8);
-}
-
 /**
  * Loads the packages, the tokenizer and the model. Throws a plain Error if that fails or the files have been replaced.
  * @param isSame returns true if the files are still those in the model's name; other files make another vector space
  */
-async function loadModel(files: ModelFiles, runtimeName: string, isSame: () => boolean): Promise<LoadedModel> {
+async function loadModel(
+  { files, maxTokens }: LocalModel,
+  runtimeName: string,
+  isSame: () => boolean,
+): Promise<LoadedModel> {
   const [{ Tokenizer }, { InferenceSession, Tensor, env }] = await Promise.all([
     import('@huggingface/tokenizers') as Promise<object> as Promise<Tokenizers>,
     import(runtimeName) as Promise<Runtime>,
@@ -189,6 +152,7 @@ async function loadModel(files: ModelFiles, runtimeName: string, isSame: () => b
   const session = await InferenceSession.create(files.model, {
     executionProviders: [runtimeName === 'onnxruntime-web' ? 'wasm' : 'cpu'],
     logSeverityLevel: 3,
+    ...externalWeights(files, runtimeName),
   });
   if (!isSame()) throw new Error('its files were replaced since the start, so a restart is needed');
   const unknown = session.inputNames.find((name) => !(name in INPUTS));
@@ -196,10 +160,17 @@ async function loadModel(files: ModelFiles, runtimeName: string, isSame: () => b
   return {
     tokenizer: new Tokenizer(tokenizer, tokenizerConfig),
     padId: tokenizer.padding?.pad_id ?? 0,
+    maxTokens,
     session,
     output: OUTPUTS.find((name) => session.outputNames.includes(name)) ?? session.outputNames[0]!,
     Tensor,
   };
+}
+
+/** Names the weights for WebAssembly, which cannot look beside the model; the native runtime can. */
+function externalWeights({ weights }: ModelFiles, runtimeName: string): InferenceSession.SessionOptions {
+  if (weights === null || runtimeName !== 'onnxruntime-web') return {};
+  return { externalData: [{ path: path.basename(weights), data: weights }] };
 }
 
 function readJson(file: string): object {
@@ -207,13 +178,13 @@ function readJson(file: string): object {
 }
 
 /**
- * Splits a text into token ids, 1 to `MAX_TEXT_TOKENS`. A text that is too long loses its end, but keeps the token that
+ * Splits a text into token ids, 1 to `maxTokens`. A text that is too long loses its end, but keeps the token that
  * ends every text; one without tokens gives a single padding token.
  */
-function tokenise({ tokenizer, padId }: LoadedModel, text: string): readonly number[] {
+function tokenise({ tokenizer, padId, maxTokens }: LoadedModel, text: string): readonly number[] {
   const { ids } = tokenizer.encode(text);
   if (ids.length === 0) return [padId];
-  return ids.length > MAX_TEXT_TOKENS ? [...ids.slice(0, MAX_TEXT_TOKENS - 1), ids.at(-1)!] : ids;
+  return ids.length > maxTokens ? [...ids.slice(0, maxTokens - 1), ids.at(-1)!] : ids;
 }
 
 /** Groups texts of similar length, as shorter ones are padded to the longest. Returns runs of indexes into `tokens`. */
@@ -241,7 +212,7 @@ const INPUTS: Readonly<Record<string, (id: number, isText: boolean) => number>> 
 async function compute(
   { session, output, Tensor, padId }: LoadedModel,
   tokens: readonly (readonly number[])[],
-  pooling: Config['OM_LOCAL_POOLING'],
+  pooling: Pooling,
 ): Promise<number[][]> {
   const length = Math.max(...tokens.map((ids) => ids.length));
   const feeds = Object.fromEntries(

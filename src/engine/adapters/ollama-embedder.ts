@@ -4,7 +4,7 @@ import type { Embedder } from '../ports.ts';
 import { createProviderClient, type FailedReply } from './provider-client.ts';
 import type { ProviderErrors } from './provider-errors.ts';
 import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
-import { taskPrefixes } from './task-prefixes.ts';
+import { familyOf } from './model-families.ts';
 
 /**
  * Time that Ollama keeps the model loaded. Its default is five minutes, and to load a model takes longer than a query
@@ -18,7 +18,7 @@ const KEEP_ALIVE = '30m';
  */
 export function createOllamaEmbedder(config: Config): Embedder {
   const { OM_OLLAMA_MODEL: model, OM_VEC_DIM: dimensions, OM_EMBED_BATCH_TEXTS: maxBatchTexts } = config;
-  const prefixes = taskPrefixes(model);
+  const { prefixes } = familyOf(model);
   const url = `${config.OLLAMA_URL.replace(/\/+$/, '')}/api/embed`;
   const client = createProviderClient({
     role: 'embedding provider',

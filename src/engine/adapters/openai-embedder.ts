@@ -2,7 +2,7 @@ import type { Config } from '../config.ts';
 import type { Embedder } from '../ports.ts';
 import { createOpenAiClient, isOpenAiItself } from './openai-client.ts';
 import { MODEL_VECTORS, readVectors, maxReplyBytesOf } from './read-vectors.ts';
-import { taskPrefixes } from './task-prefixes.ts';
+import { familyOf } from './model-families.ts';
 
 /**
  * Creates an embedder that calls any server with OpenAI's `/embeddings`. One call is one request: the ledger retries,
@@ -11,7 +11,7 @@ import { taskPrefixes } from './task-prefixes.ts';
 export function createOpenAiEmbedder(config: Config): Embedder {
   const { OM_OPENAI_MODEL: model, OM_VEC_DIM: dimensions, OM_EMBED_BATCH_TEXTS: maxBatchTexts } = config;
   const options = requestOptions(config);
-  const prefixes = taskPrefixes(model);
+  const { prefixes } = familyOf(model);
   const client = createOpenAiClient({
     role: 'embedding provider',
     baseUrl: config.OM_OPENAI_BASE_URL,

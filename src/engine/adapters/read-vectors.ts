@@ -5,6 +5,7 @@ import type { ProviderErrors } from './provider-errors.ts';
 export const MODEL_VECTORS = {
   encoding: 'float32',
   waypointThreshold: 0.75,
+  isAnisotropic: true,
   vectorWeight: 0.5,
   cacheable: true,
 } as const satisfies Partial<Embedder>;

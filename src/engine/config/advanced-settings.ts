@@ -98,11 +98,11 @@ const EMBEDDING_SETTINGS = {
       'Folder of the model of OM_EMBEDDINGS=local: model.onnx and tokenizer.json, as Hugging Face exports them.',
     ),
   OM_LOCAL_POOLING: z
-    .enum(['mean', 'cls'])
-    .default('mean')
+    .enum(['auto', 'mean', 'cls'])
+    .default('auto')
     .describe(
-      "How the local model's token vectors become one vector: their mean, or the first (cls). The model's card says " +
-        'which.',
+      "How the local model's token vectors become one vector: their mean, or the first (cls). auto takes what the " +
+        "model's folder or its family says, else the mean.",
     ),
   OM_EMBED_MODE: z
     .enum(['simple', 'advanced'])

@@ -1,5 +1,3 @@
-import { findCalibration } from '../store/calibrations.ts';
-import type { Store } from '../store/open-store.ts';
 import type { Candidate } from './candidate.ts';
 import type { Evidence, QueryEvidence } from './evidence.ts';
 import { comparability, enoughHeld } from './lenience.ts';
@@ -55,21 +53,6 @@ export interface Circumstances {
 function chanceAmong({ scope, knowsForms }: Circumstances, few: number): number {
   const chance = few + CHANCE_RISE * Math.log10(Math.min(MANY, Math.max(FEW, scope)) / FEW);
   return knowsForms ? chance : GUESSED_FORMS * chance;
-}
-
-/**
- * The cosine that unrelated texts of this file have in a vector space, 0 ≤ … < 1; 0 for null, and until the upkeep has
- * measured it.
- */
-export function readCosineBase(store: Store, modelNo: number | null): number {
-  const row = modelNo === null ? undefined : findCalibration(store, modelNo);
-  return row === undefined ? 0 : (JSON.parse(row.parameters) as FittedSpace).cosineBase;
-}
-
-/** The measured properties of a vector space, as the file stores them. */
-export interface FittedSpace {
-  /** The cosine that unrelated texts have, 0 ≤ … < 1. */
-  readonly cosineBase: number;
 }
 
 /**

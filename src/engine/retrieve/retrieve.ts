@@ -2,11 +2,12 @@
  * The path of a query, stage by stage: `rankCandidates` goes from the text of the query to calibrated candidates,
  * `finish` from the candidates to the hits. Each stage is a file of this folder, which explains and cites its method.
  */
+import { readCosineBase } from '../store/calibrations.ts';
 import { runWithin } from '../store/work-budget.ts';
 import { loadWords } from '../store/word-index/open-word-search.ts';
 import { knowsWordForms } from '../text/query-language.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
-import { calibrate, confidenceOf, readCosineBase } from './calibrate.ts';
+import { calibrate, confidenceOf } from './calibrate.ts';
 import type { Candidate } from './candidate.ts';
 import { cutToAnswer, reportCut } from './cut.ts';
 import { joinModels } from './dense.ts';

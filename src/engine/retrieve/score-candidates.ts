@@ -1,5 +1,5 @@
+import { readCosineBase } from '../store/calibrations.ts';
 import type { Store } from '../store/open-store.ts';
-import { readCosineBase } from './calibrate.ts';
 import { readQuestionsBefore } from '../store/questions-before.ts';
 import { byNumber, byRawScore, type Candidate, type Findings } from './candidate.ts';
 import { type DenseResult, type QueryVector, similaritiesOf } from './dense.ts';

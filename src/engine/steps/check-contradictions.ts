@@ -13,7 +13,7 @@ import { listPassingOf } from '../store/passing-memories.ts';
 import { compareStored } from '../store/vector-encoding.ts';
 import { findWholeVector, readVectors } from '../store/vectors.ts';
 import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
-import { linkModel } from './link.ts';
+import { linkModel, waypointThreshold } from './link.ts';
 import { statementOf, unchangedOf } from './shown-memories.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
@@ -111,7 +111,7 @@ function nearestOf(
   const { store, liveModels, indexes } = tenant;
   if (liveModels === null) return [];
   const model = linkModel(tenant, memoryNo);
-  const threshold = liveSources(context).get(model.modelNo)?.embedder.waypointThreshold ?? Infinity;
+  const threshold = waypointThreshold(store, model.modelNo, liveSources(context));
   const space = spaceOf(model);
   const own = findWholeVector(store, space, memoryNo);
   const userNo = findOwner(store, memoryNo);

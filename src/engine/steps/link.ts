@@ -1,6 +1,7 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { VectorIndex } from '../ports.ts';
+import { readCosineBase } from '../store/calibrations.ts';
 import { findPrimarySector, isReady, listPrimarySectors, setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
 import { finishJob, type Claim } from '../store/jobs.ts';
@@ -21,7 +22,7 @@ import type { Sector } from '../types.ts';
 import { commitInSlices, isAlone } from './commit-in-slices.ts';
 import { createYielder } from './create-yielder.ts';
 import { observeReady } from './observe-ready.ts';
-import { liveSources, type StepContext } from './step-context.ts';
+import { type EmbeddingSource, liveSources, type StepContext } from './step-context.ts';
 
 /** Number of the nearest candidates that an index finds, among which the exact cosine decides. */
 const LINK_CANDIDATES = 12;
@@ -86,7 +87,7 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
             outdated.push(claim);
             return;
           }
-          const threshold = sources.get(near.modelNo)?.embedder.waypointThreshold ?? Infinity;
+          const threshold = waypointThreshold(store, near.modelNo, sources);
           putNearest(store, claim.memoryNo, { nearest: near.nearest, threshold, now, models });
         }
         setState(store, claim.memoryNo, 'ready');
@@ -98,6 +99,22 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   }
   observeReady(context, 'linked', linked);
   return linked.length;
+}
+
+/**
+ * Returns the lowest cosine, included, at which a waypoint is made in the space of a model; Infinity for a model that
+ * has no embedder. In an anisotropic space the embedder's threshold is a share of the way from the cosine of unrelated
+ * texts, which this file's fit has measured, to 1.
+ */
+export function waypointThreshold(
+  store: Store,
+  modelNo: number,
+  sources: ReadonlyMap<number, EmbeddingSource>,
+): number {
+  const embedder = sources.get(modelNo)?.embedder;
+  if (embedder === undefined) return Infinity;
+  const base = embedder.isAnisotropic ? readCosineBase(store, modelNo) : 0;
+  return base + (1 - base) * embedder.waypointThreshold;
 }
 
 async function findNeighbours(

@@ -10,10 +10,25 @@ export interface CalibrationRow {
   readonly parameters: string;
 }
 
-export function findCalibration(store: Store, modelNo: number): CalibrationRow | undefined {
+function findCalibration(store: Store, modelNo: number): CalibrationRow | undefined {
   return store
     .prepare('SELECT fitted_at AS fittedAt, memories, parameters FROM calibrations WHERE model_no = ?')
     .get(modelNo) as CalibrationRow | undefined;
+}
+
+/** The measured properties of a vector space, which `CalibrationRow.parameters` holds as JSON. */
+export interface FittedSpace {
+  /** The cosine that unrelated texts have, 0 ≤ … < 1. */
+  readonly cosineBase: number;
+}
+
+/**
+ * The cosine that unrelated texts of this file have in a vector space, 0 ≤ … < 1; 0 for null, and until the upkeep has
+ * measured it.
+ */
+export function readCosineBase(store: Store, modelNo: number | null): number {
+  const row = modelNo === null ? undefined : findCalibration(store, modelNo);
+  return row === undefined ? 0 : (JSON.parse(row.parameters) as FittedSpace).cosineBase;
 }
 
 export function putCalibration(

@@ -1,7 +1,12 @@
 import { DAY_MS } from '../dynamics.ts';
 import type { Clock } from '../ports.ts';
-import type { FittedSpace } from '../retrieve/calibrate.ts';
-import { clearCalibrations, deleteCalibration, lastNumbers, putCalibration } from '../store/calibrations.ts';
+import {
+  clearCalibrations,
+  deleteCalibration,
+  type FittedSpace,
+  lastNumbers,
+  putCalibration,
+} from '../store/calibrations.ts';
 import { createRandom } from '../random.ts';
 import { distinctModels } from '../store/live-model.ts';
 import type { Store } from '../store/open-store.ts';

@@ -11,7 +11,15 @@ import { takeBackMemories } from '../commands/reembed.ts';
 import { EngineError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import { commitInSlices } from '../steps/commit-in-slices.ts';
-import { findNearest, linkModel, loadIndexes, putNearest, type Found, type Neighbour } from '../steps/link.ts';
+import {
+  findNearest,
+  type Found,
+  linkModel,
+  loadIndexes,
+  type Neighbour,
+  putNearest,
+  waypointThreshold,
+} from '../steps/link.ts';
 import { liveSources, type StepContext } from '../steps/step-context.ts';
 import { finishJob, type HeldJob } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
@@ -226,7 +234,7 @@ async function relinkNext(context: DirectorContext, claim: HeldJob): Promise<'mo
     // If anything changed since the search, the next look searches again.
     if (!results.every((result) => isCurrent({ store, liveModels }, result))) return;
     for (const { memory, modelNo, nearest } of results) {
-      const threshold = sources.get(modelNo)?.embedder.waypointThreshold ?? Infinity;
+      const threshold = waypointThreshold(store, modelNo, sources);
       putNearest(store, memory, { nearest, threshold, now: context.clock.now(), models: liveModels });
     }
     putReembed(store, { ...record, cursor: next.at(-1)! });

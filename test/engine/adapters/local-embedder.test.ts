@@ -5,6 +5,7 @@ import { pathToFileURL } from 'node:url';
 import { beforeEach, describe, expect, test } from 'vitest';
 import { createEmbedder } from '../../../src/engine/adapters/create-embedder.ts';
 import { createLocalEmbedder } from '../../../src/engine/adapters/local-embedder.ts';
+import { familyOf } from '../../../src/engine/adapters/model-families.ts';
 import { readConfig } from '../../../src/engine/config.ts';
 import { describeEmbedder } from '../../conformance/embedder.ts';
 import { makeOnnx, type TinyModel } from '../../support/make-onnx.ts';
@@ -42,10 +43,10 @@ function tokensOf(text: string): number[] {
 }
 
 /** What the model computes, once more. */
-function meanOf(tokens: readonly number[]): number[] {
+function meanOf(tokens: readonly number[], table = TABLE): number[] {
   const mean = Array.from(
     { length: WIDTH },
-    (_, d) => tokens.reduce((sum, token) => sum + TABLE[token]![d]!, 0) / tokens.length,
+    (_, d) => tokens.reduce((sum, token) => sum + table[token]![d]!, 0) / tokens.length,
   );
   const norm = Math.hypot(...mean);
   return mean.map((value) => value / norm);
@@ -113,6 +114,94 @@ describe('a text becomes', () => {
       [query!, passage!],
       [meanOf([FIRST, FIRST_WORD, ...after]), meanOf([FIRST, FIRST_WORD + 1, ...after])],
     );
+  });
+});
+
+/** The row of each token with `word` among those of every family's model, and rows for the letters of byte pairs. */
+const ROWS = Array.from({ length: 200 }, (_, token) =>
+  Array.from({ length: WIDTH }, (_, d) => (token === 0 ? 1e6 : Math.sin(1 + token * 7.3 + d * (token + 1)))),
+);
+const NO_TYPES = ['input_ids', 'attention_mask'];
+
+describe('a model of the family', () => {
+  test.each<[string, Partial<TinyModel>, 'mean' | 'cls']>([
+    ['all-MiniLM-L6-v2', {}, 'mean'],
+    ['bge-small-en-v1.5', {}, 'cls'],
+    ['multilingual-e5-small', { tokenizer: 'unigram', inputs: NO_TYPES }, 'mean'],
+    ['bge-m3', { tokenizer: 'unigram', inputs: NO_TYPES, weights: 'outside' }, 'cls'],
+    ['gte-small', {}, 'mean'],
+    ['gte-multilingual-base', { tokenizer: 'unigram', inputs: NO_TYPES }, 'cls'],
+    ['nomic-embed-text-v1.5', {}, 'mean'],
+    ['embeddinggemma-300m-ONNX', { tokenizer: 'bpe', inputs: NO_TYPES, weights: 'outside' }, 'mean'],
+  ])('%s needs no settings but its folder', async (name, shape, pooling) => {
+    folder = path.join(path.dirname(folder), name);
+    const { document } = familyOf(name).prefixes;
+    const words = [...new Set([...document.split(' ').filter(Boolean), ...WORDS])];
+    // BERT splits punctuation from words, so prefixes are left to the test of E5 above.
+    const isWhole = shape.tokenizer !== undefined || document === '';
+    // Before every token of this table the same one stands, so a model by its first token tells nothing of the text.
+    const embedder = open({}, { words, table: ROWS, ...shape });
+    const text = 'the kettle is in kitchen';
+    const [vector] = await embedder.embed([text], { purpose: 'document' });
+    const ids = (document + text).split(' ').map((word) => FIRST_WORD + words.indexOf(word));
+    if (pooling === 'cls') expectVectors([vector!], [meanOf([FIRST], ROWS)]);
+    else if (isWhole) expectVectors([vector!], [meanOf([FIRST, ...ids, LAST], ROWS)]);
+    expect(vector).toHaveLength(WIDTH);
+  });
+});
+
+describe('a folder that describes its model', () => {
+  const POOLING_FILE = '1_Pooling/config.json';
+  const BY_FIRST = { [POOLING_FILE]: { pooling_mode_cls_token: true, pooling_mode_mean_tokens: false } };
+
+  test('says how vectors are made, and the setting has the last word', async () => {
+    const [byFirst] = await open({}, { descriptions: BY_FIRST }).embed(['x'], { purpose: 'document' });
+    expectVectors([byFirst!], [meanOf([FIRST])]);
+    const [byMean] = await open({ OM_LOCAL_POOLING: 'mean' }).embed(['x'], { purpose: 'document' });
+    expectVectors([byMean!], [meanOf(tokensOf('x'))]);
+  });
+
+  test('says what stands before a question and a document', async () => {
+    const prompts = { query: 'paris ', document: 'kettle ' };
+    const embedder = open({}, { descriptions: { 'config_sentence_transformers.json': { prompts } } });
+    const [question] = await embedder.embed(['x'], { purpose: 'query' });
+    const [document] = await embedder.embed(['x'], { purpose: 'document' });
+    expectVectors([question!, document!], [meanOf(tokensOf('paris x')), meanOf(tokensOf('kettle x'))]);
+    const other = { 'config_sentence_transformers.json': { prompts: { ...prompts, document: 'canary ' } } };
+    expect(open({}, { descriptions: other }).model).not.toBe(embedder.model);
+  });
+
+  test.each([
+    ['bert', 8],
+    ['xlm-roberta', 10],
+  ])('of the kind %s with %s positions cuts texts to eight tokens', async (model_type, max_position_embeddings) => {
+    const embedder = open({}, { descriptions: { 'config.json': { model_type, max_position_embeddings } } });
+    const text = 'the kettle is in the kitchen in paris';
+    const [vector] = await embedder.embed([text], { purpose: 'document' });
+    expectVectors([vector!], [meanOf([...tokensOf(text).slice(0, 7), LAST])]);
+  });
+
+  test('with weights of their own is another space when these change', () => {
+    const { model } = open({}, { weights: 'outside' });
+    expect(open({}, { weights: 'outside', table: TABLE.map((row) => row.map((v) => 1 - v)) }).model).not.toBe(model);
+  });
+
+  test.each<[string, Record<string, object>, RegExp]>([
+    ['vectors of another length', { 'config.json': { hidden_size: 384 } }, /makes vectors of 384.*set it to 384/],
+    ['a pooling that is not known', { [POOLING_FILE]: { pooling_mode_lasttoken: true } }, /pooling_mode_lasttoken/],
+    ['a description that is none', { 'config.json': 7 as unknown as object }, /config.json is no JSON/],
+  ])('with %s is refused at the start', (_, descriptions, message) => {
+    expect(() => open({}, { descriptions })).toThrowError(
+      expect.objectContaining({ code: 'invalid', message: expect.stringMatching(message) as string }),
+    );
+  });
+
+  test('may make vectors of another length by a layer of its own', async () => {
+    const descriptions = {
+      'config.json': { hidden_size: 384 },
+      'modules.json': [{ type: 'sentence_transformers.models.Dense' }] as object,
+    };
+    expect(await open({}, { descriptions }).embed(['x'], { purpose: 'document' })).toHaveLength(1);
   });
 });
 

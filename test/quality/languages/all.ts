@@ -3,6 +3,7 @@ import { GERMAN } from './de.ts';
 import { ENGLISH } from './en.ts';
 import { SPANISH } from './es.ts';
 import { JAPANESE } from './ja.ts';
+import { KOREAN } from './ko.ts';
 import { RUSSIAN } from './ru.ts';
 import { THAI } from './th.ts';
 import { TURKISH } from './tr.ts';
@@ -16,6 +17,7 @@ export const LANGUAGE_SETS: readonly LanguageSet[] = [
   ENGLISH,
   SPANISH,
   JAPANESE,
+  KOREAN,
   RUSSIAN,
   THAI,
   TURKISH,

@@ -1,0 +1,165 @@
+/**
+ * Reads a local model's folder in Hugging Face's ONNX format: which files it has, how its texts are prepared and how
+ * its vectors are made. What the folder's own files say is preferred, then what is known of its family. The settings
+ * have the last word.
+ */
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import path from 'node:path';
+import { EngineError } from '../errors.ts';
+import { familyOf, type Pooling, type Prefixes } from './model-families.ts';
+
+/** Paths of a model's files. */
+export interface ModelFiles {
+  readonly model: string;
+  /** Path of the weights, if they are not inside `model`; null otherwise. ONNX keeps files over 2 GB this way. */
+  readonly weights: string | null;
+  readonly tokenizer: string;
+  /** Path of `tokenizer_config.json`, which need not exist. */
+  readonly tokenizerConfig: string;
+}
+
+/** A model that can be run on this machine. */
+export interface LocalModel {
+  /** Name of the folder. */
+  readonly name: string;
+  readonly files: ModelFiles;
+  readonly pooling: Pooling;
+  readonly prefixes: Prefixes;
+  /** Longest text (tokens), at most `MAX_TEXT_TOKENS`; a longer one is cut. */
+  readonly maxTokens: number;
+  /** Length of its vectors, null if the folder does not say it. */
+  readonly dimensions: number | null;
+}
+
+/** Longest text of any model (tokens). A window of a memory has about as many, and a model's time grows with them. */
+export const MAX_TEXT_TOKENS = 512;
+/** Largest of the small files that describe a model (bytes); a larger one is none of them. */
+const MAX_DESCRIPTION_BYTES = 1_000_000;
+
+/**
+ * Reads the folder of a model. The model itself is not loaded.
+ * @param setting how vectors are made; 'auto' leaves it to the model, and takes the mean where nothing says it
+ * @throws EngineError `invalid` if the folder holds no `model.onnx` or no `tokenizer.json`, if a file that describes
+ *         the model cannot be read, or if the model wants another pooling than those that Cairn knows
+ */
+export function readLocalModel(folder: string, setting: Pooling | 'auto'): LocalModel {
+  const name = path.basename(folder);
+  const files = findModel(folder);
+  const family = familyOf(name);
+  const { prompts } = readDescription(folder, 'config_sentence_transformers.json');
+  const modules = readDescription(folder, 'modules.json');
+  const config = readDescription(folder, 'config.json');
+  return {
+    name,
+    files,
+    pooling: setting === 'auto' ? (poolingOfFolder(folder) ?? family.pooling ?? 'mean') : setting,
+    prefixes: promptsOf(prompts) ?? family.prefixes,
+    maxTokens: Math.min(MAX_TEXT_TOKENS, positionsOf(config)),
+    // A layer after the pooling may change the length.
+    dimensions: JSON.stringify(modules).includes('Dense') ? null : positiveInteger(config['hidden_size']),
+  };
+}
+
+function findModel(folder: string): ModelFiles {
+  const find = (...names: readonly string[]) => {
+    const existing = names.map((name) => path.join(folder, name)).find((file) => fs.existsSync(file));
+    if (existing === undefined) throw new EngineError('invalid', `LOCAL_MODEL_PATH=${folder}: holds no ${names[0]}`);
+    return existing;
+  };
+  const model = find('model.onnx', path.join('onnx', 'model.onnx'));
+  // The model names this file, and keeps that name where it is renamed itself.
+  const weights = fs.readdirSync(path.dirname(model)).find((file) => file.endsWith('.onnx_data'));
+  return {
+    model,
+    weights: weights === undefined ? null : path.join(path.dirname(model), weights),
+    tokenizer: find('tokenizer.json'),
+    tokenizerConfig: path.join(folder, 'tokenizer_config.json'),
+  };
+}
+
+/** Reads a small JSON file of the folder, as an object or a list; one that does not exist is an empty object. */
+function readDescription(folder: string, name: string): Readonly<Record<string, unknown>> {
+  const file = path.join(folder, name);
+  if (!fs.existsSync(file)) return {};
+  try {
+    if (fs.statSync(file).size > MAX_DESCRIPTION_BYTES) throw new Error('too large');
+    const value: unknown = JSON.parse(fs.readFileSync(file, 'utf8'));
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>;
+  } catch {
+    // Reported below, without the file's contents.
+  }
+  throw new EngineError('invalid', `LOCAL_MODEL_PATH=${folder}: its ${name} is no JSON that describes a model`);
+}
+
+/** Returns the pooling that sentence-transformers wrote beside the model, null if it wrote none. */
+function poolingOfFolder(folder: string): Pooling | null {
+  const description = readDescription(folder, path.join('1_Pooling', 'config.json'));
+  const wanted = Object.keys(description).filter((key) => key.startsWith('pooling_mode_') && description[key] === true);
+  if (wanted.length === 0) return null;
+  if (wanted.length === 1 && wanted[0] === 'pooling_mode_mean_tokens') return 'mean';
+  if (wanted.length === 1 && wanted[0] === 'pooling_mode_cls_token') return 'cls';
+  throw new EngineError(
+    'invalid',
+    `LOCAL_MODEL_PATH=${folder}: the model wants ${wanted.join(' and ')}, and Cairn knows pooling_mode_mean_tokens ` +
+      'and pooling_mode_cls_token; take another model, or set OM_LOCAL_POOLING to mean or cls if its card allows that',
+  );
+}
+
+/** Returns the prefixes that sentence-transformers wrote beside the model, null if it wrote none. */
+function promptsOf(prompts: unknown): Prefixes | null {
+  if (typeof prompts !== 'object' || prompts === null) return null;
+  const named = (...names: readonly string[]) =>
+    names.map((name) => (prompts as Record<string, unknown>)[name]).find((prompt) => typeof prompt === 'string');
+  const query = named('query', 'search_query', 'Retrieval-query');
+  const document = named('document', 'passage', 'search_document', 'Retrieval-document');
+  if (query === undefined && document === undefined) return null;
+  return { query: query ?? '', document: document ?? '' };
+}
+
+/** Families that count positions from behind that of the padding, and so have two fewer than their table. */
+const OFFSET_POSITIONS = /roberta|mpnet|camembert/;
+
+/** Returns the number of tokens that the model has positions for; Infinity if its description does not say it. */
+function positionsOf(config: Readonly<Record<string, unknown>>): number {
+  const positions = positiveInteger(config['max_position_embeddings']);
+  if (positions === null) return Number.POSITIVE_INFINITY;
+  return OFFSET_POSITIONS.test(String(config['model_type'])) ? Math.max(1, positions - 2) : positions;
+}
+
+function positiveInteger(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : null;
+}
+
+/** Number of samples of a model's file that its fingerprint is made of, at equal distances. */
+const SAMPLES = 16;
+/** Length of a sample (bytes). */
+const SAMPLE_BYTES = 65_536;
+
+/**
+ * Returns a digest of the pooling, the document's prefix, the tokenizer's file, and the size and some of the bytes of
+ * the model and its weights, as 8 hexadecimal digits; to read all bytes would take seconds.
+ */
+export function fingerprint({ files, pooling, prefixes, name }: LocalModel): string {
+  const hash = createHash('sha256').update(pooling).update(fs.readFileSync(files.tokenizer));
+  // The prefix of a family is part of its name, which the space is named after.
+  if (prefixes.document !== familyOf(name).prefixes.document) hash.update(prefixes.document);
+  addSamples(files.model);
+  if (files.weights !== null) addSamples(files.weights);
+  return hash.digest('hex').slice(0, 8);
+
+  function addSamples(name: string): void {
+    const file = fs.openSync(name, 'r');
+    try {
+      const { size } = fs.fstatSync(file);
+      hash.update(String(size));
+      const sample = Buffer.alloc(SAMPLE_BYTES);
+      for (let i = 0; i < SAMPLES; i += 1) {
+        const length = fs.readSync(file, sample, 0, SAMPLE_BYTES, Math.floor((i * size) / SAMPLES));
+        hash.update(sample.subarray(0, length));
+      }
+    } finally {
+      fs.closeSync(file);
+    }
+  }
+}

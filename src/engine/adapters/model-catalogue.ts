@@ -1,0 +1,53 @@
+/** Embedding models that suit Cairn, for those who look for one. All of it is taken from the models' own pages. */
+
+/** A model that can be used by a provider of `OM_EMBEDDINGS` on one's own machine. */
+export interface CatalogueModel {
+  /** Name for `cairn models add` and for its folder, or the name that Ollama has for it. */
+  readonly name: string;
+  readonly provider: 'local' | 'ollama';
+  /** Its repository at Hugging Face, where the ONNX files are; null for a model that Ollama downloads. */
+  readonly repository: string | null;
+  /** Size of the download, about (MB of 1,000,000 bytes); for `local` that of `model.onnx` in float32. */
+  readonly megabytes: number;
+  /** Length of its vectors: the value of `OM_VEC_DIM`. */
+  readonly dimensions: number;
+  /** The languages that it was trained on, in words. */
+  readonly languages: string;
+  readonly licence: string;
+}
+
+export const CATALOGUE: readonly CatalogueModel[] = [
+  local('all-MiniLM-L6-v2', 'Xenova/all-MiniLM-L6-v2', 90, 384, 'English', 'Apache-2.0'),
+  local('e5-small-v2', 'Xenova/e5-small-v2', 133, 384, 'English', 'MIT'),
+  local('bge-small-en-v1.5', 'Xenova/bge-small-en-v1.5', 133, 384, 'English', 'MIT'),
+  local('gte-small', 'Xenova/gte-small', 133, 384, 'English', 'MIT'),
+  local('nomic-embed-text-v1.5', 'nomic-ai/nomic-embed-text-v1.5', 547, 768, 'English', 'Apache-2.0'),
+  local('multilingual-e5-small', 'Xenova/multilingual-e5-small', 470, 384, 'about 100', 'MIT'),
+  local('gte-multilingual-base', 'onnx-community/gte-multilingual-base', 1_220, 768, 'over 70', 'Apache-2.0'),
+  local('embeddinggemma-300m', 'onnx-community/embeddinggemma-300m-ONNX', 1_240, 768, 'over 100', 'Gemma terms'),
+  local('bge-m3', 'BAAI/bge-m3', 2_270, 1_024, 'over 100', 'MIT'),
+  ollama('all-minilm', 46, 384, 'English', 'Apache-2.0'),
+  ollama('nomic-embed-text', 274, 768, 'English', 'Apache-2.0'),
+  ollama('mxbai-embed-large', 670, 1_024, 'English', 'Apache-2.0'),
+  ollama('embeddinggemma', 622, 768, 'over 100', 'Gemma terms'),
+  ollama('bge-m3', 1_200, 1_024, 'over 100', 'MIT'),
+];
+
+function local(
+  name: string,
+  repository: string,
+  megabytes: number,
+  ...rest: readonly [dimensions: number, languages: string, licence: string]
+): CatalogueModel {
+  const [dimensions, languages, licence] = rest;
+  return { name, provider: 'local', repository, megabytes, dimensions, languages, licence };
+}
+
+function ollama(
+  name: string,
+  megabytes: number,
+  ...rest: readonly [dimensions: number, languages: string, licence: string]
+): CatalogueModel {
+  const [dimensions, languages, licence] = rest;
+  return { name, provider: 'ollama', repository: null, megabytes, dimensions, languages, licence };
+}

@@ -1,0 +1,62 @@
+/**
+ * What families of embedding models have in common: the prefixes that their texts need, and how the vectors of tokens
+ * become the vector of a text. A model is recognised by its name, as servers and folders have it: in any case, perhaps
+ * with an owner, a size or a format. All of it is taken from the models' cards.
+ */
+import type { EmbedOptions } from '../ports.ts';
+
+/** How the vectors of a text's tokens become one: their mean, or the vector of the first token (`cls`). */
+export type Pooling = 'mean' | 'cls';
+
+/** Text that stands before each text of a purpose; '' for none. */
+export type Prefixes = Readonly<Record<EmbedOptions['purpose'], string>>;
+
+/** What the models of a family need. */
+export interface ModelFamily {
+  readonly prefixes: Prefixes;
+  /** null where this is no known family. */
+  readonly pooling: Pooling | null;
+}
+
+/**
+ * Returns the family of a model, or one without prefixes and pooling if it is not listed. The vectors of a question and
+ * of its answers are near only with the prefixes that the model was trained with, and servers do not add them. A
+ * change of a document's prefix here would make another vector space with the same name.
+ * @param model name of the model
+ */
+export function familyOf(model: string): ModelFamily {
+  const name = model.toLowerCase();
+  return FAMILIES.find(({ names }) => names.test(name)) ?? UNKNOWN;
+}
+
+const NO_PREFIXES: Prefixes = { document: '', query: '' };
+const UNKNOWN: ModelFamily = { prefixes: NO_PREFIXES, pooling: null };
+
+const PASSAGES_OF_A_SENTENCE: Prefixes = {
+  document: '',
+  query: 'Represent this sentence for searching relevant passages: ',
+};
+
+/** The first family whose `names` match is the model's. */
+const FAMILIES: readonly (ModelFamily & { readonly names: RegExp })[] = [
+  {
+    names: /nomic-embed-text/,
+    prefixes: { document: 'search_document: ', query: 'search_query: ' },
+    pooling: 'mean',
+  },
+  {
+    names: /(^|[/_-])(multilingual-)?e5-(small|base|large)(-v2)?\b(?!-instruct)/,
+    prefixes: { document: 'passage: ', query: 'query: ' },
+    pooling: 'mean',
+  },
+  { names: /\bbge-(small|base|large)-en|mxbai-embed-large/, prefixes: PASSAGES_OF_A_SENTENCE, pooling: 'cls' },
+  { names: /\bbge-/, prefixes: NO_PREFIXES, pooling: 'cls' },
+  { names: /\bgte-(multilingual|modernbert|(base|large)-en-v1\.5)/, prefixes: NO_PREFIXES, pooling: 'cls' },
+  { names: /\bgte-(small|base|large)\b/, prefixes: NO_PREFIXES, pooling: 'mean' },
+  { names: /minilm/, prefixes: NO_PREFIXES, pooling: 'mean' },
+  {
+    names: /embeddinggemma/,
+    prefixes: { document: 'title: none | text: ', query: 'task: search result | query: ' },
+    pooling: 'mean',
+  },
+];
