@@ -124,7 +124,7 @@ function measureObservation(queryMs: number): void {
     metrics.queryHits.observe(10);
     metrics.httpInFlight.inc();
     metrics.httpInFlight.dec();
-    metrics.httpRequests.inc({ route: '/memory/query', method: 'POST' });
+    metrics.httpRequests.inc({ route: '/memory/query' });
     metrics.httpResponses.inc({ status: 200 });
     metrics.httpDurations.observe({ kind: 'query' }, 0.003);
   }

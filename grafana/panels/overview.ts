@@ -158,8 +158,8 @@ export const overview: Dashboard = {
           unit: 'reqps',
           queries: [
             {
-              expr: `topk(10, ${perSecond('cairn_http_requests_total', 'method, route')})`,
-              legend: '{{method}} {{route}}',
+              expr: `topk(10, ${perSecond('cairn_http_requests_total', 'route')})`,
+              legend: '{{route}}',
             },
           ],
         },

@@ -5,6 +5,7 @@ import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
 import { ingestRoutes } from './routes/ingest.ts';
+import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
 import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
@@ -39,6 +40,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Memories',
     description: 'Reading, changing and erasing memories, one by one or all of a user.',
     routes: [...reflectRoutes, ...memoryRoutes, ...userRoutes],
+  },
+  {
+    name: 'Items',
+    description: 'Memories under keys of your own, within a user and a namespace, with any JSON value beside the text.',
+    routes: itemRoutes,
   },
   {
     name: 'Entities',

@@ -26,6 +26,7 @@ import type {
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
+  Items,
   Job,
   JobCounts,
   JobSummary,
@@ -91,7 +92,7 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings {
+export interface Tenant extends PrivacySettings, Items {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -157,8 +158,7 @@ export interface Tenant extends PrivacySettings {
   listMemories(filter: MemoryFilter, page: Page): Promise<Memory[]>;
   /**
    * Lists the same memories in slices that follow each other; each is read when it is asked for, and has at most half a
-   * megabyte of text or one memory. A memory that is erased meanwhile is left out. The iteration throws what
-   * `listMemories` throws.
+   * megabyte of text or one memory. A memory that is erased meanwhile is left out. It throws what `listMemories` does.
    */
   streamMemories(filter: MemoryFilter, page: Page): AsyncIterable<readonly Memory[]>;
   /** Lists what each update of a memory replaced, newest update first. Throws EngineError `not_found`. */

@@ -1,6 +1,7 @@
 /** The plain data of the engine. Times are Unix milliseconds; scores and weights lie in 0..1 unless said otherwise. */
 
 export * from './types/memory.ts';
+export * from './types/items.ts';
 export * from './types/links.ts';
 export * from './types/filter.ts';
 export * from './types/query.ts';

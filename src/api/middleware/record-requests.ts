@@ -27,7 +27,7 @@ export function recordRequests(logger: Logger, metrics: Metrics) {
     const status = this.writableFinished ? this.statusCode : CLIENT_CLOSED;
     const method = METHODS.has(this.req.method) ? this.req.method : 'other';
     metrics.httpInFlight.dec();
-    metrics.httpRequests.inc({ route, method });
+    metrics.httpRequests.inc({ route });
     metrics.httpResponses.inc({ status });
     const kind = kindOf(method, route);
     if (kind !== undefined) metrics.httpDurations.observe({ kind }, ms / 1000);

@@ -1,5 +1,4 @@
-import type { Response } from 'express';
-import { EngineError, type Memory, type Revision, type Timeline } from '../../engine/index.ts';
+import { EngineError, type Revision, type Timeline } from '../../engine/index.ts';
 import { sendInPieces } from '../json-reply.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
@@ -23,6 +22,7 @@ import { ownerQuery } from '../schemas/values.ts';
 import { deletedItem, memoryItem, revisionItem, toPatch } from '../wire/memories.ts';
 import { PAGE_END, pageEnd, sendMemories } from './memory-list.ts';
 import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
+import { expectedVersion, setVersionTag } from './version-tag.ts';
 
 /** Salience that a reinforcement adds if the request names no `boost`. */
 const DEFAULT_BOOST = 0.1;
@@ -249,24 +249,4 @@ async function sendTimeline(call: TenantCall, { before, anchor, after, isCut }: 
     },
     TIMELINE_BYTES,
   );
-}
-
-function setVersionTag(response: Response, memory: Memory): void {
-  response.setHeader('etag', `"${memory.version}"`);
-}
-
-/**
- * Reads `If-Match`.
- * @returns the expected version; undefined if any version will do
- * @throws EngineError `invalid` for a value that cannot be an ETag of this API
- */
-function expectedVersion(header: string | undefined): number | undefined {
-  if (header === undefined || header === '*') return undefined;
-  const version = /^(?:"(\d{1,10})"|(\d{1,10}))$/.exec(header);
-  if (version === null)
-    throw new EngineError(
-      'invalid',
-      'If-Match: expected one ETag as a reply gave it, such as "3", without W/ and not in a list; or *',
-    );
-  return Number(version[1] ?? version[2]);
 }

@@ -105,8 +105,7 @@ export const serviceRoutes: readonly Route[] = [
           {
             type: 'text/plain',
             schema: z.string(),
-            example:
-              '# TYPE cairn_http_requests_total counter\ncairn_http_requests_total{route="/health",method="GET"} 2\n',
+            example: '# TYPE cairn_http_requests_total counter\ncairn_http_requests_total{route="/health"} 2\n',
           },
         ],
       },

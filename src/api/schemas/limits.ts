@@ -1,4 +1,10 @@
-import { MAX_METADATA_BYTES, MAX_METADATA_CONDITIONS, QUERY_LIMITS } from '../../engine/index.ts';
+import {
+  MAX_METADATA_BYTES,
+  MAX_METADATA_CONDITIONS,
+  MAX_NAMESPACE_CHARACTERS,
+  MAX_VALUE_BYTES,
+  QUERY_LIMITS,
+} from '../../engine/index.ts';
 
 /**
  * Limits of the values in a request. Characters are UTF-16 code units, as JavaScript and most clients count them.
@@ -12,6 +18,8 @@ export const LIMITS = {
   idCharacters: 256,
   files: 64,
   fileCharacters: 1_024,
+  valueBytes: MAX_VALUE_BYTES,
+  namespaceCharacters: MAX_NAMESPACE_CHARACTERS,
   metadataBytes: MAX_METADATA_BYTES,
   metadataDepth: 64,
   metadataConditions: MAX_METADATA_CONDITIONS,

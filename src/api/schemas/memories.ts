@@ -23,7 +23,7 @@ import {
   userId,
 } from './values.ts';
 
-const content = z
+export const content = z
   .string(expected('a string'))
   .superRefine((value, context) => {
     if (value === '') context.addIssue({ code: 'custom', message: 'must not be empty' });
@@ -43,9 +43,9 @@ interface Validity {
   readonly valid_from?: number | null | undefined;
   readonly valid_to?: number | null | undefined;
 }
-const endsAfterStart = ({ valid_from, valid_to }: Validity) =>
+export const endsAfterStart = ({ valid_from, valid_to }: Validity) =>
   valid_from == null || valid_to == null || valid_from < valid_to;
-const endsBeforeStart = { path: ['valid_to'], message: 'must be later than valid_from' };
+export const endsBeforeStart = { path: ['valid_to'], message: 'must be later than valid_from' };
 
 /** A memory to add. null and '' mean "none", for clients without optional fields. */
 export const newMemorySchema = z

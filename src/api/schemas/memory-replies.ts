@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { EDGE_TYPES, MEMORY_STATES, MEMORY_STATUSES, SECTORS } from '../../engine/index.ts';
 import { screenedFields } from './privacy.ts';
-import { anyObject, SHOWN_AS, type Wire } from './values.ts';
+import { anyObject, anyValue, SHOWN_AS, type Wire } from './values.ts';
 
 export const timestamp = z
   .int()
@@ -80,6 +80,8 @@ const stored = {
   valid_to: timestamp.nullable(),
   expires_at: timestamp.nullable(),
   external_id: z.string().nullable(),
+  namespace: z.string().optional().describe('Namespace of an item; absent if it is in none.'),
+  value: anyValue.optional().describe('Value of an item, any JSON; absent if it has none.'),
   written_by: writer,
   version: z.int().min(1).describe('Starts at 1 and rises by one with each change; also sent as the `etag`.'),
 };
@@ -115,7 +117,7 @@ const STORED_EXAMPLE = {
   written_by: '3f2a9c0d1e4b5a68',
   version: 1,
 };
-const SKIMMED_EXAMPLE = { gist: STORED_EXAMPLE.content, entities: [] };
+export const SKIMMED_EXAMPLE = { gist: STORED_EXAMPLE.content, entities: [] };
 
 /** A memory in the answer of a query, without the gist and entities that are derived when a memory is shown alone. */
 export const storedMemory = z.strictObject(stored).meta({ id: 'StoredMemory', examples: [STORED_EXAMPLE] });
@@ -123,7 +125,7 @@ export type StoredMemory = Wire<typeof storedMemory>;
 export const storedFields = stored;
 export const storedExample = STORED_EXAMPLE;
 
-const shown = {
+export const shown = {
   ...stored,
   gist: z.string().describe('One line about the text, as stated, else derived from the text.'),
   entities: z.array(z.string()).describe('Names in the text, as stated, else derived from the text.'),

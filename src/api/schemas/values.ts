@@ -47,6 +47,11 @@ export const id = label(LIMITS.idCharacters);
 export const givenId = id.min(1, 'must not be empty');
 export const userId = id.meta({ examples: ['ana'] });
 
+/** The path of a namespace: labels joined by dots, none of them empty. */
+export const namespace = label(LIMITS.namespaceCharacters)
+  .refine((path) => path.split('.').every((name) => name !== ''), 'expected labels joined by dots, such as a.b')
+  .meta({ examples: ['settings.editor'] });
+
 /** A list of at most `count` labels, none of them empty; the list may be empty. */
 export const labels = (count: number, most: number) =>
   z
@@ -136,6 +141,20 @@ export const metadata = jsonObject
     additionalProperties: true,
     properties: { sector: { enum: [...SECTORS, null] } },
   });
+
+/** Any JSON value of an item or a log, passed on as it is. */
+export const jsonValue = z
+  .custom<Json>((value) => value !== undefined, expected('a JSON value'))
+  .superRefine((value, context) => {
+    const problem = jsonProblem(value, { depth: LIMITS.metadataDepth, bytes: LIMITS.valueBytes });
+    if (problem !== undefined) context.addIssue({ code: 'custom', message: problem });
+  })
+  .register(SHOWN_AS, { description: 'Any JSON value.' });
+
+/** Any JSON value in a reply. */
+export const anyValue = z
+  .custom<Json>((value) => value !== undefined, expected('a JSON value'))
+  .register(SHOWN_AS, { description: 'Any JSON value.' });
 
 /** Any object in a reply, such as metadata. */
 export const anyObject = z

@@ -112,6 +112,8 @@ export function storedMemoryItem(memory: Memory): StoredMemory {
     valid_to: memory.validTo,
     expires_at: memory.expiresAt,
     external_id: memory.externalId,
+    ...(memory.namespace === '' ? {} : { namespace: memory.namespace }),
+    ...(memory.value === null ? {} : { value: memory.value }),
     written_by: memory.writtenBy,
     version: memory.version,
   };

@@ -91,8 +91,25 @@ function acceptMemory(
     return recogniseDuplicate(context, twin);
   }
 
+  return storeMemory(context, { memory, userNo, hash, bulk });
+}
+
+/** A memory to store, which nothing that is stored equals. */
+interface StoredAnew {
+  readonly memory: NewMemory;
+  readonly userNo: number;
+  /** Whole hash of the text. */
+  readonly hash: Buffer;
+  readonly bulk: boolean;
+  /** Value of an item as JSON; null or left out for none. */
+  readonly value?: string | null;
+}
+
+/** Writes a new memory: its rows, its words, those that it changes in its session, and its row of the ledger. */
+export function storeMemory(context: WriteContext, { memory, userNo, hash, bulk, value = null }: StoredAnew): Accepted {
+  const { store, now } = context;
   const id = context.newId();
-  const memoryNo = insertMemory(store, { id, userNo, memory, contentHash: hash, now });
+  const memoryNo = insertMemory(store, { id, userNo, memory, value, contentHash: hash, now });
   insertDynamics(store, {
     memoryNo,
     salience: initialSalience(memory.importance, 0),

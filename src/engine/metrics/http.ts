@@ -5,8 +5,8 @@ export function createHttpMetrics(registers: Registry[]) {
   return {
     httpRequests: new Counter({
       name: 'cairn_http_requests_total',
-      help: 'Requests that were answered, by route pattern and method.',
-      labelNames: ['route', 'method'],
+      help: 'Requests that were answered, by route pattern.',
+      labelNames: ['route'],
       registers,
     }),
     /** Responses have no label for the route, since every route with every status would be hundreds of series. */

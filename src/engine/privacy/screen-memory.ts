@@ -7,7 +7,7 @@ export type ScreenedFields = {
   readonly [
     name in 'content' | 'title' | 'gist' | 'tags' | 'files' | 'type' | 'entities' | 'metadata' | 'externalId'
   ]?: NewMemory[name] | undefined;
-};
+} & { readonly value?: Json | undefined };
 
 /**
  * Screens each field that a caller wrote. `user_id` and `session_id` are names by which a caller finds memories again:
@@ -29,6 +29,8 @@ export async function screenFields<T extends ScreenedFields>(screening: Screenin
   if (fields.metadata !== undefined) {
     screened.metadata = (await screenJson(screening, 'metadata', fields.metadata)) as Metadata;
   }
+  if (fields.value !== undefined)
+    screened.value = (await screenJson(screening, 'value', fields.value)) as NonNullable<Json>;
   if (typeof fields.externalId === 'string') await requireUnchanged(screening, fields.externalId);
   return { ...fields, ...screened };
 }

@@ -7,7 +7,7 @@ import { findEntity } from '../store/entities.ts';
 import { walBytes } from '../store/file-on-disk.ts';
 import { compileFilter } from '../store/filter.ts';
 import { countJobs, countJobsOfKind, listJobs, summariseJobs } from '../store/job-views.ts';
-import { countByState } from '../store/memories.ts';
+import { countByState } from '../store/memory-counts.ts';
 import { countVectors } from '../store/vectors.ts';
 import type { EntityDetails, Job, JobSummary, TenantStats, JobFilter } from '../types.ts';
 import type { ReadContext } from './read-context.ts';

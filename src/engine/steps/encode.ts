@@ -226,6 +226,8 @@ async function embedDraft(
   signal?: AbortSignal,
 ): Promise<readonly EmbeddedIn[] | null> {
   if (context.embedder === null || context.gatherer === null || configuredModels === null) return null;
+  // An item may have a value alone, which is not searched.
+  if (windows.every((window) => window === '')) return null;
   const all = [sectors.primary, ...sectors.additional];
   const configured = distinctModels(configuredModels, all);
   const isNew = ({ modelNo }: StoredModel) => !configured.some((model) => model.modelNo === modelNo);

@@ -39,13 +39,14 @@ const SELECT_DUPLICATES = `${TWIN} FROM memories m INDEXED BY memories_by_hash J
     AND (m.event_time_given = 0 OR m.event_time = ?)
     AND m.expires_at IS ? AND m.valid_from IS ? AND m.valid_to IS ?
     AND d.status NOT IN ('superseded', 'contradicted') AND (m.expires_at IS NULL OR m.expires_at > ?)
-    AND d.generation_no IS NULL LIMIT ${TWINS_COMPARED}`;
+    AND d.generation_no IS NULL AND NOT EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq) LIMIT ${TWINS_COMPARED}`;
 
 /**
  * Finds the memory that says exactly this already: same text (by hash), user, session, event time, validity and expiry.
  * An event time that was not given equals only another that was not given. Some memories are never found: parts of a
- * document, which are erased with it; superseded, contradicted and expired ones, which no query would find; and
- * memories that expire or are valid at other times, since the new add would end with them. An archived memory is found.
+ * document, which are erased with it; items, whose text the next put may replace; superseded, contradicted and expired
+ * ones, which no query would find; and memories that expire or are valid at other times, since the new add would end
+ * with them. An archived memory is found.
  * @param key `contentHash` is the whole hash of the text
  * @returns undefined if there is none
  */

@@ -4,6 +4,7 @@ import { EngineError } from '../errors.ts';
 import {
   type MemoryState,
   type MemoryStatus,
+  type Json,
   type Sector,
   type NewMemory,
   type Memory,
@@ -15,6 +16,7 @@ import {
 import { IS_SHOWN } from './document-generations.ts';
 import { keptHash } from './duplicates.ts';
 import { compileFilter } from './filter.ts';
+import { deleteEmptyNamespace, findNamespaceOf } from './items.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
 
@@ -47,6 +49,10 @@ export interface MemoryRow {
   readonly gist: string;
   readonly metadata: string;
   readonly content: string;
+  /** Value of an item as JSON; null for none. */
+  readonly value: string | null;
+  /** Path of an item's namespace; null for none. */
+  readonly namespace: string | null;
   readonly state: MemoryState;
   readonly status: MemoryStatus;
   readonly primary_sector: Sector;
@@ -66,12 +72,15 @@ export interface MemoryRow {
 
 const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no, u.user_id, m.session_id, m.event_time, m.created_at, m.updated_at,
   m.valid_from,
-  m.valid_to, m.expires_at, m.version, m.confidence, m.importance, m.type, m.external_id, m.tags, m.files, m.entities,
-  m.title, m.gist, m.metadata, m.content, d.state, d.status, d.primary_sector, d.sectors, d.salience, d.salience_at,
+  m.valid_to, m.expires_at, m.version, m.confidence, m.importance, m.type,
+  coalesce(m.external_id, i.item_key) AS external_id, m.tags, m.files, m.entities,
+  m.title, m.gist, m.metadata, m.content, m.value, n.path AS namespace,
+  d.state, d.status, d.primary_sector, d.sectors, d.salience, d.salience_at,
   d.decay_lambda, d.strength, d.strength_at, d.access_count, d.last_seen_at, d.generation_no,
   ${writerOf('d.writer_no')} AS written_by`;
 
-const SOURCE = `memories m JOIN memory_dynamics d ON d.seq = m.seq JOIN users u ON u.user_no = m.user_no`;
+const SOURCE = `memories m JOIN memory_dynamics d ON d.seq = m.seq JOIN users u ON u.user_no = m.user_no
+  LEFT JOIN items i ON i.memory = m.seq LEFT JOIN namespaces n ON n.namespace_no = i.namespace_no`;
 
 /**
  * Returns the small number that stands for a user in this file, made on first use; 0 for the id ''. Call inside the
@@ -92,6 +101,8 @@ export interface MemoryInsert {
   /** Number of the memory's user, as `ensureUser` returns it. */
   readonly userNo: number;
   readonly memory: NewMemory;
+  /** Value of an item as JSON; null or left out for none. */
+  readonly value?: string | null;
   /** Whole hash of the content, as `contentHash` makes it. */
   readonly contentHash: Buffer;
   /** Time of the add, Unix ms; also the event time of a memory without one. */
@@ -103,13 +114,16 @@ export interface MemoryInsert {
  * the caller. Call inside a write.
  * @returns the new memory's `memoryNo`
  */
-export function insertMemory(store: Store, { id, userNo, memory, contentHash, now }: MemoryInsert): number {
+export function insertMemory(
+  store: Store,
+  { id, userNo, memory, value = null, contentHash, now }: MemoryInsert,
+): number {
   const result = store
     .prepare(
       `INSERT INTO memories (id, user_no, session_id, event_time, event_time_given, created_at, updated_at, valid_from,
          valid_to, expires_at, confidence, importance, type, external_id, content_hash, tags, files, entities, title,
-         gist, metadata, content)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         gist, metadata, content, value)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       id,
@@ -135,6 +149,7 @@ export function insertMemory(store: Store, { id, userNo, memory, contentHash, no
       memory.gist,
       JSON.stringify(memory.metadata),
       memory.content,
+      value,
     );
   store.prepare('UPDATE users SET memories = memories + 1 WHERE user_no = ?').run(userNo);
   return Number(result.lastInsertRowid);
@@ -159,6 +174,7 @@ export type MemoryColumns = Partial<
     | 'gist'
     | 'metadata'
     | 'content'
+    | 'value'
   > & { readonly content_hash: Buffer; readonly event_time_given: number }
 >;
 
@@ -176,13 +192,15 @@ export function updateMemory(store: Store, memoryNo: number, columns: MemoryColu
 
 /**
  * Deletes a memory's row; dynamics, revisions, vectors and edges are deleted by foreign keys. A user's name without
- * memories is deleted too, as it is personal data. The word index, vector indexes, entities, jobs and stored replies
- * are left to the caller. An unknown number is ignored. Call inside a write.
+ * memories is deleted too, as is a namespace without items: both are personal data. The word index, vector indexes,
+ * entities, jobs and stored replies are left to the caller. An unknown number is ignored. Call inside a write.
  */
 export function deleteMemoryRow(store: Store, memoryNo: number): void {
+  const namespaceNo = findNamespaceOf(store, memoryNo);
   const row = store.prepare('DELETE FROM memories WHERE seq = ? RETURNING user_no AS userNo').get(memoryNo) as
     { userNo: number } | undefined;
   if (row === undefined) return;
+  if (namespaceNo > 0) deleteEmptyNamespace(store, namespaceNo);
   store.prepare('UPDATE users SET memories = memories - 1 WHERE user_no = ?').run(row.userNo);
   store.prepare('DELETE FROM users WHERE user_no = ? AND user_no <> 0 AND memories = 0').run(row.userNo);
 }
@@ -246,11 +264,11 @@ export function readMemories(store: Store, memoryNos: readonly number[], now: nu
   return new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, toMemory(row, now)]));
 }
 
-/** Reads the size of each memory's text in UTF-8 bytes, by number. SQLite tells it without reading the text. */
+/** Reads the size of each memory's text and value in UTF-8 bytes, by number. SQLite tells it without the text. */
 export function contentBytes(store: Store, memoryNos: readonly number[]): Map<number, number> {
   const rows = store
     .prepare(
-      `SELECT seq AS memoryNo, octet_length(content) AS bytes FROM memories
+      `SELECT seq AS memoryNo, octet_length(content) + coalesce(octet_length(value), 0) AS bytes FROM memories
        WHERE seq IN (SELECT value FROM json_each(?))`,
     )
     .all(JSON.stringify(memoryNos)) as { memoryNo: number; bytes: number }[];
@@ -367,21 +385,9 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     validTo: row.valid_to,
     expiresAt: row.expires_at,
     externalId: row.external_id,
+    namespace: row.namespace ?? '',
+    value: row.value === null ? null : (parseStored(row.value) as Json),
     writtenBy: row.written_by,
     version: row.version,
   };
-}
-
-/** Counts memories by state. The ready ones are counted as the rest, so that only the others are grouped. */
-export function countByState(store: Store): Record<MemoryState, number> {
-  const unready = store
-    .prepare(`SELECT state, count(*) AS n FROM memory_dynamics WHERE state <> 'ready' GROUP BY state`)
-    .all() as { state: MemoryState; n: number }[];
-  const all = (store.prepare('SELECT count(*) AS n FROM memory_dynamics').get() as { n: number }).n;
-  const counts = { queued: 0, ready: all, failed: 0 };
-  for (const { state, n } of unready) {
-    counts[state] = n;
-    counts.ready -= n;
-  }
-  return counts;
 }

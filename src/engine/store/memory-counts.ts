@@ -1,3 +1,4 @@
+import type { MemoryState } from '../types.ts';
 import type { Store } from './open-store.ts';
 
 /**
@@ -32,4 +33,18 @@ export function findUsers(
        ORDER BY user_no`,
     )
     .all(JSON.stringify(userIds)) as { userNo: number; memories: number }[];
+}
+
+/** Counts memories by state. The ready ones are counted as the rest, so that only the others are grouped. */
+export function countByState(store: Store): Record<MemoryState, number> {
+  const unready = store
+    .prepare(`SELECT state, count(*) AS n FROM memory_dynamics WHERE state <> 'ready' GROUP BY state`)
+    .all() as { state: MemoryState; n: number }[];
+  const all = (store.prepare('SELECT count(*) AS n FROM memory_dynamics').get() as { n: number }).n;
+  const counts = { queued: 0, ready: all, failed: 0 };
+  for (const { state, n } of unready) {
+    counts[state] = n;
+    counts.ready -= n;
+  }
+  return counts;
 }

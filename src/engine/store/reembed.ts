@@ -256,9 +256,10 @@ const IS_SEEN_TO = `EXISTS (SELECT 1 FROM jobs j
 
 type ModelNumbers = SectorModels<{ readonly modelNo: number }>;
 
-/** SQL condition that a model of the memory's sectors has no vectors of the memory. */
+/** SQL condition that a model of the memory's sectors has no vectors of the memory, which has a text to embed. */
 function lacksVectors(models: ModelNumbers): { readonly sql: string; readonly parameters: readonly number[] } {
-  const lacks = `NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = d.seq AND v.model_no = ? AND v.sector = '')`;
+  const lacks = `NOT EXISTS (SELECT 1 FROM vectors v WHERE v.memory = d.seq AND v.model_no = ? AND v.sector = '')
+    AND NOT EXISTS (SELECT 1 FROM memories m WHERE m.seq = d.seq AND m.content = '' AND m.title = '')`;
   if (models.length === 1) return { sql: lacks, parameters: [models[0].modelNo] };
   const used = distinctModels(models);
   return {

@@ -148,13 +148,13 @@ const FIELD_OF_COLUMN: Readonly<Record<string, string>> = {
 const COLUMN_OF_FIELD: Readonly<Record<string, string>> = Object.fromEntries(
   Object.entries(FIELD_OF_COLUMN).map(([column, field]) => [field, column]),
 );
-const JSON_COLUMNS: ReadonlySet<string> = new Set(['tags', 'files', 'entities', 'metadata']);
+const JSON_COLUMNS: ReadonlySet<string> = new Set(['tags', 'files', 'entities', 'metadata', 'value']);
 
 /** Turns values that a revision kept, by their names in `Memory`, into columns. */
 export function columnsOf(values: Metadata): MemoryColumns {
   const columns = Object.entries(values).map(([field, value]): [string, unknown] => {
     const column = columnOf(field);
-    return [column, JSON_COLUMNS.has(column) ? JSON.stringify(value) : value];
+    return [column, JSON_COLUMNS.has(column) && value !== null ? JSON.stringify(value) : value];
   });
   return Object.fromEntries(columns);
 }
@@ -167,7 +167,7 @@ function replacedFields(before: MemoryRow, columns: MemoryColumns, newStatus: Me
     const value = before[column as keyof MemoryRow];
     replaced.set(
       FIELD_OF_COLUMN[column] ?? column,
-      JSON_COLUMNS.has(column) ? (parseStored(value as string) as Json) : value,
+      JSON_COLUMNS.has(column) && value !== null ? (parseStored(value as string) as Json) : value,
     );
   }
   if (newStatus !== undefined) replaced.set('status', before.status);
@@ -224,7 +224,7 @@ function rowBefore(store: Store, row: MemoryRow, revisions: readonly LaterRevisi
     for (const field of missing) {
       const column = columnOf(field);
       const value = snapshot[field] as Json;
-      before.set(column, JSON_COLUMNS.has(column) ? JSON.stringify(value) : value);
+      before.set(column, JSON_COLUMNS.has(column) && value !== null ? JSON.stringify(value) : value);
     }
   }
   const [first] = revisions as readonly [LaterRevision];

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import type { AddOutcome, IdempotencyClaim, NewDocument, NewMemory, Upload } from '../types.ts';
+import type { AddOutcome, IdempotencyClaim, ItemPlace, NewDocument, NewMemory, Upload } from '../types.ts';
 import { reachOf, type Reach } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
@@ -25,6 +25,7 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     privacyPolicy: () => tenant.privacyPolicy(),
     putPrivacyPolicy: refused,
     ...memoryMethods(tenant, reach),
+    ...itemMethods(tenant, reach),
     ...linkMethods(tenant, reach),
     ...queryMethods(tenant, reach),
     ...documentMethods(tenant, reach),
@@ -82,6 +83,16 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
       await reachedMemory(id);
       return tenant.timeline(id, { ...around, tags });
     },
+  } satisfies Partial<Tenant>;
+}
+
+/** Items: those of others are absent, and what is put is within the bounds. */
+function itemMethods(tenant: Tenant, { tags, ownerOf, ownOf, reachedMemory }: Reach) {
+  const ownPlace = (place: ItemPlace) => ({ ...place, userId: ownerOf(place.userId) });
+  return {
+    putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
+    getItem: async (place) => reachedMemory((await tenant.getItem(ownPlace(place))).id),
+    deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
   } satisfies Partial<Tenant>;
 }
 

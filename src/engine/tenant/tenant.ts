@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../engine.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
+import { createItemMethods } from './tenant-items.ts';
 import { createJobMethods } from './tenant-jobs.ts';
 import { createLinkMethods } from './tenant-links.ts';
 import { createMemoryMethods } from './tenant-memories.ts';
@@ -51,6 +52,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     listAudit: (filter) => options.readers.read(options.path, 'listAudit', filter),
     recordAction: (action, detail) => options.writer.write(options.path, 'recordAction', { action, detail }),
     ...createMemoryMethods(options, erasure, documents),
+    ...createItemMethods(options),
     ...createLinkMethods(options),
     ...createQueryMethods(options),
     ...createUploadMethods(options, arriving),

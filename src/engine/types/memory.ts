@@ -126,6 +126,10 @@ export interface Memory {
   readonly validTo: number | null;
   readonly expiresAt: number | null;
   readonly externalId: string | null;
+  /** Path of the namespace that an item is in, labels joined by dots; '' for none. */
+  readonly namespace: string;
+  /** Value of an item, kept apart from the text that is searched; null for none. */
+  readonly value: Json;
   /**
    * Public id of the key that added the memory; `environment` for OM_API_KEY, `anonymous` without a key, null if that
    * is not known or Cairn wrote the memory by itself.

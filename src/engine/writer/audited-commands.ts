@@ -23,6 +23,9 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
       fields: Object.keys(patch).filter((name) => patch[name as keyof typeof patch] !== undefined),
     },
   }),
+  putItem: (_, { memory: { id, version }, changed }) =>
+    changed ? { action: 'item.put', detail: { id, version } } : null,
+  deleteItem: (_, receipt) => ({ action: 'item.delete', detail: countsOf(receipt) }),
   deleteMemory: ({ id }, receipt) => ({ action: 'memory.delete', detail: { id, ...countsOf(receipt) } }),
   hideMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
   deleteMatching: ({ filter }, receipt) => deletedBy(filter, receipt),

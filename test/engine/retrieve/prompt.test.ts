@@ -344,6 +344,8 @@ function memory(id: string, content: string, fields: Partial<Memory> = {}): Memo
     validTo: null,
     expiresAt: null,
     externalId: null,
+    namespace: '',
+    value: null,
     writtenBy: null,
     version: 1,
     ...fields,

@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { classify } from '../../../src/engine/sectors/classify.ts';
 import { SECTOR_PROFILES } from '../../../src/engine/sectors/profiles.ts';
+import { putCalibration } from '../../../src/engine/store/calibrations.ts';
 import { cosine, decodeVector, meanVector } from '../../../src/engine/store/vector-encoding.ts';
 import { shownEntities, shownGist } from '../../../src/engine/entities/skim.ts';
 import { windowsOf } from '../../../src/engine/text/windows.ts';
@@ -251,6 +252,43 @@ describe('the link step', () => {
       expect(edgesOf(fixture)).toEqual([]);
       const vectors = wholeVectors(fixture);
       threshold = cosine(vectors.get(b.memoryNo)!.vector, vectors.get(a.memoryNo)!.vector) + above;
+      fixture.store.db.prepare(`UPDATE jobs SET step = 'link', state = 'queued' WHERE memory = ?`).run(b.memoryNo);
+      await fixture.drain();
+      expect(edgesOf(fixture)).toHaveLength(drawn);
+    }
+  });
+
+  test('counts the threshold from how near unrelated texts lie in this file', async () => {
+    const base = 0.5;
+    for (const [above, drawn] of [
+      [-1e-9, 1],
+      [1e-9, 0],
+    ] as const) {
+      let threshold = 1;
+      await using fixture = await openTestEngine({
+        embedder: (embedder) => ({
+          ...embedder,
+          isAnisotropic: true,
+          get waypointThreshold() {
+            return threshold;
+          },
+        }),
+      });
+      const a = await fixture.add({ content: NEAR });
+      const b = await fixture.add({ content: `${NEAR} Again.` });
+      await fixture.drain();
+      expect(edgesOf(fixture)).toEqual([]);
+      fixture.store.write(() =>
+        putCalibration(fixture.store, 1, {
+          fittedAt: START,
+          memories: 50,
+          parameters: JSON.stringify({ cosineBase: base }),
+        }),
+      );
+      const vectors = wholeVectors(fixture);
+      const measured = cosine(vectors.get(b.memoryNo)!.vector, vectors.get(a.memoryNo)!.vector);
+      expect(measured).toBeGreaterThan(base);
+      threshold = (measured - base) / (1 - base) + above;
       fixture.store.db.prepare(`UPDATE jobs SET step = 'link', state = 'queued' WHERE memory = ?`).run(b.memoryNo);
       await fixture.drain();
       expect(edgesOf(fixture)).toHaveLength(drawn);

@@ -68,6 +68,8 @@ function bodyOf({ name }: Route, { memory }: ForeignThings): unknown {
   switch (name) {
     case 'addMemory':
       return { content: 'an own text' };
+    case 'putItem':
+      return { key: memory, content: 'an own text' };
     case 'addMemories':
       return { items: [{ content: 'an own text' }] };
     case 'ingestDocument':

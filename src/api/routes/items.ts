@@ -1,0 +1,77 @@
+import { route, type Route } from '../route.ts';
+import { itemPlaceQuery, itemReply, itemSchema, putReply } from '../schemas/items.ts';
+import { deletedReply } from '../schemas/memory-replies.ts';
+import { itemOf, toItemPlace, toNewItem } from '../wire/items.ts';
+import { deletedItem } from '../wire/memories.ts';
+import { expectedVersion, setVersionTag } from './version-tag.ts';
+
+const NO_ITEM = 'No item has this key, or it has expired.';
+
+/** Routes of items: memories that are put, read and deleted by a key of the caller. */
+export const itemRoutes: readonly Route[] = [
+  route({
+    method: 'get',
+    path: '/items',
+    name: 'getItem',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Shows the item with a key, whatever its status',
+    query: itemPlaceQuery,
+    replies: { 200: { description: 'The item.', json: itemReply, headers: ['etag'] } },
+    errors: { not_found: NO_ITEM },
+    async handle({ tenant, query, response, send }) {
+      const memory = await tenant.getItem(toItemPlace(query));
+      setVersionTag(response, memory);
+      send(200, itemOf(memory));
+    },
+  }),
+  route({
+    method: 'put',
+    path: '/items',
+    name: 'putItem',
+    access: 'write',
+    forBoundKeys: true,
+    limited: ['adds'],
+    summary: 'Stores an item under a key, or replaces the item that has the key',
+    description:
+      'The item is a memory: queries find it by its text, and its `id` works on all routes of memories. It is ' +
+      'replaced as a whole; what it was stays in `GET /memory/:id/history`. Only an `event_time` that is left out ' +
+      'stays. Two items with the same text stay two. Putting the same again changes nothing.',
+    headers: ['if-match'],
+    body: {
+      json: itemSchema,
+      example: { user_id: 'ana', namespace: 'settings', key: 'editor', value: { theme: 'dark' } },
+    },
+    replies: {
+      201: { description: 'The item was stored.', json: putReply, headers: ['etag'] },
+      200: { description: 'The item was there, and is as it was put now.', json: putReply, headers: ['etag'] },
+    },
+    errors: {
+      conflict: 'The item is at another version than `If-Match`, or lacks the tags of your key.',
+      too_large: 'The content is over 256 KiB.',
+      unprocessable: "The tenant's privacy settings refuse what the item holds.",
+    },
+    async handle({ tenant, request, response, readBody, send }) {
+      const ifVersion = expectedVersion(request.headers['if-match']);
+      const item = toNewItem(await readBody());
+      const { memory, created, changed } = await tenant.putItem(item, { ifVersion });
+      setVersionTag(response, memory);
+      send(created ? 201 : 200, { ...itemOf(memory), created, changed });
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/items',
+    name: 'deleteItem',
+    access: 'write',
+    forBoundKeys: true,
+    summary: 'Erases the item with a key, and everything derived from it',
+    description: 'It is erased at once and for good, with its earlier values. A second delete is a 404.',
+    query: itemPlaceQuery,
+    replies: { 200: { description: 'What was removed.', json: deletedReply } },
+    errors: { not_found: NO_ITEM },
+    async handle({ tenant, query, send }) {
+      send(200, deletedItem(await tenant.deleteItem(toItemPlace(query))));
+    },
+  }),
+];

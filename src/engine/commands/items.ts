@@ -1,0 +1,128 @@
+import { EngineError } from '../errors.ts';
+import { keptHash } from '../store/duplicates.ts';
+import { findItemNo, findUserNo, putItemName } from '../store/items.ts';
+import { ensureUser, readMemoryRows, toMemory, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { contentHash } from '../text/content-hash.ts';
+import type { DeleteReceipt, ItemPlace, NewItem, NewMemory, PutOptions, PutReply } from '../types.ts';
+import { refuseOverBacklog, requireTags, storeMemory } from './accept.ts';
+import { eraseMemories } from './erase.ts';
+import { changeMemory } from './patch.ts';
+import { refuseOverQuota, type Quota } from './quota.ts';
+import type { WriteContext } from './write-context.ts';
+
+/** An item whose text was derived where its caller gave none. */
+export type ReadyItem = NewItem & { readonly content: string };
+
+/**
+ * Stores an item, or replaces all of the item with this name and keeps what it was as a revision. An event time that is
+ * not given stays. An archived item becomes active again. One that has expired is erased and stored anew. A put that
+ * changes nothing writes nothing.
+ * @throws EngineError `conflict` for another version than `ifVersion`, and for an item without `withinTags`;
+ *   `unavailable` and `storage_full` as an add
+ */
+export function putItem(
+  context: WriteContext,
+  {
+    item,
+    options,
+    quota = null,
+  }: { readonly item: ReadyItem; readonly options: PutOptions; readonly quota?: Quota | null },
+): PutReply {
+  const { store, now } = context;
+  const { ifVersion, withinTags = [] } = options;
+  let before = findItemRow(store, item);
+  if (before !== undefined && before.expires_at !== null && before.expires_at <= now) {
+    eraseMemories(context, [before.memoryNo]);
+    before = undefined;
+  }
+  const version = before?.version ?? 0;
+  if (before !== undefined) requireTags(JSON.parse(before.tags) as string[], withinTags);
+  if (ifVersion !== undefined && ifVersion !== version) {
+    throw new EngineError(
+      'conflict',
+      version === 0 ? 'there is no item with this key' : `the item is at version ${version}, not ${ifVersion}`,
+    );
+  }
+  if (before === undefined) return { memory: storeItem(context, item, quota), created: true, changed: true };
+
+  const columns = changedColumns(before, item);
+  const status = before.status === 'archived' ? 'active' : undefined;
+  changeMemory(context, before, { columns, status });
+  putItemName(store, before.memoryNo, nameOf(before.user_no, item));
+  const memory = toMemory(readRow(store, before.memoryNo), now);
+  return { memory, created: false, changed: memory.version !== version };
+}
+
+/** Erases an item as any memory. @throws EngineError `not_found`, also for an item without `withinTags` */
+export function deleteItem(
+  context: WriteContext,
+  { place, withinTags }: { readonly place: ItemPlace; readonly withinTags: readonly string[] },
+): DeleteReceipt {
+  const row = findItemRow(context.store, place);
+  const tags = row === undefined ? [] : (JSON.parse(row.tags) as string[]);
+  if (row === undefined || !withinTags.every((tag) => tags.includes(tag))) throw noItem();
+  return eraseMemories(context, [row.memoryNo]);
+}
+
+/** Makes the error about a name that no item has. */
+export function noItem(): EngineError {
+  return new EngineError('not_found', 'no item with this key');
+}
+
+/** Finds the row of an item by its name, even if it has expired; undefined if there is none. */
+export function findItemRow(store: Store, place: ItemPlace): MemoryRow | undefined {
+  const userNo = findUserNo(store, place.userId);
+  const memoryNo = userNo === undefined ? undefined : findItemNo(store, nameOf(userNo, place));
+  return memoryNo === undefined ? undefined : readRow(store, memoryNo);
+}
+
+const nameOf = (userNo: number, { namespace, key }: ItemPlace) => ({ userNo, namespace, key });
+
+function readRow(store: Store, memoryNo: number): MemoryRow {
+  return readMemoryRows(store, [memoryNo])[0] as MemoryRow;
+}
+
+function storeItem(context: WriteContext, item: ReadyItem, quota: Quota | null) {
+  refuseOverBacklog(context, 1);
+  refuseOverQuota(context, quota, 1);
+  const { store } = context;
+  const { key, namespace, value, ...fields } = item;
+  const memory: NewMemory = { ...fields, sessionId: '', externalId: namespace === '' ? key : null };
+  const userNo = ensureUser(store, item.userId);
+  const hash = contentHash(item.content);
+  const stored = storeMemory(context, { memory, userNo, hash, bulk: false, value: jsonOf(value) });
+  putItemName(store, stored.memoryNo, nameOf(userNo, item));
+  return toMemory(readRow(store, stored.memoryNo), context.now);
+}
+
+/** Returns the columns that a put changes: all that it can say, except for an event time that it does not name. */
+function changedColumns(before: MemoryRow, item: ReadyItem): MemoryColumns {
+  const given: Record<string, unknown> = {
+    content: item.content,
+    title: item.title,
+    gist: item.gist,
+    entities: JSON.stringify(item.entities ?? []),
+    type: item.type,
+    tags: JSON.stringify(item.tags),
+    files: JSON.stringify(item.files),
+    metadata: JSON.stringify(item.metadata),
+    value: jsonOf(item.value),
+    event_time: item.eventTime ?? before.event_time,
+    valid_from: item.validFrom,
+    valid_to: item.validTo,
+    expires_at: item.expiresAt && Math.max(1, item.expiresAt),
+    importance: item.importance,
+    confidence: item.confidence,
+  };
+  const changed = Object.fromEntries(
+    Object.entries(given).filter(([name, value]) => value !== before[name as keyof MemoryRow]),
+  );
+  if (changed['content'] !== undefined) changed['content_hash'] = keptHash(contentHash(item.content));
+  if (changed['event_time'] !== undefined) changed['event_time_given'] = 1;
+  return changed;
+}
+
+function jsonOf(value: NewItem['value']): string | null {
+  return value === null ? null : JSON.stringify(value);
+}

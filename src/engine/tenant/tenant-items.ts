@@ -1,0 +1,41 @@
+import { findItemRow, noItem } from '../commands/items.ts';
+import type { Tenant } from '../engine.ts';
+import { toMemory } from '../store/memories.ts';
+import { textOfValue } from '../text/value-text.ts';
+import { quotaOf } from './quota-of.ts';
+import type { TenantOptions } from './tenant-options.ts';
+import { guardOf } from './tenant-privacy.ts';
+
+/** Makes the methods by which a tenant keeps items: memories that are named by a key of their caller. */
+export function createItemMethods(options: TenantOptions): Pick<Tenant, 'putItem' | 'getItem' | 'deleteItem'> {
+  const { path, writer, dispatcher, metrics, clock } = options;
+  const guard = guardOf(options);
+  return {
+    async putItem(item, putOptions = {}) {
+      const { fields } = await guard.fields({ ...item, content: item.content ?? undefined, externalId: item.key });
+      const { externalId: key, ...screened } = fields;
+      const ready = { ...screened, key, content: screened.content ?? textOfValue(screened.value) };
+      const reply = await writer.write(path, 'putItem', {
+        item: ready,
+        options: putOptions,
+        quota: quotaOf(options),
+      });
+      if (reply.created) metrics.adds.inc({ outcome: 'accepted' });
+      if (reply.changed) dispatcher.dispatch(path, 'encode');
+      return reply;
+    },
+
+    async getItem(place) {
+      const now = clock.now();
+      const row = findItemRow(options.open().store, place);
+      if (row === undefined || (row.expires_at !== null && row.expires_at <= now)) throw noItem();
+      return toMemory(row, now);
+    },
+
+    async deleteItem(place, { withinTags = [] } = {}) {
+      const receipt = await writer.write(path, 'deleteItem', { place, withinTags });
+      dispatcher.dispatch(path, 'link');
+      return receipt;
+    },
+  };
+}
