@@ -11,6 +11,8 @@ import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
 import { memoryRoutes } from './routes/memories.ts';
+import { memoryPageRoutes } from './routes/memory-pages.ts';
+import { namespaceRoutes } from './routes/namespaces.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { queryRoutes } from './routes/query.ts';
 import { reembedRoutes } from './routes/reembed.ts';
@@ -39,12 +41,12 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   {
     name: 'Memories',
     description: 'Reading, changing and erasing memories, one by one or all of a user.',
-    routes: [...reflectRoutes, ...memoryRoutes, ...userRoutes],
+    routes: [...reflectRoutes, ...memoryPageRoutes, ...memoryRoutes, ...userRoutes],
   },
   {
     name: 'Items',
     description: 'Memories under keys of your own, within a user and a namespace, with any JSON value beside the text.',
-    routes: itemRoutes,
+    routes: [...itemRoutes, ...namespaceRoutes],
   },
   {
     name: 'Entities',

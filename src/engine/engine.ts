@@ -26,11 +26,11 @@ import type {
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
-  Items,
   Job,
   JobCounts,
   JobSummary,
   Link,
+  Lists,
   Memory,
   MemoryExplanation,
   MemoryFilter,
@@ -92,7 +92,7 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Items {
+export interface Tenant extends PrivacySettings, Lists {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.

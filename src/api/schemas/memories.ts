@@ -181,6 +181,13 @@ export const deleteSchema = z.strictObject(
       .preprocess((value) => (typeof value === 'string' ? [value] : value), tags.min(1, 'must not be empty'))
       .optional()
       .describe('A memory must have all of these tags. In a query string, repeat the parameter: `tags=a&tags=b`.'),
+    files: z
+      .preprocess(
+        (value) => (typeof value === 'string' ? [value] : value),
+        labels(LIMITS.files, LIMITS.fileCharacters).min(1, 'must not be empty'),
+      )
+      .optional()
+      .describe('Memories that mention one of these files. In a query string, repeat the parameter.'),
     written_by: givenId
       .optional()
       .describe(

@@ -3,11 +3,13 @@ import { listAudit } from '../store/audit-chain.ts';
 import { listDocumentNos } from '../store/document-views.ts';
 import { listEntities } from '../store/entities.ts';
 import { compileFilter } from '../store/filter.ts';
-import { findMoveProblem, listItemPlaces, listNamespaces, type SliceWanted } from '../store/item-lists.ts';
+import { findMoveProblem, listItemPlaces, listNamespaces } from '../store/item-lists.ts';
 import { findUserNo } from '../store/items.ts';
 import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos, sectorStats } from '../store/memories.ts';
+import { listMemoryPlaces, type PageOrder } from '../store/memory-pages.ts';
 import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
+import type { SliceWanted } from '../store/placed.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
 import type {
   AuditFilter,
@@ -41,8 +43,17 @@ export const READ_COMMANDS = {
     const now = clock.now();
     return store.read(() => readMemorySlice(store, listMemoryNos(store, filter, page, now), now));
   },
-  readMemories: ({ open, clock }: ReadContext, { memoryNos }: { readonly memoryNos: readonly number[] }) =>
-    readMemorySlice(open().store, memoryNos, clock.now()),
+  readMemories: (
+    { open, clock }: ReadContext,
+    { memoryNos, recorded }: { readonly memoryNos: readonly number[]; readonly recorded?: number | undefined },
+  ) => readMemorySlice(open().store, memoryNos, clock.now(), recorded),
+  listMemoryPlaces: (
+    { open, clock }: ReadContext,
+    { page, wanted }: { readonly page: PageOrder; readonly wanted: Omit<SliceWanted, 'now'> },
+  ) => {
+    const { store } = open();
+    return store.read(() => listMemoryPlaces(store, page, { ...wanted, now: clock.now() }));
+  },
   listItemPlaces: (
     { open, clock }: ReadContext,
     { filter, wanted }: { readonly filter: ItemFilter; readonly wanted: Omit<SliceWanted, 'now'> },

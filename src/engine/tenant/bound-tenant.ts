@@ -61,9 +61,9 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
       return tenant.deleteMemory(id, { withinTags: tags });
     },
     async deleteMemories(filter) {
-      const { userIds, sessionIds, writtenBy, tags: named = [] } = filter;
+      const { userIds, sessionIds, files, writtenBy, tags: named = [] } = filter;
       // The bounds are no filter of the caller's: without one, the tenant refuses.
-      const isNamed = userIds !== undefined || sessionIds !== undefined || writtenBy !== undefined || named.length > 0;
+      const isNamed = named.length > 0 || [userIds, sessionIds, files, writtenBy].some((asked) => asked !== undefined);
       if (!isNamed) return tenant.deleteMemories(filter);
       return tenant.deleteMemories({ ...filter, userIds: onlyOwn(userIds), withinTags: tags });
     },
@@ -77,6 +77,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     async *streamMemories(filter, page) {
       yield* tenant.streamMemories(ownFilter(filter), page);
     },
+    pageMemories: async (filter, page) => tenant.pageMemories(ownFilter(filter), page),
     listRevisions: (id, page = {}) => joined(reachedRevisions(id, page)),
     streamRevisions: reachedRevisions,
     async timeline(id, around) {

@@ -10,6 +10,9 @@ export interface Page {
   readonly offset: number;
 }
 
+/** Longest cursor, in characters. The longest place, an item's namespace and key, takes less. */
+export const MAX_CURSOR_CHARACTERS = 8_192;
+
 /** Which part of a list with cursors is wanted. */
 export interface CursorPage {
   /** Most entries returned, from 1. A page may have fewer, or none, and not be the last one. */
