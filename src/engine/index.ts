@@ -24,6 +24,7 @@ export { VERSION } from './version.ts';
 
 // ── Tenants and keys ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+export { putPrivacyPolicy, readPrivacyPolicy } from './control/privacy-policy.ts';
 export { addOnlyTenant } from './tenant/add-only-tenant.ts';
 export { boundTenant, isBound } from './tenant/bound-tenant.ts';
 export { requireOwnUser } from './tenant/bound-reach.ts';
