@@ -1,9 +1,11 @@
 /** Schemas of requests about memories. */
 import { z } from 'zod';
+import { DUPLICATE_WAYS } from '../../engine/index.ts';
 import { LONE_SURROGATE } from '../json-problem.ts';
 import { LIMITS } from './limits.ts';
 import {
   BODY_EXPECTED,
+  choice,
   digits,
   expected,
   fraction,
@@ -82,6 +84,12 @@ export const newMemorySchema = z
         .describe('The initial salience; by default 0.4, and 0.1 more for each additional sector.'),
       confidence: fraction.nullish().describe('How certain the memory is; 1 by default.'),
       external_id: givenId.nullish().describe('The id of the memory in your system; unique for each user.'),
+      on_duplicate: choice(DUPLICATE_WAYS)
+        .nullish()
+        .describe(
+          '`merge`, the default, reinforces the memory that says exactly this already; `keep` stores a second one. ' +
+            'An `external_id` stays unique with both.',
+        ),
     },
     BODY_EXPECTED,
   )

@@ -19,6 +19,7 @@ function addReading(program: Command): void {
     .option('--tag <tag>', 'a tag; may be repeated', collect)
     .option('--title <title>', 'a line above the text')
     .option('--metadata <json>', 'a JSON object', parseObject)
+    .option('--keep-duplicates', 'store the text even if a memory says exactly the same already')
     .option('--wait', 'wait until the memory is classified, embedded and linked')
     .action(async (words: string[], options: object) => (await import('../commands/add.ts')).add(words, options));
   asking(program, 'query')
