@@ -4,6 +4,7 @@ import { auditRoutes } from './routes/audit.ts';
 import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
+import { graphRoutes } from './routes/graph.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -12,6 +13,7 @@ import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
 import { memoryRoutes } from './routes/memories.ts';
 import { memoryPageRoutes } from './routes/memory-pages.ts';
+import { nameRoutes } from './routes/names.ts';
 import { namespaceRoutes } from './routes/namespaces.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { queryRoutes } from './routes/query.ts';
@@ -41,7 +43,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   {
     name: 'Memories',
     description: 'Reading, changing and erasing memories, one by one or all of a user.',
-    routes: [...reflectRoutes, ...memoryPageRoutes, ...memoryRoutes, ...userRoutes],
+    routes: [...reflectRoutes, ...memoryPageRoutes, ...memoryRoutes, ...userRoutes, ...nameRoutes, ...graphRoutes],
   },
   {
     name: 'Items',

@@ -98,3 +98,46 @@ test('a bound key lists and counts its own', async () => {
   const items = await api.request('POST', '/items/list', { key, body: {} });
   expect((items.body['items'] as unknown[]).length).toBe(1);
 });
+
+test('on_duplicate: keep stores a twin in an add, a batch and a line; keys and external ids still hold', async () => {
+  const memory = { content: 'Said twice.', user_id: 'tia' };
+  const { id } = await api.add(memory);
+  const again = await api.request('POST', '/memory/add', { body: memory });
+  expect([again.status, again.body.id]).toEqual([200, id]);
+  const keep = { ...memory, on_duplicate: 'keep' };
+  const header = { headers: { 'idempotency-key': 'keep-1' } };
+  const kept = await api.request('POST', '/memory/add', { body: keep, ...header });
+  expect(kept.status).toBe(202);
+  const replayed = await api.request('POST', '/memory/add', { body: keep, ...header });
+  expect(replayed.body.id).toBe(kept.body.id);
+  const batch = await api.request('POST', '/memory/add/batch', { body: { items: [keep, keep, memory] } });
+  expect(batch.body['results']).toMatchObject([{ state: 'queued' }, { state: 'queued' }, { deduplicated: true }]);
+  const named = { ...keep, external_id: 'tia-1' };
+  const ids = [(await api.add(named)).id, (await api.request('POST', '/memory/add', { body: named })).body.id];
+  expect(new Set(ids).size).toBe(1);
+  expect((await list({ user_id: 'tia' })).body['items']).toHaveLength(5);
+  const wrong = await api.request('POST', '/memory/add', { body: { ...memory, on_duplicate: 'drop' } });
+  expect(wrong.body.detail).toContain('on_duplicate');
+});
+
+test('names and graphs are answered over HTTP within their bounds', async () => {
+  const { id } = await api.add({
+    content: 'Graph of one.',
+    user_id: 'gia',
+    session_id: 's',
+    type: 'note',
+    tags: ['g'],
+  });
+  const names = async (path: string) => (await api.request('GET', path)).body['items'];
+  expect(await names('/users?prefix=gi')).toMatchObject([{ name: 'gia', memories: 1 }]);
+  expect(await names('/sessions?user_id=gia')).toMatchObject([{ name: 's' }]);
+  expect(await names('/types?user_id=gia')).toMatchObject([{ name: 'note' }]);
+  expect(await names('/tags?user_id=gia&limit=1')).toMatchObject([{ name: 'g' }]);
+  expect((await api.request('GET', '/sessions')).status).toBe(400);
+  const around = await api.request('GET', `/memory/${id}/neighbourhood?hops=3&limit=5`);
+  expect(around.body['memories']).toMatchObject([{ id, hop: 0 }]);
+  expect((await api.request('GET', `/memory/${id}/neighbourhood?user_id=ben`)).status).toBe(404);
+  expect((await api.request('GET', `/memory/${id}/neighbourhood?hops=4`)).status).toBe(400);
+  expect((await api.request('GET', '/users/gia/graph?limit=2001')).status).toBe(400);
+  expect((await api.request('GET', '/users/gia/graph')).body).toMatchObject({ memories: [{ id }], truncated: false });
+});

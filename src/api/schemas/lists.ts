@@ -93,9 +93,40 @@ const pattern = label(LIMITS.namespaceCharacters).refine(
   'expected labels joined by dots, such as a.*',
 );
 const pageOf = {
-  limit: digits(1, LIMITS.page).default(PAGE_LIMIT).describe('Most entries on the page.'),
+  limit: digits(1, LIMITS.page).default(100).describe('Most entries on the page.'),
   cursor: cursor.optional(),
 };
+
+// ── Names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const prefix = label(LIMITS.idCharacters).default('').describe('Only names that begin with this text, case included.');
+
+export const nameListQuery = z.strictObject({
+  user_id: userId.optional().describe('Only memories of this user count; `user_id=` for no particular user.'),
+  prefix,
+  ...pageOf,
+});
+export const sessionListQuery = z.strictObject({
+  user_id: userId.describe('The user whose sessions are listed; `user_id=` for no particular user.'),
+  prefix,
+  ...pageOf,
+});
+
+export const nameListReply = z
+  .strictObject({
+    items: z.array(
+      z
+        .strictObject({
+          name: z.string(),
+          memories: count.describe('Number of memories, whatever their status, that have not expired and are valid.'),
+          last_used_at: timestamp.describe('When the newest of them was added.'),
+        })
+        .meta({ id: 'Name' }),
+    ),
+    next_cursor: nextCursor,
+  })
+  .meta({ examples: [{ items: [{ name: 'ana', memories: 2, last_used_at: 1_795_265_978_965 }], next_cursor: null }] });
+export type NameListItem = Wire<typeof nameListReply>['items'][number];
 
 export const namespaceListQuery = z.strictObject({
   user_id: userId.optional().describe('Only namespaces of this user; `user_id=` for no particular user.'),

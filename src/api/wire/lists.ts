@@ -1,6 +1,6 @@
 /** Translation of lists with cursors between the engine's names and the names of the wire. */
-import type { CursorPage, NamespaceSummary } from '../../engine/index.ts';
-import type { NamespaceListItem } from '../schemas/lists.ts';
+import type { CursorPage, NameSummary, NamespaceSummary } from '../../engine/index.ts';
+import type { NameListItem, NamespaceListItem } from '../schemas/lists.ts';
 
 const PAGE_LIMIT = 100;
 
@@ -13,4 +13,8 @@ export function toListPage(body: {
 
 export function namespaceItem({ path, items, lastUsedAt }: NamespaceSummary): NamespaceListItem {
   return { namespace: path, items, last_used_at: lastUsedAt };
+}
+
+export function nameItem({ name, memories, lastUsedAt }: NameSummary): NameListItem {
+  return { name, memories, last_used_at: lastUsedAt };
 }

@@ -9,6 +9,7 @@ import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos, sectorStats } from '../store/memories.ts';
 import { listMemoryPlaces, type PageOrder } from '../store/memory-pages.ts';
 import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
+import { listNames } from '../store/name-lists.ts';
 import type { SliceWanted } from '../store/placed.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
 import type {
@@ -19,12 +20,15 @@ import type {
   ErasureFilter,
   ItemFilter,
   MemoryFilter,
+  NameFilter,
+  NameKind,
   NamespaceFilter,
   Page,
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
+import { neighbourhood, userGraph } from './graph.ts';
 import type { ReadContext } from './read-context.ts';
 
 /**
@@ -68,6 +72,15 @@ export const READ_COMMANDS = {
     const { store } = open();
     return store.read(() => listNamespaces(store, filter, { ...page, now: clock.now() }));
   },
+  listNames: (
+    { open, clock }: ReadContext,
+    { kind, ...asked }: { readonly kind: NameKind; readonly filter: NameFilter; readonly page: CursorPage },
+  ) => {
+    const { store } = open();
+    return store.read(() => listNames(store, kind, { ...asked, now: clock.now() }));
+  },
+  neighbourhood,
+  userGraph,
   findMoveProblem: (
     { open, clock }: ReadContext,
     { userId, ...change }: { readonly userId: string; readonly from: string; readonly to: string },

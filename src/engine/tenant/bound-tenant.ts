@@ -26,6 +26,7 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     putPrivacyPolicy: refused,
     ...memoryMethods(tenant, reach),
     ...itemMethods(tenant, reach),
+    ...listMethods(tenant, reach),
     ...linkMethods(tenant, reach),
     ...queryMethods(tenant, reach),
     ...documentMethods(tenant, reach),
@@ -103,6 +104,19 @@ function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedMem
     streamItems: async (filter, page) => tenant.streamItems(ownItems(filter), page),
     listNamespaces: async (filter, page) =>
       tenant.listNamespaces({ ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
+  } satisfies Partial<Tenant>;
+}
+
+/** Lists of names and graphs: of the memories within the bounds. */
+function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn }: Reach) {
+  return {
+    listNames: async (kind, filter, page) =>
+      tenant.listNames(kind, { ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
+    async neighbourhood(id, around) {
+      await reachedMemory(id);
+      return tenant.neighbourhood(id, { ...around, withinTags: tags });
+    },
+    userGraph: async (userId, bounds) => tenant.userGraph(ownerOf(userId), { ...bounds, withinTags: tags }),
   } satisfies Partial<Tenant>;
 }
 

@@ -12,5 +12,8 @@ export function createListMethods(options: TenantOptions): Omit<Lists, keyof Ite
         readers.read(path, 'listMemoryPlaces', { page: { filter, order, asOf }, wanted }),
       );
     },
+    listNames: (kind, filter, page) => readers.read(path, 'listNames', { kind, filter, page }),
+    neighbourhood: (id, around) => readers.read(path, 'neighbourhood', { id, ...around }),
+    userGraph: (userId, bounds) => readers.read(path, 'userGraph', { userId, ...bounds }),
   };
 }
