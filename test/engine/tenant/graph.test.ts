@@ -3,11 +3,10 @@ import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
 import type { MemoryGraph } from '../../../src/engine/types.ts';
 import { openTestEngine, START } from '../../support/engine-fixture.ts';
 
-const hopsOf = ({ memories, entities }: MemoryGraph) =>
-  Object.fromEntries([
-    ...memories.map(({ gist, hop }) => [gist, hop]),
-    ...entities.map(({ name, hop }) => [name, hop]),
-  ]);
+const hopsOf = ({ memories, entities }: MemoryGraph): Record<string, number> => ({
+  ...Object.fromEntries(memories.map(({ gist, hop }): [string, number] => [gist, hop])),
+  ...Object.fromEntries(entities.map(({ name, hop }): [string, number] => [name, hop])),
+});
 
 test('a neighbourhood goes over links and names, no further than its hops, and says what joins its nodes', async () => {
   await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
