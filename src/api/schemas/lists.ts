@@ -20,9 +20,8 @@ import {
   type Wire,
 } from './values.ts';
 
-const cursor = label(LIMITS.cursorCharacters)
-  .min(1, 'must not be empty')
-  .describe('`next_cursor` of the page before, with everything else as it was asked then.');
+const CURSOR = '`next_cursor` of the page before, with everything else as it was asked then.';
+const cursor = label(LIMITS.cursorCharacters).min(1, 'must not be empty');
 const nextCursor = z
   .string()
   .nullable()
@@ -46,7 +45,7 @@ export const memoryListSchema = z
         .describe('`id`, the default, is the order of adding; memories of one `event_time` stand in that order, too.'),
       order: choice(['asc', 'desc']).nullish().describe('`desc` by default: the newest first.'),
       limit: integer(1, LIMITS.page).nullish().describe(`Most items on the page; ${PAGE_LIMIT} by default.`),
-      cursor: cursor.nullish(),
+      cursor: cursor.nullish().describe(CURSOR),
     },
     BODY_EXPECTED,
   )
@@ -79,7 +78,7 @@ export const itemListSchema = z
             'item whose value is no object has no keys.',
         ),
       limit: integer(1, LIMITS.page).nullish().describe(`Most items on the page; ${PAGE_LIMIT} by default.`),
-      cursor: cursor.nullish(),
+      cursor: cursor.nullish().describe(CURSOR),
     },
     BODY_EXPECTED,
   )
@@ -94,7 +93,7 @@ const pattern = label(LIMITS.namespaceCharacters).refine(
 );
 const pageOf = {
   limit: digits(1, LIMITS.page).default(100).describe('Most entries on the page.'),
-  cursor: cursor.optional(),
+  cursor: cursor.optional().describe(CURSOR),
 };
 
 // ── Names ────────────────────────────────────────────────────────────────────────────────────────────────────────────
