@@ -54,7 +54,6 @@ export const memoryListSchema = z
     error: 'a list has no scores',
   })
   .meta({ id: 'MemoryList' });
-export type MemoryListBody = z.output<typeof memoryListSchema>;
 
 export const memoryListReply = z.strictObject({ items: z.array(memorySchema), next_cursor: nextCursor });
 
@@ -83,7 +82,6 @@ export const itemListSchema = z
     BODY_EXPECTED,
   )
   .meta({ id: 'ItemList' });
-export type ItemListBody = z.output<typeof itemListSchema>;
 
 export const itemListReply = z.strictObject({ items: z.array(itemReply), next_cursor: nextCursor });
 

@@ -13,7 +13,7 @@ const LINES_PER_NODE = 4;
 const GIST_CHARACTERS = 1_000;
 
 /** A memory node before its gist is derived from the title and from `start`, the beginning of its text. */
-export type BareNode = MemoryNode & { readonly title: string; readonly start: string };
+type BareNode = MemoryNode & { readonly title: string; readonly start: string };
 export type BareGraph = Omit<MemoryGraph, 'memories'> & { readonly memories: readonly BareNode[] };
 
 /** The nodes of a graph by number, with their hops. */
