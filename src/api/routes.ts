@@ -16,6 +16,7 @@ import { queryRoutes } from './routes/query.ts';
 import { reembedRoutes } from './routes/reembed.ts';
 import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
+import { sessionLogRoutes } from './routes/session-logs.ts';
 import { settingsRoutes } from './routes/settings.ts';
 import { userRoutes } from './routes/users.ts';
 
@@ -45,6 +46,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Items',
     description: 'Memories under keys of your own, within a user and a namespace, with any JSON value beside the text.',
     routes: itemRoutes,
+  },
+  {
+    name: 'Session logs',
+    description: 'The items of a conversation, kept word for word and in their order.',
+    routes: sessionLogRoutes,
   },
   {
     name: 'Entities',

@@ -52,6 +52,7 @@ import type {
   JobFilter,
   Page,
   RevisionPage,
+  SessionLogs,
 } from './types.ts';
 
 /** The whole service without HTTP and queues. The API, the command line, the tests and other programs call it. */
@@ -92,7 +93,7 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Items {
+export interface Tenant extends PrivacySettings, Items, SessionLogs {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -130,10 +131,9 @@ export interface Tenant extends PrivacySettings, Items {
    */
   deleteMemory(id: string, options?: DeleteOptions): Promise<DeleteReceipt>;
   /**
-   * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
-   * was erased. A document of which a part matches is erased as a whole. Documents that are not read yet match by their
-   * own user, session, tags and writer. A filter that names writers and nothing else takes back all that they did:
-   * their links are removed, too, and memories of others that they changed get their former values again.
+   * Erases all memories and documents that match a filter, whatever their status, and by user or session alone session
+   * logs too, and counts them. A document of which a part matches goes as a whole. A filter that names writers and
+   * nothing else takes back all that they did: their links, and their changes to memories of others.
    * @throws EngineError `invalid` if the filter names no user, session, tag or writer
    */
   deleteMemories(filter: ErasureFilter): Promise<ErasureReceipt>;

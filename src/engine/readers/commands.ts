@@ -7,7 +7,16 @@ import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos, sectorStats } from '../store/memories.ts';
 import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
-import type { AuditFilter, DocumentFilter, EmbeddingState, ErasureFilter, MemoryFilter, Page } from '../types.ts';
+import { readLogPage } from '../store/session-logs.ts';
+import type {
+  AuditFilter,
+  DocumentFilter,
+  EmbeddingState,
+  ErasureFilter,
+  LogPlace,
+  MemoryFilter,
+  Page,
+} from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
@@ -37,6 +46,19 @@ export const READ_COMMANDS = {
   ) => {
     const { store } = open();
     return store.read(() => readRevisionSlice(store, getMemoryRow(store, id, clock.now()).memoryNo, page));
+  },
+  readLog: (
+    { open }: ReadContext,
+    {
+      place,
+      page,
+    }: {
+      readonly place: LogPlace;
+      readonly page: { readonly limit: number; readonly before?: number | undefined };
+    },
+  ) => {
+    const { store } = open();
+    return store.read(() => readLogPage(store, place, page));
   },
   listMatching: (
     { open, clock }: ReadContext,

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import type { AddOutcome, IdempotencyClaim, ItemPlace, NewDocument, NewMemory, Upload } from '../types.ts';
+import type { AddOutcome, IdempotencyClaim, ItemPlace, LogPlace, NewDocument, NewMemory, Upload } from '../types.ts';
 import { reachOf, type Reach } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
@@ -26,6 +26,7 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     putPrivacyPolicy: refused,
     ...memoryMethods(tenant, reach),
     ...itemMethods(tenant, reach),
+    ...logMethods(tenant, reach),
     ...linkMethods(tenant, reach),
     ...queryMethods(tenant, reach),
     ...documentMethods(tenant, reach),
@@ -93,6 +94,20 @@ function itemMethods(tenant: Tenant, { tags, ownerOf, ownOf, reachedMemory }: Re
     putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
     getItem: async (place) => reachedMemory((await tenant.getItem(ownPlace(place))).id),
     deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
+  } satisfies Partial<Tenant>;
+}
+
+/** Session logs: those of the caller's user. A log has no tags by which it could be within the bounds. */
+function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
+  const ownPlace = ({ userId, sessionId }: LogPlace): LogPlace => {
+    if (tags.length > 0) throw refusal();
+    return { userId: ownerOf(userId), sessionId };
+  };
+  return {
+    changeLog: async (place, change) => tenant.changeLog(ownPlace(place), change),
+    readLog: async (place, page) => tenant.readLog(ownPlace(place), page),
+    popLog: async (place, options) => tenant.popLog(ownPlace(place), options),
+    clearLog: async (place) => tenant.clearLog(ownPlace(place)),
   } satisfies Partial<Tenant>;
 }
 

@@ -7,6 +7,7 @@ import { createJobMethods } from './tenant-jobs.ts';
 import { createLinkMethods } from './tenant-links.ts';
 import { createMemoryMethods } from './tenant-memories.ts';
 import type { Writer } from '../writer/writer.ts';
+import { createSessionLogMethods } from './tenant-session-logs.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { createPrivacyMethods } from './tenant-privacy.ts';
 import { createQueryMethods } from './tenant-queries.ts';
@@ -53,6 +54,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     recordAction: (action, detail) => options.writer.write(options.path, 'recordAction', { action, detail }),
     ...createMemoryMethods(options, erasure, documents),
     ...createItemMethods(options),
+    ...createSessionLogMethods(options),
     ...createLinkMethods(options),
     ...createQueryMethods(options),
     ...createUploadMethods(options, arriving),

@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { deleteExpired, eraseAbandoned, ERASE_PENDING } from '../commands/erase.ts';
+import { eraseLogItems } from '../commands/session-logs.ts';
 import { settleForgotten } from '../commands/settle-document.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import type { Config } from '../config.ts';
@@ -22,6 +23,7 @@ import { purgeStoredReplies } from '../store/idempotency.ts';
 import { hasLapsedLease, recoverLeases } from '../store/job-leases.ts';
 import { purgeJobs } from '../store/job-control.ts';
 import { archiveFaded } from '../store/revisions.ts';
+import { hasAbandonedLogs, purgeLogOperations } from '../store/session-logs.ts';
 import {
   claimSchedule,
   forgetScheduleClaims,
@@ -291,6 +293,16 @@ export async function eraseAbandonedDocuments(context: MaintenanceContext): Prom
   }
 }
 
+/** Erases the items of logs that were cleared or erased, where a process ended before it had. */
+async function eraseAbandonedLogs(context: MaintenanceContext): Promise<void> {
+  for (;;) {
+    const { store } = context.open();
+    if (!hasAbandonedLogs(store)) return;
+    store.write(() => eraseLogItems(writeContextOf(context), { limit: ERASE_SLICE }));
+    await yieldTurn(context);
+  }
+}
+
 function writeContextOf({ open, config, clock }: MaintenanceContext): WriteContext {
   const { store, indexes } = open();
   return { store, indexes, config, now: clock.now(), newId: uuidv7, backlog: { atMost: 0 }, writtenBy: null };
@@ -307,7 +319,7 @@ async function purgeOldAudit(context: MaintenanceContext): Promise<void> {
 
 async function purgeFinished(context: MaintenanceContext): Promise<void> {
   const before = context.clock.now() - context.config.OM_JOB_RETENTION_HOURS * 3_600_000;
-  for (const purge of [purgeJobs, purgeStoredReplies, purgeEmbedLogs]) {
+  for (const purge of [purgeJobs, purgeStoredReplies, purgeLogOperations, purgeEmbedLogs]) {
     for (;;) {
       const { store } = context.open();
       if (store.write(() => purge(store, before, PURGE_SLICE)) < PURGE_SLICE) break;
@@ -315,6 +327,7 @@ async function purgeFinished(context: MaintenanceContext): Promise<void> {
     }
   }
   await purgeOldAudit(context);
+  await eraseAbandonedLogs(context);
   removeFailedUploads(context.open().store, before);
 }
 
