@@ -4,6 +4,7 @@ import { auditRoutes } from './routes/audit.ts';
 import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
+import { eventRoutes } from './routes/events.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -57,6 +58,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     description: 'Names that memories mention, and the relations that memories state between them.',
     routes: entityRoutes,
   },
+  { name: 'Change feed', description: 'What happened in a tenant, in the order of its commits.', routes: eventRoutes },
   { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },

@@ -26,6 +26,7 @@ import type {
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
+  EventFeed,
   Items,
   Job,
   JobCounts,
@@ -93,7 +94,7 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Items, SessionLogs {
+export interface Tenant extends PrivacySettings, Items, SessionLogs, EventFeed {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -131,9 +132,8 @@ export interface Tenant extends PrivacySettings, Items, SessionLogs {
    */
   deleteMemory(id: string, options?: DeleteOptions): Promise<DeleteReceipt>;
   /**
-   * Erases all memories and documents that match a filter, whatever their status, and by user or session alone session
-   * logs too, and counts them. A document of which a part matches goes as a whole. A filter that names writers and
-   * nothing else takes back all that they did: their links, and their changes to memories of others.
+   * Erases all memories and documents that match a filter, and by user or session alone session logs. A document of
+   * which a part matches goes as a whole. Writers alone: all that they did is taken back, links and changes too.
    * @throws EngineError `invalid` if the filter names no user, session, tag or writer
    */
   deleteMemories(filter: ErasureFilter): Promise<ErasureReceipt>;

@@ -2,6 +2,7 @@ import { foldName } from '../entities/modes.ts';
 import { listAudit } from '../store/audit-chain.ts';
 import { listDocumentNos } from '../store/document-views.ts';
 import { listEntities } from '../store/entities.ts';
+import { readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
 import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos, sectorStats } from '../store/memories.ts';
@@ -13,6 +14,7 @@ import type {
   DocumentFilter,
   EmbeddingState,
   ErasureFilter,
+  EventQuery,
   LogPlace,
   MemoryFilter,
   Page,
@@ -46,6 +48,10 @@ export const READ_COMMANDS = {
   ) => {
     const { store } = open();
     return store.read(() => readRevisionSlice(store, getMemoryRow(store, id, clock.now()).memoryNo, page));
+  },
+  listEvents: ({ open }: ReadContext, query: EventQuery) => {
+    const { store } = open();
+    return store.read(() => readEvents(store, query));
   },
   readLog: (
     { open }: ReadContext,

@@ -27,6 +27,7 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     ...memoryMethods(tenant, reach),
     ...itemMethods(tenant, reach),
     ...logMethods(tenant, reach),
+    ...eventMethods(tenant, reach),
     ...linkMethods(tenant, reach),
     ...queryMethods(tenant, reach),
     ...documentMethods(tenant, reach),
@@ -108,6 +109,20 @@ function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
     readLog: async (place, page) => tenant.readLog(ownPlace(place), page),
     popLog: async (place, options) => tenant.popLog(ownPlace(place), options),
     clearLog: async (place) => tenant.clearLog(ownPlace(place)),
+  } satisfies Partial<Tenant>;
+}
+
+/** Events: those of the caller's user. The tags of a memory that was erased are not known any more. */
+function eventMethods(tenant: Tenant, { tags, onlyOwn }: Reach) {
+  return {
+    async listEvents(query) {
+      if (tags.length > 0) throw refusal();
+      return tenant.listEvents({ ...query, userId: onlyOwn(listed(query.userId))?.[0] });
+    },
+    async newestEvent() {
+      if (tags.length > 0) throw refusal();
+      return tenant.newestEvent();
+    },
   } satisfies Partial<Tenant>;
 }
 

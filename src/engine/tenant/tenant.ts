@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../engine.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
+import { createEventMethods } from './tenant-events.ts';
 import { createItemMethods } from './tenant-items.ts';
 import { createJobMethods } from './tenant-jobs.ts';
 import { createLinkMethods } from './tenant-links.ts';
@@ -55,6 +56,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createMemoryMethods(options, erasure, documents),
     ...createItemMethods(options),
     ...createSessionLogMethods(options),
+    ...createEventMethods(options),
     ...createLinkMethods(options),
     ...createQueryMethods(options),
     ...createUploadMethods(options, arriving),
