@@ -51,7 +51,7 @@ test('killed outright during appends and adds, the log and the feed lose and dou
   }
   const stored = events.filter(({ kind }) => kind === 'memory.stored').map(({ id }) => id);
   const listed: string[] = [];
-  for (let more = true; more; ) {
+  for (let more = true; more;) {
     const { items } = (await service.request('GET', `/memory/all?l=1000&u=${listed.length}`)).body;
     listed.push(...items.map(({ id }) => id));
     more = items.length === 1000;

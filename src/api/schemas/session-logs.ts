@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { MAX_APPENDED_ITEMS, MAX_LOG_ITEMS, MAX_REPLACED_ITEMS } from '../../engine/index.ts';
 import { LIMITS } from './limits.ts';
 import { count, timestamp } from './memory-replies.ts';
-import { anyValue, BODY_EXPECTED, digits, expected, givenId, integer, jsonValue, userId, type Wire } from './values.ts';
+import { anyValue, BODY_EXPECTED, digits, expected, givenId, integer, jsonValue, userId } from './values.ts';
 
 export const sessionIdSchema = givenId;
 
@@ -41,7 +41,6 @@ export const appendSchema = z
     BODY_EXPECTED,
   )
   .meta({ id: 'LogAppend' });
-export type AppendBody = z.output<typeof appendSchema>;
 
 export const replaceSchema = z
   .strictObject(
@@ -63,7 +62,6 @@ export const replaceSchema = z
   )
   .describe(`Replaces at most ${MAX_REPLACED_ITEMS} items.`)
   .meta({ id: 'LogReplace' });
-export type ReplaceBody = z.output<typeof replaceSchema>;
 
 export const popSchema = z.strictObject({ user_id: owner, expected_total: ifTotal }, BODY_EXPECTED);
 
@@ -84,7 +82,6 @@ export const logReply = z
     next: count.exactOptional().describe('The `before` of the page of older items; absent if there are none.'),
   })
   .meta({ examples: [{ items: [EXAMPLE], total: 2, next: 1 }] });
-export type LogReply = Wire<typeof logReply>;
 
 export const changedLogReply = z
   .strictObject({
