@@ -6,6 +6,7 @@ import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
 import { graphRoutes } from './routes/graph.ts';
+import { eventRoutes } from './routes/events.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -21,6 +22,7 @@ import { queryRoutes } from './routes/query.ts';
 import { reembedRoutes } from './routes/reembed.ts';
 import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
+import { sessionLogRoutes } from './routes/session-logs.ts';
 import { settingsRoutes } from './routes/settings.ts';
 import { userRoutes } from './routes/users.ts';
 
@@ -52,10 +54,16 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     routes: [...itemRoutes, ...namespaceRoutes],
   },
   {
+    name: 'Session logs',
+    description: 'The items of a conversation, kept word for word and in their order.',
+    routes: sessionLogRoutes,
+  },
+  {
     name: 'Entities',
     description: 'Names that memories mention, and the relations that memories state between them.',
     routes: entityRoutes,
   },
+  { name: 'Change feed', description: 'What happened in a tenant, in the order of its commits.', routes: eventRoutes },
   { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },

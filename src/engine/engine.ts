@@ -26,6 +26,7 @@ import type {
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
+  EventFeed,
   Jobs,
   ModelChange,
   Link,
@@ -49,6 +50,7 @@ import type {
   Timeline,
   Page,
   RevisionPage,
+  SessionLogs,
 } from './types.ts';
 
 /** The whole service without HTTP and queues. The API, the command line, the tests and other programs call it. */
@@ -89,7 +91,7 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Lists, Differences, Jobs, ModelChange {
+export interface Tenant extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -128,9 +130,10 @@ export interface Tenant extends PrivacySettings, Lists, Differences, Jobs, Model
   deleteMemory(id: string, options?: DeleteOptions): Promise<DeleteReceipt>;
   /**
    * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
-   * was erased. A document of which a part matches is erased as a whole. Documents that are not read yet match by their
-   * own user, session, tags and writer. A filter that names writers and nothing else takes back all that they did:
-   * their links are removed, too, and memories of others that they changed get their former values again.
+   * was erased; by user or session alone also session logs. A document of which a part matches is erased as a whole.
+   * Documents that are not read yet match by their own user, session, tags and writer. A filter that names writers and
+   * nothing else takes back all that they did: their links are removed, too, and memories of others that they changed
+   * get their former values again.
    * @throws EngineError `invalid` if the filter names no user, session, tag or writer
    */
   deleteMemories(filter: ErasureFilter): Promise<ErasureReceipt>;

@@ -4,6 +4,8 @@ export * from './types/memory.ts';
 export * from './types/items.ts';
 export * from './types/graph.ts';
 export * from './types/lists.ts';
+export * from './types/session-log.ts';
+export * from './types/events.ts';
 export * from './types/diff.ts';
 export * from './types/links.ts';
 export * from './types/filter.ts';

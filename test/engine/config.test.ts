@@ -72,6 +72,8 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_INDEX_MEMORY_MB: [16, 1_000_000],
   OM_MAX_BACKLOG: [1, 100_000_000],
   OM_BACKUP_KEEP: [1, 10_000],
+  OM_EVENT_DAYS: [1, 3_650],
+  OM_EVENT_ROWS: [1_000, 1_000_000_000],
 };
 const FRACTIONS: readonly Name[] = [
   'OM_MIN_SCORE',

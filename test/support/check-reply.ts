@@ -69,7 +69,7 @@ function differenceOfMedia(text: string, { type, schema, events }: Media): strin
   if (events === undefined) return undefined;
   const blocks = text.split('\n\n').filter((block) => block !== '' && !block.startsWith(':'));
   for (const block of blocks) {
-    const [, name = '', data = ''] = /^event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
+    const [, name = '', data = ''] = /^(?:id: .*\n)?event: (\w+)\ndata: (.*)$/.exec(block) ?? [];
     const wrong =
       events[name] === undefined ? `the event ${name} is not described` : differenceOfJson(data, events[name]);
     if (wrong !== undefined) return wrong;

@@ -236,6 +236,7 @@ export const deletedReply = z
     ok: z.literal(true),
     deleted: count.describe('Memories that were erased.'),
     removed: deleteReceipt,
+    log_items: count.exactOptional().describe('Only of a delete by filter: items of session logs that were erased.'),
     restored: count
       .exactOptional()
       .describe('Only of a delete by `written_by` alone: memories of others that have their former values again.'),

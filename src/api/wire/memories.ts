@@ -193,11 +193,12 @@ export function deletedItem(receipt: ErasureReceipt): DeletedItem {
     cached_embeddings: receipt.cachedEmbeddings,
     stored_replies: receipt.storedReplies,
   };
-  const { restored, unrestored } = receipt;
+  const { restored, unrestored, logItems } = receipt;
   return {
     ok: true,
     deleted: receipt.memories,
     removed,
+    ...(logItems === undefined ? {} : { log_items: logItems }),
     ...(restored === undefined || unrestored === undefined ? {} : { restored, unrestored }),
   };
 }

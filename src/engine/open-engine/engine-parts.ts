@@ -57,6 +57,7 @@ export function openParts({ logger = silentLogger, role, ...options }: EnginePar
       indexMemory,
       vectorIndex: config.OM_VECTOR_INDEX,
       wordIndex: config.OM_WORD_INDEX,
+      events: config.OM_EVENTS,
       onUnknownWordFormat: () => reportUnknownFormat(path),
     }),
   );

@@ -15,6 +15,7 @@ import {
 } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import { keptHash } from './duplicates.ts';
+import { keepUserNo, takeUserNo } from './events.ts';
 import { compileFilter } from './filter.ts';
 import { deleteEmptyNamespace, findNamespaceOf } from './items.ts';
 import type { Store } from './open-store.ts';
@@ -91,7 +92,9 @@ export function ensureUser(store: Store, userId: string): number {
   const row = store.prepare('SELECT user_no FROM users WHERE user_id = ?').get(userId) as
     { user_no: number } | undefined;
   if (row !== undefined) return row.user_no;
-  return Number(store.prepare('INSERT INTO users (user_id) VALUES (?)').run(userId).lastInsertRowid);
+  const userNo = takeUserNo(store, userId);
+  store.prepare('INSERT INTO users (user_no, user_id) VALUES (?, ?)').run(userNo, userId);
+  return userNo;
 }
 
 /** A memory to insert, with what the caller of the API does not give. */
@@ -202,7 +205,10 @@ export function deleteMemoryRow(store: Store, memoryNo: number): void {
   if (row === undefined) return;
   if (namespaceNo > 0) deleteEmptyNamespace(store, namespaceNo);
   store.prepare('UPDATE users SET memories = memories - 1 WHERE user_no = ?').run(row.userNo);
-  store.prepare('DELETE FROM users WHERE user_no = ? AND user_no <> 0 AND memories = 0').run(row.userNo);
+  const gone = store
+    .prepare('DELETE FROM users WHERE user_no = ? AND user_no <> 0 AND memories = 0 RETURNING user_id AS userId')
+    .get(row.userNo) as { userId: string } | undefined;
+  if (gone !== undefined) keepUserNo(store, row.userNo, gone.userId);
 }
 
 /** Finds a memory's number by its id, even if it is hidden or has expired. @throws EngineError `not_found` */

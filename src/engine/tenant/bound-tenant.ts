@@ -2,7 +2,16 @@ import { createHash } from 'node:crypto';
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import type { AddOutcome, IdempotencyClaim, ItemFilter, ItemPlace, NewDocument, NewMemory, Upload } from '../types.ts';
+import type {
+  AddOutcome,
+  IdempotencyClaim,
+  ItemFilter,
+  ItemPlace,
+  LogPlace,
+  NewDocument,
+  NewMemory,
+  Upload,
+} from '../types.ts';
 import { reachOf, type Reach } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
@@ -27,6 +36,8 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     ...memoryMethods(tenant, reach),
     ...itemMethods(tenant, reach),
     ...listMethods(tenant, reach),
+    ...logMethods(tenant, reach),
+    ...eventMethods(tenant, reach),
     ...linkMethods(tenant, reach),
     ...queryMethods(tenant, reach),
     ...documentMethods(tenant, reach),
@@ -117,6 +128,34 @@ function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn }: 
       return tenant.neighbourhood(id, { ...around, withinTags: tags });
     },
     userGraph: async (userId, bounds) => tenant.userGraph(ownerOf(userId), { ...bounds, withinTags: tags }),
+  } satisfies Partial<Tenant>;
+}
+
+/** Session logs: those of the caller's user. A log has no tags by which it could be within the bounds. */
+function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
+  const ownPlace = ({ userId, sessionId }: LogPlace): LogPlace => {
+    if (tags.length > 0) throw refusal();
+    return { userId: ownerOf(userId), sessionId };
+  };
+  return {
+    changeLog: async (place, change) => tenant.changeLog(ownPlace(place), change),
+    readLog: async (place, page) => tenant.readLog(ownPlace(place), page),
+    popLog: async (place, options) => tenant.popLog(ownPlace(place), options),
+    clearLog: async (place) => tenant.clearLog(ownPlace(place)),
+  } satisfies Partial<Tenant>;
+}
+
+/** Events: those of the caller's user. The tags of a memory that was erased are not known any more. */
+function eventMethods(tenant: Tenant, { tags, onlyOwn }: Reach) {
+  return {
+    async listEvents(query) {
+      if (tags.length > 0) throw refusal();
+      return tenant.listEvents({ ...query, userId: onlyOwn(listed(query.userId))?.[0] });
+    },
+    async newestEvent() {
+      if (tags.length > 0) throw refusal();
+      return tenant.newestEvent();
+    },
   } satisfies Partial<Tenant>;
 }
 

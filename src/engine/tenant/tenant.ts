@@ -3,12 +3,14 @@ import type { Tenant } from '../engine.ts';
 import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
+import { createEventMethods } from './tenant-events.ts';
 import { createItemMethods } from './tenant-items.ts';
 import { createJobMethods } from './tenant-jobs.ts';
 import { createLinkMethods } from './tenant-links.ts';
 import { createListMethods } from './tenant-lists.ts';
 import { createMemoryMethods } from './tenant-memories.ts';
 import type { Writer } from '../writer/writer.ts';
+import { createSessionLogMethods } from './tenant-session-logs.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { createPrivacyMethods } from './tenant-privacy.ts';
 import { createQueryMethods } from './tenant-queries.ts';
@@ -57,6 +59,8 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createMemoryMethods(options, erasure, documents),
     ...createItemMethods(options),
     ...createListMethods(options),
+    ...createSessionLogMethods(options),
+    ...createEventMethods(options),
     ...createLinkMethods(options),
     ...queries,
     ...createDiffMethods(options, queries.query),

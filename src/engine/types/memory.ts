@@ -223,6 +223,8 @@ export interface DeleteReceipt {
 
 /** What a delete by filter erased; after a delete by `writtenBy` alone also what it took back of others' memories. */
 export interface ErasureReceipt extends DeleteReceipt {
+  /** Number of items of session logs. */
+  readonly logItems?: number;
   /** Number of memories that have the values again that the key had changed. */
   readonly restored?: number;
   /** Number of memories that keep the key's changes, since somebody else has changed them since. */

@@ -6,6 +6,7 @@
  * which becomes live as a whole.
  */
 
+import { appendEvent } from '../store/events.ts';
 import { setTimeout as pause } from 'node:timers/promises';
 import { takeBackMemories } from '../commands/reembed.ts';
 import { EngineError } from '../errors.ts';
@@ -90,6 +91,7 @@ export async function directReembed(context: DirectorContext, claim: HeldJob): P
   store.write(() => {
     if (!holdsLease(store, claim)) return;
     if (next !== 'finished') return yieldDirector(store, claim, now + next.inMs, now);
+    if (findReembed(store) !== undefined) appendEvent(store, 'reembed.finished');
     deleteReembed(store);
     finishJob(store, claim, now);
   });

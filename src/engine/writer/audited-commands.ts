@@ -28,6 +28,15 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   deleteItem: (_, receipt) => ({ action: 'item.delete', detail: countsOf(receipt) }),
   moveItems: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
   eraseItems: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'namespace.delete', detail: countsOf(receipt) }),
+  changeLog: (_, { replayed, removed, total, first }) =>
+    replayed
+      ? null
+      : removed === 0
+        ? { action: 'log.append', detail: { added: total - first } }
+        : { action: 'log.replace', detail: { added: total - first, removed } },
+  popLog: (_, { popped }) => (popped === null ? null : { action: 'log.pop', detail: {} }),
+  clearLog: (_, items) => (items === 0 ? null : { action: 'log.clear', detail: { removed: items } }),
+  abandonLogs: (_, logs) => (logs === 0 ? null : { action: 'log.erase', detail: { logs } }),
   deleteMemory: ({ id }, receipt) => ({ action: 'memory.delete', detail: { id, ...countsOf(receipt) } }),
   hideMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
   deleteMatching: ({ filter }, receipt) => deletedBy(filter, receipt),

@@ -16,6 +16,7 @@ import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.t
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../commands/relate.ts';
 import { requestReflection } from '../commands/request-reflection.ts';
+import { abandonLogs, changeLog, clearLog, eraseLogItems, popLog } from '../commands/session-logs.ts';
 import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
@@ -32,6 +33,11 @@ export const WRITE_COMMANDS = {
   deleteItem,
   moveItems,
   eraseItems,
+  changeLog,
+  popLog,
+  clearLog,
+  abandonLogs,
+  eraseLogItems,
   patchMemory,
   deleteMemory,
   hideMatching,

@@ -86,6 +86,10 @@ function bodyOf({ name }: Route, { memory }: ForeignThings): unknown {
       return { query: 'where is the canary', k: 50, min_score: 0, expand: ['neighbours', 'document'], explain: true };
     case 'explainMemory':
       return { query: 'where is the canary', memory_id: memory };
+    case 'appendToLog':
+      return { items: ['an own item'] };
+    case 'replaceEndOfLog':
+      return { from: 0, items: ['an own item'] };
     case 'reflect':
       return {};
     case 'linkMemories':
