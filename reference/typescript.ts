@@ -18,7 +18,7 @@ export function typeScriptOf(schema: JsonSchema, isSent: boolean): string {
     case 'object':
       return objectType(schema, isSent);
     case 'array':
-      return `readonly (${schema.items === undefined ? 'unknown' : of(schema.items)})[]`;
+      return `readonly (${schema.items === undefined ? of({}) : of(schema.items)})[]`;
     case 'integer':
     case 'number':
       return 'number';
@@ -28,7 +28,7 @@ export function typeScriptOf(schema: JsonSchema, isSent: boolean): string {
     case 'null':
       return type;
     default:
-      return 'unknown';
+      return isSent ? 'unknown' : 'Json';
   }
 }
 
@@ -63,7 +63,7 @@ function objectType(schema: JsonSchema, isSent: boolean): string {
     const orUndefined = isOptional && isSent && value !== 'unknown' ? ' | undefined' : '';
     return `${docComment(description)}readonly ${propertyName(name)}${isOptional ? '?' : ''}: ${value}${orUndefined};`;
   });
-  const others = additionalProperties === true ? ['readonly [field: string]: unknown;'] : [];
+  const others = additionalProperties === true ? [`readonly [field: string]: ${isSent ? 'unknown' : 'Json'};`] : [];
   return `{\n${[...fields, ...others].join('\n')}\n}`;
 }
 
@@ -73,7 +73,7 @@ function propertyName(name: string): string {
 
 /** Joins types by `|`, and leaves out those that another of them includes. */
 function union(parts: readonly string[]): string {
-  if (parts.includes('unknown')) return 'unknown';
+  for (const any of ['unknown', 'Json']) if (parts.includes(any)) return any;
   const isText = parts.includes('string');
   return [...new Set(parts)].filter((part) => !(isText && part.startsWith('"'))).join(' | ');
 }

@@ -79,7 +79,8 @@ type Method = (input?: Input, options?: CallOptions) => unknown;
 function methodOf(connection: Connection, operation: Operation): Method {
   if (operation.events) return (input = {}, options = {}) => watch(connection, operation, input, options);
   return (input = {}, options = {}) => {
-    const ask = (asked: Input) => call(connection, operation, asked, options, readValue);
+    const read = operation.text ? (response: Response) => response.text() : readJson;
+    const ask = (asked: Input) => call<unknown>(connection, operation, asked, options, read);
     const head = ask(input);
     const reply = head.then(({ value }) => value);
     const valueOf = async (asked: Input) => (asked === input ? reply : (await ask(asked)).value);
@@ -95,7 +96,7 @@ function methodOf(connection: Connection, operation: Operation): Method {
 }
 
 async function getJob(connection: Connection, id: string, { signal }: ReadyOptions) {
-  return (await call(connection, OPERATIONS.getJob, { id }, { signal }, readValue)).value;
+  return (await call(connection, OPERATIONS.getJob, { id }, { signal }, readJson)).value;
 }
 
 async function call<Value>(
@@ -154,10 +155,8 @@ function newKey(): string {
   return Array.from(bytes, (byte) => byte.toString(16).padStart(2, '0')).join('');
 }
 
-/** Reads a reply: JSON as a value, anything else as text. */
-async function readValue(response: Response): Promise<unknown> {
+async function readJson(response: Response): Promise<unknown> {
   const text = await response.text();
-  if (!response.headers.get('content-type')?.startsWith('application/json')) return text;
   try {
     return JSON.parse(text) as unknown;
   } catch (cause) {

@@ -16,6 +16,8 @@ export interface Operation {
   readonly once?: true;
   /** The operation takes an idempotency key, which makes it repeatable. */
   readonly keyed?: true;
+  /** The reply is a text of some kind in place of JSON. */
+  readonly text?: true;
   /** The reply is a stream of server-sent events. */
   readonly events?: true;
 }

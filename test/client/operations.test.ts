@@ -21,7 +21,7 @@ describe.each(ROUTES.map((route) => ({ ...route, label: route.name })))('$label'
     const sent: { readonly url: string; readonly init: RequestInit }[] = [];
     const client = clientOf(async (url, init) => {
       sent.push({ url, init });
-      return new Response('', { status: 200 });
+      return new Response('{}', { status: 200 });
     });
     const input = { ...example, ...inPath };
     const reply = client[route.name]!(input);
@@ -42,7 +42,7 @@ describe.each(ROUTES.map((route) => ({ ...route, label: route.name })))('$label'
     const targets: string[] = [];
     const client = clientOf(async (url) => {
       targets.push(url);
-      return new Response('', { status: 200 });
+      return new Response('{}', { status: 200 });
     });
     const own = names.filter((name) => !fieldsOf(body?.json).includes(name));
     const reply = client[route.name]!({ ...inPath, ...Object.fromEntries(own.map((name) => [name, 'given'])) });

@@ -2,6 +2,8 @@
 
 import type { CallOptions, EventOf, Events, Page, Receipt, Reply } from '../reply.ts';
 
+/** Any value of JSON. */
+export type Json = string | number | boolean | null | readonly Json[] | { readonly [field: string]: Json };
 export type AcceptedDocument = {
   readonly document_id: string;
   /** The job that reads the document; null if nothing needs to be done. */
@@ -319,7 +321,7 @@ export type AuditRecord = {
   readonly action: string;
   /** Ids and counts; never content. */
   readonly detail: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   };
   /** SHA-256 of the hash before it and of this record. */
   readonly hash: string;
@@ -417,7 +419,7 @@ export type Document = {
   readonly type: string | null;
   readonly tags: readonly string[];
   readonly metadata: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   };
   readonly event_time: Timestamp | null;
   readonly expires_at: Timestamp | null;
@@ -875,7 +877,7 @@ export type Explanation = {
   readonly remedies: readonly string[];
   /** The changes for a program: fields to set, with null for a field to leave out. null if no change helps. */
   readonly changes: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   } | null;
   /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
   readonly degraded: boolean;
@@ -1186,7 +1188,7 @@ export type IngestedDocument = {
   readonly type: string | null;
   readonly tags: readonly string[];
   readonly metadata: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   };
   readonly event_time: Timestamp | null;
   readonly expires_at: Timestamp | null;
@@ -1278,7 +1280,7 @@ export type Item = {
   readonly tags: readonly string[];
   readonly files: readonly string[];
   readonly metadata: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   };
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
@@ -1307,7 +1309,7 @@ export type Item = {
   /** `""` for none. */
   readonly namespace: string;
   /** The value as it was put; null for none. */
-  readonly value: unknown;
+  readonly value: Json;
   /** Public id of the key that wrote it, as `cairn keys list` shows it; `environment` for OM_API_KEY, `anonymous` without a key, `cli` for the command line; null if that is not known or no caller wrote it. */
   readonly written_by: string | null;
   /** Starts at 1 and rises by one with each change; also sent as the `etag`. */
@@ -1403,7 +1405,7 @@ export type Match = {
   readonly tags: readonly string[];
   readonly files: readonly string[];
   readonly metadata: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   };
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
@@ -1432,7 +1434,7 @@ export type Match = {
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
   /** Value of an item, any JSON; absent if it has none. */
-  readonly value?: unknown;
+  readonly value?: Json;
   /** Public id of the key that wrote it, as `cairn keys list` shows it; `environment` for OM_API_KEY, `anonymous` without a key, `cli` for the command line; null if that is not known or no caller wrote it. */
   readonly written_by: string | null;
   /** Starts at 1 and rises by one with each change; also sent as the `etag`. */
@@ -1521,7 +1523,7 @@ export type Memory = {
   readonly tags: readonly string[];
   readonly files: readonly string[];
   readonly metadata: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   };
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
@@ -1550,7 +1552,7 @@ export type Memory = {
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
   /** Value of an item, any JSON; absent if it has none. */
-  readonly value?: unknown;
+  readonly value?: Json;
   /** Public id of the key that wrote it, as `cairn keys list` shows it; `environment` for OM_API_KEY, `anonymous` without a key, `cli` for the command line; null if that is not known or no caller wrote it. */
   readonly written_by: string | null;
   /** Starts at 1 and rises by one with each change; also sent as the `etag`. */
@@ -2071,7 +2073,7 @@ export type StoredMemory = {
   readonly tags: readonly string[];
   readonly files: readonly string[];
   readonly metadata: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   };
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
@@ -2100,7 +2102,7 @@ export type StoredMemory = {
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
   /** Value of an item, any JSON; absent if it has none. */
-  readonly value?: unknown;
+  readonly value?: Json;
   /** Public id of the key that wrote it, as `cairn keys list` shows it; `environment` for OM_API_KEY, `anonymous` without a key, `cli` for the command line; null if that is not known or no caller wrote it. */
   readonly written_by: string | null;
   /** Starts at 1 and rises by one with each change; also sent as the `etag`. */
@@ -2742,7 +2744,7 @@ export type PatchMemoryReply = {
   readonly tags: readonly string[];
   readonly files: readonly string[];
   readonly metadata: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   };
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
@@ -2771,7 +2773,7 @@ export type PatchMemoryReply = {
   /** Namespace of an item; absent if it is in none. */
   readonly namespace?: string;
   /** Value of an item, any JSON; absent if it has none. */
-  readonly value?: unknown;
+  readonly value?: Json;
   /** Public id of the key that wrote it, as `cairn keys list` shows it; `environment` for OM_API_KEY, `anonymous` without a key, `cli` for the command line; null if that is not known or no caller wrote it. */
   readonly written_by: string | null;
   /** Starts at 1 and rises by one with each change; also sent as the `etag`. */
@@ -2792,7 +2794,7 @@ export type GetHistoryReply = {
     readonly written_by: string | null;
     /** Earlier values of the fields that changed. */
     readonly replaced: {
-      readonly [field: string]: unknown;
+      readonly [field: string]: Json;
     };
   }[];
   /** The reply has 8 MiB, so further items were left out; absent otherwise. */
@@ -2828,7 +2830,7 @@ export type PutItemReply = {
   readonly tags: readonly string[];
   readonly files: readonly string[];
   readonly metadata: {
-    readonly [field: string]: unknown;
+    readonly [field: string]: Json;
   };
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
@@ -2857,7 +2859,7 @@ export type PutItemReply = {
   /** `""` for none. */
   readonly namespace: string;
   /** The value as it was put; null for none. */
-  readonly value: unknown;
+  readonly value: Json;
   /** Public id of the key that wrote it, as `cairn keys list` shows it; `environment` for OM_API_KEY, `anonymous` without a key, `cli` for the command line; null if that is not known or no caller wrote it. */
   readonly written_by: string | null;
   /** Starts at 1 and rises by one with each change; also sent as the `etag`. */
@@ -3088,7 +3090,7 @@ export type GetStatsReply = {
   };
 };
 export type GetDescriptionReply = {
-  readonly [field: string]: unknown;
+  readonly [field: string]: Json;
 };
 /** One method for each operation of the API, named after it. */
 export interface Operations {
