@@ -1,11 +1,13 @@
 import { type Command, Option } from 'commander';
 import { FORMATS } from '../../engine/index.ts';
-import { asking, collect, integer, overHttp, parseObject } from '../options.ts';
+import type { DiffOptions } from '../commands/diff.ts';
+import { asking, collect, integer, overHttp, parseObject, parsePast } from '../options.ts';
 
 /** Adds the commands on memories and documents of a running server. */
 export function addMemoryCommands(program: Command): void {
   program.commandsGroup('Memories (of a running server)');
   addReading(program);
+  addHistory(program);
   addBulk(program);
 }
 
@@ -48,6 +50,20 @@ function addReading(program: Command): void {
     .action(async (id: string, options: { before: number; after: number }) =>
       (await import('../commands/timeline.ts')).timeline(id, options),
     );
+}
+
+/** What happened to memories. */
+function addHistory(program: Command): void {
+  overHttp(program, 'diff')
+    .description('tell what became known, was changed, replaced, contradicted and faded since a time')
+    .requiredOption('--from <time>', 'start: a time such as 2026-01-31, or how long ago, such as 7d or 12h', parsePast)
+    .option('--to <time>', 'end: the same; now by default', parsePast)
+    .option('--user <id>', 'only memories of this user')
+    .option('--session <id>', 'only memories of this conversation or task')
+    .option('--topic <text>', 'only memories that a query with this text finds')
+    .option('--valid', 'what held at the two times, in place of what was stored')
+    .option('--json', 'print the reply of the server')
+    .action(async (options: DiffOptions) => (await import('../commands/diff.ts')).diff(options));
 }
 
 /** Many memories or documents. */
