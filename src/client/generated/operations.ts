@@ -21,6 +21,7 @@ export const OPERATIONS: Readonly<Record<keyof Operations, Operation>> = {
   cancelDocument: { at: 'POST /documents/{id}/cancel', once: true },
   queryMemories: { at: 'POST /memory/query', query: [] },
   explainMemory: { at: 'POST /explain', query: [] },
+  diffMemories: { at: 'GET /diff' },
   linkMemories: { at: 'POST /memory/link', query: [], once: true },
   unlinkMemories: { at: 'DELETE /memory/link', query: [] },
   supersedeMemory: { at: 'POST /memory/supersede', query: [], once: true },

@@ -2227,6 +2227,30 @@ export type CancelDocumentInput = {
 };
 export type QueryMemoriesInput = Query;
 export type ExplainMemoryInput = ExplainQuery;
+export type DiffMemoriesInput = {
+  /** Start of the window, excluded. */
+  readonly from?: Time | undefined;
+  /** End of the window, included; the present by default. */
+  readonly to?: Time | undefined;
+  /** `recorded`: what was stored and changed in the window. `valid`: what began or ended in the window, by what is known now. */
+  readonly axis?: 'recorded' | 'valid' | undefined;
+  /** Only memories of this user. */
+  readonly user_id?: string | undefined;
+  /** Only memories of this session. */
+  readonly session_id?: string | undefined;
+  /** Only memories with this tag. */
+  readonly tag?: string | undefined;
+  /** Only memories that a query with this text finds, at most 200. */
+  readonly topic?: string | undefined;
+  /** Salience under which a memory counts as faded. */
+  readonly faded_below?: number | undefined;
+  /** Most entries of each list. */
+  readonly limit?: number | undefined;
+  /** `prompt` adds a `text` for a language model. */
+  readonly format?: 'json' | 'prompt' | undefined;
+  /** Most estimated tokens of the `text`. */
+  readonly token_budget?: number | undefined;
+};
 export type LinkMemoriesInput = {
   /** The user who must own the memories: another user's memory is a 404. The field is not stored. */
   readonly user_id?: string | null | undefined;
@@ -2656,6 +2680,81 @@ export type ListChunksReply = {
   readonly total: number;
 };
 export type QueryMemoriesReply = Matches | MatchesAsText;
+export type DiffMemoriesReply = {
+  readonly from: Timestamp;
+  readonly to: Timestamp;
+  readonly axis: 'recorded' | 'valid';
+  /** Memories that were stored, or began to hold. */
+  readonly added: readonly {
+    readonly memory: StoredMemory;
+    readonly at: Timestamp;
+  }[];
+  /** Memories that were changed, as they were at both ends of the window. Their text may have stayed. */
+  readonly changed: readonly {
+    readonly memory: StoredMemory;
+    readonly at: Timestamp;
+    readonly before: StoredMemory;
+    readonly fields: readonly string[];
+  }[];
+  /** Memories that another one replaced; `by` is null if that one was erased. */
+  readonly superseded: readonly {
+    readonly memory: StoredMemory;
+    readonly at: Timestamp;
+    readonly by: StoredMemory | null;
+  }[];
+  /** Pairs that were said to contradict each other. */
+  readonly contradicted: readonly {
+    readonly a: StoredMemory;
+    readonly b: StoredMemory;
+    readonly winner: string | null;
+    readonly automatic: boolean;
+    readonly at: Timestamp;
+  }[];
+  /** Memories whose validity ended without a successor. */
+  readonly ended: readonly {
+    readonly memory: StoredMemory;
+    readonly at: Timestamp;
+  }[];
+  readonly archived: readonly {
+    readonly memory: StoredMemory;
+    readonly at: Timestamp;
+  }[];
+  /** Memories that are active again. */
+  readonly restored: readonly {
+    readonly memory: StoredMemory;
+    readonly at: Timestamp;
+  }[];
+  /** Memories whose salience fell below `faded_below`, the most salient first. */
+  readonly faded: readonly {
+    readonly memory: StoredMemory;
+    readonly salience_from: number;
+    readonly salience_to: number;
+  }[];
+  /** Entries of each list before it was cut to `limit` and to 512 KiB of text. */
+  readonly counts: {
+    readonly added: number;
+    readonly changed: number;
+    readonly superseded: number;
+    readonly contradicted: number;
+    readonly ended: number;
+    readonly archived: number;
+    readonly restored: number;
+    readonly faded: number;
+  };
+  /** Erased memories, counted by the audit log; null with a filter, and where the log does not reach back. */
+  readonly erased: {
+    readonly deleted: number;
+    readonly expired: number;
+  } | null;
+  /** True if the work of one request ended before all memories were looked at. */
+  readonly degraded: boolean;
+  /** All this as a text for a language model, if `format` is `prompt`. */
+  readonly text?: string;
+  /** Estimated tokens of `text`. */
+  readonly tokens?: number;
+  /** Entries were left out since the reply had 8 MiB. */
+  readonly truncated?: true;
+};
 export type LinkMemoriesReply = {
   readonly ok: true;
   readonly src: string;
@@ -3153,6 +3252,9 @@ export interface Operations {
 
   /** Explains why a query does or does not return a memory: `POST /explain`. */
   explainMemory(input: ExplainMemoryInput, options?: CallOptions): Reply<Explanation>;
+
+  /** Tells what became known, was changed, replaced, contradicted, ended, faded and erased between two times: `GET /diff`. */
+  diffMemories(input?: DiffMemoriesInput, options?: CallOptions): Reply<DiffMemoriesReply>;
 
   /** States a link between two memories, or changes its weight: `POST /memory/link`. */
   linkMemories(input: LinkMemoriesInput, options?: CallOptions): Reply<LinkMemoriesReply>;
