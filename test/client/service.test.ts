@@ -43,7 +43,7 @@ test('any number of memories is added in batches, and read back over pages', asy
 
 test.each([
   ['jobs, whose offset the client counts', () => client.listJobs({ l: 7 })],
-  ['the audit log, by its last number', () => client.listAudit({ limit: 7 })],
+  ['the audit log, by its last number', () => client.listAudit({ limit: 3 })],
 ])('every entry of a list comes once: %s', async (_name, list) => {
   const first = await list();
   const entries: string[] = [];
