@@ -295,6 +295,7 @@ Filters = TypedDict("Filters", {
     "external_ids": "NotRequired[List[str]]",
     "written_by": "NotRequired[List[str]]",
     "documents": "NotRequired[List[str]]",
+    "files": "NotRequired[List[str]]",
     "event_time": "NotRequired[Dict[str, Any]]",
     "created_at": "NotRequired[Dict[str, Any]]",
     "metadata": "NotRequired[Dict[str, Any]]",
@@ -324,6 +325,16 @@ Floor = TypedDict("Floor", {
     "reason": "NotRequired[Literal['asking_sentence_unknown']]",
     "below": "int",
     "best_below": "Union[float, None]",
+})
+
+
+Graph = TypedDict("Graph", {
+    "memories": "List[Dict[str, Any]]",
+    "entities": "List[Dict[str, Any]]",
+    "links": "List[Dict[str, Any]]",
+    "mentions": "List[Dict[str, Any]]",
+    "relations": "List[Dict[str, Any]]",
+    "truncated": "bool",
 })
 
 
@@ -429,6 +440,15 @@ Item = TypedDict("Item", {
 
 ItemError = TypedDict("ItemError", {
     "error": "Failure",
+})
+
+
+ItemList = TypedDict("ItemList", {
+    "user_id": "NotRequired[Union[str, None]]",
+    "namespace": "NotRequired[Union[Union[Literal[''], str], None]]",
+    "value": "NotRequired[Dict[str, Any]]",
+    "limit": "NotRequired[Union[int, None]]",
+    "cursor": "NotRequired[Union[str, None]]",
 })
 
 
@@ -600,6 +620,33 @@ Memory = TypedDict("Memory", {
 })
 
 
+MemoryList = TypedDict("MemoryList", {
+    "user_id": "NotRequired[Union[str, None]]",
+    "filters": "NotRequired[Union[Filters, None]]",
+    "startTime": "NotRequired[Union[Time, None]]",
+    "endTime": "NotRequired[Union[Time, None]]",
+    "as_of": "NotRequired[Union[Union[Time, AsOf], None]]",
+    "order_by": "NotRequired[Union[Literal['id', 'event_time'], None]]",
+    "order": "NotRequired[Union[Literal['asc', 'desc'], None]]",
+    "limit": "NotRequired[Union[int, None]]",
+    "cursor": "NotRequired[Union[str, None]]",
+})
+
+
+Name = TypedDict("Name", {
+    "name": "str",
+    "memories": "int",
+    "last_used_at": "Timestamp",
+})
+
+
+Namespace = TypedDict("Namespace", {
+    "namespace": "str",
+    "items": "int",
+    "last_used_at": "Timestamp",
+})
+
+
 NewDocument = TypedDict("NewDocument", {
     "content_type": "NotRequired[Union[str, None]]",
     "file_name": "NotRequired[Union[str, None]]",
@@ -659,6 +706,7 @@ NewMemory = TypedDict("NewMemory", {
     "importance": "NotRequired[Union[float, None]]",
     "confidence": "NotRequired[Union[float, None]]",
     "external_id": "NotRequired[Union[str, None]]",
+    "on_duplicate": "NotRequired[Union[Literal['merge', 'keep'], None]]",
 })
 
 
@@ -922,6 +970,7 @@ OPERATIONS: Dict[str, Operation] = {
     "contradict_memories": Operation("POST", "/memory/contradict", [], None, False, False, False, False),
     "list_links": Operation("GET", "/memory/{id}/links", None, None, True, False, False, False),
     "reflect": Operation("POST", "/memory/reflect", ["wait"], None, False, False, False, False),
+    "page_memories": Operation("POST", "/memory/list", [], "cursor", True, False, False, False),
     "list_memories": Operation("GET", "/memory/all", None, "u", True, False, False, False),
     "reinforce_memory": Operation("POST", "/memory/reinforce", [], None, False, False, False, False),
     "get_memory": Operation("GET", "/memory/{id}", None, None, True, False, False, False),
@@ -932,9 +981,19 @@ OPERATIONS: Dict[str, Operation] = {
     "get_timeline": Operation("GET", "/memory/{id}/timeline", None, None, True, False, False, False),
     "list_memories_of_user": Operation("GET", "/users/{id}/memories", None, "u", True, False, False, False),
     "delete_memories_of_user": Operation("DELETE", "/users/{id}/memories", None, None, True, False, False, False),
+    "list_users": Operation("GET", "/users", None, "cursor", True, False, False, False),
+    "list_sessions": Operation("GET", "/sessions", None, "cursor", True, False, False, False),
+    "list_types": Operation("GET", "/types", None, "cursor", True, False, False, False),
+    "list_tags": Operation("GET", "/tags", None, "cursor", True, False, False, False),
+    "get_neighbourhood": Operation("GET", "/memory/{id}/neighbourhood", None, None, True, False, False, False),
+    "get_user_graph": Operation("GET", "/users/{id}/graph", None, None, True, False, False, False),
     "get_item": Operation("GET", "/items", None, None, True, False, False, False),
     "put_item": Operation("PUT", "/items", [], None, True, False, False, False),
     "delete_item": Operation("DELETE", "/items", None, None, True, False, False, False),
+    "list_items": Operation("POST", "/items/list", [], "cursor", True, False, False, False),
+    "list_namespaces": Operation("GET", "/namespaces", None, "cursor", True, False, False, False),
+    "move_namespace": Operation("PATCH", "/namespaces/{name}", [], None, True, False, False, False),
+    "delete_namespace": Operation("DELETE", "/namespaces/{name}", None, None, True, False, False, False),
     "list_entities": Operation("GET", "/entities", None, "offset", True, False, False, False),
     "get_entity": Operation("GET", "/entities/{name}", None, None, True, False, False, False),
     "list_jobs": Operation("GET", "/jobs", None, "offset", True, False, False, False),
@@ -971,9 +1030,9 @@ OPERATIONS: Dict[str, Operation] = {
 class Client(BaseClient):
     """One method for each operation of the API."""
 
-    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
+    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
         """Stores one memory: `POST /memory/add`."""
-        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id}, options)
+        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate}, options)
 
     def add_memories(self, *, items: List[NewMemory], **options: Any) -> BatchReply:
         """Stores many memories: `POST /memory/add/batch`."""
@@ -1059,6 +1118,10 @@ class Client(BaseClient):
         """Lets the language model write down conclusions from the latest memories: `POST /memory/reflect`."""
         return self._call(OPERATIONS["reflect"], {"wait": wait, "user_id": user_id, "session_id": session_id}, options)
 
+    def page_memories(self, *, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, order_by: Optional[Union[Literal['id', 'event_time'], None]] = None, order: Optional[Union[Literal['asc', 'desc'], None]] = None, limit: Optional[Union[int, None]] = None, cursor: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
+        """Lists memories by filters, page by page, in either direction: `POST /memory/list`."""
+        return self._call(OPERATIONS["page_memories"], {"user_id": user_id, "filters": filters, "startTime": startTime, "endTime": endTime, "as_of": as_of, "order_by": order_by, "order": order, "limit": limit, "cursor": cursor}, options)
+
     def list_memories(self, *, l: Optional[int] = None, u: Optional[int] = None, sector: Optional[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']] = None, user_id: Optional[str] = None, written_by: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists memories that are active, valid and not expired, the newest first: `GET /memory/all`."""
         return self._call(OPERATIONS["list_memories"], {"l": l, "u": u, "sector": sector, "user_id": user_id, "written_by": written_by}, options)
@@ -1079,9 +1142,9 @@ class Client(BaseClient):
         """Erases a memory and everything derived from it: `DELETE /memory/{id}`."""
         return self._call(OPERATIONS["delete_memory"], {"id": id, "user_id": user_id}, options)
 
-    def delete_memories(self, *, user_id: Optional[str] = None, session_id: Optional[str] = None, tags: Optional[List[str]] = None, written_by: Optional[str] = None, **options: Any) -> Deleted:
+    def delete_memories(self, *, user_id: Optional[str] = None, session_id: Optional[str] = None, tags: Optional[List[str]] = None, files: Optional[List[str]] = None, written_by: Optional[str] = None, **options: Any) -> Deleted:
         """Erases all memories that match a filter, archived and expired ones too: `DELETE /memory`."""
-        return self._call(OPERATIONS["delete_memories"], {"user_id": user_id, "session_id": session_id, "tags": tags, "written_by": written_by}, options)
+        return self._call(OPERATIONS["delete_memories"], {"user_id": user_id, "session_id": session_id, "tags": tags, "files": files, "written_by": written_by}, options)
 
     def get_history(self, *, id: str, l: Optional[int] = None, before: Optional[int] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Shows the earlier values of a memory, the latest change first: `GET /memory/{id}/history`."""
@@ -1099,6 +1162,30 @@ class Client(BaseClient):
         """Erases all memories and documents of one user: `DELETE /users/{id}/memories`."""
         return self._call(OPERATIONS["delete_memories_of_user"], {"id": id}, options)
 
+    def list_users(self, *, user_id: Optional[str] = None, prefix: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the users who own memories, with their number: `GET /users`."""
+        return self._call(OPERATIONS["list_users"], {"user_id": user_id, "prefix": prefix, "limit": limit, "cursor": cursor}, options)
+
+    def list_sessions(self, *, user_id: Optional[str] = None, prefix: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Lists a user's sessions, with the number of their memories: `GET /sessions`."""
+        return self._call(OPERATIONS["list_sessions"], {"user_id": user_id, "prefix": prefix, "limit": limit, "cursor": cursor}, options)
+
+    def list_types(self, *, user_id: Optional[str] = None, prefix: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the types of memories, with their number: `GET /types`."""
+        return self._call(OPERATIONS["list_types"], {"user_id": user_id, "prefix": prefix, "limit": limit, "cursor": cursor}, options)
+
+    def list_tags(self, *, user_id: Optional[str] = None, prefix: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the tags of memories, with their number: `GET /tags`."""
+        return self._call(OPERATIONS["list_tags"], {"user_id": user_id, "prefix": prefix, "limit": limit, "cursor": cursor}, options)
+
+    def get_neighbourhood(self, *, id: str, hops: Optional[int] = None, limit: Optional[int] = None, user_id: Optional[str] = None, **options: Any) -> Graph:
+        """Shows the memories and names around a memory, and what joins them: `GET /memory/{id}/neighbourhood`."""
+        return self._call(OPERATIONS["get_neighbourhood"], {"id": id, "hops": hops, "limit": limit, "user_id": user_id}, options)
+
+    def get_user_graph(self, *, id: str, limit: Optional[int] = None, **options: Any) -> Graph:
+        """Shows a user's most salient memories with the names they mention, and what joins them: `GET /users/{id}/graph`."""
+        return self._call(OPERATIONS["get_user_graph"], {"id": id, "limit": limit}, options)
+
     def get_item(self, *, key: Optional[str] = None, namespace: Optional[Union[Union[Literal[''], str], None]] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Item:
         """Shows the item with a key, whatever its status: `GET /items`."""
         return self._call(OPERATIONS["get_item"], {"key": key, "namespace": namespace, "user_id": user_id}, options)
@@ -1110,6 +1197,22 @@ class Client(BaseClient):
     def delete_item(self, *, key: Optional[str] = None, namespace: Optional[Union[Union[Literal[''], str], None]] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Deleted:
         """Erases the item with a key, and everything derived from it: `DELETE /items`."""
         return self._call(OPERATIONS["delete_item"], {"key": key, "namespace": namespace, "user_id": user_id}, options)
+
+    def list_items(self, *, user_id: Optional[Union[str, None]] = None, namespace: Optional[Union[Union[Literal[''], str], None]] = None, value: Optional[Dict[str, Any]] = None, limit: Optional[Union[int, None]] = None, cursor: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
+        """Lists a user's items by namespace and key: `POST /items/list`."""
+        return self._call(OPERATIONS["list_items"], {"user_id": user_id, "namespace": namespace, "value": value, "limit": limit, "cursor": cursor}, options)
+
+    def list_namespaces(self, *, user_id: Optional[str] = None, prefix: Optional[str] = None, suffix: Optional[str] = None, max_depth: Optional[int] = None, limit: Optional[int] = None, cursor: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Lists namespaces that hold items, with their number: `GET /namespaces`."""
+        return self._call(OPERATIONS["list_namespaces"], {"user_id": user_id, "prefix": prefix, "suffix": suffix, "max_depth": max_depth, "limit": limit, "cursor": cursor}, options)
+
+    def move_namespace(self, *, name: str, to: str, user_id: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
+        """Gives a namespace, and everything below it, another path: `PATCH /namespaces/{name}`."""
+        return self._call(OPERATIONS["move_namespace"], {"name": name, "to": to, "user_id": user_id}, options)
+
+    def delete_namespace(self, *, name: str, user_id: Optional[str] = None, **options: Any) -> Deleted:
+        """Erases all items of a namespace and of those below it: `DELETE /namespaces/{name}`."""
+        return self._call(OPERATIONS["delete_namespace"], {"name": name, "user_id": user_id}, options)
 
     def list_entities(self, *, l: Optional[int] = None, u: Optional[int] = None, q: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists names, the most mentioned first: `GET /entities`."""

@@ -914,6 +914,8 @@ export type Filters = {
   readonly written_by?: readonly string[] | undefined;
   /** Chunks and root memories of these documents. */
   readonly documents?: readonly string[] | undefined;
+  /** Memories that mention one of these files, as the paths in their `files`. */
+  readonly files?: readonly string[] | undefined;
   /** When the event happened. */
   readonly event_time?:
     | {
@@ -1062,6 +1064,48 @@ export type Floor = {
   readonly below: number;
   /** The best score among them; null if there were none. */
   readonly best_below: number | null;
+};
+export type Graph = {
+  readonly memories: readonly {
+    readonly id: string;
+    readonly gist: string;
+    readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+    readonly salience: number;
+    readonly status: 'active' | 'superseded' | 'contradicted' | 'archived';
+    readonly event_time: Timestamp;
+    readonly created_at: Timestamp;
+    /** Steps from the memory in the middle; 0 in a user's graph. */
+    readonly hop: number;
+  }[];
+  readonly entities: readonly {
+    readonly name: string;
+    readonly label: string;
+    readonly type: string;
+    /** Steps from the memory in the middle; 0 in a user's graph. */
+    readonly hop: number;
+  }[];
+  /** The strongest first; both ends are in `memories`. */
+  readonly links: readonly {
+    readonly src: string;
+    readonly dst: string;
+    readonly type:
+      'waypoint' | 'mentions' | 'supports' | 'contradicts' | 'depends_on' | 'same_as' | 'supersedes' | 'derived_from';
+    readonly weight: number;
+    /** null for a link that somebody stated. */
+    readonly similarity: number | null;
+  }[];
+  readonly mentions: readonly {
+    readonly memory: string;
+    /** `name` of the entity. */
+    readonly entity: string;
+  }[];
+  readonly relations: readonly {
+    readonly src: string;
+    readonly dst: string;
+    readonly relation: string;
+  }[];
+  /** Whether a bound left something out. */
+  readonly truncated: boolean;
 };
 /** Why a query returned a match. Ranks count from 1; a stage that did not find the memory is null. */
 export type HitExplanation = {
@@ -1323,6 +1367,22 @@ export type Item = {
 export type ItemError = {
   readonly error: Failure;
 };
+export type ItemList = {
+  /** The user who owns the items; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** Items of this namespace and of those below it; of all namespaces by default. */
+  readonly namespace?: string | null | undefined;
+  /** Conditions on keys of the value's top level, with the form and the operators of `filters.metadata`. An item whose value is no object has no keys. */
+  readonly value?:
+    | {
+        readonly [field: string]: unknown;
+      }
+    | undefined;
+  /** Most items on the page; 100 by default. */
+  readonly limit?: number | null | undefined;
+  /** `next_cursor` of the page before, with everything else as it was asked then. */
+  readonly cursor?: string | null | undefined;
+};
 export type Job = {
   readonly id: string;
   readonly kind: 'memory' | 'document' | 'reembed' | 'contradictions' | 'reflection';
@@ -1562,6 +1622,40 @@ export type Memory = {
   /** Names in the text, as stated, else derived from the text. */
   readonly entities: readonly string[];
 };
+export type MemoryList = {
+  /** Only memories of this user; `""` for no particular user. All users by default. */
+  readonly user_id?: string | null | undefined;
+  /** Filters as for a query, without `min_score`. */
+  readonly filters?: Filters | null | undefined;
+  /** `created_at` from this time on, included. */
+  readonly startTime?: Time | null | undefined;
+  /** `created_at` up to this time, included. */
+  readonly endTime?: Time | null | undefined;
+  /** An earlier time to list for; a bare time means `valid`. The order is that of today. */
+  readonly as_of?: Time | AsOf | null | undefined;
+  /** `id`, the default, is the order of adding; memories of one `event_time` stand in that order, too. */
+  readonly order_by?: 'id' | 'event_time' | null | undefined;
+  /** `desc` by default: the newest first. */
+  readonly order?: 'asc' | 'desc' | null | undefined;
+  /** Most items on the page; 100 by default. */
+  readonly limit?: number | null | undefined;
+  /** `next_cursor` of the page before, with everything else as it was asked then. */
+  readonly cursor?: string | null | undefined;
+};
+export type Name = {
+  readonly name: string;
+  /** Number of memories, whatever their status, that have not expired and are valid. */
+  readonly memories: number;
+  /** When the newest of them was added. */
+  readonly last_used_at: Timestamp;
+};
+export type Namespace = {
+  readonly namespace: string;
+  /** Number of its items. */
+  readonly items: number;
+  /** When one of these items was last changed. */
+  readonly last_used_at: Timestamp;
+};
 /** A file or a text. `data` needs `content_type`, `file_name` or `encoding` beside it. */
 export type NewDocument = {
   /** A media type, also with `; charset=…`, or a short name such as pdf, docx, html, md or txt. */
@@ -1691,6 +1785,8 @@ export type NewMemory = {
   readonly confidence?: number | null | undefined;
   /** The id of the memory in your system; unique for each user. */
   readonly external_id?: string | null | undefined;
+  /** `merge`, the default, reinforces the memory that says exactly this already; `keep` stores a second one. An `external_id` stays unique with both. */
+  readonly on_duplicate?: 'merge' | 'keep' | null | undefined;
 };
 export type NewPage = {
   /** Address of the page. It begins with http:// or https:// and has no user name and password; `#…` is dropped. */
@@ -2307,6 +2403,7 @@ export type ReflectInput = {
   /** Only memories of this session; by default all sessions. */
   readonly session_id?: string | null | undefined;
 };
+export type PageMemoriesInput = MemoryList;
 export type ListMemoriesInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
@@ -2386,6 +2483,8 @@ export type DeleteMemoriesInput = {
   readonly session_id?: string | undefined;
   /** A memory must have all of these tags. In a query string, repeat the parameter: `tags=a&tags=b`. */
   readonly tags?: readonly string[] | undefined;
+  /** Memories that mention one of these files. In a query string, repeat the parameter. */
+  readonly files?: readonly string[] | undefined;
   /** What the key with this public id wrote. Alone it also removes the links that the key stated, and gives memories of others that it changed their former values again. */
   readonly written_by?: string | undefined;
 };
@@ -2423,6 +2522,62 @@ export type DeleteMemoriesOfUserInput = {
   /** The user, as `user_id` names it. */
   readonly id: string;
 };
+export type ListUsersInput = {
+  /** Only memories of this user count; `user_id=` for no particular user. */
+  readonly user_id?: string | undefined;
+  /** Only names that begin with this text, case included. */
+  readonly prefix?: string | undefined;
+  /** Most entries on the page. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the page before, with everything else as it was asked then. */
+  readonly cursor?: string | undefined;
+};
+export type ListSessionsInput = {
+  /** The user whose sessions are listed; `user_id=` for no particular user. */
+  readonly user_id?: string | undefined;
+  /** Only names that begin with this text, case included. */
+  readonly prefix?: string | undefined;
+  /** Most entries on the page. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the page before, with everything else as it was asked then. */
+  readonly cursor?: string | undefined;
+};
+export type ListTypesInput = {
+  /** Only memories of this user count; `user_id=` for no particular user. */
+  readonly user_id?: string | undefined;
+  /** Only names that begin with this text, case included. */
+  readonly prefix?: string | undefined;
+  /** Most entries on the page. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the page before, with everything else as it was asked then. */
+  readonly cursor?: string | undefined;
+};
+export type ListTagsInput = {
+  /** Only memories of this user count; `user_id=` for no particular user. */
+  readonly user_id?: string | undefined;
+  /** Only names that begin with this text, case included. */
+  readonly prefix?: string | undefined;
+  /** Most entries on the page. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the page before, with everything else as it was asked then. */
+  readonly cursor?: string | undefined;
+};
+export type GetNeighbourhoodInput = {
+  /** Id of the memory. */
+  readonly id: string;
+  /** Most steps from the memory; a name is a step between two memories that mention it. */
+  readonly hops?: number | undefined;
+  /** Most memories and names together. */
+  readonly limit?: number | undefined;
+  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  readonly user_id?: string | undefined;
+};
+export type GetUserGraphInput = {
+  /** The user, as `user_id` names it. */
+  readonly id: string;
+  /** Most memories and names together. */
+  readonly limit?: number | undefined;
+};
 export type GetItemInput = {
   /** Your key of the item, unique within the user and the namespace. */
   readonly key?: string | undefined;
@@ -2439,6 +2594,36 @@ export type DeleteItemInput = {
   readonly namespace?: string | null | undefined;
   /** The user who owns the item; `""`, the default, means no particular user. */
   readonly user_id?: string | null | undefined;
+};
+export type ListItemsInput = ItemList;
+export type ListNamespacesInput = {
+  /** Only namespaces of this user; `user_id=` for no particular user. */
+  readonly user_id?: string | undefined;
+  /** Only namespaces that begin with these labels; `*` stands for any one label. */
+  readonly prefix?: string | undefined;
+  /** Only namespaces that end with these labels; `*` stands for any one label. */
+  readonly suffix?: string | undefined;
+  /** Paths are cut to this many labels; `items` then counts what is below as well. */
+  readonly max_depth?: number | undefined;
+  /** Most entries on the page. */
+  readonly limit?: number | undefined;
+  /** `next_cursor` of the page before, with everything else as it was asked then. */
+  readonly cursor?: string | undefined;
+};
+export type MoveNamespaceInput = {
+  /** Path of the namespace. */
+  readonly name: string;
+} & {
+  /** The user who owns the items; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** The new path; neither of the two may lie below the other. */
+  readonly to: string;
+};
+export type DeleteNamespaceInput = {
+  /** Path of the namespace. */
+  readonly name: string;
+  /** The user who owns it. */
+  readonly user_id?: string | undefined;
 };
 export type ListEntitiesInput = {
   /** Most items on the page. */
@@ -2818,6 +3003,11 @@ export type ReflectReply =
       /** Write receipt: a query that sends it waits for these writes. null if nothing is left to do. */
       readonly token: string | null;
     };
+export type PageMemoriesReply = {
+  readonly items: readonly Memory[];
+  /** Cursor of the next page; null on the last one. A page may be short, or empty, and not be the last. */
+  readonly next_cursor: string | null;
+};
 export type ListMemoriesReply = {
   readonly items: readonly Memory[];
   /** The reply has 8 MiB, so further items were left out; absent otherwise. */
@@ -2917,6 +3107,26 @@ export type ListMemoriesOfUserReply = {
   /** Offset `u` of the next page; absent on the last page. */
   readonly next?: number;
 };
+export type ListUsersReply = {
+  readonly items: readonly Name[];
+  /** Cursor of the next page; null on the last one. A page may be short, or empty, and not be the last. */
+  readonly next_cursor: string | null;
+};
+export type ListSessionsReply = {
+  readonly items: readonly Name[];
+  /** Cursor of the next page; null on the last one. A page may be short, or empty, and not be the last. */
+  readonly next_cursor: string | null;
+};
+export type ListTypesReply = {
+  readonly items: readonly Name[];
+  /** Cursor of the next page; null on the last one. A page may be short, or empty, and not be the last. */
+  readonly next_cursor: string | null;
+};
+export type ListTagsReply = {
+  readonly items: readonly Name[];
+  /** Cursor of the next page; null on the last one. A page may be short, or empty, and not be the last. */
+  readonly next_cursor: string | null;
+};
 export type PutItemReply = {
   /** Ids are sorted by the time of adding. */
   readonly id: string;
@@ -2972,6 +3182,22 @@ export type PutItemReply = {
   readonly created: boolean;
   /** Whether the item is different from before; its version then rose. */
   readonly changed: boolean;
+};
+export type ListItemsReply = {
+  readonly items: readonly Item[];
+  /** Cursor of the next page; null on the last one. A page may be short, or empty, and not be the last. */
+  readonly next_cursor: string | null;
+};
+export type ListNamespacesReply = {
+  readonly items: readonly Namespace[];
+  /** Cursor of the next page; null on the last one. A page may be short, or empty, and not be the last. */
+  readonly next_cursor: string | null;
+};
+export type MoveNamespaceReply = {
+  /** Number of items that were moved. */
+  readonly items: number;
+  /** Number of namespaces that they were in. */
+  readonly namespaces: number;
 };
 export type ListEntitiesReply = {
   readonly items: readonly Entity[];
@@ -3274,6 +3500,12 @@ export interface Operations {
   /** Lets the language model write down conclusions from the latest memories: `POST /memory/reflect`. */
   reflect(input: ReflectInput, options?: CallOptions): Receipt<ReflectReply>;
 
+  /** Lists memories by filters, page by page, in either direction: `POST /memory/list`. */
+  pageMemories(
+    input?: PageMemoriesInput,
+    options?: CallOptions,
+  ): Page<PageMemoriesReply, PageMemoriesReply['items'][number]>;
+
   /** Lists memories that are active, valid and not expired, the newest first: `GET /memory/all`. */
   listMemories(
     input?: ListMemoriesInput,
@@ -3310,6 +3542,27 @@ export interface Operations {
   /** Erases all memories and documents of one user: `DELETE /users/{id}/memories`. */
   deleteMemoriesOfUser(input: DeleteMemoriesOfUserInput, options?: CallOptions): Reply<Deleted>;
 
+  /** Lists the users who own memories, with their number: `GET /users`. */
+  listUsers(input?: ListUsersInput, options?: CallOptions): Page<ListUsersReply, ListUsersReply['items'][number]>;
+
+  /** Lists a user's sessions, with the number of their memories: `GET /sessions`. */
+  listSessions(
+    input?: ListSessionsInput,
+    options?: CallOptions,
+  ): Page<ListSessionsReply, ListSessionsReply['items'][number]>;
+
+  /** Lists the types of memories, with their number: `GET /types`. */
+  listTypes(input?: ListTypesInput, options?: CallOptions): Page<ListTypesReply, ListTypesReply['items'][number]>;
+
+  /** Lists the tags of memories, with their number: `GET /tags`. */
+  listTags(input?: ListTagsInput, options?: CallOptions): Page<ListTagsReply, ListTagsReply['items'][number]>;
+
+  /** Shows the memories and names around a memory, and what joins them: `GET /memory/{id}/neighbourhood`. */
+  getNeighbourhood(input: GetNeighbourhoodInput, options?: CallOptions): Reply<Graph>;
+
+  /** Shows a user's most salient memories with the names they mention, and what joins them: `GET /users/{id}/graph`. */
+  getUserGraph(input: GetUserGraphInput, options?: CallOptions): Reply<Graph>;
+
   /** Shows the item with a key, whatever its status: `GET /items`. */
   getItem(input?: GetItemInput, options?: CallOptions): Reply<Item>;
 
@@ -3318,6 +3571,21 @@ export interface Operations {
 
   /** Erases the item with a key, and everything derived from it: `DELETE /items`. */
   deleteItem(input?: DeleteItemInput, options?: CallOptions): Reply<Deleted>;
+
+  /** Lists a user's items by namespace and key: `POST /items/list`. */
+  listItems(input?: ListItemsInput, options?: CallOptions): Page<ListItemsReply, ListItemsReply['items'][number]>;
+
+  /** Lists namespaces that hold items, with their number: `GET /namespaces`. */
+  listNamespaces(
+    input?: ListNamespacesInput,
+    options?: CallOptions,
+  ): Page<ListNamespacesReply, ListNamespacesReply['items'][number]>;
+
+  /** Gives a namespace, and everything below it, another path: `PATCH /namespaces/{name}`. */
+  moveNamespace(input: MoveNamespaceInput, options?: CallOptions): Reply<MoveNamespaceReply>;
+
+  /** Erases all items of a namespace and of those below it: `DELETE /namespaces/{name}`. */
+  deleteNamespace(input: DeleteNamespaceInput, options?: CallOptions): Reply<Deleted>;
 
   /** Lists names, the most mentioned first: `GET /entities`. */
   listEntities(
