@@ -300,7 +300,6 @@ export const timelineReply = z.strictObject({
   after: z.array(memorySchema),
   truncated,
 });
-export type TimelineItem = Wire<typeof timelineReply>;
 
 export const reflectionReply = z.strictObject({
   job_id: uuid,
