@@ -100,6 +100,7 @@ Deleted = TypedDict("Deleted", {
     "ok": "Literal[True]",
     "deleted": "int",
     "removed": "DeleteReceipt",
+    "log_items": "NotRequired[int]",
     "restored": "NotRequired[int]",
     "unrestored": "NotRequired[int]",
 })
@@ -282,6 +283,15 @@ Explanation = TypedDict("Explanation", {
 Failure = TypedDict("Failure", {
     "code": "str",
     "message": "str",
+})
+
+
+FeedEvent = TypedDict("FeedEvent", {
+    "cursor": "str",
+    "kind": "Literal['memory.stored', 'memory.ready', 'memory.failed', 'memory.updated', 'memory.superseded', 'memory.contradicted', 'memory.archived', 'memory.expired', 'memory.deleted', 'document.stored', 'document.ready', 'document.failed', 'document.deleted', 'job.dead', 'reembed.finished']",
+    "at": "Timestamp",
+    "id": "Union[str, None]",
+    "user_id": "Union[str, None]",
 })
 
 
@@ -504,6 +514,39 @@ Link = TypedDict("Link", {
     "created_at": "Timestamp",
     "updated_at": "Timestamp",
     "written_by": "Union[str, None]",
+})
+
+
+LogAppend = TypedDict("LogAppend", {
+    "user_id": "NotRequired[Union[str, None]]",
+    "items": "List[Any]",
+    "operation_id": "NotRequired[Union[str, None]]",
+    "expected_total": "NotRequired[Union[int, None]]",
+})
+
+
+LogChanged = TypedDict("LogChanged", {
+    "position": "int",
+    "removed": "int",
+    "total": "int",
+    "replayed": "bool",
+})
+
+
+LogItem = TypedDict("LogItem", {
+    "position": "int",
+    "item": "Any",
+    "created_at": "Timestamp",
+})
+
+
+LogReplace = TypedDict("LogReplace", {
+    "user_id": "NotRequired[Union[str, None]]",
+    "from": "NotRequired[Union[int, None]]",
+    "expected_suffix": "NotRequired[Union[List[Any], None]]",
+    "items": "List[Any]",
+    "operation_id": "NotRequired[Union[str, None]]",
+    "expected_total": "NotRequired[Union[int, None]]",
 })
 
 
@@ -994,8 +1037,14 @@ OPERATIONS: Dict[str, Operation] = {
     "list_namespaces": Operation("GET", "/namespaces", None, "cursor", True, False, False, False),
     "move_namespace": Operation("PATCH", "/namespaces/{name}", [], None, True, False, False, False),
     "delete_namespace": Operation("DELETE", "/namespaces/{name}", None, None, True, False, False, False),
+    "read_log": Operation("GET", "/sessions/{id}/log", None, "before", True, False, False, False),
+    "append_to_log": Operation("POST", "/sessions/{id}/log", [], None, False, False, False, False),
+    "clear_log": Operation("DELETE", "/sessions/{id}/log", None, None, True, False, False, False),
+    "replace_end_of_log": Operation("POST", "/sessions/{id}/log/replace", [], None, False, False, False, False),
+    "pop_from_log": Operation("POST", "/sessions/{id}/log/pop", [], None, False, False, False, False),
     "list_entities": Operation("GET", "/entities", None, "offset", True, False, False, False),
     "get_entity": Operation("GET", "/entities/{name}", None, None, True, False, False, False),
+    "list_events": Operation("GET", "/events", None, "cursor", True, False, True, False),
     "list_jobs": Operation("GET", "/jobs", None, "offset", True, False, False, False),
     "get_job": Operation("GET", "/jobs/{id}", None, None, True, False, False, False),
     "discard_job": Operation("DELETE", "/jobs/{id}", None, None, True, False, False, False),
@@ -1159,7 +1208,7 @@ class Client(BaseClient):
         return self._call(OPERATIONS["list_memories_of_user"], {"id": id, "l": l, "u": u}, options)
 
     def delete_memories_of_user(self, *, id: str, **options: Any) -> Deleted:
-        """Erases all memories and documents of one user: `DELETE /users/{id}/memories`."""
+        """Erases all memories, documents and session logs of one user: `DELETE /users/{id}/memories`."""
         return self._call(OPERATIONS["delete_memories_of_user"], {"id": id}, options)
 
     def list_users(self, *, user_id: Optional[str] = None, prefix: Optional[str] = None, limit: Optional[int] = None, cursor: Optional[str] = None, **options: Any) -> Dict[str, Any]:
@@ -1214,6 +1263,26 @@ class Client(BaseClient):
         """Erases all items of a namespace and of those below it: `DELETE /namespaces/{name}`."""
         return self._call(OPERATIONS["delete_namespace"], {"name": name, "user_id": user_id}, options)
 
+    def read_log(self, *, id: str, user_id: Optional[Union[str, None]] = None, limit: Optional[int] = None, before: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Reads the newest items of a session log, in their order: `GET /sessions/{id}/log`."""
+        return self._call(OPERATIONS["read_log"], {"id": id, "user_id": user_id, "limit": limit, "before": before}, options)
+
+    def append_to_log(self, *, id: str, items: List[Any], user_id: Optional[Union[str, None]] = None, operation_id: Optional[Union[str, None]] = None, expected_total: Optional[Union[int, None]] = None, **options: Any) -> LogChanged:
+        """Appends items to a session log, all or none: `POST /sessions/{id}/log`."""
+        return self._call(OPERATIONS["append_to_log"], {"id": id, "items": items, "user_id": user_id, "operation_id": operation_id, "expected_total": expected_total}, options)
+
+    def clear_log(self, *, id: str, user_id: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
+        """Erases all items of a session log: `DELETE /sessions/{id}/log`."""
+        return self._call(OPERATIONS["clear_log"], {"id": id, "user_id": user_id}, options)
+
+    def replace_end_of_log(self, *, id: str, items: List[Any], user_id: Optional[Union[str, None]] = None, from_: Optional[Union[int, None]] = None, expected_suffix: Optional[Union[List[Any], None]] = None, operation_id: Optional[Union[str, None]] = None, expected_total: Optional[Union[int, None]] = None, **options: Any) -> LogChanged:
+        """Replaces the end of a session log in one step: `POST /sessions/{id}/log/replace`."""
+        return self._call(OPERATIONS["replace_end_of_log"], {"id": id, "items": items, "user_id": user_id, "from": from_, "expected_suffix": expected_suffix, "operation_id": operation_id, "expected_total": expected_total}, options)
+
+    def pop_from_log(self, *, id: str, user_id: Optional[Union[str, None]] = None, expected_total: Optional[Union[int, None]] = None, **options: Any) -> Dict[str, Any]:
+        """Takes the newest item off a session log and returns it: `POST /sessions/{id}/log/pop`."""
+        return self._call(OPERATIONS["pop_from_log"], {"id": id, "user_id": user_id, "expected_total": expected_total}, options)
+
     def list_entities(self, *, l: Optional[int] = None, u: Optional[int] = None, q: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists names, the most mentioned first: `GET /entities`."""
         return self._call(OPERATIONS["list_entities"], {"l": l, "u": u, "q": q, "user_id": user_id}, options)
@@ -1221,6 +1290,10 @@ class Client(BaseClient):
     def get_entity(self, *, name: str, user_id: Optional[str] = None, **options: Any) -> EntityDetails:
         """Shows one name with the relations that memories state about it: `GET /entities/{name}`."""
         return self._call(OPERATIONS["get_entity"], {"name": name, "user_id": user_id}, options)
+
+    def list_events(self, *, cursor: Optional[str] = None, limit: Optional[int] = None, kinds: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Iterator[Event]:
+        """Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`."""
+        return self._watch(OPERATIONS["list_events"], {"cursor": cursor, "limit": limit, "kinds": kinds, "user_id": user_id}, options)
 
     def list_jobs(self, *, l: Optional[int] = None, u: Optional[int] = None, state: Optional[Literal['queued', 'active', 'failed', 'done', 'dead', 'cancelled']] = None, kind: Optional[Literal['memory', 'document', 'reembed', 'contradictions', 'reflection']] = None, **options: Any) -> Dict[str, Any]:
         """Lists the jobs of the ledger, the newest first: `GET /jobs`."""

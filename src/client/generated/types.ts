@@ -372,6 +372,8 @@ export type Deleted = {
   /** Memories that were erased. */
   readonly deleted: number;
   readonly removed: DeleteReceipt;
+  /** Only of a delete by filter: items of session logs that were erased. */
+  readonly log_items?: number;
   /** Only of a delete by `written_by` alone: memories of others that have their former values again. */
   readonly restored?: number;
   /** Only of such a delete: memories of others that keep the changes, as somebody changed them since. */
@@ -893,6 +895,31 @@ export type Explanation = {
 export type Failure = {
   readonly code: string;
   readonly message: string;
+};
+export type FeedEvent = {
+  /** The place just behind this event. */
+  readonly cursor: string;
+  readonly kind:
+    | 'memory.stored'
+    | 'memory.ready'
+    | 'memory.failed'
+    | 'memory.updated'
+    | 'memory.superseded'
+    | 'memory.contradicted'
+    | 'memory.archived'
+    | 'memory.expired'
+    | 'memory.deleted'
+    | 'document.stored'
+    | 'document.ready'
+    | 'document.failed'
+    | 'document.deleted'
+    | 'job.dead'
+    | 'reembed.finished';
+  readonly at: Timestamp;
+  /** Id of the memory, document or job, as the kind says; null for none. */
+  readonly id: string | null;
+  /** Owner of the memory or document; null if it has none, or if nothing of the user is stored any more. */
+  readonly user_id: string | null;
 };
 /** Fields are joined by AND, the values of one list by OR. */
 export type Filters = {
@@ -1452,6 +1479,48 @@ export type Link = {
   readonly updated_at: Timestamp;
   /** Public id of the key that stated the link; null if that is not known or nobody did. */
   readonly written_by: string | null;
+};
+export type LogAppend = {
+  /** The user who owns the log; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** Any JSON values, each at most 256 KiB. */
+  readonly items: readonly unknown[];
+  /** Your own name of this change, such as a UUID. A retry with the same name and items changes nothing and gets the first reply; with other items, a 409. */
+  readonly operation_id?: string | null | undefined;
+  /** The number of items that the log must have now; with another number the reply is a 409. */
+  readonly expected_total?: number | null | undefined;
+};
+export type LogChanged = {
+  /** Position of the first item that was written. */
+  readonly position: number;
+  /** Items that were taken off the end of the log before. */
+  readonly removed: number;
+  /** Items in the whole log. */
+  readonly total: number;
+  /** Whether this repeats the reply to an earlier request with this `operation_id`. */
+  readonly replayed: boolean;
+};
+export type LogItem = {
+  /** Place in the log, from 0 for the oldest item. */
+  readonly position: number;
+  /** The item as it was appended. */
+  readonly item: Json;
+  readonly created_at: Timestamp;
+};
+/** Replaces at most 1000 items. */
+export type LogReplace = {
+  /** The user who owns the log; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** The position of the first item that is replaced. */
+  readonly from?: number | null | undefined;
+  /** The items to replace, in place of `from`. If the log does not end in them, the reply is a 409. */
+  readonly expected_suffix?: readonly unknown[] | null | undefined;
+  /** The new end of the log; it may be empty. */
+  readonly items: readonly unknown[];
+  /** Your own name of this change, such as a UUID. A retry with the same name and items changes nothing and gets the first reply; with other items, a 409. */
+  readonly operation_id?: string | null | undefined;
+  /** The number of items that the log must have now; with another number the reply is a 409. */
+  readonly expected_total?: number | null | undefined;
 };
 export type Match = {
   /** Ids are sorted by the time of adding. */
@@ -2625,6 +2694,39 @@ export type DeleteNamespaceInput = {
   /** The user who owns it. */
   readonly user_id?: string | undefined;
 };
+export type ReadLogInput = {
+  /** The session, as `session_id` names it. */
+  readonly id: string;
+  /** The user who owns the log; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** Most items on the page, which has at most 1 MiB of them. */
+  readonly limit?: number | undefined;
+  /** Only items before this position: the `next` of the last page. */
+  readonly before?: number | undefined;
+};
+export type AppendToLogInput = {
+  /** The session, as `session_id` names it. */
+  readonly id: string;
+} & LogAppend;
+export type ClearLogInput = {
+  /** The session, as `session_id` names it. */
+  readonly id: string;
+  /** The user who owns the log; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+};
+export type ReplaceEndOfLogInput = {
+  /** The session, as `session_id` names it. */
+  readonly id: string;
+} & LogReplace;
+export type PopFromLogInput = {
+  /** The session, as `session_id` names it. */
+  readonly id: string;
+} & {
+  /** The user who owns the log; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** The number of items that the log must have now; with another number the reply is a 409. */
+  readonly expected_total?: number | null | undefined;
+};
 export type ListEntitiesInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
@@ -2639,6 +2741,16 @@ export type GetEntityInput = {
   /** The name, percent-encoded. */
   readonly name: string;
   /** Count only this user's memories. */
+  readonly user_id?: string | undefined;
+};
+export type ListEventsInput = {
+  /** Only events behind this place: the `cursor` of the last reply or event. `latest` is the place behind the newest event; left out, the feed begins with the oldest event that is kept. */
+  readonly cursor?: string | undefined;
+  /** Most events on a page; a stream has no end. */
+  readonly limit?: number | undefined;
+  /** Only events of these kinds, separated by commas. */
+  readonly kinds?: string | undefined;
+  /** Only events about memories and documents of this user. */
   readonly user_id?: string | undefined;
 };
 export type ListJobsInput = {
@@ -3199,8 +3311,34 @@ export type MoveNamespaceReply = {
   /** Number of namespaces that they were in. */
   readonly namespaces: number;
 };
+export type ReadLogReply = {
+  /** The oldest first. */
+  readonly items: readonly LogItem[];
+  /** Items in the whole log. */
+  readonly total: number;
+  /** The `before` of the page of older items; absent if there are none. */
+  readonly next?: number;
+};
+export type ClearLogReply = {
+  readonly ok: true;
+  readonly removed: number;
+};
+export type PopFromLogReply = {
+  /** The newest item; null if the log was empty. */
+  readonly popped: LogItem | null;
+  /** Items in the whole log. */
+  readonly total: number;
+};
 export type ListEntitiesReply = {
   readonly items: readonly Entity[];
+};
+export type ListEventsReply = {
+  /** In the order of the commits. */
+  readonly items: readonly FeedEvent[];
+  /** Where to read on. */
+  readonly cursor: string;
+  /** Whether there are more events already; a page that a filter leaves empty may have more behind it. */
+  readonly has_more: boolean;
 };
 export type ListJobsReply = {
   readonly items: readonly Job[];
@@ -3539,7 +3677,7 @@ export interface Operations {
     options?: CallOptions,
   ): Page<ListMemoriesOfUserReply, ListMemoriesOfUserReply['items'][number]>;
 
-  /** Erases all memories and documents of one user: `DELETE /users/{id}/memories`. */
+  /** Erases all memories, documents and session logs of one user: `DELETE /users/{id}/memories`. */
   deleteMemoriesOfUser(input: DeleteMemoriesOfUserInput, options?: CallOptions): Reply<Deleted>;
 
   /** Lists the users who own memories, with their number: `GET /users`. */
@@ -3587,6 +3725,21 @@ export interface Operations {
   /** Erases all items of a namespace and of those below it: `DELETE /namespaces/{name}`. */
   deleteNamespace(input: DeleteNamespaceInput, options?: CallOptions): Reply<Deleted>;
 
+  /** Reads the newest items of a session log, in their order: `GET /sessions/{id}/log`. */
+  readLog(input: ReadLogInput, options?: CallOptions): Page<ReadLogReply, ReadLogReply['items'][number]>;
+
+  /** Appends items to a session log, all or none: `POST /sessions/{id}/log`. */
+  appendToLog(input: AppendToLogInput, options?: CallOptions): Reply<LogChanged>;
+
+  /** Erases all items of a session log: `DELETE /sessions/{id}/log`. */
+  clearLog(input: ClearLogInput, options?: CallOptions): Reply<ClearLogReply>;
+
+  /** Replaces the end of a session log in one step: `POST /sessions/{id}/log/replace`. */
+  replaceEndOfLog(input: ReplaceEndOfLogInput, options?: CallOptions): Reply<LogChanged>;
+
+  /** Takes the newest item off a session log and returns it: `POST /sessions/{id}/log/pop`. */
+  popFromLog(input: PopFromLogInput, options?: CallOptions): Reply<PopFromLogReply>;
+
   /** Lists names, the most mentioned first: `GET /entities`. */
   listEntities(
     input?: ListEntitiesInput,
@@ -3595,6 +3748,21 @@ export interface Operations {
 
   /** Shows one name with the relations that memories state about it: `GET /entities/{name}`. */
   getEntity(input: GetEntityInput, options?: CallOptions): Reply<EntityDetails>;
+
+  /** Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`. */
+  listEvents(
+    input?: ListEventsInput,
+    options?: CallOptions,
+  ): Events<
+    | EventOf<'change', FeedEvent>
+    | EventOf<
+        'gone',
+        {
+          /** The key was revoked or has expired; left out if removed. */
+          readonly reason?: 'unauthenticated';
+        }
+      >
+  >;
 
   /** Lists the jobs of the ledger, the newest first: `GET /jobs`. */
   listJobs(input?: ListJobsInput, options?: CallOptions): Page<ListJobsReply, ListJobsReply['items'][number]>;
