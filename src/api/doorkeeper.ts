@@ -16,15 +16,22 @@ import type { Access } from './route.ts';
 import { holderOfToken } from './token-holder.ts';
 
 type Guarded = Exclude<Access, 'anyone'>;
-type GuardedByRole = Exclude<Guarded, 'metrics'>;
 
 /** What the holder of each role may call. `add` is no smaller `write`: it reads nothing. */
-const MAY: Readonly<Record<Role, ReadonlySet<GuardedByRole>>> = {
+const MAY: Readonly<Record<Role, ReadonlySet<Role>>> = {
   read: new Set(['read']),
   add: new Set(['add']),
   write: new Set(['read', 'add', 'write']),
   admin: new Set(['read', 'add', 'write', 'admin']),
 };
+
+/** True if the holder of the one role may do what needs the other. */
+export function mayDo(role: Role, needed: Role): boolean {
+  return MAY[role].has(needed);
+}
+
+/** Routes of the default tenant that `OM_PUBLIC_READS` opens to everyone. */
+const OPENED: ReadonlySet<Guarded> = new Set(['read', 'any-role']);
 const ANYONE: Holder = {
   tenantId: DEFAULT_TENANT,
   tenantIds: [DEFAULT_TENANT],
@@ -111,12 +118,12 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
       if (control.isOpen()) return inTenant(ANYONE, request);
       const secret = readKey();
       if (secret === undefined) {
-        if (config.OM_PUBLIC_READS && access === 'read') return inTenant(PUBLIC_READER, request);
+        if (config.OM_PUBLIC_READS && OPENED.has(access)) return inTenant(PUBLIC_READER, request);
         throw new EngineError('unauthenticated', 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`');
       }
       if (access === 'metrics') return admitToMetrics(secret, request);
       const holder = inTenant(await identify(secret, addressOf(request)), request);
-      if (!MAY[holder.role].has(access))
+      if (access !== 'any-role' && !mayDo(holder.role, access))
         throw new EngineError('forbidden', `this needs a key with the role ${access}; yours has ${holder.role}`);
       return holder;
     },

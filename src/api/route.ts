@@ -48,10 +48,11 @@ export interface Readiness {
 }
 
 /**
- * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), or the holder of a key with at least
- * this role. `OM_PUBLIC_READS` opens `read` routes of the default tenant to everyone, and no others.
+ * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), the holder of a key with at least this
+ * role, or with `any-role` the holder of any key, whose handler looks at the role. `OM_PUBLIC_READS` opens `read` and
+ * `any-role` routes of the default tenant to everyone, as readers, and no others.
  */
-export type Access = 'anyone' | 'metrics' | Role;
+export type Access = 'anyone' | 'metrics' | 'any-role' | Role;
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 

@@ -10,6 +10,7 @@ import { jobRoutes } from './routes/jobs.ts';
 import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
+import { mcpRoutes } from './routes/mcp.ts';
 import { memoryRoutes } from './routes/memories.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { queryRoutes } from './routes/query.ts';
@@ -50,6 +51,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Entities',
     description: 'Names that memories mention, and the relations that memories state between them.',
     routes: entityRoutes,
+  },
+  {
+    name: 'MCP',
+    description: 'The memory as tools, resources and prompts of the Model Context Protocol.',
+    routes: mcpRoutes,
   },
   { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },

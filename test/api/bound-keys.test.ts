@@ -53,7 +53,7 @@ describe('a key that is bound to a user', () => {
 
   test('may call the routes of memories and documents', () => {
     expect(boundRoutes.map(({ name }) => name)).toEqual(expect.arrayContaining(['addMemory', 'queryMemories']));
-    expect(boundRoutes.every(({ access }) => ['read', 'add', 'write'].includes(access))).toBe(true);
+    expect(boundRoutes.every(({ access }) => ['read', 'add', 'write', 'any-role'].includes(access))).toBe(true);
   });
 
   test('naming another user is a 403, wherever it is named', async () => {

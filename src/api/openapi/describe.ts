@@ -141,7 +141,8 @@ function describeRoute(route: Route, tag: string, shown: Shown): Operation {
 
 function securityOf({ access }: Route): Operation['security'] {
   if (access === 'anyone') return [];
-  return [{ bearer: [access] }, { apiKey: [access] }, { token: [access] }];
+  const roles = access === 'any-role' ? [] : [access];
+  return [{ bearer: roles }, { apiKey: roles }, { token: roles }];
 }
 
 function describeParameters(route: Route, shown: Shown): (Parameter | Reference)[] {
