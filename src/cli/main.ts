@@ -12,6 +12,8 @@ import {
   VERSION,
 } from '../engine/index.ts';
 import type { KeyOptions } from './commands/keys.ts';
+import { declareMcp } from './mcp-commands.ts';
+import { fraction, integer } from './option-values.ts';
 import { reportError } from './report-error.ts';
 
 const program = new Command('cairn')
@@ -50,6 +52,7 @@ program
   .addArgument(new Argument('[folder]', "a folder of Markdown files; Cairn's own documents by default"))
   .option('--ask <question>', 'ask this question instead; may be repeated', collect)
   .action(async (...args) => (await import('./commands/demo.ts')).demo(...(args as [string?, object?])));
+declareMcp(program);
 program.command('warm-up', { hidden: true }).action(async () => (await import('./warm-up.ts')).warmUp());
 
 // ── Memories, over HTTP ──────────────────────────────────────────────────────────────────────────────────────────────
@@ -335,20 +338,6 @@ function onTenant(name: string, parent = program): Command {
 
 function collect(value: string, before: readonly string[] = []): readonly string[] {
   return [...before, value];
-}
-
-function integer(min: number, max: number): (text: string) => number {
-  return (text) => {
-    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
-    if (value >= min && value <= max) return value;
-    throw new InvalidArgumentError(`expected a number in ${min}..${max}`);
-  };
-}
-
-function fraction(text: string): number {
-  const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
-  if (value >= 0 && value <= 1) return value;
-  throw new InvalidArgumentError('expected a number in 0..1');
 }
 
 /** Parses a time; the server checks it. Unix milliseconds become a number. */
