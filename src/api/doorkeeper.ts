@@ -16,22 +16,25 @@ import type { Access } from './route.ts';
 import { holderOfToken } from './token-holder.ts';
 
 type Guarded = Exclude<Access, 'anyone'>;
+type GuardedByRole = Exclude<Guarded, 'metrics'>;
 
-/** What the holder of each role may call. `add` is no smaller `write`: it reads nothing. */
-const MAY: Readonly<Record<Role, ReadonlySet<Role>>> = {
-  read: new Set(['read']),
-  add: new Set(['add']),
-  write: new Set(['read', 'add', 'write']),
-  admin: new Set(['read', 'add', 'write', 'admin']),
+/** What the holder of each role may call. `add` is no smaller `write`: it reads nothing but its own jobs. */
+const MAY: Readonly<Record<Role, ReadonlySet<GuardedByRole>>> = {
+  read: new Set(['read', 'read or add']),
+  add: new Set(['add', 'read or add']),
+  write: new Set(['read', 'add', 'read or add', 'write']),
+  admin: new Set(['read', 'add', 'read or add', 'write', 'admin']),
 };
-
-/** True if the holder of the one role may do what needs the other. */
+/** Whether the holder of the one role may do what needs the other. */
 export function mayDo(role: Role, needed: Role): boolean {
   return MAY[role].has(needed);
 }
 
-/** Routes of the default tenant that `OM_PUBLIC_READS` opens to everyone. */
-const OPENED: ReadonlySet<Guarded> = new Set(['read', 'any-role']);
+/** Whether a route that asks for this only reads, as readers without a key may where `OM_PUBLIC_READS` is on. */
+export function isReading(access: Access): boolean {
+  return access === 'read' || access === 'read or add';
+}
+
 const ANYONE: Holder = {
   tenantId: DEFAULT_TENANT,
   tenantIds: [DEFAULT_TENANT],
@@ -118,12 +121,12 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
       if (control.isOpen()) return inTenant(ANYONE, request);
       const secret = readKey();
       if (secret === undefined) {
-        if (config.OM_PUBLIC_READS && OPENED.has(access)) return inTenant(PUBLIC_READER, request);
+        if (config.OM_PUBLIC_READS && isReading(access)) return inTenant(PUBLIC_READER, request);
         throw new EngineError('unauthenticated', 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`');
       }
       if (access === 'metrics') return admitToMetrics(secret, request);
       const holder = inTenant(await identify(secret, addressOf(request)), request);
-      if (access !== 'any-role' && !mayDo(holder.role, access))
+      if (!MAY[holder.role].has(access))
         throw new EngineError('forbidden', `this needs a key with the role ${access}; yours has ${holder.role}`);
       return holder;
     },

@@ -48,11 +48,11 @@ export interface Readiness {
 }
 
 /**
- * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), the holder of a key with at least this
- * role, or with `any-role` the holder of any key, whose handler looks at the role. `OM_PUBLIC_READS` opens `read` and
- * `any-role` routes of the default tenant to everyone, as readers, and no others.
+ * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), or the holder of a key with at least
+ * this role. `read or add` admits every role; a key with the role `add` finds there only what it wrote itself
+ * (`addOnlyTenant`). `OM_PUBLIC_READS` opens `read` routes of the default tenant to everyone, and no others.
  */
-export type Access = 'anyone' | 'metrics' | 'any-role' | Role;
+export type Access = 'anyone' | 'metrics' | Role | 'read or add';
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 
@@ -169,6 +169,7 @@ export interface OpenRoute extends AnyRoute {
 export interface KeyRoute extends AnyRoute {
   readonly access: Exclude<Access, 'anyone'>;
   readonly forBoundKeys?: true;
+  readonly recordsItsReads?: true;
   readonly handle: (call: TenantCall) => void | Promise<void>;
 }
 export type Route = OpenRoute | KeyRoute;
@@ -197,6 +198,8 @@ export function route<
      * bound to a user or tags. Other routes refuse bound keys.
      */
     readonly forBoundKeys?: true;
+    /** Set if the handler tells the audit log what was read, where that holds reads; by default the route is told. */
+    readonly recordsItsReads?: true;
     readonly handle: (call: TenantCall & Parsed<Path, Query, Json, Answers>) => void | Promise<void>;
   },
 ): KeyRoute {

@@ -49,7 +49,7 @@ describe.each(routes)('$label', (route) => {
   test('is described with its role, its query parameters and its errors', () => {
     expect(operation.operationId).toBe(route.name);
     const roles = operation.security.map((scheme) => Object.values(scheme)[0]);
-    const role = route.access === 'any-role' ? [] : [route.access];
+    const role = [route.access];
     expect(roles).toEqual(route.access === 'anyone' ? [] : [role, role, role]);
     const statuses = [...errorsOf(route).keys()].map((code) => HTTP_STATUS[code]);
     expect(Object.keys(operation.responses)).toEqual(expect.arrayContaining(statuses.map(String)));

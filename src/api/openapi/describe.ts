@@ -141,8 +141,7 @@ function describeRoute(route: Route, tag: string, shown: Shown): Operation {
 
 function securityOf({ access }: Route): Operation['security'] {
   if (access === 'anyone') return [];
-  const roles = access === 'any-role' ? [] : [access];
-  return [{ bearer: roles }, { apiKey: roles }, { token: roles }];
+  return [{ bearer: [access] }, { apiKey: [access] }, { token: [access] }];
 }
 
 function describeParameters(route: Route, shown: Shown): (Parameter | Reference)[] {
