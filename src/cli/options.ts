@@ -42,15 +42,23 @@ export function integer(min: number, max: number): (text: string) => number {
 }
 
 /** Parses a number from 0 to 1. */
-export function fraction(text: string): number {
+function fraction(text: string): number {
   const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
   if (value >= 0 && value <= 1) return value;
   throw new InvalidArgumentError('expected a number in 0..1');
 }
 
 /** Parses a time; the server checks it. Unix milliseconds become a number. */
-export function parseTime(text: string): number | string {
+function parseTime(text: string): number | string {
   return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: DAY_MS };
+
+/** Parses a time as `parseTime` does, or how long ago it was, such as 12h or 7d. */
+export function parsePast(text: string): number | string {
+  const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
+  return unit === undefined ? parseTime(text) : Date.now() - Number(count) * UNIT_MS[unit]!;
 }
 
 /** Parses a JSON object. */

@@ -1,11 +1,13 @@
 import { type Command, Option } from 'commander';
 import { FORMATS } from '../../engine/index.ts';
-import { asking, collect, integer, overHttp, parseObject } from '../options.ts';
+import type { DiffOptions } from '../commands/diff.ts';
+import { asking, collect, integer, overHttp, parseObject, parsePast } from '../options.ts';
 
 /** Adds the commands on memories and documents of a running server. */
 export function addMemoryCommands(program: Command): void {
   program.commandsGroup('Memories (of a running server)');
   addReading(program);
+  addHistory(program);
   addBulk(program);
 }
 
@@ -19,6 +21,7 @@ function addReading(program: Command): void {
     .option('--tag <tag>', 'a tag; may be repeated', collect)
     .option('--title <title>', 'a line above the text')
     .option('--metadata <json>', 'a JSON object', parseObject)
+    .option('--keep-duplicates', 'store the text even if a memory says exactly the same already')
     .option('--wait', 'wait until the memory is classified, embedded and linked')
     .action(async (words: string[], options: object) => (await import('../commands/add.ts')).add(words, options));
   asking(program, 'query')
@@ -38,6 +41,18 @@ function addReading(program: Command): void {
     .action(async (text: string, id: string, options: object) =>
       (await import('../commands/explain.ts')).explain(text, id, options),
     );
+  overHttp(program, 'list')
+    .description('list memories, the last added first')
+    .option('--user <id>', 'only memories of this user')
+    .option('--session <id>', 'only memories of this session')
+    .option('--type <type>', 'only memories of this type')
+    .option('--tag <tag>', 'only memories with this tag; may be repeated', collect)
+    .option('--file <path>', 'only memories that mention this file; may be repeated for any of several', collect)
+    .option('--by-time', 'order by the time of the event instead of the time of adding')
+    .option('--oldest-first', 'the other way round')
+    .option('--limit <count>', 'most memories', integer(1, 100_000_000), 20)
+    .option('--json', 'print each memory as a line of JSON')
+    .action(async (options: { limit: number }) => (await import('../commands/list.ts')).list(options));
   overHttp(program, 'timeline')
     .description('show the memories before and after a memory in time')
     .argument('<id>', 'id of the memory, as query --json and add show it')
@@ -48,6 +63,20 @@ function addReading(program: Command): void {
     .action(async (id: string, options: { before: number; after: number }) =>
       (await import('../commands/timeline.ts')).timeline(id, options),
     );
+}
+
+/** What happened to memories. */
+function addHistory(program: Command): void {
+  overHttp(program, 'diff')
+    .description('tell what became known, was changed, replaced, contradicted and faded since a time')
+    .requiredOption('--from <time>', 'start: a time such as 2026-01-31, or how long ago, such as 7d or 12h', parsePast)
+    .option('--to <time>', 'end: the same; now by default', parsePast)
+    .option('--user <id>', 'only memories of this user')
+    .option('--session <id>', 'only memories of this conversation or task')
+    .option('--topic <text>', 'only memories that a query with this text finds')
+    .option('--valid', 'what held at the two times, in place of what was stored')
+    .option('--json', 'print the reply of the server')
+    .action(async (options: DiffOptions) => (await import('../commands/diff.ts')).diff(options));
 }
 
 /** Many memories or documents. */
