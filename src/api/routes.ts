@@ -13,6 +13,7 @@ import { jobRoutes } from './routes/jobs.ts';
 import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
+import { mcpRoutes } from './routes/mcp.ts';
 import { memoryRoutes } from './routes/memories.ts';
 import { memoryPageRoutes } from './routes/memory-pages.ts';
 import { nameRoutes } from './routes/names.ts';
@@ -64,6 +65,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     routes: entityRoutes,
   },
   { name: 'Change feed', description: 'What happened in a tenant, in the order of its commits.', routes: eventRoutes },
+  {
+    name: 'MCP',
+    description: 'The memory as tools, resources and prompts of the Model Context Protocol.',
+    routes: mcpRoutes,
+  },
   { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },

@@ -53,6 +53,7 @@ export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/
 export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
 export { DAY_MS, decayLambdaOf } from './dynamics.ts';
 export { shownEntities, shownGist } from './entities/skim.ts';
+export { quoteLine, quoteMemories, quoteText, type QuotedMemories } from './retrieve/quote.ts';
 export { sectorPatterns } from './sectors/classify.ts';
 export { SECTOR_PROFILES } from './sectors/profiles.ts';
 

@@ -45,9 +45,12 @@ function differenceOf({ method, status, contentType, text }: SentReply, route: R
   const described = route?.replies[status];
   const isHead = method === 'HEAD';
   if (mediaType === 'application/problem+json') return isHead ? undefined : differenceOfProblem(text, status, route);
+  // A known path with a method that it does not have.
+  if (route === undefined && status === 405 && text === '') return undefined;
   if (route === undefined) return 'no route is described, and it is no problem document';
   if (described === undefined) return 'the status is not described';
   if (isHead) return undefined;
+  if (text === '' && described.json === undefined && described.media === undefined) return undefined;
   if (mediaType === 'application/json' && described.json !== undefined) return differenceOfJson(text, described.json);
   const media = described.media?.find(({ type }) => type === mediaType);
   return media === undefined ? `the media type ${mediaType} is not described` : differenceOfMedia(text, media);

@@ -30,6 +30,14 @@ const SERVER_SETTINGS = {
     'Addresses and networks of proxies whose X-Forwarded-For is believed, comma-separated, such as 10.0.0.0/8.',
   ),
   ...TOKEN_SETTINGS,
+  OM_PUBLIC_URL: serviceUrl()
+    .optional()
+    .describe(
+      'Address under which clients reach this server, such as https://memory.example.com; empty takes the Host header. ' +
+        'The OAuth metadata of MCP names it.',
+    ),
+  OM_MCP_FORGET: flag(false).describe('Whether MCP offers the tool forget to clients whose key may write.'),
+  OM_MCP_SEARCH_FETCH: flag(false).describe("Whether MCP offers search and fetch, as ChatGPT's connectors ask for."),
   OM_CORS_ORIGINS: z
     .string()
     .default('')

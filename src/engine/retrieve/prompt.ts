@@ -260,7 +260,7 @@ function safe(text: string): string {
  * Splits a text into harmless lines, none of them empty at its ends; of several empty lines in a row only the first
  * stays.
  */
-function safeLines(text: string): string[] {
+export function safeLines(text: string): string[] {
   return safe(text)
     .trim()
     .split('\n')
@@ -273,7 +273,7 @@ function safeLines(text: string): string[] {
 const READ_PER_SHOWN = 4;
 
 /** Writes a text on one harmless line of at most `maxCharacters` characters. */
-function inline(text: string, maxCharacters: number): string {
+export function inline(text: string, maxCharacters: number): string {
   const line = safe(text.slice(0, READ_PER_SHOWN * maxCharacters))
     .replaceAll(/\s+/g, ' ')
     .trim();
