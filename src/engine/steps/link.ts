@@ -1,7 +1,6 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { VectorIndex } from '../ports.ts';
-import { readCosineBase } from '../store/calibrations.ts';
 import { findPrimarySector, isReady, listPrimarySectors, setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
 import { finishJob, type Claim } from '../store/jobs.ts';
@@ -22,7 +21,8 @@ import type { Sector } from '../types.ts';
 import { commitInSlices, isAlone } from './commit-in-slices.ts';
 import { createYielder } from './create-yielder.ts';
 import { observeReady } from './observe-ready.ts';
-import { type EmbeddingSource, liveSources, type StepContext } from './step-context.ts';
+import { settleLinkBases, waypointThreshold } from './settle-link-bases.ts';
+import { liveSources, type StepContext } from './step-context.ts';
 
 /** Number of the nearest candidates that an index finds, among which the exact cosine decides. */
 const LINK_CANDIDATES = 12;
@@ -69,6 +69,7 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   let waiting: readonly Claim[] = claims.toSorted((a, b) => a.memoryNo - b.memoryNo);
   while (waiting.length > 0) {
     const group = isAlone(context.open().store) ? waiting.slice(0, LINKED_AT_ONCE) : waiting;
+    settleLinkBases(context);
     const neighbours = await findNeighbours(context, group);
     await failpoint('during-link');
     const sources = liveSources(context);
@@ -99,22 +100,6 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   }
   observeReady(context, 'linked', linked);
   return linked.length;
-}
-
-/**
- * Returns the lowest cosine, included, at which a waypoint is made in the space of a model; Infinity for a model that
- * has no embedder. In an anisotropic space the embedder's threshold is a share of the way from the cosine of unrelated
- * texts, which this file's fit has measured, to 1.
- */
-export function waypointThreshold(
-  store: Store,
-  modelNo: number,
-  sources: ReadonlyMap<number, EmbeddingSource>,
-): number {
-  const embedder = sources.get(modelNo)?.embedder;
-  if (embedder === undefined) return Infinity;
-  const base = embedder.isAnisotropic ? readCosineBase(store, modelNo) : 0;
-  return base + (1 - base) * embedder.waypointThreshold;
 }
 
 async function findNeighbours(

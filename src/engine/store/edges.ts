@@ -4,7 +4,7 @@
  * `derived_from` from a reflection.
  */
 import { PRUNE_BELOW_WEIGHT, RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
-import type { EdgeType, Link } from '../types.ts';
+import type { EdgeType, Link, Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
@@ -41,6 +41,24 @@ export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void
 /** Deletes the automatic waypoint that leaves a memory, if there is one. */
 export function deleteWaypoint(store: Store, src: number): void {
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
+}
+
+/**
+ * Deletes automatic waypoints whose similarity is lower than `below`, of memories with these primary sectors, at most
+ * `limit`. Call inside a write. @returns the number deleted
+ */
+export function deleteWeakWaypoints(
+  store: Store,
+  { below, sectors, limit }: { readonly below: number; readonly sectors: readonly Sector[]; readonly limit: number },
+): number {
+  return store
+    .prepare(
+      `DELETE FROM edges WHERE type = 'waypoint' AND automatic = 1 AND src IN (
+         SELECT e.src FROM edges e JOIN memory_dynamics d ON d.seq = e.src
+         WHERE e.type = 'waypoint' AND e.automatic = 1 AND e.similarity < ?
+           AND d.primary_sector IN (SELECT value FROM json_each(?)) LIMIT ?)`,
+    )
+    .run(below, JSON.stringify(sectors), limit).changes;
 }
 
 /**
