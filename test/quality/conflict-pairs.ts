@@ -1,6 +1,6 @@
 /**
- * Pairs of facts for the rules that find contradictions by their form. They were written before the rules. Pairs at even
- * places are those that the rules were written on; those at odd places were set aside and looked at once, at the end.
+ * Pairs of facts for the rules that find contradictions by their form. They were written before the rules. Pairs at
+ * even places are those that the rules were written on; those at odd places were set aside and looked at once.
  */
 
 /** Two statements about one thing. */

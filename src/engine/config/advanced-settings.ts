@@ -208,10 +208,11 @@ const KNOWLEDGE_SETTINGS = {
     .default('patterns')
     .describe('patterns needs no model; llm asks OM_LLM_MODEL about every memory and falls back to patterns.'),
   OM_CONTRADICTIONS: z
-    .enum(['off', 'llm'])
-    .default('off')
+    .enum(['off', 'forms', 'llm'])
+    .default('forms')
     .describe(
-      'llm asks OM_LLM_MODEL how each new memory relates to its nearest ones, and links those that contradict or ' +
+      'forms proposes contradictions with the nearest memories where short English statements say so by their form; ' +
+        'llm asks OM_LLM_MODEL how each new memory relates to its nearest ones, and links those that contradict or ' +
         'support each other.',
     ),
   OM_REFLECTION: z

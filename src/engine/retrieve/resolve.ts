@@ -1,5 +1,6 @@
 import { listChainEnds } from '../store/chains.ts';
-import { listContradictions, listSupersessions } from '../store/edges.ts';
+import { type Contradiction, listContradictions } from '../store/contradictions.ts';
+import { listSupersessions } from '../store/edges.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
@@ -41,6 +42,11 @@ export interface Resolved {
  * status is `contradicted` is weakened by `STATUS_FACTOR` in score.ts instead.
  */
 export const CONTRADICTED_FACTOR = 0.3;
+/**
+ * The same factor where only the form of two texts proposes that they contradict each other: of two that fit alike the
+ * better founded comes first, and a wrong proposal buries none.
+ */
+const PROPOSED_FACTOR = 0.9;
 
 /**
  * Replaces superseded memories by the live ends of their chains, then demotes the weaker of two candidates that
@@ -162,23 +168,22 @@ function demoteContradicted(
 ): Candidate[] {
   const byMemoryNo = new Map(candidates.map((candidate) => [candidate.row.memoryNo, candidate]));
   const strongest = new Map<number, Opponent>();
-  for (const { a, b, automatic } of listContradictions(store, [...byMemoryNo.keys()], recordedBy)) {
+  for (const { a, b, by } of listContradictions(store, [...byMemoryNo.keys()], recordedBy)) {
     const pair = [byMemoryNo.get(a)!, byMemoryNo.get(b)!];
     if (pair.some(({ row }) => row.status === 'contradicted')) continue;
     const [weaker, stronger] = pair.sort(byStanding) as [Candidate, Candidate];
     const opponent = strongest.get(weaker.row.memoryNo);
-    if (opponent === undefined || byStanding(opponent.candidate, stronger) < 0) {
-      strongest.set(weaker.row.memoryNo, { candidate: stronger, isConcluded: automatic === 1 });
-    }
+    const rival = { candidate: stronger, by };
+    if (opponent === undefined || isStronger(rival, opponent)) strongest.set(weaker.row.memoryNo, rival);
   }
   return candidates.map((candidate) => {
     const stronger = strongest.get(candidate.row.memoryNo);
     if (stronger === undefined) return candidate;
     return adjust(candidate, {
       by: 'contradicted',
-      factor: CONTRADICTED_FACTOR,
+      factor: stronger.by === 'form' ? PROPOSED_FACTOR : CONTRADICTED_FACTOR,
       because: stronger.candidate.row.id,
-      ...(stronger.isConcluded ? { automatic: true } : {}),
+      ...(stronger.by === 'caller' ? {} : { automatic: true }),
     });
   });
 }
@@ -186,8 +191,13 @@ function demoteContradicted(
 /** The candidate that contradicts a weaker one. */
 interface Opponent {
   readonly candidate: Candidate;
-  /** Whether a language model concluded the contradiction. */
-  readonly isConcluded: boolean;
+  readonly by: Contradiction['by'];
+}
+
+/** Whether an opponent weighs more than another: a mere proposal gives way, then the better standing counts. */
+function isStronger(one: Opponent, other: Opponent): boolean {
+  const [proposed, otherProposed] = [one.by === 'form', other.by === 'form'];
+  return proposed === otherProposed ? byStanding(other.candidate, one.candidate) < 0 : otherProposed;
 }
 
 /**

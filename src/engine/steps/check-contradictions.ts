@@ -33,7 +33,7 @@ export function oweContradictionCheck(
   store: Store,
   { memoryNo: memory, documentNo: document, isBulk, trace }: Claim,
 ): void {
-  if (config.OM_CONTRADICTIONS === 'off' || document !== null || isReflection(store, memory)) return;
+  if (config.OM_CONTRADICTIONS !== 'llm' || document !== null || isReflection(store, memory)) return;
   const job = { id: newId(), kind: 'contradictions', memory, step: 'reason', bulk: isBulk === 1 } as const;
   insertJob(store, { ...job, trace, now: clock.now() });
 }
