@@ -2,6 +2,8 @@
 import { Argument, Command, CommanderError, InvalidArgumentError, Option } from 'commander';
 import {
   CUTS,
+  INCLUDED,
+  SIMILARITIES,
   DAY_MS,
   FORMATS,
   JOB_STATES,
@@ -326,6 +328,8 @@ function asking(name: string): Command {
     .option('--min-score <score>', 'leave out memories with a lower score', fraction)
     .addOption(new Option('--cut <way>', 'cut the answer to what belongs together').choices(CUTS))
     .option('--as-of <time>', 'answer for an earlier time, such as 2026-01-31', parseTime)
+    .addOption(new Option('--similarity <measure>', 'of the best memory, or absolute').choices(SIMILARITIES))
+    .addOption(new Option('--include <kind>', 'let memories that lost a contradiction take part').choices(INCLUDED))
     .option('--deep', 'include superseded, contradicted and archived memories');
 }
 

@@ -18,6 +18,8 @@ const DEFAULT_K = 8;
 export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
   return {
     profile: body.profile ?? undefined,
+    similarity: body.similarity ?? undefined,
+    penalties: body.penalties ?? undefined,
     weights: body.weights ?? undefined,
     columnWeights: body.column_weights ?? undefined,
     vectorWeight: body.vector_weight ?? undefined,
@@ -29,6 +31,7 @@ export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
     decayPerHop: body.decay_per_hop ?? undefined,
     entityGraph: body.entity_graph ?? undefined,
     rerank: body.rerank ?? undefined,
+    kRerank: body.k_rerank ?? undefined,
     minScore: body.min_score ?? undefined,
     relativeFloor: body.relative_floor ?? undefined,
     cut: body.cut ?? undefined,
@@ -45,6 +48,8 @@ export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
 export function retrievalItem(options: RetrievalOptions): RetrievalItem {
   return {
     profile: options.profile,
+    similarity: options.similarity,
+    penalties: options.penalties,
     weights: options.weights,
     column_weights: options.columnWeights,
     vector_weight: options.vectorWeight,
@@ -56,6 +61,7 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
     decay_per_hop: options.decayPerHop,
     entity_graph: options.entityGraph,
     rerank: options.rerank,
+    k_rerank: options.kRerank,
     min_score: options.minScore,
     relative_floor: options.relativeFloor,
     cut: options.cut,
@@ -96,6 +102,7 @@ export function toQuery(body: QueryBody): MemoryQuery {
     minScore: options.minScore ?? filters.min_score ?? undefined,
     tokenBudget: body.token_budget ?? undefined,
     deepRecall: body.deep_recall ?? undefined,
+    include: body.include ?? undefined,
     asOf: asOf ?? undefined,
     topK: body.top_k ?? undefined,
     format: body.format ?? undefined,

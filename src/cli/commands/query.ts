@@ -1,4 +1,4 @@
-import type { Cut, Format, Profile } from '../../engine/index.ts';
+import type { Cut, Format, INCLUDED, Profile, Similarity } from '../../engine/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { describeLeftOut, describeHits, type QueryReply } from '../show-hits.ts';
 import { dim, print, yellow } from '../terminal.ts';
@@ -12,6 +12,8 @@ export interface AskOptions extends ConnectionOptions {
   readonly cut?: Cut;
   /** Earlier time to answer for, as Unix ms or ISO 8601. */
   readonly asOf?: number | string;
+  readonly similarity?: Similarity;
+  readonly include?: (typeof INCLUDED)[number];
   readonly deep?: boolean;
 }
 
@@ -50,6 +52,8 @@ export function queryBody(query: string, options: AskOptions): object {
     min_score: options.minScore,
     cut: options.cut,
     as_of: options.asOf,
+    similarity: options.similarity,
+    include: options.include === undefined ? undefined : [options.include],
     deep_recall: options.deep,
   };
 }

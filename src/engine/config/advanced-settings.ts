@@ -163,6 +163,16 @@ const EMBEDDING_SETTINGS = {
   OM_QUERY_EMBED_TIMEOUT_MS: integer(800, 10, 60_000).describe(
     'How long a query waits for its vector before it is answered from words alone (ms).',
   ),
+  OM_QUERY_CACHE: integer(1_000, 0, 100_000).describe(
+    'How many vectors of queries are kept in memory, for ten minutes and within 16 MB; 0 for none.',
+  ),
+  OM_LLM_CACHE: integer(4_096, 0, 100_000).describe(
+    'How many answers of the language model are kept in memory, for ten minutes and within 8 MB; 0 for none.',
+  ),
+  OM_LLM_RERANK_FALLBACK: z
+    .string()
+    .optional()
+    .describe('Another model of OM_LLM_BASE_URL, which is asked to rerank where OM_LLM_MODEL fails; empty for none.'),
   OM_REEMBED: z
     .enum(['auto', 'manual'])
     .optional()

@@ -20,6 +20,8 @@ export interface ResolveOptions {
   readonly keepSuperseded: boolean;
   /** Time up to which contradictions must be recorded to count, inclusive, Unix ms; all count where it is left out. */
   readonly recordedBy?: number | undefined;
+  /** Factor on the raw score of the weaker of two candidates that contradict each other, 0..1. */
+  readonly contradicted: number;
   /** Time of the query, Unix ms. */
   readonly now: number;
   /** Scores a live end by the findings about the superseded memory. */
@@ -38,13 +40,8 @@ export interface Resolved {
 }
 
 /**
- * Factor on the raw score of the weaker of two candidates that contradict each other; it is OpenMem's. A memory whose
- * status is `contradicted` is weakened by `STATUS_FACTOR` in score.ts instead.
- */
-export const CONTRADICTED_FACTOR = 0.3;
-/**
- * The same factor where only the form of two texts proposes that they contradict each other: of two that fit alike the
- * better founded comes first, and a wrong proposal buries none.
+ * The least factor on the raw score of the weaker of two candidates where only the form of their texts proposes that
+ * they contradict each other: of two that fit alike the better founded comes first, and a wrong proposal buries none.
  */
 const PROPOSED_FACTOR = 0.9;
 
@@ -63,7 +60,7 @@ export function resolve(store: Store, candidates: readonly Candidate[], options:
   const standing = superseded.length === 0 ? candidates : putInPlace(store, candidates, ends, options);
   const gone = superseded.filter(({ row }) => ends.get(row.memoryNo) !== row.memoryNo);
   return {
-    resolved: demoteContradicted(store, standing, options.recordedBy).sort(byRawScore),
+    resolved: demoteContradicted(store, standing, options).sort(byRawScore),
     replaced: new Map(gone.map(({ row }) => [row.memoryNo, ends.get(row.memoryNo) ?? null])),
   };
 }
@@ -164,7 +161,7 @@ function replace({ row: older }: Candidate, standIn: Candidate): Candidate {
 function demoteContradicted(
   store: Store,
   candidates: readonly Candidate[],
-  recordedBy = Number.MAX_SAFE_INTEGER,
+  { recordedBy = Number.MAX_SAFE_INTEGER, contradicted }: Pick<ResolveOptions, 'recordedBy' | 'contradicted'>,
 ): Candidate[] {
   const byMemoryNo = new Map(candidates.map((candidate) => [candidate.row.memoryNo, candidate]));
   const strongest = new Map<number, Opponent>();
@@ -181,7 +178,7 @@ function demoteContradicted(
     if (stronger === undefined) return candidate;
     return adjust(candidate, {
       by: 'contradicted',
-      factor: stronger.by === 'form' ? PROPOSED_FACTOR : CONTRADICTED_FACTOR,
+      factor: stronger.by === 'form' ? Math.max(PROPOSED_FACTOR, contradicted) : contradicted,
       because: stronger.candidate.row.id,
       ...(stronger.by === 'caller' ? {} : { automatic: true }),
     });
