@@ -1,6 +1,7 @@
 import type { Route, RouteGroup } from './route.ts';
 import { addRoutes } from './routes/add.ts';
 import { auditRoutes } from './routes/audit.ts';
+import { diffRoutes } from './routes/diff.ts';
 import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
@@ -33,7 +34,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   {
     name: 'Querying',
     description: 'Finding the memories that answer a query, and explaining why they were found.',
-    routes: queryRoutes,
+    routes: [...queryRoutes, ...diffRoutes],
   },
   { name: 'Links', description: 'Relations between memories.', routes: linkRoutes },
   {

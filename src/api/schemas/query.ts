@@ -276,8 +276,8 @@ export const querySchema = z
       format: choice(FORMATS)
         .nullish()
         .describe(
-          'With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has ' +
-            'one statement a line, without notice and sources.',
+          'With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. ' +
+            '`plain` has one statement a line, without notice and sources.',
         ),
       token: label(LIMITS.tokenCharacters)
         .nullish()

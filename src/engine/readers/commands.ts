@@ -1,5 +1,7 @@
 import { foldName } from '../entities/modes.ts';
+import { renderDigest } from '../retrieve/digest.ts';
 import { listAudit } from '../store/audit-chain.ts';
+import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { listDocumentNos } from '../store/document-views.ts';
 import { listEntities } from '../store/entities.ts';
 import { compileFilter } from '../store/filter.ts';
@@ -7,11 +9,13 @@ import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos, sectorStats } from '../store/memories.ts';
 import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
+import { createWorkBudget, runWithin } from '../store/work-budget.ts';
 import type { AuditFilter, DocumentFilter, EmbeddingState, ErasureFilter, MemoryFilter, Page } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
 import type { ReadContext } from './read-context.ts';
+import { workLimits } from './work-limits.ts';
 
 /**
  * All reads that may take longer than a few tenths of a millisecond, and so run on reader threads where there are any.
@@ -43,6 +47,14 @@ export const READ_COMMANDS = {
     { filter, after, limit }: { readonly filter: ErasureFilter; readonly after: number; readonly limit: number },
   ) => listMatchingMemoryNos(open().store, filter, { after, limit, now: clock.now() }),
   sectorStats: ({ open, clock }: ReadContext, _: Record<never, never>) => sectorStats(open().store, clock.now()),
+  diff: ({ open, clock, config }: ReadContext, request: Omit<DiffRequest, 'now'>) => {
+    const { store } = open();
+    const whole = { ...request, now: clock.now() };
+    const diff = runWithin(createWorkBudget(workLimits(config)), () => store.read(() => readDiff(store, whole)));
+    const known = config.OM_AUDIT === 'off' ? { ...diff, erased: null } : diff;
+    const { digest } = request;
+    return digest === undefined ? known : { ...known, rendered: renderDigest(known, digest.tokenBudget) };
+  },
   listDocuments: (
     { open, clock }: ReadContext,
     { filter, page }: { readonly filter: DocumentFilter; readonly page: Page },

@@ -138,6 +138,7 @@ function linkMethods(tenant: Tenant, { reachedMemory, isReached, onlyOwn }: Reac
 function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter }: Reach) {
   return {
     query: async (query, signal) => tenant.query({ ...query, filter: ownFilter(query.filter) }, signal),
+    diff: async (options, signal) => tenant.diff({ ...options, filter: ownFilter(options.filter) }, signal),
     async explain(query, memoryId, signal) {
       const filter = ownFilter(query.filter);
       await reachedMemory(memoryId);

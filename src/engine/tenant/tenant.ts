@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../engine.ts';
+import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
 import { createItemMethods } from './tenant-items.ts';
@@ -46,6 +47,7 @@ interface Shared {
 function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant {
   const erasure = createErasure(options);
   const documents = createDocumentMethods(options, erasure);
+  const queries = createQueryMethods(options);
   return {
     id: options.id,
     as: viewOf,
@@ -54,7 +56,8 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createMemoryMethods(options, erasure, documents),
     ...createItemMethods(options),
     ...createLinkMethods(options),
-    ...createQueryMethods(options),
+    ...queries,
+    ...createDiffMethods(options, queries.query),
     ...createUploadMethods(options, arriving),
     ...documents,
     ...createJobMethods(options, erasure),

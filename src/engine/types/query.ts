@@ -117,7 +117,7 @@ export interface RetrievalOptions {
   readonly weights?: Weights | undefined;
   /** What the feature `similarity` is; `relative` by default. */
   readonly similarity?: Similarity | undefined;
-  /** Factors by status, 0..1 each; those left out keep 0.5 for superseded and archived, 0.3 for contradicted memories. */
+  /** Factors by status, 0..1 each; by default 0.5 for superseded and archived memories, 0.3 for contradicted ones. */
   readonly penalties?: Penalties | undefined;
   /** Weights of a word by the column in which it stands, 0..10 each; a column that is left out keeps its default. */
   readonly columnWeights?: Readonly<Partial<Record<TextColumn, number>>> | undefined;
