@@ -5,6 +5,7 @@ import { diffRoutes } from './routes/diff.ts';
 import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
+import { graphRoutes } from './routes/graph.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -12,6 +13,9 @@ import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
 import { memoryRoutes } from './routes/memories.ts';
+import { memoryPageRoutes } from './routes/memory-pages.ts';
+import { nameRoutes } from './routes/names.ts';
+import { namespaceRoutes } from './routes/namespaces.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { queryRoutes } from './routes/query.ts';
 import { reembedRoutes } from './routes/reembed.ts';
@@ -40,12 +44,12 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   {
     name: 'Memories',
     description: 'Reading, changing and erasing memories, one by one or all of a user.',
-    routes: [...reflectRoutes, ...memoryRoutes, ...userRoutes],
+    routes: [...reflectRoutes, ...memoryPageRoutes, ...memoryRoutes, ...userRoutes, ...nameRoutes, ...graphRoutes],
   },
   {
     name: 'Items',
     description: 'Memories under keys of your own, within a user and a namespace, with any JSON value beside the text.',
-    routes: itemRoutes,
+    routes: [...itemRoutes, ...namespaceRoutes],
   },
   {
     name: 'Entities',

@@ -27,10 +27,10 @@ import type {
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
-  Items,
   Jobs,
   ModelChange,
   Link,
+  Lists,
   Memory,
   MemoryExplanation,
   MemoryFilter,
@@ -90,7 +90,7 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Items, Differences, Jobs, ModelChange {
+export interface Tenant extends PrivacySettings, Lists, Differences, Jobs, ModelChange {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.

@@ -21,6 +21,7 @@ function addReading(program: Command): void {
     .option('--tag <tag>', 'a tag; may be repeated', collect)
     .option('--title <title>', 'a line above the text')
     .option('--metadata <json>', 'a JSON object', parseObject)
+    .option('--keep-duplicates', 'store the text even if a memory says exactly the same already')
     .option('--wait', 'wait until the memory is classified, embedded and linked')
     .action(async (words: string[], options: object) => (await import('../commands/add.ts')).add(words, options));
   asking(program, 'query')
@@ -40,6 +41,18 @@ function addReading(program: Command): void {
     .action(async (text: string, id: string, options: object) =>
       (await import('../commands/explain.ts')).explain(text, id, options),
     );
+  overHttp(program, 'list')
+    .description('list memories, the last added first')
+    .option('--user <id>', 'only memories of this user')
+    .option('--session <id>', 'only memories of this session')
+    .option('--type <type>', 'only memories of this type')
+    .option('--tag <tag>', 'only memories with this tag; may be repeated', collect)
+    .option('--file <path>', 'only memories that mention this file; may be repeated for any of several', collect)
+    .option('--by-time', 'order by the time of the event instead of the time of adding')
+    .option('--oldest-first', 'the other way round')
+    .option('--limit <count>', 'most memories', integer(1, 100_000_000), 20)
+    .option('--json', 'print each memory as a line of JSON')
+    .action(async (options: { limit: number }) => (await import('../commands/list.ts')).list(options));
   overHttp(program, 'timeline')
     .description('show the memories before and after a memory in time')
     .argument('<id>', 'id of the memory, as query --json and add show it')

@@ -6,6 +6,7 @@ import { createErasure } from './tenant-erasure.ts';
 import { createItemMethods } from './tenant-items.ts';
 import { createJobMethods } from './tenant-jobs.ts';
 import { createLinkMethods } from './tenant-links.ts';
+import { createListMethods } from './tenant-lists.ts';
 import { createMemoryMethods } from './tenant-memories.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -55,6 +56,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     recordAction: (action, detail) => options.writer.write(options.path, 'recordAction', { action, detail }),
     ...createMemoryMethods(options, erasure, documents),
     ...createItemMethods(options),
+    ...createListMethods(options),
     ...createLinkMethods(options),
     ...queries,
     ...createDiffMethods(options, queries.query),
