@@ -13,6 +13,7 @@ import type {
   AddOptions,
   AddReply,
   NewLink,
+  Proposal,
   TimelineOptions,
   DocumentReply,
   DeleteOptions,
@@ -167,6 +168,12 @@ export interface Tenant extends PrivacySettings, Lists, SessionLogs, EventFeed, 
   streamRevisions(id: string, page: RevisionPage): AsyncIterable<readonly Revision[]>;
   /** Lists at most 1,000 links of a memory in both directions, strongest first. Throws EngineError `not_found`. */
   listLinks(id: string): Promise<Link[]>;
+  /**
+   * Lists contradictions that Cairn or a language model proposes and nobody has stated or decided, the latest first,
+   * where both memories are active.
+   * @param limit most proposals, at most 200
+   */
+  listProposals(proposals: { readonly userId?: string | undefined; readonly limit: number }): Promise<Proposal[]>;
   /**
    * States a link between two memories, or changes the weight of a link that is there.
    * @returns the link as `src` sees it

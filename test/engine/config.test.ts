@@ -38,6 +38,8 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_EMBED_TPM: [0, 1_000_000_000],
   OM_EMBED_CONCURRENCY: [1, 64],
   OM_QUERY_EMBED_TIMEOUT_MS: [10, 60_000],
+  OM_QUERY_CACHE: [0, 100_000],
+  OM_LLM_CACHE: [0, 100_000],
   OM_LLM_TIMEOUT_MS: [100, 600_000],
   OM_LLM_RPM: [0, 1_000_000],
   OM_LLM_TPM: [0, 1_000_000_000],

@@ -1,4 +1,4 @@
-import type { Cut, Format, Profile } from '../../engine/index.ts';
+import type { Cut, Format, INCLUDED, Profile, Similarity } from '../../engine/index.ts';
 import type { QueryMemoriesInput } from '../../client/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { describeLeftOut, describeHits } from '../show-hits.ts';
@@ -13,6 +13,8 @@ export interface AskOptions extends ConnectionOptions {
   readonly cut?: Cut;
   /** Earlier time to answer for, as Unix ms or ISO 8601. */
   readonly asOf?: number | string;
+  readonly similarity?: Similarity;
+  readonly include?: (typeof INCLUDED)[number];
   readonly deep?: boolean;
 }
 
@@ -51,6 +53,8 @@ export function queryBody(query: string, options: AskOptions): QueryMemoriesInpu
     min_score: options.minScore,
     cut: options.cut,
     as_of: options.asOf,
+    similarity: options.similarity,
+    include: options.include === undefined ? undefined : [options.include],
     deep_recall: options.deep,
   };
 }

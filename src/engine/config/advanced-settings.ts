@@ -172,6 +172,16 @@ const EMBEDDING_SETTINGS = {
   OM_QUERY_EMBED_TIMEOUT_MS: integer(800, 10, 60_000).describe(
     'How long a query waits for its vector before it is answered from words alone (ms).',
   ),
+  OM_QUERY_CACHE: integer(1_000, 0, 100_000).describe(
+    'How many vectors of queries are kept in memory, for ten minutes and within 16 MB; 0 for none.',
+  ),
+  OM_LLM_CACHE: integer(4_096, 0, 100_000).describe(
+    'How many answers of the language model are kept in memory, for ten minutes and within 8 MB; 0 for none.',
+  ),
+  OM_LLM_RERANK_FALLBACK: z
+    .string()
+    .optional()
+    .describe('Another model of OM_LLM_BASE_URL, which is asked to rerank where OM_LLM_MODEL fails; empty for none.'),
   OM_REEMBED: z
     .enum(['auto', 'manual'])
     .optional()
@@ -217,10 +227,11 @@ const KNOWLEDGE_SETTINGS = {
     .default('patterns')
     .describe('patterns needs no model; llm asks OM_LLM_MODEL about every memory and falls back to patterns.'),
   OM_CONTRADICTIONS: z
-    .enum(['off', 'llm'])
-    .default('off')
+    .enum(['off', 'forms', 'llm'])
+    .default('forms')
     .describe(
-      'llm asks OM_LLM_MODEL how each new memory relates to its nearest ones, and links those that contradict or ' +
+      'forms proposes contradictions with the nearest memories where short English statements say so by their form; ' +
+        'llm asks OM_LLM_MODEL how each new memory relates to its nearest ones, and links those that contradict or ' +
         'support each other.',
     ),
   OM_REFLECTION: z
