@@ -7,6 +7,7 @@ import { entityRoutes } from './routes/entities.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
+import { lgmRoutes } from './routes/lgm.ts';
 import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
@@ -45,6 +46,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Items',
     description: 'Memories under keys of your own, within a user and a namespace, with any JSON value beside the text.',
     routes: itemRoutes,
+  },
+  {
+    name: 'LangGraph',
+    description: "OpenMemory's routes for the nodes of a graph, with `OM_MODE=langgraph`.",
+    routes: lgmRoutes,
   },
   {
     name: 'Entities',

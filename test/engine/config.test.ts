@@ -17,6 +17,7 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_ADD_WAIT_MS: [0, 60_000],
   OM_READER_TIMEOUT_MS: [100, 3_600_000],
   OM_MAX_CONNECTIONS: [2, 1_000_000],
+  OM_LG_MAX_CONTEXT: [1, 200],
   OM_RATE_QUERIES: [0, 1_000_000_000],
   OM_RATE_ADDS: [0, 1_000_000_000],
   OM_RATE_BATCH_ITEMS: [0, 1_000_000_000],
