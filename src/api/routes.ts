@@ -12,6 +12,7 @@ import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
 import { memoryRoutes } from './routes/memories.ts';
+import { openMemoryRoutes } from './routes/openmemory.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { queryRoutes } from './routes/query.ts';
 import { reembedRoutes } from './routes/reembed.ts';
@@ -46,6 +47,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Items',
     description: 'Memories under keys of your own, within a user and a namespace, with any JSON value beside the text.',
     routes: itemRoutes,
+  },
+  {
+    name: 'OpenMemory',
+    description: "Second names of routes, and summaries of users, as OpenMemory's clients ask for them.",
+    routes: openMemoryRoutes,
   },
   {
     name: 'LangGraph',

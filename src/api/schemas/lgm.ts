@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { MEMORY_STATES, SECTORS } from '../../engine/index.ts';
 import { LIMITS } from './limits.ts';
 import { content } from './memories.ts';
-import { timestamp, unit, uuid } from './memory-replies.ts';
+import { timestamp, unit, uuid, warnings } from './memory-replies.ts';
 import {
   anyObject,
   anyValue,
@@ -119,11 +119,6 @@ const sector = z.enum(SECTORS);
 const ID = '01a1fe30-e25b-7576-a0c2-3c4e3646bd72';
 const PLACE = { namespace: 'default', graph_id: 'thread-7' };
 const TAGS = ['lgm:node:observe', 'lgm:namespace:default'];
-
-export const warnings = z
-  .array(z.string())
-  .exactOptional()
-  .describe('Fields of the request that mean nothing here, and why; absent if there are none.');
 
 const storedNode = z
   .strictObject({

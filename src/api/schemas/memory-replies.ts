@@ -150,8 +150,14 @@ export const patchedMemory = z.strictObject({ ...shown, updated: z.literal(true)
   ],
 });
 
+/** Fields of a request that were accepted for the sake of OpenMemory's clients. */
+export const warnings = z
+  .array(z.string())
+  .exactOptional()
+  .describe('Fields of the request that mean nothing here, and why; absent if there are none.');
+
 export const acceptedMemory = z
-  .strictObject({ id: uuid, job_id: uuid, state: z.literal('queued'), token: token, ...screenedFields })
+  .strictObject({ id: uuid, job_id: uuid, state: z.literal('queued'), token: token, ...screenedFields, warnings })
   .meta({ id: 'AcceptedMemory' });
 export type AcceptedItem = Wire<typeof acceptedMemory>;
 
@@ -163,6 +169,7 @@ export const duplicateMemory = z
     deduplicated: z.literal(true),
     state: z.enum(MEMORY_STATES),
     ...screenedFields,
+    warnings,
   })
   .meta({ id: 'DuplicateMemory' });
 export type DuplicateItem = Wire<typeof duplicateMemory>;
@@ -176,6 +183,7 @@ export const finishedMemory = z
     state: z.enum(MEMORY_STATES),
     error: failure.exactOptional().describe('Why the memory has no vector; only if `state` is `failed`.'),
     ...screenedFields,
+    warnings,
   })
   .meta({ id: 'FinishedMemory' });
 export type FinishedItem = Wire<typeof finishedMemory>;

@@ -166,7 +166,8 @@ function floorItem({ minScore, acted, reason, below, bestBelow }: FloorReport): 
   return { min_score: minScore, acted, ...(reason === undefined ? {} : { reason }), below, best_below: bestBelow };
 }
 
-function matchItem(hit: Hit): MatchItem {
+/** Translates a match. */
+export function matchItem(hit: Hit): MatchItem {
   const { supersedes, similar, neighbours, sources, document, explain } = hit;
   return {
     ...storedMemoryItem(hit.memory),
