@@ -3,11 +3,23 @@ import { listAudit } from '../store/audit-chain.ts';
 import { listDocumentNos } from '../store/document-views.ts';
 import { listEntities } from '../store/entities.ts';
 import { compileFilter } from '../store/filter.ts';
+import { findMoveProblem, listItemPlaces, listNamespaces, type SliceWanted } from '../store/item-lists.ts';
+import { findUserNo } from '../store/items.ts';
 import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos, sectorStats } from '../store/memories.ts';
 import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
-import type { AuditFilter, DocumentFilter, EmbeddingState, ErasureFilter, MemoryFilter, Page } from '../types.ts';
+import type {
+  AuditFilter,
+  CursorPage,
+  DocumentFilter,
+  EmbeddingState,
+  ErasureFilter,
+  ItemFilter,
+  MemoryFilter,
+  NamespaceFilter,
+  Page,
+} from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
@@ -31,6 +43,30 @@ export const READ_COMMANDS = {
   },
   readMemories: ({ open, clock }: ReadContext, { memoryNos }: { readonly memoryNos: readonly number[] }) =>
     readMemorySlice(open().store, memoryNos, clock.now()),
+  listItemPlaces: (
+    { open, clock }: ReadContext,
+    { filter, wanted }: { readonly filter: ItemFilter; readonly wanted: Omit<SliceWanted, 'now'> },
+  ) => {
+    const { store } = open();
+    return store.read(() => listItemPlaces(store, filter, { ...wanted, now: clock.now() }));
+  },
+  listNamespaces: (
+    { open, clock }: ReadContext,
+    { filter, page }: { readonly filter: NamespaceFilter; readonly page: CursorPage },
+  ) => {
+    const { store } = open();
+    return store.read(() => listNamespaces(store, filter, { ...page, now: clock.now() }));
+  },
+  findMoveProblem: (
+    { open, clock }: ReadContext,
+    { userId, ...change }: { readonly userId: string; readonly from: string; readonly to: string },
+  ) => {
+    const { store } = open();
+    return store.read(() => {
+      const userNo = findUserNo(store, userId);
+      return userNo === undefined ? null : findMoveProblem(store, { userNo, ...change }, clock.now());
+    });
+  },
   readRevisions: (
     { open, clock }: ReadContext,
     { id, ...page }: { readonly id: string; readonly before: number; readonly limit: number },

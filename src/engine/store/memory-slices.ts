@@ -12,6 +12,8 @@ const SLICE_BYTES = 512 * 1024;
 /** Some memories of a page, and the numbers of those that follow them on the page. */
 export interface MemorySlice {
   readonly items: readonly Memory[];
+  /** Number of each item. */
+  readonly memoryNos: readonly number[];
   readonly rest: readonly number[];
 }
 
@@ -39,5 +41,10 @@ export function listMemoryNos(
 export function readMemorySlice(store: Store, memoryNos: readonly number[], now: number): MemorySlice {
   const taken = withinBytes(store, memoryNos.slice(0, SLICE_MEMORIES), SLICE_BYTES);
   const memories = readMemories(store, taken, now);
-  return { items: taken.flatMap((memoryNo) => memories.get(memoryNo) ?? []), rest: memoryNos.slice(taken.length) };
+  const found = taken.filter((memoryNo) => memories.has(memoryNo));
+  return {
+    items: found.map((memoryNo) => memories.get(memoryNo)!),
+    memoryNos: found,
+    rest: memoryNos.slice(taken.length),
+  };
 }

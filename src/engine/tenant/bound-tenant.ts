@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import type { AddOutcome, IdempotencyClaim, ItemPlace, NewDocument, NewMemory, Upload } from '../types.ts';
+import type { AddOutcome, IdempotencyClaim, ItemFilter, ItemPlace, NewDocument, NewMemory, Upload } from '../types.ts';
 import { reachOf, type Reach } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
@@ -87,12 +87,21 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
 }
 
 /** Items: those of others are absent, and what is put is within the bounds. */
-function itemMethods(tenant: Tenant, { tags, ownerOf, ownOf, reachedMemory }: Reach) {
+function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedMemory }: Reach) {
   const ownPlace = (place: ItemPlace) => ({ ...place, userId: ownerOf(place.userId) });
+  const ownItems = (filter: ItemFilter) => ({ ...filter, userId: ownerOf(filter.userId), withinTags: tags });
   return {
     putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
     getItem: async (place) => reachedMemory((await tenant.getItem(ownPlace(place))).id),
     deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
+    moveNamespace: async (move) =>
+      tenant.moveNamespace({ ...move, userId: ownerOf(move.userId) }, { withinTags: tags }),
+    deleteNamespace: async (place) =>
+      tenant.deleteNamespace({ ...place, userId: ownerOf(place.userId) }, { withinTags: tags }),
+    listItems: async (filter, page) => tenant.listItems(ownItems(filter), page),
+    streamItems: async (filter, page) => tenant.streamItems(ownItems(filter), page),
+    listNamespaces: async (filter, page) =>
+      tenant.listNamespaces({ ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
   } satisfies Partial<Tenant>;
 }
 
