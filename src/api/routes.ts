@@ -19,6 +19,7 @@ import { reembedRoutes } from './routes/reembed.ts';
 import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
 import { settingsRoutes } from './routes/settings.ts';
+import { storeRoutes } from './routes/store.ts';
 import { userRoutes } from './routes/users.ts';
 
 /**
@@ -55,8 +56,10 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   },
   {
     name: 'LangGraph',
-    description: "OpenMemory's routes for the nodes of a graph, with `OM_MODE=langgraph`.",
-    routes: lgmRoutes,
+    description:
+      "The routes that LangGraph's own clients call for a store; and OpenMemory's routes for the nodes of a graph, " +
+      'with `OM_MODE=langgraph`.',
+    routes: [...storeRoutes, ...lgmRoutes],
   },
   {
     name: 'Entities',

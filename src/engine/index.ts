@@ -53,6 +53,7 @@ export { DAY_MS, decayLambdaOf } from './dynamics.ts';
 export { shownEntities, shownGist } from './entities/skim.ts';
 export { sectorPatterns } from './sectors/classify.ts';
 export { SECTOR_PROFILES } from './sectors/profiles.ts';
+export { textOfValue } from './text/value-text.ts';
 
 // ── What runs beside an engine ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -85,6 +85,7 @@ export function toQuery(body: QueryBody): MemoryQuery {
       tags: filters.tags,
       statuses: filters.statuses,
       externalIds: filters.external_ids,
+      namespace: filters.namespace ?? undefined,
       writtenBy: filters.written_by,
       documentIds: filters.documents,
       eventFrom: filters.event_time?.from,
