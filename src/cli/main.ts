@@ -12,6 +12,7 @@ import {
   VERSION,
 } from '../engine/index.ts';
 import type { KeyOptions } from './commands/keys.ts';
+import { declareImport } from './import-commands.ts';
 import { reportError } from './report-error.ts';
 
 const program = new Command('cairn')
@@ -92,10 +93,7 @@ overHttp('timeline')
   .action(async (id: string, options: { before: number; after: number }) =>
     (await import('./commands/timeline.ts')).timeline(id, options),
   );
-overHttp('import')
-  .description('store many memories; after an interruption run it again, stored memories are recognised')
-  .argument('<file>', 'one JSON object per line, in the form of POST /memory/add; - for standard input')
-  .action(async (file: string, options: object) => (await import('./commands/import.ts')).importLines(file, options));
+declareImport(overHttp('import'));
 overHttp('ingest')
   .description('store documents; after an interruption or a change run it again, known documents are recognised')
   .argument(
