@@ -69,3 +69,12 @@ test('a key that is bound to a user reads no summary of another', async () => {
   const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read', userId: 'vera' } as never);
   expect((await api.request('GET', '/users/sam/summary', { key: secret })).status).not.toBe(200);
 });
+
+test('a boost of 0 raises neither salience nor strength', async () => {
+  const { id } = await api.add({ content: 'Seen and left as it is.' });
+  const item = await api.engine.tenant('default').then((tenant) => tenant.getMemory(id));
+  const { body } = await post('/memory/reinforce', { id, boost: 0 });
+  expect(body.salience).toBeLessThanOrEqual(item.salience);
+  expect(body['strength']).toBeLessThanOrEqual(item.strength);
+  expect((await post('/memory/reinforce', { id, boost: 0.1 })).body.salience).toBeGreaterThan(item.salience);
+});

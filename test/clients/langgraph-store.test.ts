@@ -1,7 +1,7 @@
 import { InMemoryStore, type Operation, type SearchItem } from '@langchain/langgraph-checkpoint';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { CairnStore } from '../../src/clients/langgraph.ts';
+import { CairnStore } from '../../src/clients/langgraph/index.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 

@@ -226,6 +226,14 @@ describe('values', () => {
     expect(problemsOf({ OM_OPENAI_BASE_URL: 'not a url' })[0]).toMatch(/^OM_OPENAI_BASE_URL=\(hidden\): /);
   });
 
+  test.each(['OPEN_MEM_RERANKING', 'OPEN_MEM_RERANKING_MAX_CANDIDATES', 'OPEN_MEM_ENTITY_EXTRACTION'])(
+    'a setting of another program that nobody reads stops the start: %s',
+    (name) => {
+      expect(problemsOf({ [name]: 'true' })).toEqual([expect.stringMatching(`^${name}: .*remove it, and `)]);
+      expect(readConfig({ [name]: ' ' }).OM_PORT).toBe(8080);
+    },
+  );
+
   test('several wrong settings are all named', () => {
     const problems = problemsOf({ OM_PORT: '65536', OM_MIN_SCORE: '2', OM_LOG_LEVEL: 'loud', OM_API_KEY: 'short' });
     expect(problems.map((problem) => problem.split('=')[0])).toEqual([

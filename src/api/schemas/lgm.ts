@@ -64,7 +64,6 @@ export const lgmStoreSchema = z
     BODY_EXPECTED,
   )
   .refine(hasNode, namesNode);
-export type LgmStoreBody = z.output<typeof lgmStoreSchema>;
 
 export const lgmRetrieveSchema = z
   .strictObject(
@@ -82,7 +81,6 @@ export const lgmRetrieveSchema = z
     BODY_EXPECTED,
   )
   .refine(hasNode, namesNode);
-export type LgmRetrieveBody = z.output<typeof lgmRetrieveSchema>;
 
 export const lgmContextSchema = z.strictObject(
   {
@@ -93,7 +91,6 @@ export const lgmContextSchema = z.strictObject(
   },
   BODY_EXPECTED,
 );
-export type LgmContextBody = z.output<typeof lgmContextSchema>;
 
 export const lgmReflectionSchema = z.strictObject(
   {
@@ -111,7 +108,6 @@ export const lgmReflectionSchema = z.strictObject(
   },
   BODY_EXPECTED,
 );
-export type LgmReflectionBody = z.output<typeof lgmReflectionSchema>;
 
 // ── Replies ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -56,6 +56,9 @@ const stored = {
   metadata: anyObject,
   primary_sector: sectorOf,
   sectors,
+  sector_confidence: unit.describe(
+    'How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified.',
+  ),
   state: z
     .enum(MEMORY_STATES)
     .describe(
@@ -98,6 +101,7 @@ const STORED_EXAMPLE = {
   metadata: { team: 'platform', build: 41 },
   primary_sector: 'semantic',
   sectors: ['semantic'],
+  sector_confidence: 0.5,
   state: 'ready',
   status: 'active',
   salience: 0.4,

@@ -6,7 +6,7 @@ import { openDatabase } from './open-database.ts';
 import { sqliteCode } from './storage-errors.ts';
 
 /** A memory of OpenMemory, in the form of `POST /memory/add`. */
-export interface OpenMemoryItem {
+interface OpenMemoryItem {
   readonly content: string;
   readonly user_id: string;
   readonly tags: readonly string[];

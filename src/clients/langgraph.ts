@@ -1,9 +1,0 @@
-/**
- * `cairn-memory/langgraph`: Cairn as the store of LangGraph, as a retriever and a chat history of LangChain, and as the
- * memory of its agents. The packages `@langchain/core` and `@langchain/langgraph-checkpoint` come with LangGraph.
- */
-export { CairnError, type CairnOptions } from './connection.ts';
-export { cairnMemory, type CairnMemory, type CairnMemoryOptions } from './langgraph/agent-memory.ts';
-export { CairnChatHistory, type CairnChatHistoryOptions } from './langgraph/chat-history.ts';
-export { CairnRetriever, type CairnRetrieverOptions } from './langgraph/retriever.ts';
-export { CairnStore, type CairnStoreOptions } from './langgraph/store.ts';
