@@ -35,6 +35,8 @@ export async function passFilter(
       return without('remove filters.documents', [name], { documentIds: undefined });
     case 'filters.namespace':
       return without('remove filters.namespace', [name], { namespace: undefined });
+    case 'filters.files':
+      return without('remove filters.files', [name], { files: undefined });
     case 'filters.tags':
       return without('remove filters.tags', [name], { tags: undefined });
     case 'filters.sectors':

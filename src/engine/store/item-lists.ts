@@ -15,9 +15,9 @@ import { type CompiledFilter, compileFilter } from './filter.ts';
 import { findUserNo } from './items.ts';
 import { compileMetadata, namespaceMatches, valuePasses } from './label-conditions.ts';
 import { decodeCursor, encodeCursor } from './list-cursor.ts';
-import { contentBytes, withinBytes } from './memories.ts';
 import type { Store } from './open-store.ts';
 import { firstPassing } from './passing-memories.ts';
+import { firstWithin, LOOKED_AT_ONCE, type PlacedSlice, placesOf, type SliceWanted } from './placed.ts';
 
 /** SQL for the order of a namespace. Labels hold no control characters, so `char(1)` ends a label before any other. */
 const PATH_ORDER = "replace(n.path, '.', char(1))";
@@ -28,32 +28,8 @@ const behind = (path: string) => `${orderOf(path)}\u0001`;
 /** End, excluded, of the stretch that holds a path and what lies below it. A blob is greater than every text. */
 const endOf = (path: string) => (path === '' ? Buffer.alloc(0) : `${orderOf(path)}\u0002`);
 
-/** Most items that one slice of a page looks at. */
-const LOOKED_AT_ONCE = 2_000;
-/** Most bytes of text and values that one slice looks into. */
+/** Most bytes of values that one read looks into. */
 const LOOKED_INTO_BYTES = 4 * 1024 * 1024;
-
-/** A memory on a page, and the cursor of the page that would begin after it. */
-export interface Placed {
-  readonly memoryNo: number;
-  readonly cursor: string;
-}
-
-/** Some memories of a page. */
-export interface PlacedSlice {
-  readonly placed: readonly Placed[];
-  /** Bytes of their texts and values. */
-  readonly bytes: number;
-  /** Where the list goes on; null at its end. */
-  readonly next: string | null;
-}
-
-/** A part of a page that is still wanted. */
-export interface SliceWanted extends CursorPage {
-  /** Most bytes of texts and values of its memories; one memory may have more. */
-  readonly bytes: number;
-  readonly now: number;
-}
 
 const ITEMS = 'items';
 
@@ -69,32 +45,18 @@ export interface ItemInOrder {
  * There may be fewer than `limit`, or none, before the end of the list.
  * @throws EngineError `invalid` for a cursor of another list, or a meaningless condition on the value
  */
-export function listItemPlaces(
-  store: Store,
-  filter: ItemFilter,
-  { limit, bytes, cursor, now }: SliceWanted,
-): PlacedSlice {
+export function listItemPlaces(store: Store, filter: ItemFilter, wanted: SliceWanted): PlacedSlice {
+  const { cursor, now } = wanted;
   const passes = itemCondition(filter, now);
   const after = cursor === undefined ? undefined : decodeCursor<[string, string]>(ITEMS, cursor, ['string', 'string']);
   const userNo = findUserNo(store, filter.userId);
   if (userNo === undefined) return { placed: [], bytes: 0, next: null };
   const found = listItemsBelow(store, { userNo, namespace: filter.namespace, after, limit: LOOKED_AT_ONCE });
-  const looked = filter.value === undefined ? found : within(store, found, LOOKED_INTO_BYTES);
-  const passing = firstPassing(store, passes, looked, limit);
-  const taken = within(store, passing, bytes);
-  const isCut = taken.length === limit || taken.length < passing.length;
-  const isEnd = !isCut && looked.length === found.length && found.length < LOOKED_AT_ONCE;
-  const last = isCut ? taken.at(-1) : looked.at(-1);
-  return {
-    placed: taken.map((item) => ({ memoryNo: item.memoryNo, cursor: cursorAfter(item) })),
-    bytes: sum(contentBytes(store, numbersOf(taken)).values()),
-    next: isEnd || last === undefined ? null : cursorAfter(last),
-  };
+  const looked = filter.value === undefined ? found : firstWithin(store, found, LOOKED_INTO_BYTES);
+  const passing = firstPassing(store, passes, looked, wanted.limit);
+  const cursorAfter = ({ path, key }: ItemInOrder) => encodeCursor(ITEMS, [path, key]);
+  return placesOf(store, { found, looked, passing, wanted, cursorAfter });
 }
-
-const cursorAfter = ({ path, key }: ItemInOrder) => encodeCursor(ITEMS, [path, key]);
-const numbersOf = (items: readonly ItemInOrder[]) => items.map(({ memoryNo }) => memoryNo);
-const sum = (numbers: Iterable<number>) => [...numbers].reduce((total, number) => total + number, 0);
 
 /** The condition that `listItemPlaces` puts on an item: it is shown whatever its status. */
 function itemCondition({ value, withinTags }: Pick<ItemFilter, 'value' | 'withinTags'>, now: number): CompiledFilter {
@@ -137,11 +99,6 @@ export function listItemsBelow(store: Store, { userNo, namespace, after, limit }
     .prepare(`${items} AND ${PATH_ORDER} >= max(?, ?) AND ${PATH_ORDER} < ? ORDER BY ${PATH_ORDER}, i.item_key LIMIT ?`)
     .all(userNo, start, after === undefined ? start : behind(after[0]), end, limit - left.length);
   return [...left, ...following] as ItemInOrder[];
-}
-
-/** The first of these items whose texts and values have at most `bytes` together; the first one in any case. */
-function within(store: Store, items: readonly ItemInOrder[], bytes: number): readonly ItemInOrder[] {
-  return items.slice(0, withinBytes(store, numbersOf(items), bytes).length);
 }
 
 /** A change of a namespace's path, and of the paths below it. */

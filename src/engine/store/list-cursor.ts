@@ -4,12 +4,10 @@
  * hide others. A cursor holds nothing that its caller was not shown, but for the number of a memory.
  */
 import { EngineError } from '../errors.ts';
+import { MAX_CURSOR_CHARACTERS } from '../types.ts';
 
 /** A place in the order of a list: the values by which it is sorted. */
 export type Place = readonly (string | number)[];
-
-/** Longest cursor, in characters. The longest place, an item's namespace and key, takes less. */
-export const MAX_CURSOR_CHARACTERS = 8_192;
 
 /** @param list name of the list and its order, such as `memories.id.asc` */
 export function encodeCursor(list: string, place: Place): string {

@@ -1,5 +1,5 @@
-import type { Placed, PlacedSlice, SliceWanted } from '../store/item-lists.ts';
-import type { CursorPage, ListedMemory, ListPage, Memory, MemorySlices } from '../types.ts';
+import type { Placed, PlacedSlice, SliceWanted } from '../store/placed.ts';
+import type { MemoryPage, ListedMemory, ListPage, Memory, MemorySlices } from '../types.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 /** Most reads that look for the memories of one page, so that a request about few of many memories comes to an end. */
@@ -14,7 +14,7 @@ const PAGE_BYTES = 4 * 1024 * 1024;
  */
 export async function placedSlices(
   { path, readers }: Pick<TenantOptions, 'path' | 'readers'>,
-  { limit, cursor }: CursorPage,
+  { limit, cursor, asOf }: MemoryPage,
   find: (wanted: Omit<SliceWanted, 'now'>) => Promise<PlacedSlice>,
 ): Promise<MemorySlices> {
   const placed: Placed[] = [];
@@ -32,7 +32,7 @@ export async function placedSlices(
   async function* slices(): AsyncGenerator<readonly ListedMemory[]> {
     const cursorOf = new Map(placed.map(({ memoryNo, cursor }) => [memoryNo, cursor]));
     for (let rest: readonly number[] = [...cursorOf.keys()]; rest.length > 0;) {
-      const slice = await readers.read(path, 'readMemories', { memoryNos: rest });
+      const slice = await readers.read(path, 'readMemories', { memoryNos: rest, recorded: asOf?.recorded });
       yield slice.items.map((memory, at) => ({ memory, cursor: cursorOf.get(slice.memoryNos[at]!)! }));
       rest = slice.rest;
     }

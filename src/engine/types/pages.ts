@@ -1,5 +1,4 @@
 /** What a caller of a list asks for. */
-import type { JobKind, JobState } from './jobs.ts';
 import type { Memory } from './memory.ts';
 
 /** Which part of a list is wanted. */
@@ -9,6 +8,9 @@ export interface Page {
   /** Items skipped at the start of the list; 0 for the first page. */
   readonly offset: number;
 }
+
+/** Longest cursor, in characters. The longest place, an item's namespace and key, takes less. */
+export const MAX_CURSOR_CHARACTERS = 8_192;
 
 /** Which part of a list with cursors is wanted. */
 export interface CursorPage {
@@ -47,12 +49,4 @@ export interface RevisionPage {
   readonly limit?: number | undefined;
   /** Only revisions that replaced a lower version than this; all by default. */
   readonly before?: number | undefined;
-}
-
-/** Which jobs `Tenant.listJobs` lists, and which page of them. */
-export interface JobFilter extends Page {
-  /** Lists only jobs in this state; jobs in all states if left out. */
-  readonly state?: JobState | undefined;
-  /** Lists only jobs of this kind; jobs of all kinds if left out. */
-  readonly kind?: JobKind | undefined;
 }
