@@ -10,11 +10,13 @@ import { eventRoutes } from './routes/events.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
+import { lgmRoutes } from './routes/lgm.ts';
 import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { memoryRoutes } from './routes/memories.ts';
+import { openMemoryRoutes } from './routes/openmemory.ts';
 import { memoryPageRoutes } from './routes/memory-pages.ts';
 import { nameRoutes } from './routes/names.ts';
 import { namespaceRoutes } from './routes/namespaces.ts';
@@ -25,6 +27,7 @@ import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
 import { sessionLogRoutes } from './routes/session-logs.ts';
 import { settingsRoutes } from './routes/settings.ts';
+import { storeRoutes } from './routes/store.ts';
 import { userRoutes } from './routes/users.ts';
 
 /**
@@ -58,6 +61,18 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Session logs',
     description: 'The items of a conversation, kept word for word and in their order.',
     routes: sessionLogRoutes,
+  },
+  {
+    name: 'OpenMemory',
+    description: "Second names of routes, and summaries of users, as OpenMemory's clients ask for them.",
+    routes: openMemoryRoutes,
+  },
+  {
+    name: 'LangGraph',
+    description:
+      "The routes that LangGraph's own clients call for a store; and OpenMemory's routes for the nodes of a graph, " +
+      'with `OM_MODE=langgraph`.',
+    routes: [...storeRoutes, ...lgmRoutes],
   },
   {
     name: 'Entities',

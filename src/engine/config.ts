@@ -8,6 +8,7 @@ import {
   type Fallback,
   type NamedModel,
 } from './config/embedding-models.ts';
+import { foreignSettings } from './config/foreign-settings.ts';
 import { readMasterKey } from './config/master-key.ts';
 import { listOf } from './config/setting-kinds.ts';
 import { parseNetworks, type Network } from './config/networks.ts';
@@ -78,9 +79,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const parsed = settingsSchema.safeParse(present);
   const entityMode = parsed.success ? readEntityMode(parsed.data) : null;
   const masterKey = parsed.success ? readMasterKey(parsed.data) : null;
-  const problems = parsed.success
+  const foreign = foreignSettings(environment);
+  const wrong = parsed.success
     ? [...crossChecks(parsed.data), ...[entityMode, masterKey].filter((problem) => typeof problem === 'string')]
     : parsed.error.issues.map((issue) => describeProblem(String(issue.path[0]), present, issue.message));
+  const problems = [...wrong, ...foreign];
   if (!parsed.success || typeof entityMode === 'string' || typeof masterKey === 'string' || problems.length > 0) {
     throw new EngineError('invalid', `wrong settings:\n  ${problems.join('\n  ')}`, { details: problems });
   }

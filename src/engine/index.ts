@@ -56,6 +56,7 @@ export { shownEntities, shownGist } from './entities/skim.ts';
 export { quoteLine, quoteMemories, quoteText, type QuotedMemories } from './retrieve/quote.ts';
 export { sectorPatterns } from './sectors/classify.ts';
 export { SECTOR_PROFILES } from './sectors/profiles.ts';
+export { textOfValue } from './text/value-text.ts';
 
 // ── What runs beside an engine ───────────────────────────────────────────────────────────────────────────────────────
 

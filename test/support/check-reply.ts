@@ -50,7 +50,8 @@ function differenceOf({ method, status, contentType, text }: SentReply, route: R
   if (route === undefined) return 'no route is described, and it is no problem document';
   if (described === undefined) return 'the status is not described';
   if (isHead) return undefined;
-  if (text === '' && described.json === undefined && described.media === undefined) return undefined;
+  const isEmpty = described.json === undefined && described.media === undefined;
+  if (isEmpty) return text === '' ? undefined : 'no content is described';
   if (mediaType === 'application/json' && described.json !== undefined) return differenceOfJson(text, described.json);
   const media = described.media?.find(({ type }) => type === mediaType);
   return media === undefined ? `the media type ${mediaType} is not described` : differenceOfMedia(text, media);

@@ -42,6 +42,31 @@ AcceptedMemory = TypedDict("AcceptedMemory", {
     "token": "Union[str, None]",
     "redacted": "NotRequired[Dict[str, Any]]",
     "sensitive": "NotRequired[List[Literal['api_key', 'anthropic_key', 'authorization', 'aws_access_key', 'aws_secret_key', 'azure_key', 'service_key', 'cloudflare_key', 'datadog_key', 'digitalocean_key', 'discord_key', 'github_key', 'gitlab_key', 'google_key', 'huggingface_key', 'jwt', 'mailgun_key', 'npm_key', 'openai_key', 'password', 'private_key', 'pypi_key', 'sendgrid_key', 'shopify_key', 'slack_key', 'square_key', 'stripe_key', 'telegram_key', 'twilio_key', 'url_password', 'card', 'email', 'iban', 'ip_address', 'location', 'mac_address', 'other_personal', 'person', 'phone', 'us_ssn']]]",
+    "warnings": "NotRequired[List[str]]",
+})
+
+
+Add = TypedDict("Add", {
+    "content": "str",
+    "user_id": "NotRequired[Union[str, None]]",
+    "session_id": "NotRequired[Union[str, None]]",
+    "tags": "NotRequired[Union[List[str], None]]",
+    "metadata": "NotRequired[Union[Dict[str, Any], None]]",
+    "type": "NotRequired[Union[str, None]]",
+    "title": "NotRequired[Union[str, None]]",
+    "gist": "NotRequired[Union[str, None]]",
+    "entities": "NotRequired[Union[List[str], None]]",
+    "files": "NotRequired[Union[List[str], None]]",
+    "event_time": "NotRequired[Union[Time, None]]",
+    "valid_from": "NotRequired[Union[Time, None]]",
+    "valid_to": "NotRequired[Union[Time, None]]",
+    "expires_at": "NotRequired[Union[Time, None]]",
+    "importance": "NotRequired[Union[float, None]]",
+    "confidence": "NotRequired[Union[float, None]]",
+    "external_id": "NotRequired[Union[str, None]]",
+    "on_duplicate": "NotRequired[Union[Literal['merge', 'keep'], None]]",
+    "salience": "NotRequired[Any]",
+    "decay_lambda": "NotRequired[Any]",
 })
 
 
@@ -169,6 +194,7 @@ DuplicateLine = TypedDict("DuplicateLine", {
     "state": "Literal['queued', 'ready', 'failed']",
     "redacted": "NotRequired[Dict[str, Any]]",
     "sensitive": "NotRequired[List[Literal['api_key', 'anthropic_key', 'authorization', 'aws_access_key', 'aws_secret_key', 'azure_key', 'service_key', 'cloudflare_key', 'datadog_key', 'digitalocean_key', 'discord_key', 'github_key', 'gitlab_key', 'google_key', 'huggingface_key', 'jwt', 'mailgun_key', 'npm_key', 'openai_key', 'password', 'private_key', 'pypi_key', 'sendgrid_key', 'shopify_key', 'slack_key', 'square_key', 'stripe_key', 'telegram_key', 'twilio_key', 'url_password', 'card', 'email', 'iban', 'ip_address', 'location', 'mac_address', 'other_personal', 'person', 'phone', 'us_ssn']]]",
+    "warnings": "NotRequired[List[str]]",
     "line": "int",
 })
 
@@ -181,6 +207,7 @@ DuplicateMemory = TypedDict("DuplicateMemory", {
     "state": "Literal['queued', 'ready', 'failed']",
     "redacted": "NotRequired[Dict[str, Any]]",
     "sensitive": "NotRequired[List[Literal['api_key', 'anthropic_key', 'authorization', 'aws_access_key', 'aws_secret_key', 'azure_key', 'service_key', 'cloudflare_key', 'datadog_key', 'digitalocean_key', 'discord_key', 'github_key', 'gitlab_key', 'google_key', 'huggingface_key', 'jwt', 'mailgun_key', 'npm_key', 'openai_key', 'password', 'private_key', 'pypi_key', 'sendgrid_key', 'shopify_key', 'slack_key', 'square_key', 'stripe_key', 'telegram_key', 'twilio_key', 'url_password', 'card', 'email', 'iban', 'ip_address', 'location', 'mac_address', 'other_personal', 'person', 'phone', 'us_ssn']]]",
+    "warnings": "NotRequired[List[str]]",
 })
 
 
@@ -228,6 +255,8 @@ ExplainQuery = TypedDict("ExplainQuery", {
     "startTime": "NotRequired[Union[Time, None]]",
     "endTime": "NotRequired[Union[Time, None]]",
     "profile": "NotRequired[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]]",
+    "similarity": "NotRequired[Union[Literal['relative', 'absolute'], None]]",
+    "penalties": "NotRequired[Union[Dict[str, Any], None]]",
     "weights": "NotRequired[Union[Dict[str, Any], None]]",
     "column_weights": "NotRequired[Union[Dict[str, Any], None]]",
     "vector_weight": "NotRequired[Union[float, None]]",
@@ -239,6 +268,7 @@ ExplainQuery = TypedDict("ExplainQuery", {
     "decay_per_hop": "NotRequired[Union[float, None]]",
     "entity_graph": "NotRequired[Union[bool, None]]",
     "rerank": "NotRequired[Union[Literal['none', 'builtin', 'llm'], None]]",
+    "k_rerank": "NotRequired[Union[int, None]]",
     "min_score": "NotRequired[Union[float, None]]",
     "relative_floor": "NotRequired[Union[float, None]]",
     "cut": "NotRequired[Union[Literal['none', 'relative', 'exact'], None]]",
@@ -247,13 +277,14 @@ ExplainQuery = TypedDict("ExplainQuery", {
     "writer_share": "NotRequired[Union[float, None]]",
     "token_budget": "NotRequired[Union[int, None]]",
     "deep_recall": "NotRequired[Union[bool, None]]",
+    "include": "NotRequired[Union[List[Literal['contradicted']], None]]",
     "as_of": "NotRequired[Union[Union[Time, AsOf], None]]",
     "top_k": "NotRequired[Union[Dict[str, Any], None]]",
     "include_episodes": "NotRequired[Union[bool, None]]",
     "expand": "NotRequired[Union[List[Literal['neighbours', 'document']], None]]",
     "reinforce": "NotRequired[Union[bool, None]]",
     "explain": "NotRequired[Union[bool, None]]",
-    "format": "NotRequired[Union[Literal['json', 'prompt', 'text'], None]]",
+    "format": "NotRequired[Union[Literal['json', 'prompt', 'text', 'plain'], None]]",
     "token": "NotRequired[Union[str, None]]",
     "memory_id": "str",
 })
@@ -309,6 +340,7 @@ Filters = TypedDict("Filters", {
     "event_time": "NotRequired[Dict[str, Any]]",
     "created_at": "NotRequired[Dict[str, Any]]",
     "metadata": "NotRequired[Dict[str, Any]]",
+    "namespace": "NotRequired[Union[Union[Literal[''], str], None]]",
     "sector": "NotRequired[Union[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective'], None]]",
     "user_id": "NotRequired[Union[str, None]]",
     "min_score": "NotRequired[Union[float, None]]",
@@ -326,6 +358,7 @@ FinishedMemory = TypedDict("FinishedMemory", {
     "error": "NotRequired[Failure]",
     "redacted": "NotRequired[Dict[str, Any]]",
     "sensitive": "NotRequired[List[Literal['api_key', 'anthropic_key', 'authorization', 'aws_access_key', 'aws_secret_key', 'azure_key', 'service_key', 'cloudflare_key', 'datadog_key', 'digitalocean_key', 'discord_key', 'github_key', 'gitlab_key', 'google_key', 'huggingface_key', 'jwt', 'mailgun_key', 'npm_key', 'openai_key', 'password', 'private_key', 'pypi_key', 'sendgrid_key', 'shopify_key', 'slack_key', 'square_key', 'stripe_key', 'telegram_key', 'twilio_key', 'url_password', 'card', 'email', 'iban', 'ip_address', 'location', 'mac_address', 'other_personal', 'person', 'phone', 'us_ssn']]]",
+    "warnings": "NotRequired[List[str]]",
 })
 
 
@@ -422,6 +455,7 @@ Item = TypedDict("Item", {
     "metadata": "Dict[str, Any]",
     "primary_sector": "Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']",
     "sectors": "List[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']]",
+    "sector_confidence": "float",
     "state": "Literal['queued', 'ready', 'failed']",
     "status": "Literal['active', 'superseded', 'contradicted', 'archived']",
     "salience": "float",
@@ -504,6 +538,71 @@ Key = TypedDict("Key", {
 })
 
 
+LgmConfig = TypedDict("LgmConfig", {
+    "mode": "Literal['langgraph']",
+    "namespace_default": "str",
+    "max_context": "int",
+    "reflective": "bool",
+    "node_sector_map": "Dict[str, Any]",
+})
+
+
+LgmContext = TypedDict("LgmContext", {
+    "namespace": "str",
+    "graph_id": "Union[str, None]",
+    "limit": "int",
+    "nodes": "List[Dict[str, Any]]",
+    "summary": "str",
+    "truncated": "NotRequired[Literal[True]]",
+    "warnings": "NotRequired[List[str]]",
+})
+
+
+LgmItem = TypedDict("LgmItem", {
+    "id": "str",
+    "node": "str",
+    "content": "str",
+    "primary_sector": "Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']",
+    "sectors": "List[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']]",
+    "tags": "List[str]",
+    "created_at": "Timestamp",
+    "updated_at": "Timestamp",
+    "last_seen_at": "Timestamp",
+    "salience": "float",
+    "decay_lambda": "float",
+    "version": "int",
+    "score": "NotRequired[float]",
+    "path": "NotRequired[List[str]]",
+    "metadata": "NotRequired[Any]",
+})
+
+
+LgmMemory = TypedDict("LgmMemory", {
+    "id": "str",
+    "node": "str",
+    "primary_sector": "Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']",
+    "sectors": "List[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']]",
+    "namespace": "str",
+    "graph_id": "Union[str, None]",
+    "tags": "List[str]",
+    "chunks": "Literal['1']",
+    "state": "Literal['queued', 'ready', 'failed']",
+    "metadata": "Dict[str, Any]",
+})
+
+
+LgmRetrieved = TypedDict("LgmRetrieved", {
+    "node": "str",
+    "sector": "Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']",
+    "namespace": "str",
+    "graph_id": "Union[str, None]",
+    "query": "Union[str, None]",
+    "count": "int",
+    "items": "List[LgmItem]",
+    "truncated": "NotRequired[Literal[True]]",
+})
+
+
 Link = TypedDict("Link", {
     "id": "str",
     "type": "Literal['waypoint', 'mentions', 'supports', 'contradicts', 'depends_on', 'same_as', 'supersedes', 'derived_from']",
@@ -562,6 +661,7 @@ Match = TypedDict("Match", {
     "metadata": "Dict[str, Any]",
     "primary_sector": "Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']",
     "sectors": "List[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']]",
+    "sector_confidence": "float",
     "state": "Literal['queued', 'ready', 'failed']",
     "status": "Literal['active', 'superseded', 'contradicted', 'archived']",
     "salience": "float",
@@ -611,7 +711,7 @@ Matches = TypedDict("Matches", {
 
 MatchesAsText = TypedDict("MatchesAsText", {
     "query": "str",
-    "format": "Literal['prompt', 'text']",
+    "format": "Literal['prompt', 'text', 'plain']",
     "text": "str",
     "tokens": "int",
     "ids": "List[str]",
@@ -638,6 +738,7 @@ Memory = TypedDict("Memory", {
     "metadata": "Dict[str, Any]",
     "primary_sector": "Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']",
     "sectors": "List[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']]",
+    "sector_confidence": "float",
     "state": "Literal['queued', 'ready', 'failed']",
     "status": "Literal['active', 'superseded', 'contradicted', 'archived']",
     "salience": "float",
@@ -785,6 +886,24 @@ Problem = TypedDict("Problem", {
 })
 
 
+ProposedContradiction = TypedDict("ProposedContradiction", {
+    "user_id": "str",
+    "earlier": "ProposedMemory",
+    "later": "ProposedMemory",
+    "by": "Literal['form', 'model']",
+    "similarity": "Union[float, None]",
+    "created_at": "Timestamp",
+})
+
+
+ProposedMemory = TypedDict("ProposedMemory", {
+    "id": "str",
+    "content": "str",
+    "event_time": "Timestamp",
+    "created_at": "Timestamp",
+})
+
+
 Provenance = TypedDict("Provenance", {
     "document_id": "str",
     "title": "str",
@@ -842,6 +961,8 @@ Query = TypedDict("Query", {
     "startTime": "NotRequired[Union[Time, None]]",
     "endTime": "NotRequired[Union[Time, None]]",
     "profile": "NotRequired[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]]",
+    "similarity": "NotRequired[Union[Literal['relative', 'absolute'], None]]",
+    "penalties": "NotRequired[Union[Dict[str, Any], None]]",
     "weights": "NotRequired[Union[Dict[str, Any], None]]",
     "column_weights": "NotRequired[Union[Dict[str, Any], None]]",
     "vector_weight": "NotRequired[Union[float, None]]",
@@ -853,6 +974,7 @@ Query = TypedDict("Query", {
     "decay_per_hop": "NotRequired[Union[float, None]]",
     "entity_graph": "NotRequired[Union[bool, None]]",
     "rerank": "NotRequired[Union[Literal['none', 'builtin', 'llm'], None]]",
+    "k_rerank": "NotRequired[Union[int, None]]",
     "min_score": "NotRequired[Union[float, None]]",
     "relative_floor": "NotRequired[Union[float, None]]",
     "cut": "NotRequired[Union[Literal['none', 'relative', 'exact'], None]]",
@@ -861,13 +983,14 @@ Query = TypedDict("Query", {
     "writer_share": "NotRequired[Union[float, None]]",
     "token_budget": "NotRequired[Union[int, None]]",
     "deep_recall": "NotRequired[Union[bool, None]]",
+    "include": "NotRequired[Union[List[Literal['contradicted']], None]]",
     "as_of": "NotRequired[Union[Union[Time, AsOf], None]]",
     "top_k": "NotRequired[Union[Dict[str, Any], None]]",
     "include_episodes": "NotRequired[Union[bool, None]]",
     "expand": "NotRequired[Union[List[Literal['neighbours', 'document']], None]]",
     "reinforce": "NotRequired[Union[bool, None]]",
     "explain": "NotRequired[Union[bool, None]]",
-    "format": "NotRequired[Union[Literal['json', 'prompt', 'text'], None]]",
+    "format": "NotRequired[Union[Literal['json', 'prompt', 'text', 'plain'], None]]",
     "token": "NotRequired[Union[str, None]]",
 })
 
@@ -904,6 +1027,8 @@ RejectedLine = TypedDict("RejectedLine", {
 
 RetrievalDefaults = TypedDict("RetrievalDefaults", {
     "profile": "NotRequired[Literal['composite', 'activation', 'retention', 'fusion']]",
+    "similarity": "NotRequired[Literal['relative', 'absolute']]",
+    "penalties": "NotRequired[Dict[str, Any]]",
     "weights": "NotRequired[Dict[str, Any]]",
     "column_weights": "NotRequired[Dict[str, Any]]",
     "vector_weight": "NotRequired[float]",
@@ -915,6 +1040,7 @@ RetrievalDefaults = TypedDict("RetrievalDefaults", {
     "decay_per_hop": "NotRequired[float]",
     "entity_graph": "NotRequired[bool]",
     "rerank": "NotRequired[Literal['none', 'builtin', 'llm']]",
+    "k_rerank": "NotRequired[int]",
     "min_score": "NotRequired[float]",
     "relative_floor": "NotRequired[float]",
     "cut": "NotRequired[Literal['none', 'relative', 'exact']]",
@@ -933,6 +1059,16 @@ StageTrace = TypedDict("StageTrace", {
 })
 
 
+StoreItem = TypedDict("StoreItem", {
+    "namespace": "List[str]",
+    "key": "str",
+    "value": "Dict[str, Any]",
+    "created_at": "str",
+    "updated_at": "str",
+    "score": "NotRequired[float]",
+})
+
+
 StoredMemory = TypedDict("StoredMemory", {
     "id": "str",
     "user_id": "str",
@@ -945,6 +1081,7 @@ StoredMemory = TypedDict("StoredMemory", {
     "metadata": "Dict[str, Any]",
     "primary_sector": "Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']",
     "sectors": "List[Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']]",
+    "sector_confidence": "float",
     "state": "Literal['queued', 'ready', 'failed']",
     "status": "Literal['active', 'superseded', 'contradicted', 'archived']",
     "salience": "float",
@@ -990,8 +1127,17 @@ UploadForm = TypedDict("UploadForm", {
 })
 
 
+UserSummary = TypedDict("UserSummary", {
+    "user_id": "str",
+    "summary": "str",
+    "reflection_count": "int",
+    "updated_at": "Timestamp",
+})
+
+
 OPERATIONS: Dict[str, Operation] = {
     "add_memory": Operation("POST", "/memory/add", ["wait"], None, False, True, False, False),
+    "add_memory_again": Operation("POST", "/memories", ["wait"], None, False, True, False, False),
     "add_memories": Operation("POST", "/memory/add/batch", [], None, False, True, False, False),
     "ingest_document": Operation("POST", "/memory/ingest", ["wait"], None, False, False, False, False),
     "ingest_page": Operation("POST", "/memory/ingest/url", ["wait"], None, False, False, False, False),
@@ -1011,6 +1157,7 @@ OPERATIONS: Dict[str, Operation] = {
     "unlink_memories": Operation("DELETE", "/memory/link", [], None, True, False, False, False),
     "supersede_memory": Operation("POST", "/memory/supersede", [], None, False, False, False, False),
     "contradict_memories": Operation("POST", "/memory/contradict", [], None, False, False, False, False),
+    "list_contradictions": Operation("GET", "/memory/contradictions", None, None, True, False, False, False),
     "list_links": Operation("GET", "/memory/{id}/links", None, None, True, False, False, False),
     "reflect": Operation("POST", "/memory/reflect", ["wait"], None, False, False, False, False),
     "page_memories": Operation("POST", "/memory/list", [], "cursor", True, False, False, False),
@@ -1042,9 +1189,27 @@ OPERATIONS: Dict[str, Operation] = {
     "clear_log": Operation("DELETE", "/sessions/{id}/log", None, None, True, False, False, False),
     "replace_end_of_log": Operation("POST", "/sessions/{id}/log/replace", [], None, False, False, False, False),
     "pop_from_log": Operation("POST", "/sessions/{id}/log/pop", [], None, False, False, False, False),
+    "query_memories_again": Operation("POST", "/query", [], None, True, False, False, False),
+    "get_user_summary": Operation("GET", "/users/{id}/summary", None, None, True, False, False, False),
+    "regenerate_user_summary": Operation("POST", "/users/{id}/summary/regenerate", None, None, True, False, False, False),
+    "put_store_item": Operation("PUT", "/store/items", [], None, True, False, False, True),
+    "get_store_item": Operation("GET", "/store/items", None, None, True, False, False, False),
+    "delete_store_item": Operation("DELETE", "/store/items", [], None, True, False, False, True),
+    "search_store_items": Operation("POST", "/store/items/search", [], None, True, False, False, False),
+    "list_store_namespaces": Operation("POST", "/store/namespaces", [], None, True, False, False, False),
+    "get_lang_graph_config": Operation("GET", "/lgm/config", None, None, True, False, False, False),
+    "store_node_output": Operation("POST", "/lgm/store", [], None, False, False, False, False),
+    "retrieve_node_memories": Operation("POST", "/lgm/retrieve", [], None, True, False, False, False),
+    "get_graph_context": Operation("POST", "/lgm/context", [], None, True, False, False, False),
+    "store_graph_reflection": Operation("POST", "/lgm/reflection", [], None, False, False, False, False),
     "list_entities": Operation("GET", "/entities", None, "offset", True, False, False, False),
     "get_entity": Operation("GET", "/entities/{name}", None, None, True, False, False, False),
     "list_events": Operation("GET", "/events", None, "cursor", True, False, True, False),
+    "call_mcp": Operation("POST", "/mcp", ["tools"], None, False, False, False, False),
+    "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, False, False, False, False),
+    "get_resource": Operation("GET", "/.well-known/oauth-protected-resource", None, None, True, False, False, False),
+    "get_mcp_resource": Operation("GET", "/.well-known/oauth-protected-resource/mcp", None, None, True, False, False, False),
+    "get_mcp_resource_of_user": Operation("GET", "/.well-known/oauth-protected-resource/mcp/users/{user_id}", None, None, True, False, False, False),
     "list_jobs": Operation("GET", "/jobs", None, "offset", True, False, False, False),
     "get_job": Operation("GET", "/jobs/{id}", None, None, True, False, False, False),
     "discard_job": Operation("DELETE", "/jobs/{id}", None, None, True, False, False, False),
@@ -1079,9 +1244,13 @@ OPERATIONS: Dict[str, Operation] = {
 class Client(BaseClient):
     """One method for each operation of the API."""
 
-    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
+    def add_memory(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
         """Stores one memory: `POST /memory/add`."""
-        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate}, options)
+        return self._call(OPERATIONS["add_memory"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "salience": salience, "decay_lambda": decay_lambda}, options)
+
+    def add_memory_again(self, *, content: str, wait: Optional[int] = None, user_id: Optional[Union[str, None]] = None, session_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, type: Optional[Union[str, None]] = None, title: Optional[Union[str, None]] = None, gist: Optional[Union[str, None]] = None, entities: Optional[Union[List[str], None]] = None, files: Optional[Union[List[str], None]] = None, event_time: Optional[Union[Time, None]] = None, valid_from: Optional[Union[Time, None]] = None, valid_to: Optional[Union[Time, None]] = None, expires_at: Optional[Union[Time, None]] = None, importance: Optional[Union[float, None]] = None, confidence: Optional[Union[float, None]] = None, external_id: Optional[Union[str, None]] = None, on_duplicate: Optional[Union[Literal['merge', 'keep'], None]] = None, salience: Optional[Any] = None, decay_lambda: Optional[Any] = None, **options: Any) -> Union[Union[FinishedMemory, DuplicateMemory], AcceptedMemory]:
+        """Stores one memory: OpenMemory's second name of POST /memory/add: `POST /memories`."""
+        return self._call(OPERATIONS["add_memory_again"], {"content": content, "wait": wait, "user_id": user_id, "session_id": session_id, "tags": tags, "metadata": metadata, "type": type, "title": title, "gist": gist, "entities": entities, "files": files, "event_time": event_time, "valid_from": valid_from, "valid_to": valid_to, "expires_at": expires_at, "importance": importance, "confidence": confidence, "external_id": external_id, "on_duplicate": on_duplicate, "salience": salience, "decay_lambda": decay_lambda}, options)
 
     def add_memories(self, *, items: List[NewMemory], **options: Any) -> BatchReply:
         """Stores many memories: `POST /memory/add/batch`."""
@@ -1131,13 +1300,13 @@ class Client(BaseClient):
         """Stops the reading of a document: `POST /documents/{id}/cancel`."""
         return self._call(OPERATIONS["cancel_document"], {"id": id, "user_id": user_id}, options)
 
-    def query_memories(self, *, query: str, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, token_budget: Optional[Union[int, None]] = None, deep_recall: Optional[Union[bool, None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, top_k: Optional[Union[Dict[str, Any], None]] = None, include_episodes: Optional[Union[bool, None]] = None, expand: Optional[Union[List[Literal['neighbours', 'document']], None]] = None, reinforce: Optional[Union[bool, None]] = None, explain: Optional[Union[bool, None]] = None, format: Optional[Union[Literal['json', 'prompt', 'text'], None]] = None, token: Optional[Union[str, None]] = None, **options: Any) -> Union[Matches, MatchesAsText]:
+    def query_memories(self, *, query: str, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, similarity: Optional[Union[Literal['relative', 'absolute'], None]] = None, penalties: Optional[Union[Dict[str, Any], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, k_rerank: Optional[Union[int, None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, token_budget: Optional[Union[int, None]] = None, deep_recall: Optional[Union[bool, None]] = None, include: Optional[Union[List[Literal['contradicted']], None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, top_k: Optional[Union[Dict[str, Any], None]] = None, include_episodes: Optional[Union[bool, None]] = None, expand: Optional[Union[List[Literal['neighbours', 'document']], None]] = None, reinforce: Optional[Union[bool, None]] = None, explain: Optional[Union[bool, None]] = None, format: Optional[Union[Literal['json', 'prompt', 'text', 'plain'], None]] = None, token: Optional[Union[str, None]] = None, **options: Any) -> Union[Matches, MatchesAsText]:
         """Finds memories by words, vectors and links: `POST /memory/query`."""
-        return self._call(OPERATIONS["query_memories"], {"query": query, "k": k, "user_id": user_id, "filters": filters, "startTime": startTime, "endTime": endTime, "profile": profile, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share, "token_budget": token_budget, "deep_recall": deep_recall, "as_of": as_of, "top_k": top_k, "include_episodes": include_episodes, "expand": expand, "reinforce": reinforce, "explain": explain, "format": format, "token": token}, options)
+        return self._call(OPERATIONS["query_memories"], {"query": query, "k": k, "user_id": user_id, "filters": filters, "startTime": startTime, "endTime": endTime, "profile": profile, "similarity": similarity, "penalties": penalties, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "k_rerank": k_rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share, "token_budget": token_budget, "deep_recall": deep_recall, "include": include, "as_of": as_of, "top_k": top_k, "include_episodes": include_episodes, "expand": expand, "reinforce": reinforce, "explain": explain, "format": format, "token": token}, options)
 
-    def explain_memory(self, *, query: str, memory_id: str, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, token_budget: Optional[Union[int, None]] = None, deep_recall: Optional[Union[bool, None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, top_k: Optional[Union[Dict[str, Any], None]] = None, include_episodes: Optional[Union[bool, None]] = None, expand: Optional[Union[List[Literal['neighbours', 'document']], None]] = None, reinforce: Optional[Union[bool, None]] = None, explain: Optional[Union[bool, None]] = None, format: Optional[Union[Literal['json', 'prompt', 'text'], None]] = None, token: Optional[Union[str, None]] = None, **options: Any) -> Explanation:
+    def explain_memory(self, *, query: str, memory_id: str, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, similarity: Optional[Union[Literal['relative', 'absolute'], None]] = None, penalties: Optional[Union[Dict[str, Any], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, k_rerank: Optional[Union[int, None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, token_budget: Optional[Union[int, None]] = None, deep_recall: Optional[Union[bool, None]] = None, include: Optional[Union[List[Literal['contradicted']], None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, top_k: Optional[Union[Dict[str, Any], None]] = None, include_episodes: Optional[Union[bool, None]] = None, expand: Optional[Union[List[Literal['neighbours', 'document']], None]] = None, reinforce: Optional[Union[bool, None]] = None, explain: Optional[Union[bool, None]] = None, format: Optional[Union[Literal['json', 'prompt', 'text', 'plain'], None]] = None, token: Optional[Union[str, None]] = None, **options: Any) -> Explanation:
         """Explains why a query does or does not return a memory: `POST /explain`."""
-        return self._call(OPERATIONS["explain_memory"], {"query": query, "memory_id": memory_id, "k": k, "user_id": user_id, "filters": filters, "startTime": startTime, "endTime": endTime, "profile": profile, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share, "token_budget": token_budget, "deep_recall": deep_recall, "as_of": as_of, "top_k": top_k, "include_episodes": include_episodes, "expand": expand, "reinforce": reinforce, "explain": explain, "format": format, "token": token}, options)
+        return self._call(OPERATIONS["explain_memory"], {"query": query, "memory_id": memory_id, "k": k, "user_id": user_id, "filters": filters, "startTime": startTime, "endTime": endTime, "profile": profile, "similarity": similarity, "penalties": penalties, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "k_rerank": k_rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share, "token_budget": token_budget, "deep_recall": deep_recall, "include": include, "as_of": as_of, "top_k": top_k, "include_episodes": include_episodes, "expand": expand, "reinforce": reinforce, "explain": explain, "format": format, "token": token}, options)
 
     def diff_memories(self, *, from_: Optional[Time] = None, to: Optional[Time] = None, axis: Optional[Literal['recorded', 'valid']] = None, user_id: Optional[str] = None, session_id: Optional[str] = None, tag: Optional[str] = None, topic: Optional[str] = None, faded_below: Optional[float] = None, limit: Optional[int] = None, format: Optional[Literal['json', 'prompt']] = None, token_budget: Optional[int] = None, **options: Any) -> Dict[str, Any]:
         """Tells what became known, was changed, replaced, contradicted, ended, faded and erased between two times: `GET /diff`."""
@@ -1158,6 +1327,10 @@ class Client(BaseClient):
     def contradict_memories(self, *, a: str, b: str, user_id: Optional[Union[str, None]] = None, winner: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
         """States that two memories contradict each other: `POST /memory/contradict`."""
         return self._call(OPERATIONS["contradict_memories"], {"a": a, "b": b, "user_id": user_id, "winner": winner}, options)
+
+    def list_contradictions(self, *, user_id: Optional[str] = None, limit: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Lists contradictions that are proposed and not decided, the latest first: `GET /memory/contradictions`."""
+        return self._call(OPERATIONS["list_contradictions"], {"user_id": user_id, "limit": limit}, options)
 
     def list_links(self, *, id: str, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists links of all types from and to a memory, the highest weight first: `GET /memory/{id}/links`."""
@@ -1283,6 +1456,58 @@ class Client(BaseClient):
         """Takes the newest item off a session log and returns it: `POST /sessions/{id}/log/pop`."""
         return self._call(OPERATIONS["pop_from_log"], {"id": id, "user_id": user_id, "expected_total": expected_total}, options)
 
+    def query_memories_again(self, *, query: str, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, **options: Any) -> Dict[str, Any]:
+        """Finds memories: OpenMemory's second name of POST /memory/query, with the matches as a text, too: `POST /query`."""
+        return self._call(OPERATIONS["query_memories_again"], {"query": query, "k": k, "user_id": user_id, "startTime": startTime, "endTime": endTime}, options)
+
+    def get_user_summary(self, *, id: str, **options: Any) -> UserSummary:
+        """Sums up one user's memories: `GET /users/{id}/summary`."""
+        return self._call(OPERATIONS["get_user_summary"], {"id": id}, options)
+
+    def regenerate_user_summary(self, *, id: str, **options: Any) -> Dict[str, Any]:
+        """Answers as GET /users/:id/summary: a summary is never out of date: `POST /users/{id}/summary/regenerate`."""
+        return self._call(OPERATIONS["regenerate_user_summary"], {"id": id}, options)
+
+    def put_store_item(self, *, namespace: List[str], key: str, value: Dict[str, Any], index: Optional[Union[Union[Literal[False], List[str]], None]] = None, ttl: Optional[Union[float, None]] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> str:
+        """Stores an item under a key, or replaces it: `PUT /store/items`."""
+        return self._call(OPERATIONS["put_store_item"], {"namespace": namespace, "key": key, "value": value, "index": index, "ttl": ttl, "user_id": user_id}, options)
+
+    def get_store_item(self, *, namespace: Optional[str] = None, key: Optional[str] = None, refresh_ttl: Optional[str] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Union[Dict[str, Any], None]:
+        """Shows the item with a key: `GET /store/items`."""
+        return self._call(OPERATIONS["get_store_item"], {"namespace": namespace, "key": key, "refresh_ttl": refresh_ttl, "user_id": user_id}, options)
+
+    def delete_store_item(self, *, namespace: List[str], key: str, user_id: Optional[Union[str, None]] = None, **options: Any) -> str:
+        """Erases the item with a key, if there is one: `DELETE /store/items`."""
+        return self._call(OPERATIONS["delete_store_item"], {"namespace": namespace, "key": key, "user_id": user_id}, options)
+
+    def search_store_items(self, *, namespace_prefix: Optional[Union[List[str], None]] = None, filter: Optional[Union[Dict[str, Any], None]] = None, query: Optional[Union[str, None]] = None, limit: Optional[Union[int, None]] = None, offset: Optional[Union[int, None]] = None, refresh_ttl: Optional[Any] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
+        """Lists items in namespaces, or ranks them by a query: `POST /store/items/search`."""
+        return self._call(OPERATIONS["search_store_items"], {"namespace_prefix": namespace_prefix, "filter": filter, "query": query, "limit": limit, "offset": offset, "refresh_ttl": refresh_ttl, "user_id": user_id}, options)
+
+    def list_store_namespaces(self, *, prefix: Optional[Union[List[str], None]] = None, suffix: Optional[Union[List[str], None]] = None, max_depth: Optional[Union[int, None]] = None, limit: Optional[Union[int, None]] = None, offset: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, **options: Any) -> Dict[str, Any]:
+        """Lists namespaces that hold items: `POST /store/namespaces`."""
+        return self._call(OPERATIONS["list_store_namespaces"], {"prefix": prefix, "suffix": suffix, "max_depth": max_depth, "limit": limit, "offset": offset, "user_id": user_id}, options)
+
+    def get_lang_graph_config(self, **options: Any) -> LgmConfig:
+        """Shows the settings of OpenMemory's routes for LangGraph: `GET /lgm/config`."""
+        return self._call(OPERATIONS["get_lang_graph_config"], {}, options)
+
+    def store_node_output(self, *, content: str, node: Optional[Union[str, None]] = None, node_id: Optional[Union[str, None]] = None, tags: Optional[Union[List[str], None]] = None, metadata: Optional[Union[Dict[str, Any], None]] = None, namespace: Optional[Union[str, None]] = None, graph_id: Optional[Union[str, None]] = None, user_id: Optional[Union[str, None]] = None, reflective: Optional[Union[bool, None]] = None, **options: Any) -> Dict[str, Any]:
+        """Stores what a graph's node has to remember: `POST /lgm/store`."""
+        return self._call(OPERATIONS["store_node_output"], {"content": content, "node": node, "node_id": node_id, "tags": tags, "metadata": metadata, "namespace": namespace, "graph_id": graph_id, "user_id": user_id, "reflective": reflective}, options)
+
+    def retrieve_node_memories(self, *, node: Optional[Union[str, None]] = None, node_id: Optional[Union[str, None]] = None, query: Optional[Union[str, None]] = None, namespace: Optional[Union[str, None]] = None, graph_id: Optional[Union[str, None]] = None, user_id: Optional[Union[str, None]] = None, limit: Optional[Union[int, None]] = None, k: Optional[Union[int, None]] = None, include_metadata: Optional[Union[bool, None]] = None, **options: Any) -> LgmRetrieved:
+        """Returns what a node stored: the newest, or what answers a query: `POST /lgm/retrieve`."""
+        return self._call(OPERATIONS["retrieve_node_memories"], {"node": node, "node_id": node_id, "query": query, "namespace": namespace, "graph_id": graph_id, "user_id": user_id, "limit": limit, "k": k, "include_metadata": include_metadata}, options)
+
+    def get_graph_context(self, *, namespace: Optional[Union[str, None]] = None, graph_id: Optional[Union[str, None]] = None, user_id: Optional[Union[str, None]] = None, limit: Optional[Union[int, None]] = None, node: Optional[Any] = None, node_id: Optional[Any] = None, **options: Any) -> LgmContext:
+        """Returns the newest memories of each of the five nodes, and a summary of them: `POST /lgm/context`."""
+        return self._call(OPERATIONS["get_graph_context"], {"namespace": namespace, "graph_id": graph_id, "user_id": user_id, "limit": limit, "node": node, "node_id": node_id}, options)
+
+    def store_graph_reflection(self, *, node: Optional[Union[str, None]] = None, node_id: Optional[Union[str, None]] = None, namespace: Optional[Union[str, None]] = None, graph_id: Optional[Union[str, None]] = None, user_id: Optional[Union[str, None]] = None, content: Optional[Union[str, None]] = None, context_ids: Optional[Union[List[str], None]] = None, **options: Any) -> Dict[str, Any]:
+        """Stores a reflection of a graph: `POST /lgm/reflection`."""
+        return self._call(OPERATIONS["store_graph_reflection"], {"node": node, "node_id": node_id, "namespace": namespace, "graph_id": graph_id, "user_id": user_id, "content": content, "context_ids": context_ids}, options)
+
     def list_entities(self, *, l: Optional[int] = None, u: Optional[int] = None, q: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists names, the most mentioned first: `GET /entities`."""
         return self._call(OPERATIONS["list_entities"], {"l": l, "u": u, "q": q, "user_id": user_id}, options)
@@ -1294,6 +1519,26 @@ class Client(BaseClient):
     def list_events(self, *, cursor: Optional[str] = None, limit: Optional[int] = None, kinds: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Iterator[Event]:
         """Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`."""
         return self._watch(OPERATIONS["list_events"], {"cursor": cursor, "limit": limit, "kinds": kinds, "user_id": user_id}, options)
+
+    def call_mcp(self, *, jsonrpc: Literal['2.0'], method: str, tools: Optional[str] = None, id: Optional[Union[str, float, None]] = None, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
+        """Takes a message of the Model Context Protocol: `POST /mcp`."""
+        return self._call(OPERATIONS["call_mcp"], {"jsonrpc": jsonrpc, "method": method, "tools": tools, "id": id, "params": params}, options)
+
+    def call_mcp_of_user(self, *, user_id: str, jsonrpc: Literal['2.0'], method: str, tools: Optional[str] = None, id: Optional[Union[str, float, None]] = None, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
+        """Takes a message of the Model Context Protocol in the name of one user: `POST /mcp/users/{user_id}`."""
+        return self._call(OPERATIONS["call_mcp_of_user"], {"user_id": user_id, "jsonrpc": jsonrpc, "method": method, "tools": tools, "id": id, "params": params}, options)
+
+    def get_resource(self, **options: Any) -> Dict[str, Any]:
+        """Says where a client of MCP gets a token (RFC 9728): `GET /.well-known/oauth-protected-resource`."""
+        return self._call(OPERATIONS["get_resource"], {}, options)
+
+    def get_mcp_resource(self, **options: Any) -> Dict[str, Any]:
+        """Says where a client of `/mcp` gets a token (RFC 9728): `GET /.well-known/oauth-protected-resource/mcp`."""
+        return self._call(OPERATIONS["get_mcp_resource"], {}, options)
+
+    def get_mcp_resource_of_user(self, *, user_id: str, **options: Any) -> Dict[str, Any]:
+        """Says where a client of `/mcp/users/:user_id` gets a token (RFC 9728): `GET /.well-known/oauth-protected-resource/mcp/users/{user_id}`."""
+        return self._call(OPERATIONS["get_mcp_resource_of_user"], {"user_id": user_id}, options)
 
     def list_jobs(self, *, l: Optional[int] = None, u: Optional[int] = None, state: Optional[Literal['queued', 'active', 'failed', 'done', 'dead', 'cancelled']] = None, kind: Optional[Literal['memory', 'document', 'reembed', 'contradictions', 'reflection']] = None, **options: Any) -> Dict[str, Any]:
         """Lists the jobs of the ledger, the newest first: `GET /jobs`."""
@@ -1323,9 +1568,9 @@ class Client(BaseClient):
         """Shows this tenant's defaults for its queries: `GET /settings/retrieval`."""
         return self._call(OPERATIONS["get_retrieval_defaults"], {}, options)
 
-    def put_retrieval_defaults(self, *, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, **options: Any) -> RetrievalDefaults:
+    def put_retrieval_defaults(self, *, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, similarity: Optional[Union[Literal['relative', 'absolute'], None]] = None, penalties: Optional[Union[Dict[str, Any], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, k_rerank: Optional[Union[int, None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, **options: Any) -> RetrievalDefaults:
         """Replaces all of this tenant's defaults, from the next query on: `PUT /settings/retrieval`."""
-        return self._call(OPERATIONS["put_retrieval_defaults"], {"profile": profile, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share}, options)
+        return self._call(OPERATIONS["put_retrieval_defaults"], {"profile": profile, "similarity": similarity, "penalties": penalties, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "k_rerank": k_rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share}, options)
 
     def get_privacy_policy(self, **options: Any) -> PrivacyPolicy:
         """Shows what becomes of secrets and personal data in this tenant's texts: `GET /settings/privacy`."""

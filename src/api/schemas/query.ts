@@ -29,6 +29,7 @@ import {
   isObject,
   jsonObject,
   label,
+  namespace,
   numberUpTo,
   sector,
   SHOWN_AS,
@@ -103,6 +104,10 @@ export const filtersSchema = z
             'name on the top level; a dot in it has no special meaning. Type and value must match. null also matches ' +
             'a missing key.',
         ),
+      namespace: z
+        .union([z.literal(''), namespace], expected('labels joined by dots, such as a.b'))
+        .nullish()
+        .describe('Only items of this namespace and of those below it; `""` for items in any namespace.'),
       sector: sector.nullish().describe("One sector, under OpenMemory's name."),
       user_id: id.nullish().describe("One user, under OpenMemory's name."),
       min_score: fraction.nullish().describe('Lowest score, if the query itself has no `min_score`.'),

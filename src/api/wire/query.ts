@@ -87,6 +87,7 @@ export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTim
     tags: filters.tags,
     statuses: filters.statuses,
     externalIds: filters.external_ids,
+    namespace: filters.namespace ?? undefined,
     writtenBy: filters.written_by,
     documentIds: filters.documents,
     files: filters.files,
@@ -184,7 +185,8 @@ function floorItem({ minScore, acted, reason, below, bestBelow }: FloorReport): 
   return { min_score: minScore, acted, ...(reason === undefined ? {} : { reason }), below, best_below: bestBelow };
 }
 
-function matchItem(hit: Hit): MatchItem {
+/** Translates a match. */
+export function matchItem(hit: Hit): MatchItem {
   const { supersedes, similar, neighbours, sources, document, explain } = hit;
   return {
     ...storedMemoryItem(hit.memory),

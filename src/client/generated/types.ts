@@ -305,6 +305,56 @@ export type AcceptedMemory = {
     | 'phone'
     | 'us_ssn'
   )[];
+  /** Fields of the request that mean nothing here, and why; absent if there are none. */
+  readonly warnings?: readonly string[];
+};
+export type Add = {
+  /** The text, stored verbatim; at most 256 KiB of UTF-8. */
+  readonly content: string;
+  /** The user who owns the memory; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** The conversation or task that the memory belongs to. */
+  readonly session_id?: string | null | undefined;
+  /** Labels to filter by. */
+  readonly tags?: readonly string[] | null | undefined;
+  /** Any JSON object, at most 16 KiB. Its `sector` forces the primary sector and must be one of the five. */
+  readonly metadata?:
+    | {
+        readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
+        readonly [field: string]: unknown;
+      }
+    | null
+    | undefined;
+  /** Your own type of memory, for filters. */
+  readonly type?: string | null | undefined;
+  /** A title, indexed and embedded together with the content. */
+  readonly title?: string | null | undefined;
+  /** One line about the text; derived from the text by default. */
+  readonly gist?: string | null | undefined;
+  /** Names in the text; derived from the text by default. */
+  readonly entities?: readonly string[] | null | undefined;
+  /** Paths that the text mentions. */
+  readonly files?: readonly string[] | null | undefined;
+  /** When the event happened; by default the time of the request. */
+  readonly event_time?: Time | null | undefined;
+  /** Queries and lists leave the memory out before this time. */
+  readonly valid_from?: Time | null | undefined;
+  /** Queries and lists leave the memory out from this time on. Must be later than `valid_from`. */
+  readonly valid_to?: Time | null | undefined;
+  /** The memory cannot be read from this time on; it is erased within about a minute. */
+  readonly expires_at?: Time | null | undefined;
+  /** The initial salience; by default 0.4, and 0.1 more for each additional sector. */
+  readonly importance?: number | null | undefined;
+  /** How certain the memory is; 1 by default. */
+  readonly confidence?: number | null | undefined;
+  /** The id of the memory in your system; unique for each user. */
+  readonly external_id?: string | null | undefined;
+  /** `merge`, the default, reinforces the memory that says exactly this already; `keep` stores a second one. An `external_id` stays unique with both. */
+  readonly on_duplicate?: 'merge' | 'keep' | null | undefined;
+  /** Sent by OpenMemory's Python client; it changes nothing. Use `importance`. */
+  readonly salience?: unknown;
+  /** Sent by OpenMemory's Python client; it changes nothing. It follows from the sector, or `OM_DECAY_LAMBDA`. */
+  readonly decay_lambda?: unknown;
 };
 export type AsOf = {
   /** Memories that had happened and were valid at this time. */
@@ -580,6 +630,8 @@ export type DuplicateLine = {
     | 'phone'
     | 'us_ssn'
   )[];
+  /** Fields of the request that mean nothing here, and why; absent if there are none. */
+  readonly warnings?: readonly string[];
   /** Line of the item in the upload, counted from 1. */
   readonly line: number;
 };
@@ -682,6 +734,8 @@ export type DuplicateMemory = {
     | 'phone'
     | 'us_ssn'
   )[];
+  /** Fields of the request that mean nothing here, and why; absent if there are none. */
+  readonly warnings?: readonly string[];
 };
 export type EmbeddingModel = {
   readonly provider: string;
@@ -753,6 +807,17 @@ export type ExplainQuery = {
   readonly endTime?: Time | null | undefined;
   /** Formula that scores matches; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
+  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  readonly similarity?: 'relative' | 'absolute' | null | undefined;
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  readonly penalties?:
+    | {
+        readonly superseded?: number | undefined;
+        readonly contradicted?: number | undefined;
+        readonly archived?: number | undefined;
+      }
+    | null
+    | undefined;
   /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
   readonly weights?:
     | {
@@ -798,6 +863,8 @@ export type ExplainQuery = {
   readonly entity_graph?: boolean | null | undefined;
   /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
+  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  readonly k_rerank?: number | null | undefined;
   /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
@@ -812,8 +879,10 @@ export type ExplainQuery = {
   readonly writer_share?: number | null | undefined;
   /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. */
   readonly token_budget?: number | null | undefined;
-  /** If true, superseded, contradicted and archived memories take part, at 0.5, 0.3 and 0.5 of their score. */
+  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
   readonly deep_recall?: boolean | null | undefined;
+  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`. */
+  readonly include?: readonly 'contradicted'[] | null | undefined;
   /** An earlier time to answer for; a bare time means `valid`. */
   readonly as_of?: Time | AsOf | null | undefined;
   /** Most matches of each kind. */
@@ -826,7 +895,7 @@ export type ExplainQuery = {
       }
     | null
     | undefined;
-  /** If true, adds `episodes` to the reply; true by default only for `prompt`. */
+  /** If true, adds `episodes` to the reply; true by default only for `prompt`. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
   readonly include_episodes?: boolean | null | undefined;
   /** `neighbours` adds two memories before and after each match in its session; `document` adds up to three memories that the match is derived from. */
   readonly expand?: readonly ('neighbours' | 'document')[] | null | undefined;
@@ -834,8 +903,8 @@ export type ExplainQuery = {
   readonly reinforce?: boolean | null | undefined;
   /** If true, adds `explain` to each match, and `trace` to the reply. */
   readonly explain?: boolean | null | undefined;
-  /** With `prompt` and `text` the reply holds a text for a language model; `json` by default. */
-  readonly format?: 'json' | 'prompt' | 'text' | null | undefined;
+  /** With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has one statement a line, without notice and sources. */
+  readonly format?: 'json' | 'prompt' | 'text' | 'plain' | null | undefined;
   /** A write receipt; the query waits for its writes, at most 2 s. */
   readonly token?: string | null | undefined;
   /** The memory to explain. */
@@ -967,6 +1036,8 @@ export type Filters = {
         readonly [field: string]: unknown;
       }
     | undefined;
+  /** Only items of this namespace and of those below it; `""` for items in any namespace. */
+  readonly namespace?: string | null | undefined;
   /** One sector, under OpenMemory's name. */
   readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
   /** One user, under OpenMemory's name. */
@@ -1079,6 +1150,8 @@ export type FinishedMemory = {
     | 'phone'
     | 'us_ssn'
   )[];
+  /** Fields of the request that mean nothing here, and why; absent if there are none. */
+  readonly warnings?: readonly string[];
 };
 export type Floor = {
   /** The lowest score that was allowed, by the request or by default. */
@@ -1356,6 +1429,8 @@ export type Item = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
+  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
@@ -1463,6 +1538,78 @@ export type Key = {
   /** Unix milliseconds at which the key was revoked; null if it was not. */
   readonly revoked_at: Timestamp | null;
 };
+export type LgmConfig = {
+  readonly mode: 'langgraph';
+  readonly namespace_default: string;
+  readonly max_context: number;
+  readonly reflective: boolean;
+  readonly node_sector_map: Readonly<
+    Record<string, 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective'>
+  >;
+};
+export type LgmContext = {
+  readonly namespace: string;
+  /** null for all graphs. */
+  readonly graph_id: string | null;
+  readonly limit: number;
+  readonly nodes: readonly {
+    readonly node: string;
+    readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+    readonly items: readonly LgmItem[];
+  }[];
+  /** One line for each memory: its node and its gist. */
+  readonly summary: string;
+  /** Texts over 6 MiB were left out; absent otherwise. */
+  readonly truncated?: true;
+  /** Fields of the request that mean nothing here, and why; absent if there are none. */
+  readonly warnings?: readonly string[];
+};
+export type LgmItem = {
+  readonly id: string;
+  readonly node: string;
+  readonly content: string;
+  readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+  readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
+  readonly tags: readonly string[];
+  readonly created_at: Timestamp;
+  readonly updated_at: Timestamp;
+  readonly last_seen_at: Timestamp;
+  readonly salience: number;
+  readonly decay_lambda: number;
+  readonly version: number;
+  /** Only of a request with a `query`. */
+  readonly score?: number;
+  /** Only of a request with a `query`. */
+  readonly path?: readonly string[];
+  /** Only with `include_metadata`. */
+  readonly metadata?: Json;
+};
+export type LgmMemory = {
+  readonly id: string;
+  readonly node: string;
+  readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+  readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
+  readonly namespace: string;
+  readonly graph_id: string | null;
+  readonly tags: readonly string[];
+  readonly chunks: 1;
+  readonly state: 'queued' | 'ready' | 'failed';
+  readonly metadata: {
+    readonly [field: string]: Json;
+  };
+};
+export type LgmRetrieved = {
+  readonly node: string;
+  readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+  readonly namespace: string;
+  /** null for all graphs. */
+  readonly graph_id: string | null;
+  readonly query: string | null;
+  readonly count: number;
+  readonly items: readonly LgmItem[];
+  /** Texts over 6 MiB were left out; absent otherwise. */
+  readonly truncated?: true;
+};
 export type Link = {
   /** The memory at the other end of the link. */
   readonly id: string;
@@ -1539,6 +1686,8 @@ export type Match = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
+  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
@@ -1616,7 +1765,7 @@ export type Matches = {
 };
 export type MatchesAsText = {
   readonly query: string;
-  readonly format: 'prompt' | 'text';
+  readonly format: 'prompt' | 'text' | 'plain';
   /** The matches, laid out for a language model. */
   readonly text: string;
   /** Estimated tokens of the text. */
@@ -1657,6 +1806,8 @@ export type Memory = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
+  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
@@ -1924,6 +2075,26 @@ export type Problem = {
   /** Id of the request, also in `x-request-id`; failures of the server are logged with it. */
   readonly request_id: string;
 };
+export type ProposedContradiction = {
+  /** The user of both memories. */
+  readonly user_id: string;
+  /** The memory that was added first. */
+  readonly earlier: ProposedMemory;
+  /** The memory that was added second. */
+  readonly later: ProposedMemory;
+  /** Whether the form of the texts says so, or a language model. */
+  readonly by: 'form' | 'model';
+  /** Measured similarity of the two memories; null for a stated link. */
+  readonly similarity: number | null;
+  /** When the contradiction was proposed. */
+  readonly created_at: Timestamp;
+};
+export type ProposedMemory = {
+  readonly id: string;
+  readonly content: string;
+  readonly event_time: Timestamp;
+  readonly created_at: Timestamp;
+};
 /** Position of a match in its document. */
 export type Provenance = {
   readonly document_id: string;
@@ -2016,6 +2187,17 @@ export type Query = {
   readonly endTime?: Time | null | undefined;
   /** Formula that scores matches; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
+  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  readonly similarity?: 'relative' | 'absolute' | null | undefined;
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  readonly penalties?:
+    | {
+        readonly superseded?: number | undefined;
+        readonly contradicted?: number | undefined;
+        readonly archived?: number | undefined;
+      }
+    | null
+    | undefined;
   /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
   readonly weights?:
     | {
@@ -2061,6 +2243,8 @@ export type Query = {
   readonly entity_graph?: boolean | null | undefined;
   /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
+  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  readonly k_rerank?: number | null | undefined;
   /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
@@ -2075,8 +2259,10 @@ export type Query = {
   readonly writer_share?: number | null | undefined;
   /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. */
   readonly token_budget?: number | null | undefined;
-  /** If true, superseded, contradicted and archived memories take part, at 0.5, 0.3 and 0.5 of their score. */
+  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
   readonly deep_recall?: boolean | null | undefined;
+  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`. */
+  readonly include?: readonly 'contradicted'[] | null | undefined;
   /** An earlier time to answer for; a bare time means `valid`. */
   readonly as_of?: Time | AsOf | null | undefined;
   /** Most matches of each kind. */
@@ -2089,7 +2275,7 @@ export type Query = {
       }
     | null
     | undefined;
-  /** If true, adds `episodes` to the reply; true by default only for `prompt`. */
+  /** If true, adds `episodes` to the reply; true by default only for `prompt`. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
   readonly include_episodes?: boolean | null | undefined;
   /** `neighbours` adds two memories before and after each match in its session; `document` adds up to three memories that the match is derived from. */
   readonly expand?: readonly ('neighbours' | 'document')[] | null | undefined;
@@ -2097,8 +2283,8 @@ export type Query = {
   readonly reinforce?: boolean | null | undefined;
   /** If true, adds `explain` to each match, and `trace` to the reply. */
   readonly explain?: boolean | null | undefined;
-  /** With `prompt` and `text` the reply holds a text for a language model; `json` by default. */
-  readonly format?: 'json' | 'prompt' | 'text' | null | undefined;
+  /** With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has one statement a line, without notice and sources. */
+  readonly format?: 'json' | 'prompt' | 'text' | 'plain' | null | undefined;
   /** A write receipt; the query waits for its writes, at most 2 s. */
   readonly token?: string | null | undefined;
 };
@@ -2166,6 +2352,14 @@ export type RejectedLine = {
 export type RetrievalDefaults = {
   /** Formula that scores matches; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion';
+  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  readonly similarity?: 'relative' | 'absolute';
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  readonly penalties?: {
+    readonly superseded?: number;
+    readonly contradicted?: number;
+    readonly archived?: number;
+  };
   /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
   readonly weights?: {
     readonly similarity?: number;
@@ -2205,6 +2399,8 @@ export type RetrievalDefaults = {
   readonly entity_graph?: boolean;
   /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
   readonly rerank?: 'none' | 'builtin' | 'llm';
+  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  readonly k_rerank?: number;
   /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
   readonly min_score?: number;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
@@ -2226,6 +2422,17 @@ export type StageTrace = {
   /** The plan of the query, terms that were left out, or the reason why a stage did not run. */
   readonly note?: string;
 };
+export type StoreItem = {
+  readonly namespace: readonly string[];
+  readonly key: string;
+  readonly value: {
+    readonly [field: string]: Json;
+  };
+  readonly created_at: string;
+  readonly updated_at: string;
+  /** Absent for an item that the query does not rank. */
+  readonly score?: number;
+};
 export type StoredMemory = {
   /** Ids are sorted by the time of adding. */
   readonly id: string;
@@ -2243,6 +2450,8 @@ export type StoredMemory = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
+  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
@@ -2304,10 +2513,23 @@ export type UploadForm = {
   /** The file, in exactly one part with a filename. */
   readonly file: Blob;
 };
+export type UserSummary = {
+  readonly user_id: string;
+  /** Markdown: counts, what was concluded, and excerpts of what matters most and is newest. */
+  readonly summary: string;
+  /** Memories that the summary rests on whose primary sector is `reflective`. */
+  readonly reflection_count: number;
+  /** Last change of a memory that the summary rests on. */
+  readonly updated_at: Timestamp;
+};
 export type AddMemoryInput = {
   /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
   readonly wait?: number | undefined;
-} & NewMemory;
+} & Add;
+export type AddMemoryAgainInput = {
+  /** The reply comes when the work is finished, or after this many milliseconds. Has priority over `Prefer: wait`. */
+  readonly wait?: number | undefined;
+} & Add;
 export type AddMemoriesInput = {
   /** Memories in the form of `POST /memory/add`. An invalid item does not affect the others. */
   readonly items: readonly NewMemory[];
@@ -2456,6 +2678,12 @@ export type ContradictMemoriesInput = {
   readonly b: string;
   /** The memory that is right, as the id given in `a` or `b`; the other becomes `contradicted`. */
   readonly winner?: string | null | undefined;
+};
+export type ListContradictionsInput = {
+  /** Only contradictions between memories of this user; all users by default. */
+  readonly user_id?: string | undefined;
+  /** Most proposals, the latest first. */
+  readonly limit?: number | undefined;
 };
 export type ListLinksInput = {
   /** Id of the memory. */
@@ -2727,6 +2955,172 @@ export type PopFromLogInput = {
   /** The number of items that the log must have now; with another number the reply is a 409. */
   readonly expected_total?: number | null | undefined;
 };
+export type QueryMemoriesAgainInput = {
+  /** Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term. */
+  readonly query: string;
+  /** Most matches; 8 by default. */
+  readonly k?: number | null | undefined;
+  /** Only memories of this user; `""` for no particular user. All users by default. */
+  readonly user_id?: string | null | undefined;
+  /** `created_at` from this time on, included; the name is OpenMemory's. */
+  readonly startTime?: Time | null | undefined;
+  /** `created_at` up to this time, included; the name is OpenMemory's. */
+  readonly endTime?: Time | null | undefined;
+};
+export type GetUserSummaryInput = {
+  /** The user, as `user_id` names it. */
+  readonly id: string;
+};
+export type RegenerateUserSummaryInput = {
+  /** The user, as `user_id` names it. */
+  readonly id: string;
+};
+export type PutStoreItemInput = {
+  /** The labels of the namespace, from the root. */
+  readonly namespace: readonly string[];
+  /** The key of the item, unique within the namespace. */
+  readonly key: string;
+  /** The value, at most 256 KiB, returned as it is. */
+  readonly value: {
+    readonly [field: string]: unknown;
+  };
+  /** Paths of the texts that are searched, such as `notes[*].text`; `$` is the whole value, which is the default. `false` keeps the item out of ranked search. */
+  readonly index?: false | readonly string[] | null | undefined;
+  /** Minutes until the item expires, counted from this put; by default it stays. */
+  readonly ttl?: number | null | undefined;
+  /** The user who owns the items; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+};
+export type GetStoreItemInput = {
+  /** The labels of the namespace, joined by dots. */
+  readonly namespace?: string | undefined;
+  /** The key of the item, unique within the namespace. */
+  readonly key?: string | undefined;
+  /** Read by no one: an item expires as its last put says. */
+  readonly refresh_ttl?: string | undefined;
+  /** The user who owns the items; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+};
+export type DeleteStoreItemInput = {
+  /** The labels of the namespace, from the root. */
+  readonly namespace: readonly string[];
+  /** The key of the item, unique within the namespace. */
+  readonly key: string;
+  /** The user who owns the items; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+};
+export type SearchStoreItemsInput = {
+  /** First labels of the namespaces; all namespaces by default. */
+  readonly namespace_prefix?: readonly string[] | null | undefined;
+  /** Conditions by key of the value: a value, or an object of `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, `$nin` and `$exists`. Numbers are compared with numbers and texts with texts. */
+  readonly filter?:
+    | {
+        readonly [field: string]: unknown;
+      }
+    | null
+    | undefined;
+  /** Ranks the items. The best 200 have a score; others follow without one. */
+  readonly query?: string | null | undefined;
+  /** Most items; 10 by default. */
+  readonly limit?: number | null | undefined;
+  /** Items to skip. */
+  readonly offset?: number | null | undefined;
+  /** Read by no one: an item expires as its last put says. */
+  readonly refresh_ttl?: unknown;
+  /** The user who owns the items; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+};
+export type ListStoreNamespacesInput = {
+  /** First labels; `*` stands for any one label. */
+  readonly prefix?: readonly string[] | null | undefined;
+  /** Last labels; `*` stands for any one label. */
+  readonly suffix?: readonly string[] | null | undefined;
+  /** Cuts namespaces to this many labels. */
+  readonly max_depth?: number | null | undefined;
+  /** Most namespaces; 100 by default. */
+  readonly limit?: number | null | undefined;
+  /** Namespaces to skip. */
+  readonly offset?: number | null | undefined;
+  /** The user who owns the items; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+};
+export type GetLangGraphConfigInput = Readonly<Record<string, never>>;
+export type StoreNodeOutputInput = {
+  /** Name of the graph's node. `observe`, `plan`, `reflect`, `act` and `emotion` have a sector each. */
+  readonly node?: string | null | undefined;
+  /** Same as `node`, which `openmemory-js` calls so. */
+  readonly node_id?: string | null | undefined;
+  /** What the node has to remember, stored verbatim; at most 256 KiB of UTF-8. */
+  readonly content: string;
+  /** Labels to filter by; `lgm:node:…` and `lgm:namespace:…` are added. */
+  readonly tags?: readonly string[] | null | undefined;
+  /** Any JSON object; `lgm` is added, and `sector` forces another sector. */
+  readonly metadata?:
+    | {
+        readonly sector?: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective' | null | undefined;
+        readonly [field: string]: unknown;
+      }
+    | null
+    | undefined;
+  /** Namespace of the graphs; `OM_LG_NAMESPACE` (`default`) by default. */
+  readonly namespace?: string | null | undefined;
+  /** One run or thread of a graph: the `session_id` of its memories. */
+  readonly graph_id?: string | null | undefined;
+  /** The user who owns the memories; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** Whether a reflection is stored, too; `OM_LG_REFLECTIVE` by default, and never of `reflect`. */
+  readonly reflective?: boolean | null | undefined;
+};
+export type RetrieveNodeMemoriesInput = {
+  /** Name of the graph's node. `observe`, `plan`, `reflect`, `act` and `emotion` have a sector each. */
+  readonly node?: string | null | undefined;
+  /** Same as `node`, which `openmemory-js` calls so. */
+  readonly node_id?: string | null | undefined;
+  /** Question or keywords; without it the newest memories are returned. */
+  readonly query?: string | null | undefined;
+  /** Namespace of the graphs; `OM_LG_NAMESPACE` (`default`) by default. */
+  readonly namespace?: string | null | undefined;
+  /** One run or thread of a graph: the `session_id` of its memories. */
+  readonly graph_id?: string | null | undefined;
+  /** The user who owns the memories; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** Most memories; `OM_LG_MAX_CONTEXT` (50) by default and at most. */
+  readonly limit?: number | null | undefined;
+  /** Same as `limit`, which `openmemory-js` calls so. */
+  readonly k?: number | null | undefined;
+  /** Whether items have their `metadata`; false by default. */
+  readonly include_metadata?: boolean | null | undefined;
+};
+export type GetGraphContextInput = {
+  /** Namespace of the graphs; `OM_LG_NAMESPACE` (`default`) by default. */
+  readonly namespace?: string | null | undefined;
+  /** One run or thread of a graph: the `session_id` of its memories. */
+  readonly graph_id?: string | null | undefined;
+  /** The user who owns the memories; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** Most memories of each node; `OM_LG_MAX_CONTEXT` (50) by default and at most. */
+  readonly limit?: number | null | undefined;
+  /** `openmemory-js` sends it; it changes nothing. */
+  readonly node?: unknown;
+  /** `openmemory-js` sends it; it changes nothing. */
+  readonly node_id?: unknown;
+};
+export type StoreGraphReflectionInput = {
+  /** Node that the reflection is stored for; `reflect` by default. */
+  readonly node?: string | null | undefined;
+  /** Same as `node`, which `openmemory-js` calls so. */
+  readonly node_id?: string | null | undefined;
+  /** Namespace of the graphs; `OM_LG_NAMESPACE` (`default`) by default. */
+  readonly namespace?: string | null | undefined;
+  /** One run or thread of a graph: the `session_id` of its memories. */
+  readonly graph_id?: string | null | undefined;
+  /** The user who owns the memories; `""`, the default, means no particular user. */
+  readonly user_id?: string | null | undefined;
+  /** The reflection. Without it, one is made of excerpts of `context_ids`, else of the newest memories. */
+  readonly content?: string | null | undefined;
+  /** Memories that it rests on; it is linked to them as `derived_from`. */
+  readonly context_ids?: readonly string[] | null | undefined;
+};
 export type ListEntitiesInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
@@ -2752,6 +3146,48 @@ export type ListEventsInput = {
   readonly kinds?: string | undefined;
   /** Only events about memories and documents of this user. */
   readonly user_id?: string | undefined;
+};
+export type CallMcpInput = {
+  /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
+  readonly tools?: string | undefined;
+} & {
+  /** Version of JSON-RPC. */
+  readonly jsonrpc: '2.0';
+  /** Id of the request; left out in notifications, which get no reply. */
+  readonly id?: string | number | null | undefined;
+  /** Method, such as `tools/call`. */
+  readonly method: string;
+  /** Parameters of the method. */
+  readonly params?:
+    | {
+        readonly [field: string]: unknown;
+      }
+    | undefined;
+};
+export type CallMcpOfUserInput = {
+  /** The user. */
+  readonly user_id: string;
+  /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
+  readonly tools?: string | undefined;
+} & {
+  /** Version of JSON-RPC. */
+  readonly jsonrpc: '2.0';
+  /** Id of the request; left out in notifications, which get no reply. */
+  readonly id?: string | number | null | undefined;
+  /** Method, such as `tools/call`. */
+  readonly method: string;
+  /** Parameters of the method. */
+  readonly params?:
+    | {
+        readonly [field: string]: unknown;
+      }
+    | undefined;
+};
+export type GetResourceInput = Readonly<Record<string, never>>;
+export type GetMcpResourceInput = Readonly<Record<string, never>>;
+export type GetMcpResourceOfUserInput = {
+  /** The user. */
+  readonly user_id: string;
 };
 export type ListJobsInput = {
   /** Most items on the page. */
@@ -2787,6 +3223,17 @@ export type GetRetrievalDefaultsInput = Readonly<Record<string, never>>;
 export type PutRetrievalDefaultsInput = {
   /** Formula that scores matches; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
+  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  readonly similarity?: 'relative' | 'absolute' | null | undefined;
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  readonly penalties?:
+    | {
+        readonly superseded?: number | undefined;
+        readonly contradicted?: number | undefined;
+        readonly archived?: number | undefined;
+      }
+    | null
+    | undefined;
   /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
   readonly weights?:
     | {
@@ -2832,6 +3279,8 @@ export type PutRetrievalDefaultsInput = {
   readonly entity_graph?: boolean | null | undefined;
   /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
   readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
+  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  readonly k_rerank?: number | null | undefined;
   /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
   readonly min_score?: number | null | undefined;
   /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
@@ -2938,6 +3387,7 @@ export type GetDocsFileInput = {
   readonly file: string;
 };
 export type AddMemoryReply = FinishedMemory | DuplicateMemory | AcceptedMemory;
+export type AddMemoryAgainReply = FinishedMemory | DuplicateMemory | AcceptedMemory;
 export type IngestDocumentReply = IngestedDocument | AcceptedDocument;
 export type IngestPageReply = IngestedDocument | AcceptedDocument;
 export type IngestDocumentsReply = {
@@ -3096,6 +3546,9 @@ export type ContradictMemoriesReply = {
   /** Public id of the key that stated the link; null if that is not known or nobody did. */
   readonly written_by: string | null;
 };
+export type ListContradictionsReply = {
+  readonly items: readonly ProposedContradiction[];
+};
 export type ListLinksReply = {
   readonly id: string;
   readonly items: readonly Link[];
@@ -3150,6 +3603,8 @@ export type PatchMemoryReply = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
+  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
@@ -3256,6 +3711,8 @@ export type PutItemReply = {
   readonly primary_sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
   /** Sectors, the primary one first; `["semantic"]` until the memory is classified. */
   readonly sectors: readonly ('episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective')[];
+  /** How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified. */
+  readonly sector_confidence: number;
   /** `failed`: the job gave up or was cancelled before the memory had a vector; queries find it by its words. */
   readonly state: 'queued' | 'ready' | 'failed';
   /** `superseded`: another memory replaces it; `contradicted`: a memory that contradicts it was named the winner. */
@@ -3329,6 +3786,54 @@ export type PopFromLogReply = {
   /** Items in the whole log. */
   readonly total: number;
 };
+export type QueryMemoriesAgainReply = {
+  readonly query: string;
+  readonly user_id: string | null;
+  readonly k: number;
+  /** A line for each match: its score and its text. */
+  readonly result: string;
+  /** Best first. */
+  readonly matches: readonly Match[];
+};
+export type RegenerateUserSummaryReply = {
+  readonly ok: true;
+  readonly user_id: string;
+  /** Markdown: counts, what was concluded, and excerpts of what matters most and is newest. */
+  readonly summary: string;
+  /** Memories that the summary rests on whose primary sector is `reflective`. */
+  readonly reflection_count: number;
+};
+export type GetStoreItemReply = {
+  readonly namespace: readonly string[];
+  readonly key: string;
+  readonly value: {
+    readonly [field: string]: Json;
+  };
+  readonly created_at: string;
+  readonly updated_at: string;
+} | null;
+export type SearchStoreItemsReply = {
+  readonly items: readonly StoreItem[];
+  /** The values have 4 MiB, so further items were left out; absent otherwise. */
+  readonly truncated?: true;
+};
+export type ListStoreNamespacesReply = {
+  readonly namespaces: readonly (readonly string[])[];
+};
+export type StoreNodeOutputReply = {
+  readonly memory: LgmMemory;
+  /** The reflection that was stored with it; null for none. */
+  readonly reflection: LgmMemory | null;
+  /** Fields of the request that mean nothing here, and why; absent if there are none. */
+  readonly warnings?: readonly string[];
+};
+export type StoreGraphReflectionReply = {
+  readonly memory: LgmMemory;
+  /** The reflection that was stored with it; null for none. */
+  readonly reflection: LgmMemory | null;
+  /** Fields of the request that mean nothing here, and why; absent if there are none. */
+  readonly warnings?: readonly string[];
+};
 export type ListEntitiesReply = {
   readonly items: readonly Entity[];
 };
@@ -3339,6 +3844,80 @@ export type ListEventsReply = {
   readonly cursor: string;
   /** Whether there are more events already; a page that a filter leaves empty may have more behind it. */
   readonly has_more: boolean;
+};
+export type CallMcpReply =
+  | {
+      readonly jsonrpc: '2.0';
+      /** Id of the request that this belongs to. */
+      readonly id: string | number | null;
+      /** Result of the method. */
+      readonly result: {
+        readonly [field: string]: Json;
+      };
+    }
+  | {
+      readonly jsonrpc: '2.0';
+      /** Id of the request that this belongs to. */
+      readonly id?: string | number | null;
+      /** Why there is no result. */
+      readonly error: {
+        readonly code: number;
+        readonly message: string;
+        /** Any JSON value. */
+        readonly data?: Json;
+      };
+    };
+export type CallMcpOfUserReply =
+  | {
+      readonly jsonrpc: '2.0';
+      /** Id of the request that this belongs to. */
+      readonly id: string | number | null;
+      /** Result of the method. */
+      readonly result: {
+        readonly [field: string]: Json;
+      };
+    }
+  | {
+      readonly jsonrpc: '2.0';
+      /** Id of the request that this belongs to. */
+      readonly id?: string | number | null;
+      /** Why there is no result. */
+      readonly error: {
+        readonly code: number;
+        readonly message: string;
+        /** Any JSON value. */
+        readonly data?: Json;
+      };
+    };
+export type GetResourceReply = {
+  /** Address of the endpoint. */
+  readonly resource: string;
+  /** The issuer whose tokens are accepted (`OM_OIDC_ISSUER`). */
+  readonly authorization_servers: readonly string[];
+  /** Where a token is sent. */
+  readonly bearer_methods_supported: readonly 'header'[];
+  /** Name for people. */
+  readonly resource_name: string;
+};
+export type GetMcpResourceReply = {
+  /** Address of the endpoint. */
+  readonly resource: string;
+  /** The issuer whose tokens are accepted (`OM_OIDC_ISSUER`). */
+  readonly authorization_servers: readonly string[];
+  /** Where a token is sent. */
+  readonly bearer_methods_supported: readonly 'header'[];
+  /** Name for people. */
+  readonly resource_name: string;
+};
+export type GetMcpResourceOfUserReply = {
+  /** Address of the endpoint. */
+  readonly resource: string;
+  /** The issuer whose tokens are accepted (`OM_OIDC_ISSUER`). */
+  readonly authorization_servers: readonly string[];
+  /** Where a token is sent. */
+  readonly bearer_methods_supported: readonly 'header'[];
+  /** Name for people. */
+  readonly resource_name: string;
 };
 export type ListJobsReply = {
   readonly items: readonly Job[];
@@ -3560,6 +4139,9 @@ export interface Operations {
   /** Stores one memory: `POST /memory/add`. */
   addMemory(input: AddMemoryInput, options?: CallOptions): Receipt<AddMemoryReply>;
 
+  /** Stores one memory: OpenMemory's second name of POST /memory/add: `POST /memories`. */
+  addMemoryAgain(input: AddMemoryAgainInput, options?: CallOptions): Receipt<AddMemoryAgainReply>;
+
   /** Stores many memories: `POST /memory/add/batch`. */
   addMemories(input: AddMemoriesInput, options?: CallOptions): Receipt<BatchReply>;
 
@@ -3631,6 +4213,9 @@ export interface Operations {
 
   /** States that two memories contradict each other: `POST /memory/contradict`. */
   contradictMemories(input: ContradictMemoriesInput, options?: CallOptions): Reply<ContradictMemoriesReply>;
+
+  /** Lists contradictions that are proposed and not decided, the latest first: `GET /memory/contradictions`. */
+  listContradictions(input?: ListContradictionsInput, options?: CallOptions): Reply<ListContradictionsReply>;
 
   /** Lists links of all types from and to a memory, the highest weight first: `GET /memory/{id}/links`. */
   listLinks(input: ListLinksInput, options?: CallOptions): Reply<ListLinksReply>;
@@ -3740,6 +4325,45 @@ export interface Operations {
   /** Takes the newest item off a session log and returns it: `POST /sessions/{id}/log/pop`. */
   popFromLog(input: PopFromLogInput, options?: CallOptions): Reply<PopFromLogReply>;
 
+  /** Finds memories: OpenMemory's second name of POST /memory/query, with the matches as a text, too: `POST /query`. */
+  queryMemoriesAgain(input: QueryMemoriesAgainInput, options?: CallOptions): Reply<QueryMemoriesAgainReply>;
+
+  /** Sums up one user's memories: `GET /users/{id}/summary`. */
+  getUserSummary(input: GetUserSummaryInput, options?: CallOptions): Reply<UserSummary>;
+
+  /** Answers as GET /users/:id/summary: a summary is never out of date: `POST /users/{id}/summary/regenerate`. */
+  regenerateUserSummary(input: RegenerateUserSummaryInput, options?: CallOptions): Reply<RegenerateUserSummaryReply>;
+
+  /** Stores an item under a key, or replaces it: `PUT /store/items`. */
+  putStoreItem(input: PutStoreItemInput, options?: CallOptions): Reply<string>;
+
+  /** Shows the item with a key: `GET /store/items`. */
+  getStoreItem(input?: GetStoreItemInput, options?: CallOptions): Reply<GetStoreItemReply>;
+
+  /** Erases the item with a key, if there is one: `DELETE /store/items`. */
+  deleteStoreItem(input: DeleteStoreItemInput, options?: CallOptions): Reply<string>;
+
+  /** Lists items in namespaces, or ranks them by a query: `POST /store/items/search`. */
+  searchStoreItems(input: SearchStoreItemsInput, options?: CallOptions): Reply<SearchStoreItemsReply>;
+
+  /** Lists namespaces that hold items: `POST /store/namespaces`. */
+  listStoreNamespaces(input?: ListStoreNamespacesInput, options?: CallOptions): Reply<ListStoreNamespacesReply>;
+
+  /** Shows the settings of OpenMemory's routes for LangGraph: `GET /lgm/config`. */
+  getLangGraphConfig(input?: GetLangGraphConfigInput, options?: CallOptions): Reply<LgmConfig>;
+
+  /** Stores what a graph's node has to remember: `POST /lgm/store`. */
+  storeNodeOutput(input: StoreNodeOutputInput, options?: CallOptions): Reply<StoreNodeOutputReply>;
+
+  /** Returns what a node stored: the newest, or what answers a query: `POST /lgm/retrieve`. */
+  retrieveNodeMemories(input: RetrieveNodeMemoriesInput, options?: CallOptions): Reply<LgmRetrieved>;
+
+  /** Returns the newest memories of each of the five nodes, and a summary of them: `POST /lgm/context`. */
+  getGraphContext(input?: GetGraphContextInput, options?: CallOptions): Reply<LgmContext>;
+
+  /** Stores a reflection of a graph: `POST /lgm/reflection`. */
+  storeGraphReflection(input?: StoreGraphReflectionInput, options?: CallOptions): Reply<StoreGraphReflectionReply>;
+
   /** Lists names, the most mentioned first: `GET /entities`. */
   listEntities(
     input?: ListEntitiesInput,
@@ -3763,6 +4387,21 @@ export interface Operations {
         }
       >
   >;
+
+  /** Takes a message of the Model Context Protocol: `POST /mcp`. */
+  callMcp(input: CallMcpInput, options?: CallOptions): Reply<CallMcpReply>;
+
+  /** Takes a message of the Model Context Protocol in the name of one user: `POST /mcp/users/{user_id}`. */
+  callMcpOfUser(input: CallMcpOfUserInput, options?: CallOptions): Reply<CallMcpOfUserReply>;
+
+  /** Says where a client of MCP gets a token (RFC 9728): `GET /.well-known/oauth-protected-resource`. */
+  getResource(input?: GetResourceInput, options?: CallOptions): Reply<GetResourceReply>;
+
+  /** Says where a client of `/mcp` gets a token (RFC 9728): `GET /.well-known/oauth-protected-resource/mcp`. */
+  getMcpResource(input?: GetMcpResourceInput, options?: CallOptions): Reply<GetMcpResourceReply>;
+
+  /** Says where a client of `/mcp/users/:user_id` gets a token (RFC 9728): `GET /.well-known/oauth-protected-resource/mcp/users/{user_id}`. */
+  getMcpResourceOfUser(input: GetMcpResourceOfUserInput, options?: CallOptions): Reply<GetMcpResourceOfUserReply>;
 
   /** Lists the jobs of the ledger, the newest first: `GET /jobs`. */
   listJobs(input?: ListJobsInput, options?: CallOptions): Page<ListJobsReply, ListJobsReply['items'][number]>;

@@ -6,6 +6,7 @@ import type { Sector } from '../types.ts';
 import { BACKUP_SETTINGS } from './backup-settings.ts';
 import { EVENT_SETTINGS } from './event-settings.ts';
 import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
+import { LANGGRAPH_SETTINGS } from './langgraph-settings.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
 import { parseNetworks } from './networks.ts';
 import { addressList, bounded, flag, fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
@@ -374,6 +375,7 @@ const OPERATION_SETTINGS = {
 /** The schema of each setting that few installations change, ordered by subject. */
 export const ADVANCED_SETTINGS = {
   ...SERVER_SETTINGS,
+  ...LANGGRAPH_SETTINGS,
   ...LIMIT_SETTINGS,
   ...PRIVACY_SETTINGS,
   ...EMBEDDING_SETTINGS,

@@ -58,6 +58,7 @@ export interface MemoryRow {
   readonly status: MemoryStatus;
   readonly primary_sector: Sector;
   readonly sectors: number;
+  readonly sector_confidence: number;
   readonly salience: number;
   readonly salience_at: number;
   readonly decay_lambda: number;
@@ -76,7 +77,7 @@ const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no, u.user_id, m.session_id, m.
   m.valid_to, m.expires_at, m.version, m.confidence, m.importance, m.type,
   coalesce(m.external_id, i.item_key) AS external_id, m.tags, m.files, m.entities,
   m.title, m.gist, m.metadata, m.content, m.value, n.path AS namespace,
-  d.state, d.status, d.primary_sector, d.sectors, d.salience, d.salience_at,
+  d.state, d.status, d.primary_sector, d.sectors, d.sector_confidence, d.salience, d.salience_at,
   d.decay_lambda, d.strength, d.strength_at, d.access_count, d.last_seen_at, d.generation_no,
   ${writerOf('d.writer_no')} AS written_by`;
 
@@ -375,6 +376,7 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     metadata: parseStored(row.metadata) as Metadata,
     primarySector: row.primary_sector,
     sectors: sectorsFromBits(row.sectors, row.primary_sector),
+    sectorConfidence: row.sector_confidence,
     state: row.state,
     status: row.status,
     salience: decayed({ value: row.salience, at: row.salience_at }, row.decay_lambda, now),
