@@ -40,10 +40,20 @@ type PageField = (typeof PAGE_FIELDS)[number] | 'offset';
 /** Lists the operations of the API in the order of its description. */
 export function clientOperations(document: OpenApiDocument): ClientOperation[] {
   return Object.entries(document.paths).flatMap(([path, operations]) =>
-    Object.entries(operations).map(([method, operation]) => {
-      return readOperation(document, { method: method.toUpperCase(), path, operation });
-    }),
+    Object.entries(operations).flatMap(([method, operation]) =>
+      apart(readOperation(document, { method: method.toUpperCase(), path, operation })),
+    ),
   );
+}
+
+/** Tells an operation that answers with a list or with a stream of its news apart: `listEvents` and `watchEvents`. */
+function apart(operation: ClientOperation): ClientOperation[] {
+  if (operation.events === undefined || operation.replies.length === 0) return [operation];
+  const watching = { name: operation.name.replace(/^list/, 'watch'), replies: [], page: undefined };
+  return [
+    { ...operation, events: undefined },
+    { ...operation, ...watching },
+  ];
 }
 
 /** Names of the components that requests use, with those that they use in turn. */
@@ -84,7 +94,7 @@ function readOperation(
     return schema === undefined ? [] : [schema];
   });
   const asked = [...queryParameters.map(({ name }) => name), ...bodyFields];
-  const isRead = operation.security.every((scheme) => Object.values(scheme)[0]?.[0] === 'read');
+  const isRead = operation.security.every((scheme) => Object.values(scheme)[0]?.[0]?.startsWith('read') ?? false);
   return {
     name: operation.operationId,
     method,

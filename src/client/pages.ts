@@ -7,13 +7,16 @@ interface AnyPage {
   /** Place after the last entry of the page. */
   readonly next?: unknown;
   readonly next_cursor?: unknown;
+  /** Place after the last entry of a feed, which goes on; more is there already if `has_more` is true. */
+  readonly cursor?: unknown;
+  readonly has_more?: boolean;
   readonly total?: number;
 }
 
 /** Returns the input that asks for the next page, or undefined after the last page. */
 function nextInput({ page: by }: Operation, input: Input, { items, total, ...page }: AnyPage): Input | undefined {
   if (by !== 'offset') {
-    const next = page.next ?? page.next_cursor ?? undefined;
+    const next = page.next ?? page.next_cursor ?? (page.has_more === true ? page.cursor : undefined);
     return next === undefined ? undefined : { ...input, [by!]: next };
   }
   const next = Number(input.u ?? 0) + items.length;

@@ -112,6 +112,8 @@ class BaseClient:
             page = method(**fields)
             yield from page["items"]
             following = page.get("next", page.get("next_cursor"))
+            if following is None and page.get("has_more"):
+                following = page.get("cursor")
             if by == "offset":
                 place = (fields.get("u") or 0) + len(page["items"])
                 following = None if not page["items"] or place == page.get("total") else place

@@ -1204,9 +1204,10 @@ OPERATIONS: Dict[str, Operation] = {
     "store_graph_reflection": Operation("POST", "/lgm/reflection", [], None, False, False, False, False),
     "list_entities": Operation("GET", "/entities", None, "offset", True, False, False, False),
     "get_entity": Operation("GET", "/entities/{name}", None, None, True, False, False, False),
-    "list_events": Operation("GET", "/events", None, "cursor", True, False, True, False),
-    "call_mcp": Operation("POST", "/mcp", ["tools"], None, False, False, False, False),
-    "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, False, False, False, False),
+    "list_events": Operation("GET", "/events", None, "cursor", True, False, False, False),
+    "watch_events": Operation("GET", "/events", None, None, True, False, True, False),
+    "call_mcp": Operation("POST", "/mcp", ["tools"], None, True, False, False, False),
+    "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, True, False, False, False),
     "get_resource": Operation("GET", "/.well-known/oauth-protected-resource", None, None, True, False, False, False),
     "get_mcp_resource": Operation("GET", "/.well-known/oauth-protected-resource/mcp", None, None, True, False, False, False),
     "get_mcp_resource_of_user": Operation("GET", "/.well-known/oauth-protected-resource/mcp/users/{user_id}", None, None, True, False, False, False),
@@ -1516,9 +1517,13 @@ class Client(BaseClient):
         """Shows one name with the relations that memories state about it: `GET /entities/{name}`."""
         return self._call(OPERATIONS["get_entity"], {"name": name, "user_id": user_id}, options)
 
-    def list_events(self, *, cursor: Optional[str] = None, limit: Optional[int] = None, kinds: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Iterator[Event]:
+    def list_events(self, *, cursor: Optional[str] = None, limit: Optional[int] = None, kinds: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`."""
-        return self._watch(OPERATIONS["list_events"], {"cursor": cursor, "limit": limit, "kinds": kinds, "user_id": user_id}, options)
+        return self._call(OPERATIONS["list_events"], {"cursor": cursor, "limit": limit, "kinds": kinds, "user_id": user_id}, options)
+
+    def watch_events(self, *, cursor: Optional[str] = None, limit: Optional[int] = None, kinds: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Iterator[Event]:
+        """Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`."""
+        return self._watch(OPERATIONS["watch_events"], {"cursor": cursor, "limit": limit, "kinds": kinds, "user_id": user_id}, options)
 
     def call_mcp(self, *, jsonrpc: Literal['2.0'], method: str, tools: Optional[str] = None, id: Optional[Union[str, float, None]] = None, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
         """Takes a message of the Model Context Protocol: `POST /mcp`."""

@@ -3147,6 +3147,16 @@ export type ListEventsInput = {
   /** Only events about memories and documents of this user. */
   readonly user_id?: string | undefined;
 };
+export type WatchEventsInput = {
+  /** Only events behind this place: the `cursor` of the last reply or event. `latest` is the place behind the newest event; left out, the feed begins with the oldest event that is kept. */
+  readonly cursor?: string | undefined;
+  /** Most events on a page; a stream has no end. */
+  readonly limit?: number | undefined;
+  /** Only events of these kinds, separated by commas. */
+  readonly kinds?: string | undefined;
+  /** Only events about memories and documents of this user. */
+  readonly user_id?: string | undefined;
+};
 export type CallMcpInput = {
   /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
   readonly tools?: string | undefined;
@@ -4374,8 +4384,11 @@ export interface Operations {
   getEntity(input: GetEntityInput, options?: CallOptions): Reply<EntityDetails>;
 
   /** Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`. */
-  listEvents(
-    input?: ListEventsInput,
+  listEvents(input?: ListEventsInput, options?: CallOptions): Page<ListEventsReply, ListEventsReply['items'][number]>;
+
+  /** Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`. */
+  watchEvents(
+    input?: WatchEventsInput,
     options?: CallOptions,
   ): Events<
     | EventOf<'change', FeedEvent>
