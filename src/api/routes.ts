@@ -11,6 +11,7 @@ import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
 import { memoryRoutes } from './routes/memories.ts';
+import { portableRoutes } from './routes/portable.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { queryRoutes } from './routes/query.ts';
 import { reembedRoutes } from './routes/reembed.ts';
@@ -45,6 +46,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     name: 'Items',
     description: 'Memories under keys of your own, within a user and a namespace, with any JSON value beside the text.',
     routes: itemRoutes,
+  },
+  {
+    name: 'Export and import',
+    description: 'All data of a tenant, or a part of it, as lines of JSON.',
+    routes: portableRoutes,
   },
   {
     name: 'Entities',

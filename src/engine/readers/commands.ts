@@ -11,6 +11,8 @@ import type { AuditFilter, DocumentFilter, EmbeddingState, ErasureFilter, Memory
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
+import { readExportSlice, startExport } from './export-slice.ts';
+import { judgeImport } from './judge-import.ts';
 import type { ReadContext } from './read-context.ts';
 
 /**
@@ -67,6 +69,9 @@ export const READ_COMMANDS = {
     const filter = compileFilter({ tags }, clock.now());
     return listEntities(open().store, { prefix: foldName(prefix), userId, filter }, page);
   },
+  startExport,
+  readExportSlice,
+  judgeImport,
   getEntity: readEntity,
   listJobs: readJobs,
   stats: (context: ReadContext, _: Record<never, never>) => readStats(context),
