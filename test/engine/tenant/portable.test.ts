@@ -1,7 +1,8 @@
-import { expect, onTestFinished, test } from 'vitest';
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import type { PortableLine, PortableLink, PortableMemory } from '../../../src/engine/types.ts';
 import { expectNoOrphans, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
 import { newDocument, upload } from '../../support/new-document.ts';
-import { exportText, importText } from '../../support/portable.ts';
+import { exportText, importText, jsonLines, portableLines } from '../../support/portable.ts';
 import { notesAbout } from '../../support/topics.ts';
 
 const SETTINGS = { OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '8' };
@@ -9,15 +10,32 @@ const SETTINGS = { OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '8' };
 async function open(now = START): Promise<TestEngine> {
   const fixture = await openTestEngine({ settings: SETTINGS });
   fixture.clock.set(now);
-  onTestFinished(() => fixture.close());
   return fixture;
 }
 
-/** Two hundred memories with all that a memory can have, and the questions that they answer. */
-async function filled(): Promise<{ readonly fixture: TestEngine; readonly questions: readonly string[] }> {
+/** An empty store at the same time. */
+async function openCopy({ clock }: TestEngine): Promise<TestEngine> {
+  const copy = await open(clock.now());
+  onTestFinished(() => copy.close());
+  return copy;
+}
+
+interface Filled {
+  readonly fixture: TestEngine;
+  readonly questions: readonly string[];
+}
+
+let source: Promise<Filled> | undefined;
+afterAll(async () => (await source)?.fixture.close());
+
+/** The store that all tests export; only the last of them changes it. */
+const filled = () => (source ??= fill());
+
+/** Some hundred memories with all that a memory can have, and the questions that they answer. */
+async function fill(): Promise<Filled> {
   const fixture = await open();
   const { tenant, clock } = fixture;
-  const notes = [...notesAbout('garden', 110), ...notesAbout('servers', 90)];
+  const notes = [...notesAbout('garden', 70), ...notesAbout('servers', 50)];
   const ids: string[] = [];
   for (const [at, { content }] of notes.entries()) {
     clock.advance(60_000);
@@ -54,12 +72,16 @@ async function filled(): Promise<{ readonly fixture: TestEngine; readonly questi
   await fixture.drain();
   const found = await tenant.query({ query: notes[30]!.question, k: 5, filter: {}, reinforce: true });
   expect(found.hits.length).toBeGreaterThan(0);
+  await expect.poll(() => fixture.get('SELECT sum(access_count) FROM memory_dynamics')).toBe(found.hits.length);
   await fixture.drain();
-  return { fixture, questions: [...notes.map(({ question }) => question), 'what does the bison eat?', 'theme dark'] };
+  return {
+    fixture,
+    questions: [...notes.slice(0, 50).map(({ question }) => question), 'what does the bison eat?', 'theme dark'],
+  };
 }
 
 async function copyOf(fixture: TestEngine, text: string): Promise<TestEngine> {
-  const copy = await open(fixture.clock.now());
+  const copy = await openCopy(fixture);
   const outcomes = await importText(copy.tenant, text);
   expect(outcomes.filter(({ kind }) => kind !== 'stored' && kind !== 'read')).toEqual([]);
   await copy.drain();
@@ -94,8 +116,117 @@ test('an imported export is the same store: rows, links, histories and answers',
   const waypoints = `SELECT a.id AS src, b.id AS dst, e.similarity FROM edges e JOIN memories a ON a.seq = e.src
     JOIN memories b ON b.seq = e.dst WHERE e.type = 'waypoint' AND e.automatic = 1 ORDER BY 1, 2`;
   expect(copy.all(waypoints)).toEqual(fixture.all(waypoints));
-  expect(copy.all(waypoints).length).toBeGreaterThan(20);
+  expect(copy.all(waypoints).length).toBeGreaterThan(10);
   const vectors = `SELECT m.id, v.window_no, hex(v.embedding) FROM vectors v JOIN memories m ON m.seq = v.memory
     ORDER BY 1, 2`;
   expect(copy.all(vectors)).toEqual(fixture.all(vectors));
 }, 60_000);
+
+test('an import that is repeated stores nothing twice, and conflicts are told', async () => {
+  const { fixture } = await filled();
+  const text = await exportText(fixture.tenant);
+  const copy = await openCopy(fixture);
+  const lines = portableLines(text);
+  await copy.tenant.importLines(lines.slice(0, 90));
+  const whole = await importText(copy.tenant, text);
+  expect(whole.slice(0, 90).every(({ kind }) => kind !== 'stored' && kind !== 'refused')).toBe(true);
+  expect(whole.some(({ kind }) => kind === 'refused')).toBe(false);
+  const again = await importText(copy.tenant, text);
+  expect(new Set(again.map(({ kind }) => kind))).toEqual(new Set(['known', 'read']));
+  expect(bodyOf(await exportText(copy.tenant)).length).toBe(bodyOf(text).length);
+  expectNoOrphans(copy.store);
+
+  const memory = lines.find(({ type }) => type === 'memory') as PortableMemory;
+  const codes = await copy.tenant.importLines([
+    { ...memory, content: 'something else' },
+    { ...memory, version: 9 },
+    { ...memory, user_id: 'somebody' },
+    { ...memory, id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72', document: { ...PLACE, id: memory.id } },
+    { ...LINK, src: memory.id, dst: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72' },
+  ]);
+  expect(codes.map((outcome) => ('error' in outcome ? outcome.error.code : outcome.kind))).toEqual([
+    'conflict',
+    'conflict',
+    'conflict',
+    'not_found',
+    'not_found',
+  ]);
+  expect(bodyOf(await exportText(copy.tenant)).length).toBe(bodyOf(text).length);
+}, 60_000);
+
+test('a dry run tells what an import would do, and stores nothing', async () => {
+  const { fixture } = await filled();
+  const lines = portableLines(await exportText(fixture.tenant));
+  const copy = await openCopy(fixture);
+  const outcomes = await copy.tenant.importLines(lines, { dryRun: true });
+  expect(outcomes.filter(({ kind }) => kind === 'refused')).toEqual([]);
+  expect(copy.get('SELECT count(*) FROM memories')).toBe(0);
+  expect((await fixture.tenant.importLines(lines, { dryRun: true })).some(({ kind }) => kind === 'stored')).toBe(false);
+}, 60_000);
+
+test('half a document is not found, and becomes visible with its last part', async () => {
+  const { fixture } = await filled();
+  const lines = portableLines(await exportText(fixture.tenant));
+  const isLast = (line: PortableLine) => line.type === 'memory' && line.document?.index === 0;
+  const copy = await openCopy(fixture);
+  await copy.tenant.importLines(lines.filter((line) => !isLast(line)));
+  const ask = () => copy.tenant.query({ query: 'what does the bison eat', k: 5, filter: {}, reinforce: false });
+  const isOfZoo = async () => (await ask()).hits.some(({ memory }) => memory.tags.includes('zoo'));
+  expect(await isOfZoo()).toBe(false);
+  await copy.tenant.importLines(lines.filter(isLast));
+  expect(await isOfZoo()).toBe(true);
+  const { items } = await copy.tenant.listDocuments({}, { limit: 5, offset: 0 });
+  expect(items.map(({ state, externalId }) => [state, externalId])).toEqual([['ready', 'handbook']]);
+}, 60_000);
+
+test('vectors that come with an import are not made again', async () => {
+  const { fixture } = await filled();
+  const text = await exportText(fixture.tenant, { vectors: true });
+  const copy = await openCopy(fixture);
+  await importText(copy.tenant, text);
+  const vectors = `SELECT m.id, v.window_no, hex(v.embedding) FROM vectors v JOIN memories m ON m.seq = v.memory
+    ORDER BY 1, 2`;
+  const brought = copy.all(vectors);
+  expect(brought).toEqual(fixture.all(vectors));
+  const before = copy.get('SELECT max(vector_no) FROM vectors');
+  await copy.drain();
+  expect(copy.all(vectors)).toEqual(brought);
+  expect(copy.get('SELECT max(vector_no) FROM vectors')).toBe(before);
+}, 60_000);
+
+test('filters select whole documents and links with both ends, and what changes later stays out', async () => {
+  const { fixture } = await filled();
+  const { tenant, clock } = fixture;
+  const ofZoo = jsonLines(await exportText(tenant, { filter: { tags: ['zoo'] } }));
+  const parts = ofZoo.filter(({ type }) => type === 'memory');
+  expect(ofZoo.filter(({ type }) => type === 'document')).toHaveLength(1);
+  expect(parts.length).toBeGreaterThan(2);
+  expect(ofZoo.filter(({ link_type: type }) => type === 'derived_from')).toHaveLength(parts.length - 1);
+
+  const before = bodyOf(await exportText(tenant));
+  const pieces = tenant.exportLines({})[Symbol.asyncIterator]();
+  let text = (await pieces.next()).value as string;
+  clock.advance(1_000);
+  const [first] = portableLines(before.join('\n')).filter((line) => line.type === 'memory');
+  await tenant.patchMemory(first!.id, { content: 'Changed while the export runs.' });
+  await fixture.add({ content: 'Added while the export runs.' });
+  for (let piece = await pieces.next(); !piece.done; piece = await pieces.next()) text += piece.value;
+  const texts = jsonLines(text).map(({ content }) => content);
+  expect(texts).toContain(first!.content);
+  expect(texts.filter((content) => String(content).includes('while the export runs'))).toEqual([]);
+}, 60_000);
+
+const PLACE = { index: 0, start_offset: 0, end_offset: 1, page_from: null, page_to: null, heading_path: [], tokens: 1 };
+const LINK: PortableLink = {
+  type: 'link',
+  src: '',
+  dst: '',
+  link_type: 'supports',
+  similarity: null,
+  weight: null,
+  automatic: false,
+  winner: null,
+  created_at: null,
+  updated_at: null,
+  written_by: null,
+};
