@@ -11,6 +11,7 @@ import {
   ROLES,
   VERSION,
 } from '../engine/index.ts';
+import { declareDataCommands } from './data-commands.ts';
 import type { KeyOptions } from './commands/keys.ts';
 import { reportError } from './report-error.ts';
 
@@ -92,10 +93,7 @@ overHttp('timeline')
   .action(async (id: string, options: { before: number; after: number }) =>
     (await import('./commands/timeline.ts')).timeline(id, options),
   );
-overHttp('import')
-  .description('store many memories; after an interruption run it again, stored memories are recognised')
-  .argument('<file>', 'one JSON object per line, in the form of POST /memory/add; - for standard input')
-  .action(async (file: string, options: object) => (await import('./commands/import.ts')).importLines(file, options));
+declareDataCommands((name) => overHttp(name));
 overHttp('ingest')
   .description('store documents; after an interruption or a change run it again, known documents are recognised')
   .argument(

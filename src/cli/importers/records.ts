@@ -39,7 +39,7 @@ function* memoryOf(context: ImportContext, line: ForeignLine & { readonly conten
 /** What of a record's metadata fits. */
 function metadataOf(context: ImportContext, value: unknown): object {
   const metadata = fieldsOf(value);
-  const { sector: _, ...rest } = metadata;
+  const rest = Object.fromEntries(Object.entries(metadata).filter(([name]) => name !== 'sector'));
   if (Buffer.byteLength(JSON.stringify(rest)) <= 16_000) return rest;
   context.skip('metadata over 16 KiB (the memory is imported without it)');
   return {};
