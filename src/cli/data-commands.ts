@@ -27,8 +27,8 @@ export function declareDataCommands(overHttp: (name: string) => Command): void {
     .option('--passphrase-file <file>', 'the file with the passphrase of an encrypted export')
     .addHelpText(
       'after',
-      '\nFormats: cairn (an export), lines (one JSON object per line, in the form of POST /memory/add;\n' +
-        '- for standard input), chatgpt, claude, mem0, zep, langgraph, server-memory, notes (Obsidian, basic-memory).\n' +
+      '\nFormats: cairn (an export), lines (memories as POST /memory/add takes them; - for standard input), chatgpt,\n' +
+        'claude, mem0, zep, langgraph, server-memory, notes (Obsidian, basic-memory).\n' +
         'All but lines need an admin key. After an interruption run it again.',
     )
     .action(async (targets: string[], options: object) =>

@@ -34,7 +34,8 @@ test('what GET /export sends, POST /import of another server stores as it was', 
   const memories = lines.filter(({ type }) => type === 'memory');
   const shown = async (api: TestApi) =>
     Promise.all(memories.map(async ({ id }) => (await api.request('GET', `/memory/${String(id)}`)).body as object));
-  const renamed = (await shown(from)).map((memory) => JSON.parse(JSON.stringify(memory).replace('"ben"', '"bob"')));
+  const asBob = (memory: object) => JSON.parse(JSON.stringify(memory).replace('"ben"', '"bob"')) as object;
+  const renamed = (await shown(from)).map(asBob);
   const timeless = (all: object[]) => all.map((memory) => ({ ...memory, salience: 0, strength: 0 }));
   expect(timeless(await shown(to))).toEqual(timeless(renamed));
   expect((await to.request('GET', '/settings/retrieval')).body).toEqual({ max_hops: 1 });
