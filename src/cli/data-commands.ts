@@ -27,7 +27,7 @@ export function declareDataCommands(overHttp: (name: string) => Command): void {
     .option('--passphrase-file <file>', 'the file with the passphrase of an encrypted export')
     .addHelpText(
       'after',
-      '\nFormats: cairn (an export), lines (memories as POST /memory/add takes them; - for standard input), chatgpt,\n' +
+      '\nFormats: cairn (an export), lines (memories as POST /memory/add takes them; - for stdin), chatgpt,\n' +
         'claude, mem0, zep, langgraph, server-memory, notes (Obsidian, basic-memory).\n' +
         'All but lines need an admin key. After an interruption run it again.',
     )

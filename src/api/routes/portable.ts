@@ -11,7 +11,14 @@ import {
 import { mediaTypeOf, readJson } from '../read-body.ts';
 import { roomIn } from '../room-in.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
-import { exportQuery, type ExportQuery, importQuery, importReply, portableLine } from '../schemas/portable.ts';
+import {
+  exportedLine,
+  exportQuery,
+  type ExportQuery,
+  importQuery,
+  importReply,
+  portableLine,
+} from '../schemas/portable.ts';
 import { retrievalItem } from '../wire/query.ts';
 import { importLines } from './import-lines.ts';
 
@@ -43,7 +50,7 @@ export const portableRoutes: readonly Route[] = [
       'counts them. With `Accept-Encoding: gzip` the reply is compressed. The filters select memories of any status; ' +
       'parts of a document are selected with its root memory, and links with both of their memories.',
     query: exportQuery,
-    replies: { 200: { description: 'The lines.', media: [{ type: NDJSON, schema: portableLine, example: EXAMPLE }] } },
+    replies: { 200: { description: 'The lines.', media: [{ type: NDJSON, schema: exportedLine, example: EXAMPLE }] } },
     async handle(call) {
       const { tenant, query } = call;
       const options = await exportOptions(call);

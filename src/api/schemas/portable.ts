@@ -330,6 +330,8 @@ export const portableLine = z
     type: choice(['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end']),
   })
   .meta({ id: 'PortableLine' });
+/** The same line, in a reply. */
+export const exportedLine = z.looseObject(portableLine.shape).meta({ id: 'ExportedLine' });
 
 // ── The reply to an import ───────────────────────────────────────────────────────────────────────────────────────────
 
