@@ -33,7 +33,7 @@ const EXAMPLE_LINES = [
   },
   { type: 'end' },
 ];
-const EXAMPLE = EXAMPLE_LINES.map((line) => `${JSON.stringify(line)}\n`).join('');
+const EXAMPLE = EXAMPLE_LINES[1];
 
 /** Routes of a tenant's data as a whole. */
 export const portableRoutes: readonly Route[] = [
@@ -85,9 +85,16 @@ export const portableRoutes: readonly Route[] = [
           {
             type: NDJSON,
             schema: importReply,
-            example:
-              '{"line":3,"progress":1}\n{"done":true,"dry_run":false,"complete":true,"checksum":"absent",' +
-              '"stored":{"memory":1},"known":{},"refused":{},"unknown_fields":{}}\n',
+            example: {
+              done: true,
+              dry_run: false,
+              complete: true,
+              checksum: 'match',
+              stored: { memory: 1 },
+              known: {},
+              refused: {},
+              unknown_fields: {},
+            },
           },
         ],
       },

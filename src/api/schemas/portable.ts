@@ -45,7 +45,7 @@ const MOST = Number.MAX_SAFE_INTEGER;
 const several = <Schema extends z.ZodType>(schema: Schema) =>
   z.preprocess((value) => (typeof value === 'string' ? [value] : value), schema);
 
-export const flagText = z
+const flagText = z
   .enum(['true', 'false'], expected('true or false'))
   .transform((value) => value === 'true')
   .register(SHOWN_AS, { type: 'boolean' });
@@ -74,7 +74,15 @@ export const importQuery = z.strictObject({
     .register(SHOWN_AS, { type: 'integer', minimum: 1 })
     .default(1)
     .describe('Lines before this one are passed over, after an import that was broken off.'),
-  map_user: several(z.array(text(2 * LIMITS.idCharacters + 1).regex(/=/, 'expected old=new')).max(64))
+  map_user: several(
+    z
+      .array(
+        text(2 * LIMITS.idCharacters + 1)
+          .regex(/=/, 'expected old=new')
+          .meta({ examples: ['ana=anna'] }),
+      )
+      .max(64),
+  )
     .optional()
     .describe('Stores what is of the user `old` as of the user `new`: `map_user=old=new`; may be repeated.'),
 });
@@ -327,7 +335,16 @@ export const endLine = z
 /** A line of a portable file, as it is written. */
 export const portableLine = z
   .looseObject({
-    type: choice(['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end']),
+    type: choice([
+      'cairn.export',
+      'setting',
+      'document',
+      'document_text',
+      'memory',
+      'revision',
+      'link',
+      'end',
+    ]).describe('What the line holds.'),
   })
   .meta({ id: 'PortableLine' });
 /** The same line, in a reply. */

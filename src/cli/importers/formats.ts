@@ -5,7 +5,7 @@ import { notes } from './notes.ts';
 import { langgraph, mem0, serverMemory, zep } from './records.ts';
 
 /** Formats of other programs that an import reads, in the order in which a source is compared with them. */
-export const IMPORT_FORMATS: readonly ImportFormat[] = [chatgpt, claude, serverMemory, langgraph, zep, mem0, notes];
+const IMPORT_FORMATS: readonly ImportFormat[] = [chatgpt, claude, serverMemory, langgraph, zep, mem0, notes];
 
 /** Finds a format by its name. @throws CliError for an unknown one */
 export function formatNamed(name: string): ImportFormat {
