@@ -11,6 +11,7 @@ import {
 } from '../commands/erase.ts';
 import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem } from '../commands/items.ts';
+import { eraseItems, moveItems } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
 import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.ts';
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
@@ -31,6 +32,8 @@ export const WRITE_COMMANDS = {
   importLines,
   putItem,
   deleteItem,
+  moveItems,
+  eraseItems,
   patchMemory,
   deleteMemory,
   hideMatching,

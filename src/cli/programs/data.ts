@@ -1,10 +1,10 @@
 /** Commands for all data of a tenant: its export and import. */
 import { type Command, InvalidArgumentError } from 'commander';
+import { collect, overHttp } from '../options.ts';
 
-/** Declares `cairn export` and `cairn import`. @param overHttp declares a command that asks a server */
-export function declareDataCommands(overHttp: (name: string) => Command): void {
-  const collect = (value: string, before: readonly string[] = []): readonly string[] => [...before, value];
-  overHttp('export')
+/** Declares `cairn export` and `cairn import`. */
+export function addDataCommands(program: Command): void {
+  overHttp(program, 'export')
     .description('write memories, documents and links into a file; needs an admin key')
     .argument('<file>', 'the file: lines of JSON, compressed if it ends with .gz; - for standard output')
     .option('--user <id>', 'only memories of this user')
@@ -16,8 +16,8 @@ export function declareDataCommands(overHttp: (name: string) => Command): void {
     .option('--vectors', 'with the vectors, for a server with the same embedding model')
     .option('--markdown', 'into a new folder instead: a Markdown note for each memory and document')
     .option('--passphrase-file <file>', 'encrypt by the passphrase in this file (default: CAIRN_PASSPHRASE, if set)')
-    .action(async (file: string, options: object) => (await import('./commands/export.ts')).exportData(file, options));
-  overHttp('import')
+    .action(async (file: string, options: object) => (await import('../commands/export.ts')).exportData(file, options));
+  overHttp(program, 'import')
     .description('store what another server or program exported; what is stored already is recognised')
     .argument('<format and file...>', 'a file, archive or folder, after its format if that is not to be guessed')
     .option('--dry-run', 'store nothing, and count what would be stored')
@@ -32,7 +32,7 @@ export function declareDataCommands(overHttp: (name: string) => Command): void {
         'All but lines need an admin key. After an interruption run it again.',
     )
     .action(async (targets: string[], options: object) =>
-      (await import('./commands/import-data.ts')).importData(targets, options),
+      (await import('../commands/import-data.ts')).importData(targets, options),
     );
 }
 
