@@ -17,6 +17,7 @@ import { linkRoutes } from './routes/links.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { memoryRoutes } from './routes/memories.ts';
 import { openMemoryRoutes } from './routes/openmemory.ts';
+import { portableRoutes } from './routes/portable.ts';
 import { memoryPageRoutes } from './routes/memory-pages.ts';
 import { nameRoutes } from './routes/names.ts';
 import { namespaceRoutes } from './routes/namespaces.ts';
@@ -73,6 +74,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
       "The routes that LangGraph's own clients call for a store; and OpenMemory's routes for the nodes of a graph, " +
       'with `OM_MODE=langgraph`.',
     routes: [...storeRoutes, ...lgmRoutes],
+  },
+  {
+    name: 'Export and import',
+    description: 'All data of a tenant, or a part of it, as lines of JSON.',
+    routes: portableRoutes,
   },
   {
     name: 'Entities',

@@ -311,6 +311,11 @@ Explanation = TypedDict("Explanation", {
 })
 
 
+ExportedLine = TypedDict("ExportedLine", {
+    "type": "Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end']",
+})
+
+
 Failure = TypedDict("Failure", {
     "code": "str",
     "message": "str",
@@ -394,6 +399,9 @@ HitExplanation = TypedDict("HitExplanation", {
     "confidence": "float",
     "terms": "List[str]",
 })
+
+
+ImportResult = "Dict[str, Any]"
 
 
 IngestedDocument = TypedDict("IngestedDocument", {
@@ -869,6 +877,11 @@ NewPage = TypedDict("NewPage", {
 })
 
 
+PortableLine = TypedDict("PortableLine", {
+    "type": "Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end']",
+})
+
+
 PrivacyPolicy = TypedDict("PrivacyPolicy", {
     "secrets": "Literal['off', 'mark', 'redact', 'refuse']",
     "personal": "Literal['off', 'mark', 'redact', 'refuse']",
@@ -1202,6 +1215,8 @@ OPERATIONS: Dict[str, Operation] = {
     "retrieve_node_memories": Operation("POST", "/lgm/retrieve", [], None, True, False, False, False),
     "get_graph_context": Operation("POST", "/lgm/context", [], None, True, False, False, False),
     "store_graph_reflection": Operation("POST", "/lgm/reflection", [], None, False, False, False, False),
+    "export_data": Operation("GET", "/export", None, None, True, False, False, True),
+    "import_data": Operation("POST", "/import", ["dry_run", "from_line", "map_user"], None, False, False, False, True),
     "list_entities": Operation("GET", "/entities", None, "offset", True, False, False, False),
     "get_entity": Operation("GET", "/entities/{name}", None, None, True, False, False, False),
     "list_events": Operation("GET", "/events", None, "cursor", True, False, False, False),
@@ -1508,6 +1523,14 @@ class Client(BaseClient):
     def store_graph_reflection(self, *, node: Optional[Union[str, None]] = None, node_id: Optional[Union[str, None]] = None, namespace: Optional[Union[str, None]] = None, graph_id: Optional[Union[str, None]] = None, user_id: Optional[Union[str, None]] = None, content: Optional[Union[str, None]] = None, context_ids: Optional[Union[List[str], None]] = None, **options: Any) -> Dict[str, Any]:
         """Stores a reflection of a graph: `POST /lgm/reflection`."""
         return self._call(OPERATIONS["store_graph_reflection"], {"node": node, "node_id": node_id, "namespace": namespace, "graph_id": graph_id, "user_id": user_id, "content": content, "context_ids": context_ids}, options)
+
+    def export_data(self, *, user_id: Optional[str] = None, session_id: Optional[str] = None, tags: Optional[List[str]] = None, types: Optional[List[str]] = None, from_: Optional[Time] = None, to: Optional[Time] = None, vectors: Optional[bool] = None, **options: Any) -> str:
+        """Exports memories, documents, links and earlier versions as lines of JSON, in plain text: `GET /export`."""
+        return self._call(OPERATIONS["export_data"], {"user_id": user_id, "session_id": session_id, "tags": tags, "types": types, "from": from_, "to": to, "vectors": vectors}, options)
+
+    def import_data(self, *, type: Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end'], dry_run: Optional[bool] = None, from_line: Optional[int] = None, map_user: Optional[List[str]] = None, **options: Any) -> str:
+        """Imports the lines of an export, exactly: ids, times, versions, links and salience: `POST /import`."""
+        return self._call(OPERATIONS["import_data"], {"type": type, "dry_run": dry_run, "from_line": from_line, "map_user": map_user}, options)
 
     def list_entities(self, *, l: Optional[int] = None, u: Optional[int] = None, q: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists names, the most mentioned first: `GET /entities`."""

@@ -72,6 +72,8 @@ export const OPERATIONS: Readonly<Record<keyof Operations, Operation>> = {
   retrieveNodeMemories: { at: 'POST /lgm/retrieve', query: [] },
   getGraphContext: { at: 'POST /lgm/context', query: [] },
   storeGraphReflection: { at: 'POST /lgm/reflection', query: [], once: true },
+  exportData: { at: 'GET /export', text: true },
+  importData: { at: 'POST /import', query: ['dry_run', 'from_line', 'map_user'], once: true, text: true },
   listEntities: { at: 'GET /entities', page: 'offset' },
   getEntity: { at: 'GET /entities/{name}' },
   listEvents: { at: 'GET /events', page: 'cursor' },

@@ -35,6 +35,8 @@ import type {
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
+import { readExportSlice, startExport } from './export-slice.ts';
+import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
@@ -160,6 +162,9 @@ export const READ_COMMANDS = {
     const filter = compileFilter({ tags }, clock.now());
     return listEntities(open().store, { prefix: foldName(prefix), userId, filter }, page);
   },
+  startExport,
+  readExportSlice,
+  judgeImport,
   getEntity: readEntity,
   listJobs: readJobs,
   stats: (context: ReadContext, _: Record<never, never>) => readStats(context),
