@@ -300,7 +300,8 @@ function acceptedOf(outcome: AddOutcome): Extract<AddOutcome, { kind: 'accepted'
 }
 
 async function linkToSources(tenant: Tenant, reflectionId: string, sourceIds: readonly string[]): Promise<void> {
-  for (const dst of sourceIds) await tenant.linkMemories({ src: reflectionId, dst, type: 'derived_from', isReflection: true });
+  for (const dst of sourceIds)
+    await tenant.linkMemories({ src: reflectionId, dst, type: 'derived_from', isReflection: true });
 }
 
 const newExternalId = () => `lgm:${randomUUID()}`;
