@@ -1,7 +1,7 @@
 import cors from 'cors';
 import express, { type Express, type Request, type RequestHandler, type Response } from 'express';
-import { boundTenant, EngineError, isBound, type Tenant } from '../engine/index.ts';
-import { createDoorkeeper, type Doorkeeper } from './doorkeeper.ts';
+import { addOnlyTenant, boundTenant, EngineError, isBound } from '../engine/index.ts';
+import { createDoorkeeper, type Doorkeeper, isReading } from './doorkeeper.ts';
 import { watchAdmission } from './watch-admission.ts';
 import { answerErrors } from './http-errors.ts';
 import { refuseStrangersWhileOpen } from './middleware/authenticate.ts';
@@ -56,25 +56,18 @@ function serve(route: Route, api: ApiContext, door: Doorkeeper): RequestHandler 
     const whole = await api.engine.tenant(principal.tenantId);
     if (isBound(principal) && route.forBoundKeys !== true)
       throw new EngineError('forbidden', 'this key is bound to a user or tags, and this route is about more than them');
-    const own = principal.role === 'add' ? addOnly(whole.as(principal.keyId)) : whole.as(principal.keyId);
+    const named = whole.as(principal.keyId);
+    const own = principal.role === 'add' ? addOnlyTenant(named, principal.keyId) : named;
     const tenant = isBound(principal) ? boundTenant(own, principal) : own;
     watchAdmission(response, () => door.isStillAdmitted(principal));
     const call = { api, request, response, admit, principal, tenant };
     takeForRequest(call, route);
-    if (api.engine.config.OM_AUDIT === 'all' && route.access === 'read')
+    if (api.engine.config.OM_AUDIT === 'all' && isReading(route.access))
       await own.recordAction(`read.${route.name}`, { reads: 1 });
     return route.handle(call);
   };
   const { tracing } = api.engine;
   return tracing !== null && isTraced(route) ? traceRequests(tracing, route, handle) : handle;
-}
-
-/** The tenant of a key that only adds: a document that is there already stays as it is. */
-function addOnly(tenant: Tenant): Tenant {
-  return {
-    ...tenant,
-    addDocument: (document, options) => tenant.addDocument(document, { ...options, onlyNew: true }),
-  };
 }
 
 /**

@@ -19,13 +19,18 @@ import { holderOfToken } from './token-holder.ts';
 type Guarded = Exclude<Access, 'anyone'>;
 type GuardedByRole = Exclude<Guarded, 'metrics'>;
 
-/** What the holder of each role may call. `add` is no smaller `write`: it reads nothing. */
+/** What the holder of each role may call. `add` is no smaller `write`: it reads nothing but its own jobs. */
 const MAY: Readonly<Record<Role, ReadonlySet<GuardedByRole>>> = {
-  read: new Set(['read']),
-  add: new Set(['add']),
-  write: new Set(['read', 'add', 'write']),
-  admin: new Set(['read', 'add', 'write', 'admin']),
+  read: new Set(['read', 'read or add']),
+  add: new Set(['add', 'read or add']),
+  write: new Set(['read', 'add', 'read or add', 'write']),
+  admin: new Set(['read', 'add', 'read or add', 'write', 'admin']),
 };
+/** Whether a route that asks for this only reads, as readers without a key may where `OM_PUBLIC_READS` is on. */
+export function isReading(access: Access): boolean {
+  return access === 'read' || access === 'read or add';
+}
+
 const ANYONE: Holder = {
   tenantId: DEFAULT_TENANT,
   tenantIds: [DEFAULT_TENANT],
@@ -112,7 +117,7 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
       const visitor = secret === undefined ? admitSession(request, { access, control }) : undefined;
       if (visitor !== undefined) return visitor;
       if (secret === undefined) {
-        if (config.OM_PUBLIC_READS && access === 'read') return inTenant(PUBLIC_READER, request);
+        if (config.OM_PUBLIC_READS && isReading(access)) return inTenant(PUBLIC_READER, request);
         throw new EngineError('unauthenticated', 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`');
       }
       if (access === 'metrics') return admitToMetrics(secret, request);

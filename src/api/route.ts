@@ -49,9 +49,10 @@ export interface Readiness {
 
 /**
  * Who may call a route: anyone, whoever may read metrics (`judgeMetricsReader`), or the holder of a key with at least
- * this role. `OM_PUBLIC_READS` opens `read` routes of the default tenant to everyone, and no others.
+ * this role. `read or add` admits every role; a key with the role `add` finds there only what it wrote itself
+ * (`addOnlyTenant`). `OM_PUBLIC_READS` opens `read` routes of the default tenant to everyone, and no others.
  */
-export type Access = 'anyone' | 'metrics' | Role;
+export type Access = 'anyone' | 'metrics' | Role | 'read or add';
 
 type Method = 'get' | 'post' | 'put' | 'patch' | 'delete';
 

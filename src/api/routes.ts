@@ -2,9 +2,11 @@ import type { Route, RouteGroup } from './route.ts';
 import { addRoutes } from './routes/add.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { consoleRoutes } from './routes/console.ts';
+import { diffRoutes } from './routes/diff.ts';
 import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
+import { graphRoutes } from './routes/graph.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
@@ -12,6 +14,9 @@ import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
 import { memoryRoutes } from './routes/memories.ts';
+import { memoryPageRoutes } from './routes/memory-pages.ts';
+import { nameRoutes } from './routes/names.ts';
+import { namespaceRoutes } from './routes/namespaces.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { queryRoutes } from './routes/query.ts';
 import { reembedRoutes } from './routes/reembed.ts';
@@ -34,18 +39,18 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   {
     name: 'Querying',
     description: 'Finding the memories that answer a query, and explaining why they were found.',
-    routes: queryRoutes,
+    routes: [...queryRoutes, ...diffRoutes],
   },
   { name: 'Links', description: 'Relations between memories.', routes: linkRoutes },
   {
     name: 'Memories',
     description: 'Reading, changing and erasing memories, one by one or all of a user.',
-    routes: [...reflectRoutes, ...memoryRoutes, ...userRoutes],
+    routes: [...reflectRoutes, ...memoryPageRoutes, ...memoryRoutes, ...userRoutes, ...nameRoutes, ...graphRoutes],
   },
   {
     name: 'Items',
     description: 'Memories under keys of your own, within a user and a namespace, with any JSON value beside the text.',
-    routes: itemRoutes,
+    routes: [...itemRoutes, ...namespaceRoutes],
   },
   {
     name: 'Entities',

@@ -17,20 +17,19 @@ import type {
   DocumentReply,
   DeleteOptions,
   DeleteReceipt,
+  Differences,
   Document,
   DocumentChunk,
-  EmbeddingState,
   DocumentFilter,
   EmbedLogEntry,
   EntityDetails,
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
-  Items,
-  Job,
-  JobCounts,
-  JobSummary,
+  Jobs,
+  ModelChange,
   Link,
+  Lists,
   Memory,
   MemoryExplanation,
   MemoryFilter,
@@ -43,13 +42,11 @@ import type {
   ProviderUsage,
   Upload,
   QueryResult,
-  ReembedStatus,
   RetrievalOptions,
   Revision,
   SectorStats,
   TenantStats,
   Timeline,
-  JobFilter,
   Page,
   RevisionPage,
 } from './types.ts';
@@ -92,7 +89,7 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Items {
+export interface Tenant extends PrivacySettings, Lists, Differences, Jobs, ModelChange {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -313,32 +310,6 @@ export interface Tenant extends PrivacySettings, Items {
    */
   cancelDocument(id: string): Promise<Document>;
 
-  /** Says which embedding model answers queries, and which one the settings ask for. */
-  embedding(): Promise<EmbeddingState>;
-  /** Says how far a change of the embedding model is, or what a change would take. */
-  reembedStatus(): Promise<ReembedStatus>;
-  /**
-   * Begins to embed all memories by the configured model, or continues a change that was paused or has failed. If
-   * that model is live already, only memories without vectors are embedded. A change to a third model is given up for
-   * it. A model that refuses more than one memory in a hundred (and more than a single one) fails and does not go
-   * live.
-   * @param options.withoutRefused lets the model go live although it refused that many; these memories are found by
-   *   words alone
-   * @throws EngineError `invalid` with `OM_EMBEDDINGS=none`; `conflict` while an earlier change whose model is live
-   *   is not finished
-   */
-  startReembed(options?: { readonly withoutRefused?: boolean }): Promise<ReembedStatus>;
-  /**
-   * Pauses a change of the embedding model; `startReembed` continues it.
-   * @throws EngineError `conflict` if none is under way
-   */
-  pauseReembed(): Promise<ReembedStatus>;
-  /**
-   * Gives up a change of the embedding model, even a paused one. Its vectors stay; refusals are forgotten.
-   * @throws EngineError `conflict` if there is none, or if the new model is live already
-   */
-  cancelReembed(): Promise<ReembedStatus>;
-
   /**
    * Asks for a reflection on the latest memories of a user, or of one session (null for all). A language model writes
    * down what follows from several of them; each insight becomes a memory of the type `reflection` with links to the
@@ -355,39 +326,6 @@ export interface Tenant extends PrivacySettings, Items {
    * `metadata.reflection_job` holds the id of the job that wrote them.
    */
   listReflections(userId: string, limit: number): Promise<Memory[]>;
-
-  /** Returns a job by its id. Throws EngineError `not_found`. */
-  getJob(id: string): Promise<Job>;
-  /** Lists the jobs that match a filter, newest first. `total` counts all that match; the summary counts all jobs. */
-  listJobs(filter: JobFilter): Promise<JobSummary & { readonly items: Job[]; readonly total: number }>;
-  /** Counts all jobs in the ledger by state. */
-  countJobs(): Promise<JobCounts>;
-  /**
-   * Counts the jobs that wait for a worker or for another attempt (`queued` and `failed`). Jobs that ended do not slow
-   * it down, as they do `countJobs`.
-   */
-  countWaitingJobs(): Promise<number>;
-  /** Counts the jobs that a worker holds (`active`), including those of a dead worker that are not taken back yet. */
-  countActiveJobs(): Promise<number>;
-  /** Returns when the oldest job that has not ended was added, Unix ms; null if all have ended. */
-  oldestWaitingJobAt(): Promise<number | null>;
-  /**
-   * Puts a dead, failed or cancelled job back to its step, with no failed attempts. A cancelled reading of a document
-   * cannot be retried.
-   * @throws EngineError `not_found`; `conflict` if the job is in another state, its memory or file is gone, or a
-   *   newer job works on its memory
-   */
-  retryJob(id: string): Promise<Job>;
-  /**
-   * Cancels an unfinished job, and the reading of a document with its job. A memory stays and is found by its words.
-   * @throws EngineError `not_found`; `conflict` if the job has ended
-   */
-  cancelJob(id: string): Promise<Job>;
-  /**
-   * Removes a dead or cancelled job from the ledger, and a document's file with its job.
-   * @throws EngineError `not_found`; `conflict` if the job is in another state
-   */
-  discardJob(id: string): Promise<void>;
 
   /**
    * Waits until all jobs behind a write receipt have ended, be it as done, dead or cancelled.

@@ -24,6 +24,8 @@ export { VERSION } from './version.ts';
 
 // ── Tenants and keys ─────────────────────────────────────────────────────────────────────────────────────────────────
 
+export { putPrivacyPolicy, readPrivacyPolicy } from './control/privacy-policy.ts';
+export { addOnlyTenant } from './tenant/add-only-tenant.ts';
 export { boundTenant, isBound } from './tenant/bound-tenant.ts';
 export { requireOwnUser } from './tenant/bound-reach.ts';
 export { DEFAULT_TENANT, KEY_LIMITS, ROLES } from './control/control-database.ts';

@@ -2,6 +2,9 @@
 
 export * from './types/memory.ts';
 export * from './types/items.ts';
+export * from './types/graph.ts';
+export * from './types/lists.ts';
+export * from './types/diff.ts';
 export * from './types/links.ts';
 export * from './types/filter.ts';
 export * from './types/query.ts';

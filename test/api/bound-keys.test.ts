@@ -53,7 +53,7 @@ describe('a key that is bound to a user', () => {
 
   test('may call the routes of memories and documents', () => {
     expect(boundRoutes.map(({ name }) => name)).toEqual(expect.arrayContaining(['addMemory', 'queryMemories']));
-    expect(boundRoutes.every(({ access }) => ['read', 'add', 'write'].includes(access))).toBe(true);
+    expect(boundRoutes.every(({ access }) => ['read', 'add', 'read or add', 'write'].includes(access))).toBe(true);
   });
 
   test('naming another user is a 403, wherever it is named', async () => {
@@ -204,6 +204,21 @@ describe('keys', () => {
     expect(await send('POST', '/memory/query', { query: 'importer' })).toBe(403);
     expect(await send('GET', '/settings/retrieval')).toBe(403);
     expect(await send('POST', '/memory/add/batch', { items: [{ content: 'Another.' }] })).toBe(202);
+  });
+
+  test('with the role add follow the jobs of what they wrote, and no others', async () => {
+    const key = keyOf({ role: 'add' });
+    const mine = await api.request('POST', '/memory/add', { key, body: { content: 'Of this importer.' } });
+    const page = { content_type: 'txt', text: 'A page of this importer.' };
+    const document = await api.request('POST', '/memory/ingest', { key, body: page });
+    const other = await api.request('POST', '/memory/add', { body: { content: 'Of somebody else.' } });
+    const status = async (id: unknown, path = '') =>
+      (await api.request('GET', `/jobs/${String(id)}${path}`, { key })).status;
+    expect(await status(mine.body['job_id'])).toBe(200);
+    expect(await status(document.body['job_id'])).toBe(200);
+    expect(await status(other.body['job_id'])).toBe(404);
+    expect(await status(other.body['job_id'], '/events')).toBe(404);
+    expect((await api.request('GET', '/jobs', { key })).status).toBe(403);
   });
 
   test('of several tenants choose one by a header; others are refused alike', async () => {

@@ -9,10 +9,10 @@ import { expectWell } from './attack.ts';
 const ABSENT = '01a1fe30-e25b-7576-a0c2-3c4e3646bd72';
 /** What each role may call; routes for metrics ask for an admin of the default tenant. */
 const MAY = {
-  read: ['read'],
-  add: ['add'],
-  write: ['read', 'add', 'write'],
-  admin: ['read', 'add', 'write', 'admin', 'metrics'],
+  read: ['read', 'read or add'],
+  add: ['add', 'read or add'],
+  write: ['read', 'add', 'read or add', 'write'],
+  admin: ['read', 'add', 'read or add', 'write', 'admin', 'metrics'],
 } as const satisfies Readonly<Record<string, readonly string[]>>;
 type Role = keyof typeof MAY;
 

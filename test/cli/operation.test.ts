@@ -61,6 +61,18 @@ describe('tenants and keys', () => {
     expect((await cairn(['keys'])).stdout).toContain('revoked 2');
   });
 
+  test('the privacy policy of a tenant is set and shown, and the log of the service says so', async () => {
+    expect(await cairn(['privacy', 'set', 'secrets=redact', 'personal=mark'])).toMatchObject({ code: 0 });
+    expect(await cairn(['privacy', 'set', 'personal=refuse'])).toMatchObject({ code: 0 });
+    const { stdout } = await cairn(['privacy']);
+    expect(stdout).toMatch(/^secrets +redact *$/m);
+    expect(stdout).toMatch(/^personal +refuse *$/m);
+    const records = (await cairn(['audit', 'export', '--service'])).stdout;
+    expect(records.match(/"setting\.change"/g)).toHaveLength(2);
+    await using api = await startApi({ folder });
+    expect((await api.request('GET', '/settings/privacy')).body).toEqual({ secrets: 'redact', personal: 'refuse' });
+  });
+
   test('limits are set, shown and taken back', async () => {
     expect(await cairn(['limits', 'set', 'queries=600', 'max_mb=2048'])).toMatchObject({ code: 0 });
     const id = (await cairn(['keys', 'create'])).stdout.split('_')[1]!;
@@ -78,6 +90,9 @@ describe('tenants and keys', () => {
     [['limits', 'set', 'queries=many'], 'expected a limit and a number'],
     [['limits', 'set', 'max_mb=1', '--key', 'environment'], 'a key has no such limit'],
     [['limits', 'show', '--tenant', 'nobody'], 'no tenant'],
+    [['privacy', 'set', 'secrets=hide'], 'expected a group'],
+    [['privacy', 'set', 'names=mark'], 'expected a group'],
+    [['privacy', 'show', '--tenant', 'nobody'], 'no tenant'],
     [['tenants', 'create', '../up'], 'tenant id'],
     [['tenants', 'erase', 'default', '--yes'], 'default tenant'],
     [['tenants', 'erase', 'nobody', '--yes'], 'no tenant'],

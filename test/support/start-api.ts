@@ -4,7 +4,7 @@ import { listen } from '../../src/api/server.ts';
 import { readConfig } from '../../src/engine/config.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
-import { silentLogger, type Logger } from '../../src/engine/ports.ts';
+import { type Clock, silentLogger, type Logger } from '../../src/engine/ports.ts';
 import { joinMetrics } from '../../src/join-metrics.ts';
 import { startEmbeddedWorker } from '../../src/workers/embedded.ts';
 import { watchReplies } from './check-reply.ts';
@@ -74,6 +74,8 @@ export interface StartApiOptions {
   readonly settings?: Readonly<Record<string, string>>;
   readonly workers?: boolean;
   readonly logger?: Logger;
+  /** The clock of the engine, which then writes on this thread; the system's by default. */
+  readonly clock?: Clock;
 }
 
 export const ADMIN_KEY = 'k7-Vq2-Xw9-Rt4-Zp6-Bn3-Lj8';
@@ -83,7 +85,13 @@ export const ADMIN_KEY = 'k7-Vq2-Xw9-Rt4-Zp6-Bn3-Lj8';
  * finished memories. Every reply that it sends, to whichever client, must be as its route describes it: else `request`
  * throws, or `stop`.
  */
-export async function startApi({ folder, settings = {}, workers = false, logger }: StartApiOptions): Promise<TestApi> {
+export async function startApi({
+  folder,
+  settings = {},
+  workers = false,
+  logger,
+  clock,
+}: StartApiOptions): Promise<TestApi> {
   const config = readConfig({
     OM_DB_PATH: `${folder}/cairn.sqlite`,
     OM_PORT: '0',
@@ -98,6 +106,7 @@ export async function startApi({ folder, settings = {}, workers = false, logger 
   const engine = await openEngine({
     config,
     ...(logger === undefined ? {} : { logger }),
+    ...(clock === undefined ? {} : { clock, writer: 'inline' as const }),
     ...(worker === undefined ? {} : { dispatcher: worker.dispatcher }),
   });
   const stop = new AbortController();

@@ -61,7 +61,8 @@ export const addRoutes: readonly Route[] = [
     description:
       'A 202 means that the memory, its words and its job are on disk, and that queries find it by its words. ' +
       'Sectors, vector and waypoint follow in the background; with `wait` the reply comes when they exist.\n\n' +
-      'An exact duplicate is not stored again: the existing memory is reinforced, and the reply names it.',
+      'An exact duplicate is not stored again: the existing memory is reinforced, and the reply names it. With ' +
+      '`on_duplicate: keep` it is stored all the same.',
     query: waitQuery,
     headers: ['idempotency-key', 'prefer'],
     body: {

@@ -157,11 +157,12 @@ export const memoryRoutes: readonly Route[] = [
     body: { json: deleteSchema, orQuery: 'filter', example: { user_id: 'ana', tags: ['deploy', 'staging'] } },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },
     async handle({ tenant, readBody, send }) {
-      const { user_id, session_id, tags, written_by } = await readBody();
+      const { user_id, session_id, tags, files, written_by } = await readBody();
       const receipt = await tenant.deleteMemories({
         userIds: user_id === undefined ? undefined : [user_id],
         sessionIds: session_id === undefined ? undefined : [session_id],
         tags,
+        files,
         writtenBy: written_by === undefined ? undefined : [written_by],
       });
       send(200, deletedItem(receipt));

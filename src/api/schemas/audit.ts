@@ -1,7 +1,7 @@
 /** Schemas of the audit log. */
 import { z } from 'zod';
 import { timestamp } from './memory-replies.ts';
-import { anyObject, choice, digits, givenId, time, type Wire } from './values.ts';
+import { anyObject, choice, digits, givenId, queryTime, type Wire } from './values.ts';
 
 export const auditQuery = z.strictObject({
   of: choice(['tenant', 'service']).default('tenant').describe('Whose log: that of the tenant, or of the service.'),
@@ -11,8 +11,8 @@ export const auditQuery = z.strictObject({
     .describe('Only records with a lower number: the `next` of the page before.'),
   key: givenId.optional().describe('Only what the key with this public id did.'),
   action: givenId.optional().describe('Only this action, such as `memory.delete`.'),
-  from: time.optional().describe('Only records from this time on.'),
-  to: time.optional().describe('Only records before this time.'),
+  from: queryTime.optional().describe('Only records from this time on.'),
+  to: queryTime.optional().describe('Only records before this time.'),
 });
 
 const auditRecord = z

@@ -1,4 +1,5 @@
 import {
+  MAX_CURSOR_CHARACTERS,
   MAX_METADATA_BYTES,
   MAX_METADATA_CONDITIONS,
   MAX_NAMESPACE_CHARACTERS,
@@ -29,6 +30,7 @@ export const LIMITS = {
   filterValues: 100,
   batchItems: 100,
   page: 1_000,
+  cursorCharacters: MAX_CURSOR_CHARACTERS,
   offset: 100_000_000,
   timeline: 100,
   usageDays: 3_660,

@@ -1,9 +1,11 @@
 /** Schemas of requests about memories. */
 import { z } from 'zod';
+import { DUPLICATE_WAYS } from '../../engine/index.ts';
 import { LONE_SURROGATE } from '../json-problem.ts';
 import { LIMITS } from './limits.ts';
 import {
   BODY_EXPECTED,
+  choice,
   digits,
   expected,
   fraction,
@@ -82,6 +84,12 @@ export const newMemorySchema = z
         .describe('The initial salience; by default 0.4, and 0.1 more for each additional sector.'),
       confidence: fraction.nullish().describe('How certain the memory is; 1 by default.'),
       external_id: givenId.nullish().describe('The id of the memory in your system; unique for each user.'),
+      on_duplicate: choice(DUPLICATE_WAYS)
+        .nullish()
+        .describe(
+          '`merge`, the default, reinforces the memory that says exactly this already; `keep` stores a second one. ' +
+            'An `external_id` stays unique with both.',
+        ),
     },
     BODY_EXPECTED,
   )
@@ -181,6 +189,13 @@ export const deleteSchema = z.strictObject(
       .preprocess((value) => (typeof value === 'string' ? [value] : value), tags.min(1, 'must not be empty'))
       .optional()
       .describe('A memory must have all of these tags. In a query string, repeat the parameter: `tags=a&tags=b`.'),
+    files: z
+      .preprocess(
+        (value) => (typeof value === 'string' ? [value] : value),
+        labels(LIMITS.files, LIMITS.fileCharacters).min(1, 'must not be empty'),
+      )
+      .optional()
+      .describe('Memories that mention one of these files. In a query string, repeat the parameter.'),
     written_by: givenId
       .optional()
       .describe(

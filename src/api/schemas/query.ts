@@ -70,7 +70,7 @@ const metadataFilter = jsonObject
   .register(SHOWN_AS, { type: 'object', additionalProperties: true });
 
 /** Cairn's filters, and the five of OpenMemory's clients: sector, user_id, min_score, startTime, endTime. */
-const filtersSchema = z
+export const filtersSchema = z
   .strictObject(
     {
       sectors: someOf(SECTORS).optional().describe('Memories of one of these sectors, primary or additional.'),
@@ -84,6 +84,12 @@ const filtersSchema = z
       external_ids: ids.optional().describe('Memories with one of these ids in your system.'),
       written_by: ids.optional().describe('Memories that the keys with these public ids wrote.'),
       documents: ids.optional().describe('Chunks and root memories of these documents.'),
+      files: z
+        .array(label(LIMITS.fileCharacters).min(1, 'must not be empty'), expected('a list of strings'))
+        .min(1, 'must not be empty')
+        .max(LIMITS.filterValues, `at most ${LIMITS.filterValues} entries`)
+        .optional()
+        .describe('Memories that mention one of these files, as the paths in their `files`.'),
       event_time: range.optional().describe('When the event happened.'),
       created_at: range.optional().describe('When the memory was added.'),
       metadata: metadataFilter
@@ -191,7 +197,7 @@ export type RetrievalItem = Wire<typeof retrievalReply>;
 
 // ── Queries ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const asOf = z.union(
+export const asOf = z.union(
   [
     time,
     z

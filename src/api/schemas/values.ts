@@ -175,6 +175,20 @@ export const digits = (min: number, max: number, hint = '') =>
     .refine((value) => value >= min && value <= max, `expected ${min}..${max}${hint}`)
     .register(SHOWN_AS, { type: 'integer', minimum: min, maximum: max });
 
+/** A time in a query string, where Unix milliseconds are digits, too. */
+export const queryTime = z
+  .preprocess((value) => (typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value), time)
+  .register(SHOWN_AS, { $ref: '#/components/schemas/Time' });
+
+/** A number from 0 to `most` in a query string, such as 0.25. */
+export const decimal = (most: number) =>
+  z
+    .string(expected('one value'))
+    .regex(/^\d{0,10}(?:\.\d{1,15})?$/, `expected a number in 0..${most}`)
+    .transform(Number)
+    .refine((value) => value <= most, `expected a number in 0..${most}`)
+    .register(SHOWN_AS, { type: 'number', minimum: 0, maximum: most });
+
 /** Limit and offset of a list, under OpenMemory's names. */
 export const page = {
   l: digits(1, LIMITS.page, '; page with u, the offset').default(100).describe('Most items on the page.'),

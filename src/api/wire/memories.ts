@@ -50,6 +50,7 @@ export function toNewMemory(body: NewMemoryBody): NewMemory {
     importance: body.importance ?? null,
     confidence: body.confidence ?? 1,
     externalId: body.external_id ?? null,
+    onDuplicate: body.on_duplicate ?? undefined,
   };
 }
 

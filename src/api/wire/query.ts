@@ -1,9 +1,11 @@
 /** Translation of queries and their answers between the engine's names and the names of the wire. */
 import type {
+  AsOf,
   Episode,
   FloorReport,
   Hit,
   MemoryExplanation,
+  MemoryFilter,
   MemoryQuery,
   QueryResult,
   RetrievalOptions,
@@ -66,37 +68,46 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
 }
 
 /**
- * Translates a query. If users or sectors are named in several places, only those named in all of them count; of
- * several bounds of a time, the narrowest counts.
+ * Translates the filters of a query or a list. If users or sectors are named in several places, only those named in all
+ * of them count; of several bounds of a time, the narrowest counts.
  */
-export function toQuery(body: QueryBody): MemoryQuery {
+export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTime' | 'endTime'>): MemoryFilter {
   const filters = body.filters ?? {};
+  return {
+    userIds: intersection([only(body.user_id), only(filters.user_id), filters.users]),
+    sessionIds: filters.sessions,
+    sectors: intersection([only(filters.sector), filters.sectors]),
+    types: filters.types,
+    tags: filters.tags,
+    statuses: filters.statuses,
+    externalIds: filters.external_ids,
+    writtenBy: filters.written_by,
+    documentIds: filters.documents,
+    files: filters.files,
+    eventFrom: filters.event_time?.from,
+    eventTo: filters.event_time?.to,
+    createdFrom: largest([filters.created_at?.from, filters.startTime, body.startTime]),
+    createdTo: smallest([filters.created_at?.to, inclusive(filters.endTime), inclusive(body.endTime)]),
+    metadata: filters.metadata,
+  };
+}
+
+/** Translates an earlier time to look at; a bare time says when a memory was valid. */
+export function toAsOf(asOf: QueryBody['as_of']): AsOf | undefined {
+  return typeof asOf === 'number' ? { valid: asOf } : (asOf ?? undefined);
+}
+
+export function toQuery(body: QueryBody): MemoryQuery {
   const options = toRetrievalOptions(body);
-  const asOf = typeof body.as_of === 'number' ? { valid: body.as_of } : body.as_of;
   return {
     ...options,
     query: body.query,
     k: body.k ?? DEFAULT_K,
-    filter: {
-      userIds: intersection([only(body.user_id), only(filters.user_id), filters.users]),
-      sessionIds: filters.sessions,
-      sectors: intersection([only(filters.sector), filters.sectors]),
-      types: filters.types,
-      tags: filters.tags,
-      statuses: filters.statuses,
-      externalIds: filters.external_ids,
-      writtenBy: filters.written_by,
-      documentIds: filters.documents,
-      eventFrom: filters.event_time?.from,
-      eventTo: filters.event_time?.to,
-      createdFrom: largest([filters.created_at?.from, filters.startTime, body.startTime]),
-      createdTo: smallest([filters.created_at?.to, inclusive(filters.endTime), inclusive(body.endTime)]),
-      metadata: filters.metadata,
-    },
-    minScore: options.minScore ?? filters.min_score ?? undefined,
+    filter: toFilter(body),
+    minScore: options.minScore ?? body.filters?.min_score ?? undefined,
     tokenBudget: body.token_budget ?? undefined,
     deepRecall: body.deep_recall ?? undefined,
-    asOf: asOf ?? undefined,
+    asOf: toAsOf(body.as_of),
     topK: body.top_k ?? undefined,
     format: body.format ?? undefined,
     includeEpisodes: body.include_episodes ?? undefined,

@@ -11,6 +11,7 @@ export interface AddCommandOptions extends ConnectionOptions {
   readonly title?: string;
   readonly metadata?: object;
   readonly wait?: boolean;
+  readonly keepDuplicates?: boolean;
 }
 
 type AddReply = AcceptedItem | DuplicateItem | FinishedItem;
@@ -34,6 +35,7 @@ export async function add(words: readonly string[], options: AddCommandOptions):
     tags: options.tag,
     title: options.title,
     metadata: options.metadata,
+    on_duplicate: options.keepDuplicates ? 'keep' : undefined,
   });
   print(describe(reply, options.wait ?? false));
 }

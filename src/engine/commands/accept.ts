@@ -148,6 +148,7 @@ function findTwin(
     }
     return twin;
   }
+  if (memory.onDuplicate === 'keep') return undefined;
   return findDuplicate(store, { ...memory, contentHash: hash, userNo }, now);
 }
 

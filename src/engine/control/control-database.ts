@@ -12,9 +12,9 @@ export const DEFAULT_TENANT = 'default';
 /** The roles of keys; `Role` says what each may do. */
 export const ROLES = ['read', 'add', 'write', 'admin'] as const;
 /**
- * What a key may do in its tenant: `read` queries and reads; `add` adds memories and documents, and neither reads nor
- * deletes; `write` does both, and also changes and deletes; `admin` may also change settings and manage jobs, embedding
- * models and providers.
+ * What a key may do in its tenant: `read` queries and reads; `add` adds memories and documents, follows its own jobs,
+ * and neither reads nor deletes anything else; `write` does both, and also changes and deletes; `admin` may also change
+ * settings and manage jobs, embedding models and providers.
  */
 export type Role = (typeof ROLES)[number];
 

@@ -1,17 +1,39 @@
 import { foldName } from '../entities/modes.ts';
+import { renderDigest } from '../retrieve/digest.ts';
 import { listAudit } from '../store/audit-chain.ts';
+import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { listDocumentNos } from '../store/document-views.ts';
 import { listEntities } from '../store/entities.ts';
 import { compileFilter } from '../store/filter.ts';
+import { findMoveProblem, listItemPlaces, listNamespaces } from '../store/item-lists.ts';
+import { findUserNo } from '../store/items.ts';
 import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos, sectorStats } from '../store/memories.ts';
+import { listMemoryPlaces, type PageOrder } from '../store/memory-pages.ts';
 import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
+import { listNames } from '../store/name-lists.ts';
+import type { SliceWanted } from '../store/placed.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
-import type { AuditFilter, DocumentFilter, EmbeddingState, ErasureFilter, MemoryFilter, Page } from '../types.ts';
+import { createWorkBudget, runWithin } from '../store/work-budget.ts';
+import type {
+  AuditFilter,
+  CursorPage,
+  DocumentFilter,
+  EmbeddingState,
+  ErasureFilter,
+  ItemFilter,
+  MemoryFilter,
+  NameFilter,
+  NameKind,
+  NamespaceFilter,
+  Page,
+} from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
+import { neighbourhood, userGraph } from './graph.ts';
 import type { ReadContext } from './read-context.ts';
+import { workLimits } from './work-limits.ts';
 
 /**
  * All reads that may take longer than a few tenths of a millisecond, and so run on reader threads where there are any.
@@ -29,8 +51,50 @@ export const READ_COMMANDS = {
     const now = clock.now();
     return store.read(() => readMemorySlice(store, listMemoryNos(store, filter, page, now), now));
   },
-  readMemories: ({ open, clock }: ReadContext, { memoryNos }: { readonly memoryNos: readonly number[] }) =>
-    readMemorySlice(open().store, memoryNos, clock.now()),
+  readMemories: (
+    { open, clock }: ReadContext,
+    { memoryNos, recorded }: { readonly memoryNos: readonly number[]; readonly recorded?: number | undefined },
+  ) => readMemorySlice(open().store, memoryNos, clock.now(), recorded),
+  listMemoryPlaces: (
+    { open, clock }: ReadContext,
+    { page, wanted }: { readonly page: PageOrder; readonly wanted: Omit<SliceWanted, 'now'> },
+  ) => {
+    const { store } = open();
+    return store.read(() => listMemoryPlaces(store, page, { ...wanted, now: clock.now() }));
+  },
+  listItemPlaces: (
+    { open, clock }: ReadContext,
+    { filter, wanted }: { readonly filter: ItemFilter; readonly wanted: Omit<SliceWanted, 'now'> },
+  ) => {
+    const { store } = open();
+    return store.read(() => listItemPlaces(store, filter, { ...wanted, now: clock.now() }));
+  },
+  listNamespaces: (
+    { open, clock }: ReadContext,
+    { filter, page }: { readonly filter: NamespaceFilter; readonly page: CursorPage },
+  ) => {
+    const { store } = open();
+    return store.read(() => listNamespaces(store, filter, { ...page, now: clock.now() }));
+  },
+  listNames: (
+    { open, clock }: ReadContext,
+    { kind, ...asked }: { readonly kind: NameKind; readonly filter: NameFilter; readonly page: CursorPage },
+  ) => {
+    const { store } = open();
+    return store.read(() => listNames(store, kind, { ...asked, now: clock.now() }));
+  },
+  neighbourhood,
+  userGraph,
+  findMoveProblem: (
+    { open, clock }: ReadContext,
+    { userId, ...change }: { readonly userId: string; readonly from: string; readonly to: string },
+  ) => {
+    const { store } = open();
+    return store.read(() => {
+      const userNo = findUserNo(store, userId);
+      return userNo === undefined ? null : findMoveProblem(store, { userNo, ...change }, clock.now());
+    });
+  },
   readRevisions: (
     { open, clock }: ReadContext,
     { id, ...page }: { readonly id: string; readonly before: number; readonly limit: number },
@@ -43,6 +107,14 @@ export const READ_COMMANDS = {
     { filter, after, limit }: { readonly filter: ErasureFilter; readonly after: number; readonly limit: number },
   ) => listMatchingMemoryNos(open().store, filter, { after, limit, now: clock.now() }),
   sectorStats: ({ open, clock }: ReadContext, _: Record<never, never>) => sectorStats(open().store, clock.now()),
+  diff: ({ open, clock, config }: ReadContext, request: Omit<DiffRequest, 'now'>) => {
+    const { store } = open();
+    const whole = { ...request, now: clock.now() };
+    const diff = runWithin(createWorkBudget(workLimits(config)), () => store.read(() => readDiff(store, whole)));
+    const known = config.OM_AUDIT === 'off' ? { ...diff, erased: null } : diff;
+    const { digest } = request;
+    return digest === undefined ? known : { ...known, rendered: renderDigest(known, digest.tokenBudget) };
+  },
   listDocuments: (
     { open, clock }: ReadContext,
     { filter, page }: { readonly filter: DocumentFilter; readonly page: Page },

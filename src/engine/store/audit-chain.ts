@@ -118,3 +118,28 @@ function recordOf({ audit_no: no, at, key_id: keyId, action, detail, hash }: Aud
     hash: hash.toString('hex'),
   };
 }
+
+/** Actions whose records count erased memories in `detail.memories`, and the one among them that nobody asked for. */
+const ERASING = ['memory.delete', 'memory.delete_matching', 'item.delete', 'memory.expire'];
+const EXPIRING = 'memory.expire';
+
+/**
+ * Counts the memories that were erased in a window of time, by the records of the log.
+ * @returns null if records from the window may have been removed by retention
+ */
+export function countErased(
+  store: AuditFile,
+  { from, to }: { readonly from: number; readonly to: number },
+): { readonly deleted: number; readonly expired: number } | null {
+  const oldest = store.prepare('SELECT min(at) FROM audit').pluck().get() as number | null;
+  if (findInfo(store, ANCHOR) !== undefined && (oldest === null || oldest > from)) return null;
+  const rows = store
+    .prepare(
+      `SELECT action, sum(json_extract(detail, '$.memories')) AS memories FROM audit
+       WHERE at > ? AND at <= ? AND action IN (SELECT value FROM json_each(?)) GROUP BY action`,
+    )
+    .all(from, to, JSON.stringify(ERASING)) as { action: string; memories: number }[];
+  const sum = (isExpiry: boolean) =>
+    rows.filter(({ action }) => (action === EXPIRING) === isExpiry).reduce((all, { memories }) => all + memories, 0);
+  return { deleted: sum(false), expired: sum(true) };
+}

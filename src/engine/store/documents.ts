@@ -164,6 +164,8 @@ export function noteSettled(store: Store, documentNo: number, now: number): void
  * cancelled before it was read has no tags left. Documents that are being erased are left out.
  */
 export function listMatchingDocuments(store: Store, filter: ErasureFilter, limit: number): number[] {
+  // Documents mention no files.
+  if (filter.files !== undefined) return [];
   const conditions = [`o.state <> 'deleting'`];
   const values: string[] = [];
   const require = (condition: string, wanted: readonly string[] | undefined) => {

@@ -2,6 +2,7 @@ import { sectorBits } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import type { AsOf, MemoryFilter, MemoryStatus, Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
+import { MEMORIES_OF_FILES } from './labels.ts';
 import { compileMetadata, metadataPasses, tagsPass } from './label-conditions.ts';
 import { isByOneOf } from './writers.ts';
 
@@ -31,7 +32,7 @@ export interface FilterCondition {
 type FilterName =
   | 'user_id'
   | `filters.${'sessions' | 'types' | 'external_ids' | 'documents' | 'written_by' | 'event_time' | 'created_at'}`
-  | `filters.${'sectors' | 'tags' | 'statuses'}`
+  | `filters.${'sectors' | 'tags' | 'statuses' | 'files'}`
   | `filters.metadata.${string}`
   | 'bounds'
   | 'document'
@@ -115,6 +116,7 @@ function placeConditions(filter: MemoryFilter, recorded: number | undefined): Fi
     ...oneOf('filters.types', columnAt('m.type', recorded), filter.types),
     ...oneOf('filters.external_ids', ['m.external_id'], filter.externalIds),
     ...documentCondition(filter.documentIds),
+    ...filesCondition(filter.files, recorded),
     ...writerCondition(filter.writtenBy),
   ];
 }
@@ -132,6 +134,16 @@ function documentCondition(documentIds: readonly string[] | undefined): FilterCo
   if (documentIds === undefined) return [];
   const live = 'SELECT live_no FROM documents WHERE id IN (SELECT value FROM json_each(?)) AND live_no > 0';
   return [condition('filters.documents', `d.generation_no IN (${live})`, JSON.stringify(documentIds))];
+}
+
+/** Finds memories by the index of files; a look back parses the list of files that each memory had. */
+function filesCondition(files: readonly string[] | undefined, recorded: number | undefined): FilterCondition[] {
+  if (files === undefined) return [];
+  const wanted = JSON.stringify(files);
+  if (recorded === undefined) return [condition('filters.files', `m.seq IN (${MEMORIES_OF_FILES})`, wanted)];
+  const [column, ...values] = columnAt('m.files', recorded);
+  const among = `EXISTS (SELECT 1 FROM json_each(${column}) WHERE value IN (SELECT value FROM json_each(?)))`;
+  return [condition('filters.files', among, ...values, wanted)];
 }
 
 function writerCondition(keyIds: readonly string[] | undefined): FilterCondition[] {
@@ -278,7 +290,7 @@ const KEPT_COLUMNS = {
   'm.valid_to': 'r.valid_to',
 } as const;
 /** Fields that a revision keeps in its snapshot, by the column of the present. */
-const SNAPSHOT_FIELDS = { 'm.type': 'type', 'm.tags': 'tags', 'm.metadata': 'metadata' } as const;
+const SNAPSHOT_FIELDS = { 'm.type': 'type', 'm.tags': 'tags', 'm.files': 'files', 'm.metadata': 'metadata' } as const;
 
 type ChangingColumn = keyof typeof KEPT_COLUMNS | keyof typeof SNAPSHOT_FIELDS;
 

@@ -33,6 +33,14 @@ export function putItemName(store: Store, memoryNo: number, { userNo, namespace,
     .run(memoryNo, namespace === '' ? 0 : ensureNamespace(store, userNo, namespace), key);
 }
 
+/** Moves an item to a namespace that has no item with its key, and forgets a namespace that it leaves empty. */
+export function moveItem(store: Store, memoryNo: number, to: Omit<ItemName, 'key'>): void {
+  const before = findNamespaceOf(store, memoryNo);
+  const namespaceNo = ensureNamespace(store, to.userNo, to.namespace);
+  store.prepare('UPDATE items SET namespace_no = ? WHERE memory = ?').run(namespaceNo, memoryNo);
+  deleteEmptyNamespace(store, before);
+}
+
 function ensureNamespace(store: Store, userNo: number, path: string): number {
   const known = store
     .prepare('SELECT namespace_no FROM namespaces WHERE user_no = ? AND path = ?')

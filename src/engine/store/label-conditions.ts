@@ -1,6 +1,6 @@
 /**
- * Conditions on the tags and the metadata of a memory. SQL functions check them: they parse a row's text once for all
- * conditions, and count what they parse as work.
+ * Conditions on the tags, the metadata, the value and the namespace of a memory. SQL functions check them: they parse a
+ * row's text once for all conditions, and count what they parse as work.
  */
 import type Database from 'better-sqlite3';
 import { EngineError } from '../errors.ts';
@@ -17,8 +17,12 @@ type Operator = (typeof OPERATORS)[number];
 export const tagsPass = (tags: string) => `tags_pass(${tags}, ?)`;
 /** SQL that calls the function for metadata; its `?` takes the result of `compileMetadata` as JSON. */
 export const metadataPasses = (metadata: string) => `metadata_passes(${metadata}, ?)`;
+/** SQL that calls the function for the value of an item; its `?` takes the same. */
+export const valuePasses = (value: string) => `value_passes(${value}, ?)`;
+/** SQL that calls the function for a namespace; its `?` takes prefix and suffix as a JSON list of two patterns. */
+export const namespaceMatches = (path: string) => `namespace_matches(${path}, ?)`;
 
-/** Defines the functions on a connection. Both return 0 once the work budget has ended: nothing passes unseen. */
+/** Defines the functions on a connection. Once the work budget has ended, nothing passes those that parse JSON. */
 export function defineLabelFunctions(db: Database.Database): void {
   const wantedTags = keepLast((text) => JSON.parse(text) as string[]);
   const wantedKeys = keepLast((text) => (JSON.parse(text) as KeyCondition[]).map(checkOf));
@@ -35,6 +39,29 @@ export function defineLabelFunctions(db: Database.Database): void {
     const own = JSON.parse(text) as Readonly<Record<string, Json>>;
     return wantedKeys(wanted as string).every((check) => check(own)) ? 1 : 0;
   });
+  db.function('value_passes', options, (value: unknown, wanted: unknown) => {
+    const text = typeof value === 'string' ? value : '{}';
+    if (!spendWork(ROW_BYTES + text.length)) return 0;
+    // Only an object has keys of its caller: a text or a list would answer for `length`.
+    const own = text.startsWith('{') ? (JSON.parse(text) as Readonly<Record<string, Json>>) : {};
+    return wantedKeys(wanted as string).every((check) => check(own)) ? 1 : 0;
+  });
+  const wantedEnds = keepLast((text) => (JSON.parse(text) as [string, string]).map(labelsOf));
+  db.function('namespace_matches', options, (path: unknown, wanted: unknown) => {
+    const labels = labelsOf(path as string);
+    const [prefix, suffix] = wantedEnds(wanted as string) as [string[], string[]];
+    return matchesAt(labels, 0, prefix) && matchesAt(labels, labels.length - suffix.length, suffix) ? 1 : 0;
+  });
+}
+
+function labelsOf(path: string): string[] {
+  return path === '' ? [] : path.split('.');
+}
+
+/** Whether the labels from place `at` on are those of a pattern, in which `*` stands for any one. */
+function matchesAt(labels: readonly string[], at: number, pattern: readonly string[]): boolean {
+  if (at < 0 || at + pattern.length > labels.length) return false;
+  return pattern.every((wanted, place) => wanted === '*' || wanted === labels[at + place]);
 }
 
 /** Keeps the last result of `parse`, since all rows of a statement get the same text. */

@@ -3,6 +3,7 @@ import type { Memory, MemoryFilter } from '../types.ts';
 import { compileFilter } from './filter.ts';
 import { readMemories, withinBytes } from './memories.ts';
 import type { Store } from './open-store.ts';
+import { readMemoriesAsOf } from './revisions.ts';
 
 /** Most memories of a slice: reading them takes about a millisecond. */
 const SLICE_MEMORIES = 128;
@@ -12,6 +13,8 @@ const SLICE_BYTES = 512 * 1024;
 /** Some memories of a page, and the numbers of those that follow them on the page. */
 export interface MemorySlice {
   readonly items: readonly Memory[];
+  /** Number of each item. */
+  readonly memoryNos: readonly number[];
   readonly rest: readonly number[];
 }
 
@@ -35,9 +38,23 @@ export function listMemoryNos(
     .all(...where.parameters, page.limit, page.offset) as number[];
 }
 
-/** Reads the first memories of a list of numbers, in its order. Memories that were erased since are left out. */
-export function readMemorySlice(store: Store, memoryNos: readonly number[], now: number): MemorySlice {
+/**
+ * Reads the first memories of a list of numbers, in its order. Memories that were erased since are left out.
+ * @param recorded reads them as they were recorded at this time (Unix ms); as they are, if left out
+ */
+export function readMemorySlice(
+  store: Store,
+  memoryNos: readonly number[],
+  now: number,
+  recorded?: number,
+): MemorySlice {
   const taken = withinBytes(store, memoryNos.slice(0, SLICE_MEMORIES), SLICE_BYTES);
-  const memories = readMemories(store, taken, now);
-  return { items: taken.flatMap((memoryNo) => memories.get(memoryNo) ?? []), rest: memoryNos.slice(taken.length) };
+  const memories =
+    recorded === undefined ? readMemories(store, taken, now) : readMemoriesAsOf(store, taken, { at: recorded, now });
+  const found = taken.filter((memoryNo) => memories.has(memoryNo));
+  return {
+    items: found.map((memoryNo) => memories.get(memoryNo)!),
+    memoryNos: found,
+    rest: memoryNos.slice(taken.length),
+  };
 }

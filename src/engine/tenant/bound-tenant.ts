@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import type { AddOutcome, IdempotencyClaim, ItemPlace, NewDocument, NewMemory, Upload } from '../types.ts';
+import type { AddOutcome, IdempotencyClaim, ItemFilter, ItemPlace, NewDocument, NewMemory, Upload } from '../types.ts';
 import { reachOf, type Reach } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
@@ -26,6 +26,7 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     putPrivacyPolicy: refused,
     ...memoryMethods(tenant, reach),
     ...itemMethods(tenant, reach),
+    ...listMethods(tenant, reach),
     ...linkMethods(tenant, reach),
     ...queryMethods(tenant, reach),
     ...documentMethods(tenant, reach),
@@ -61,9 +62,9 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
       return tenant.deleteMemory(id, { withinTags: tags });
     },
     async deleteMemories(filter) {
-      const { userIds, sessionIds, writtenBy, tags: named = [] } = filter;
+      const { userIds, sessionIds, files, writtenBy, tags: named = [] } = filter;
       // The bounds are no filter of the caller's: without one, the tenant refuses.
-      const isNamed = userIds !== undefined || sessionIds !== undefined || writtenBy !== undefined || named.length > 0;
+      const isNamed = named.length > 0 || [userIds, sessionIds, files, writtenBy].some((asked) => asked !== undefined);
       if (!isNamed) return tenant.deleteMemories(filter);
       return tenant.deleteMemories({ ...filter, userIds: onlyOwn(userIds), withinTags: tags });
     },
@@ -77,6 +78,7 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
     async *streamMemories(filter, page) {
       yield* tenant.streamMemories(ownFilter(filter), page);
     },
+    pageMemories: async (filter, page) => tenant.pageMemories(ownFilter(filter), page),
     listRevisions: (id, page = {}) => joined(reachedRevisions(id, page)),
     streamRevisions: reachedRevisions,
     async timeline(id, around) {
@@ -87,12 +89,34 @@ function memoryMethods(tenant: Tenant, reach: Reach) {
 }
 
 /** Items: those of others are absent, and what is put is within the bounds. */
-function itemMethods(tenant: Tenant, { tags, ownerOf, ownOf, reachedMemory }: Reach) {
+function itemMethods(tenant: Tenant, { tags, ownerOf, onlyOwn, ownOf, reachedMemory }: Reach) {
   const ownPlace = (place: ItemPlace) => ({ ...place, userId: ownerOf(place.userId) });
+  const ownItems = (filter: ItemFilter) => ({ ...filter, userId: ownerOf(filter.userId), withinTags: tags });
   return {
     putItem: async (item, options) => tenant.putItem({ ...item, ...ownOf(item) }, { ...options, withinTags: tags }),
     getItem: async (place) => reachedMemory((await tenant.getItem(ownPlace(place))).id),
     deleteItem: async (place) => tenant.deleteItem(ownPlace(place), { withinTags: tags }),
+    moveNamespace: async (move) =>
+      tenant.moveNamespace({ ...move, userId: ownerOf(move.userId) }, { withinTags: tags }),
+    deleteNamespace: async (place) =>
+      tenant.deleteNamespace({ ...place, userId: ownerOf(place.userId) }, { withinTags: tags }),
+    listItems: async (filter, page) => tenant.listItems(ownItems(filter), page),
+    streamItems: async (filter, page) => tenant.streamItems(ownItems(filter), page),
+    listNamespaces: async (filter, page) =>
+      tenant.listNamespaces({ ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
+  } satisfies Partial<Tenant>;
+}
+
+/** Lists of names and graphs: of the memories within the bounds. */
+function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn }: Reach) {
+  return {
+    listNames: async (kind, filter, page) =>
+      tenant.listNames(kind, { ...filter, userId: onlyOwn(listed(filter.userId))?.[0], withinTags: tags }, page),
+    async neighbourhood(id, around) {
+      await reachedMemory(id);
+      return tenant.neighbourhood(id, { ...around, withinTags: tags });
+    },
+    userGraph: async (userId, bounds) => tenant.userGraph(ownerOf(userId), { ...bounds, withinTags: tags }),
   } satisfies Partial<Tenant>;
 }
 
@@ -128,6 +152,7 @@ function linkMethods(tenant: Tenant, { reachedMemory, isReached }: Reach) {
 function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter }: Reach) {
   return {
     query: async (query, signal) => tenant.query({ ...query, filter: ownFilter(query.filter) }, signal),
+    diff: async (options, signal) => tenant.diff({ ...options, filter: ownFilter(options.filter) }, signal),
     async explain(query, memoryId, signal) {
       const filter = ownFilter(query.filter);
       await reachedMemory(memoryId);

@@ -20,7 +20,7 @@ export function createEraseMatching(
   const store = () => options.open().store;
   return async (filter) => {
     if (Object.entries(filter).every(saysNothing)) {
-      throw new EngineError('invalid', 'a delete needs a filter: user_id, session_id, tags or written_by');
+      throw new EngineError('invalid', 'a delete needs a filter: user_id, session_id, tags, files or written_by');
     }
     let receipt: ErasureReceipt = EMPTY_RECEIPT;
     const write = async (command: () => Promise<DeleteReceipt>) => {

@@ -1,15 +1,19 @@
 import { findItemRow, noItem } from '../commands/items.ts';
-import type { Tenant } from '../engine.ts';
 import { toMemory } from '../store/memories.ts';
 import { textOfValue } from '../text/value-text.ts';
+import type { CursorPage, ItemFilter, Items } from '../types.ts';
 import { quotaOf } from './quota-of.ts';
+import { joinedPage, placedSlices } from './list-pages.ts';
+import { createNamespaceMethods } from './tenant-namespaces.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
 /** Makes the methods by which a tenant keeps items: memories that are named by a key of their caller. */
-export function createItemMethods(options: TenantOptions): Pick<Tenant, 'putItem' | 'getItem' | 'deleteItem'> {
+export function createItemMethods(options: TenantOptions): Items {
   const { path, writer, dispatcher, metrics, clock } = options;
   const guard = guardOf(options);
+  const streamItems = (filter: ItemFilter, page: CursorPage) =>
+    placedSlices(options, page, (wanted) => options.readers.read(path, 'listItemPlaces', { filter, wanted }));
   return {
     async putItem(item, putOptions = {}) {
       const { fields } = await guard.fields({ ...item, content: item.content ?? undefined, externalId: item.key });
@@ -37,5 +41,9 @@ export function createItemMethods(options: TenantOptions): Pick<Tenant, 'putItem
       dispatcher.dispatch(path, 'link');
       return receipt;
     },
+
+    streamItems,
+    listItems: async (filter, page) => joinedPage(await streamItems(filter, page)),
+    ...createNamespaceMethods(options),
   };
 }

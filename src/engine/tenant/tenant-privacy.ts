@@ -8,10 +8,14 @@ import type { TenantOptions } from './tenant-options.ts';
 type PrivacyMethods = Pick<Tenant, 'privacyPolicy' | 'putPrivacyPolicy'>;
 
 /** Makes the methods by which a tenant shows and sets its privacy policy. */
-export function createPrivacyMethods({ id, control, config }: TenantOptions): PrivacyMethods {
+export function createPrivacyMethods({ id, path, control, config, writer }: TenantOptions): PrivacyMethods {
   return {
     privacyPolicy: async () => readPrivacyPolicy(control, config, id),
-    putPrivacyPolicy: async (policy) => putPrivacyPolicy(control, id, policy),
+    async putPrivacyPolicy(policy) {
+      // The record comes first: a setting that was changed is never without one.
+      await writer.write(path, 'recordAction', { action: 'setting.change', detail: { name: 'privacy', ...policy } });
+      putPrivacyPolicy(control, id, policy);
+    },
   };
 }
 

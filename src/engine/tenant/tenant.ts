@@ -1,10 +1,12 @@
 import { LRUCache } from 'lru-cache';
 import type { Tenant } from '../engine.ts';
+import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
 import { createItemMethods } from './tenant-items.ts';
 import { createJobMethods } from './tenant-jobs.ts';
 import { createLinkMethods } from './tenant-links.ts';
+import { createListMethods } from './tenant-lists.ts';
 import { createMemoryMethods } from './tenant-memories.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -46,6 +48,7 @@ interface Shared {
 function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant {
   const erasure = createErasure(options);
   const documents = createDocumentMethods(options, erasure);
+  const queries = createQueryMethods(options);
   return {
     id: options.id,
     as: viewOf,
@@ -53,8 +56,10 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     recordAction: (action, detail) => options.writer.write(options.path, 'recordAction', { action, detail }),
     ...createMemoryMethods(options, erasure, documents),
     ...createItemMethods(options),
+    ...createListMethods(options),
     ...createLinkMethods(options),
-    ...createQueryMethods(options),
+    ...queries,
+    ...createDiffMethods(options, queries.query),
     ...createUploadMethods(options, arriving),
     ...documents,
     ...createJobMethods(options, erasure),

@@ -39,6 +39,8 @@ export interface MemoryFilter {
   readonly writtenBy?: readonly string[] | undefined;
   /** Selects the root memories and chunks of these documents. */
   readonly documentIds?: readonly string[] | undefined;
+  /** Selects memories that mention one of these files, as paths that were stated. */
+  readonly files?: readonly string[] | undefined;
   readonly eventFrom?: number | undefined;
   readonly eventTo?: number | undefined;
   readonly createdFrom?: number | undefined;
@@ -55,4 +57,7 @@ export interface MemoryFilter {
  * Selects what a delete erases, whatever its status and expiry. It has only the fields that a document has before it is
  * read.
  */
-export type ErasureFilter = Pick<MemoryFilter, 'userIds' | 'sessionIds' | 'tags' | 'writtenBy' | 'withinTags'>;
+export type ErasureFilter = Pick<
+  MemoryFilter,
+  'userIds' | 'sessionIds' | 'tags' | 'files' | 'writtenBy' | 'withinTags'
+>;

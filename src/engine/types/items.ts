@@ -1,4 +1,6 @@
+import type { MetadataCondition } from './filter.ts';
 import type { DeleteOptions, DeleteReceipt, Json, Memory, NewMemory } from './memory.ts';
+import type { CursorPage, ListPage, MemorySlices } from './pages.ts';
 
 /** Where an item is: its name. */
 export interface ItemPlace {
@@ -40,6 +42,58 @@ export interface PutReply {
   readonly changed: boolean;
 }
 
+/** Selects items that are in a namespace. */
+export interface ItemFilter {
+  /** User who owns the items; '' for no particular user. */
+  readonly userId: string;
+  /** Lists items of this namespace and of those below it; '' for all namespaces. */
+  readonly namespace: string;
+  /**
+   * Conditions by key of the value's top level, as those on metadata; an item whose value is no object has no keys. At
+   * most `MAX_METADATA_CONDITIONS`.
+   */
+  readonly value?: { readonly [key: string]: MetadataCondition } | undefined;
+  /** Tags that an item must have: the bounds of a caller. */
+  readonly withinTags?: readonly string[] | undefined;
+}
+
+/** Selects namespaces. In a pattern, the label `*` stands for any one label; labels are compared as a whole. */
+export interface NamespaceFilter {
+  /** Only namespaces of this user, '' for no particular user; those of all users if left out. */
+  readonly userId?: string | undefined;
+  /** Pattern of the first labels, such as `settings.*`; '' for any. */
+  readonly prefix: string;
+  /** Pattern of the last labels; '' for any. */
+  readonly suffix: string;
+  /** Cuts paths to this many labels, and counts what is below with them; from 1. */
+  readonly maxDepth?: number | undefined;
+  /** Tags that an item must have to count: the bounds of a caller. */
+  readonly withinTags?: readonly string[] | undefined;
+}
+
+/** A namespace that holds items. */
+export interface NamespaceSummary {
+  readonly path: string;
+  /** Number of its items; with `maxDepth`, of all items in the paths that were cut to this one. */
+  readonly items: number;
+  /** When one of these items was last changed, Unix ms. */
+  readonly lastUsedAt: number;
+}
+
+/** A new path for a namespace of a user, and for what is below it. */
+export interface NamespaceMove extends Pick<ItemPlace, 'userId' | 'namespace'> {
+  /** The new path; neither path may lie below the other. */
+  readonly to: string;
+}
+
+/** What a move of a namespace did. */
+export interface MoveReceipt {
+  /** Number of items that were moved. */
+  readonly items: number;
+  /** Number of namespaces that they were in. */
+  readonly namespaces: number;
+}
+
 /** What a tenant does with items: memories that are named by a key of their caller. */
 export interface Items {
   /**
@@ -53,4 +107,33 @@ export interface Items {
   getItem(place: ItemPlace): Promise<Memory>;
   /** Erases an item as `deleteMemory` does. @throws EngineError `not_found`, also for an item without `withinTags` */
   deleteItem(place: ItemPlace, options?: DeleteOptions): Promise<DeleteReceipt>;
+  /**
+   * Lists items in namespaces, whatever their status, by namespace and then by key. Namespaces are sorted label by
+   * label, and what lies below one follows it. Items that have expired or are not valid now are left out. A page has at
+   * most some 4 MiB of text and values. One request looks at 50,000 items at most; a page that has fewer items than its
+   * limit then may not be the last.
+   * @throws EngineError `invalid` for a cursor of another list, and for a meaningless condition on the value
+   */
+  listItems(filter: ItemFilter, page: CursorPage): Promise<ListPage<Memory>>;
+  /** Lists the same items slice by slice. */
+  streamItems(filter: ItemFilter, page: CursorPage): Promise<MemorySlices>;
+  /**
+   * Lists namespaces that hold items which `listItems` would list, in the same order. Each item of a namespace on the
+   * page is looked at to count it.
+   * @throws EngineError `invalid` for a cursor of another list
+   */
+  listNamespaces(filter: NamespaceFilter, page: CursorPage): Promise<ListPage<NamespaceSummary>>;
+  /**
+   * Gives a namespace another path, and what lies below it the same place below that path. A namespace that is there
+   * already takes the items in. Items keep their ids, versions and histories. They are moved in several commits; asked
+   * again after one that was interrupted, it moves the rest. Without such a namespace it moves nothing.
+   * @throws EngineError `conflict` if one of the keys is taken there, mostly before anything is moved; `invalid` if one
+   *   of the paths lies below the other or would be too long
+   */
+  moveNamespace(move: NamespaceMove, options?: DeleteOptions): Promise<MoveReceipt>;
+  /**
+   * Erases the items of a namespace and of those below it, each as `deleteMemory` does, in several commits. Asked again
+   * after one that was interrupted, it erases the rest. Without such a namespace it erases nothing.
+   */
+  deleteNamespace(place: Pick<ItemPlace, 'userId' | 'namespace'>, options?: DeleteOptions): Promise<DeleteReceipt>;
 }

@@ -1,3 +1,5 @@
+import type { Page } from './pages.ts';
+
 /** The states of a job; `JobState` says what they mean. */
 export const JOB_STATES = ['queued', 'active', 'failed', 'done', 'dead', 'cancelled'] as const;
 /**
@@ -69,4 +71,48 @@ export interface JobSummary {
   readonly counts: JobCounts;
   /** Unfinished jobs by step, in the order of JOB_STEPS; steps without any are left out. */
   readonly backlog: readonly StepBacklog[];
+}
+
+/** Which jobs `Tenant.listJobs` lists, and which page of them. */
+export interface JobFilter extends Page {
+  /** Lists only jobs in this state; jobs in all states if left out. */
+  readonly state?: JobState | undefined;
+  /** Lists only jobs of this kind; jobs of all kinds if left out. */
+  readonly kind?: JobKind | undefined;
+}
+
+/** What a tenant does with its jobs. */
+export interface Jobs {
+  /** Returns a job by its id. Throws EngineError `not_found`. */
+  getJob(id: string): Promise<Job>;
+  /** Lists the jobs that match a filter, newest first. `total` counts all that match; the summary counts all jobs. */
+  listJobs(filter: JobFilter): Promise<JobSummary & { readonly items: Job[]; readonly total: number }>;
+  /** Counts all jobs in the ledger by state. */
+  countJobs(): Promise<JobCounts>;
+  /**
+   * Counts the jobs that wait for a worker or for another attempt (`queued` and `failed`). Jobs that ended do not slow
+   * it down, as they do `countJobs`.
+   */
+  countWaitingJobs(): Promise<number>;
+  /** Counts the jobs that a worker holds (`active`), including those of a dead worker that are not taken back yet. */
+  countActiveJobs(): Promise<number>;
+  /** Returns when the oldest job that has not ended was added, Unix ms; null if all have ended. */
+  oldestWaitingJobAt(): Promise<number | null>;
+  /**
+   * Puts a dead, failed or cancelled job back to its step, with no failed attempts. A cancelled reading of a document
+   * cannot be retried.
+   * @throws EngineError `not_found`; `conflict` if the job is in another state, its memory or file is gone, or a
+   *   newer job works on its memory
+   */
+  retryJob(id: string): Promise<Job>;
+  /**
+   * Cancels an unfinished job, and the reading of a document with its job. A memory stays and is found by its words.
+   * @throws EngineError `not_found`; `conflict` if the job has ended
+   */
+  cancelJob(id: string): Promise<Job>;
+  /**
+   * Removes a dead or cancelled job from the ledger, and a document's file with its job.
+   * @throws EngineError `not_found`; `conflict` if the job is in another state
+   */
+  discardJob(id: string): Promise<void>;
 }

@@ -81,7 +81,15 @@ export interface NewMemory {
   readonly confidence: number;
   /** Name of the memory in the caller's system, unique for each user; null for none. */
   readonly externalId: string | null;
+  /**
+   * What becomes of the memory if it is an exact duplicate: `merge`, the default, reinforces the one that is there;
+   * `keep` stores it beside that one. An external id stays unique with both.
+   */
+  readonly onDuplicate?: (typeof DUPLICATE_WAYS)[number] | undefined;
 }
+
+/** What may become of an exact duplicate; `NewMemory.onDuplicate` says what the ways mean. */
+export const DUPLICATE_WAYS = ['merge', 'keep'] as const;
 
 /** A stored memory as a reader sees it. Times are Unix milliseconds. */
 export interface Memory {

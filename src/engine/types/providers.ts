@@ -133,3 +133,32 @@ export interface ProviderCallFilter {
   /** Lists only calls that failed, or only calls that completed; all calls if left out. */
   readonly state?: 'failed' | 'completed' | undefined;
 }
+
+/** How a tenant shows and changes its embedding model. */
+export interface ModelChange {
+  /** Says which embedding model answers queries, and which one the settings ask for. */
+  embedding(): Promise<EmbeddingState>;
+  /** Says how far a change of the embedding model is, or what a change would take. */
+  reembedStatus(): Promise<ReembedStatus>;
+  /**
+   * Begins to embed all memories by the configured model, or continues a change that was paused or has failed. If
+   * that model is live already, only memories without vectors are embedded. A change to a third model is given up for
+   * it. A model that refuses more than one memory in a hundred (and more than a single one) fails and does not go
+   * live.
+   * @param options.withoutRefused lets the model go live although it refused that many; these memories are found by
+   *   words alone
+   * @throws EngineError `invalid` with `OM_EMBEDDINGS=none`; `conflict` while an earlier change whose model is live
+   *   is not finished
+   */
+  startReembed(options?: { readonly withoutRefused?: boolean }): Promise<ReembedStatus>;
+  /**
+   * Pauses a change of the embedding model; `startReembed` continues it.
+   * @throws EngineError `conflict` if none is under way
+   */
+  pauseReembed(): Promise<ReembedStatus>;
+  /**
+   * Gives up a change of the embedding model, even a paused one. Its vectors stay; refusals are forgotten.
+   * @throws EngineError `conflict` if there is none, or if the new model is live already
+   */
+  cancelReembed(): Promise<ReembedStatus>;
+}

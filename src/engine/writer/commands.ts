@@ -10,6 +10,7 @@ import {
   hideMatching,
 } from '../commands/erase.ts';
 import { deleteItem, putItem } from '../commands/items.ts';
+import { eraseItems, moveItems } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
 import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.ts';
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
@@ -29,6 +30,8 @@ export const WRITE_COMMANDS = {
   addMemories,
   putItem,
   deleteItem,
+  moveItems,
+  eraseItems,
   patchMemory,
   deleteMemory,
   hideMatching,

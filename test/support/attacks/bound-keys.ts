@@ -70,6 +70,8 @@ function bodyOf({ name }: Route, { memory }: ForeignThings): unknown {
       return { content: 'an own text' };
     case 'putItem':
       return { key: memory, content: 'an own text' };
+    case 'moveNamespace':
+      return { to: 'elsewhere' };
     case 'addMemories':
       return { items: [{ content: 'an own text' }] };
     case 'ingestDocument':

@@ -1,0 +1,48 @@
+import { route, type Route } from '../route.ts';
+import { graphReply, neighbourhoodQuery, userGraphQuery } from '../schemas/graph.ts';
+import { userIdSchema } from '../schemas/memories.ts';
+import { parse } from '../schemas/parse.ts';
+import { graphItem } from '../wire/graph.ts';
+import { getOwnedMemory, MEMORY_ID } from './owned-memory.ts';
+
+const BOUNDS =
+  'Memories of any status take part, unless they have expired or are not valid now. From one node at most 64 links ' +
+  'and 64 mentions are followed in each direction; the reply has at most `limit` nodes, four times as many lines of ' +
+  'each kind, and says in `truncated` whether that left something out.';
+
+/** Routes of graphs, for pictures of what hangs together. */
+export const graphRoutes: readonly Route[] = [
+  route({
+    method: 'get',
+    path: '/memory/:id/neighbourhood',
+    name: 'getNeighbourhood',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Shows the memories and names around a memory, and what joins them',
+    description: `Breadth first, over links and over the names that memories of one user mention. ${BOUNDS}`,
+    params: { id: MEMORY_ID },
+    query: neighbourhoodQuery,
+    replies: { 200: { description: 'The graph around the memory.', json: graphReply } },
+    errors: { not_found: 'No memory of this user has this id, or it has expired.' },
+    async handle({ tenant, params, query, send }) {
+      const { hops, limit, user_id } = query;
+      const { id } = await getOwnedMemory(tenant, params.id, user_id);
+      send(200, graphItem(await tenant.neighbourhood(id, { hops, limit })));
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/users/:id/graph',
+    name: 'getUserGraph',
+    access: 'read',
+    forBoundKeys: true,
+    summary: "Shows a user's most salient memories with the names they mention, and what joins them",
+    description: `Three quarters of the nodes are memories. An unknown user has an empty graph. ${BOUNDS}`,
+    params: { id: { description: 'The user, as `user_id` names it.', example: 'ana' } },
+    query: userGraphQuery,
+    replies: { 200: { description: "The graph of the user's memories.", json: graphReply } },
+    async handle({ tenant, params, query, send }) {
+      send(200, graphItem(await tenant.userGraph(parse(userIdSchema, params.id), query)));
+    },
+  }),
+];

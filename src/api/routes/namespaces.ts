@@ -1,0 +1,108 @@
+import { route, type Route } from '../route.ts';
+import {
+  itemListReply,
+  itemListSchema,
+  moveReply,
+  moveSchema,
+  namespaceListQuery,
+  namespaceListReply,
+  namespaceOwnerQuery,
+  namespaceSchema,
+} from '../schemas/lists.ts';
+import { deletedReply } from '../schemas/memory-replies.ts';
+import { parse } from '../schemas/parse.ts';
+import { noQuery } from '../schemas/values.ts';
+import { itemOf } from '../wire/items.ts';
+import { namespaceItem, toListPage } from '../wire/lists.ts';
+import { deletedItem } from '../wire/memories.ts';
+import { CURSOR_END, sendPage } from './send-page.ts';
+
+const NAMESPACE = { description: 'Path of the namespace.', example: 'settings.editor' } as const;
+const IN_SLICES =
+  'The work is done in commits of at most 100 items; after a failure, the same request does the rest. Without such a ' +
+  'namespace the counts are 0.';
+
+/** Routes of namespaces and the items in them. */
+export const namespaceRoutes: readonly Route[] = [
+  route({
+    method: 'post',
+    path: '/items/list',
+    name: 'listItems',
+    access: 'read',
+    forBoundKeys: true,
+    summary: "Lists a user's items by namespace and key",
+    description:
+      `Items in no namespace are not listed. ${CURSOR_END}\n\nA page ends early after some 4 MiB of text and values, ` +
+      'and after 50,000 items that do not pass the conditions on the value.',
+    query: noQuery,
+    body: {
+      json: itemListSchema,
+      example: { user_id: 'ana', namespace: 'settings', value: { theme: { $in: ['dark', 'light'] } }, limit: 10 },
+      optional: true,
+    },
+    replies: { 200: { description: 'A page of items.', json: itemListReply } },
+    async handle(call) {
+      const body = await call.readBody();
+      const filter = {
+        userId: body.user_id ?? '',
+        namespace: body.namespace ?? '',
+        value: body.value ?? undefined,
+      };
+      await sendPage(call, await call.tenant.streamItems(filter, toListPage(body)), itemOf);
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/namespaces',
+    name: 'listNamespaces',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Lists namespaces that hold items, with their number',
+    description: `Namespaces are sorted label by label: what lies below a path follows it. ${CURSOR_END}`,
+    query: namespaceListQuery,
+    replies: { 200: { description: 'A page of namespaces.', json: namespaceListReply } },
+    async handle({ tenant, query, send }) {
+      const { user_id: userId, prefix, suffix, max_depth: maxDepth } = query;
+      const { items, next } = await tenant.listNamespaces({ userId, prefix, suffix, maxDepth }, toListPage(query));
+      send(200, { items: items.map(namespaceItem), next_cursor: next });
+    },
+  }),
+  route({
+    method: 'patch',
+    path: '/namespaces/:name',
+    name: 'moveNamespace',
+    access: 'write',
+    forBoundKeys: true,
+    summary: 'Gives a namespace, and everything below it, another path',
+    description:
+      'A namespace that is there already takes the items in. Items keep their ids, versions and histories. ' +
+      IN_SLICES,
+    params: { name: NAMESPACE },
+    body: { json: moveSchema, example: { user_id: 'ana', to: 'preferences.editor' } },
+    replies: {
+      200: { description: 'What was moved.', json: moveReply, example: { items: 2, namespaces: 1 } },
+    },
+    errors: { conflict: 'The target holds an item with one of the keys; mostly nothing was moved.' },
+    async handle({ tenant, params, readBody, send }) {
+      const { user_id, to } = await readBody();
+      const namespace = parse(namespaceSchema, params.name);
+      send(200, await tenant.moveNamespace({ userId: user_id ?? '', namespace, to }));
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/namespaces/:name',
+    name: 'deleteNamespace',
+    access: 'write',
+    forBoundKeys: true,
+    summary: 'Erases all items of a namespace and of those below it',
+    description: IN_SLICES,
+    params: { name: NAMESPACE },
+    query: namespaceOwnerQuery,
+    replies: { 200: { description: 'What was removed.', json: deletedReply } },
+    async handle({ tenant, params, query, send }) {
+      const namespace = parse(namespaceSchema, params.name);
+      send(200, deletedItem(await tenant.deleteNamespace({ userId: query.user_id ?? '', namespace })));
+    },
+  }),
+];

@@ -1,0 +1,21 @@
+import type { ListedMemory, Memory, MemorySlices } from '../../engine/index.ts';
+import { sendInPieces } from '../json-reply.ts';
+import type { TenantCall } from '../route.ts';
+
+/** What every list with a cursor does, for the description of its route. */
+export const CURSOR_END =
+  'A page begins behind the last entry of the page before, so what comes and goes between two pages neither repeats ' +
+  'nor hides anything else. `next_cursor` is null at the end.';
+
+/** Answers with a page of memories, made and sent a slice at a time. */
+export async function sendPage(
+  call: TenantCall,
+  { slices, next }: MemorySlices,
+  toJson: (memory: Memory) => unknown,
+): Promise<void> {
+  await sendInPieces(call, async (reply) => {
+    reply.add('{"items":');
+    const sent = await reply.addList<ListedMemory>(slices, { toJson: ({ memory }) => toJson(memory) });
+    await reply.end(`,"next_cursor":${JSON.stringify(sent.isCut ? sent.last!.cursor : next)}}`);
+  });
+}

@@ -1,0 +1,85 @@
+/** Schemas of differences between two times. */
+import { z } from 'zod';
+import { DIFF_AXES } from '../../engine/index.ts';
+import { LIMITS } from './limits.ts';
+import { count, storedMemory, timestamp, unit, uuid } from './memory-replies.ts';
+import { choice, decimal, digits, givenId, id, label, queryTime, text, type Wire } from './values.ts';
+
+export const diffQuery = z.strictObject({
+  from: queryTime.describe('Start of the window, excluded.'),
+  to: queryTime.optional().describe('End of the window, included; the present by default.'),
+  axis: choice(DIFF_AXES)
+    .default('recorded')
+    .describe(
+      '`recorded`: what was stored and changed in the window. `valid`: what began or ended in the window, by ' +
+        'what is known now.',
+    ),
+  user_id: id.optional().describe('Only memories of this user.'),
+  session_id: givenId.optional().describe('Only memories of this session.'),
+  tag: label(LIMITS.labelCharacters).optional().describe('Only memories with this tag.'),
+  topic: text(LIMITS.queryCharacters)
+    .refine((value) => value.trim() !== '', 'must not be empty')
+    .optional()
+    .describe('Only memories that a query with this text finds, at most 200.'),
+  faded_below: decimal(1).default(0.1).describe('Salience under which a memory counts as faded.'),
+  limit: digits(1, 200).default(50).describe('Most entries of each list.'),
+  format: choice(['json', 'prompt']).default('json').describe('`prompt` adds a `text` for a language model.'),
+  token_budget: digits(1, LIMITS.tokenBudget).optional().describe('Most estimated tokens of the `text`.'),
+});
+export type DiffQuery = z.output<typeof diffQuery>;
+
+const entry = z.strictObject({ memory: storedMemory, at: timestamp });
+const lists = {
+  added: z.array(entry).describe('Memories that were stored, or began to hold.'),
+  changed: z
+    .array(entry.extend({ before: storedMemory, fields: z.array(z.string()) }))
+    .describe('Memories that were changed, as they were at both ends of the window. Their text may have stayed.'),
+  superseded: z
+    .array(entry.extend({ by: storedMemory.nullable() }))
+    .describe('Memories that another one replaced; `by` is null if that one was erased.'),
+  contradicted: z
+    .array(
+      z.strictObject({
+        a: storedMemory,
+        b: storedMemory,
+        winner: uuid.nullable(),
+        automatic: z.boolean(),
+        at: timestamp,
+      }),
+    )
+    .describe('Pairs that were said to contradict each other.'),
+  ended: z.array(entry).describe('Memories whose validity ended without a successor.'),
+  archived: z.array(entry),
+  restored: z.array(entry).describe('Memories that are active again.'),
+  faded: z
+    .array(z.strictObject({ memory: storedMemory, salience_from: unit, salience_to: unit }))
+    .describe('Memories whose salience fell below `faded_below`, the most salient first.'),
+};
+
+export const diffReply = z.strictObject({
+  from: timestamp,
+  to: timestamp,
+  axis: z.enum(DIFF_AXES),
+  ...lists,
+  counts: z
+    .strictObject({
+      added: count,
+      changed: count,
+      superseded: count,
+      contradicted: count,
+      ended: count,
+      archived: count,
+      restored: count,
+      faded: count,
+    })
+    .describe('Entries of each list before it was cut to `limit` and to 512 KiB of text.'),
+  erased: z
+    .strictObject({ deleted: count, expired: count })
+    .nullable()
+    .describe('Erased memories, counted by the audit log; null with a filter, and where the log does not reach back.'),
+  degraded: z.boolean().describe('True if the work of one request ended before all memories were looked at.'),
+  text: z.string().exactOptional().describe('All this as a text for a language model, if `format` is `prompt`.'),
+  tokens: count.exactOptional().describe('Estimated tokens of `text`.'),
+  truncated: z.literal(true).exactOptional().describe('Entries were left out since the reply had 8 MiB.'),
+});
+export type DiffReply = Wire<typeof diffReply>;

@@ -1,0 +1,20 @@
+/** Translation of lists with cursors between the engine's names and the names of the wire. */
+import type { CursorPage, NameSummary, NamespaceSummary } from '../../engine/index.ts';
+import type { NameListItem, NamespaceListItem } from '../schemas/lists.ts';
+
+const PAGE_LIMIT = 100;
+
+export function toListPage(body: {
+  readonly limit?: number | null | undefined;
+  readonly cursor?: string | null | undefined;
+}): CursorPage {
+  return { limit: body.limit ?? PAGE_LIMIT, cursor: body.cursor ?? undefined };
+}
+
+export function namespaceItem({ path, items, lastUsedAt }: NamespaceSummary): NamespaceListItem {
+  return { namespace: path, items, last_used_at: lastUsedAt };
+}
+
+export function nameItem({ name, memories, lastUsedAt }: NameSummary): NameListItem {
+  return { name, memories, last_used_at: lastUsedAt };
+}

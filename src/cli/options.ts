@@ -1,0 +1,95 @@
+/** Declarations that commands share, and parsers of their arguments. */
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { CUTS, DAY_MS, PROFILES, QUEUE_NAMES, type QueueName } from '../engine/index.ts';
+
+/** Declares a command that talks to a running server. */
+export function overHttp(parent: Command, name: string, options: { isDefault?: boolean } = {}): Command {
+  return parent
+    .command(name, options)
+    .option('--url <url>', 'the server (default: CAIRN_URL, or http://127.0.0.1 at OM_PORT)')
+    .option('--key <key>', 'its key (default: CAIRN_API_KEY or OM_API_KEY)');
+}
+
+/** Declares a command with the options of a query. */
+export function asking(parent: Command, name: string): Command {
+  return overHttp(parent, name)
+    .option('--user <id>', 'only the memories of this user')
+    .option('-k, --k <count>', 'most memories to return', integer(1, 200))
+    .addOption(new Option('--profile <name>', 'formula that scores memories').choices(PROFILES))
+    .option('--min-score <score>', 'leave out memories with a lower score', fraction)
+    .addOption(new Option('--cut <way>', 'cut the answer to what belongs together').choices(CUTS))
+    .option('--as-of <time>', 'answer for an earlier time, such as 2026-01-31', parseTime)
+    .option('--deep', 'include superseded, contradicted and archived memories');
+}
+
+/** Declares a command on the file of one tenant. */
+export function onTenant(parent: Command, name: string, options: { isDefault?: boolean } = {}): Command {
+  return parent.command(name, options).option('--tenant <id>', 'the tenant (default: the default tenant)');
+}
+
+/** Gathers the values of an option that may be repeated. */
+export function collect(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value];
+}
+
+/** Makes the parser of a whole number from `min` to `max`. */
+export function integer(min: number, max: number): (text: string) => number {
+  return (text) => {
+    const value = /^\d{1,9}$/.test(text) ? Number(text) : Number.NaN;
+    if (value >= min && value <= max) return value;
+    throw new InvalidArgumentError(`expected a number in ${min}..${max}`);
+  };
+}
+
+/** Parses a number from 0 to 1. */
+function fraction(text: string): number {
+  const value = /^\d*\.?\d+$/.test(text) ? Number(text) : Number.NaN;
+  if (value >= 0 && value <= 1) return value;
+  throw new InvalidArgumentError('expected a number in 0..1');
+}
+
+/** Parses a time; the server checks it. Unix milliseconds become a number. */
+function parseTime(text: string): number | string {
+  return /^-?\d{1,15}$/.test(text) ? Number(text) : text;
+}
+
+const UNIT_MS: Readonly<Record<string, number>> = { h: 3_600_000, d: DAY_MS };
+
+/** Parses a time as `parseTime` does, or how long ago it was, such as 12h or 7d. */
+export function parsePast(text: string): number | string {
+  const [, count, unit] = /^(\d{1,5})([hd])$/.exec(text) ?? [];
+  return unit === undefined ? parseTime(text) : Date.now() - Number(count) * UNIT_MS[unit]!;
+}
+
+/** Parses a JSON object. */
+export function parseObject(text: string): object {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value;
+  } catch {
+    // Malformed JSON is refused below.
+  }
+  throw new InvalidArgumentError('expected a JSON object such as {"source":"chat"}');
+}
+
+/** Parses names of queues, separated by commas. */
+export function parseQueues(text: string): QueueName[] {
+  const names = text.split(',').map((name) => name.trim());
+  if (names.every((name) => (QUEUE_NAMES as readonly string[]).includes(name))) return names as QueueName[];
+  throw new InvalidArgumentError(`expected some of ${QUEUE_NAMES.join(', ')}, separated by commas`);
+}
+
+/** Parses a number of jobs at the same time, from 1 to 99. */
+export function parseConcurrency(text: string): number {
+  if (/^[1-9]\d?$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('expected 1..99');
+}
+
+/** Parses a day to come, or a number of days from now; returns Unix milliseconds. */
+export function parseDay(text: string): number {
+  const days = /^(\d{1,5})d$/.exec(text)?.[1];
+  const at =
+    days !== undefined ? Date.now() + Number(days) * DAY_MS : /^\d{4}-/.test(text) ? Date.parse(text) : Number.NaN;
+  if (at > Date.now()) return at;
+  throw new InvalidArgumentError('expected a day to come, such as 2030-01-31 or 30d');
+}

@@ -1,0 +1,119 @@
+import { type Command, Option } from 'commander';
+import { FORMATS } from '../../engine/index.ts';
+import type { DiffOptions } from '../commands/diff.ts';
+import { asking, collect, integer, overHttp, parseObject, parsePast } from '../options.ts';
+
+/** Adds the commands on memories and documents of a running server. */
+export function addMemoryCommands(program: Command): void {
+  program.commandsGroup('Memories (of a running server)');
+  addReading(program);
+  addHistory(program);
+  addBulk(program);
+}
+
+/** One memory or question at a time. */
+function addReading(program: Command): void {
+  overHttp(program, 'add')
+    .description('store a memory')
+    .argument('<text...>', 'the text to store, or - to read it from standard input')
+    .option('--user <id>', 'the user who owns the memory')
+    .option('--session <id>', 'the conversation or task that the memory belongs to')
+    .option('--tag <tag>', 'a tag; may be repeated', collect)
+    .option('--title <title>', 'a line above the text')
+    .option('--metadata <json>', 'a JSON object', parseObject)
+    .option('--keep-duplicates', 'store the text even if a memory says exactly the same already')
+    .option('--wait', 'wait until the memory is classified, embedded and linked')
+    .action(async (words: string[], options: object) => (await import('../commands/add.ts')).add(words, options));
+  asking(program, 'query')
+    .description('find memories')
+    .argument('<text...>', 'what to look for')
+    .option('--explain', 'show why each memory was found')
+    .addOption(
+      new Option('--format <format>', 'format of the answer; prompt and text are for language models').choices(FORMATS),
+    )
+    .option('--json', 'same as --format json: the reply of the server')
+    .action(async (words: string[], options: object) => (await import('../commands/query.ts')).query(words, options));
+  asking(program, 'explain')
+    .description('explain why a query does or does not return a memory, and what would return it')
+    .argument('<query>', 'the text of the query')
+    .argument('<id>', 'the memory')
+    .option('--json', 'print the reply of the server')
+    .action(async (text: string, id: string, options: object) =>
+      (await import('../commands/explain.ts')).explain(text, id, options),
+    );
+  overHttp(program, 'list')
+    .description('list memories, the last added first')
+    .option('--user <id>', 'only memories of this user')
+    .option('--session <id>', 'only memories of this session')
+    .option('--type <type>', 'only memories of this type')
+    .option('--tag <tag>', 'only memories with this tag; may be repeated', collect)
+    .option('--file <path>', 'only memories that mention this file; may be repeated for any of several', collect)
+    .option('--by-time', 'order by the time of the event instead of the time of adding')
+    .option('--oldest-first', 'the other way round')
+    .option('--limit <count>', 'most memories', integer(1, 100_000_000), 20)
+    .option('--json', 'print each memory as a line of JSON')
+    .action(async (options: { limit: number }) => (await import('../commands/list.ts')).list(options));
+  overHttp(program, 'timeline')
+    .description('show the memories before and after a memory in time')
+    .argument('<id>', 'id of the memory, as query --json and add show it')
+    .option('--before <count>', 'number of earlier memories', integer(0, 100), 5)
+    .option('--after <count>', 'number of later memories', integer(0, 100), 5)
+    .option('--session', 'only memories of its session')
+    .option('--json', 'print the reply of the server')
+    .action(async (id: string, options: { before: number; after: number }) =>
+      (await import('../commands/timeline.ts')).timeline(id, options),
+    );
+}
+
+/** What happened to memories. */
+function addHistory(program: Command): void {
+  overHttp(program, 'diff')
+    .description('tell what became known, was changed, replaced, contradicted and faded since a time')
+    .requiredOption('--from <time>', 'start: a time such as 2026-01-31, or how long ago, such as 7d or 12h', parsePast)
+    .option('--to <time>', 'end: the same; now by default', parsePast)
+    .option('--user <id>', 'only memories of this user')
+    .option('--session <id>', 'only memories of this conversation or task')
+    .option('--topic <text>', 'only memories that a query with this text finds')
+    .option('--valid', 'what held at the two times, in place of what was stored')
+    .option('--json', 'print the reply of the server')
+    .action(async (options: DiffOptions) => (await import('../commands/diff.ts')).diff(options));
+}
+
+/** Many memories or documents. */
+function addBulk(program: Command): void {
+  overHttp(program, 'import')
+    .description('store many memories; after an interruption run it again, stored memories are recognised')
+    .argument('<file>', 'one JSON object per line, in the form of POST /memory/add; - for standard input')
+    .action(async (file: string, options: object) =>
+      (await import('../commands/import.ts')).importLines(file, options),
+    );
+  overHttp(program, 'ingest')
+    .description('store documents; after an interruption or a change run it again, known documents are recognised')
+    .argument(
+      '<path or url...>',
+      'files, folders (all files that can be read), patterns such as "docs/**/*.pdf", http(s) URLs',
+    )
+    .option('--user <id>', 'the user who owns the documents')
+    .option('--session <id>', 'the conversation or task that the documents belong to')
+    .option('--tag <tag>', 'a tag; may be repeated', collect)
+    .option('--metadata <json>', 'a JSON object', parseObject)
+    .option('--no-wait', 'do not wait until they are read, embedded and linked')
+    .addHelpText(
+      'after',
+      '\nA file is recognised by its absolute path: a changed file replaces its old version.\n' +
+        'Files with the same bytes are one document.\n' +
+        'Hidden files, symbolic links and node_modules in folders are skipped.',
+    )
+    .action(async (targets: string[], options: { wait: boolean }) =>
+      (await import('../commands/ingest.ts')).ingest(targets, options),
+    );
+  overHttp(program, 'reflect')
+    .description('let the language model write down conclusions from the latest memories')
+    .option('--user <id>', 'the user whose memories are read; by default memories of no particular user')
+    .option('--session <id>', 'only memories of this conversation or task')
+    .option('--no-wait', 'do not wait for the result')
+    .action(async (options: { wait: boolean }) => (await import('../commands/reflect.ts')).reflect(options));
+  overHttp(program, 'stats')
+    .description('show memories, sectors, jobs and sizes')
+    .action(async (options: object) => (await import('../commands/stats.ts')).stats(options));
+}

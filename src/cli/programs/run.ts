@@ -1,0 +1,34 @@
+import { Argument, type Command, Option } from 'commander';
+import { collect, parseConcurrency, parseQueues } from '../options.ts';
+
+/** Adds the commands that run the service. */
+export function addRunCommands(program: Command): void {
+  program.commandsGroup('Run');
+  program
+    .command('serve')
+    .description('serve the API and do the background work, in one process')
+    .action(async () => (await import('../../main.ts')).serve(process.env));
+  program
+    .command('api')
+    .description('serve the API only')
+    .action(async () => (await import('../../api/main.ts')).serveApi(process.env));
+  program
+    .command('worker')
+    .description('do the background work beside an API process; with REDIS_URL any number of them')
+    .addOption(
+      new Option('--queues <names>', 'with REDIS_URL: only these queues, separated by commas').argParser(parseQueues),
+    )
+    .addOption(
+      new Option('--concurrency <n>', 'with REDIS_URL: number of encode jobs at the same time').argParser(
+        parseConcurrency,
+      ),
+    )
+    .action(async (options: object) => (await import('../../workers/main.ts')).runWorkerProcess(process.env, options));
+  program
+    .command('demo')
+    .description('store documents in a temporary store, ask three questions, and explain each answer')
+    .addArgument(new Argument('[folder]', "a folder of Markdown files; Cairn's own documents by default"))
+    .option('--ask <question>', 'ask this question instead; may be repeated', collect)
+    .action(async (...args) => (await import('../commands/demo.ts')).demo(...(args as [string?, object?])));
+  program.command('warm-up', { hidden: true }).action(async () => (await import('../warm-up.ts')).warmUp());
+}

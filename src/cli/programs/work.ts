@@ -1,0 +1,50 @@
+import { type Command, Option } from 'commander';
+import { JOB_STATES } from '../../engine/index.ts';
+import { integer, overHttp } from '../options.ts';
+
+/** Adds the commands on the background work of a running server. */
+export function addWorkCommands(program: Command): void {
+  overHttp(program, 'reembed')
+    .description('embed all memories with the model in the settings; the old model answers until all are done')
+    .option('--status', 'only show the progress and an estimate')
+    .option('--pause', 'pause; reembed resumes')
+    .option('--cancel', 'cancel; the old model stays live')
+    .option('--without-refused', 'change to the new model even if it refuses many memories')
+    .action(async (options: object) => (await import('../commands/reembed.ts')).reembed(options));
+
+  const embeddings = program
+    .command('embeddings')
+    .description('show calls of embedding providers and the language model');
+  overHttp(embeddings, 'stats', { isDefault: true })
+    .description('show calls, tokens, cost and savings of the cache, by day and model')
+    .option('--days <count>', 'number of days', integer(1, 3660), 30)
+    .action(async (options: { days: number }) => (await import('../commands/embeddings.ts')).embeddingStats(options));
+  overHttp(embeddings, 'failures')
+    .description('list failed calls and their reasons, newest first')
+    .option('--limit <count>', 'most entries to list', integer(1, 1000), 20)
+    .action(async (options: { limit: number }) =>
+      (await import('../commands/embeddings.ts')).embeddingFailures(options),
+    );
+
+  const jobs = program.command('jobs').description('background work: list, retry, cancel, discard');
+  overHttp(jobs, 'list', { isDefault: true })
+    .description('list jobs and why they failed, newest first')
+    .addOption(new Option('--state <state>', 'only jobs in this state; dead jobs have given up').choices(JOB_STATES))
+    .option('--limit <count>', 'most entries to list', integer(1, 1000), 20)
+    .action(async (options: { limit: number }) => (await import('../commands/jobs.ts')).listJobs(options));
+  overHttp(jobs, 'retry')
+    .description('start a dead, failed or cancelled job again, or all jobs of a state')
+    .argument('[id]')
+    .addOption(new Option('--state <state>', 'all jobs in this state, instead of one').choices(['dead', 'cancelled']))
+    .action(async (id: string | undefined, options: object) =>
+      (await import('../commands/jobs.ts')).retryJobs(id, options),
+    );
+  overHttp(jobs, 'cancel')
+    .description('cancel an unfinished job')
+    .argument('<id>')
+    .action(async (id: string, options: object) => (await import('../commands/jobs.ts')).cancelJob(id, options));
+  overHttp(jobs, 'discard')
+    .description('remove a dead or cancelled job from the list')
+    .argument('<id>')
+    .action(async (id: string, options: object) => (await import('../commands/jobs.ts')).discardJob(id, options));
+}

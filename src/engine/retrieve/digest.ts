@@ -1,0 +1,66 @@
+/** What changed between two times, as a text for a language model. Memories are quoted as in an answer to a query. */
+import { estimateTokens } from '../text/tokens.ts';
+import type { DiffLists, Memory, MemoryDiff } from '../types.ts';
+import { bullet, costOf, excerpt, MAX_RENDERED_CHARACTERS, NOTICE, type Rendered } from './prompt.ts';
+
+const NOTHING_CHANGED = 'Nothing changed.';
+
+/** The headings of the lists, in their order: what is new first, and what only faded last. */
+const HEADINGS: Readonly<Record<keyof DiffLists, string>> = {
+  added: 'Added',
+  changed: 'Changed',
+  superseded: 'Superseded',
+  contradicted: 'Contradicted',
+  ended: 'No longer valid',
+  restored: 'Restored',
+  archived: 'Archived',
+  faded: 'Faded',
+};
+
+/**
+ * Renders a difference. An entry that does not fit is left out, and each heading has the number of all entries of its
+ * list.
+ * @param tokenBudget most estimated tokens of the text; the first lines are always there
+ */
+export function renderDigest(diff: MemoryDiff, tokenBudget = Infinity): Rendered {
+  const day = (time: number) => new Date(time).toISOString().replace(/\.000Z$/, 'Z');
+  const head = [NOTICE, '', `## Changes from ${day(diff.from)} to ${day(diff.to)}`];
+  const lines = [...head];
+  let left = tokenBudget * 100 - costOf(head);
+  let characters = 0;
+  const afford = (more: readonly string[]): boolean => {
+    const cost = costOf(more);
+    characters += more.join('\n').length;
+    if (cost > left || characters > MAX_RENDERED_CHARACTERS) return false;
+    left -= cost;
+    lines.push(...more);
+    return true;
+  };
+  for (const [list, heading] of Object.entries(HEADINGS) as [keyof DiffLists, string][]) {
+    if (diff.counts[list] === 0 || !afford(['', `### ${heading} (${diff.counts[list]})`])) continue;
+    for (const entry of entriesOf(diff, list)) afford(entry);
+  }
+  if (diff.erased !== null && diff.erased.deleted + diff.erased.expired > 0)
+    afford(['', `${diff.erased.deleted} memories were deleted and ${diff.erased.expired} expired.`]);
+  if (lines.length === head.length) lines.push('', NOTHING_CHANGED);
+  const text = lines.join('\n');
+  return { text, tokens: estimateTokens(text) };
+}
+
+/** The lines of each entry of a list. */
+function entriesOf(diff: MemoryDiff, list: keyof DiffLists): string[][] {
+  switch (list) {
+    case 'changed':
+      return diff.changed.map(({ memory, before }) => withNote(memory, 'before', before));
+    case 'superseded':
+      return diff.superseded.map(({ memory, by }) => withNote(memory, 'now', by));
+    case 'contradicted':
+      return diff.contradicted.map(({ a, b }) => withNote(a, 'against', b));
+    default:
+      return diff[list].map(({ memory }) => bullet(memory));
+  }
+}
+
+function withNote(memory: Memory, word: string, other: Memory | null): string[] {
+  return [...bullet(memory), ...(other === null ? [] : [`  - ${word}: ${excerpt(other)}`])];
+}

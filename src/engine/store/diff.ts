@@ -1,0 +1,310 @@
+/**
+ * What changed between two times. One pass over the memories in scope finds what began, ended and faded; revisions and
+ * contradictions have tables of their own, which are much smaller.
+ */
+import { DAY_MS } from '../dynamics.ts';
+import type {
+  ChangedEntry,
+  ContradictedEntry,
+  DiffEntry,
+  DiffLists,
+  DiffOptions,
+  Memory,
+  MemoryDiff,
+} from '../types.ts';
+import { countErased } from './audit-chain.ts';
+import { type CompiledFilter, compileFilter } from './filter.ts';
+import { readMemories, withinBytes } from './memories.ts';
+import type { Store } from './open-store.ts';
+import { readMemoriesAsOf } from './revisions.ts';
+import { hasWorkEnded, readUntilWorkEnds, ROW_BYTES, spendWork } from './work-budget.ts';
+
+/** Most bytes of text that one list reads. Eight lists stay well within a reply of 8 MiB. */
+const LIST_BYTES = 512 * 1024;
+
+/** A difference to work out, with the memories that a topic selects. */
+export interface DiffRequest extends DiffOptions {
+  /** Ids of the memories that are about the topic; null if none was asked for. */
+  readonly topicIds: readonly string[] | null;
+  readonly now: number;
+}
+
+/** A memory that a list names, and when. */
+interface Found {
+  readonly memoryNo: number;
+  readonly at: number;
+}
+
+/** The numbers behind the lists of a difference, by rising time. */
+type FoundLists = Readonly<Record<Exclude<keyof DiffLists, 'contradicted' | 'faded' | 'changed'>, Found[]>> & {
+  readonly changed: (Found & { readonly fields: readonly string[] })[];
+  readonly faded: { readonly memoryNo: number; readonly salienceFrom: number; readonly salienceTo: number }[];
+};
+
+/** Compares two states of what is known. Call inside a read. */
+export function readDiff(store: Store, request: DiffRequest): MemoryDiff {
+  const { from, to, axis, limit } = request;
+  const scope = scopeOf(request);
+  const found: FoundLists = {
+    added: [],
+    changed: [],
+    superseded: [],
+    ended: [],
+    archived: [],
+    restored: [],
+    faded: [],
+  };
+  scanMemories(store, request, scope, found);
+  if (axis === 'recorded') scanRevisions(store, request, scope, found);
+  const pairs = axis === 'recorded' ? contradictionsIn(store, request, scope) : [];
+  const reader = createReader(store, request);
+  const entries = (list: readonly Found[]): DiffEntry[] => reader.entriesOf(list.slice(0, limit));
+  const lists: DiffLists = {
+    added: entries(found.added),
+    changed: reader.changedOf(found.changed.slice(0, limit)),
+    superseded: reader.supersededOf(found.superseded.slice(0, limit)),
+    contradicted: reader.contradictedOf(pairs.slice(0, limit)),
+    ended: entries(found.ended),
+    archived: entries(found.archived),
+    restored: entries(found.restored),
+    faded: reader.fadedOf(found.faded.slice(0, limit)),
+  };
+  const counts = { ...countsOf(found), contradicted: pairs.length };
+  const isWhole = Object.values(request.filter).every((value) => value === undefined) && request.topicIds === null;
+  return {
+    from,
+    to,
+    axis,
+    ...lists,
+    counts,
+    erased: isWhole && axis === 'recorded' ? countErased(store, { from, to }) : null,
+    degraded: hasWorkEnded(),
+  };
+}
+
+function countsOf(found: FoundLists): Omit<MemoryDiff['counts'], 'contradicted'> {
+  const { added, changed, superseded, ended, archived, restored, faded } = found;
+  return {
+    added: added.length,
+    changed: changed.length,
+    superseded: superseded.length,
+    ended: ended.length,
+    archived: archived.length,
+    restored: restored.length,
+    faded: faded.length,
+  };
+}
+
+/** SQL condition over `m` and `d` that a memory is in scope. Parts of documents are left out. */
+function scopeOf({ filter, topicIds, now }: DiffRequest): CompiledFilter {
+  const compiled = compileFilter(filter, now, { includeHidden: true });
+  const isTopical = topicIds === null ? '' : ' AND m.id IN (SELECT value FROM json_each(?))';
+  return {
+    ...compiled,
+    sql: `d.generation_no IS NULL AND (m.expires_at IS NULL OR m.expires_at > ?)${isTopical} AND ${compiled.sql}`,
+    parameters: [now, ...(topicIds === null ? [] : [JSON.stringify(topicIds)]), ...compiled.parameters],
+  };
+}
+
+interface ScannedRow {
+  readonly memoryNo: number;
+  readonly createdAt: number;
+  readonly startsAt: number;
+  readonly validTo: number | null;
+  readonly status: string;
+  readonly salience: number;
+  readonly salienceAt: number;
+  readonly lambda: number;
+}
+
+/** Finds what began, ended or faded in the window, in one pass over the memories in scope. */
+function scanMemories(store: Store, request: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
+  const { from, to, axis, fadedBelow, filter } = request;
+  const source = filter.userIds?.length === 1 ? 'memories m INDEXED BY memories_by_time' : 'memories m';
+  const began = axis === 'recorded' ? 'm.created_at' : 'coalesce(m.valid_from, m.event_time)';
+  const statement = store.prepare(
+    `SELECT m.seq AS memoryNo, m.created_at AS createdAt, coalesce(m.valid_from, m.event_time) AS startsAt,
+       m.valid_to AS validTo, d.status, d.salience, d.salience_at AS salienceAt, d.decay_lambda AS lambda
+     FROM ${source} CROSS JOIN memory_dynamics d ON d.seq = m.seq
+     WHERE ((${began} > ? AND ${began} <= ?) OR (m.valid_to > ? AND m.valid_to <= ?)
+       OR (d.salience >= ? AND d.salience_at < ?
+         AND d.salience * exp(-d.decay_lambda * (? - d.salience_at) / ${DAY_MS}.0) < ?))
+       AND ${scope.sql}`,
+  );
+  const values = [from, to, from, to, fadedBelow, to, to, fadedBelow, ...scope.parameters];
+  const { rows } = readUntilWorkEnds(() => statement.iterate(...values) as IterableIterator<ScannedRow>);
+  spendWork(rows.length * ROW_BYTES);
+  const isIn = (at: number | null) => at !== null && at > from && at <= to;
+  for (const row of rows) {
+    const { memoryNo, validTo, status } = row;
+    const beganAt = axis === 'recorded' ? row.createdAt : row.startsAt;
+    if (isIn(beganAt)) found.added.push({ memoryNo, at: beganAt });
+    if (isIn(validTo) && status === 'superseded' && axis === 'valid') found.superseded.push({ memoryNo, at: validTo! });
+    if (isIn(validTo) && status !== 'superseded') found.ended.push({ memoryNo, at: validTo! });
+    const { salience, salienceAt, lambda } = row;
+    const at = (time: number) => salience * Math.exp((-lambda * Math.max(0, time - salienceAt)) / DAY_MS);
+    const [salienceFrom, salienceTo] = [at(from), at(to)];
+    if (status === 'active' && salienceAt < to && salienceFrom >= fadedBelow && salienceTo < fadedBelow)
+      found.faded.push({ memoryNo, salienceFrom, salienceTo });
+  }
+  for (const list of [found.added, found.ended, found.superseded]) list.sort(byTime);
+  found.faded.sort((one, other) => other.salienceFrom - one.salienceFrom || one.memoryNo - other.memoryNo);
+}
+
+const byTime = (one: Found, other: Found) => one.at - other.at || one.memoryNo - other.memoryNo;
+
+interface RevisionRow {
+  readonly memoryNo: number;
+  readonly at: number;
+  readonly fields: string;
+  readonly byLink: number;
+  readonly before: string;
+  readonly after: string;
+  readonly isNew: number;
+}
+
+/** Finds memories that were changed in the window, and those whose status is another one at its end. */
+function scanRevisions(store: Store, { from, to }: DiffRequest, scope: CompiledFilter, found: FoundLists): void {
+  const statement = store.prepare(
+    `SELECT r.memory AS memoryNo, r.replaced_at AS at, r.fields, r.by_link AS byLink, r.status AS before,
+       coalesce((SELECT n.status FROM memory_revisions n WHERE n.memory = r.memory AND n.version = r.version + 1),
+         d.status) AS after, m.created_at > ? AS isNew
+     FROM memory_revisions r CROSS JOIN memories m ON m.seq = r.memory CROSS JOIN memory_dynamics d ON d.seq = m.seq
+     WHERE r.replaced_at > ? AND r.replaced_at <= ? AND ${scope.sql} ORDER BY r.memory, r.version`,
+  );
+  const values = [from, from, to, ...scope.parameters];
+  const { rows } = readUntilWorkEnds(() => statement.iterate(...values) as IterableIterator<RevisionRow>);
+  for (const [memoryNo, steps] of Map.groupBy(rows, (row) => row.memoryNo)) {
+    const [first, last] = [steps[0]!, steps.at(-1)!];
+    const fields = new Set(steps.flatMap(stepFields));
+    // What was stored in the window is shown as it was at its end; a change of it is no change between the two times.
+    if (fields.size > 0 && first.isNew === 0) {
+      const at = steps.findLast((step) => stepFields(step).length > 0)!.at;
+      found.changed.push({ memoryNo, at, fields: [...fields] });
+    }
+    if (first.before === last.after) continue;
+    const moved = steps.findLast((step) => step.before !== step.after) ?? last;
+    const list = LIST_OF_STATUS[last.after];
+    if (list !== undefined) found[list].push({ memoryNo, at: moved.at });
+  }
+  for (const list of [found.changed, found.superseded, found.archived, found.restored]) list.sort(byTime);
+}
+
+const LIST_OF_STATUS: Readonly<Record<string, 'superseded' | 'archived' | 'restored'>> = {
+  superseded: 'superseded',
+  archived: 'archived',
+  active: 'restored',
+};
+
+/** Fields that a caller changed: a status is told by its own list, as is an end of validity that a link set. */
+function stepFields({ fields, byLink }: RevisionRow): string[] {
+  return byLink === 1 ? [] : fields.split(',').filter((field) => field !== 'status');
+}
+
+interface Pair {
+  readonly a: number;
+  readonly b: number;
+  readonly winner: number | null;
+  readonly automatic: boolean;
+  readonly at: number;
+}
+
+/** Lists contradictions that were stated in the window between memories in scope. */
+function contradictionsIn(store: Store, { from, to }: DiffRequest, scope: CompiledFilter): Pair[] {
+  const rows = store
+    .prepare(
+      `SELECT src AS a, dst AS b, winner, automatic, created_at AS at FROM edges INDEXED BY edges_contradicting
+       WHERE type = 'contradicts' AND created_at > ? AND created_at <= ? ORDER BY created_at, src, dst`,
+    )
+    .all(from, to) as (Omit<Pair, 'automatic'> & { automatic: number })[];
+  if (rows.length === 0) return [];
+  const pairs = rows.map((row) => ({ ...row, automatic: row.automatic === 1 }));
+  const named = [...new Set(pairs.flatMap(({ a, b }) => [a, b]))];
+  const passing = store
+    .prepare(
+      `SELECT m.seq FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
+       CROSS JOIN memory_dynamics d ON d.seq = m.seq WHERE ${scope.sql}`,
+    )
+    .pluck()
+    .all(JSON.stringify(named), ...scope.parameters) as number[];
+  const inScope = new Set(passing);
+  return pairs.filter(({ a, b }) => inScope.has(a) && inScope.has(b));
+}
+
+/** Finds the memory that replaced each of these, by number; the latest where there are several. */
+function successorsOf(store: Store, memoryNos: readonly number[]): Map<number, number> {
+  const rows = store
+    .prepare(
+      `SELECT e.dst AS older, max(e.src) AS newer FROM json_each(?) AS wanted
+       CROSS JOIN edges e ON e.dst = wanted.value AND e.type = 'supersedes' GROUP BY e.dst`,
+    )
+    .all(JSON.stringify(memoryNos)) as { older: number; newer: number }[];
+  return new Map(rows.map(({ older, newer }) => [older, newer]));
+}
+
+/** Returns the first entries whose texts have at most `LIST_BYTES` characters together; at least one. */
+function withinLength<Entry extends { readonly memory: Memory; readonly before: Memory }>(
+  entries: readonly Entry[],
+): Entry[] {
+  let left = LIST_BYTES;
+  const beyond = entries.findIndex(({ memory, before }, place) => {
+    left -= memory.content.length + before.content.length;
+    return place > 0 && left < 0;
+  });
+  return entries.slice(0, beyond === -1 ? entries.length : beyond);
+}
+
+/** Reads the memories that the lists name, as they were at the end of the window. */
+function createReader(store: Store, { from, to, axis, now }: DiffRequest) {
+  const atEnd = (memoryNos: readonly number[]): Map<number, Memory> => {
+    const taken = withinBytes(store, [...new Set(memoryNos)], LIST_BYTES);
+    return axis === 'recorded' ? readMemoriesAsOf(store, taken, { at: to, now }) : readMemories(store, taken, now);
+  };
+  return {
+    entriesOf(list: readonly Found[]): DiffEntry[] {
+      const memories = atEnd(list.map(({ memoryNo }) => memoryNo));
+      return list.flatMap(({ memoryNo, at }) => {
+        const memory = memories.get(memoryNo);
+        return memory === undefined ? [] : [{ memory, at }];
+      });
+    },
+
+    changedOf(list: FoundLists['changed']): ChangedEntry[] {
+      const memories = atEnd(list.map(({ memoryNo }) => memoryNo));
+      const earlier = readMemoriesAsOf(store, [...memories.keys()], { at: from, now });
+      const entries = list.flatMap(({ memoryNo, at, fields }) => {
+        const [memory, before] = [memories.get(memoryNo), earlier.get(memoryNo)];
+        return memory === undefined || before === undefined ? [] : [{ memory, before, fields, at }];
+      });
+      return withinLength(entries);
+    },
+
+    supersededOf(list: readonly Found[]) {
+      const memories = atEnd(list.map(({ memoryNo }) => memoryNo));
+      const successors = successorsOf(store, [...memories.keys()]);
+      const later = atEnd([...successors.values()]);
+      return list.flatMap(({ memoryNo, at }) => {
+        const memory = memories.get(memoryNo);
+        const by = later.get(successors.get(memoryNo) ?? 0) ?? null;
+        return memory === undefined ? [] : [{ memory, by, at }];
+      });
+    },
+
+    contradictedOf(pairs: readonly Pair[]): ContradictedEntry[] {
+      const memories = atEnd(pairs.flatMap(({ a, b }) => [a, b]));
+      return pairs.flatMap(({ a, b, winner, automatic, at }) => {
+        const [one, other] = [memories.get(a), memories.get(b)];
+        if (one === undefined || other === undefined) return [];
+        return [{ a: one, b: other, winner: winner === null ? null : (winner === a ? one : other).id, automatic, at }];
+      });
+    },
+
+    fadedOf(list: FoundLists['faded']) {
+      const memories = atEnd(list.map(({ memoryNo }) => memoryNo));
+      return list.flatMap(({ memoryNo, ...values }) => {
+        const memory = memories.get(memoryNo);
+        return memory === undefined ? [] : [{ memory, ...values }];
+      });
+    },
+  };
+}

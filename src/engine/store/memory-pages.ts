@@ -1,0 +1,98 @@
+/**
+ * Pages of memories in the order of adding or in time. A page begins behind a place in its order, so its cost does not
+ * grow with the number of pages before it.
+ */
+import type { AsOf, ListOrder, MemoryFilter } from '../types.ts';
+import { compileFilter } from './filter.ts';
+import { findUserNo } from './items.ts';
+import { MEMORIES_OF_FILES } from './labels.ts';
+import { decodeCursor, encodeCursor } from './list-cursor.ts';
+import { placesOf, type PlacedSlice, type SliceWanted, LOOKED_AT_ONCE } from './placed.ts';
+import type { Store } from './open-store.ts';
+import { firstPassing } from './passing-memories.ts';
+
+/** Which memories a page lists, and in which order. */
+export interface PageOrder {
+  readonly filter: MemoryFilter;
+  readonly order: ListOrder;
+  /** Earlier time that the filter looks at; the present by default. */
+  readonly asOf?: AsOf | undefined;
+}
+
+/** A memory in the order of a list. Its event time is 0 where the list is not sorted by it. */
+interface Candidate {
+  readonly memoryNo: number;
+  readonly eventTime: number;
+}
+
+/**
+ * Lists the next memories that pass a filter, as `compileFilter` has it. At most `LOOKED_AT_ONCE` memories are looked
+ * at, so there may be fewer than `limit`, or none, before the end of the list.
+ * @throws EngineError `invalid` for a cursor of another list or order, and as `compileFilter`
+ */
+export function listMemoryPlaces(store: Store, page: PageOrder, wanted: SliceWanted): PlacedSlice {
+  const { filter, order, asOf } = page;
+  const list = `memories.${order.by}.${order.direction}`;
+  const passes = compileFilter(filter, wanted.now, { asOf });
+  const after =
+    wanted.cursor === undefined ? undefined : decodeCursor<[number, number]>(list, wanted.cursor, ['number', 'number']);
+  const found = candidates(store, page, after);
+  const passing = firstPassing(store, passes, found, wanted.limit);
+  return placesOf(store, {
+    ...{ found, looked: found, passing, wanted },
+    cursorAfter: ({ memoryNo, eventTime }) => encodeCursor(list, [eventTime, memoryNo]),
+  });
+}
+
+/**
+ * The next memories in the order of the list. One user's memories are read from an index of theirs, and a filter by
+ * files or external ids from its own index, whose few rows are then sorted.
+ */
+function candidates(
+  store: Store,
+  { filter, order, asOf }: PageOrder,
+  after: readonly [eventTime: number, memoryNo: number] | undefined,
+): Candidate[] {
+  if (filter.userIds?.length === 0) return [];
+  const narrow = narrowSources(filter, asOf);
+  const userNos = filter.userIds?.length === 1 ? [findUserNo(store, filter.userIds[0]!) ?? -1] : [];
+  const isOfUser = userNos.length === 1;
+  const byTime = order.by === 'event_time';
+
+  const index = byTime
+    ? `INDEXED BY ${isOfUser ? 'memories_by_time' : 'memories_by_event_time'}`
+    : isOfUser
+      ? 'INDEXED BY memories_by_user'
+      : 'NOT INDEXED';
+  const [beyond, direction] = order.direction === 'asc' ? ['>', 'ASC'] : ['<', 'DESC'];
+  const conditions = [
+    ...(isOfUser ? ['m.user_no = ?'] : []),
+    ...(after === undefined ? [] : [byTime ? `(m.event_time, m.seq) ${beyond} (?, ?)` : `m.seq ${beyond} ?`]),
+    ...narrow.map(({ sql }) => sql),
+  ];
+  const place = after === undefined ? [] : byTime ? after : [after[1]];
+  const where = conditions.length === 0 ? '' : `WHERE ${conditions.join(' AND ')}`;
+  return store
+    .prepare(
+      `SELECT m.seq AS memoryNo, ${byTime ? 'm.event_time' : '0'} AS eventTime
+       FROM memories m ${narrow.length > 0 ? 'NOT INDEXED' : index}
+       ${where} ORDER BY ${byTime ? `m.event_time ${direction}, ` : ''}m.seq ${direction} LIMIT ?`,
+    )
+    .all(...userNos, ...place, ...narrow.map(({ wanted }) => JSON.stringify(wanted)), LOOKED_AT_ONCE) as Candidate[];
+}
+
+/** Conditions on the number of a memory whose few rows an index names, with their lists of values. */
+function narrowSources(
+  { externalIds, files }: MemoryFilter,
+  asOf: AsOf | undefined,
+): { readonly sql: string; readonly wanted: readonly string[] }[] {
+  // Which files a memory had earlier is in no index.
+  const filesNow = asOf?.recorded === undefined ? files : undefined;
+  return [
+    ...(externalIds === undefined ? [] : [{ sql: `m.seq IN (${MEMORIES_OF_EXTERNAL_IDS})`, wanted: externalIds }]),
+    ...(filesNow === undefined ? [] : [{ sql: `m.seq IN (${MEMORIES_OF_FILES})`, wanted: filesNow }]),
+  ];
+}
+
+const MEMORIES_OF_EXTERNAL_IDS = `SELECT e.seq FROM json_each(?) AS wanted
+  CROSS JOIN memories e INDEXED BY memories_by_external ON e.external_id = wanted.value AND e.external_id <> ''`;

@@ -1,0 +1,111 @@
+/** Lists of distinct names that memories have: users, sessions, types and tags, with the number of their memories. */
+import { EngineError } from '../errors.ts';
+import {
+  type CursorPage,
+  type ListPage,
+  MEMORY_STATUSES,
+  type NameFilter,
+  type NameKind,
+  type NameSummary,
+} from '../types.ts';
+import { compileFilter } from './filter.ts';
+import { findUserNo } from './items.ts';
+import { LABEL_KINDS } from './labels.ts';
+import { decodeCursor, encodeCursor } from './list-cursor.ts';
+import type { Store } from './open-store.ts';
+
+/** Most memories that are counted for a page, and most names that are looked at. */
+const COUNTED = 200_000;
+const LOOKED_AT = 5_000;
+
+/** How the names of a kind are found, one after the other, and their memories. */
+interface NameSource {
+  /** SQL that finds the first name from `?` on (`>=` or `>`, after which it is made). */
+  readonly next: string;
+  /** SQL of the memories `m` with the name `?`, up to and with WHERE. */
+  readonly memories: string;
+  /** Values for the `?` of both after the name. */
+  readonly parameters: readonly (string | number)[];
+}
+
+/**
+ * Lists names in their order. One step along an index finds the next name, whatever the number of its memories; these
+ * are counted one by one, since some may have expired or lie outside the bounds of the caller.
+ * @throws EngineError `invalid` for a cursor of another list, and for sessions without a user
+ */
+export function listNames(
+  store: Store,
+  kind: NameKind,
+  { filter, page, now }: { readonly filter: NameFilter; readonly page: CursorPage; readonly now: number },
+): ListPage<NameSummary> {
+  const { userId, prefix, withinTags } = filter;
+  const after = page.cursor === undefined ? undefined : decodeCursor<[string]>(kind, page.cursor, ['string'])[0];
+  const userNo = userId === undefined ? undefined : findUserNo(store, userId);
+  if (userId !== undefined && userNo === undefined) return { items: [], next: null };
+  if (kind === 'sessions' && userNo === undefined) throw new EngineError('invalid', 'sessions are listed for one user');
+
+  const passes = compileFilter({ statuses: MEMORY_STATUSES, withinTags }, now);
+  const source = (comparison: '>=' | '>') => SOURCES[kind](comparison, userNo);
+  const count = store.prepare(`SELECT count(*) AS memories, max(m.created_at) AS lastUsedAt
+    ${source('>').memories} AND ${passes.sql}`);
+  const items: NameSummary[] = [];
+  const isBehind = after !== undefined && after >= prefix;
+  let [from, comparison]: [string, '>=' | '>'] = isBehind ? [after, '>'] : [prefix, '>='];
+  for (let [looked, counted] = [0, 0]; ; looked += 1) {
+    const { next, parameters } = source(comparison);
+    const name = store
+      .prepare(next)
+      .pluck()
+      .get(from, ...parameters) as string | undefined;
+    if (!name?.startsWith(prefix)) return { items, next: null };
+    if (items.length === page.limit || counted >= COUNTED || looked >= LOOKED_AT)
+      return { items, next: encodeCursor(kind, [from]) };
+    const found = count.get(name, ...parameters, ...passes.parameters) as Omit<NameSummary, 'name'>;
+    if (found.memories > 0) items.push({ name, ...found });
+    counted += found.memories;
+    [from, comparison] = [name, '>'];
+  }
+}
+
+const DYNAMICS = 'CROSS JOIN memory_dynamics d ON d.seq = m.seq';
+
+const SOURCES: { readonly [K in NameKind]: (comparison: '>=' | '>', userNo: number | undefined) => NameSource } = {
+  users: (comparison, userNo) => {
+    const ofUser = userNo === undefined ? '' : 'AND u.user_no = ?';
+    return {
+      next: `SELECT u.user_id FROM users u WHERE u.user_id ${comparison} ? ${ofUser} ORDER BY u.user_id LIMIT 1`,
+      memories: `FROM users u CROSS JOIN memories m INDEXED BY memories_by_user ON m.user_no = u.user_no ${DYNAMICS}
+        WHERE u.user_id = ? ${ofUser}`,
+      parameters: listed(userNo),
+    };
+  },
+  sessions: (comparison, userNo) => ({
+    next: `SELECT m.session_id FROM memories m INDEXED BY memories_by_session
+      WHERE m.session_id ${comparison} ? AND m.user_no = ? AND m.session_id > '' ORDER BY m.session_id LIMIT 1`,
+    memories: `FROM memories m INDEXED BY memories_by_session ${DYNAMICS} WHERE m.session_id = ? AND m.user_no = ?`,
+    parameters: listed(userNo),
+  }),
+  types: (comparison, userNo) => {
+    const ofUser = userNo === undefined ? '' : 'AND m.user_no = ?';
+    return {
+      next: `SELECT m.type FROM memories m INDEXED BY memories_by_type
+        WHERE m.type ${comparison} ? AND m.type <> '' ${ofUser} ORDER BY m.type LIMIT 1`,
+      memories: `FROM memories m INDEXED BY memories_by_type ${DYNAMICS}
+        WHERE m.type = ? AND m.type <> '' ${ofUser}`,
+      parameters: listed(userNo),
+    };
+  },
+  tags: (comparison, userNo) => {
+    const ofUser = userNo === undefined ? '' : 'AND l.user_no = ?';
+    return {
+      next: `SELECT l.label FROM labels l
+        WHERE l.kind = ${LABEL_KINDS.tag} AND l.label ${comparison} ? ${ofUser} ORDER BY l.label LIMIT 1`,
+      memories: `FROM labels l CROSS JOIN memory_labels x ON x.label_no = l.label_no
+        CROSS JOIN memories m ON m.seq = x.memory ${DYNAMICS}
+        WHERE l.kind = ${LABEL_KINDS.tag} AND l.label = ? ${ofUser}`,
+      parameters: listed(userNo),
+    };
+  },
+};
+
+const listed = (userNo: number | undefined) => (userNo === undefined ? [] : [userNo]);

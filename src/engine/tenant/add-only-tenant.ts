@@ -1,0 +1,31 @@
+import type { Tenant } from '../engine.ts';
+import { EngineError, isEngineError } from '../errors.ts';
+
+/**
+ * Returns the tenant as a key that only adds may use it: a document that is there already stays as it is, and of the
+ * jobs only those of memories and documents that the key itself wrote are found. What was erased is nobody's any more.
+ * @param keyId public id of the key, as `writtenBy` names it
+ */
+export function addOnlyTenant(tenant: Tenant, keyId: string): Tenant {
+  const isOwn = async (read: () => Promise<{ readonly writtenBy: string | null }>): Promise<boolean> => {
+    try {
+      return (await read()).writtenBy === keyId;
+    } catch (error) {
+      if (isEngineError(error, 'not_found')) return false;
+      throw error;
+    }
+  };
+  return {
+    ...tenant,
+    addDocument: (document, options) => tenant.addDocument(document, { ...options, onlyNew: true }),
+    async getJob(id) {
+      const job = await tenant.getJob(id);
+      const { memoryId, documentId } = job;
+      const mayBeSeen =
+        (memoryId !== null && (await isOwn(() => tenant.getMemory(memoryId)))) ||
+        (documentId !== null && (await isOwn(() => tenant.getDocument(documentId))));
+      if (!mayBeSeen) throw new EngineError('not_found', 'no job with this id');
+      return job;
+    },
+  };
+}

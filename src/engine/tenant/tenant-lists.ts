@@ -1,0 +1,19 @@
+import type { Items, Lists } from '../types.ts';
+import { placedSlices } from './list-pages.ts';
+import type { TenantOptions } from './tenant-options.ts';
+
+/** Makes the methods by which a tenant lists page by page, on reader threads. */
+export function createListMethods(options: TenantOptions): Omit<Lists, keyof Items> {
+  const { path, readers } = options;
+  return {
+    pageMemories: (filter, page) => {
+      const { order = { by: 'id', direction: 'desc' }, asOf } = page;
+      return placedSlices(options, page, (wanted) =>
+        readers.read(path, 'listMemoryPlaces', { page: { filter, order, asOf }, wanted }),
+      );
+    },
+    listNames: (kind, filter, page) => readers.read(path, 'listNames', { kind, filter, page }),
+    neighbourhood: (id, around) => readers.read(path, 'neighbourhood', { id, ...around }),
+    userGraph: (userId, bounds) => readers.read(path, 'userGraph', { userId, ...bounds }),
+  };
+}

@@ -1,0 +1,92 @@
+import { expect, test } from 'vitest';
+import { boundTenant } from '../../../src/engine/tenant/bound-tenant.ts';
+import type { MemoryGraph } from '../../../src/engine/types.ts';
+import { openTestEngine, START } from '../../support/engine-fixture.ts';
+
+const hopsOf = ({ memories, entities }: MemoryGraph): Record<string, number> => ({
+  ...Object.fromEntries(memories.map(({ gist, hop }): [string, number] => [gist, hop])),
+  ...Object.fromEntries(entities.map(({ name, hop }): [string, number] => [name, hop])),
+});
+
+test('a neighbourhood goes over links and names, no further than its hops, and says what joins its nodes', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { tenant } = fixture;
+  const add = async (content: string, more: object = {}) => (await fixture.add({ content, userId: 'ana', ...more })).id;
+  const [a, b, c] = [await add('alpha text'), await add('beta text'), await add('gamma text')];
+  const named = await add('delta text', { entities: ['Kubernetes'] });
+  const also = await add('epsilon text', { entities: ['Kubernetes'] });
+  await fixture.drain();
+  await tenant.linkMemories({ src: a, dst: b, type: 'supports', weight: 0.9 });
+  await tenant.linkMemories({ src: c, dst: b, type: 'supports', weight: 0.8 });
+  await tenant.linkMemories({ src: a, dst: named, type: 'supports', weight: 0.5 });
+
+  expect(hopsOf(await tenant.neighbourhood(a, { hops: 1, limit: 50 }))).toEqual({
+    'alpha text': 0,
+    'beta text': 1,
+    'delta text': 1,
+  });
+  const whole = await tenant.neighbourhood(a, { hops: 3, limit: 50 });
+  expect(hopsOf(whole)).toEqual({
+    ...{ 'alpha text': 0, 'beta text': 1, 'delta text': 1, 'gamma text': 2 },
+    ...{ kubernetes: 2, 'epsilon text': 3 },
+  });
+  expect(whole.isCut).toBe(false);
+  expect(whole.links.map(({ src, dst, weight }) => [src, dst, weight])).toEqual([
+    [a, b, 0.9],
+    [c, b, 0.8],
+    [a, named, 0.5],
+  ]);
+  expect(whole.mentions).toEqual([
+    { memory: named, entity: 'kubernetes' },
+    { memory: also, entity: 'kubernetes' },
+  ]);
+
+  const cut = await tenant.neighbourhood(a, { hops: 3, limit: 2 });
+  expect(cut.memories.map(({ id }) => id)).toEqual([a, b]);
+  expect([cut.isCut, cut.links.length]).toEqual([true, 1]);
+  await expect(tenant.neighbourhood(tenant.id, { hops: 1, limit: 2 })).rejects.toMatchObject({ code: 'not_found' });
+});
+
+test("a user's graph begins with the most salient memories and stays with the user", async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { tenant } = fixture;
+  for (const [content, userId, importance] of [
+    ['low', 'ana', 0.1],
+    ['high', 'ana', 0.9],
+    ['middle', 'ana', 0.5],
+    ['foreign', 'ben', 1],
+  ] as const)
+    await fixture.add({ content, userId, importance, entities: ['Redis'] });
+  await fixture.drain();
+  const graph = await tenant.userGraph('ana', { limit: 3 });
+  expect(graph.memories.map(({ gist }) => gist)).toEqual(['high', 'middle']);
+  expect(graph.entities).toMatchObject([{ name: 'redis', label: 'Redis' }]);
+  expect([graph.isCut, graph.mentions.length]).toEqual([true, 2]);
+  expect((await tenant.userGraph('ana', { limit: 100 })).isCut).toBe(false);
+  expect((await tenant.userGraph('nobody', { limit: 100 })).memories).toEqual([]);
+});
+
+test('a bound caller sees neither memories nor names of others, from whichever node', async () => {
+  await using fixture = await openTestEngine({ settings: { OM_EMBEDDINGS: 'none' } });
+  const { tenant, clock } = fixture;
+  const add = async (content: string, userId: string, tags: string[], more: object = {}) =>
+    (await fixture.add({ content, userId, tags, entities: ['Redis', content], ...more })).id;
+  const own = await add('Own', 'ana', ['red']);
+  const untagged = await add('Secret', 'ana', []);
+  await add('Foreign', 'ben', ['red']);
+  await add('Brief', 'ana', ['red'], { expiresAt: START + 1_000 });
+  await fixture.drain();
+  await tenant.linkMemories({ src: own, dst: untagged, type: 'supports', weight: 0.5 });
+  clock.advance(1_000);
+  const bound = boundTenant(tenant, { userId: 'ana', tags: ['red'] });
+  for (const graph of [
+    await bound.neighbourhood(own, { hops: 3, limit: 99 }),
+    await bound.userGraph('', { limit: 99 }),
+  ]) {
+    expect(graph.memories.map(({ id }) => id)).toEqual([own]);
+    expect(graph.entities.map(({ name }) => name).sort()).toEqual(['own', 'redis']);
+    expect(graph.links).toEqual([]);
+  }
+  await expect(bound.neighbourhood(untagged, { hops: 1, limit: 9 })).rejects.toMatchObject({ code: 'not_found' });
+  await expect(bound.userGraph('ben', { limit: 9 })).rejects.toMatchObject({ code: 'forbidden' });
+});
