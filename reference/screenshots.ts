@@ -32,11 +32,14 @@ async function main(): Promise<void> {
       OM_DB_PATH: path.join(folder, 'cairn.sqlite'),
       OM_PORT: '0',
       OM_CHUNK_TOKENS: '100',
+      OM_CHUNK_OVERLAP_TOKENS: '0',
     },
     stdio: ['ignore', 'pipe', 'inherit'],
   });
   try {
-    const demo = await fill(await addressOf(service.stdout));
+    const ended = new Promise<never>((_, reject) => service.on('exit', () => reject(new Error('the service ended'))));
+    const demo = await fill(await Promise.race([addressOf(service.stdout), ended]));
+    ended.catch(() => {});
     await takePictures(demo);
   } finally {
     service.kill('SIGTERM');
@@ -92,13 +95,9 @@ async function takePictures({ url, ids, documentId }: Demo): Promise<void> {
     links: `memory/${tuesday}?tab=links`,
     browse: 'browse',
     document: `document/${documentId}`,
+    graph: 'graph?user_id=ana',
     work: 'work',
-    ...Object.fromEntries(
-      (process.env['EXTRA'] ?? '')
-        .split(' ')
-        .filter(Boolean)
-        .map((page) => [page, page]),
-    ),
+    admin: 'admin?tab=limits',
   };
   fs.mkdirSync(IMAGES, { recursive: true });
   const browser = await chromium.launch({

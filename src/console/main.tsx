@@ -18,6 +18,8 @@ const PAGES: Readonly<Record<string, ComponentType>> = {
   browse: lazy(async () => (await import('./pages/browse/browse.tsx')).Browse),
   documents: lazy(async () => (await import('./pages/documents/documents.tsx')).Documents),
   document: lazy(async () => (await import('./pages/documents/document.tsx')).DocumentPage),
+  graph: lazy(async () => (await import('./pages/graph/graph.tsx')).Graph),
+  admin: lazy(async () => (await import('./pages/admin/admin.tsx')).Admin),
   name: lazy(async () => (await import('./pages/graph/name.tsx')).NamePage),
   work: lazy(async () => (await import('./pages/work/work.tsx')).Work),
 };

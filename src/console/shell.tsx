@@ -17,7 +17,9 @@ const PLACES: readonly Place[] = [
   { page: 'ask', access: 'read' },
   { page: 'browse', access: 'read' },
   { page: 'documents', access: 'read' },
+  { page: 'graph', access: 'read' },
   { page: 'work', access: 'read' },
+  { page: 'admin', access: 'admin' },
 ];
 
 const THEME = 'cairn-theme';

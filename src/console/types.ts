@@ -5,8 +5,10 @@ import type { documentPage } from '../api/schemas/document-replies.ts';
 import type { entityDetails, entityPage } from '../api/schemas/entities.ts';
 import type { jobPage } from '../api/schemas/jobs.ts';
 import type { keyPage } from '../api/schemas/keys.ts';
-import type { deletedReply, historyReply, memoryPage, timelineReply } from '../api/schemas/memory-replies.ts';
+import type { deletedReply, historyReply, timelineReply } from '../api/schemas/memory-replies.ts';
+import type { graphReply } from '../api/schemas/graph.ts';
 import type { linkList } from '../api/schemas/links.ts';
+import type { memoryListReply, nameListReply } from '../api/schemas/lists.ts';
 import type { providerCallPage, providerUsageReply } from '../api/schemas/providers.ts';
 import type { QueryReplyBody } from '../api/schemas/query-replies.ts';
 import type { querySchema } from '../api/schemas/query.ts';
@@ -24,7 +26,9 @@ export type { ExplanationItem, MatchItem } from '../api/schemas/query-replies.ts
 
 export type SessionItem = Wire<typeof sessionReply>;
 export type Role = NonNullable<SessionItem['caller']>['role'];
-export type MemoryPage = Wire<typeof memoryPage>;
+export type MemoryList = Wire<typeof memoryListReply>;
+export type NameList = Wire<typeof nameListReply>;
+export type Graph = Wire<typeof graphReply>;
 export type DocumentPage = Wire<typeof documentPage>;
 export type EntityPage = Wire<typeof entityPage>;
 export type EntityDetails = Wire<typeof entityDetails>;

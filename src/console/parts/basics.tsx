@@ -97,16 +97,20 @@ interface FieldProps {
   readonly min?: number;
   readonly max?: number;
   readonly step?: number;
+  /** The label is for screen readers alone, where a table says it. */
+  readonly isBare?: boolean;
 }
 
 /** A labelled input. What is typed counts when the field is left or Enter is pressed. */
-export function Field({ label, value, onChange, list, ...rest }: FieldProps) {
+export function Field({ label, value, onChange, list, isBare = false, ...rest }: FieldProps) {
   const id = useId();
   // As an object, since Preact's types of an input forbid a type that is only known here.
   const attributes: object = { ...rest, ...(list === undefined ? {} : { list: `${id}-list` }) };
   return (
     <div class={`field ${rest.type === 'datetime-local' ? 'wide' : ''}`}>
-      <label for={id}>{label}</label>
+      <label for={id} class={isBare ? 'hidden' : ''}>
+        {label}
+      </label>
       <input
         {...attributes}
         id={id}

@@ -6,7 +6,6 @@ const PATHS = {
   graph:
     'M4 5.5a1.8 1.8 0 1 0 0-.01M14 4a1.8 1.8 0 1 0 0-.01M10 14a1.8 1.8 0 1 0 0-.01M5.5 6.5l3 6M6 5l6-.7M13 6l-2 6.5',
   work: 'M3 15V9h3v6M7.500 15V4h3v11M12 15v-4h3v4',
-  decay: 'M2 3c1 8 5 11 14 11.500M2 3v13h14',
   admin: 'M2 5h7M13 5h3M11 3v4M2 13h3M9 13h7M7 11v4',
 } as const;
 export type IconName = keyof typeof PATHS;

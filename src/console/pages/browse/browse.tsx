@@ -1,32 +1,34 @@
 import { useState } from 'preact/hooks';
-import { address, changeParams, hrefOf } from '../../address.ts';
+import { address, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
-import { Choice, Empty, Failed, Field, Meter, PageHead, SectorName, Time, Waiting } from '../../parts/basics.tsx';
+import { Empty, Failed, Meter, PageHead, SectorName, Time, Waiting } from '../../parts/basics.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { Line } from '../../parts/words.tsx';
-import { may, session } from '../../session.ts';
+import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
-import type { MemoryItem, MemoryPage } from '../../types.ts';
+import type { MemoryItem, MemoryList } from '../../types.ts';
 import { AddMemory } from './add-memory.tsx';
+import { Filters, listBodyOf } from './filters.tsx';
+import { Names } from './names.tsx';
 import { SelectionBar } from './selection.tsx';
 import { usePages } from './use-pages.ts';
 
-const SECTORS = ['episodic', 'semantic', 'procedural', 'emotional', 'reflective'];
 /** Memories on a page. */
-const PAGE = 100;
+const PAGE = 200;
 const ROW_HEIGHT = 64;
 
-/** All memories, with filters and a selection. */
+/** All memories, with filters and a selection, and the names that they are kept under. */
 export function Browse() {
   const [isAdding, setAdding] = useState(false);
-  const filters = filtersOf(address.value.params);
-  const hasFilters = Object.keys(filters).length > 0;
-  const pages = usePages<MemoryItem, number>(JSON.stringify(filters), async (cursor, signal) => {
-    const query = { ...filters, l: PAGE, u: cursor ?? 0 };
-    const { items, next } = await send<MemoryPage>('GET', '/memory/all', { query, signal });
-    return { items, next };
+  const { params } = address.value;
+  const body = listBodyOf(params);
+  const key = JSON.stringify(body);
+  const pages = usePages<MemoryItem, string>(key, async (cursor, signal) => {
+    const asked = { ...body, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
+    const { items, next_cursor: next } = await send<MemoryList>('POST', '/memory/list', { body: asked, signal });
+    return { items, next: next ?? undefined };
   });
-  const isEmpty = pages.items.length === 0 && !pages.isLoading && pages.error === undefined;
+  const isEmpty = pages.items.length === 0 && pages.isWhole;
   return (
     <div class="page">
       <PageHead title={texts.browse.title} about={texts.browse.about}>
@@ -37,42 +39,18 @@ export function Browse() {
         )}
       </PageHead>
       <Filters />
-      {pages.error !== undefined && <Failed error={pages.error} retry={pages.reload} />}
-      {pages.items.length === 0 && pages.isLoading && <Waiting />}
-      {isEmpty && <NothingHere hasFilters={hasFilters} />}
-      {pages.items.length > 0 && <List key={JSON.stringify(filters)} pages={pages} />}
-      {isAdding && <AddMemory user={filters['user_id'] ?? ''} onClose={() => setAdding(false)} onDone={pages.reload} />}
-    </div>
-  );
-}
-
-const FILTERS = ['user_id', 'sector', 'written_by'] as const;
-
-function filtersOf(params: URLSearchParams): Record<string, string> {
-  const given = FILTERS.map((name) => [name, params.get(name)] as const);
-  return Object.fromEntries(given.filter((entry): entry is [(typeof FILTERS)[number], string] => entry[1] !== null));
-}
-
-function Filters() {
-  const { params } = address.value;
-  const set = (name: string) => (value: string) => changeParams({ [name]: value });
-  return (
-    <div class="fields" role="search">
-      {session.value?.caller?.user_id == null && (
-        <Field
-          label={texts.fields.user}
-          placeholder={texts.fields.anyone}
-          value={params.get('user_id') ?? ''}
-          onChange={set('user_id')}
-        />
+      <div class="columns">
+        <div class="stack">
+          {pages.error !== undefined && <Failed error={pages.error} retry={pages.reload} />}
+          {pages.items.length === 0 && pages.isLoading && <Waiting />}
+          {isEmpty && <NothingHere hasFilters={key !== '{}'} />}
+          {pages.items.length > 0 && <List key={key} pages={pages} />}
+        </div>
+        <Names />
+      </div>
+      {isAdding && (
+        <AddMemory user={params.get('user_id') ?? ''} onClose={() => setAdding(false)} onDone={pages.reload} />
       )}
-      <Choice
-        label={texts.fields.sector}
-        value={params.get('sector') ?? ''}
-        onChange={set('sector')}
-        options={[['', texts.fields.all], ...SECTORS]}
-      />
-      <Field label={texts.fields.writtenBy} value={params.get('written_by') ?? ''} onChange={set('written_by')} />
     </div>
   );
 }
@@ -92,7 +70,7 @@ function NothingHere({ hasFilters }: { hasFilters: boolean }) {
   );
 }
 
-function List({ pages }: { pages: ReturnType<typeof usePages<MemoryItem, number>> }) {
+function List({ pages }: { pages: ReturnType<typeof usePages<MemoryItem, string>> }) {
   const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
   const toggle = (id: string) =>
     setSelected((before) => {
