@@ -401,8 +401,8 @@ export const texts = {
     noAudit: 'Nothing was recorded yet.',
     auditColumns: ['No.', 'When', 'Key', 'Action', 'Detail'],
     limitsAbout:
-      'Rates are a minute. An empty field goes back to the settings of the service; 0 means no limit. Changes need an ' +
-      'admin key of the default tenant.',
+      'Rates are a minute. An empty field goes back to the settings of the service; 0 means no limit. Changes need ' +
+      'an admin key of the default tenant.',
     limitColumns: ['Limit', 'In force', 'Comes from', 'Own value'],
     noLimit: 'none',
     ofTenant: 'this tenant',

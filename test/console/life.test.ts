@@ -1,12 +1,16 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { afterAll, beforeAll, expect } from 'vitest';
+import { openStore } from '../../src/engine/store/open-store.ts';
 import { browserTest, openConsole, show, signIn, useBrowser, violationsOf } from '../support/console-browser.ts';
 import { makePdf } from '../support/make-pdf.ts';
 import { startServiceProcess } from '../support/running-service.ts';
+import { seedMemories } from '../support/seed-store.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 
 /** The console over time: documents on their way, a service that dies and returns, and long lists. */
+
+/** Scrolls the list of memories to its end. */
+const TO_END = 'document.querySelector(".list").scrollTo(0, 1e9)';
 
 let api: TestApi;
 useBrowser();
@@ -62,46 +66,28 @@ browserTest('while the service is away the page says so, and goes on when it is 
 });
 
 browserTest('a hundred thousand memories are scrolled through, with few of them in the page', async () => {
-  await using opened = await openConsole(api.url);
-  const { page } = opened;
-  // The list answers from here, as storing so many would take minutes; the service is asked by other tests.
-  await page.route('**/memory/list', async (route) => {
-    const { cursor = '0', limit } = route.request().postDataJSON() as { cursor?: string; limit: number };
-    const from = Number(cursor);
-    const items = Array.from({ length: 10_000 }, (_, at) => listed(from + at));
-    expect(limit).toBeGreaterThan(0);
-    await route.fulfill({ json: { items, next_cursor: from + 10_000 < 100_000 ? String(from + 10_000) : null } });
-  });
-  await signIn(page, ADMIN_KEY);
-  await show(page, api.url, 'browse');
-  const list = page.getByRole('list', { name: 'List of memories' });
-  await list.getByText('Memory number 0.').waitFor();
-  for (let round = 0; round < 100; round++) {
-    const loaded = Number((await page.getByText(/memories loaded/).textContent())!.replaceAll(/\D/g, ''));
-    if (loaded === 100_000) break;
-    await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-    await pause(50);
-  }
-  await list.evaluate((element) => element.scrollTo(0, element.scrollHeight));
-  await list.getByText('Memory number 99999.').waitFor();
-  expect(await list.getByRole('listitem').count()).toBeLessThan(60);
-});
-
-/** A memory as the list shows it. */
-function listed(number: number): object {
-  const at = 1_795_265_978_965 - number * 1000;
-  return {
-    id: `00000000-0000-7000-8000-${String(number).padStart(12, '0')}`,
-    user_id: 'ana',
-    title: '',
-    gist: `Memory number ${number}.`,
+  const folder = tempFolder();
+  const store = openStore(`${folder}/cairn.sqlite`, { role: 'worker', create: true });
+  const memories = Array.from({ length: 100_000 }, (_, number) => ({
     content: `Memory number ${number}.`,
-    tags: [],
-    primary_sector: 'semantic',
-    salience: 0.5,
-    event_time: at,
-  };
-}
+    userId: 'ana',
+  }));
+  await seedMemories(store, memories, Date.now());
+  store.close();
+  const large = await startApi({ folder });
+  await using opened = await openConsole(large.url, 'browse');
+  const { page } = opened;
+  await signIn(page, ADMIN_KEY);
+  const list = page.getByRole('list', { name: 'List of memories' });
+  await list.getByRole('listitem').first().waitFor();
+  const loaded = async () => Number((await page.getByText(/memories loaded/).textContent())!.replaceAll(/\D/g, ''));
+  while ((await loaded()) < 100_000) await page.evaluate(TO_END);
+  await page.evaluate(TO_END);
+  await list.getByText('Memory number 0.').waitFor();
+  expect(await list.getByRole('listitem').count()).toBeLessThan(60);
+  await page.getByText('all there are').waitFor();
+  await large.stop();
+});
 
 browserTest('a map of a user is drawn and opened, and admins see keys and limits', async () => {
   await api.request('POST', '/memory/add?wait=60000', {
@@ -113,7 +99,8 @@ browserTest('a map of a user is drawn and opened, and admins see keys and limits
   await page.getByRole('img', { name: /Map of memories/ }).waitFor();
   expect(await violationsOf(page)).toEqual([]);
   const painted =
-    'const c = document.querySelector("canvas"); c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((v) => v > 0)';
+    'const c = document.querySelector("canvas"); ' +
+    'c.getContext("2d").getImageData(0, 0, c.width, c.height).data.some((value) => value > 0)';
   await expect.poll(() => page.evaluate(painted)).toBe(true);
   await page.getByRole('link', { name: 'Hugo plays chess in Porto.' }).click();
   await page.getByRole('heading', { name: 'Memory' }).waitFor();

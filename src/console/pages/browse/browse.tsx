@@ -13,8 +13,9 @@ import { Names } from './names.tsx';
 import { SelectionBar } from './selection.tsx';
 import { usePages } from './use-pages.ts';
 
-/** Memories on a page. */
-const PAGE = 200;
+/** Memories of the first page, which is soon there, and of each further one. */
+const FIRST_PAGE = 200;
+const PAGE = 1_000;
 const ROW_HEIGHT = 64;
 
 /** All memories, with filters and a selection, and the names that they are kept under. */
@@ -24,7 +25,7 @@ export function Browse() {
   const body = listBodyOf(params);
   const key = JSON.stringify(body);
   const pages = usePages<MemoryItem, string>(key, async (cursor, signal) => {
-    const asked = { ...body, limit: PAGE, ...(cursor === undefined ? {} : { cursor }) };
+    const asked = { ...body, ...(cursor === undefined ? { limit: FIRST_PAGE } : { limit: PAGE, cursor }) };
     const { items, next_cursor: next } = await send<MemoryList>('POST', '/memory/list', { body: asked, signal });
     return { items, next: next ?? undefined };
   });
