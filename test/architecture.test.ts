@@ -156,8 +156,8 @@ function findCircle(imports: Imports): string[] {
 }
 
 /**
- * What each room imports. A room is a folder; src/api, src/cli, src/console and src/workers are one each. A file of
- * src or src/engine is a room of its own, together with the folder of the same name (types.ts and types/), which
+ * What each room imports. A room is a folder; src/api, src/cli, src/client, src/console and src/workers are one each. A
+ * file of src or src/engine is a room of its own, together with the folder of the same name (types.ts and types/), which
  * nobody else imports.
  */
 function roomsOf(among: readonly Module[]): Imports {
@@ -172,7 +172,7 @@ function roomsOf(among: readonly Module[]): Imports {
 }
 
 function roomOf(file: string): string {
-  const [thin] = /^src\/(api|cli|console|workers)(?=\/)/.exec(file) ?? [];
+  const [thin] = /^src\/(api|cli|client|console|workers)(?=\/)/.exec(file) ?? [];
   const folder = path.posix.dirname(file);
   const door = path.posix.dirname(folder) === 'src/engine' && fs.existsSync(path.join(ROOT, `${folder}.ts`));
   const room = thin ?? (folder === 'src' || folder === 'src/engine' ? file : door ? `${folder}.ts` : folder);
@@ -239,6 +239,12 @@ describe('layers', () => {
     const isBehind = (name: string) => name.startsWith('src/engine/') && !name.startsWith(`src/engine/${roomOf(name)}`);
     const isHidden = (name: string) => isBehind(name) && roomOf(name).endsWith('.ts');
     expect(violations(modules, (name, { file }) => isHidden(name) && roomOf(name) !== roomOf(file))).toEqual([]);
+  });
+
+  test('the client imports nothing but itself, so that it runs in a browser', () => {
+    const client = modules.filter(({ file }) => file.startsWith('src/client/'));
+    expect(client.length).toBeGreaterThan(5);
+    expect(violations(client, (name) => !name.startsWith('src/client/'))).toEqual([]);
   });
 
   test('the API and the workers never import each other', () => {

@@ -26,6 +26,11 @@ const MAY: Readonly<Record<Role, ReadonlySet<GuardedByRole>>> = {
   write: new Set(['read', 'add', 'read or add', 'write']),
   admin: new Set(['read', 'add', 'read or add', 'write', 'admin']),
 };
+/** Whether the holder of the one role may do what needs the other. */
+export function mayDo(role: Role, needed: Role): boolean {
+  return MAY[role].has(needed);
+}
+
 /** Whether a route that asks for this only reads, as readers without a key may where `OM_PUBLIC_READS` is on. */
 export function isReading(access: Access): boolean {
   return access === 'read' || access === 'read or add';

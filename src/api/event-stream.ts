@@ -13,7 +13,7 @@ let openStreams = 0;
 const streamsOf = new Map<string, number>();
 
 /** Data of the last event of a stream that ends before its item has. */
-const goneEvent = z.strictObject({
+export const goneEvent = z.strictObject({
   reason: z.literal('unauthenticated').optional().describe('The key was revoked or has expired; left out if removed.'),
 });
 
@@ -69,16 +69,11 @@ export function stateEvents(state: z.ZodType, example: { readonly id: string; re
  * @throws what the first `read` throws; EngineError `unavailable` if `MAX_STREAMS` streams are open, or the tenant's
  *   share of them
  */
-export async function streamState(
-  { api, principal, response, tenant }: TenantCall,
-  options: WatchOptions,
-): Promise<void> {
+export async function streamState(call: TenantCall, options: WatchOptions): Promise<void> {
+  const { principal, response } = call;
   const first = await options.read();
   if (response.destroyed) return; // The client left meanwhile: `close` was emitted and is not emitted again.
-  if (openStreams >= MAX_STREAMS)
-    throw new EngineError('unavailable', `${MAX_STREAMS} event streams are open`, { retryAfterMs: 5_000 });
-  const leaveShare = takeShare(api.engine, tenant.id);
-  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+  const closed = openStream(call);
   let sent = '';
   const report: Listener = (watched) => {
     // The tenant's file is closed or locked. The client connects again and then receives the reason.
@@ -89,24 +84,40 @@ export async function streamState(
     sent = data;
     if (isGone || watched.hasEnded) response.end();
   };
-  const end = () => response.end();
-
-  openStreams++;
-  const ping = setInterval(() => response.write(': ping\n\n'), PING_MS);
   // Differently bound callers do not share a watch, which reads within the bounds of the first.
   const within = JSON.stringify([principal.userId, principal.tags]);
   const leave = listen({ ...options, key: `${options.key} ${within}` }, report);
+  closed.addEventListener('abort', leave);
+  report(first);
+  if (call.api.stop.aborted) response.end();
+}
+
+/**
+ * Begins a reply of server-sent events. A comment at intervals keeps it open. It ends with the event `gone` once the
+ * caller's key is no longer valid, and without one when the server stops.
+ * @returns a signal that aborts when the stream is closed, by whomever
+ * @throws EngineError `unavailable` if `MAX_STREAMS` streams are open, or the tenant's share of them
+ */
+export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
+  if (openStreams >= MAX_STREAMS)
+    throw new EngineError('unavailable', `${MAX_STREAMS} event streams are open`, { retryAfterMs: 5_000 });
+  const leaveShare = takeShare(api.engine, tenant.id);
+  response.writeHead(200, { 'content-type': 'text/event-stream; charset=utf-8', 'x-accel-buffering': 'no' });
+  response.flushHeaders();
+  openStreams++;
+  const closed = new AbortController();
+  const end = () => response.end();
+  const ping = setInterval(() => response.write(': ping\n\n'), PING_MS);
   localsOf(response).onAdmissionLost = () => response.end('event: gone\ndata: {"reason":"unauthenticated"}\n\n');
   api.stop.addEventListener('abort', end);
   response.once('close', () => {
     openStreams--;
     leaveShare();
     clearInterval(ping);
-    leave();
     api.stop.removeEventListener('abort', end);
+    closed.abort();
   });
-  report(first);
-  if (api.stop.aborted) end();
+  return closed.signal;
 }
 
 /**

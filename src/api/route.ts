@@ -172,6 +172,7 @@ export interface OpenRoute extends AnyRoute {
 export interface KeyRoute extends AnyRoute {
   readonly access: Exclude<Access, 'anyone'>;
   readonly forBoundKeys?: true;
+  readonly recordsItsReads?: true;
   readonly handle: (call: TenantCall) => void | Promise<void>;
 }
 export type Route = OpenRoute | KeyRoute;
@@ -200,6 +201,8 @@ export function route<
      * bound to a user or tags. Other routes refuse bound keys.
      */
     readonly forBoundKeys?: true;
+    /** Set if the handler tells the audit log what was read, where that holds reads; by default the route is told. */
+    readonly recordsItsReads?: true;
     readonly handle: (call: TenantCall & Parsed<Path, Query, Json, Answers>) => void | Promise<void>;
   },
 ): KeyRoute {

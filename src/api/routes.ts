@@ -7,13 +7,18 @@ import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
 import { graphRoutes } from './routes/graph.ts';
+import { eventRoutes } from './routes/events.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
+import { lgmRoutes } from './routes/lgm.ts';
 import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
+import { mcpRoutes } from './routes/mcp.ts';
 import { memoryRoutes } from './routes/memories.ts';
+import { openMemoryRoutes } from './routes/openmemory.ts';
+import { portableRoutes } from './routes/portable.ts';
 import { memoryPageRoutes } from './routes/memory-pages.ts';
 import { nameRoutes } from './routes/names.ts';
 import { namespaceRoutes } from './routes/namespaces.ts';
@@ -22,7 +27,9 @@ import { queryRoutes } from './routes/query.ts';
 import { reembedRoutes } from './routes/reembed.ts';
 import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
+import { sessionLogRoutes } from './routes/session-logs.ts';
 import { settingsRoutes } from './routes/settings.ts';
+import { storeRoutes } from './routes/store.ts';
 import { userRoutes } from './routes/users.ts';
 
 /**
@@ -53,9 +60,37 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     routes: [...itemRoutes, ...namespaceRoutes],
   },
   {
+    name: 'Session logs',
+    description: 'The items of a conversation, kept word for word and in their order.',
+    routes: sessionLogRoutes,
+  },
+  {
+    name: 'OpenMemory',
+    description: "Second names of routes, and summaries of users, as OpenMemory's clients ask for them.",
+    routes: openMemoryRoutes,
+  },
+  {
+    name: 'LangGraph',
+    description:
+      "The routes that LangGraph's own clients call for a store; and OpenMemory's routes for the nodes of a graph, " +
+      'with `OM_MODE=langgraph`.',
+    routes: [...storeRoutes, ...lgmRoutes],
+  },
+  {
+    name: 'Export and import',
+    description: 'All data of a tenant, or a part of it, as lines of JSON.',
+    routes: portableRoutes,
+  },
+  {
     name: 'Entities',
     description: 'Names that memories mention, and the relations that memories state between them.',
     routes: entityRoutes,
+  },
+  { name: 'Change feed', description: 'What happened in a tenant, in the order of its commits.', routes: eventRoutes },
+  {
+    name: 'MCP',
+    description: 'The memory as tools, resources and prompts of the Model Context Protocol.',
+    routes: mcpRoutes,
   },
   { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },

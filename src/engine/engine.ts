@@ -13,6 +13,7 @@ import type {
   AddOptions,
   AddReply,
   NewLink,
+  Proposal,
   TimelineOptions,
   DocumentReply,
   DeleteOptions,
@@ -26,6 +27,7 @@ import type {
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
+  EventFeed,
   Jobs,
   ModelChange,
   Link,
@@ -37,6 +39,7 @@ import type {
   MemoryQuery,
   NewDocument,
   NewMemory,
+  Portable,
   ProviderCallFilter,
   PrivacySettings,
   ProviderUsage,
@@ -49,6 +52,7 @@ import type {
   Timeline,
   Page,
   RevisionPage,
+  SessionLogs,
 } from './types.ts';
 
 /** The whole service without HTTP and queues. The API, the command line, the tests and other programs call it. */
@@ -85,11 +89,11 @@ export interface Engine {
 /**
  * One tenant's memories, documents and jobs. A read sees everything that was committed before it began. A write
  * resolves once its commit is on disk. All times are Unix milliseconds.
- *
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Lists, Differences, Jobs, ModelChange {
+export interface Tenant
+  extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange, Portable {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -128,9 +132,10 @@ export interface Tenant extends PrivacySettings, Lists, Differences, Jobs, Model
   deleteMemory(id: string, options?: DeleteOptions): Promise<DeleteReceipt>;
   /**
    * Erases all memories and documents that match a filter, whatever their status, in several commits, and counts what
-   * was erased. A document of which a part matches is erased as a whole. Documents that are not read yet match by their
-   * own user, session, tags and writer. A filter that names writers and nothing else takes back all that they did:
-   * their links are removed, too, and memories of others that they changed get their former values again.
+   * was erased; by user or session alone also session logs. A document of which a part matches is erased as a whole.
+   * Documents that are not read yet match by their own user, session, tags and writer. A filter that names writers and
+   * nothing else takes back all that they did: their links are removed, too, and memories of others that they changed
+   * get their former values again.
    * @throws EngineError `invalid` if the filter names no user, session, tag or writer
    */
   deleteMemories(filter: ErasureFilter): Promise<ErasureReceipt>;
@@ -164,6 +169,12 @@ export interface Tenant extends PrivacySettings, Lists, Differences, Jobs, Model
   streamRevisions(id: string, page: RevisionPage): AsyncIterable<readonly Revision[]>;
   /** Lists at most 1,000 links of a memory in both directions, strongest first. Throws EngineError `not_found`. */
   listLinks(id: string): Promise<Link[]>;
+  /**
+   * Lists contradictions that Cairn or a language model proposes and nobody has stated or decided, the latest first,
+   * where both memories are active.
+   * @param limit most proposals, at most 200
+   */
+  listProposals(proposals: { readonly userId?: string | undefined; readonly limit: number }): Promise<Proposal[]>;
   /**
    * States a link between two memories, or changes the weight of a link that is there.
    * @returns the link as `src` sees it

@@ -174,7 +174,7 @@ function openTransport(
 ): GroupTransport {
   if (kind === 'thread') return startWriterThread({ config, identity, metrics });
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-    openTenant(path, { role: 'acknowledger', identity, now: clock.now() }),
+    openTenant(path, { role: 'acknowledger', identity, now: clock.now(), events: config.OM_EVENTS }),
   );
   return createInlineTransport({ pool, config, clock });
 }

@@ -3,6 +3,7 @@ import http from 'node:http';
 import { ADMIN_KEY, type TestApi } from './start-api.ts';
 
 interface StreamedEvent {
+  readonly id: string | undefined;
   readonly event: string;
   readonly data: { readonly id?: string; readonly state?: string };
 }
@@ -15,8 +16,12 @@ export interface EventReader {
 }
 
 /** Opens a stream of server-sent events; comments are left out. */
-export async function openEvents(from: TestApi, path: string): Promise<EventReader> {
-  const headers = { authorization: `Bearer ${ADMIN_KEY}` };
+export async function openEvents(
+  from: TestApi,
+  path: string,
+  { key = ADMIN_KEY, headers: more = {} }: { readonly key?: string; readonly headers?: Record<string, string> } = {},
+): Promise<EventReader> {
+  const headers = { authorization: `Bearer ${key}`, ...more };
   const request = http.get({ port: from.port, host: '127.0.0.1', path, headers });
   const [response] = (await once(request, 'response')) as [http.IncomingMessage];
   response.setEncoding('utf8').on('error', () => {});
@@ -28,8 +33,8 @@ export async function openEvents(from: TestApi, path: string): Promise<EventRead
       const block = text.slice(0, end);
       if (end !== -1) {
         text = text.slice(end + 2);
-        const fields = /^event: (\w+)\ndata: (.*)$/.exec(block);
-        if (fields) return { event: fields[1]!, data: JSON.parse(fields[2]!) as StreamedEvent['data'] };
+        const fields = /^(?:id: (.*)\n)?event: (\w+)\ndata: (.*)$/.exec(block);
+        if (fields) return { id: fields[1], event: fields[2]!, data: JSON.parse(fields[3]!) as StreamedEvent['data'] };
       } else {
         const chunk = await chunks.next();
         if (chunk.done) return undefined;

@@ -32,7 +32,7 @@ export const userRoutes: readonly Route[] = [
     name: 'deleteMemoriesOfUser',
     access: 'write',
     forBoundKeys: true,
-    summary: 'Erases all memories and documents of one user',
+    summary: 'Erases all memories, documents and session logs of one user',
     description: '`deleted` is 0 for an unknown user.',
     params: { id: USER_ID },
     replies: { 200: { description: 'What was removed.', json: deletedReply } },

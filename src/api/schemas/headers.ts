@@ -19,6 +19,11 @@ export const REQUEST_HEADERS = {
     schema: idempotencyKeySchema,
     example: 'import-2026-11-21-0001',
   },
+  'last-event-id': {
+    description: 'The `id` of the last event that was received, as browsers send it when they connect again.',
+    schema: z.string(),
+    example: '5f0c1a7e.2s',
+  },
   'if-match': {
     description:
       'The `etag` of the version to change; for any other version the reply is a 409. `*` allows any version.',

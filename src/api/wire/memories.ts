@@ -97,6 +97,7 @@ export function storedMemoryItem(memory: Memory): StoredMemory {
     metadata: memory.metadata,
     primary_sector: memory.primarySector,
     sectors: memory.sectors,
+    sector_confidence: memory.sectorConfidence,
     state: memory.state,
     status: memory.status,
     salience: memory.salience,
@@ -193,11 +194,12 @@ export function deletedItem(receipt: ErasureReceipt): DeletedItem {
     cached_embeddings: receipt.cachedEmbeddings,
     stored_replies: receipt.storedReplies,
   };
-  const { restored, unrestored } = receipt;
+  const { restored, unrestored, logItems } = receipt;
   return {
     ok: true,
     deleted: receipt.memories,
     removed,
+    ...(logItems === undefined ? {} : { log_items: logItems }),
     ...(restored === undefined || unrestored === undefined ? {} : { restored, unrestored }),
   };
 }

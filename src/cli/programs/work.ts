@@ -26,6 +26,15 @@ export function addWorkCommands(program: Command): void {
       (await import('../commands/embeddings.ts')).embeddingFailures(options),
     );
 
+  overHttp(program, 'events')
+    .description('print what happened to memories, documents and jobs, oldest first')
+    .option('--follow', 'print what happens from now on, until it is ended')
+    .option('--cursor <cursor>', 'begin behind this cursor')
+    .option('--kinds <kinds>', 'only these kinds, separated by commas')
+    .option('--user <id>', 'only memories and documents of this user')
+    .option('--json', 'print each event as a line of JSON, with its cursor')
+    .action(async (options: object) => (await import('../commands/events.ts')).events(options));
+
   const jobs = program.command('jobs').description('background work: list, retry, cancel, discard');
   overHttp(jobs, 'list', { isDefault: true })
     .description('list jobs and why they failed, newest first')

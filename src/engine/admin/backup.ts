@@ -6,6 +6,7 @@ import { EngineError } from '../errors.ts';
 import { keyOfFile, type FileKey } from '../file-keys.ts';
 import { listUnreadUploads } from '../store/uploads.ts';
 import { BUSY_TIMEOUT_MS, openForLook, openStore } from '../store/open-store.ts';
+import { renewFeed } from '../store/events.ts';
 import { openDatabase } from '../store/open-database.ts';
 import { storageError } from '../store/storage-errors.ts';
 import { copyWithKey } from './reseal.ts';
@@ -139,7 +140,9 @@ export async function restoreDatabase({
   try {
     fs.rmSync(incoming, { force: true });
     await copyDatabase({ from, fromKey, to: incoming, toKey: key, onProgress });
-    openStore(incoming, { role: 'worker', key }).close();
+    const store = openStore(incoming, { role: 'worker', key });
+    store.write(() => renewFeed(store));
+    store.close();
     const summary = checkDatabase(incoming, key);
     requireUnused(to);
     const lost = listUnread(incoming, key).filter((upload) => !hasUpload(to, upload)).length;

@@ -4,6 +4,7 @@ import { listAudit } from '../store/audit-chain.ts';
 import { type DiffRequest, readDiff } from '../store/diff.ts';
 import { listDocumentNos } from '../store/document-views.ts';
 import { listEntities } from '../store/entities.ts';
+import { readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
 import { findMoveProblem, listItemPlaces, listNamespaces } from '../store/item-lists.ts';
 import { findUserNo } from '../store/items.ts';
@@ -14,6 +15,7 @@ import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
 import { listNames } from '../store/name-lists.ts';
 import type { SliceWanted } from '../store/placed.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
+import { readLogPage } from '../store/session-logs.ts';
 import { createWorkBudget, runWithin } from '../store/work-budget.ts';
 import type {
   AuditFilter,
@@ -26,11 +28,15 @@ import type {
   NameFilter,
   NameKind,
   NamespaceFilter,
+  EventQuery,
+  LogPlace,
   Page,
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
+import { readExportSlice, startExport } from './export-slice.ts';
+import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
@@ -102,6 +108,23 @@ export const READ_COMMANDS = {
     const { store } = open();
     return store.read(() => readRevisionSlice(store, getMemoryRow(store, id, clock.now()).memoryNo, page));
   },
+  listEvents: ({ open }: ReadContext, query: EventQuery) => {
+    const { store } = open();
+    return store.read(() => readEvents(store, query));
+  },
+  readLog: (
+    { open }: ReadContext,
+    {
+      place,
+      page,
+    }: {
+      readonly place: LogPlace;
+      readonly page: { readonly limit: number; readonly before?: number | undefined };
+    },
+  ) => {
+    const { store } = open();
+    return store.read(() => readLogPage(store, place, page));
+  },
   listMatching: (
     { open, clock }: ReadContext,
     { filter, after, limit }: { readonly filter: ErasureFilter; readonly after: number; readonly limit: number },
@@ -139,6 +162,9 @@ export const READ_COMMANDS = {
     const filter = compileFilter({ tags }, clock.now());
     return listEntities(open().store, { prefix: foldName(prefix), userId, filter }, page);
   },
+  startExport,
+  readExportSlice,
+  judgeImport,
   getEntity: readEntity,
   listJobs: readJobs,
   stats: (context: ReadContext, _: Record<never, never>) => readStats(context),

@@ -15,6 +15,7 @@ import {
 } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import { keptHash } from './duplicates.ts';
+import { keepUserNo, takeUserNo } from './events.ts';
 import { compileFilter } from './filter.ts';
 import { deleteEmptyNamespace, findNamespaceOf } from './items.ts';
 import type { Store } from './open-store.ts';
@@ -57,6 +58,7 @@ export interface MemoryRow {
   readonly status: MemoryStatus;
   readonly primary_sector: Sector;
   readonly sectors: number;
+  readonly sector_confidence: number;
   readonly salience: number;
   readonly salience_at: number;
   readonly decay_lambda: number;
@@ -75,7 +77,7 @@ const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no, u.user_id, m.session_id, m.
   m.valid_to, m.expires_at, m.version, m.confidence, m.importance, m.type,
   coalesce(m.external_id, i.item_key) AS external_id, m.tags, m.files, m.entities,
   m.title, m.gist, m.metadata, m.content, m.value, n.path AS namespace,
-  d.state, d.status, d.primary_sector, d.sectors, d.salience, d.salience_at,
+  d.state, d.status, d.primary_sector, d.sectors, d.sector_confidence, d.salience, d.salience_at,
   d.decay_lambda, d.strength, d.strength_at, d.access_count, d.last_seen_at, d.generation_no,
   ${writerOf('d.writer_no')} AS written_by`;
 
@@ -91,7 +93,9 @@ export function ensureUser(store: Store, userId: string): number {
   const row = store.prepare('SELECT user_no FROM users WHERE user_id = ?').get(userId) as
     { user_no: number } | undefined;
   if (row !== undefined) return row.user_no;
-  return Number(store.prepare('INSERT INTO users (user_id) VALUES (?)').run(userId).lastInsertRowid);
+  const userNo = takeUserNo(store, userId);
+  store.prepare('INSERT INTO users (user_no, user_id) VALUES (?, ?)').run(userNo, userId);
+  return userNo;
 }
 
 /** A memory to insert, with what the caller of the API does not give. */
@@ -202,7 +206,10 @@ export function deleteMemoryRow(store: Store, memoryNo: number): void {
   if (row === undefined) return;
   if (namespaceNo > 0) deleteEmptyNamespace(store, namespaceNo);
   store.prepare('UPDATE users SET memories = memories - 1 WHERE user_no = ?').run(row.userNo);
-  store.prepare('DELETE FROM users WHERE user_no = ? AND user_no <> 0 AND memories = 0').run(row.userNo);
+  const gone = store
+    .prepare('DELETE FROM users WHERE user_no = ? AND user_no <> 0 AND memories = 0 RETURNING user_id AS userId')
+    .get(row.userNo) as { userId: string } | undefined;
+  if (gone !== undefined) keepUserNo(store, row.userNo, gone.userId);
 }
 
 /** Finds a memory's number by its id, even if it is hidden or has expired. @throws EngineError `not_found` */
@@ -369,6 +376,7 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     metadata: parseStored(row.metadata) as Metadata,
     primarySector: row.primary_sector,
     sectors: sectorsFromBits(row.sectors, row.primary_sector),
+    sectorConfidence: row.sector_confidence,
     state: row.state,
     status: row.status,
     salience: decayed({ value: row.salience, at: row.salience_at }, row.decay_lambda, now),

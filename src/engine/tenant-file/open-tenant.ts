@@ -11,6 +11,7 @@ import {
   type StoredModel,
 } from '../store/live-model.ts';
 import type { SharedReader } from '../shared-memory.ts';
+import { hasEvents, switchEvents } from '../store/events.ts';
 import { openStore, retryWhileBusy, type OpenStoreOptions, type Store } from '../store/open-store.ts';
 import { ensureStoreId, findInfo, hasStoreId } from '../store/store-info.ts';
 import type { VectorSpace } from '../store/vectors.ts';
@@ -79,6 +80,8 @@ export interface OpenTenantOptions {
   readonly shared?: { readonly file: () => SharedFile; readonly reader: SharedReader } | undefined;
   /** Called once if 'auto' finds a word index in an unknown format. */
   readonly onUnknownWordFormat?: (() => void) | undefined;
+  /** Whether changes leave events, as `OM_EVENTS` says; left out, the file stays as it is. */
+  readonly events?: boolean | undefined;
   /** Whether a file may be opened although its rebuild was broken off, to run it again; false by default. */
   readonly rebuilding?: boolean;
 }
@@ -99,7 +102,11 @@ export function openTenant(path: string, options: OpenTenantOptions): OpenTenant
   const lengths = shared && { lengths: shared.file().lengths, reader: shared.reader };
   chooseWordIndex(store, options.wordIndex ?? 'auto', options.onUnknownWordFormat, lengths);
   try {
-    if (role !== 'reader') retryWhileBusy(() => ensurePrepared(store, identities, now));
+    if (role !== 'reader') {
+      retryWhileBusy(() => ensurePrepared(store, identities, now));
+      const { events = hasEvents(store) } = options;
+      if (hasEvents(store) !== events) retryWhileBusy(() => store.write(() => switchEvents(store, events)));
+    }
     if (!rebuilding && findInfo(store, REBUILDING) !== undefined) {
       throw new EngineError('unprocessable', 'a rebuild of its index was broken off: run `cairn rebuild-index` again');
     }

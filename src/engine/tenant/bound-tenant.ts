@@ -2,7 +2,17 @@ import { createHash } from 'node:crypto';
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import type { AddOutcome, IdempotencyClaim, ItemFilter, ItemPlace, NewDocument, NewMemory, Upload } from '../types.ts';
+import {
+  type AddOutcome,
+  type IdempotencyClaim,
+  type ItemFilter,
+  type ItemPlace,
+  type LogPlace,
+  MAX_PROPOSALS,
+  type NewDocument,
+  type NewMemory,
+  type Upload,
+} from '../types.ts';
 import { reachOf, type Reach } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
@@ -24,9 +34,15 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     recordAction: (action, detail) => tenant.recordAction(action, detail),
     privacyPolicy: () => tenant.privacyPolicy(),
     putPrivacyPolicy: refused,
+    exportLines: () => {
+      throw refusal();
+    },
+    importLines: refused,
     ...memoryMethods(tenant, reach),
     ...itemMethods(tenant, reach),
     ...listMethods(tenant, reach),
+    ...logMethods(tenant, reach),
+    ...eventMethods(tenant, reach),
     ...linkMethods(tenant, reach),
     ...queryMethods(tenant, reach),
     ...documentMethods(tenant, reach),
@@ -120,14 +136,51 @@ function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn }: 
   } satisfies Partial<Tenant>;
 }
 
+/** Session logs: those of the caller's user. A log has no tags by which it could be within the bounds. */
+function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
+  const ownPlace = ({ userId, sessionId }: LogPlace): LogPlace => {
+    if (tags.length > 0) throw refusal();
+    return { userId: ownerOf(userId), sessionId };
+  };
+  return {
+    changeLog: async (place, change) => tenant.changeLog(ownPlace(place), change),
+    readLog: async (place, page) => tenant.readLog(ownPlace(place), page),
+    popLog: async (place, options) => tenant.popLog(ownPlace(place), options),
+    clearLog: async (place) => tenant.clearLog(ownPlace(place)),
+  } satisfies Partial<Tenant>;
+}
+
+/** Events: those of the caller's user. The tags of a memory that was erased are not known any more. */
+function eventMethods(tenant: Tenant, { tags, onlyOwn }: Reach) {
+  return {
+    async listEvents(query) {
+      if (tags.length > 0) throw refusal();
+      return tenant.listEvents({ ...query, userId: onlyOwn(listed(query.userId))?.[0] });
+    },
+    async newestEvent() {
+      if (tags.length > 0) throw refusal();
+      return tenant.newestEvent();
+    },
+  } satisfies Partial<Tenant>;
+}
+
 /** Links: only between memories within the bounds. */
-function linkMethods(tenant: Tenant, { reachedMemory, isReached }: Reach) {
+function linkMethods(tenant: Tenant, { reachedMemory, isReached, onlyOwn }: Reach) {
   return {
     async listLinks(id) {
       await reachedMemory(id);
       const links = await tenant.listLinks(id);
       const isShown = await Promise.all(links.map((link) => isReached(() => reachedMemory(link.id))));
       return links.filter((_, place) => isShown[place]);
+    },
+    async listProposals({ userId, limit }) {
+      const proposals = await tenant.listProposals({ userId: onlyOwn(listed(userId))?.[0], limit: MAX_PROPOSALS });
+      const isShown = await Promise.all(
+        proposals.map(({ earlier, later }) =>
+          isReached(() => Promise.all([reachedMemory(earlier.id), reachedMemory(later.id)])),
+        ),
+      );
+      return proposals.filter((_, place) => isShown[place]).slice(0, limit);
     },
     async linkMemories(link) {
       await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);

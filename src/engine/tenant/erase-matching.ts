@@ -7,6 +7,7 @@ import type { MatchingSlice } from '../store/memories.ts';
 import type { DeleteReceipt, ErasureFilter, ErasureReceipt } from '../types.ts';
 import { ERASE_SLICE, type Erasure } from './tenant-erasure.ts';
 import type { TenantOptions } from './tenant-options.ts';
+import { eraseLogItems } from './tenant-session-logs.ts';
 
 /**
  * Makes the method that erases all memories and documents that match a filter. They are searched as reads, and the
@@ -30,6 +31,8 @@ export function createEraseMatching(
     };
     const hide = () => writer.write(path, 'hideMatching', { filter, limit: ERASE_SLICE });
     while ((await write(hide)).documents === ERASE_SLICE);
+    while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
+    const logItems = await eraseLogItems(options);
     for (let after: number | null = 0; after !== null;) {
       const found: MatchingSlice = await readers.read(path, 'listMatching', { filter, after, limit: ERASE_SLICE });
       const { memoryNos } = found;
@@ -42,7 +45,7 @@ export function createEraseMatching(
       dispatcher.dispatch(path, 'encode');
     }
     dispatcher.dispatch(path, 'link');
-    return receipt;
+    return { ...receipt, logItems };
   };
 }
 

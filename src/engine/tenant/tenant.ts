@@ -3,13 +3,16 @@ import type { Tenant } from '../engine.ts';
 import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
+import { createEventMethods } from './tenant-events.ts';
 import { createItemMethods } from './tenant-items.ts';
 import { createJobMethods } from './tenant-jobs.ts';
 import { createLinkMethods } from './tenant-links.ts';
 import { createListMethods } from './tenant-lists.ts';
 import { createMemoryMethods } from './tenant-memories.ts';
 import type { Writer } from '../writer/writer.ts';
+import { createSessionLogMethods } from './tenant-session-logs.ts';
 import type { TenantOptions } from './tenant-options.ts';
+import { createPortableMethods } from './tenant-portable.ts';
 import { createPrivacyMethods } from './tenant-privacy.ts';
 import { createQueryMethods } from './tenant-queries.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
@@ -57,6 +60,8 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createMemoryMethods(options, erasure, documents),
     ...createItemMethods(options),
     ...createListMethods(options),
+    ...createSessionLogMethods(options),
+    ...createEventMethods(options),
     ...createLinkMethods(options),
     ...queries,
     ...createDiffMethods(options, queries.query),
@@ -67,6 +72,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createReembedMethods(options),
     ...createStatsMethods(options),
     ...createPrivacyMethods(options),
+    ...createPortableMethods(options),
   };
 }
 

@@ -109,6 +109,8 @@ export interface Memory {
   readonly primarySector: Sector;
   /** All sectors of the memory: the primary one first, then the additional ones in the order of SECTORS. */
   readonly sectors: readonly Sector[];
+  /** How far the primary sector stood out in the text, 0..1; 1 if it was forced, 0 until it was classified. */
+  readonly sectorConfidence: number;
   readonly state: MemoryState;
   readonly status: MemoryStatus;
   /** How much the memory matters at the time of reading, 0..1; it decays by `decayLambda`. */
@@ -223,6 +225,8 @@ export interface DeleteReceipt {
 
 /** What a delete by filter erased; after a delete by `writtenBy` alone also what it took back of others' memories. */
 export interface ErasureReceipt extends DeleteReceipt {
+  /** Number of items of session logs. */
+  readonly logItems?: number;
   /** Number of memories that have the values again that the key had changed. */
   readonly restored?: number;
   /** Number of memories that keep the key's changes, since somebody else has changed them since. */

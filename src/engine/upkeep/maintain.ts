@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import { deleteExpired, eraseAbandoned, ERASE_PENDING } from '../commands/erase.ts';
+import { eraseLogItems } from '../commands/session-logs.ts';
 import { settleForgotten } from '../commands/settle-document.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import type { Config } from '../config.ts';
@@ -15,6 +16,7 @@ import { hasAbandoned } from '../store/document-generations.ts';
 import { listUploads } from '../store/uploads.ts';
 import { reanchorLambda, refreshSalience, sliceEnd } from '../store/dynamics.ts';
 import { pruneWaypoints } from '../store/edges.ts';
+import { purgeEvents } from '../store/events.ts';
 import { purgeEmbedLogs } from '../store/embeddings.ts';
 import { walBytes } from '../store/file-on-disk.ts';
 import { purgeAudit } from '../store/audit-chain.ts';
@@ -22,6 +24,8 @@ import { purgeStoredReplies } from '../store/idempotency.ts';
 import { hasLapsedLease, recoverLeases } from '../store/job-leases.ts';
 import { purgeJobs } from '../store/job-control.ts';
 import { archiveFaded } from '../store/revisions.ts';
+import { hasAbandonedLogs, purgeLogOperations } from '../store/session-logs.ts';
+import type { Store } from '../store/open-store.ts';
 import {
   claimSchedule,
   forgetScheduleClaims,
@@ -291,31 +295,42 @@ export async function eraseAbandonedDocuments(context: MaintenanceContext): Prom
   }
 }
 
+/** Erases the items of logs that were cleared or erased, where a process ended before it had. */
+async function eraseAbandonedLogs(context: MaintenanceContext): Promise<void> {
+  for (;;) {
+    const { store } = context.open();
+    if (!hasAbandonedLogs(store)) return;
+    store.write(() => eraseLogItems(writeContextOf(context), { limit: ERASE_SLICE }));
+    await yieldTurn(context);
+  }
+}
+
 function writeContextOf({ open, config, clock }: MaintenanceContext): WriteContext {
   const { store, indexes } = open();
   return { store, indexes, config, now: clock.now(), newId: uuidv7, backlog: { atMost: 0 }, writtenBy: null };
 }
 
-async function purgeOldAudit(context: MaintenanceContext): Promise<void> {
-  const before = context.clock.now() - context.config.OM_AUDIT_DAYS * DAY_MS;
-  for (;;) {
-    const { store } = context.open();
-    if (store.write(() => purgeAudit(store, before, PURGE_SLICE)) < PURGE_SLICE) return;
-    await yieldTurn(context);
+async function purgeFinished(context: MaintenanceContext): Promise<void> {
+  const { config, clock } = context;
+  const before = clock.now() - config.OM_JOB_RETENTION_HOURS * 3_600_000;
+  for (const purge of [purgeJobs, purgeStoredReplies, purgeLogOperations, purgeEmbedLogs]) {
+    await inSlices(context, (store) => purge(store, before, PURGE_SLICE));
   }
+  const auditBefore = clock.now() - config.OM_AUDIT_DAYS * DAY_MS;
+  await inSlices(context, (store) => purgeAudit(store, auditBefore, PURGE_SLICE));
+  const events = { before: clock.now() - config.OM_EVENT_DAYS * DAY_MS, rows: config.OM_EVENT_ROWS };
+  await inSlices(context, (store) => purgeEvents(store, { ...events, limit: PURGE_SLICE }));
+  await eraseAbandonedLogs(context);
+  removeFailedUploads(context.open().store, before);
 }
 
-async function purgeFinished(context: MaintenanceContext): Promise<void> {
-  const before = context.clock.now() - context.config.OM_JOB_RETENTION_HOURS * 3_600_000;
-  for (const purge of [purgeJobs, purgeStoredReplies, purgeEmbedLogs]) {
-    for (;;) {
-      const { store } = context.open();
-      if (store.write(() => purge(store, before, PURGE_SLICE)) < PURGE_SLICE) break;
-      await yieldTurn(context);
-    }
+/** Repeats a purge, which deletes at most `PURGE_SLICE` rows, until it finds fewer. */
+async function inSlices(context: MaintenanceContext, purge: (store: Store) => number): Promise<void> {
+  for (;;) {
+    const { store } = context.open();
+    if (store.write(() => purge(store)) < PURGE_SLICE) return;
+    await yieldTurn(context);
   }
-  await purgeOldAudit(context);
-  removeFailedUploads(context.open().store, before);
 }
 
 /**

@@ -10,16 +10,21 @@ export interface AuditTrail {
   write(store: Store, now: number): void;
 }
 
+/** Actions of one key in one commit that share a record. */
+const SHARED: readonly string[] = ['memory.add', 'log.append'];
+
 /**
  * Makes an empty trail. The adds of a key that share a commit share a record with their counts and their first and last
- * id, and so do its reads of one kind: a bulk load costs a record a commit. Every other command has its own record.
+ * id, and so do its appends to logs and its reads of one kind: a bulk load costs a record a commit. Every other command
+ * has its own record.
  */
 export function createAuditTrail(): AuditTrail {
+  const isShared = (action: string) => SHARED.includes(action) || action.startsWith('read.');
   const records: Omit<NewAuditRecord, 'at'>[] = [];
   const shared = new Map<string, number>();
   return {
     note(keyId, { action, detail }) {
-      if (action !== 'memory.add' && !action.startsWith('read.')) return void records.push({ keyId, action, detail });
+      if (!isShared(action)) return void records.push({ keyId, action, detail });
       const name = `${action} ${keyId ?? ''}`;
       const place = shared.get(name);
       if (place !== undefined)

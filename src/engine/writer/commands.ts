@@ -9,6 +9,7 @@ import {
   eraseAbandoned,
   hideMatching,
 } from '../commands/erase.ts';
+import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem } from '../commands/items.ts';
 import { eraseItems, moveItems } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
@@ -16,6 +17,7 @@ import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.t
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../commands/relate.ts';
 import { requestReflection } from '../commands/request-reflection.ts';
+import { abandonLogs, changeLog, clearLog, eraseLogItems, popLog } from '../commands/session-logs.ts';
 import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
@@ -28,10 +30,16 @@ import { ensureStoreId } from '../store/store-info.ts';
 /** All commands that write on behalf of a client. A command is synchronous, and writes everything or nothing. */
 export const WRITE_COMMANDS = {
   addMemories,
+  importLines,
   putItem,
   deleteItem,
   moveItems,
   eraseItems,
+  changeLog,
+  popLog,
+  clearLog,
+  abandonLogs,
+  eraseLogItems,
   patchMemory,
   deleteMemory,
   hideMatching,

@@ -18,7 +18,7 @@ assert(port !== null, 'the writer thread has a parent');
 releaseMemoryAfterStart();
 useMasterKey(config);
 const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>
-  openTenant(path, { role: 'acknowledger', identity, now: systemClock.now() }),
+  openTenant(path, { role: 'acknowledger', identity, now: systemClock.now(), events: config.OM_EVENTS }),
 );
 const commit = createGroupRunner({ pool, config, clock: systemClock });
 

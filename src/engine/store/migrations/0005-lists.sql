@@ -1,6 +1,6 @@
 -- Orders in which lists are read page by page, and the labels of memories: tags and files.
 
--- A user's memories in the order of adding, and all memories in time. They cost 7 and 12 bytes a memory.
+-- A user's memories in the order of adding, and all memories in time.
 CREATE INDEX memories_by_user ON memories (user_no);
 CREATE INDEX memories_by_event_time ON memories (event_time);
 CREATE INDEX memories_by_type ON memories (type, user_no) WHERE type <> '';

@@ -1,0 +1,113 @@
+import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
+import { z } from 'zod';
+import type { EventQuery, FeedEvent } from '../../engine/index.ts';
+import { goneEvent, openStream } from '../event-stream.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
+import { EVENT_EXAMPLE, eventPage, eventSchema, eventsQuery, LATEST, type EventsQuery } from '../schemas/events.ts';
+
+/** Time between two looks for new events in a stream (ms). */
+const POLL_MS = 200;
+/** Most events that a stream reads at once. */
+const STREAM_PAGE = 500;
+
+/** Route of the change feed. */
+export const eventRoutes: readonly Route[] = [
+  route({
+    method: 'get',
+    path: '/events',
+    name: 'listEvents',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Lists what happened, in the order of the commits, or streams it as it happens',
+    description:
+      'Each change of a memory, document or job leaves an event in the commit that makes it, so a reader who follows ' +
+      '`cursor` misses nothing. Events hold ids and no content. What happened to a memory that was erased since is ' +
+      'left out: its erasure is told. Parts of documents have no events of their own. With `Accept: ' +
+      'text/event-stream` the reply is a stream of server-sent events `change`, each with its cursor as `id`; it ' +
+      'goes on behind `Last-Event-ID` or `cursor` and ends with `gone` if the key is revoked. A comment every 15 s ' +
+      'keeps it open.',
+    headers: ['last-event-id'],
+    query: eventsQuery,
+    replies: {
+      200: {
+        description: 'A page of events, or the stream.',
+        json: eventPage,
+        media: [
+          {
+            type: 'text/event-stream',
+            schema: z.string(),
+            events: { change: eventSchema, gone: goneEvent },
+            example: `id: ${EVENT_EXAMPLE.cursor}\nevent: change\ndata: ${JSON.stringify(EVENT_EXAMPLE)}\n\n`,
+          },
+        ],
+      },
+    },
+    errors: {
+      conflict:
+        'Events behind the cursor are no longer kept, so list what there is and follow from `latest`; or the feed is ' +
+        'switched off (`OM_EVENTS`).',
+    },
+    async handle(call) {
+      const { tenant, request, query, send } = call;
+      if (request.accepts(['application/json', 'text/event-stream']) === 'text/event-stream') {
+        return streamEvents(call, query);
+      }
+      const page = await tenant.listEvents(await toEventQuery(call, query));
+      send(200, { items: page.events.map(eventItem), cursor: page.cursor, has_more: page.hasMore });
+    },
+  }),
+];
+
+async function toEventQuery(
+  { tenant }: TenantCall,
+  { cursor, limit, kinds, user_id: userId }: EventsQuery,
+): Promise<EventQuery> {
+  return { cursor: cursor === LATEST ? await tenant.newestEvent() : cursor, limit, kinds, userId };
+}
+
+/**
+ * Sends events as they are committed. The newest cursor is asked for at an interval, which is one look into the file,
+ * and events are read only when it has moved. A client that reads slowly is waited for.
+ */
+async function streamEvents(call: TenantCall, query: EventsQuery): Promise<void> {
+  const { tenant, request, response } = call;
+  const given = request.get('last-event-id') ?? query.cursor;
+  let wanted = await toEventQuery(call, { ...query, cursor: given, limit: STREAM_PAGE });
+  let page = await tenant.listEvents(wanted);
+  if (response.destroyed) return;
+  const closed = openStream(call);
+  try {
+    for (;;) {
+      const text = page.events.map(toText).join('');
+      if (text !== '' && !response.write(text)) await once(response, 'drain', { signal: closed });
+      wanted = { ...wanted, cursor: page.cursor };
+      if (!page.hasMore) await untilMoved(call, page.cursor, closed);
+      if (call.api.stop.aborted) response.end();
+      if (closed.aborted || response.writableEnded) return;
+      page = await tenant.listEvents(wanted);
+    }
+  } catch {
+    // The client left, the feed was switched off, or the cursor fell behind what is kept. A client that connects again
+    // is told which.
+    response.destroy();
+  }
+}
+
+async function untilMoved({ tenant, api }: TenantCall, cursor: string, closed: AbortSignal): Promise<void> {
+  while (!closed.aborted && !api.stop.aborted && (await tenant.newestEvent()) === cursor) {
+    await pause(POLL_MS, undefined, { signal: closed });
+  }
+}
+
+function toText(event: FeedEvent): string {
+  return `id: ${event.cursor}\nevent: change\ndata: ${JSON.stringify(eventItem(event))}\n\n`;
+}
+
+const eventItem = ({ cursor, kind, at, subject, userId }: FeedEvent) => ({
+  cursor,
+  kind,
+  at,
+  id: subject,
+  user_id: userId,
+});

@@ -1,0 +1,61 @@
+/** Schemas of the change feed. */
+import { z } from 'zod';
+import { EVENT_KINDS } from '../../engine/index.ts';
+import { LIMITS } from './limits.ts';
+import { timestamp } from './memory-replies.ts';
+import { digits, expected, SHOWN_AS, userId } from './values.ts';
+
+/** Word that stands for the cursor behind the newest event. */
+export const LATEST = 'latest';
+
+const kinds = z
+  .string(expected('kinds separated by commas'))
+  .transform((text) => text.split(','))
+  .pipe(z.array(z.enum(EVENT_KINDS, expected(`kinds separated by commas, of ${EVENT_KINDS.join(', ')}`))))
+  .register(SHOWN_AS, { type: 'string' });
+
+export const eventsQuery = z.strictObject({
+  cursor: z
+    .string(expected('one value'))
+    .max(32, 'at most 32 characters')
+    .optional()
+    .describe(
+      'Only events behind this place: the `cursor` of the last reply or event. `latest` is the place behind the ' +
+        'newest event; left out, the feed begins with the oldest event that is kept.',
+    ),
+  limit: digits(1, LIMITS.page).default(100).describe('Most events on a page; a stream has no end.'),
+  kinds: kinds.optional().describe('Only events of these kinds, separated by commas.'),
+  user_id: userId.optional().describe('Only events about memories and documents of this user.'),
+});
+export type EventsQuery = z.output<typeof eventsQuery>;
+
+export const eventSchema = z
+  .strictObject({
+    cursor: z.string().describe('The place just behind this event.'),
+    kind: z.enum(EVENT_KINDS),
+    at: timestamp,
+    id: z.string().nullable().describe('Id of the memory, document or job, as the kind says; null for none.'),
+    user_id: z
+      .string()
+      .nullable()
+      .describe('Owner of the memory or document; null if it has none, or if nothing of the user is stored any more.'),
+  })
+  .meta({ id: 'FeedEvent' });
+
+export const EVENT_EXAMPLE = {
+  cursor: '5f0c1a7e.2s',
+  kind: 'memory.ready',
+  at: 1_795_265_978_965,
+  id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72',
+  user_id: 'ana',
+} as const;
+
+export const eventPage = z
+  .strictObject({
+    items: z.array(eventSchema).describe('In the order of the commits.'),
+    cursor: z.string().describe('Where to read on.'),
+    has_more: z
+      .boolean()
+      .describe('Whether there are more events already; a page that a filter leaves empty may have more behind it.'),
+  })
+  .meta({ examples: [{ items: [EVENT_EXAMPLE], cursor: EVENT_EXAMPLE.cursor, has_more: false }] });

@@ -1,0 +1,230 @@
+/**
+ * The change feed: a row for each change, written by triggers (migrations/0006-logs-and-events.sql) in the transaction
+ * of the change, whichever process makes it.
+ */
+import { randomBytes } from 'node:crypto';
+import { assert, EngineError } from '../errors.ts';
+import { EVENT_KINDS, type EventKind, type EventPage, type EventQuery, type FeedEvent } from '../types.ts';
+import { keyedHash } from './keyed-hash.ts';
+import type { Store } from './open-store.ts';
+import { findInfo } from './store-info.ts';
+
+interface EventRow {
+  readonly event_no: number;
+  readonly at: number;
+  readonly kind: number;
+  /** Number of a memory that is still there; id and user are its own. */
+  readonly memory: number | null;
+  readonly user_no: number | null;
+  readonly subject: Buffer | string | null;
+}
+
+/** What an event is about, and whose that is. */
+interface Subject {
+  readonly id: string | null;
+  /** Number of the user; null if it is not known. */
+  readonly userNo: number | null;
+  /** Name of the user; null for none and for one whose name is gone. */
+  readonly userId: string | null;
+}
+
+/** Most rows that one read looks at. A filter that passes few events takes several reads. */
+const LOOKED_AT_ONCE = 5_000;
+/** Time in a statement, Unix ms; the triggers have no other. */
+const NOW = `CAST(round(unixepoch('subsec') * 1000) AS INTEGER)`;
+
+// ── The feed as a whole ──────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Tells whether changes of this file leave events. */
+export function hasEvents(store: Store): boolean {
+  return store.prepare('SELECT is_on FROM event_feed').pluck().get() === 1;
+}
+
+/**
+ * Begins or ends the feed. Cursors from before are no longer valid, as changes without events lie between. Call inside
+ * a write.
+ */
+export function switchEvents(store: Store, isOn: boolean): void {
+  store.prepare('DELETE FROM events').run();
+  store.prepare('DELETE FROM erased_users').run();
+  store.prepare('UPDATE event_feed SET feed_id = ?, is_on = ?').run(randomBytes(4).toString('hex'), isOn ? 1 : 0);
+}
+
+/**
+ * Makes all cursors invalid, since events are lost, or their numbers will be given again: after a restore of a backup.
+ */
+export function renewFeed(store: Store): void {
+  switchEvents(store, hasEvents(store));
+}
+
+/** Appends an event about the whole tenant. Call inside the write that it tells of. */
+export function appendEvent(store: Store, kind: EventKind): void {
+  if (!hasEvents(store)) return;
+  store.prepare(`INSERT INTO events (at, kind) VALUES (${NOW}, ?)`).run(EVENT_KINDS.indexOf(kind));
+}
+
+/**
+ * Deletes at most `limit` of the oldest events: those from before a time (Unix ms) and those beyond the newest `rows`.
+ * The newest event stays, so that no number is given twice. Call inside a write.
+ * @returns the number of deleted events
+ */
+export function purgeEvents(
+  store: Store,
+  { before, rows, limit }: { readonly before: number; readonly rows: number; readonly limit: number },
+): number {
+  const newest = newestNo(store);
+  const { changes } = store
+    .prepare(
+      `DELETE FROM events WHERE event_no < ? AND event_no <= (
+         SELECT max(event_no) FROM (
+           SELECT event_no, at FROM events ORDER BY event_no LIMIT ?) WHERE at < ? OR event_no <= ?)`,
+    )
+    .run(newest, limit, before, newest - rows);
+  // A user without events needs no number any more.
+  store.prepare('DELETE FROM erased_users WHERE erased_at < (SELECT at FROM events ORDER BY event_no LIMIT 1)').run();
+  return changes;
+}
+
+// ── Users ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Keeps the number of a user whose last memory was erased, beside a keyed hash of the name, as long as there are events
+ * with it. Call inside the write that deletes the name.
+ */
+export function keepUserNo(store: Store, userNo: number, userId: string): void {
+  if (!hasEvents(store)) return;
+  store
+    .prepare(`INSERT OR REPLACE INTO erased_users (user_no, user_hash, erased_at) VALUES (?, ?, ${NOW})`)
+    .run(userNo, hashOfUser(store, userId));
+}
+
+/**
+ * Returns the number for a user who has no memories: the one from before, or one that no kept event has. Call inside
+ * the write that adds the user.
+ */
+export function takeUserNo(store: Store, userId: string): number {
+  const known = findErasedUserNo(store, userId);
+  if (known !== undefined) {
+    store.prepare('DELETE FROM erased_users WHERE user_no = ?').run(known);
+    return known;
+  }
+  return store
+    .prepare(`SELECT 1 + max((SELECT max(user_no) FROM users), (SELECT coalesce(max(user_no), 0) FROM erased_users))`)
+    .pluck()
+    .get() as number;
+}
+
+function findErasedUserNo(store: Store, userId: string): number | undefined {
+  const isAny = store.prepare('SELECT 1 FROM erased_users LIMIT 1').get() !== undefined;
+  if (!isAny) return undefined;
+  return store
+    .prepare('SELECT user_no FROM erased_users WHERE user_hash = ?')
+    .pluck()
+    .get(hashOfUser(store, userId)) as number | undefined;
+}
+
+function hashOfUser(store: Store, userId: string): Buffer {
+  const secret = findInfo(store, 'idempotency_secret');
+  assert(secret !== undefined, 'a migration made the secret of the stored replies');
+  return keyedHash(secret, `user ${userId}`);
+}
+
+// ── Reading ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Returns the cursor behind the newest event. Throws EngineError `conflict` while there is no feed. */
+export function newestCursor(store: Store): string {
+  return cursorAt(feedId(store), newestNo(store));
+}
+
+/**
+ * Reads the events behind a cursor that pass a filter. It looks at `LOOKED_AT_ONCE` rows at most. What happened to a
+ * memory that was erased since is left out: its erasure is told.
+ * @throws EngineError `invalid` and `conflict` as `EventFeed.listEvents`
+ */
+export function readEvents(store: Store, { cursor, limit, kinds, userId }: EventQuery): EventPage {
+  const feed = feedId(store);
+  const after = cursor === undefined ? 0 : placeOf(store, cursor, feed);
+  const rows = store
+    .prepare('SELECT * FROM events WHERE event_no > ? ORDER BY event_no LIMIT ?')
+    .all(after, LOOKED_AT_ONCE) as EventRow[];
+  const wanted = kinds && new Set(kinds.map((kind) => EVENT_KINDS.indexOf(kind)));
+  const isOwn = userId === undefined ? () => true : ownersNamed(store, userId);
+  const events: FeedEvent[] = [];
+  let last = after;
+  for (const row of rows) {
+    if (events.length === limit) break;
+    last = row.event_no;
+    if (wanted !== undefined && !wanted.has(row.kind)) continue;
+    const subject = subjectOf(store, row);
+    if (subject === undefined || !isOwn(subject)) continue;
+    events.push({
+      cursor: cursorAt(feed, row.event_no),
+      kind: EVENT_KINDS[row.kind]!,
+      at: row.at,
+      subject: subject.id,
+      userId: subject.userId,
+    });
+  }
+  return { events, cursor: cursorAt(feed, last), hasMore: last < newestNo(store) };
+}
+
+/** Finds what an event is about; undefined for a memory that is gone. */
+function subjectOf(store: Store, { kind, memory, user_no: userNo, subject }: EventRow): Subject | undefined {
+  if (memory !== null) {
+    return store
+      .prepare(
+        `SELECT m.id, m.user_no AS userNo, u.user_id AS userId
+         FROM memories m JOIN users u ON u.user_no = m.user_no WHERE m.seq = ?`,
+      )
+      .get(memory) as Subject | undefined;
+  }
+  const id = uuidOf(subject);
+  if (userNo !== null) {
+    const name = store.prepare('SELECT user_id FROM users WHERE user_no = ?').pluck().get(userNo);
+    return { id, userNo, userId: (name as string | undefined) ?? null };
+  }
+  // A document may have come before the first memory of its user: then its own row names the user.
+  if (!EVENT_KINDS[kind]!.startsWith('document.')) return { id, userNo, userId: null };
+  const name = store.prepare('SELECT user_id FROM documents WHERE id = ?').pluck().get(id);
+  return { id, userNo, userId: (name as string | undefined) ?? null };
+}
+
+/** Makes the test whether something belongs to a user. */
+function ownersNamed(store: Store, userId: string): (subject: Subject) => boolean {
+  const known = store.prepare('SELECT user_no FROM users WHERE user_id = ?').pluck().get(userId) as number | undefined;
+  const wanted = known ?? findErasedUserNo(store, userId);
+  return ({ userNo, userId: name }) => (userNo === null ? name === userId : userNo === wanted);
+}
+
+function newestNo(store: Store): number {
+  return store.prepare('SELECT coalesce(max(event_no), 0) FROM events').pluck().get() as number;
+}
+
+function feedId(store: Store): string {
+  const feed = store.prepare('SELECT feed_id, is_on FROM event_feed').get() as { feed_id: string; is_on: number };
+  if (feed.is_on !== 1) throw new EngineError('conflict', 'no events are kept: OM_EVENTS is false');
+  return feed.feed_id;
+}
+
+const cursorAt = (feed: string, eventNo: number) => `${feed}.${eventNo.toString(36)}`;
+
+/** Returns the number of the event that a cursor stands behind. */
+function placeOf(store: Store, cursor: string, feed: string): number {
+  const [, ofFeed, digits = ''] = /^([0-9a-f]{8})\.([0-9a-z]{1,11})$/.exec(cursor) ?? [];
+  const eventNo = parseInt(digits, 36);
+  if (ofFeed === undefined || !Number.isSafeInteger(eventNo)) {
+    throw new EngineError('invalid', 'cursor: not one that this feed gave out');
+  }
+  const oldest = store.prepare('SELECT min(event_no) FROM events').pluck().get() as number | null;
+  if (ofFeed === feed && eventNo >= (oldest ?? 1) - 1 && eventNo <= newestNo(store)) return eventNo;
+  throw new EngineError(
+    'conflict',
+    'events behind this cursor are no longer kept: take the cursor `latest`, list what there is, and follow from there',
+  );
+}
+
+function uuidOf(subject: Buffer | string | null): string | null {
+  if (subject === null || typeof subject === 'string') return subject;
+  const hex = subject.toString('hex');
+  return [hex.slice(0, 8), hex.slice(8, 12), hex.slice(12, 16), hex.slice(16, 20), hex.slice(20)].join('-');
+}

@@ -1,0 +1,217 @@
+/** Session logs: the JSON items of a session in their order, and the changes that their callers named. */
+import { timingSafeEqual } from 'node:crypto';
+import { assert, EngineError } from '../errors.ts';
+import type { ErasureFilter, Json, LogItem, LogPage, LogPlace, LogReceipt } from '../types.ts';
+import { keyedHash } from './keyed-hash.ts';
+import type { Store } from './open-store.ts';
+import { parseStored } from './stored-json.ts';
+import { findInfo } from './store-info.ts';
+
+/** A log that has been written to. */
+export interface LogRow {
+  readonly logNo: number;
+  /** Number of items, which is the position of the next one. */
+  readonly items: number;
+}
+
+/** Most bytes of items on one page; it has at least one item. */
+const PAGE_BYTES = 1024 * 1024;
+
+/** Finds a log; undefined for a session that never had one. */
+export function findLog(store: Store, { userId, sessionId }: LogPlace): LogRow | undefined {
+  return store
+    .prepare('SELECT log_no AS logNo, items FROM session_logs WHERE user_id = ? AND session_id = ?')
+    .get(userId, sessionId) as LogRow | undefined;
+}
+
+/** Adds an empty log. Call inside a write. */
+export function insertLog(store: Store, { userId, sessionId }: LogPlace, now: number): LogRow {
+  const made = store
+    .prepare('INSERT INTO session_logs (user_id, session_id, created_at, updated_at) VALUES (?, ?, ?, ?)')
+    .run(userId, sessionId, now, now);
+  return { logNo: Number(made.lastInsertRowid), items: 0 };
+}
+
+/** Writes items behind the last one. Call inside a write. @returns the log as it is now */
+export function appendItems(store: Store, log: LogRow, items: readonly Json[], now: number): LogRow {
+  const insert = store.prepare(
+    'INSERT INTO session_log_items (log_no, position, created_at, item) VALUES (?, ?, ?, ?)',
+  );
+  items.forEach((item, place) => insert.run(log.logNo, log.items + place, now, JSON.stringify(item)));
+  return setLength(store, log, log.items + items.length, now);
+}
+
+/** Removes all items from a position on. Call inside a write. @returns the log as it is now */
+export function cutLog(store: Store, log: LogRow, from: number, now: number): LogRow {
+  store.prepare('DELETE FROM session_log_items WHERE log_no = ? AND position >= ?').run(log.logNo, from);
+  return setLength(store, log, from, now);
+}
+
+function setLength(store: Store, { logNo }: LogRow, items: number, now: number): LogRow {
+  store.prepare('UPDATE session_logs SET items = ?, updated_at = ? WHERE log_no = ?').run(items, now, logNo);
+  return { logNo, items };
+}
+
+/** Reads items from position `from` up to, and without, `to`, whatever their size. */
+export function readItems(store: Store, { logNo }: LogRow, from: number, to: number): LogItem[] {
+  const rows = store
+    .prepare(
+      `SELECT position, created_at AS createdAt, item FROM session_log_items
+       WHERE log_no = ? AND position >= ? AND position < ? ORDER BY position`,
+    )
+    .all(logNo, from, to) as { position: number; createdAt: number; item: string }[];
+  return rows.map(({ position, createdAt, item }) => ({ position, item: parseStored(item) as Json, createdAt }));
+}
+
+/** Reads the newest items of a log before a position. `limit` is 1 or more. */
+export function readLogPage(
+  store: Store,
+  place: LogPlace,
+  { limit, before = Number.MAX_SAFE_INTEGER }: { readonly limit: number; readonly before?: number | undefined },
+): LogPage {
+  const log = findLog(store, place);
+  if (log === undefined) return { items: [], total: 0, next: null };
+  const end = Math.min(before, log.items);
+  const sizes = store
+    .prepare(
+      `SELECT octet_length(item) FROM session_log_items
+       WHERE log_no = ? AND position < ? ORDER BY position DESC LIMIT ?`,
+    )
+    .pluck()
+    .all(log.logNo, end, limit) as number[];
+  let bytes = 0;
+  const beyond = sizes.findIndex((size, index) => (bytes += size) > PAGE_BYTES && index > 0);
+  const from = end - (beyond === -1 ? sizes.length : beyond);
+  return { items: readItems(store, log, from, end), total: log.items, next: from > 0 ? from : null };
+}
+
+// ── Removal ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/**
+ * Empties a log at once for every reader: a new log takes its place and the operations of its callers, and the items
+ * are left to `eraseLogItems`. Call inside a write.
+ */
+export function replaceLog(store: Store, place: LogPlace, log: LogRow, now: number): void {
+  abandon(store, log.logNo);
+  const next = insertLog(store, place, now);
+  store.prepare('UPDATE session_log_operations SET log_no = ? WHERE log_no = ?').run(next.logNo, log.logNo);
+}
+
+/**
+ * Takes at most `limit` logs that match a filter from their users, with all that names the user. Their items are left
+ * to `eraseLogItems`. A log has neither tags nor one writer, so a filter that names these matches none. Call inside a
+ * write.
+ * @returns the number of logs
+ */
+export function abandonLogs(store: Store, filter: ErasureFilter, limit: number): number {
+  const { userIds, sessionIds, tags = [], withinTags = [], writtenBy } = filter;
+  if (tags.length + withinTags.length > 0 || writtenBy !== undefined) return 0;
+  if (userIds === undefined && sessionIds === undefined) return 0;
+  const conditions = ['user_id IS NOT NULL'];
+  const values: string[] = [];
+  if (userIds !== undefined) {
+    conditions.push('user_id IN (SELECT value FROM json_each(?))');
+    values.push(JSON.stringify(userIds));
+  }
+  if (sessionIds !== undefined) {
+    conditions.push('session_id IN (SELECT value FROM json_each(?))');
+    values.push(JSON.stringify(sessionIds));
+  }
+  const logNos = store
+    .prepare(`SELECT log_no FROM session_logs WHERE ${conditions.join(' AND ')} LIMIT ?`)
+    .pluck()
+    .all(...values, limit) as number[];
+  for (const logNo of logNos) {
+    abandon(store, logNo);
+    store.prepare('UPDATE session_log_operations SET content_hash = NULL, reply = NULL WHERE log_no = ?').run(logNo);
+  }
+  return logNos.length;
+}
+
+function abandon(store: Store, logNo: number): void {
+  store.prepare('UPDATE session_logs SET user_id = NULL, session_id = NULL WHERE log_no = ?').run(logNo);
+}
+
+/**
+ * Erases at most `limit` items of logs that nobody sees any more, and such logs without items. Call inside a write.
+ * @returns the number of items, and whether nothing is left to erase
+ */
+export function eraseLogItems(store: Store, limit: number): { readonly items: number; readonly isDone: boolean } {
+  const logNo = store.prepare('SELECT log_no FROM session_logs WHERE user_id IS NULL LIMIT 1').pluck().get() as
+    number | undefined;
+  if (logNo === undefined) return { items: 0, isDone: true };
+  const items = store
+    .prepare(
+      `DELETE FROM session_log_items WHERE log_no = ? AND position IN
+         (SELECT position FROM session_log_items WHERE log_no = ? LIMIT ?)`,
+    )
+    .run(logNo, logNo, limit).changes;
+  if (items < limit) store.prepare('DELETE FROM session_logs WHERE log_no = ?').run(logNo);
+  return { items, isDone: false };
+}
+
+/** Tells whether `eraseLogItems` has anything to do. */
+export function hasAbandonedLogs(store: Store): boolean {
+  return store.prepare('SELECT 1 FROM session_logs WHERE user_id IS NULL LIMIT 1').get() !== undefined;
+}
+
+// ── Operations ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A change of a log that its caller named. */
+export interface LogOperation {
+  readonly place: LogPlace;
+  readonly operationId: string;
+  /** JSON of all that the change asks for. */
+  readonly content: string;
+}
+
+/**
+ * Finds the reply to an earlier change with this name; undefined if there was none.
+ * @throws EngineError `conflict` if that one asked for something else, or if its log was erased
+ */
+export function findOperation(store: Store, operation: LogOperation): LogReceipt | undefined {
+  const { operationHash, contentHash } = hashesOf(store, operation);
+  const row = store
+    .prepare('SELECT content_hash, reply FROM session_log_operations WHERE operation_hash = ?')
+    .get(operationHash) as { content_hash: Buffer | null; reply: string | null } | undefined;
+  if (row === undefined) return undefined;
+  if (row.content_hash === null || row.reply === null) {
+    throw new EngineError('conflict', 'the log that this operation_id changed was erased; use a new one');
+  }
+  if (!timingSafeEqual(row.content_hash, contentHash)) {
+    throw new EngineError('conflict', 'this operation_id stands for another change of the log; use a new one');
+  }
+  return { ...(parseStored(row.reply) as LogReceipt), replayed: true };
+}
+
+/** Notes the reply to a change, in the write that makes it. */
+export function putOperation(
+  store: Store,
+  operation: LogOperation,
+  { logNo, reply, now }: { readonly logNo: number; readonly reply: LogReceipt; readonly now: number },
+): void {
+  const { operationHash, contentHash } = hashesOf(store, operation);
+  store
+    .prepare(
+      `INSERT INTO session_log_operations (operation_hash, log_no, content_hash, reply, created_at)
+       VALUES (?, ?, ?, ?, ?)`,
+    )
+    .run(operationHash, logNo, contentHash, JSON.stringify(reply), now);
+}
+
+function hashesOf(store: Store, { place, operationId, content }: LogOperation) {
+  const secret = findInfo(store, 'idempotency_secret');
+  assert(secret !== undefined, 'a migration made the secret of the stored replies');
+  const name = JSON.stringify([place.userId, place.sessionId, operationId]);
+  return { operationHash: keyedHash(secret, name), contentHash: keyedHash(secret, content) };
+}
+
+/** Deletes at most `limit` operations from before a time (Unix ms, excluded). @returns the number deleted */
+export function purgeLogOperations(store: Store, before: number, limit: number): number {
+  return store
+    .prepare(
+      `DELETE FROM session_log_operations WHERE operation_hash IN
+         (SELECT operation_hash FROM session_log_operations WHERE created_at < ? ORDER BY created_at LIMIT ?)`,
+    )
+    .run(before, limit).changes;
+}

@@ -1,0 +1,22 @@
+import type { Tenant } from '../engine.ts';
+import { hasEvents, newestCursor } from '../store/events.ts';
+import type { TenantOptions } from './tenant-options.ts';
+
+/** Makes the methods by which a tenant shows its change feed. */
+export function createEventMethods(options: TenantOptions): Pick<Tenant, 'listEvents' | 'newestEvent'> {
+  const { path, config, readers, writer } = options;
+  /** A file that nothing was written to since the feed was switched on is told of it by its writer. */
+  const ensureFeed = async () => {
+    if (config.OM_EVENTS && !hasEvents(options.open().store)) await writer.write(path, 'open', {});
+  };
+  return {
+    async listEvents(query) {
+      await ensureFeed();
+      return readers.read(path, 'listEvents', query);
+    },
+    async newestEvent() {
+      await ensureFeed();
+      return newestCursor(options.open().store);
+    },
+  };
+}

@@ -1,0 +1,50 @@
+import type { Tenant } from '../engine.ts';
+import type { Json, LogChange } from '../types.ts';
+import { quotaOf } from './quota-of.ts';
+import { ERASE_SLICE } from './tenant-erasure.ts';
+import type { TenantOptions } from './tenant-options.ts';
+import { guardOf } from './tenant-privacy.ts';
+
+type LogMethods = Pick<Tenant, 'changeLog' | 'readLog' | 'popLog' | 'clearLog'>;
+
+/** Makes the methods by which a tenant keeps session logs. */
+export function createSessionLogMethods(options: TenantOptions): LogMethods {
+  const { path, readers, writer } = options;
+  const guard = guardOf(options);
+  const screened = async (items: readonly Json[]) => {
+    if (!guard.isOn()) return items;
+    const kept: Json[] = [];
+    for (const item of items) kept.push((await guard.fields({ value: item })).fields.value);
+    return kept;
+  };
+  /** The items that are expected are screened, too, as those that were stored had been. */
+  const screenedChange = async (change: LogChange): Promise<LogChange> => {
+    const { items, replaces } = change;
+    return {
+      ...change,
+      items: await screened(items),
+      replaces:
+        replaces !== undefined && 'expected' in replaces ? { expected: await screened(replaces.expected) } : replaces,
+    };
+  };
+  return {
+    changeLog: async (place, change) =>
+      writer.write(path, 'changeLog', { place, change: await screenedChange(change), quota: quotaOf(options) }),
+    readLog: (place, page) => readers.read(path, 'readLog', { place, page }),
+    popLog: (place, { ifTotal } = {}) => writer.write(path, 'popLog', { place, ifTotal }),
+    async clearLog(place) {
+      const items = await writer.write(path, 'clearLog', { place });
+      if (items > 0) await eraseLogItems(options);
+      return items;
+    },
+  };
+}
+
+/** Erases the items of all logs that nobody sees any more, in short commits. @returns the number of items */
+export async function eraseLogItems({ path, writer }: Pick<TenantOptions, 'path' | 'writer'>): Promise<number> {
+  for (let items = 0; ;) {
+    const slice = await writer.write(path, 'eraseLogItems', { limit: ERASE_SLICE });
+    items += slice.items;
+    if (slice.isDone) return items;
+  }
+}

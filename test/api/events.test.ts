@@ -1,0 +1,190 @@
+import { afterAll, beforeAll, expect, test } from 'vitest';
+import { purgeEvents } from '../../src/engine/store/events.ts';
+import { openStore } from '../../src/engine/store/open-store.ts';
+import { openEvents } from '../support/event-stream.ts';
+import { startApi, type TestApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+interface Event {
+  readonly cursor: string;
+  readonly kind: string;
+  readonly id: string | null;
+  readonly user_id: string | null;
+}
+
+let api: TestApi;
+const folder = tempFolder();
+beforeAll(async () => void (api = await startApi({ folder, workers: true })));
+afterAll(() => api.stop());
+
+const get = (query: Record<string, string> = {}, key?: string) =>
+  api.request('GET', `/events?${new URLSearchParams(query).toString()}`, key === undefined ? {} : { key });
+const eventsOf = async (query: Record<string, string>, key?: string) =>
+  (await get({ limit: '1000', ...query }, key)).body.items as unknown as Event[];
+const latest = async () => (await get({ cursor: 'latest' })).body['cursor'] as string;
+const kindsOf = (events: readonly Event[], id: string) =>
+  events.filter((event) => event.id === id).map(({ kind }) => kind);
+const addReady = async (item: object) => {
+  const { id, token } = await api.add(item);
+  await (await api.engine.tenant('default')).waitFor(token, 20_000);
+  return id;
+};
+const keyOf = (key: object) =>
+  api.engine.control.createKey({ tenantId: 'default', role: 'write', ...key } as never).secret;
+
+test('each change leaves its event, in order, with ids and no content', async () => {
+  const from = await latest();
+  const id = await addReady({ content: 'The ferry leaves at noon.', user_id: 'ana' });
+  const newer = await addReady({ content: 'The ferry leaves at one.', user_id: 'ana' });
+  await api.request('PATCH', `/memory/${id}`, { body: { tags: ['ferry'] } });
+  await api.request('POST', '/memory/supersede', { body: { old_id: id, new_id: newer } });
+  const reply = await get({ cursor: from, limit: '1000' });
+  expect(reply.text).not.toContain('ferry');
+  const events = reply.body.items as unknown as Event[];
+  expect(kindsOf(events, id)).toEqual([
+    'memory.stored',
+    'memory.ready',
+    'memory.updated',
+    'memory.updated',
+    'memory.superseded',
+  ]);
+  expect(kindsOf(events, newer)).toEqual(['memory.stored', 'memory.ready']);
+  expect(new Set(events.map((event) => event.user_id))).toEqual(new Set(['ana']));
+  expect(reply.body['has_more']).toBe(false);
+
+  // Page by page, the same events come in the same order.
+  const paged: Event[] = [];
+  for (let cursor = from, more = true; more;) {
+    const page = (await get({ cursor, limit: '2' })).body;
+    paged.push(...(page.items as unknown as Event[]));
+    [cursor, more] = [page['cursor'] as string, page['has_more'] as boolean];
+  }
+  expect(paged).toEqual(events);
+  expect(await eventsOf({ cursor: from, kinds: 'memory.superseded,job.dead' })).toHaveLength(1);
+});
+
+test('what was refused or recognised leaves no event', async () => {
+  await api.add({ content: 'Said before.', user_id: 'dup' });
+  const from = await latest();
+  await api.request('POST', '/memory/add', { body: { content: 'Said before.', user_id: 'dup' } });
+  await api.request('POST', '/memory/add', { body: { content: 3 } });
+  await api.request('PATCH', '/memory/01a1fe30-e25b-7576-a0c2-3c4e3646bd72', { body: { title: 't' } });
+  expect((await eventsOf({ cursor: from })).filter(({ kind }) => kind === 'memory.stored')).toEqual([]);
+});
+
+test('an erasure is told, takes the earlier events of the memory along, and leaves no user name', async () => {
+  const from = await latest();
+  const zoe = keyOf({ userId: 'zoe' });
+  const { id } = await api.add({ content: 'Gone soon.', user_id: 'zoe' });
+  const { id: expired } = await api.add({ content: 'Over already.', user_id: 'zoe', expires_at: 1 });
+  await api.request('DELETE', '/users/zoe/memories');
+  const events = await eventsOf({ cursor: from });
+  expect(kindsOf(events, id)).toEqual(['memory.deleted']);
+  expect(kindsOf(events, expired)).toEqual(['memory.expired']);
+  expect(events.filter((event) => event.id === id)).toMatchObject([{ user_id: null }]);
+  // Who knows the name still finds the erasure, and nobody else takes over the number of the user.
+  await api.add({ content: 'Somebody new.', user_id: 'yan' });
+  expect((await eventsOf({ cursor: from, user_id: 'zoe' })).map((event) => event.id)).toEqual(
+    expect.arrayContaining([id, expired]),
+  );
+  expect((await eventsOf({ cursor: from }, zoe)).map((event) => event.id)).toEqual(
+    expect.arrayContaining([id, expired]),
+  );
+  expect(kindsOf(await eventsOf({ cursor: from, user_id: 'yan' }), id)).toEqual([]);
+  await api.add({ content: 'Back again.', user_id: 'zoe' });
+  expect((await eventsOf({ cursor: from, user_id: 'zoe' })).map(({ kind }) => kind)).toEqual(
+    expect.arrayContaining(['memory.deleted', 'memory.stored']),
+  );
+});
+
+test('documents and items have their events, and chunks none of their own', { timeout: 120_000 }, async () => {
+  const from = await latest();
+  const made = await api.request('POST', '/memory/ingest', {
+    body: { content_type: 'md', text: '# Ferry\n\nIt leaves at noon.', user_id: 'doc' },
+  });
+  const documentId = made.body['document_id'] as string;
+  const item = await api.request('PUT', '/items', { body: { user_id: 'doc', key: 'k', value: 'v' } });
+  await expect
+    .poll(async () => kindsOf(await eventsOf({ cursor: from }), documentId), { timeout: 90_000 })
+    .toEqual(['document.stored', 'document.ready']);
+  await api.request('DELETE', `/documents/${documentId}`);
+  const events = await eventsOf({ cursor: from, user_id: 'doc' });
+  expect(kindsOf(events, documentId)).toContain('document.deleted');
+  const memories = events.filter(({ kind }) => kind.startsWith('memory.'));
+  expect(new Set(memories.map((event) => event.id))).toEqual(new Set([item.body.id]));
+});
+
+test('a bound key sees the events of its user, and a key of tags none', async () => {
+  const from = await latest();
+  await api.add({ content: 'Of Ben.', user_id: 'ben' });
+  const { id } = await api.add({ content: 'Of Cem.', user_id: 'cem' });
+  const cem = keyOf({ userId: 'cem' });
+  expect(new Set((await eventsOf({ cursor: from }, cem)).map((event) => event.id))).toEqual(new Set([id]));
+  expect((await get({ user_id: 'ben' }, cem)).status).toBe(403);
+  expect((await get({}, keyOf({ tags: ['work'] }))).status).toBe(403);
+});
+
+test('the stream sends what is committed from then on, and goes on where it was broken off', async () => {
+  const stream = await openEvents(api, `/events?cursor=latest&user_id=str`, {
+    headers: { accept: 'text/event-stream' },
+  });
+  const { id } = await api.add({ content: 'Streamed.', user_id: 'str' });
+  const first = await stream.next();
+  expect(first).toMatchObject({ event: 'change', data: { id, kind: 'memory.stored' } });
+  expect(first!.id).toBe((first!.data as unknown as Event).cursor);
+  stream.request.destroy();
+  const again = await openEvents(api, '/events?cursor=latest&user_id=str', {
+    headers: { accept: 'text/event-stream', 'last-event-id': first!.id! },
+  });
+  expect(await again.next()).toMatchObject({ data: { id, kind: 'memory.ready' } });
+  again.request.destroy();
+});
+
+test('a revoked key ends its stream', async () => {
+  const { record, secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read' } as never);
+  const stream = await openEvents(api, '/events?cursor=latest', {
+    key: secret,
+    headers: { accept: 'text/event-stream' },
+  });
+  api.engine.control.revokeKey(record.id);
+  for (let event = await stream.next(); event !== undefined; event = await stream.next()) {
+    if (event.event === 'gone') return;
+  }
+  throw new Error('the stream ended without saying why');
+});
+
+test.each(['x', '01234567.zz', '../etc'])('a cursor that this feed did not give out is refused: %s', async (cursor) => {
+  expect((await get({ cursor })).status).toBeGreaterThanOrEqual(400);
+});
+
+test('events beyond what is kept are purged, and a cursor from before says so', async () => {
+  const from = (await eventsOf({ limit: '1' }))[0]!.cursor;
+  const store = openStore(`${folder}/cairn.sqlite`, { role: 'worker' });
+  const newest = await latest();
+  store.write(() => purgeEvents(store, { before: 0, rows: 2, limit: 100_000 }));
+  const late = await get({ cursor: from });
+  expect([late.status, late.body.code]).toEqual([409, 'conflict']);
+  expect(late.body.detail).toContain('latest');
+  expect((await eventsOf({})).length).toBeLessThanOrEqual(2);
+  // The newest event stays, so that its cursor does.
+  store.write(() => purgeEvents(store, { before: Number.MAX_SAFE_INTEGER, rows: 2, limit: 100_000 }));
+  store.close();
+  expect(await latest()).toBe(newest);
+  expect((await get({ cursor: newest })).status).toBe(200);
+});
+
+test('without the feed nothing is noted, and switching it on begins a new one', async () => {
+  const own = tempFolder();
+  const cursors: string[] = [];
+  for (const on of ['true', 'false', 'true']) {
+    await using service = await startApi({ folder: own, settings: { OM_EVENTS: on } });
+    await service.add({ content: `Said while it was ${on}, ${cursors.length}.` });
+    const reply = await service.request('GET', '/events');
+    if (on === 'false') expect([reply.status, reply.body.detail]).toEqual([409, expect.stringContaining('OM_EVENTS')]);
+    else {
+      expect(reply.body.items).toHaveLength(1);
+      cursors.push(reply.body['cursor'] as string);
+      if (cursors.length === 2) expect((await service.request('GET', `/events?cursor=${cursors[0]}`)).status).toBe(409);
+    }
+  }
+});
