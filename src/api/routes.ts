@@ -1,6 +1,7 @@
 import type { Route, RouteGroup } from './route.ts';
 import { addRoutes } from './routes/add.ts';
 import { auditRoutes } from './routes/audit.ts';
+import { consoleRoutes } from './routes/console.ts';
 import { diffRoutes } from './routes/diff.ts';
 import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
@@ -98,6 +99,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Keys', description: 'Who may call the API.', routes: keyRoutes },
   { name: 'Embedding model', description: 'A change from one embedding model to another.', routes: reembedRoutes },
   { name: 'Providers', description: 'Calls of embedding providers and language models.', routes: providerRoutes },
+  { name: 'Console', description: 'The console, a page that shows all this to people.', routes: consoleRoutes },
   {
     name: 'Service',
     description: 'State and description of the service itself.',

@@ -103,6 +103,14 @@ BatchSummary = TypedDict("BatchSummary", {
 })
 
 
+ConsoleSession = TypedDict("ConsoleSession", {
+    "version": "str",
+    "is_open": "bool",
+    "has_session": "bool",
+    "caller": "Union[Dict[str, Any], None]",
+})
+
+
 Cut = TypedDict("Cut", {
     "mode": "Literal['relative', 'exact']",
     "left_out": "int",
@@ -1246,6 +1254,11 @@ OPERATIONS: Dict[str, Operation] = {
     "pause_reembed": Operation("POST", "/admin/reembed/pause", None, None, False, False, False, False),
     "list_provider_calls": Operation("GET", "/embeddings/log", None, "offset", True, False, False, False),
     "sum_provider_calls": Operation("GET", "/embeddings/stats", None, None, True, False, False, False),
+    "get_console": Operation("GET", "/console", None, None, True, False, False, True),
+    "get_console_session": Operation("GET", "/console/session", None, None, True, False, False, False),
+    "open_console_session": Operation("POST", "/console/session", [], None, True, False, False, False),
+    "close_console_session": Operation("DELETE", "/console/session", None, None, True, False, False, False),
+    "get_console_file": Operation("GET", "/console/{file}", None, None, True, False, False, True),
     "get_health": Operation("GET", "/health", None, None, True, False, False, False),
     "get_readiness": Operation("GET", "/ready", None, None, True, False, False, False),
     "get_metrics": Operation("GET", "/metrics", None, None, True, False, False, True),
@@ -1647,6 +1660,26 @@ class Client(BaseClient):
     def sum_provider_calls(self, *, days: Optional[int] = None, **options: Any) -> Dict[str, Any]:
         """Sums up calls of providers by day, model and purpose: `GET /embeddings/stats`."""
         return self._call(OPERATIONS["sum_provider_calls"], {"days": days}, options)
+
+    def get_console(self, **options: Any) -> str:
+        """Shows the console, a page about everything that is stored: `GET /console`."""
+        return self._call(OPERATIONS["get_console"], {}, options)
+
+    def get_console_session(self, **options: Any) -> ConsoleSession:
+        """Shows in whose name the console makes requests: `GET /console/session`."""
+        return self._call(OPERATIONS["get_console_session"], {}, options)
+
+    def open_console_session(self, *, key: str, **options: Any) -> ConsoleSession:
+        """Exchanges a key for a session: `POST /console/session`."""
+        return self._call(OPERATIONS["open_console_session"], {"key": key}, options)
+
+    def close_console_session(self, **options: Any) -> ConsoleSession:
+        """Ends the session: `DELETE /console/session`."""
+        return self._call(OPERATIONS["close_console_session"], {}, options)
+
+    def get_console_file(self, *, file: str, **options: Any) -> str:
+        """Sends a script, style or picture of the console: `GET /console/{file}`."""
+        return self._call(OPERATIONS["get_console_file"], {"file": file}, options)
 
     def get_health(self, **options: Any) -> Dict[str, Any]:
         """Shows that the process answers, with its version and its embedder: `GET /health`."""

@@ -398,6 +398,27 @@ export type BatchSummary = {
   /** Why the upload ended early; every item with a result is stored. */
   readonly error?: Failure;
 };
+export type ConsoleSession = {
+  readonly version: string;
+  /** Whether no key is configured, so that nobody needs to sign in. */
+  readonly is_open: boolean;
+  /** Whether the request carried the cookie of a session that is under way. */
+  readonly has_session: boolean;
+  /** In whose name requests are made; null until somebody signs in. */
+  readonly caller: {
+    /** As in the audit log. */
+    readonly key_id: string;
+    readonly role: 'read' | 'add' | 'write' | 'admin';
+    readonly tenant: string;
+    /** What `x-cairn-tenant` may name. */
+    readonly tenants: readonly string[];
+    /** The only user whose memories are reached; null for all users. */
+    readonly user_id: string | null;
+    /** Tags without which no memory is reached; empty for no such bound. */
+    readonly tags: readonly string[];
+    readonly expires_at: Timestamp | null;
+  } | null;
+};
 export type Cut = {
   /** The `cut` that the request or the defaults ask for. */
   readonly mode: 'relative' | 'exact';
@@ -3452,6 +3473,17 @@ export type SumProviderCallsInput = {
   /** Number of days, today included. */
   readonly days?: number | undefined;
 };
+export type GetConsoleInput = Readonly<Record<string, never>>;
+export type GetConsoleSessionInput = Readonly<Record<string, never>>;
+export type OpenConsoleSessionInput = {
+  /** The key, or a token of `OM_OIDC_ISSUER`. */
+  readonly key: string;
+};
+export type CloseConsoleSessionInput = Readonly<Record<string, never>>;
+export type GetConsoleFileInput = {
+  /** Name of the file, with a hash of its content. */
+  readonly file: string;
+};
 export type GetHealthInput = Readonly<Record<string, never>>;
 export type GetReadinessInput = Readonly<Record<string, never>>;
 export type GetMetricsInput = Readonly<Record<string, never>>;
@@ -4563,6 +4595,21 @@ export interface Operations {
 
   /** Sums up calls of providers by day, model and purpose: `GET /embeddings/stats`. */
   sumProviderCalls(input?: SumProviderCallsInput, options?: CallOptions): Reply<SumProviderCallsReply>;
+
+  /** Shows the console, a page about everything that is stored: `GET /console`. */
+  getConsole(input?: GetConsoleInput, options?: CallOptions): Reply<string>;
+
+  /** Shows in whose name the console makes requests: `GET /console/session`. */
+  getConsoleSession(input?: GetConsoleSessionInput, options?: CallOptions): Reply<ConsoleSession>;
+
+  /** Exchanges a key for a session: `POST /console/session`. */
+  openConsoleSession(input: OpenConsoleSessionInput, options?: CallOptions): Reply<ConsoleSession>;
+
+  /** Ends the session: `DELETE /console/session`. */
+  closeConsoleSession(input?: CloseConsoleSessionInput, options?: CallOptions): Reply<ConsoleSession>;
+
+  /** Sends a script, style or picture of the console: `GET /console/{file}`. */
+  getConsoleFile(input: GetConsoleFileInput, options?: CallOptions): Reply<string>;
 
   /** Shows that the process answers, with its version and its embedder: `GET /health`. */
   getHealth(input?: GetHealthInput, options?: CallOptions): Reply<GetHealthReply>;
