@@ -156,9 +156,9 @@ function findCircle(imports: Imports): string[] {
 }
 
 /**
- * What each room imports. A room is a folder; src/api, src/cli, src/client, src/console and src/workers are one each. A
- * file of src or src/engine is a room of its own, together with the folder of the same name (types.ts and types/), which
- * nobody else imports.
+ * What each room imports. A room is a folder; src/api, src/cli, src/client, src/console and src/workers are one each.
+ * A file of src or src/engine is a room of its own, together with the folder of the same name (types.ts and types/),
+ * which nobody else imports.
  */
 function roomsOf(among: readonly Module[]): Imports {
   const rooms = new Map<string, Set<string>>();
