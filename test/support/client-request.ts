@@ -50,10 +50,16 @@ export async function requestByClient(request: WrittenRequest): Promise<Received
     }
   } catch (error) {
     if (!(error instanceof CairnError) || received === undefined) throw error;
-    const { code, status } = JSON.parse(received.text) as Partial<CairnError>;
+    // Some replies are no problem documents: those of MCP, and what `/ready` says. The client tells their status.
+    const { code = error.code, status = received.status } = problemOf(received);
     if (error.code !== code || error.status !== status) throw error;
   }
   return received;
+}
+
+function problemOf({ headers, text }: ReceivedReply): Partial<Pick<CairnError, 'code' | 'status'>> {
+  const isProblem = headers.get('content-type')?.startsWith('application/problem+json');
+  return isProblem ? (JSON.parse(text) as Pick<CairnError, 'code' | 'status'>) : {};
 }
 
 /** The operation of a request, and the input with which the client sends exactly this request. */
