@@ -43,6 +43,7 @@ import type {
   ProviderUsage,
   Upload,
   QueryResult,
+  RecallLog,
   RetrievalOptions,
   Revision,
   SectorStats,
@@ -91,7 +92,8 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange {
+export interface Tenant
+  extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, RecallLog, Jobs, ModelChange {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.

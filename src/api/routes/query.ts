@@ -1,4 +1,5 @@
 import { sendObject } from '../json-reply.ts';
+import { isPublicReader } from '../public-reader.ts';
 import { route, type Route } from '../route.ts';
 import { explanation, queryReply } from '../schemas/query-replies.ts';
 import { explainSchema, querySchema } from '../schemas/query.ts';
@@ -36,8 +37,8 @@ export const queryRoutes: readonly Route[] = [
       const body = await call.readBody();
       const tokenSatisfied = body.token == null ? undefined : await waitForWrites(call, body.token, TOKEN_WAIT_MS);
       // A query without a key (`OM_PUBLIC_READS`) must not change the tenant's memories.
-      const isPublic = principal.role === 'read' && principal.keyId === 'anonymous';
-      const asked = { ...toQuery(body), ...(isPublic ? { reinforce: false } : {}) };
+      const isPublic = isPublicReader(principal);
+      const asked = { ...toQuery(body), ...(isPublic ? { reinforce: false, isLogged: false } : {}) };
       const result = await tenant.query(asked, clientGone(response));
       const answer = queryItem(asked, result, tokenSatisfied);
       const bytes = answerBytes(result);

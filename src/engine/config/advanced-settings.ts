@@ -5,6 +5,7 @@ import { parsePolicy } from '../privacy/policy.ts';
 import type { Sector } from '../types.ts';
 import { BACKUP_SETTINGS } from './backup-settings.ts';
 import { EVENT_SETTINGS } from './event-settings.ts';
+import { RECALL_SETTINGS } from './recall-settings.ts';
 import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
 import { parseNetworks } from './networks.ts';
@@ -366,4 +367,5 @@ export const ADVANCED_SETTINGS = {
   ...ENCRYPTION_SETTINGS,
   ...BACKUP_SETTINGS,
   ...EVENT_SETTINGS,
+  ...RECALL_SETTINGS,
 };

@@ -1,6 +1,6 @@
 import type { AskingSentences } from '../text/asking-sentences.ts';
 import type { FloorReport, MemoryQuery, Outcome } from '../types.ts';
-import type { Candidate } from './candidate.ts';
+import type { Arrival, Candidate } from './candidate.ts';
 
 /** The bounds under which candidates are left out. */
 export interface Floors {
@@ -16,12 +16,19 @@ export interface Floors {
 const STRONG_ARRIVAL = 0.4;
 
 /** The candidates that the floors let through, and those that they left out. */
-export interface Floored {
+export interface Floored<Scored = Candidate> {
   /** The candidates that stay, in the order given. */
-  readonly kept: readonly Candidate[];
+  readonly kept: readonly Scored[];
   /** Reason why each candidate that was left out fell under a floor, by memory number. */
   readonly cut: ReadonlyMap<number, Outcome>;
 }
+
+/** What the floors read of a candidate. */
+type Judged = Pick<Candidate, 'score' | 'rawScore'> & {
+  readonly row: Pick<Candidate['row'], 'memoryNo'>;
+  readonly fused: object | null;
+  readonly arrival: Pick<Arrival, 'activation'> | null;
+};
 
 /**
  * Leaves out candidates under the floors, so that a query without a relevant memory gets an empty list rather than `k`
@@ -30,10 +37,10 @@ export interface Floored {
  * floor.
  * @param candidates in the order in which they are to be returned, which a model may have made
  */
-export function applyFloors(
-  candidates: readonly Candidate[],
+export function applyFloors<Scored extends Judged>(
+  candidates: readonly Scored[],
   { minScore, relativeFloor, confidence }: Floors,
-): Floored {
+): Floored<Scored> {
   const least = relativeFloor * candidates.reduce((most, { rawScore }) => Math.max(most, rawScore), 0);
   const cut = new Map<number, Outcome>();
   const kept = candidates.filter((candidate) => {
@@ -77,6 +84,6 @@ export function reportFloor(
   };
 }
 
-function isStronglyReached({ fused, arrival }: Candidate): boolean {
+function isStronglyReached({ fused, arrival }: Judged): boolean {
   return fused === null && arrival !== null && arrival.activation >= STRONG_ARRIVAL;
 }

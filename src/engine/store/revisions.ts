@@ -185,7 +185,6 @@ export function readMemoriesAsOf(
   memoryNos: readonly number[],
   { at, now }: { readonly at: number; readonly now: number },
 ): Map<number, Memory> {
-  const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
   const later = store
     .prepare(
       `SELECT r.memory, r.version, r.fields,
@@ -195,6 +194,39 @@ export function readMemoriesAsOf(
        WHERE r.replaced_at > ? ORDER BY r.memory, r.version`,
     )
     .all(JSON.stringify(memoryNos), at) as LaterRevision[];
+  return restoredMemories(store, memoryNos, later, now);
+}
+
+/**
+ * Reads memories as they were in a version of theirs, otherwise as `readMemoriesAsOf`. A memory that no longer has the
+ * version or its revisions is shown in the version nearest to it.
+ * @param versions numbers of memories with the version that is wanted of each
+ */
+export function readMemoriesInVersion(
+  store: Store,
+  versions: readonly (readonly [memoryNo: number, version: number])[],
+  now: number,
+): Map<number, Memory> {
+  const later = store
+    .prepare(
+      `SELECT r.memory, r.version, r.fields,
+         (SELECT p.replaced_at FROM memory_revisions p
+          WHERE p.memory = r.memory AND p.version = r.version - 1) AS writtenAt
+       FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value ->> 0
+       WHERE r.version >= wanted.value ->> 1 ORDER BY r.memory, r.version`,
+    )
+    .all(JSON.stringify(versions)) as LaterRevision[];
+  const memoryNos = versions.map(([memoryNo]) => memoryNo);
+  return restoredMemories(store, memoryNos, later, now);
+}
+
+function restoredMemories(
+  store: Store,
+  memoryNos: readonly number[],
+  later: readonly LaterRevision[],
+  now: number,
+): Map<number, Memory> {
+  const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
   for (const [memoryNo, revisions] of Map.groupBy(later, ({ memory }) => memory)) {
     const row = rows.get(memoryNo);
     assert(row !== undefined, 'a revision belongs to a memory');
