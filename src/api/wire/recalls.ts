@@ -19,7 +19,7 @@ export function recallItem(recall: RecallRecord): RecallItem {
     query_kept: recall.questionKept,
     filters: filterItem(recall.filter) as RecallItem['filters'],
     k: recall.options.k,
-    options: definedOf(retrievalItem(recall.options)) as RecallItem['options'],
+    options: definedOf(retrievalItem(recall.options)),
     profile: scoring.profile,
     weights: { ...scoring.weights },
     statistics: {
