@@ -63,4 +63,7 @@ function describeReplay(reply: ReplayReplyItem): string[] {
   ];
 }
 
-const shown = (value: number | string | null) => (typeof value === 'number' ? value.toFixed(2) : (value ?? 'nothing'));
+function shown(value: number | string | null): string {
+  if (typeof value !== 'number') return value ?? 'nothing';
+  return Number.isInteger(value) ? String(value) : value.toFixed(2);
+}
