@@ -1,6 +1,5 @@
 import { EngineError } from '../../engine/index.ts';
 import { sendObject } from '../json-reply.ts';
-import { isPublicReader } from '../public-reader.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 import {
   feedbackReply,
@@ -10,6 +9,7 @@ import {
   replayReply,
   replaySchema,
 } from '../schemas/recalls.ts';
+import { isPublicRead } from './public-reads.ts';
 import { noQuery } from '../schemas/values.ts';
 import { clientGone } from '../wait-for-writes.ts';
 import { answerBytes } from '../wire/query.ts';
@@ -97,5 +97,5 @@ export const recallRoutes: readonly Route[] = [
 
 /** Answers without a key (`OM_PUBLIC_READS`) are not logged, and nobody without one looks into the log. */
 function requireKey(principal: TenantCall['principal']): void {
-  if (isPublicReader(principal)) throw new EngineError('not_found', 'no recall with this id is kept');
+  if (isPublicRead(principal)) throw new EngineError('not_found', 'no recall with this id is kept');
 }

@@ -12,13 +12,11 @@ export interface RecallOptions extends ConnectionOptions {
 /** Runs `cairn recall ID`: prints how an answer came about, or asks it again and prints what differs. */
 export async function recall(id: string, { replay, json, ...connection }: RecallOptions): Promise<void> {
   const client = connect(connection);
-  const path = `/recalls/${encodeURIComponent(id)}`;
   if (replay === undefined) {
-    const reply = await client.get<RecallItem>(path);
+    const reply = await client.getRecall({ id });
     return print(...(json ? [JSON.stringify(reply, null, 2)] : describeRecall(reply)));
   }
-  const state = replay === true ? 'then' : replay;
-  const reply = await client.post<ReplayReplyItem>(`${path}/replay`, { state });
+  const reply = await client.replayRecall({ id, state: replay === true ? 'then' : replay });
   print(...(json ? [JSON.stringify(reply, null, 2)] : describeReplay(reply)));
 }
 

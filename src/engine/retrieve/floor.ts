@@ -10,10 +10,17 @@ export interface Floors {
   readonly relativeFloor: number;
   /** Confidence of the query, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
+  /** Share of the activation that is left after each link, 0..1. */
+  readonly decayPerHop: number;
 }
 
-/** Least activation of a strong arrival: that over a link of weight 0.8 from the best hit, by the default decay. */
+/**
+ * Least activation of a strong arrival: that over a link of weight 0.8 from the best hit, by the default decay. Over
+ * two links the decay of the second does not count, so the way is strong where their weights multiply to 0.8.
+ */
 const STRONG_ARRIVAL = 0.4;
+/** Most links of a strong way. */
+const STRONG_HOPS = 2;
 
 /** The candidates that the floors let through, and those that they left out. */
 export interface Floored<Scored = Candidate> {
@@ -27,7 +34,7 @@ export interface Floored<Scored = Candidate> {
 type Judged = Pick<Candidate, 'score' | 'rawScore'> & {
   readonly row: Pick<Candidate['row'], 'memoryNo'>;
   readonly fused: object | null;
-  readonly arrival: Pick<Arrival, 'activation'> | null;
+  readonly arrival: Pick<Arrival, 'activation' | 'hops'> | null;
 };
 
 /**
@@ -39,13 +46,13 @@ type Judged = Pick<Candidate, 'score' | 'rawScore'> & {
  */
 export function applyFloors<Scored extends Judged>(
   candidates: readonly Scored[],
-  { minScore, relativeFloor, confidence }: Floors,
+  { minScore, relativeFloor, confidence, decayPerHop }: Floors,
 ): Floored<Scored> {
   const least = relativeFloor * candidates.reduce((most, { rawScore }) => Math.max(most, rawScore), 0);
   const cut = new Map<number, Outcome>();
   const kept = candidates.filter((candidate) => {
     const { row, score, rawScore } = candidate;
-    if (score < minScore && !(confidence >= minScore && isStronglyReached(candidate)))
+    if (score < minScore && !(confidence >= minScore && isStronglyReached(candidate, decayPerHop)))
       cut.set(row.memoryNo, 'below_min_score');
     else if (rawScore < least) cut.set(row.memoryNo, 'below_relative_floor');
     else return true;
@@ -84,6 +91,8 @@ export function reportFloor(
   };
 }
 
-function isStronglyReached({ fused, arrival }: Judged): boolean {
-  return fused === null && arrival !== null && arrival.activation >= STRONG_ARRIVAL;
+function isStronglyReached({ fused, arrival }: Judged, decayPerHop: number): boolean {
+  if (fused !== null || arrival === null) return false;
+  const decayOfLater = arrival.hops > 1 && arrival.hops <= STRONG_HOPS ? decayPerHop ** (arrival.hops - 1) : 1;
+  return arrival.activation >= STRONG_ARRIVAL * decayOfLater;
 }

@@ -10,6 +10,7 @@ import type {
   ReplayOptions,
 } from '../types.ts';
 import { calibrate } from './calibrate.ts';
+import { DECAY_PER_HOP } from './expand.ts';
 import { applyFloors } from './floor.ts';
 import { completeQuery } from './options.ts';
 import { type Formula, rawScoreOf, weightsOf } from './score.ts';
@@ -64,6 +65,7 @@ export function rescore(recall: KeptRecall, changes: ReplayOptions['changes']): 
       minScore: acts ? (changes.minScore ?? options.minScore ?? 0) : 0,
       relativeFloor: changes.relativeFloor ?? options.relativeFloor ?? 0,
       confidence,
+      decayPerHop: options.decayPerHop ?? DECAY_PER_HOP,
     },
   );
   return { hits: kept.slice(0, changes.k ?? options.k).map(({ row }) => row), formula };

@@ -185,6 +185,11 @@ export function readMemoriesAsOf(
   memoryNos: readonly number[],
   { at, now }: { readonly at: number; readonly now: number },
 ): Map<number, Memory> {
+  return new Map([...readRowsAsOf(store, memoryNos, at)].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
+}
+
+/** Reads the rows behind these memories as they stood at a time of recording, as `readMemoriesAsOf` does. */
+export function readRowsAsOf(store: Store, memoryNos: readonly number[], at: number): Map<number, MemoryRow> {
   const later = store
     .prepare(
       `SELECT r.memory, r.version, r.fields,
@@ -194,7 +199,7 @@ export function readMemoriesAsOf(
        WHERE r.replaced_at > ? ORDER BY r.memory, r.version`,
     )
     .all(JSON.stringify(memoryNos), at) as LaterRevision[];
-  return restoredMemories(store, memoryNos, later, now);
+  return restoredRows(store, memoryNos, later);
 }
 
 /**
@@ -217,22 +222,23 @@ export function readMemoriesInVersion(
     )
     .all(JSON.stringify(versions)) as LaterRevision[];
   const memoryNos = versions.map(([memoryNo]) => memoryNo);
-  return restoredMemories(store, memoryNos, later, now);
+  const rows = restoredRows(store, memoryNos, later);
+  return new Map([...rows].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
 }
 
-function restoredMemories(
+/** Reads rows as they were before these revisions, which are in order of memory and version. */
+function restoredRows(
   store: Store,
   memoryNos: readonly number[],
   later: readonly LaterRevision[],
-  now: number,
-): Map<number, Memory> {
+): Map<number, MemoryRow> {
   const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
   for (const [memoryNo, revisions] of Map.groupBy(later, ({ memory }) => memory)) {
     const row = rows.get(memoryNo);
     assert(row !== undefined, 'a revision belongs to a memory');
     rows.set(memoryNo, rowBefore(store, row, revisions));
   }
-  return new Map([...rows].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
+  return rows;
 }
 
 interface LaterRevision {
