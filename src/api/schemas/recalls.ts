@@ -111,7 +111,7 @@ export const recallReply = z
       .describe('The embedding model whose vectors took part; null for words alone.'),
     version: z.string().describe('Version of Cairn that answered.'),
     matches: z.array(candidate).describe('Best first; those that were erased since are only in `missing`.'),
-    left_out: z.array(candidate).describe('The best of the candidates that were no matches, at most 8.'),
+    left_out: z.array(candidate).describe('The best of the candidates that were no matches, at most 3.'),
     outcomes: z.partialRecord(z.enum(OUTCOMES), count).describe('The number of all candidates by what became of them.'),
     missing,
     degraded,

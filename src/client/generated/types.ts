@@ -2462,7 +2462,7 @@ export type Recall = {
   readonly version: string;
   /** Best first; those that were erased since are only in `missing`. */
   readonly matches: readonly RecalledMemory[];
-  /** The best of the candidates that were no matches, at most 8. */
+  /** The best of the candidates that were no matches, at most 3. */
   readonly left_out: readonly RecalledMemory[];
   /** The number of all candidates by what became of them. */
   readonly outcomes: Partial<

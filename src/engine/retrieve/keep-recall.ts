@@ -13,7 +13,7 @@ import { scopeSize } from './plan.ts';
 import type { Recall } from './recall.ts';
 
 /** Most candidates that are kept with a recall beside its hits: the best of those that were cut. */
-const MAX_CUT = 8;
+const MAX_CUT = 3;
 
 /** A recall on its way to the log. */
 export interface RecallToKeep {
