@@ -24,6 +24,7 @@ import { nameRoutes } from './routes/names.ts';
 import { namespaceRoutes } from './routes/namespaces.ts';
 import { providerRoutes } from './routes/providers.ts';
 import { queryRoutes } from './routes/query.ts';
+import { recallRoutes } from './routes/recalls.ts';
 import { reembedRoutes } from './routes/reembed.ts';
 import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
@@ -46,7 +47,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   {
     name: 'Querying',
     description: 'Finding the memories that answer a query, and explaining why they were found.',
-    routes: [...queryRoutes, ...diffRoutes],
+    routes: [...queryRoutes, ...diffRoutes, ...recallRoutes],
   },
   { name: 'Links', description: 'Relations between memories.', routes: linkRoutes },
   {

@@ -45,6 +45,7 @@ import type {
   ProviderUsage,
   Upload,
   QueryResult,
+  RecallLog,
   RetrievalOptions,
   Revision,
   SectorStats,
@@ -93,7 +94,7 @@ export interface Engine {
  * and `storage_full` if the disk is full.
  */
 export interface Tenant
-  extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange, Portable {
+  extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, RecallLog, Jobs, ModelChange, Portable {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.

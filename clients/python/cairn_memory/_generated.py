@@ -103,6 +103,14 @@ BatchSummary = TypedDict("BatchSummary", {
 })
 
 
+ChangedMatch = TypedDict("ChangedMatch", {
+    "id": "str",
+    "rank": "int",
+    "score": "Union[float, None]",
+    "why": "Literal['returned', 'filtered', 'no_match', 'not_a_candidate', 'superseded', 'below_min_score', 'below_relative_floor', 'not_exact', 'document_limit', 'near_duplicate', 'kind_limit', 'beyond_k', 'over_budget', 'added', 'erased']",
+})
+
+
 ConsoleSession = TypedDict("ConsoleSession", {
     "version": "str",
     "is_open": "bool",
@@ -793,6 +801,16 @@ MemoryList = TypedDict("MemoryList", {
 })
 
 
+MovedMatch = TypedDict("MovedMatch", {
+    "id": "str",
+    "from_rank": "int",
+    "to_rank": "int",
+    "from_score": "float",
+    "to_score": "float",
+    "why": "List[Dict[str, Any]]",
+})
+
+
 Name = TypedDict("Name", {
     "name": "str",
     "memories": "int",
@@ -882,6 +900,12 @@ NewPage = TypedDict("NewPage", {
     "event_time": "NotRequired[Union[Time, None]]",
     "expires_at": "NotRequired[Union[Time, None]]",
     "config": "NotRequired[Union[Dict[str, Any], None]]",
+})
+
+
+NewRecallFeedback = TypedDict("NewRecallFeedback", {
+    "verdict": "Literal['used', 'useless', 'wrong']",
+    "memory_ids": "List[str]",
 })
 
 
@@ -1025,6 +1049,57 @@ Readiness = TypedDict("Readiness", {
 })
 
 
+Recall = TypedDict("Recall", {
+    "recall_id": "str",
+    "at": "Timestamp",
+    "query": "Union[str, None]",
+    "query_kept": "Literal['whole', 'redacted', 'withheld']",
+    "filters": "Dict[str, Any]",
+    "k": "int",
+    "options": "RetrievalDefaults",
+    "profile": "Literal['composite', 'activation', 'retention', 'fusion']",
+    "weights": "Dict[str, Any]",
+    "statistics": "Dict[str, Any]",
+    "model": "Union[Dict[str, Any], None]",
+    "version": "str",
+    "matches": "List[RecalledMemory]",
+    "left_out": "List[RecalledMemory]",
+    "outcomes": "Dict[str, Any]",
+    "missing": "List[str]",
+    "degraded": "bool",
+    "degraded_reasons": "NotRequired[List[Literal['vectors', 'work_budget', 'deadline']]]",
+    "floor": "NotRequired[Floor]",
+    "cut": "NotRequired[Cut]",
+    "feedback": "List[RecallFeedback]",
+})
+
+
+RecallFeedback = TypedDict("RecallFeedback", {
+    "memory_id": "str",
+    "verdict": "Literal['used', 'useless', 'wrong']",
+    "at": "Timestamp",
+})
+
+
+RecalledMemory = TypedDict("RecalledMemory", {
+    "id": "str",
+    "outcome": "Literal['returned', 'filtered', 'no_match', 'not_a_candidate', 'superseded', 'below_min_score', 'below_relative_floor', 'not_exact', 'document_limit', 'near_duplicate', 'kind_limit', 'beyond_k', 'over_budget']",
+    "version": "NotRequired[int]",
+    "score": "float",
+    "raw_score": "float",
+    "features": "Dict[str, Any]",
+    "adjustments": "List[Dict[str, Any]]",
+    "lexical": "Union[Dict[str, Any], None]",
+    "dense": "Union[Dict[str, Any], None]",
+    "fused": "Union[Dict[str, Any], None]",
+    "arrival": "Union[Dict[str, Any], None]",
+    "rerank": "Union[Dict[str, Any], None]",
+    "fit": "Dict[str, Any]",
+    "held": "Union[float, None]",
+    "unrelated": "bool",
+})
+
+
 ReembedStatus = TypedDict("ReembedStatus", {
     "state": "Literal['current', 'needed', 'running', 'paused', 'failed']",
     "phase": "Union[Literal['embed', 'link', 'drop'], None]",
@@ -1043,6 +1118,64 @@ ReembedStatus = TypedDict("ReembedStatus", {
 RejectedLine = TypedDict("RejectedLine", {
     "error": "Failure",
     "line": "int",
+})
+
+
+Replay = TypedDict("Replay", {
+    "state": "NotRequired[Literal['then', 'now']]",
+    "query": "NotRequired[Union[str, None]]",
+    "k": "NotRequired[Union[int, None]]",
+    "user_id": "NotRequired[Union[str, None]]",
+    "filters": "NotRequired[Union[Filters, None]]",
+    "startTime": "NotRequired[Union[Time, None]]",
+    "endTime": "NotRequired[Union[Time, None]]",
+    "profile": "NotRequired[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]]",
+    "similarity": "NotRequired[Union[Literal['relative', 'absolute'], None]]",
+    "penalties": "NotRequired[Union[Dict[str, Any], None]]",
+    "weights": "NotRequired[Union[Dict[str, Any], None]]",
+    "column_weights": "NotRequired[Union[Dict[str, Any], None]]",
+    "vector_weight": "NotRequired[Union[float, None]]",
+    "k_sparse": "NotRequired[Union[int, None]]",
+    "k_dense": "NotRequired[Union[int, None]]",
+    "dense_sectors": "NotRequired[Union[Literal['all', 'candidate'], None]]",
+    "session_prior": "NotRequired[Union[float, None]]",
+    "max_hops": "NotRequired[Union[int, None]]",
+    "decay_per_hop": "NotRequired[Union[float, None]]",
+    "entity_graph": "NotRequired[Union[bool, None]]",
+    "rerank": "NotRequired[Union[Literal['none', 'builtin', 'llm'], None]]",
+    "k_rerank": "NotRequired[Union[int, None]]",
+    "min_score": "NotRequired[Union[float, None]]",
+    "relative_floor": "NotRequired[Union[float, None]]",
+    "cut": "NotRequired[Union[Literal['none', 'relative', 'exact'], None]]",
+    "per_document": "NotRequired[Union[int, None]]",
+    "collapse_similar": "NotRequired[Union[bool, None]]",
+    "writer_share": "NotRequired[Union[float, None]]",
+    "token_budget": "NotRequired[Union[int, None]]",
+    "deep_recall": "NotRequired[Union[bool, None]]",
+    "include": "NotRequired[Union[List[Literal['contradicted']], None]]",
+    "as_of": "NotRequired[Union[Union[Time, AsOf], None]]",
+    "top_k": "NotRequired[Union[Dict[str, Any], None]]",
+    "include_episodes": "NotRequired[Union[bool, None]]",
+    "expand": "NotRequired[Union[List[Literal['neighbours', 'document']], None]]",
+    "explain": "NotRequired[Union[bool, None]]",
+    "format": "NotRequired[Union[Literal['json', 'prompt', 'text', 'plain'], None]]",
+})
+
+
+ReplayReply = TypedDict("ReplayReply", {
+    "recall_id": "str",
+    "state": "Literal['then', 'now']",
+    "asked_at": "Timestamp",
+    "at": "Timestamp",
+    "query": "Union[str, None]",
+    "matches": "List[Match]",
+    "missing": "List[str]",
+    "not_kept": "List[str]",
+    "moved": "List[MovedMatch]",
+    "gone": "List[ChangedMatch]",
+    "new": "List[ChangedMatch]",
+    "degraded": "bool",
+    "degraded_reasons": "NotRequired[List[Literal['vectors', 'work_budget', 'deadline']]]",
 })
 
 
@@ -1174,6 +1307,9 @@ OPERATIONS: Dict[str, Operation] = {
     "query_memories": Operation("POST", "/memory/query", [], None, True, False, False, False),
     "explain_memory": Operation("POST", "/explain", [], None, True, False, False, False),
     "diff_memories": Operation("GET", "/diff", None, None, True, False, False, False),
+    "get_recall": Operation("GET", "/recalls/{id}", None, None, True, False, False, False),
+    "replay_recall": Operation("POST", "/recalls/{id}/replay", [], None, True, False, False, False),
+    "give_recall_feedback": Operation("POST", "/recalls/{id}/feedback", [], None, True, False, False, False),
     "link_memories": Operation("POST", "/memory/link", [], None, False, False, False, False),
     "unlink_memories": Operation("DELETE", "/memory/link", [], None, True, False, False, False),
     "supersede_memory": Operation("POST", "/memory/supersede", [], None, False, False, False, False),
@@ -1340,6 +1476,18 @@ class Client(BaseClient):
     def diff_memories(self, *, from_: Optional[Time] = None, to: Optional[Time] = None, axis: Optional[Literal['recorded', 'valid']] = None, user_id: Optional[str] = None, session_id: Optional[str] = None, tag: Optional[str] = None, topic: Optional[str] = None, faded_below: Optional[float] = None, limit: Optional[int] = None, format: Optional[Literal['json', 'prompt']] = None, token_budget: Optional[int] = None, **options: Any) -> Dict[str, Any]:
         """Tells what became known, was changed, replaced, contradicted, ended, faded and erased between two times: `GET /diff`."""
         return self._call(OPERATIONS["diff_memories"], {"from": from_, "to": to, "axis": axis, "user_id": user_id, "session_id": session_id, "tag": tag, "topic": topic, "faded_below": faded_below, "limit": limit, "format": format, "token_budget": token_budget}, options)
+
+    def get_recall(self, *, id: str, **options: Any) -> Recall:
+        """Shows what was asked, and how the answer came about: `GET /recalls/{id}`."""
+        return self._call(OPERATIONS["get_recall"], {"id": id}, options)
+
+    def replay_recall(self, *, id: str, state: Optional[Literal['then', 'now']] = None, query: Optional[Union[str, None]] = None, k: Optional[Union[int, None]] = None, user_id: Optional[Union[str, None]] = None, filters: Optional[Union[Filters, None]] = None, startTime: Optional[Union[Time, None]] = None, endTime: Optional[Union[Time, None]] = None, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, similarity: Optional[Union[Literal['relative', 'absolute'], None]] = None, penalties: Optional[Union[Dict[str, Any], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, k_rerank: Optional[Union[int, None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, token_budget: Optional[Union[int, None]] = None, deep_recall: Optional[Union[bool, None]] = None, include: Optional[Union[List[Literal['contradicted']], None]] = None, as_of: Optional[Union[Union[Time, AsOf], None]] = None, top_k: Optional[Union[Dict[str, Any], None]] = None, include_episodes: Optional[Union[bool, None]] = None, expand: Optional[Union[List[Literal['neighbours', 'document']], None]] = None, explain: Optional[Union[bool, None]] = None, format: Optional[Union[Literal['json', 'prompt', 'text', 'plain'], None]] = None, **options: Any) -> ReplayReply:
+        """Asks a question again: of the state of then, or of today, with the same or other weights: `POST /recalls/{id}/replay`."""
+        return self._call(OPERATIONS["replay_recall"], {"id": id, "state": state, "query": query, "k": k, "user_id": user_id, "filters": filters, "startTime": startTime, "endTime": endTime, "profile": profile, "similarity": similarity, "penalties": penalties, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "k_rerank": k_rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share, "token_budget": token_budget, "deep_recall": deep_recall, "include": include, "as_of": as_of, "top_k": top_k, "include_episodes": include_episodes, "expand": expand, "explain": explain, "format": format}, options)
+
+    def give_recall_feedback(self, *, id: str, verdict: Literal['used', 'useless', 'wrong'], memory_ids: List[str], **options: Any) -> Dict[str, Any]:
+        """Keeps what matches of an answer were good for: `POST /recalls/{id}/feedback`."""
+        return self._call(OPERATIONS["give_recall_feedback"], {"id": id, "verdict": verdict, "memory_ids": memory_ids}, options)
 
     def link_memories(self, *, src: str, dst: str, type: Literal['waypoint', 'mentions', 'supports', 'depends_on', 'same_as', 'derived_from'], user_id: Optional[Union[str, None]] = None, weight: Optional[Union[float, None]] = None, **options: Any) -> Dict[str, Any]:
         """States a link between two memories, or changes its weight: `POST /memory/link`."""

@@ -132,7 +132,12 @@ export const lgmRoutes: readonly Route[] = [
         const items = memories.map((memory) => nodeItem(memory, { withMetadata }));
         return send(200, { ...head, query: null, count: items.length, items, ...cutMark(isCut) });
       }
-      const asked = { query, k: limit, filter, ...(isPublicRead(principal) ? { reinforce: false } : {}) };
+      const asked = {
+        query,
+        k: limit,
+        filter,
+        ...(isPublicRead(principal) ? { reinforce: false, isLogged: false } : {}),
+      };
       const { hits, isCut } = await tenant.query(asked, clientGone(response));
       const items = hits.map(({ memory, score, path }) => nodeItem(memory, { withMetadata, score, path }));
       send(200, { ...head, query, count: items.length, items, ...cutMark(isCut === true) });

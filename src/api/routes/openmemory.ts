@@ -42,7 +42,7 @@ export const openMemoryRoutes: readonly Route[] = [
     async handle(call) {
       const { tenant, principal, response, readBody } = call;
       const body = await readBody();
-      const asked = { ...toQuery(body), ...(isPublicRead(principal) ? { reinforce: false } : {}) };
+      const asked = { ...toQuery(body), ...(isPublicRead(principal) ? { reinforce: false, isLogged: false } : {}) };
       const result = await tenant.query(asked, clientGone(response));
       const { hits } = result;
       const lines = hits.map(({ memory, score }) => `- (${score.toFixed(2)}) ${memory.content}`);

@@ -36,7 +36,7 @@ export const queryRoutes: readonly Route[] = [
       const { tenant, principal, response, send } = call;
       const body = await call.readBody();
       const tokenSatisfied = body.token == null ? undefined : await waitForWrites(call, body.token, TOKEN_WAIT_MS);
-      const asked = { ...toQuery(body), ...(isPublicRead(principal) ? { reinforce: false } : {}) };
+      const asked = { ...toQuery(body), ...(isPublicRead(principal) ? { reinforce: false, isLogged: false } : {}) };
       const result = await tenant.query(asked, clientGone(response));
       const answer = queryItem(asked, result, tokenSatisfied);
       const bytes = answerBytes(result);

@@ -203,7 +203,7 @@ async function rank(call: TenantCall, { query, userId, namespace, value, wanted 
     perDocument: 0,
     collapseSimilar: false,
     writerShare: 1,
-    ...(isPublicRead(principal) ? { reinforce: false } : {}),
+    ...(isPublicRead(principal) ? { reinforce: false, isLogged: false } : {}),
   };
   const { hits } = await tenant.query(asked, clientGone(response));
   return hits.map(({ memory, score }) => ({ memory, score }));

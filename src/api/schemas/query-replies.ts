@@ -10,7 +10,7 @@ const weights = z.partialRecord(z.enum(WEIGHT_NAMES), z.number());
 
 // ── Why a hit came back ──────────────────────────────────────────────────────────────────────────────────────────────
 
-const features = z
+export const features = z
   .strictObject({
     similarity: unit.describe('How well words and vector match, relative to the best match.'),
     activation: unit.describe(
@@ -25,7 +25,7 @@ const features = z
   })
   .describe('Values that the formula of the profile uses.');
 
-const adjustment = z.strictObject({
+export const adjustment = z.strictObject({
   by: z.enum(['contradicted', 'superseded', 'status', 'rerank', 'session', 'model']),
   factor: z.number().min(0),
   because: z.string().exactOptional().describe('The memory that caused the adjustment.'),
@@ -44,7 +44,7 @@ const arrival = z
   .nullable()
   .describe('The link or name over which activation came; null if there was none.');
 
-const hitExplanation = z
+export const hitExplanation = z
   .strictObject({
     lexical: z
       .strictObject({ rank, bm25: z.number(), coverage: z.number().min(0) })
@@ -98,14 +98,14 @@ const trace = z
 
 // ── Answers ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
-const matchExample = {
+export const matchExample = {
   ...storedExample,
   score: 0.78,
   raw_score: 0.78,
   path: [storedExample.id],
 };
 
-const match = z
+export const match = z
   .strictObject({
     ...storedFields,
     score: unit.describe('Score that is comparable between queries; `min_score` applies to it.'),
@@ -161,7 +161,7 @@ const tokenSatisfied = z
   .boolean()
   .exactOptional()
   .describe('Whether the writes of the token were finished in time; only if the request sent a token.');
-const floor = z
+export const floor = z
   .strictObject({
     min_score: z.number().describe('The lowest score that was allowed, by the request or by default.'),
     acted: z.boolean().describe('Whether memories with a lower score were left out.'),
@@ -174,15 +174,17 @@ const floor = z
   })
   .meta({ id: 'Floor' });
 export type FloorItem = Wire<typeof floor>;
-const cut = z
+export const cut = z
   .strictObject({
     mode: z.enum(['relative', 'exact']).describe('The `cut` that the request or the defaults ask for.'),
     left_out: count.describe('Number of candidates above `min_score` that it left out.'),
   })
   .meta({ id: 'Cut' });
 
-const degraded = z.boolean().describe('Whether the answer may be worse than it should; `degraded_reasons` says why.');
-const degradedReasons = z
+export const degraded = z
+  .boolean()
+  .describe('Whether the answer may be worse than it should; `degraded_reasons` says why.');
+export const degradedReasons = z
   .array(z.enum(['vectors', ...WORK_ENDS]))
   .exactOptional()
   .describe(
@@ -194,7 +196,7 @@ const degradedReasons = z
 const answer = {
   degraded,
   degraded_reasons: degradedReasons,
-  recall_id: uuid.describe('Id of this answer.'),
+  recall_id: uuid.describe('Id of this answer, under which `/recalls/{id}` keeps it for a while.'),
   floor: floor.exactOptional().describe('Only if the floor left something out or was not applied.'),
   cut: cut.exactOptional().describe('Only if `cut` left something out.'),
   token_satisfied: tokenSatisfied,

@@ -168,7 +168,7 @@ export function queryItem(
 }
 
 /** Estimates the memory that the texts of an answer take, in bytes. */
-export function answerBytes({ hits, rendered }: QueryResult): number {
+export function answerBytes({ hits, rendered }: Pick<QueryResult, 'hits' | 'rendered'>): number {
   let characters = rendered?.text.length ?? 0;
   for (const { memory, neighbours, sources = [] } of hits) {
     const around = neighbours === undefined ? sources : [...neighbours.before, ...neighbours.after, ...sources];
@@ -177,11 +177,11 @@ export function answerBytes({ hits, rendered }: QueryResult): number {
   return characters * 2;
 }
 
-function degradation({ degraded, degradedReasons }: Pick<QueryResult, 'degraded' | 'degradedReasons'>) {
+export function degradation({ degraded, degradedReasons }: Pick<QueryResult, 'degraded' | 'degradedReasons'>) {
   return { degraded, ...(degraded ? { degraded_reasons: degradedReasons } : {}) };
 }
 
-function floorItem({ minScore, acted, reason, below, bestBelow }: FloorReport): FloorItem {
+export function floorItem({ minScore, acted, reason, below, bestBelow }: FloorReport): FloorItem {
   return { min_score: minScore, acted, ...(reason === undefined ? {} : { reason }), below, best_below: bestBelow };
 }
 

@@ -2,6 +2,7 @@ import { addDataCommands } from './data.ts';
 import { type Command, Option } from 'commander';
 import { FORMATS } from '../../engine/index.ts';
 import type { DiffOptions } from '../commands/diff.ts';
+import type { RecallOptions } from '../commands/recall.ts';
 import { asking, collect, integer, overHttp, parseObject, parsePast } from '../options.ts';
 
 /** Adds the commands on memories and documents of a running server. */
@@ -9,6 +10,7 @@ export function addMemoryCommands(program: Command): void {
   program.commandsGroup('Memories (of a running server)');
   addReading(program);
   addHistory(program);
+  addRecalls(program);
   addBulk(program);
 }
 
@@ -78,6 +80,21 @@ function addHistory(program: Command): void {
     .option('--valid', 'what held at the two times, in place of what was stored')
     .option('--json', 'print the reply of the server')
     .action(async (options: DiffOptions) => (await import('../commands/diff.ts')).diff(options));
+}
+
+/** Answers that were given. */
+function addRecalls(program: Command): void {
+  overHttp(program, 'recall')
+    .description('show how an answer came about, or ask it again')
+    .argument('<id>', 'recall_id of the answer, as query --json shows it')
+    .addOption(
+      new Option('--replay [state]', 'ask it again: of the state of then, or of now, and show what differs').choices([
+        'then',
+        'now',
+      ]),
+    )
+    .option('--json', 'print the reply of the server')
+    .action(async (id: string, options: RecallOptions) => (await import('../commands/recall.ts')).recall(id, options));
 }
 
 /** Many memories or documents. */

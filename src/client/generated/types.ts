@@ -398,6 +398,30 @@ export type BatchSummary = {
   /** Why the upload ended early; every item with a result is stored. */
   readonly error?: Failure;
 };
+export type ChangedMatch = {
+  readonly id: string;
+  /** Rank in the answer that has it. */
+  readonly rank: number;
+  /** Score in the answer that has it; null if it was erased. */
+  readonly score: number | null;
+  /** What it was in the other answer; `added`: it was stored since; `erased`: it is gone. */
+  readonly why:
+    | 'returned'
+    | 'filtered'
+    | 'no_match'
+    | 'not_a_candidate'
+    | 'superseded'
+    | 'below_min_score'
+    | 'below_relative_floor'
+    | 'not_exact'
+    | 'document_limit'
+    | 'near_duplicate'
+    | 'kind_limit'
+    | 'beyond_k'
+    | 'over_budget'
+    | 'added'
+    | 'erased';
+};
 export type ConsoleSession = {
   readonly version: string;
   /** Whether no key is configured, so that nobody needs to sign in. */
@@ -1810,7 +1834,7 @@ export type Matches = {
   readonly degraded: boolean;
   /** Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. `work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then. */
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
-  /** Id of this answer. */
+  /** Id of this answer, under which `/recalls/{id}` keeps it for a while. */
   readonly recall_id: string;
   /** Only if the floor left something out or was not applied. */
   readonly floor?: Floor;
@@ -1836,7 +1860,7 @@ export type MatchesAsText = {
   readonly degraded: boolean;
   /** Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. `work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then. */
   readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
-  /** Id of this answer. */
+  /** Id of this answer, under which `/recalls/{id}` keeps it for a while. */
   readonly recall_id: string;
   /** Only if the floor left something out or was not applied. */
   readonly floor?: Floor;
@@ -1921,6 +1945,19 @@ export type MemoryList = {
   readonly limit?: number | null | undefined;
   /** `next_cursor` of the page before, with everything else as it was asked then. */
   readonly cursor?: string | null | undefined;
+};
+export type MovedMatch = {
+  readonly id: string;
+  readonly from_rank: number;
+  readonly to_rank: number;
+  readonly from_score: number;
+  readonly to_score: number;
+  readonly why: readonly {
+    /** What differs: a feature, `weights.…`, an adjustment, `profile`, `version`, `confidence of the query`; or `others`, if only other matches changed. */
+    readonly what: string;
+    readonly from: number | string | null;
+    readonly to: number | string | null;
+  }[];
 };
 export type Name = {
   readonly name: string;
@@ -2102,6 +2139,12 @@ export type NewPage = {
       }
     | null
     | undefined;
+};
+export type NewRecallFeedback = {
+  /** What the memories were for the caller. */
+  readonly verdict: 'used' | 'useless' | 'wrong';
+  /** Matches of the recall. */
+  readonly memory_ids: readonly string[];
 };
 export type PortableLine = {
   /** What the line holds. */
@@ -2382,6 +2425,174 @@ export type Readiness = {
     readonly reason?: string;
   };
 };
+export type Recall = {
+  readonly recall_id: string;
+  /** Time of the query. */
+  readonly at: Timestamp;
+  /** The question as the privacy policy lets it be kept and shown; null if it does not. */
+  readonly query: string | null;
+  /** How much of the question the policy lets be shown. */
+  readonly query_kept: 'whole' | 'redacted' | 'withheld';
+  /** The filter, under the names of `POST /memory/query`. */
+  readonly filters: {
+    readonly [field: string]: Json;
+  };
+  readonly k: number;
+  /** All options of retrieval, defaults included. */
+  readonly options: RetrievalDefaults;
+  readonly profile: 'composite' | 'activation' | 'retention' | 'fusion';
+  /** The weights of the profile, none left out. */
+  readonly weights: Readonly<Record<string, number>>;
+  /** What the scores of all candidates rest on. */
+  readonly statistics: {
+    readonly vector_weight: number;
+    readonly best_relevance: number;
+    readonly best_fused: number;
+    readonly confidence: number;
+    /** Number of memories that were searched, about. */
+    readonly scope: number;
+  };
+  /** The embedding model whose vectors took part; null for words alone. */
+  readonly model: {
+    readonly provider: string;
+    readonly model: string;
+    readonly dimensions: number;
+  } | null;
+  /** Version of Cairn that answered. */
+  readonly version: string;
+  /** Best first; those that were erased since are only in `missing`. */
+  readonly matches: readonly RecalledMemory[];
+  /** The best of the candidates that were no matches, at most 3. */
+  readonly left_out: readonly RecalledMemory[];
+  /** The number of all candidates by what became of them. */
+  readonly outcomes: Partial<
+    Readonly<
+      Record<
+        | 'returned'
+        | 'filtered'
+        | 'no_match'
+        | 'not_a_candidate'
+        | 'superseded'
+        | 'below_min_score'
+        | 'below_relative_floor'
+        | 'not_exact'
+        | 'document_limit'
+        | 'near_duplicate'
+        | 'kind_limit'
+        | 'beyond_k'
+        | 'over_budget',
+        number
+      >
+    >
+  >;
+  /** Matches of then that were erased since, or that the key may no longer see. */
+  readonly missing: readonly string[];
+  /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
+  readonly degraded: boolean;
+  /** Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. `work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then. */
+  readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
+  readonly floor?: Floor;
+  readonly cut?: Cut;
+  readonly feedback: readonly RecallFeedback[];
+};
+export type RecallFeedback = {
+  readonly memory_id: string;
+  readonly verdict: 'used' | 'useless' | 'wrong';
+  readonly at: Timestamp;
+};
+export type RecalledMemory = {
+  readonly id: string;
+  /** `returned`, or the stage that left it out. */
+  readonly outcome:
+    | 'returned'
+    | 'filtered'
+    | 'no_match'
+    | 'not_a_candidate'
+    | 'superseded'
+    | 'below_min_score'
+    | 'below_relative_floor'
+    | 'not_exact'
+    | 'document_limit'
+    | 'near_duplicate'
+    | 'kind_limit'
+    | 'beyond_k'
+    | 'over_budget';
+  /** Version of the memory that was shown; only of matches. */
+  readonly version?: number;
+  readonly score: number;
+  readonly raw_score: number;
+  /** Values that the formula of the profile uses. */
+  readonly features: {
+    /** How well words and vector match, relative to the best match. */
+    readonly similarity: number;
+    /** Share of the best fused score, or the activation that came over links if that is higher. */
+    readonly activation: number;
+    /** Activation that came over links; 0 for a direct hit without any. */
+    readonly waypoint: number;
+    /** Salience of the memory, decayed until now. */
+    readonly salience: number;
+    /** Strength of the memory, decayed until now. */
+    readonly strength: number;
+    /** `e^(−0.05 · days since last_seen_at)`. */
+    readonly recency: number;
+    /** `e^(−decay_lambda · days since last_seen_at)`, at least 0.02. */
+    readonly retention: number;
+    /** Confidence of the memory. */
+    readonly confidence: number;
+  };
+  /** Factors on the raw score, in order. */
+  readonly adjustments: readonly {
+    readonly by: 'contradicted' | 'superseded' | 'status' | 'rerank' | 'session' | 'model';
+    readonly factor: number;
+    /** The memory that caused the adjustment. */
+    readonly because?: string;
+    /** A language model found the contradiction; no client stated it. */
+    readonly automatic?: true;
+  }[];
+  /** Result of the search by words. `coverage` is about 1 if the memory has all words of the query. */
+  readonly lexical: {
+    readonly rank: number;
+    readonly bm25: number;
+    readonly coverage: number;
+  } | null;
+  /** Result of the search by vectors: rank, cosine, and the number of the matching part of a long text. */
+  readonly dense: {
+    readonly rank: number;
+    readonly similarity: number;
+    readonly window: number;
+  } | null;
+  /** Result of both searches together; null for a memory that was found only over links. */
+  readonly fused: {
+    readonly rank: number;
+    readonly score: number;
+  } | null;
+  /** The link or name over which activation came; null if there was none. */
+  readonly arrival: {
+    readonly from: string | null;
+    readonly via:
+      | 'waypoint'
+      | 'mentions'
+      | 'supports'
+      | 'contradicts'
+      | 'depends_on'
+      | 'same_as'
+      | 'supersedes'
+      | 'derived_from'
+      | 'entity';
+    readonly entity?: string;
+    readonly weight: number;
+    readonly hops: number;
+    readonly activation: number;
+  } | null;
+  /** Measurements of the built-in reranker, each in 0..1; null if it did not run. */
+  readonly rerank: Readonly<Record<string, number>> | null;
+  /** Fit to the question by the text alone: `coverage` of its words, `cosine`, and the like. */
+  readonly fit: Readonly<Record<string, number | null>>;
+  /** Share of the question's words that the text holds; null if it was not read. */
+  readonly held: number | null;
+  /** Whether the text was read and has nothing to do with the question. */
+  readonly unrelated: boolean;
+};
 export type ReembedStatus = {
   /** `needed`: the settings name a model that is not live, or memories lack vectors of the live model. */
   readonly state: 'current' | 'needed' | 'running' | 'paused' | 'failed';
@@ -2412,6 +2623,146 @@ export type RejectedLine = {
   readonly error: Failure;
   /** Line of the item in the upload, counted from 1. */
   readonly line: number;
+};
+export type Replay = {
+  /** `then` scores what was kept, by the weights of then unless the request changes them; `now` asks the memories and the model of today. */
+  readonly state?: 'then' | 'now' | undefined;
+  /** Another question; only with `now`. */
+  readonly query?: string | null | undefined;
+  /** Most matches; 8 by default. */
+  readonly k?: number | null | undefined;
+  /** Only memories of this user; `""` for no particular user. All users by default. */
+  readonly user_id?: string | null | undefined;
+  /** Filters of memories. */
+  readonly filters?: Filters | null | undefined;
+  /** `created_at` from this time on, included; the name is OpenMemory's. */
+  readonly startTime?: Time | null | undefined;
+  /** `created_at` up to this time, included; the name is OpenMemory's. */
+  readonly endTime?: Time | null | undefined;
+  /** Formula that scores matches; `composite` by default. */
+  readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
+  /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
+  readonly similarity?: 'relative' | 'absolute' | null | undefined;
+  /** Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other. */
+  readonly penalties?:
+    | {
+        readonly superseded?: number | undefined;
+        readonly contradicted?: number | undefined;
+        readonly archived?: number | undefined;
+      }
+    | null
+    | undefined;
+  /** Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400. */
+  readonly weights?:
+    | {
+        readonly similarity?: number | undefined;
+        readonly salience?: number | undefined;
+        readonly recency?: number | undefined;
+        readonly waypoint?: number | undefined;
+        readonly activation?: number | undefined;
+        readonly strength?: number | undefined;
+        readonly confidence?: number | undefined;
+        readonly alpha?: number | undefined;
+      }
+    | null
+    | undefined;
+  /** Weights of a word by the column in which it stands; the others keep their values. */
+  readonly column_weights?:
+    | {
+        readonly context?: number | undefined;
+        readonly title?: number | undefined;
+        readonly content?: number | undefined;
+        readonly gist?: number | undefined;
+        readonly entities?: number | undefined;
+        readonly tags?: number | undefined;
+        readonly identifiers?: number | undefined;
+      }
+    | null
+    | undefined;
+  /** 0 for words only, 1 for vectors only; by default 0.05 offline and 0.5 with a model. */
+  readonly vector_weight?: number | null | undefined;
+  /** Most candidates from the search by words; `k` + 20 by default. */
+  readonly k_sparse?: number | null | undefined;
+  /** Most candidates from the search by vectors; `k`, at least 20, by default. */
+  readonly k_dense?: number | null | undefined;
+  /** `candidate`: if the query shows what kind of memory it looks for, the nearest `k_dense` of each such sector. */
+  readonly dense_sectors?: 'all' | 'candidate' | null | undefined;
+  /** Most that a match can gain from other matches of its session; 0.1 by default. */
+  readonly session_prior?: number | null | undefined;
+  /** Most links in a row that are followed from the best direct hits; 2 by default. */
+  readonly max_hops?: number | null | undefined;
+  /** Share of the activation that remains after each link; 0.5 by default. */
+  readonly decay_per_hop?: number | null | undefined;
+  /** If true, memories about names that are related to the names in the query take part; true by default. */
+  readonly entity_graph?: boolean | null | undefined;
+  /** How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`. */
+  readonly rerank?: 'none' | 'builtin' | 'llm' | null | undefined;
+  /** Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says. */
+  readonly k_rerank?: number | null | undefined;
+  /** Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default. */
+  readonly min_score?: number | null | undefined;
+  /** Matches whose `raw_score` is below this share of the best `raw_score` are left out. */
+  readonly relative_floor?: number | null | undefined;
+  /** How the answer is cut to what belongs together; `none` by default. `relative` sets `relative_floor` to 0.5 if nothing else sets it. `exact` returns only memories that by themselves hold most of what the query says beside its names, up to the first clear gap, and often nothing: for short facts. */
+  readonly cut?: 'none' | 'relative' | 'exact' | null | undefined;
+  /** Most matches derived from one memory, itself included; 2 by default, 0 for no limit. Applies if `k` is at most 10. Unless it is 0, a matching chunk replaces the root memory of its document. */
+  readonly per_document?: number | null | undefined;
+  /** Of memories that say nearly the same, written by one key for one user, only the best is a match, with the others in `similar`; true by default. */
+  readonly collapse_similar?: boolean | null | undefined;
+  /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
+  readonly writer_share?: number | null | undefined;
+  /** Most estimated tokens of the matches' contents, or of the whole text with `format` `prompt` or `text`. A match that does not fit is skipped; a shorter one further down may take its place. */
+  readonly token_budget?: number | null | undefined;
+  /** If true, superseded, contradicted and archived memories take part, at the factors of `penalties`. */
+  readonly deep_recall?: boolean | null | undefined;
+  /** `contradicted`: memories that lost a contradiction take part, at the factor of `penalties`. */
+  readonly include?: readonly 'contradicted'[] | null | undefined;
+  /** An earlier time to answer for; a bare time means `valid`. */
+  readonly as_of?: Time | AsOf | null | undefined;
+  /** Most matches of each kind. */
+  readonly top_k?:
+    | {
+        /** Most matches that are derived from others. */
+        readonly knowledge?: number | undefined;
+        /** Most matches that others are derived from. */
+        readonly episodes?: number | undefined;
+      }
+    | null
+    | undefined;
+  /** If true, adds `episodes` to the reply; true by default only for `prompt`. If false, memories that others are derived from are no matches either, unless `top_k.episodes` bounds them. */
+  readonly include_episodes?: boolean | null | undefined;
+  /** `neighbours` adds two memories before and after each match in its session; `document` adds up to three memories that the match is derived from. */
+  readonly expand?: readonly ('neighbours' | 'document')[] | null | undefined;
+  /** If true, adds `explain` to each match, and `trace` to the reply. */
+  readonly explain?: boolean | null | undefined;
+  /** With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. `plain` has one statement a line, without notice and sources. */
+  readonly format?: 'json' | 'prompt' | 'text' | 'plain' | null | undefined;
+};
+export type ReplayReply = {
+  readonly recall_id: string;
+  readonly state: 'then' | 'now';
+  /** Time of the recall. */
+  readonly asked_at: Timestamp;
+  /** Time as of which the matches are. */
+  readonly at: Timestamp;
+  /** The question as the privacy policy lets it be kept and shown; null if it does not. */
+  readonly query: string | null;
+  /** Best first, as `POST /memory/query` gives them. */
+  readonly matches: readonly Match[];
+  /** Matches of then that were erased since, or that the key may no longer see. */
+  readonly missing: readonly string[];
+  /** Fields that the answer of then had and the log does not keep; `version` if one was guessed by time. */
+  readonly not_kept: readonly string[];
+  /** Matches of both answers whose rank, or score by 0.001 or more, differs. */
+  readonly moved: readonly MovedMatch[];
+  /** Matches of the recall that this answer does not have. */
+  readonly gone: readonly ChangedMatch[];
+  /** Matches of this answer that the recall did not have. */
+  readonly new: readonly ChangedMatch[];
+  /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
+  readonly degraded: boolean;
+  /** Only if `degraded`. `vectors`: vectors are missing because the embedding provider failed, so words decide. `work_budget`: more rows would have been looked at than one request may (`OM_QUERY_WORK_MB`). `deadline`: it took too long (`OM_QUERY_DEADLINE_MS`). For the last two the answer rests on what was found until then. */
+  readonly degraded_reasons?: readonly ('vectors' | 'work_budget' | 'deadline')[];
 };
 export type RetrievalDefaults = {
   /** Formula that scores matches; `composite` by default. */
@@ -2702,6 +3053,18 @@ export type DiffMemoriesInput = {
   /** Most estimated tokens of the `text`. */
   readonly token_budget?: number | undefined;
 };
+export type GetRecallInput = {
+  /** The `recall_id` of an answer. */
+  readonly id: string;
+};
+export type ReplayRecallInput = {
+  /** The `recall_id` of an answer. */
+  readonly id: string;
+} & Replay;
+export type GiveRecallFeedbackInput = {
+  /** The `recall_id` of an answer. */
+  readonly id: string;
+} & NewRecallFeedback;
 export type LinkMemoriesInput = {
   /** The user who must own the memories: another user's memory is a 404. The field is not stored. */
   readonly user_id?: string | null | undefined;
@@ -3611,6 +3974,11 @@ export type DiffMemoriesReply = {
   /** Entries were left out since the reply had 8 MiB. */
   readonly truncated?: true;
 };
+export type GiveRecallFeedbackReply = {
+  readonly recall_id: string;
+  /** All feedback on the recall. */
+  readonly feedback: readonly RecallFeedback[];
+};
 export type LinkMemoriesReply = {
   readonly ok: true;
   readonly src: string;
@@ -4310,6 +4678,15 @@ export interface Operations {
 
   /** Tells what became known, was changed, replaced, contradicted, ended, faded and erased between two times: `GET /diff`. */
   diffMemories(input?: DiffMemoriesInput, options?: CallOptions): Reply<DiffMemoriesReply>;
+
+  /** Shows what was asked, and how the answer came about: `GET /recalls/{id}`. */
+  getRecall(input: GetRecallInput, options?: CallOptions): Reply<Recall>;
+
+  /** Asks a question again: of the state of then, or of today, with the same or other weights: `POST /recalls/{id}/replay`. */
+  replayRecall(input: ReplayRecallInput, options?: CallOptions): Reply<ReplayReply>;
+
+  /** Keeps what matches of an answer were good for: `POST /recalls/{id}/feedback`. */
+  giveRecallFeedback(input: GiveRecallFeedbackInput, options?: CallOptions): Reply<GiveRecallFeedbackReply>;
 
   /** States a link between two memories, or changes its weight: `POST /memory/link`. */
   linkMemories(input: LinkMemoriesInput, options?: CallOptions): Reply<LinkMemoriesReply>;

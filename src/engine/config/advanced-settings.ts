@@ -5,6 +5,7 @@ import { parsePolicy } from '../privacy/policy.ts';
 import type { Sector } from '../types.ts';
 import { BACKUP_SETTINGS } from './backup-settings.ts';
 import { EVENT_SETTINGS } from './event-settings.ts';
+import { RECALL_SETTINGS } from './recall-settings.ts';
 import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
 import { LANGGRAPH_SETTINGS } from './langgraph-settings.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
@@ -387,4 +388,5 @@ export const ADVANCED_SETTINGS = {
   ...ENCRYPTION_SETTINGS,
   ...BACKUP_SETTINGS,
   ...EVENT_SETTINGS,
+  ...RECALL_SETTINGS,
 };

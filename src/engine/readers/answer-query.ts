@@ -3,13 +3,22 @@ import type { RecallEffects } from '../commands/reinforce.ts';
 import type { Config } from '../config.ts';
 import type { Embedder, VectorIndex } from '../ports.ts';
 import { explainMemory } from '../retrieve/explain-memory.ts';
+import { keepRecall, type RecallToKeep } from '../retrieve/keep-recall.ts';
 import { completeQuery } from '../retrieve/options.ts';
 import { type QuerySpace, retrieve, type RetrieveContext } from '../retrieve/retrieve.ts';
 import { distinctModels, type StoredModel } from '../store/live-model.ts';
 import { findMemoryNos, readMemories } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { createWorkBudget } from '../store/work-budget.ts';
-import type { MemoryExplanation, MemoryQuery, Profile, QueryResult, RetrievalOptions, StageTrace } from '../types.ts';
+import type {
+  MemoryExplanation,
+  MemoryQuery,
+  Profile,
+  QueryResult,
+  RecallHead,
+  RetrievalOptions,
+  StageTrace,
+} from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
@@ -28,6 +37,8 @@ interface Answer {
   readonly stages: readonly StageTrace[];
   /** The memories and waypoints that the recall reinforces; null if it reinforces none. */
   readonly effects: RecallEffects | null;
+  /** What the recall log keeps of the answer; null if it keeps nothing. */
+  readonly kept: RecallToKeep | null;
 }
 
 /** Answers a query of a tenant. Throws what `retrieve` throws. */
@@ -37,12 +48,21 @@ export async function answerQuery(
   signal?: AbortSignal,
 ): Promise<Answer> {
   let stages: readonly StageTrace[] = [];
-  const retrieving = retrieveContext(context, defaults, (trace) => (stages = trace));
+  let kept: RecallToKeep | null = null;
+  const { open, config } = context;
+  const isKept = config.OM_RECALL_DAYS > 0 && query.isLogged !== false;
+  const retrieving = retrieveContext(context, defaults, (recall, answer) => {
+    stages = recall.trace;
+    if (isKept) kept = keepRecall(recall, answer, { request: query, defaults, model: modelOf(open().live) });
+  });
   const { profile } = completeQuery(query, retrieving.defaults);
   const result = await retrieve(retrieving, query, signal);
-  const reinforces = query.reinforce ?? context.config.OM_DECAY_REINFORCE_ON_QUERY;
-  return { result, profile, stages, effects: reinforces ? effectsOf(context, result) : null };
+  const reinforces = query.reinforce ?? config.OM_DECAY_REINFORCE_ON_QUERY;
+  return { result, profile, stages, effects: reinforces ? effectsOf(context, result) : null, kept };
 }
+
+const modelOf = (live: StoredModel | null): RecallHead['model'] =>
+  live && { provider: live.provider, model: live.model, dimensions: live.dimensions };
 
 /** Explains why a memory is or is not among the hits of a query. Throws what `explainMemory` throws. */
 export function explainAnswer(
@@ -68,7 +88,7 @@ function effectsOf({ open, clock }: ReadContext, { hits }: QueryResult): RecallE
 function retrieveContext(
   context: ReadContext,
   defaults: RetrievalOptions,
-  onStages: RetrieveContext['onStages'] = () => {},
+  onRecall: RetrieveContext['onRecall'] = () => {},
 ): RetrieveContext {
   const { config, clock, logger, tracing, languageModel } = context;
   const budget = createWorkBudget(workLimits(config));
@@ -87,7 +107,7 @@ function retrieveContext(
     budget,
     newId: uuidv7,
     tracing,
-    onStages,
+    onRecall,
     readMemories,
   });
 }

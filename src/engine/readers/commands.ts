@@ -35,6 +35,7 @@ import type {
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
+import { readRecall, replayKept } from './recalls.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
 import { readExportSlice, startExport } from './export-slice.ts';
 import { judgeImport } from './judge-import.ts';
@@ -49,6 +50,8 @@ import { workLimits } from './work-limits.ts';
 export const READ_COMMANDS = {
   query: answerQuery,
   explain: explainAnswer,
+  readRecall,
+  replayKept,
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
   listMemories: (
     { open, clock }: ReadContext,

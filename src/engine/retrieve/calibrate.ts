@@ -1,7 +1,7 @@
 import type { Candidate } from './candidate.ts';
 import type { Evidence, QueryEvidence } from './evidence.ts';
 import { comparability, enoughHeld } from './lenience.ts';
-import { rawScoreOf, type Scoring } from './score.ts';
+import { type Formula, rawScoreOf } from './score.ts';
 
 /** How the strength of evidence becomes a confidence that can be compared between queries. */
 interface Calibration {
@@ -114,6 +114,9 @@ const STRANGER_SCORE = 0.9 * CHANCE_SCORE;
  */
 const MIN_SHARE = 0.23;
 
+/** What the calibration reads of a candidate. */
+type Weighable = Pick<Candidate, 'features' | 'rawScore'> & { readonly row: Pick<Candidate['row'], 'memoryNo'> };
+
 /**
  * Gives every candidate its score, 0..1, and keeps the order. The best candidate gets the confidence; the others get
  * less, by their share of the best raw score. In a small scope the others lose less, except for strangers, memories
@@ -122,8 +125,8 @@ const MIN_SHARE = 0.23;
  * `CHANCE_SCORE`, whatever stands before it. All scores are 0 where no raw score is above 0.
  * @param scope number of memories that are searched, about; memories of other users do not count
  */
-export function calibrate(
-  candidates: readonly Candidate[],
+export function calibrate<Weighed extends Weighable>(
+  candidates: readonly Weighed[],
   {
     confidence,
     evidence: { heldBy, strange },
@@ -133,10 +136,10 @@ export function calibrate(
     readonly confidence: number;
     readonly evidence: Pick<QueryEvidence, 'heldBy' | 'strange'>;
     readonly scope: number;
-    readonly scoring: Scoring;
+    readonly scoring: Formula;
   },
-): Candidate[] {
-  const best = candidates.reduce<Candidate | undefined>(
+): (Weighed & Pick<Candidate, 'score'>)[] {
+  const best = candidates.reduce<Weighed | undefined>(
     (most, candidate) => (most === undefined || candidate.rawScore > most.rawScore ? candidate : most),
     undefined,
   );

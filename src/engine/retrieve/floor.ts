@@ -1,6 +1,6 @@
 import type { AskingSentences } from '../text/asking-sentences.ts';
 import type { FloorReport, MemoryQuery, Outcome } from '../types.ts';
-import type { Candidate } from './candidate.ts';
+import type { Arrival, Candidate } from './candidate.ts';
 
 /** The bounds under which candidates are left out. */
 export interface Floors {
@@ -23,12 +23,19 @@ const STRONG_ARRIVAL = 0.4;
 const STRONG_HOPS = 2;
 
 /** The candidates that the floors let through, and those that they left out. */
-export interface Floored {
+export interface Floored<Scored = Candidate> {
   /** The candidates that stay, in the order given. */
-  readonly kept: readonly Candidate[];
+  readonly kept: readonly Scored[];
   /** Reason why each candidate that was left out fell under a floor, by memory number. */
   readonly cut: ReadonlyMap<number, Outcome>;
 }
+
+/** What the floors read of a candidate. */
+type Judged = Pick<Candidate, 'score' | 'rawScore'> & {
+  readonly row: Pick<Candidate['row'], 'memoryNo'>;
+  readonly fused: object | null;
+  readonly arrival: Pick<Arrival, 'activation' | 'hops'> | null;
+};
 
 /**
  * Leaves out candidates under the floors, so that a query without a relevant memory gets an empty list rather than `k`
@@ -37,10 +44,10 @@ export interface Floored {
  * floor.
  * @param candidates in the order in which they are to be returned, which a model may have made
  */
-export function applyFloors(
-  candidates: readonly Candidate[],
+export function applyFloors<Scored extends Judged>(
+  candidates: readonly Scored[],
   { minScore, relativeFloor, confidence, decayPerHop }: Floors,
-): Floored {
+): Floored<Scored> {
   const least = relativeFloor * candidates.reduce((most, { rawScore }) => Math.max(most, rawScore), 0);
   const cut = new Map<number, Outcome>();
   const kept = candidates.filter((candidate) => {
@@ -84,7 +91,7 @@ export function reportFloor(
   };
 }
 
-function isStronglyReached({ fused, arrival }: Candidate, decayPerHop: number): boolean {
+function isStronglyReached({ fused, arrival }: Judged, decayPerHop: number): boolean {
   if (fused !== null || arrival === null) return false;
   const decayOfLater = arrival.hops > 1 && arrival.hops <= STRONG_HOPS ? decayPerHop ** (arrival.hops - 1) : 1;
   return arrival.activation >= STRONG_ARRIVAL * decayOfLater;

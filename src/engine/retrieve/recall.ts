@@ -2,6 +2,7 @@ import type { CutReport, FloorReport, StageTrace, WorkEnd } from '../types.ts';
 import type { Arrival, Candidate } from './candidate.ts';
 import type { DenseResult, QueryVector } from './dense.ts';
 import type { Measured } from './evidence-meter.ts';
+import type { QueryEvidence } from './evidence.ts';
 import type { Floored } from './floor.ts';
 import type { Fused } from './fuse.ts';
 import type { LexicalResult } from './lexical.ts';
@@ -35,6 +36,8 @@ export interface Recall {
   readonly replaced: ReadonlyMap<number, number | null>;
   /** The confidence that the query is about these memories at all, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
+  /** What the examined candidates have to do with the question: the basis of the calibrated scores. */
+  readonly evidence: Pick<QueryEvidence, 'heldBy' | 'strange'>;
   /** What was measured of each examined candidate, by memory number. */
   readonly measured: ReadonlyMap<number, Measured>;
   readonly floored: Floored;

@@ -2,9 +2,10 @@ import type { Clock, Embedder, LanguageModel, Logger, VectorIndex } from '../por
 import type { Store } from '../store/open-store.ts';
 import type { WorkBudget } from '../store/work-budget.ts';
 import type { Tracing } from '../tracing.ts';
-import type { Memory, MemoryQuery, RetrievalOptions, StageTrace } from '../types.ts';
+import type { Memory, MemoryQuery, QueryResult, RetrievalOptions } from '../types.ts';
 import type { QueryVector } from './dense.ts';
 import type { CompleteQuery } from './options.ts';
+import type { Recall } from './recall.ts';
 import type { Trace } from './trace-stages.ts';
 
 /** A vector space of the file: the model that made its vectors, and how to ask that model. */
@@ -63,8 +64,8 @@ export interface RetrieveContext extends QuerySpace {
   newId(): string;
   /** Tracing in which each stage becomes a span; null or left out where nothing is traced. */
   readonly tracing?: Tracing | null;
-  /** Called by `retrieve`, not by `recallMemories`, with the duration of each stage once a query is answered. */
-  readonly onStages?: (trace: readonly StageTrace[]) => void;
+  /** Called by `retrieve`, not by `recallMemories`, with what the stages found and the answer that was made of it. */
+  readonly onRecall?: (recall: Recall, answer: QueryResult) => void;
   /**
    * Reads memories by number; unknown numbers are left out.
    * @param now time for which salience and strength are computed, Unix ms

@@ -54,10 +54,11 @@ export async function retrieve(
   query: MemoryQuery,
   signal?: AbortSignal,
 ): Promise<QueryResult> {
-  const { onStages } = context;
+  const { onRecall } = context;
   return recallAnd(context, query, signal, (recall) => {
-    onStages?.(recall.trace);
-    return answerOf(context, query, recall);
+    const answer = answerOf(context, query, recall);
+    onRecall?.(recall, answer);
+    return answer;
   });
 }
 
@@ -80,7 +81,7 @@ export function degradationOf({ degraded, end }: Recall): Pick<QueryResult, 'deg
 
 /**
  * Runs all stages and returns what each of them found, where `retrieve` returns the answer made of it. It throws as
- * `retrieve` does, and does not call `onStages`.
+ * `retrieve` does, and does not call `onRecall`.
  */
 export async function recallMemories(
   context: RetrieveContext,
@@ -155,6 +156,7 @@ type RankedCandidates = Pick<
   | 'candidates'
   | 'replaced'
   | 'confidence'
+  | 'evidence'
   | 'measured'
 >;
 
@@ -211,17 +213,18 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
     const value = reorder(running, resolved, { plan, asked });
     return { value, out: value.length, ...(query.rerank === 'none' ? { note: 'off' } : {}) };
   });
-  const { candidates, confidence, measured } = trace.run('calibrate', reranked.length, () => {
+  const { candidates, confidence, evidence } = trace.run('calibrate', reranked.length, () => {
     // With several models, scoring has subtracted the base of each memory's own model already.
     const cosineBase = vectors.length > 1 ? 0 : readCosineBase(store, vectors[0]?.modelNo ?? null);
     const scope = scopeSize(plan);
     const evidence = evidenceOf(store, reranked, { query: plan.query, cosineBase, texts: plan.texts });
     const confidence = confidenceOf(evidence, { scope, knowsForms: knowsWordForms(query.query) });
     const calibrated = calibrate(reranked, { confidence, evidence, scope, scoring });
-    const value = { candidates: calibrated, confidence, measured: evidence.measuredBy };
+    const value = { candidates: calibrated, confidence, evidence };
     return { value, out: value.candidates.length, note: `confidence ${confidence.toFixed(3)}` };
   });
-  return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence, measured };
+  const measured = evidence.measuredBy;
+  return { plan, lexical, dense, fused, arrivals, scoring, candidates, replaced, confidence, evidence, measured };
 }
 
 /** Says in the trace how many candidates gained by the question before them; nothing where none did. */

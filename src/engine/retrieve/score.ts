@@ -39,6 +39,9 @@ export interface Scoring {
   readonly now: number;
 }
 
+/** What the formula of a profile reads beside the features. */
+export type Formula = Pick<Scoring, 'profile' | 'weights' | 'bestFused'>;
+
 /**
  * Weight of the words that the question before a memory holds, beside the memory's own. An answer need not repeat the
  * words of its question: “Three times a week.”
@@ -103,7 +106,7 @@ export function featuresOf(row: RankingRow, { fit, fused, arrival }: Findings, s
  * Computes the raw score by the formula of the profile. The formulas are those of the systems that Cairn grew from:
  * OpenMemory (`composite`), OpenMem (`activation`), cognitive-memory (`retention`), memv and open-mem (`fusion`).
  */
-export function rawScoreOf(features: Features, { profile, weights, bestFused }: Scoring): number {
+export function rawScoreOf(features: Features, { profile, weights, bestFused }: Formula): number {
   switch (profile) {
     case 'composite':
     case 'activation':

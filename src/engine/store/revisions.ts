@@ -190,7 +190,6 @@ export function readMemoriesAsOf(
 
 /** Reads the rows behind these memories as they stood at a time of recording, as `readMemoriesAsOf` does. */
 export function readRowsAsOf(store: Store, memoryNos: readonly number[], at: number): Map<number, MemoryRow> {
-  const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
   const later = store
     .prepare(
       `SELECT r.memory, r.version, r.fields,
@@ -200,6 +199,40 @@ export function readRowsAsOf(store: Store, memoryNos: readonly number[], at: num
        WHERE r.replaced_at > ? ORDER BY r.memory, r.version`,
     )
     .all(JSON.stringify(memoryNos), at) as LaterRevision[];
+  return restoredRows(store, memoryNos, later);
+}
+
+/**
+ * Reads memories as they were in a version of theirs, otherwise as `readMemoriesAsOf`. A memory that no longer has the
+ * version or its revisions is shown in the version nearest to it.
+ * @param versions numbers of memories with the version that is wanted of each
+ */
+export function readMemoriesInVersion(
+  store: Store,
+  versions: readonly (readonly [memoryNo: number, version: number])[],
+  now: number,
+): Map<number, Memory> {
+  const later = store
+    .prepare(
+      `SELECT r.memory, r.version, r.fields,
+         (SELECT p.replaced_at FROM memory_revisions p
+          WHERE p.memory = r.memory AND p.version = r.version - 1) AS writtenAt
+       FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value ->> 0
+       WHERE r.version >= wanted.value ->> 1 ORDER BY r.memory, r.version`,
+    )
+    .all(JSON.stringify(versions)) as LaterRevision[];
+  const memoryNos = versions.map(([memoryNo]) => memoryNo);
+  const rows = restoredRows(store, memoryNos, later);
+  return new Map([...rows].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
+}
+
+/** Reads rows as they were before these revisions, which are in order of memory and version. */
+function restoredRows(
+  store: Store,
+  memoryNos: readonly number[],
+  later: readonly LaterRevision[],
+): Map<number, MemoryRow> {
+  const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
   for (const [memoryNo, revisions] of Map.groupBy(later, ({ memory }) => memory)) {
     const row = rows.get(memoryNo);
     assert(row !== undefined, 'a revision belongs to a memory');

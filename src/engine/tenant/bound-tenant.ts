@@ -13,6 +13,7 @@ import {
   type NewMemory,
   type Upload,
 } from '../types.ts';
+import { within } from '../readers/recalls.ts';
 import { reachOf, type Reach } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
@@ -45,6 +46,7 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     ...eventMethods(tenant, reach),
     ...linkMethods(tenant, reach),
     ...queryMethods(tenant, reach),
+    ...recallMethods(tenant, reach),
     ...documentMethods(tenant, reach),
     ...reflectionMethods(tenant, reach),
     ...jobMethods(tenant, reach),
@@ -220,6 +222,38 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
     stats: refused,
     listProviderCalls: refused,
     listProviderUsage: refused,
+  } satisfies Partial<Tenant>;
+}
+
+/**
+ * Recalls: those whose query was kept within the same bounds. Memories that have left the bounds since count as erased.
+ */
+function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, isReached, ownFilter }: Reach) {
+  const reachedRecall = async (id: string) => {
+    const recall = await tenant.getRecall(id);
+    const { userIds = [], withinTags = [] } = recall.filter;
+    const isOwn = userId === undefined || (userIds.length === 1 && userIds[0] === userId);
+    if (!isOwn || !tags.every((tag) => withinTags.includes(tag)))
+      throw new EngineError('not_found', 'no recall with this id is kept');
+    const isShown = await Promise.all(recall.candidates.map(({ id }) => isReached(() => reachedMemory(id))));
+    const only = recall.candidates.map(({ id }) => id).filter((_, place) => isShown[place]);
+    return within(recall, only);
+  };
+  return {
+    getRecall: reachedRecall,
+    async replayRecall(id, options, signal) {
+      const { filter } = options.changes;
+      const changes = filter === undefined ? options.changes : { ...options.changes, filter: ownFilter(filter) };
+      const only = (await reachedRecall(id)).candidates.map((candidate) => candidate.id);
+      return tenant.replayRecall(id, { ...options, changes, only }, signal);
+    },
+    async giveFeedback(id, verdict, memoryIds) {
+      const { candidates } = await reachedRecall(id);
+      const foreign = memoryIds.find((memoryId) => !candidates.some((candidate) => candidate.id === memoryId));
+      if (foreign !== undefined) throw new EngineError('not_found', `memory ${foreign} is no hit of this recall`);
+      const feedback = await tenant.giveFeedback(id, verdict, memoryIds);
+      return feedback.filter(({ memoryId }) => candidates.some((candidate) => candidate.id === memoryId));
+    },
   } satisfies Partial<Tenant>;
 }
 

@@ -33,6 +33,9 @@ export function createEraseMatching(
     while ((await write(hide)).documents === ERASE_SLICE);
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
     const logItems = await eraseLogItems(options);
+    // What waits to be logged was asked before the erasure.
+    await options.recalls.flush();
+    while ((await writer.write(path, 'eraseRecalls', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
     for (let after: number | null = 0; after !== null;) {
       const found: MatchingSlice = await readers.read(path, 'listMatching', { filter, after, limit: ERASE_SLICE });
       const { memoryNos } = found;

@@ -1,6 +1,7 @@
 import type { RecallEffects } from '../commands/reinforce.ts';
 import { serialiseError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
+import type { RecallToKeep } from '../retrieve/keep-recall.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { RecallBuffer } from './tenant-options.ts';
 
@@ -8,48 +9,77 @@ import type { RecallBuffer } from './tenant-options.ts';
 const FLUSH_MS = 200;
 /** Most recalls in one write. */
 const BATCH = 64;
-/** Most recalls of one tenant that wait for the next write; beyond it the oldest are dropped. */
+/** Most recalls of one tenant whose effects wait for the next write; beyond it the oldest are dropped. */
 const MAX_HELD = 10_000;
+/** Most recalls of one tenant that wait for the log, 10 to 100 kB each; beyond it the oldest are not logged. */
+const MAX_HELD_FOR_LOG = 1_000;
+
+/** What waits for the next write to a tenant's file. */
+interface Owed {
+  readonly effects: RecallEffects[];
+  readonly kept: Promise<RecallToKeep>[];
+}
 
 /**
- * Makes a buffer that writes the effects of recalls in batches, after the answers were sent. Under a flood of queries
- * the oldest effects are dropped, and so are those whose write fails, with a warning in the log: they only shift a
- * ranking a little and are nobody's data. `flush` writes what waits, and resolves once it is on disk or dropped.
+ * Makes a buffer that writes the effects of recalls, and the recall log, in batches, after the answers were sent. Under
+ * a flood of queries the oldest are dropped, and so are those whose write fails, with a warning in the log: effects
+ * only shift a ranking a little, and a recall that was not logged is answered as unknown. `flush` writes what waits,
+ * and resolves once it is on disk or dropped.
  */
-export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer & { flush(): Promise<void> } {
-  const owed = new Map<string, RecallEffects[]>();
+export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer {
+  const owed = new Map<string, Owed>();
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
 
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
-    const batches = [...owed].flatMap(([path, effects]) =>
-      Array.from({ length: Math.ceil(effects.length / BATCH) }, (_, n) => ({
+    const batches = [...owed].flatMap(([path, { effects, kept }]) =>
+      Array.from({ length: Math.ceil(Math.max(effects.length, kept.length) / BATCH) }, (_, n) => ({
         path,
         recalls: effects.slice(n * BATCH, (n + 1) * BATCH),
+        kept: kept.slice(n * BATCH, (n + 1) * BATCH),
       })),
     );
     owed.clear();
+    const orWarn = async (event: string, recalls: number, write: () => Promise<void>) => {
+      if (recalls === 0) return;
+      try {
+        await write();
+      } catch (error) {
+        logger.warn({ code: serialiseError(error).code, recalls }, event);
+      }
+    };
     flushing = flushing.then(async () => {
-      for (const { path, recalls } of batches) {
-        try {
-          await writer.write(path, 'applyRecalls', { recalls });
-        } catch (error) {
-          logger.warn({ code: serialiseError(error).code, recalls: recalls.length }, 'recall_effects_lost');
-        }
+      for (const { path, recalls, kept } of batches) {
+        // Both writes share a commit.
+        await Promise.all([
+          orWarn('recall_effects_lost', recalls.length, () => writer.write(path, 'applyRecalls', { recalls })),
+          orWarn('recalls_not_logged', kept.length, async () =>
+            writer.write(path, 'logRecalls', { recalls: await Promise.all(kept) }),
+          ),
+        ]);
       }
     });
     return flushing;
   };
 
+  const owedTo = (path: string): Owed => {
+    timer ??= setTimeout(() => void flush(), FLUSH_MS);
+    const known = owed.get(path) ?? { effects: [], kept: [] };
+    owed.set(path, known);
+    return known;
+  };
   return {
-    add(path, effects) {
-      const list = owed.get(path) ?? [];
-      owed.set(path, list);
-      list.push(effects);
-      if (list.length > MAX_HELD) list.shift();
-      timer ??= setTimeout(() => void flush(), FLUSH_MS);
+    add(path, recall) {
+      const { effects } = owedTo(path);
+      effects.push(recall);
+      if (effects.length > MAX_HELD) effects.shift();
+    },
+    log(path, recall) {
+      const { kept } = owedTo(path);
+      kept.push(Promise.resolve(recall));
+      if (kept.length > MAX_HELD_FOR_LOG) void kept.shift();
     },
     flush,
   };

@@ -18,7 +18,13 @@ export function createDiffMethods({ path, readers }: TenantOptions, query: Tenan
       async function aboutTopic(text: string): Promise<string[]> {
         // A successor does not stand for what it replaced here, so every status is asked for by name.
         const statuses = filter.statuses ?? MEMORY_STATUSES;
-        const asked = { query: text, k: TOPIC_MEMORIES, filter: { ...filter, statuses }, reinforce: false };
+        const asked = {
+          query: text,
+          k: TOPIC_MEMORIES,
+          filter: { ...filter, statuses },
+          reinforce: false,
+          isLogged: false,
+        };
         const { hits } = await query(asked, signal);
         return hits.map(({ memory }) => memory.id);
       }

@@ -3,13 +3,16 @@ import { observeStages } from '../metrics.ts';
 import { requireReranker } from '../retrieve/options.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
 import { putRetrievalDefaults, readRetrievalDefaults } from './retrieval-defaults.ts';
+import { screenRecall } from './screen-recall.ts';
 import type { TenantOptions } from './tenant-options.ts';
+import { guardOf } from './tenant-privacy.ts';
 
 type QueryMethods = Pick<Tenant, 'query' | 'explain' | 'retrievalDefaults' | 'putRetrievalDefaults'>;
 
 /** Makes the methods by which a tenant answers queries, and shows and sets its defaults for them. */
 export function createQueryMethods(options: TenantOptions): QueryMethods {
   const { path, metrics, control, readers, writer } = options;
+  const guard = guardOf(options);
   const defaults = () => readRetrievalDefaults(control, options.id);
   return {
     query: runQuery,
@@ -34,8 +37,9 @@ export function createQueryMethods(options: TenantOptions): QueryMethods {
   async function runQuery(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult> {
     const started = performance.now();
     const answer = await readers.read(path, 'query', { query, defaults: defaults() }, signal);
-    const { result, profile, stages, effects } = answer;
+    const { result, profile, stages, effects, kept } = answer;
     if (effects !== null) options.recalls.add(path, effects);
+    if (kept !== null) options.recalls.log(path, guard.isOn() ? screenRecall(guard, kept) : kept);
     if (result.degradedReasons.includes('vectors')) metrics.degradedQueries.inc();
     countWorkEnds('query', result);
     observeStages(metrics, stages);

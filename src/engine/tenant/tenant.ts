@@ -15,6 +15,7 @@ import type { TenantOptions } from './tenant-options.ts';
 import { createPortableMethods } from './tenant-portable.ts';
 import { createPrivacyMethods } from './tenant-privacy.ts';
 import { createQueryMethods } from './tenant-queries.ts';
+import { createRecallMethods } from './tenant-recalls.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
 import { createReflectionMethods } from './tenant-reflections.ts';
 import { createStatsMethods } from './tenant-stats.ts';
@@ -65,6 +66,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createLinkMethods(options),
     ...queries,
     ...createDiffMethods(options, queries.query),
+    ...createRecallMethods(options),
     ...createUploadMethods(options, arriving),
     ...documents,
     ...createJobMethods(options, erasure),

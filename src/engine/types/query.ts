@@ -213,6 +213,8 @@ export interface MemoryQuery extends RetrievalOptions {
   readonly expand?: readonly Expansion[] | undefined;
   /** Whether the returned memories are reinforced; `OM_DECAY_REINFORCE_ON_QUERY` by default. */
   readonly reinforce?: boolean | undefined;
+  /** Whether the answer is kept in the recall log; true by default. */
+  readonly isLogged?: boolean | undefined;
   /** Whether each hit explains its score, and the result its stages; false by default. */
   readonly explain?: boolean | undefined;
 }

@@ -16,6 +16,7 @@ import { hasAbandoned } from '../store/document-generations.ts';
 import { listUploads } from '../store/uploads.ts';
 import { reanchorLambda, refreshSalience, sliceEnd } from '../store/dynamics.ts';
 import { pruneWaypoints } from '../store/edges.ts';
+import { purgeRecalls } from '../store/recalls.ts';
 import { purgeEvents } from '../store/events.ts';
 import { purgeEmbedLogs } from '../store/embeddings.ts';
 import { walBytes } from '../store/file-on-disk.ts';
@@ -320,6 +321,8 @@ async function purgeFinished(context: MaintenanceContext): Promise<void> {
   await inSlices(context, (store) => purgeAudit(store, auditBefore, PURGE_SLICE));
   const events = { before: clock.now() - config.OM_EVENT_DAYS * DAY_MS, rows: config.OM_EVENT_ROWS };
   await inSlices(context, (store) => purgeEvents(store, { ...events, limit: PURGE_SLICE }));
+  const recallsBefore = clock.now() - config.OM_RECALL_DAYS * DAY_MS;
+  await inSlices(context, (store) => purgeRecalls(store, recallsBefore, PURGE_SLICE));
   await eraseAbandonedLogs(context);
   removeFailedUploads(context.open().store, before);
 }

@@ -43,6 +43,11 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   deleteMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
   deleteExpired: (_, receipt) => (isEmpty(receipt) ? null : { action: 'memory.expire', detail: countsOf(receipt) }),
   reinforceMemory: ({ id }) => ({ action: 'memory.reinforce', detail: { id } }),
+  eraseRecalls: (_, recalls) => (recalls === 0 ? null : { action: 'recall.erase', detail: { recalls } }),
+  giveFeedback: ({ id, verdict, memoryIds }) => ({
+    action: 'recall.feedback',
+    detail: { id, verdict, memories: memoryIds.length },
+  }),
   undoLinks: ({ writtenBy }, { edges }) =>
     edges === 0 ? null : { action: 'link.undo', detail: { written_by: writtenBy, edges } },
   undoChanges: ({ writtenBy }, { restored, unrestored }) =>

@@ -14,6 +14,7 @@ import { deleteItem, putItem } from '../commands/items.ts';
 import { eraseItems, moveItems } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
 import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.ts';
+import { eraseRecalls, giveFeedback, logRecalls } from '../commands/recalls.ts';
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../commands/relate.ts';
 import { requestReflection } from '../commands/request-reflection.ts';
@@ -52,6 +53,9 @@ export const WRITE_COMMANDS = {
   eraseAbandoned,
   reinforceMemory,
   applyRecalls,
+  logRecalls,
+  eraseRecalls,
+  giveFeedback,
   linkMemories,
   unlinkMemories,
   supersedeMemory,

@@ -17,8 +17,8 @@ async function reopenAfter(fixture: TestEngine): Promise<TestEngine> {
   return openTestEngine({ file: fixture.file, clock: fixture.clock });
 }
 
-test('reinforce: false changes no row of any table', async () => {
-  const fixture = await openTestEngine();
+test('reinforce: false changes no row of any table but those of the recall log', async () => {
+  const fixture = await openTestEngine({ settings: { OM_RECALL_DAYS: '0' } });
   const { memoryNo } = await fixture.add({ content: 'The wallaby hops across the road.' });
   await fixture.add({ content: 'The wallaby hops across the long road.' });
   await fixture.drain();

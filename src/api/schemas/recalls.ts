@@ -1,0 +1,260 @@
+/** Schemas of the recall log: looking up an answer, asking it again, and feedback on it. */
+import { z } from 'zod';
+import { FEEDBACK_VERDICTS, OUTCOMES, PROFILES } from '../../engine/index.ts';
+import { LIMITS } from './limits.ts';
+import { count, storedExample, timestamp, unit, uuid } from './memory-replies.ts';
+import {
+  adjustment,
+  cut,
+  degraded,
+  degradedReasons,
+  features,
+  floor,
+  hitExplanation,
+  match,
+  matchExample,
+} from './query-replies.ts';
+import { querySchema, retrievalReply } from './query.ts';
+import { anyObject, BODY_EXPECTED, choice, expected, givenId, type Wire } from './values.ts';
+
+const rank = z.int().min(1);
+const question = z
+  .string()
+  .nullable()
+  .describe('The question as the privacy policy lets it be kept and shown; null if it does not.');
+const missing = z.array(uuid).describe('Matches of then that were erased since, or that the key may no longer see.');
+
+// ── Looking up ───────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const { lexical, dense, fused, arrival, rerank } = hitExplanation.shape;
+const candidate = z
+  .strictObject({
+    id: uuid,
+    outcome: z.enum(OUTCOMES).describe('`returned`, or the stage that left it out.'),
+    version: rank.exactOptional().describe('Version of the memory that was shown; only of matches.'),
+    score: unit,
+    raw_score: z.number(),
+    features,
+    adjustments: z.array(adjustment).describe('Factors on the raw score, in order.'),
+    lexical,
+    dense,
+    fused,
+    arrival,
+    rerank,
+    fit: z
+      .record(z.string(), z.number().nullable())
+      .describe('Fit to the question by the text alone: `coverage` of its words, `cosine`, and the like.'),
+    held: z.number().nullable().describe("Share of the question's words that the text holds; null if it was not read."),
+    unrelated: z.boolean().describe('Whether the text was read and has nothing to do with the question.'),
+  })
+  .meta({ id: 'RecalledMemory' });
+
+const feedback = z
+  .strictObject({ memory_id: uuid, verdict: z.enum(FEEDBACK_VERDICTS), at: timestamp })
+  .meta({ id: 'RecallFeedback' });
+
+const FEATURES_EXAMPLE = {
+  similarity: 1,
+  activation: 1,
+  waypoint: 0,
+  salience: 0.4,
+  strength: 1,
+  recency: 1,
+  retention: 1,
+  confidence: 1,
+};
+const CANDIDATE_EXAMPLE = {
+  id: storedExample.id,
+  outcome: 'returned',
+  version: 1,
+  score: 0.78,
+  raw_score: 0.84,
+  features: FEATURES_EXAMPLE,
+  adjustments: [],
+  lexical: { rank: 1, bm25: 2.4, coverage: 0.9 },
+  dense: null,
+  fused: { rank: 1, score: 0.01 },
+  arrival: null,
+  rerank: null,
+  fit: { coverage: 0.9, cosine: null },
+  held: 0.9,
+  unrelated: false,
+} as const;
+const WEIGHTS_EXAMPLE = { similarity: 0.7, salience: 0.1, recency: 0.1, waypoint: 0.1 };
+export const RECALL_EXAMPLE_ID = '01a1fe39-072e-72be-90b2-5f657e247f4a';
+
+export const recallReply = z
+  .strictObject({
+    recall_id: uuid,
+    at: timestamp.describe('Time of the query.'),
+    query: question,
+    query_kept: z
+      .enum(['whole', 'redacted', 'withheld'])
+      .describe('How much of the question the policy lets be shown.'),
+    filters: anyObject.describe('The filter, under the names of `POST /memory/query`.'),
+    k: count,
+    options: retrievalReply.describe('All options of retrieval, defaults included.'),
+    profile: z.enum(PROFILES),
+    weights: z.record(z.string(), z.number()).describe('The weights of the profile, none left out.'),
+    statistics: z
+      .strictObject({
+        vector_weight: unit,
+        best_relevance: z.number(),
+        best_fused: z.number(),
+        confidence: unit,
+        scope: count.describe('Number of memories that were searched, about.'),
+      })
+      .describe('What the scores of all candidates rest on.'),
+    model: z
+      .strictObject({ provider: z.string(), model: z.string(), dimensions: count })
+      .nullable()
+      .describe('The embedding model whose vectors took part; null for words alone.'),
+    version: z.string().describe('Version of Cairn that answered.'),
+    matches: z.array(candidate).describe('Best first; those that were erased since are only in `missing`.'),
+    left_out: z.array(candidate).describe('The best of the candidates that were no matches, at most 3.'),
+    outcomes: z.partialRecord(z.enum(OUTCOMES), count).describe('The number of all candidates by what became of them.'),
+    missing,
+    degraded,
+    degraded_reasons: degradedReasons,
+    floor: floor.exactOptional(),
+    cut: cut.exactOptional(),
+    feedback: z.array(feedback),
+  })
+  .meta({
+    id: 'Recall',
+    examples: [
+      {
+        recall_id: RECALL_EXAMPLE_ID,
+        at: 1_795_265_978_965,
+        query: 'when do we deploy to staging?',
+        query_kept: 'whole',
+        filters: { user_id: 'ana' },
+        k: 8,
+        options: { profile: 'composite', rerank: 'builtin' },
+        profile: 'composite',
+        weights: WEIGHTS_EXAMPLE,
+        statistics: { vector_weight: 0, best_relevance: 0.9, best_fused: 0.01, confidence: 0.78, scope: 12 },
+        model: null,
+        version: '0.1.0',
+        matches: [CANDIDATE_EXAMPLE],
+        left_out: [],
+        outcomes: { returned: 1 },
+        missing: [],
+        degraded: false,
+        feedback: [],
+      },
+    ],
+  });
+export type RecallItem = Wire<typeof recallReply>;
+export type RecalledItem = Wire<typeof candidate>;
+
+// ── Asking again ─────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const { query } = querySchema.shape;
+const changeable = querySchema.omit({ query: true, token: true, reinforce: true }).shape;
+export const replaySchema = z
+  .strictObject(
+    {
+      state: choice(['then', 'now'])
+        .default('then')
+        .describe(
+          '`then` scores what was kept, by the weights of then unless the request changes them; `now` asks the ' +
+            'memories and the model of today.',
+        ),
+      query: query.nullish().describe('Another question; only with `now`.'),
+      ...changeable,
+    },
+    BODY_EXPECTED,
+  )
+  .meta({ id: 'Replay' });
+export type ReplayBody = z.output<typeof replaySchema>;
+
+const cause = z.strictObject({
+  what: z
+    .string()
+    .describe(
+      'What differs: a feature, `weights.…`, an adjustment, `profile`, `version`, `confidence of the query`; or ' +
+        '`others`, if only other matches changed.',
+    ),
+  from: z.union([z.number(), z.string()]).nullable(),
+  to: z.union([z.number(), z.string()]).nullable(),
+});
+const moved = z
+  .strictObject({
+    id: uuid,
+    from_rank: rank,
+    to_rank: rank,
+    from_score: unit,
+    to_score: unit,
+    why: z.array(cause),
+  })
+  .meta({ id: 'MovedMatch' });
+const changed = z
+  .strictObject({
+    id: uuid,
+    rank: rank.describe('Rank in the answer that has it.'),
+    score: unit.nullable().describe('Score in the answer that has it; null if it was erased.'),
+    why: z
+      .enum([...OUTCOMES, 'added', 'erased'])
+      .describe('What it was in the other answer; `added`: it was stored since; `erased`: it is gone.'),
+  })
+  .meta({ id: 'ChangedMatch' });
+
+export const replayReply = z
+  .strictObject({
+    recall_id: uuid,
+    state: z.enum(['then', 'now']),
+    asked_at: timestamp.describe('Time of the recall.'),
+    at: timestamp.describe('Time as of which the matches are.'),
+    query: question,
+    matches: z.array(match).describe('Best first, as `POST /memory/query` gives them.'),
+    missing,
+    not_kept: z
+      .array(z.string())
+      .describe('Fields that the answer of then had and the log does not keep; `version` if one was guessed by time.'),
+    moved: z.array(moved).describe('Matches of both answers whose rank, or score by 0.001 or more, differs.'),
+    gone: z.array(changed).describe('Matches of the recall that this answer does not have.'),
+    new: z.array(changed).describe('Matches of this answer that the recall did not have.'),
+    degraded,
+    degraded_reasons: degradedReasons,
+  })
+  .meta({
+    id: 'ReplayReply',
+    examples: [
+      {
+        recall_id: RECALL_EXAMPLE_ID,
+        state: 'then',
+        asked_at: 1_795_265_978_965,
+        at: 1_795_265_978_965,
+        query: 'when do we deploy to staging?',
+        matches: [matchExample],
+        missing: [],
+        not_kept: [],
+        moved: [],
+        gone: [],
+        new: [],
+        degraded: false,
+      },
+    ],
+  });
+export type ReplayReplyItem = Wire<typeof replayReply>;
+
+// ── Feedback ─────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const feedbackSchema = z
+  .strictObject(
+    {
+      verdict: choice(FEEDBACK_VERDICTS).describe('What the memories were for the caller.'),
+      memory_ids: z
+        .array(givenId, expected('a list of ids'))
+        .min(1, 'must not be empty')
+        .max(LIMITS.k, `at most ${LIMITS.k} entries`)
+        .describe('Matches of the recall.'),
+    },
+    BODY_EXPECTED,
+  )
+  .meta({ id: 'NewRecallFeedback' });
+export const feedbackReply = z.strictObject({
+  recall_id: uuid,
+  feedback: z.array(feedback).describe('All feedback on the recall.'),
+});

@@ -1,0 +1,59 @@
+import { EngineError } from '../errors.ts';
+import { putInfo } from '../store/store-info.ts';
+import { appendRecall, eraseRecalls as erase, findRecall, putFeedback, trimRecalls } from '../store/recalls.ts';
+import type { RecallToKeep } from '../retrieve/keep-recall.ts';
+import type { ErasureFilter, FeedbackVerdict, RecallFeedback } from '../types.ts';
+import { ERASE_PENDING } from './erase.ts';
+import type { WriteContext } from './write-context.ts';
+
+const MB = 1024 * 1024;
+
+/** Appends recalls to the log, and deletes the oldest beyond `OM_RECALL_MB`. */
+export function logRecalls(
+  { store, config }: WriteContext,
+  { recalls }: { readonly recalls: readonly RecallToKeep[] },
+): void {
+  for (const { head, candidates } of recalls) appendRecall(store, head, { head: JSON.stringify(head), candidates });
+  trimRecalls(store, config.OM_RECALL_MB * MB);
+}
+
+/** Erases at most `limit` recalls that were asked about the users or sessions of a filter. @returns their number */
+export function eraseRecalls(
+  { store, now }: WriteContext,
+  { filter, limit }: { readonly filter: ErasureFilter; readonly limit: number },
+): number {
+  const erased = erase(store, filter, limit);
+  if (erased > 0) putInfo(store, ERASE_PENDING, String(now));
+  return erased;
+}
+
+/**
+ * Keeps a verdict on hits of a recall.
+ * @returns all feedback on the recall
+ * @throws EngineError `not_found` for the recall, or for a memory that is no hit of it
+ */
+export function giveFeedback(
+  { store, now }: WriteContext,
+  {
+    id,
+    verdict,
+    memoryIds,
+  }: {
+    readonly id: string;
+    readonly verdict: FeedbackVerdict;
+    readonly memoryIds: readonly string[];
+  },
+): readonly RecallFeedback[] {
+  const recall = findRecall(store, id);
+  if (recall === undefined) throw new EngineError('not_found', 'no recall with this id is kept');
+  const hits = new Map(
+    recall.candidates.filter(({ hit }) => hit !== undefined).map(({ id: hitId, memoryNo }) => [hitId, memoryNo]),
+  );
+  const memoryNos = memoryIds.map((memoryId) => {
+    const memoryNo = hits.get(memoryId);
+    if (memoryNo === undefined) throw new EngineError('not_found', `memory ${memoryId} is no hit of this recall`);
+    return memoryNo;
+  });
+  putFeedback(store, id, { memoryNos, verdict, now });
+  return findRecall(store, id)!.feedback;
+}

@@ -1,0 +1,182 @@
+import { EngineError, isEngineError } from '../errors.ts';
+import type { RecallToKeep } from '../retrieve/keep-recall.ts';
+import { compareAnswers, rescore } from '../retrieve/replay.ts';
+import { getMemoryRow } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { readProvenance } from '../store/provenance.ts';
+import { findRecall } from '../store/recalls.ts';
+import { readMemoriesInVersion } from '../store/revisions.ts';
+import type {
+  Hit,
+  HitExplanation,
+  KeptCandidate,
+  KeptRecall,
+  Memory,
+  QueryResult,
+  RecallRecord,
+  Replay,
+  ReplayOptions,
+} from '../types.ts';
+import type { ReadContext } from './read-context.ts';
+
+type Reading = Pick<ReadContext, 'open' | 'clock'>;
+
+/**
+ * Reads a recall. Memories that nobody sees any more, such as parts of a deleted document, count as erased.
+ * @throws EngineError `not_found`
+ */
+export function readRecall({ open, clock }: Reading, { id }: { readonly id: string }): RecallRecord {
+  const { store } = open();
+  return store.read(() => visibleRecall(store, id, clock.now()));
+}
+
+function visibleRecall(store: Store, id: string, now: number): RecallRecord {
+  const recall = findRecall(store, id);
+  if (recall === undefined) throw new EngineError('not_found', 'no recall with this id is kept');
+  const candidates = recall.candidates.filter((candidate) => isVisible(store, candidate.id, now));
+  if (candidates.length === recall.candidates.length) return recall;
+  const there = new Set(candidates.map((candidate) => candidate.id));
+  return {
+    ...recall,
+    candidates,
+    missing: recall.hitIds.filter((hitId) => !there.has(hitId)),
+    feedback: recall.feedback.filter(({ memoryId }) => there.has(memoryId)),
+  };
+}
+
+function isVisible(store: Store, id: string, now: number): boolean {
+  try {
+    getMemoryRow(store, id, now);
+    return true;
+  } catch (error) {
+    if (isEngineError(error, 'not_found')) return false;
+    throw error;
+  }
+}
+
+/**
+ * Asks a recall again of the state of then. Throws as `rescore`, and `not_found`.
+ * @param only ids of the hits that the caller may see; all if left out
+ */
+export function replayKept(
+  { open, clock }: Reading,
+  { id, changes, only }: Pick<ReplayOptions, 'changes' | 'only'> & { readonly id: string },
+): Replay {
+  const { store } = open();
+  return store.read(() => {
+    const recall = within(visibleRecall(store, id, clock.now()), only);
+    const before = { recall, ...rescore(recall, {}) };
+    const after = { recall, ...rescore(recall, changes) };
+    return {
+      recallId: recall.recallId,
+      state: 'then',
+      askedAt: recall.at,
+      at: recall.at,
+      question: recall.question,
+      hits: hitsOf(store, recall, after.hits),
+      degradedReasons: recall.degradedReasons,
+      missing: recall.missing,
+      notKept: notKeptOf(recall, after.hits),
+      ...compareAnswers(before, after, new Map()),
+    };
+  });
+}
+
+/** Narrows a recall to the hits that a caller may see; the others count as erased. */
+export function within<Record extends RecallRecord>(recall: Record, only: readonly string[] | undefined): Record {
+  if (only === undefined) return recall;
+  return {
+    ...recall,
+    candidates: recall.candidates.filter(({ id }) => only.includes(id)),
+    missing: recall.hitIds.filter((id) => !only.includes(id)),
+    feedback: recall.feedback.filter(({ memoryId }) => only.includes(memoryId)),
+  };
+}
+
+/** Compares a recall with the answer of today to the same question. */
+export function compareWithNow(
+  recall: RecallRecord,
+  { result, kept }: { readonly result: QueryResult; readonly kept: RecallToKeep | null },
+): Replay {
+  if (kept === null) throw new EngineError('not_found', 'no recalls are kept: OM_RECALL_DAYS is 0');
+  const candidates = kept.candidates.map(({ data }) => JSON.parse(data) as KeptCandidate);
+  const now: KeptRecall = { ...kept.head, candidates };
+  const before = { recall, ...rescore(recall, {}) };
+  const after = {
+    recall: now,
+    hits: candidates.filter(({ hit }) => hit !== undefined),
+    formula: now.scoring,
+    supersededNos: kept.supersededNos,
+  };
+  const createdAt = new Map(result.hits.map(({ memory }) => [memory.id, memory.createdAt]));
+  return {
+    recallId: recall.recallId,
+    state: 'now',
+    askedAt: recall.at,
+    at: now.at,
+    question: now.question,
+    hits: result.hits,
+    degradedReasons: result.degradedReasons,
+    missing: recall.missing,
+    notKept: recall.questionKept === 'whole' ? [] : ['query'],
+    ...compareAnswers(before, after, createdAt),
+  };
+}
+
+/** Makes the hits as the answer gave them: with the text of then, and the salience and counts that were kept. */
+function hitsOf(store: Store, recall: KeptRecall, kept: readonly KeptCandidate[]): Hit[] {
+  const versions = kept.map(({ memoryNo, hit }): [number, number] => [
+    memoryNo,
+    hit?.version ?? Number.MAX_SAFE_INTEGER,
+  ]);
+  const memories = readMemoriesInVersion(store, versions, recall.at);
+  const documents = readProvenance(store, [...memories.keys()]);
+  return kept.map((candidate) => {
+    const { memoryNo, features, hit } = candidate;
+    const { salience, strength } = features;
+    const memory: Memory = { ...memories.get(memoryNo)!, ...(hit === undefined ? { salience, strength } : hit.state) };
+    const document = documents.get(memoryNo);
+    return {
+      memory,
+      score: candidate.score,
+      rawScore: candidate.rawScore,
+      path: hit?.path ?? [candidate.id],
+      ...(hit?.supersedes === undefined ? {} : { supersedes: hit.supersedes }),
+      ...(hit?.similar === undefined ? {} : { similar: hit.similar }),
+      ...(document === undefined ? {} : { document }),
+      ...(recall.request.explain === true ? { explain: explanationOf(recall, candidate) } : {}),
+    };
+  });
+}
+
+/** Makes the explanation of a kept candidate. Its terms are not kept. */
+function explanationOf(recall: KeptRecall, candidate: KeptCandidate): HitExplanation {
+  const { lexical, dense, fused, arrival, features, adjustments, rerank } = candidate;
+  return {
+    lexical,
+    dense,
+    fused,
+    arrival,
+    profile: recall.scoring.profile,
+    features,
+    weights: recall.scoring.weights,
+    adjustments,
+    rerank,
+    confidence: recall.confidence,
+    terms: [],
+  };
+}
+
+/** Names, as the HTTP API does, what the answer had and the log does not keep. */
+function notKeptOf({ request, questionKept }: KeptRecall, hits: readonly KeptCandidate[]): string[] {
+  const { expand = [], format = 'json', includeEpisodes, explain } = request;
+  return [
+    ...(questionKept === 'whole' ? [] : ['query']),
+    ...(expand.includes('neighbours') ? ['neighbours'] : []),
+    ...(expand.includes('document') ? ['sources'] : []),
+    ...((includeEpisodes ?? format === 'prompt') ? ['episodes'] : []),
+    ...(format === 'json' ? [] : ['text']),
+    ...(explain === true ? ['explain.terms', 'trace'] : []),
+    ...(hits.some(({ hit }) => hit === undefined) ? ['version'] : []),
+  ];
+}

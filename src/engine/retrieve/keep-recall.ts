@@ -1,0 +1,144 @@
+import type {
+  KeptCandidate,
+  Memory,
+  MemoryQuery,
+  Outcome,
+  QueryResult,
+  RecallHead,
+  RetrievalOptions,
+} from '../types.ts';
+import { VERSION } from '../version.ts';
+import type { Arrival, Candidate } from './candidate.ts';
+import { scopeSize } from './plan.ts';
+import type { Recall } from './recall.ts';
+
+/** Most candidates that are kept with a recall beside its hits: the best of those that were cut. */
+const MAX_CUT = 3;
+
+/** A recall on its way to the log. */
+export interface RecallToKeep {
+  readonly head: RecallHead;
+  /** The candidates as JSON, hits first: they pass two threads, and a text passes fastest. */
+  readonly candidates: readonly { readonly memoryNo: number; readonly data: string }[];
+  /** Numbers of superseded memories that matched and gave way; they serve a comparison and are not logged. */
+  readonly supersededNos: readonly number[];
+}
+
+/**
+ * Collects what is kept of an answer so that it can be looked up and asked again: no text of any memory.
+ * @param request the query as it came, without defaults
+ * @param model the model whose vectors took part; null for none
+ */
+export function keepRecall(
+  recall: Recall,
+  answer: QueryResult,
+  {
+    request,
+    defaults,
+    model,
+  }: {
+    readonly request: MemoryQuery;
+    readonly defaults: RetrievalOptions;
+    readonly model: RecallHead['model'];
+  },
+): RecallToKeep {
+  const { query: question, filter } = request;
+  const asked = { ...request, query: undefined, filter: undefined };
+  const options = { ...recall.query, query: undefined, filter: undefined };
+  const { profile, weights, vectorWeight, bestRelevance, bestFused } = recall.scoring;
+  const hits = recall.packing.packed.map(({ candidate, memory }, place) =>
+    keptCandidate(recall, candidate, { outcome: 'returned', hit: keptHit(answer.hits[place]!, memory) }),
+  );
+  const isHit = new Set(hits.map(({ memoryNo }) => memoryNo));
+  const others = recall.candidates.filter(({ row }) => !isHit.has(row.memoryNo));
+  const outcomes: Partial<Record<Outcome, number>> = { returned: hits.length };
+  for (const { row } of others) {
+    const outcome = outcomeOf(recall, row.memoryNo);
+    outcomes[outcome] = (outcomes[outcome] ?? 0) + 1;
+  }
+  const cut = others
+    .slice(0, MAX_CUT)
+    .map((candidate) => keptCandidate(recall, candidate, { outcome: outcomeOf(recall, candidate.row.memoryNo) }));
+  const best = recall.candidates.reduce<Candidate | undefined>(
+    (most, candidate) => (most === undefined || candidate.rawScore > most.rawScore ? candidate : most),
+    undefined,
+  );
+  return {
+    head: {
+      recallId: answer.recallId,
+      at: recall.now,
+      question,
+      questionKept: 'whole',
+      filter,
+      request: asked,
+      defaults,
+      options,
+      scoring: { profile, weights, vectorWeight, bestRelevance, bestFused },
+      confidence: recall.confidence,
+      scope: scopeSize(recall.plan),
+      floorActed: recall.floor?.acted ?? true,
+      model: recall.vectors.length === 0 ? null : model,
+      version: VERSION,
+      floor: recall.floor ?? null,
+      cut: recall.cut ?? null,
+      degradedReasons: answer.degradedReasons,
+      outcomes,
+      hitIds: hits.map(({ id }) => id),
+      bestNo: best?.row.memoryNo ?? null,
+    },
+    candidates: [...hits, ...cut].map((candidate) => ({
+      memoryNo: candidate.memoryNo,
+      data: JSON.stringify(candidate),
+    })),
+    supersededNos: [...recall.replaced.keys()],
+  };
+}
+
+function outcomeOf({ packing, floored }: Recall, memoryNo: number): Outcome {
+  return packing.cut.get(memoryNo) ?? floored.cut.get(memoryNo) ?? 'beyond_k';
+}
+
+function keptCandidate(
+  { evidence }: Recall,
+  { row, fit, lexical, dense, fused, arrival, features, adjustments, rerank, rawScore, score }: Candidate,
+  fate: Pick<KeptCandidate, 'outcome' | 'hit'>,
+): KeptCandidate {
+  return {
+    memoryNo: row.memoryNo,
+    id: row.id,
+    ...fate,
+    score,
+    rawScore,
+    features,
+    adjustments,
+    rerank,
+    lexical: lexical && { rank: lexical.rank, bm25: lexical.item.bm25, coverage: lexical.item.coverage },
+    dense: dense && { rank: dense.rank, similarity: dense.item.similarity, window: dense.item.window },
+    fused: fused && { rank: fused.rank, score: fused.item.score },
+    arrival: arrival && keptArrival(arrival, fused === null ? (fate.hit?.path.at(-2) ?? null) : null),
+    fit: { ...fit },
+    held: evidence.heldBy.get(row.memoryNo) ?? null,
+    isStrange: evidence.strange.has(row.memoryNo),
+  };
+}
+
+function keptArrival(
+  { via, entity, weight, hops, activation }: Arrival,
+  from: string | null,
+): NonNullable<KeptCandidate['arrival']> {
+  return { from, via, ...(entity === undefined ? {} : { entity }), weight, hops, activation };
+}
+
+function keptHit(
+  { path, supersedes, similar }: QueryResult['hits'][number],
+  memory: Memory,
+): NonNullable<KeptCandidate['hit']> {
+  const { state, status, primarySector, sectors, salience, strength, decayLambda, accessCount, lastSeenAt } = memory;
+  return {
+    path,
+    ...(supersedes === undefined ? {} : { supersedes }),
+    ...(similar === undefined ? {} : { similar }),
+    version: memory.version,
+    state: { state, status, primarySector, sectors, salience, strength, decayLambda, accessCount, lastSeenAt },
+  };
+}

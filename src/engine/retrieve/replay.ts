@@ -1,0 +1,180 @@
+import { EngineError } from '../errors.ts';
+import type {
+  ChangedHit,
+  KeptCandidate,
+  KeptRecall,
+  MemoryQuery,
+  MovedHit,
+  Outcome,
+  RecallCause,
+  ReplayOptions,
+} from '../types.ts';
+import { calibrate } from './calibrate.ts';
+import { DECAY_PER_HOP } from './expand.ts';
+import { applyFloors } from './floor.ts';
+import { completeQuery } from './options.ts';
+import { type Formula, rawScoreOf, weightsOf } from './score.ts';
+
+/** Fields of a query that can be changed without the memories of then: they act on what was kept. */
+const CHANGEABLE = ['profile', 'weights', 'minScore', 'relativeFloor', 'k'] as const satisfies (keyof MemoryQuery)[];
+/** Reasons of a cut that other weights or floors may lift. */
+const LIFTABLE: readonly Outcome[] = ['returned', 'beyond_k', 'below_min_score', 'below_relative_floor'];
+/** Smallest difference of a number that is told: recency alone moves a score by less than this in half an hour. */
+const LEAST_TOLD = 0.001;
+
+/** A kept recall scored again: its hits, best first, and the formula by which they were scored. */
+export interface Rescored {
+  readonly hits: readonly KeptCandidate[];
+  readonly formula: Formula;
+}
+
+/**
+ * Scores a kept recall again by the formula, the statistics and the floors of then, or by changed ones, over the
+ * candidates that were kept. Without changes the hits keep their order, and have equal scores if nothing was erased.
+ * Where the memory is gone by which all others were measured, or a language model had put them in order, the scores of
+ * then are taken as they are.
+ * @throws EngineError `invalid` for a change that needs the memories of then, or for a weight that the profile does
+ *   not read
+ */
+export function rescore(recall: KeptRecall, changes: ReplayOptions['changes']): Rescored {
+  const changed = Object.keys(changes).filter((name) => changes[name as keyof MemoryQuery] !== undefined);
+  const foreign = changed.filter((name) => !(CHANGEABLE as readonly string[]).includes(name));
+  if (foreign.length > 0) {
+    throw new EngineError(
+      'invalid',
+      'state: of the state of then only profile, weights, min_score, relative_floor and k can be changed; to change ' +
+        'other fields, ask with state now',
+    );
+  }
+  const { scoring, candidates, options, confidence, bestNo } = recall;
+  const formula = formulaOf(recall, changes);
+  const isMeasured = candidates.some(({ memoryNo }) => memoryNo === bestNo);
+  const byModel = candidates.some(({ adjustments }) => adjustments.some(({ by }) => by === 'model'));
+  if (changed.length === 0) {
+    const scored = isMeasured && !byModel ? scoredBy(recall, candidates, scoring) : candidates;
+    return { hits: scored.filter(({ hit }) => hit !== undefined), formula };
+  }
+  const eligible = candidates.filter(({ outcome }) => LIFTABLE.includes(outcome));
+  const scored = scoredBy(recall, eligible, formula).toSorted(
+    (a, b) => b.rawScore - a.rawScore || (a.id < b.id ? -1 : 1),
+  );
+  const acts = changes.minScore !== undefined || recall.floorActed;
+  const { kept } = applyFloors(
+    scored.map((candidate) => ({ ...candidate, row: candidate })),
+    {
+      minScore: acts ? (changes.minScore ?? options.minScore ?? 0) : 0,
+      relativeFloor: changes.relativeFloor ?? options.relativeFloor ?? 0,
+      confidence,
+      decayPerHop: options.decayPerHop ?? DECAY_PER_HOP,
+    },
+  );
+  return { hits: kept.slice(0, changes.k ?? options.k).map(({ row }) => row), formula };
+}
+
+function formulaOf({ scoring }: KeptRecall, { profile = scoring.profile, weights }: ReplayOptions['changes']): Formula {
+  completeQuery({ query: '', k: 1, filter: {}, profile, weights }, []);
+  const given = profile === scoring.profile ? { ...scoring.weights, ...weights } : weights;
+  return { profile, weights: weightsOf(profile, given), bestFused: scoring.bestFused };
+}
+
+/** Computes raw and calibrated scores from features, as the stages do. */
+function scoredBy(
+  { confidence, scope }: KeptRecall,
+  candidates: readonly KeptCandidate[],
+  formula: Formula,
+): KeptCandidate[] {
+  const held = candidates.filter(({ held: share }) => share !== null);
+  const evidence = {
+    heldBy: new Map(held.map(({ memoryNo, held: share }) => [memoryNo, share!])),
+    strange: new Set(candidates.filter(({ isStrange }) => isStrange).map(({ memoryNo }) => memoryNo)),
+  };
+  const weighed = candidates.map((row) => ({
+    row,
+    features: row.features,
+    rawScore: row.adjustments.reduce((score, { factor }) => score * factor, rawScoreOf(row.features, formula)),
+  }));
+  return calibrate(weighed, { confidence, evidence, scope, scoring: formula }).map(({ row, rawScore, score }) => ({
+    ...row,
+    rawScore,
+    score,
+  }));
+}
+
+/** One of two answers that are compared. */
+export interface Compared extends Rescored {
+  readonly recall: KeptRecall;
+  /** Numbers of superseded memories that matched and gave way. */
+  readonly supersededNos?: readonly number[];
+}
+
+/**
+ * Compares two answers to a question.
+ * @param createdAt times at which hits of the second answer were stored, by id
+ */
+export function compareAnswers(
+  before: Compared,
+  after: Compared,
+  createdAt: ReadonlyMap<string, number>,
+): { readonly moved: MovedHit[]; readonly gone: ChangedHit[]; readonly new: ChangedHit[] } {
+  const moved: MovedHit[] = [];
+  const gone: ChangedHit[] = [];
+  const placeAfter = new Map(after.hits.map(({ id }, place) => [id, place]));
+  const hitOf = new Map(before.hits.map((candidate) => [candidate.id, candidate]));
+  const superseded = new Set(after.supersededNos);
+  for (const [place, id] of before.recall.hitIds.entries()) {
+    const then = hitOf.get(id);
+    const to = placeAfter.get(id);
+    if (then === undefined) gone.push({ id, rank: place + 1, score: null, why: 'erased' });
+    else if (to === undefined) {
+      const outcome = after.recall.candidates.find((candidate) => candidate.id === id)?.outcome ?? 'not_a_candidate';
+      const lost = superseded.has(then.memoryNo) ? 'superseded' : outcome;
+      // Of the state of then the kept outcome of a hit is `returned`: other weights put others before it.
+      gone.push({ id, rank: place + 1, score: then.score, why: lost === 'returned' ? 'beyond_k' : lost });
+    } else {
+      const now = after.hits[to]!;
+      if (to === place && Math.abs(now.score - then.score) < LEAST_TOLD) continue;
+      const ranks = { fromRank: place + 1, toRank: to + 1, fromScore: then.score, toScore: now.score };
+      moved.push({ id, ...ranks, why: causesOf([before, then], [after, now]) });
+    }
+  }
+  const known = new Set(before.recall.hitIds);
+  const added = after.hits.flatMap((candidate, place): ChangedHit[] => {
+    const { id, score } = candidate;
+    if (known.has(id)) return [];
+    const outcome = before.recall.candidates.find((kept) => kept.id === id)?.outcome ?? 'not_a_candidate';
+    const isNew = (createdAt.get(id) ?? 0) > before.recall.at;
+    return [{ id, rank: place + 1, score, why: isNew ? 'added' : outcome }];
+  });
+  return { moved, gone, new: added };
+}
+
+/** Names the numbers that differ between a hit of one answer and the same hit of another. */
+function causesOf(
+  before: readonly [Compared, KeptCandidate],
+  after: readonly [Compared, KeptCandidate],
+): RecallCause[] {
+  const [one, other] = [factsOf(...before), factsOf(...after)];
+  const causes = [...new Set([...one.keys(), ...other.keys()])].flatMap((what): RecallCause[] => {
+    const [from, to] = [one.get(what) ?? null, other.get(what) ?? null];
+    const isSame = typeof from === 'number' && typeof to === 'number' ? Math.abs(from - to) < LEAST_TOLD : from === to;
+    return isSame ? [] : [{ what, from, to }];
+  });
+  return causes.length > 0 ? causes : [{ what: 'others', from: null, to: null }];
+}
+
+/** What the score of a hit rests on, by name. */
+function factsOf({ formula, recall }: Compared, candidate: KeptCandidate): Map<string, number | string | null> {
+  const { features, adjustments, hit } = candidate;
+  const isRead = (name: string) =>
+    name in formula.weights ||
+    (formula.profile === 'retention' && (name === 'similarity' || name === 'retention')) ||
+    (formula.profile === 'fusion' && name === 'activation');
+  return new Map<string, number | string | null>([
+    ['profile', formula.profile],
+    ...Object.entries(formula.weights).map(([name, weight]): [string, number] => [`weights.${name}`, weight]),
+    ...Object.entries(features).filter(([name]) => isRead(name)),
+    ...adjustments.map(({ by, factor }): [string, number] => [by, factor]),
+    ['confidence of the query', recall.confidence],
+    ...(hit === undefined ? [] : [['version', hit.version] as [string, number]]),
+  ]);
+}

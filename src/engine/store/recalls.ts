@@ -1,0 +1,152 @@
+/** The recall log (migrations/0007-recalls.sql): what was asked and answered, without any text of a memory. */
+import type {
+  ErasureFilter,
+  FeedbackVerdict,
+  KeptCandidate,
+  RecallFeedback,
+  RecallHead,
+  RecallRecord,
+} from '../types.ts';
+import type { Store } from './open-store.ts';
+import { parseStored } from './stored-json.ts';
+
+/** Bytes that rows and index entries take beside their texts, about: of a recall, and of one of its candidates. */
+const ROW_BYTES = { recall: 150, candidate: 40 };
+
+/**
+ * Appends a recall. A candidate that was erased since the answer is left out. Call inside a write.
+ * @param head JSON of the head
+ */
+export function appendRecall(
+  store: Store,
+  { recallId, at, filter }: Pick<RecallHead, 'recallId' | 'at' | 'filter'>,
+  {
+    head,
+    candidates,
+  }: {
+    readonly head: string;
+    readonly candidates: readonly { readonly memoryNo: number; readonly data: string }[];
+  },
+): void {
+  const bytes = candidates.reduce(
+    (sum, { data }) => sum + Buffer.byteLength(data) + ROW_BYTES.candidate,
+    Buffer.byteLength(head) + ROW_BYTES.recall,
+  );
+  const recallNo = store
+    .prepare('INSERT INTO recalls (recall_id, asked_at, users, sessions, head, bytes) VALUES (?, ?, ?, ?, ?, ?)')
+    .run(
+      recallId,
+      at,
+      JSON.stringify(filter.userIds ?? []),
+      JSON.stringify(filter.sessionIds ?? []),
+      head,
+      bytes,
+    ).lastInsertRowid;
+  const insert = store.prepare(
+    `INSERT INTO recall_candidates (recall_no, place, memory, data)
+     SELECT ?, ?, seq, ? FROM memories WHERE seq = ?`,
+  );
+  for (const [place, { memoryNo, data }] of candidates.entries()) insert.run(recallNo, place, data, memoryNo);
+}
+
+/** Deletes the oldest recalls until the rest take at most this many bytes. Call inside a write. */
+export function trimRecalls(store: Store, maxBytes: number): void {
+  const total = () => store.prepare('SELECT bytes FROM recall_total').pluck().get() as number;
+  while (total() > maxBytes) {
+    const { changes } = store
+      .prepare('DELETE FROM recalls WHERE recall_no = (SELECT min(recall_no) FROM recalls)')
+      .run();
+    if (changes === 0) return;
+  }
+}
+
+/** Deletes at most `limit` recalls from before a time, Unix ms. Call inside a write. @returns their number */
+export function purgeRecalls(store: Store, before: number, limit: number): number {
+  return store
+    .prepare(
+      `DELETE FROM recalls WHERE recall_no IN
+         (SELECT recall_no FROM recalls WHERE asked_at < ? ORDER BY asked_at LIMIT ?)`,
+    )
+    .run(before, limit).changes;
+}
+
+/**
+ * Deletes at most `limit` recalls whose query named one of the users, or sessions, of a filter by nothing else. Call
+ * inside a write.
+ * @returns their number
+ */
+export function eraseRecalls(store: Store, filter: ErasureFilter, limit: number): number {
+  const { userIds, sessionIds, tags = [], withinTags = [], files, writtenBy } = filter;
+  if (tags.length + withinTags.length > 0 || files !== undefined || writtenBy !== undefined) return 0;
+  const conditions: string[] = [];
+  const values: string[] = [];
+  for (const [column, names] of [
+    ['users', userIds],
+    ['sessions', sessionIds],
+  ] as const) {
+    if (names === undefined) continue;
+    conditions.push(`EXISTS (SELECT 1 FROM json_each(${column}) n JOIN json_each(?) w ON w.value = n.value)`);
+    values.push(JSON.stringify(names));
+  }
+  if (conditions.length === 0) return 0;
+  return store
+    .prepare(
+      `DELETE FROM recalls WHERE recall_no IN
+         (SELECT recall_no FROM recalls WHERE ${conditions.join(' AND ')} LIMIT ?)`,
+    )
+    .run(...values, limit).changes;
+}
+
+/** Reads a recall with its feedback; undefined if none is kept under this id. */
+export function findRecall(store: Store, recallId: string): RecallRecord | undefined {
+  const row = store.prepare('SELECT recall_no AS recallNo, head FROM recalls WHERE recall_id = ?').get(recallId) as
+    { readonly recallNo: number; readonly head: string } | undefined;
+  if (row === undefined) return undefined;
+  const head = parseStored(row.head) as RecallHead;
+  const candidates = (
+    store
+      .prepare('SELECT data FROM recall_candidates WHERE recall_no = ? ORDER BY place')
+      .pluck()
+      .all(row.recallNo) as string[]
+  ).map((data) => parseStored(data) as KeptCandidate);
+  const there = new Set(candidates.map(({ id }) => id));
+  return {
+    ...head,
+    candidates,
+    missing: head.hitIds.filter((id) => !there.has(id)),
+    feedback: readFeedback(store, row.recallNo),
+  };
+}
+
+function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
+  return store
+    .prepare(
+      `SELECT m.id AS memoryId, f.verdict, f.given_at AS at
+       FROM recall_feedback f JOIN memories m ON m.seq = f.memory WHERE f.recall_no = ? ORDER BY f.memory`,
+    )
+    .all(recallNo) as RecallFeedback[];
+}
+
+/**
+ * Keeps a verdict on memories of a recall, in place of earlier ones. Call inside a write.
+ * @param memoryNos memories that the recall returned
+ */
+export function putFeedback(
+  store: Store,
+  recallId: string,
+  {
+    memoryNos,
+    verdict,
+    now,
+  }: {
+    readonly memoryNos: readonly number[];
+    readonly verdict: FeedbackVerdict;
+    readonly now: number;
+  },
+): void {
+  const put = store.prepare(
+    `INSERT OR REPLACE INTO recall_feedback (recall_no, memory, verdict, given_at)
+     SELECT recall_no, ?, ?, ? FROM recalls WHERE recall_id = ?`,
+  );
+  for (const memoryNo of memoryNos) put.run(memoryNo, verdict, now, recallId);
+}

@@ -1,0 +1,62 @@
+import { DAY_MS } from '../dynamics.ts';
+import type { Tenant } from '../engine.ts';
+import { EngineError } from '../errors.ts';
+import { compareWithNow, within } from '../readers/recalls.ts';
+import type { MemoryQuery, RecallRecord, Replay, ReplayOptions } from '../types.ts';
+import { screenHead } from './screen-recall.ts';
+import type { TenantOptions } from './tenant-options.ts';
+import { guardOf } from './tenant-privacy.ts';
+
+type RecallMethods = Pick<Tenant, 'getRecall' | 'replayRecall' | 'giveFeedback'>;
+
+/** Makes the methods by which a tenant shows its recall log and asks what is in it again. */
+export function createRecallMethods(options: TenantOptions): RecallMethods {
+  const { path, config, clock, readers, writer } = options;
+  const guard = guardOf(options);
+
+  /** Reads a recall, with the question as the policy of today lets it be shown. */
+  async function getRecall(id: string): Promise<RecallRecord> {
+    await options.recalls.flush();
+    const recall = await readers.read(path, 'readRecall', { id });
+    // The purge runs now and then; a recall is gone when its time is over.
+    if (recall.at < clock.now() - config.OM_RECALL_DAYS * DAY_MS)
+      throw new EngineError('not_found', 'no recall with this id is kept');
+    return screenHead(guard, recall);
+  }
+
+  async function replayRecall(
+    id: string,
+    { state, changes, only }: ReplayOptions,
+    signal?: AbortSignal,
+  ): Promise<Replay> {
+    const recall = await getRecall(id);
+    if (state === 'then') {
+      const { question } = recall;
+      return { ...(await readers.read(path, 'replayKept', { id, changes, only }, signal)), question };
+    }
+    const query = queryOfToday(recall, changes);
+    const answer = await readers.read(path, 'query', { query, defaults: recall.defaults }, signal);
+    return compareWithNow(within(recall, only), answer);
+  }
+
+  return {
+    getRecall,
+    replayRecall,
+    async giveFeedback(id, verdict, memoryIds) {
+      await getRecall(id);
+      return [...(await writer.write(path, 'giveFeedback', { id, verdict, memoryIds }))];
+    },
+  };
+}
+
+/** Makes the query of then with its changes. Weights of then are left out under another profile, which reads others. */
+function queryOfToday({ question, filter, request }: RecallRecord, changes: ReplayOptions['changes']): MemoryQuery {
+  const query = changes.query ?? question;
+  if (query === null) {
+    throw new EngineError('conflict', 'the privacy policy did not let the question be kept: give query to ask now');
+  }
+  const given = Object.fromEntries(Object.entries(changes).filter(([, value]) => value !== undefined));
+  const { weights, ...rest } = request;
+  const isOtherProfile = changes.profile !== undefined && changes.profile !== request.profile;
+  return { ...rest, ...(isOtherProfile ? {} : { weights }), filter, ...given, query, reinforce: false };
+}
