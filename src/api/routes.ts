@@ -1,5 +1,6 @@
 import type { Route, RouteGroup } from './route.ts';
 import { addRoutes } from './routes/add.ts';
+import { adminRoutes } from './routes/admin.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { diffRoutes } from './routes/diff.ts';
 import { descriptionRoutes } from './routes/description.ts';
@@ -24,6 +25,7 @@ import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
 import { sessionLogRoutes } from './routes/session-logs.ts';
 import { settingsRoutes } from './routes/settings.ts';
+import { tenantRoutes } from './routes/tenants.ts';
 import { userRoutes } from './routes/users.ts';
 
 /**
@@ -68,7 +70,9 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },
   { name: 'Audit log', description: 'What was done, when, and by which key.', routes: auditRoutes },
+  { name: 'Tenants', description: 'Whose memories the service keeps.', routes: tenantRoutes },
   { name: 'Keys', description: 'Who may call the API.', routes: keyRoutes },
+  { name: 'Upkeep', description: 'Decay and backups.', routes: adminRoutes },
   { name: 'Embedding model', description: 'A change from one embedding model to another.', routes: reembedRoutes },
   { name: 'Providers', description: 'Calls of embedding providers and language models.', routes: providerRoutes },
   {

@@ -51,6 +51,7 @@ import type {
   Page,
   RevisionPage,
   SessionLogs,
+  Upkeep,
 } from './types.ts';
 
 /** The whole service without HTTP and queues. The API, the command line, the tests and other programs call it. */
@@ -91,7 +92,7 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange {
+export interface Tenant extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange, Upkeep {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.

@@ -7,6 +7,7 @@ export * from './types/lists.ts';
 export * from './types/session-log.ts';
 export * from './types/events.ts';
 export * from './types/diff.ts';
+export * from './types/upkeep.ts';
 export * from './types/links.ts';
 export * from './types/filter.ts';
 export * from './types/query.ts';

@@ -34,6 +34,7 @@ import type {
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
+import { previewDecayAt, readBackups } from './upkeep.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
 import { neighbourhood, userGraph } from './graph.ts';
 import type { ReadContext } from './read-context.ts';
@@ -89,6 +90,8 @@ export const READ_COMMANDS = {
   },
   neighbourhood,
   userGraph,
+  previewDecay: previewDecayAt,
+  listBackups: readBackups,
   findMoveProblem: (
     { open, clock }: ReadContext,
     { userId, ...change }: { readonly userId: string; readonly from: string; readonly to: string },

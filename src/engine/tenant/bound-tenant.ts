@@ -44,6 +44,9 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     ...reflectionMethods(tenant, reach),
     ...jobMethods(tenant, reach),
     ...modelMethods(tenant),
+    previewDecay: refused,
+    listBackups: refused,
+    requestBackup: refused,
   };
 }
 

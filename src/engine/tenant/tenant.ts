@@ -17,6 +17,7 @@ import { createQueryMethods } from './tenant-queries.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
 import { createReflectionMethods } from './tenant-reflections.ts';
 import { createStatsMethods } from './tenant-stats.ts';
+import { createUpkeepMethods } from './tenant-upkeep.ts';
 import { createUploadMethods, type ArrivingBytes } from './tenant-uploads.ts';
 
 /**
@@ -71,6 +72,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createReembedMethods(options),
     ...createStatsMethods(options),
     ...createPrivacyMethods(options),
+    ...createUpkeepMethods(options),
   };
 }
 

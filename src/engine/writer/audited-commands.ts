@@ -60,6 +60,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   retryJob: ({ id }) => ({ action: 'job.retry', detail: { id } }),
   cancelJob: ({ id }) => ({ action: 'job.cancel', detail: { id } }),
   discardJob: ({ id }) => ({ action: 'job.discard', detail: { id } }),
+  requestRun: ({ schedule }, isDue) => (isDue ? { action: `${schedule}.request`, detail: {} } : null),
   startReembed: () => ({ action: 'reembed.start', detail: {} }),
   pauseReembed: () => ({ action: 'reembed.pause', detail: {} }),
   cancelReembed: () => ({ action: 'reembed.cancel', detail: {} }),

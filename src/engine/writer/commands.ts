@@ -23,6 +23,7 @@ import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '
 import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
 import { recoverLeases } from '../store/job-leases.ts';
 import { retryJob } from '../store/job-control.ts';
+import { requestRun } from '../store/schedules.ts';
 import type { NewAuditRecord } from '../types.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 
@@ -69,6 +70,9 @@ export const WRITE_COMMANDS = {
   retryJob: ({ store, now }: WriteContext, { id }: { readonly id: string }) => retryJob(store, id, now),
   cancelJob,
   discardJob,
+  /** Makes a schedule due at once. @returns false, and changes nothing, while it runs */
+  requestRun: ({ store, config, now }: WriteContext, { schedule }: { readonly schedule: string }) =>
+    requestRun(store, schedule, { now, leaseMs: config.OM_LEASE_MS }),
   startReembed,
   pauseReembed: (context: WriteContext, _: Record<never, never>) => pauseReembed(context),
   cancelReembed: (context: WriteContext, _: Record<never, never>) => cancelReembed(context),
