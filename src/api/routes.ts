@@ -7,6 +7,7 @@ import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
 import { graphRoutes } from './routes/graph.ts';
+import { evalRoutes } from './routes/evals.ts';
 import { eventRoutes } from './routes/events.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
@@ -66,6 +67,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     routes: entityRoutes,
   },
   { name: 'Change feed', description: 'What happened in a tenant, in the order of its commits.', routes: eventRoutes },
+  {
+    name: 'Evaluation sets',
+    description: 'Questions with known answers, asked before and after a change.',
+    routes: evalRoutes,
+  },
   { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },

@@ -26,6 +26,7 @@ import type {
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
+  Evals,
   EventFeed,
   Jobs,
   ModelChange,
@@ -92,7 +93,8 @@ export interface Engine {
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange, Upkeep {
+export interface Tenant
+  extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange, Upkeep, Evals {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -226,9 +228,15 @@ export interface Tenant extends PrivacySettings, Lists, SessionLogs, EventFeed, 
   retrievalDefaults(): Promise<RetrievalOptions>;
   /**
    * Replaces all of this tenant's defaults for its queries.
-   * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model
+   * Guarded evaluation sets are asked first, under the present and under the new defaults.
+   * @param how.force stores the defaults whatever the guarded sets say
+   * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model; `conflict`, with the numbers,
+   *   if a guarded set falls in recall or in items that are rightly empty
    */
-  putRetrievalDefaults(options: RetrievalOptions): Promise<void>;
+  putRetrievalDefaults(
+    options: RetrievalOptions,
+    how?: { readonly force?: boolean; readonly signal?: AbortSignal },
+  ): Promise<void>;
   /** Counts the memories of each sector, whatever their status, and averages their salience; one entry a sector. */
   sectorStats(): Promise<SectorStats[]>;
   /**

@@ -4,7 +4,7 @@ import { parsePrices } from '../prices.ts';
 import { parsePolicy } from '../privacy/policy.ts';
 import type { Sector } from '../types.ts';
 import { BACKUP_SETTINGS } from './backup-settings.ts';
-import { EVENT_SETTINGS } from './event-settings.ts';
+import { EVAL_SETTINGS, EVENT_SETTINGS } from './event-settings.ts';
 import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
 import { parseNetworks } from './networks.ts';
@@ -366,4 +366,5 @@ export const ADVANCED_SETTINGS = {
   ...ENCRYPTION_SETTINGS,
   ...BACKUP_SETTINGS,
   ...EVENT_SETTINGS,
+  ...EVAL_SETTINGS,
 };

@@ -47,6 +47,13 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     previewDecay: refused,
     listBackups: refused,
     requestBackup: refused,
+    putEval: refused,
+    listEvals: refused,
+    getEval: refused,
+    deleteEval: refused,
+    runEval: refused,
+    listEvalRuns: refused,
+    runDueEvals: refused,
   };
 }
 
