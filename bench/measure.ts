@@ -47,6 +47,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     most: Infinity,
   },
   chunking: { usage: '[CHARACTERS]', about: 'cutting a long text into chunks', accepts: NUMBER, most: 1 },
+  'mcp-cost': {
+    usage: '[MEMORIES]',
+    about: 'a recall over MCP in both eras, against the same query over HTTP',
+    accepts: NUMBER,
+    most: 1,
+  },
   'text-linear': { usage: '[--all]', about: 'text functions on hostile texts', accepts: /^--all$/, most: 1 },
   'vector-index': {
     usage: '[VECTORS] [hashed|clustered]',

@@ -1,13 +1,13 @@
 /**
- * Writes docs/reference/http-api.md from the description of the API: `npm run reference`. A test fails if this was
- * forgotten.
+ * Writes what follows from the description of the API: docs/reference/http-api.md, and the generated parts of the
+ * clients. `npm run reference`; a test fails if this was forgotten.
  */
 import fs from 'node:fs';
 import path from 'node:path';
-import { describeApi } from '../src/api/openapi/describe.ts';
-import { ROUTE_GROUPS } from '../src/api/routes.ts';
-import { render } from './render.ts';
+import { derivedFiles } from './derived-files.ts';
 
-const file = path.join(import.meta.dirname, '../docs/reference/http-api.md');
-fs.mkdirSync(path.dirname(file), { recursive: true });
-fs.writeFileSync(file, await render(describeApi(ROUTE_GROUPS, '')));
+for (const [name, text] of await derivedFiles()) {
+  const file = path.join(import.meta.dirname, '..', name);
+  fs.mkdirSync(path.dirname(file), { recursive: true });
+  fs.writeFileSync(file, text);
+}

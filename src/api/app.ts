@@ -14,6 +14,7 @@ import { QUEUE_BOARD_PATH, serveQueueBoard } from './queue-board.ts';
 import { takeForRequest } from './rate-limits.ts';
 import { localsOf } from './reply.ts';
 import type { ApiContext, Call, Route } from './route.ts';
+import { challengeForMcp, refuseOtherMethods } from './mcp/endpoint.ts';
 import { ROUTES } from './routes.ts';
 
 /**
@@ -35,9 +36,11 @@ export function createApp(api: ApiContext): Express {
   app.use(refuseStrangersWhileOpen(api.engine));
   app.use(refuseForeignPagesWhileOpen(api.engine));
   if (config.corsOrigins.length > 0) app.use(allowOrigins(config.corsOrigins));
+  app.use(challengeForMcp(api.engine.config));
   const door = createDoorkeeper(api.engine);
   app.use(QUEUE_BOARD_PATH, serveQueueBoard(api, door));
   for (const route of ROUTES) app[route.method](route.path, serve(route, api, door));
+  app.use(refuseOtherMethods);
   app.use(() => {
     throw new EngineError('not_found', 'no such path');
   });
@@ -49,7 +52,8 @@ export function createApp(api: ApiContext): Express {
 function serve(route: Route, api: ApiContext, door: Doorkeeper): RequestHandler {
   const handle = async (request: Request, response: Response) => {
     localsOf(response).route = route.path;
-    const admit: Call['admit'] = (access) => door.admit(request, access);
+    const admit: Call['admit'] = (access, key) =>
+      door.admit(request, access, key === undefined ? undefined : () => key);
     if (route.access === 'anyone') return route.handle({ api, request, response, admit });
     const principal = await admit(route.access);
     const whole = await api.engine.tenant(principal.tenantId);
@@ -61,7 +65,7 @@ function serve(route: Route, api: ApiContext, door: Doorkeeper): RequestHandler 
     watchAdmission(response, () => door.isStillAdmitted(principal));
     const call = { api, request, response, admit, principal, tenant };
     takeForRequest(call, route);
-    if (api.engine.config.OM_AUDIT === 'all' && isReading(route.access))
+    if (api.engine.config.OM_AUDIT === 'all' && isReading(route.access) && route.recordsItsReads !== true)
       await own.recordAction(`read.${route.name}`, { reads: 1 });
     return route.handle(call);
   };
@@ -87,6 +91,9 @@ function allowOrigins(origins: readonly string[]): RequestHandler {
       'prefer',
       'x-request-id',
       'traceparent',
+      'mcp-protocol-version',
+      'mcp-method',
+      'mcp-name',
     ],
     exposedHeaders: [
       'etag',
@@ -96,6 +103,7 @@ function allowOrigins(origins: readonly string[]): RequestHandler {
       'ratelimit-policy',
       'idempotent-replayed',
       'x-request-id',
+      'www-authenticate',
     ],
     maxAge: 600,
   });

@@ -52,14 +52,13 @@ export function answerErrors(logger: Logger) {
     if (response.destroyed) return;
     const error = toEngineError(thrown);
     const status = HTTP_STATUS[error.code];
-    const { requestId } = localsOf(response);
+    const { requestId, challenge = 'Bearer realm="cairn"' } = localsOf(response);
     logFailure(logger, error, requestId);
     if (response.headersSent) {
       response.destroy();
       return;
     }
-    if (status === 401 && !response.hasHeader('www-authenticate'))
-      response.setHeader('www-authenticate', 'Bearer realm="cairn"');
+    if (status === 401 && !response.hasHeader('www-authenticate')) response.setHeader('www-authenticate', challenge);
     if (error.retryAfterMs !== undefined)
       response.setHeader('retry-after', Math.max(1, Math.ceil(error.retryAfterMs / 1000)));
     sendJson(response, status, problemOf(error, requestId), 'application/problem+json');

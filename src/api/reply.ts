@@ -10,6 +10,8 @@ export interface Locals {
   route: string;
   /** Id of the job that the request made, if any. */
   jobId?: string;
+  /** Value of `WWW-Authenticate` in a reply that asks for a key; a plain one by default. */
+  challenge?: string;
   /** Ends the reply in its own way if its caller's key is revoked or expires; without it the connection is cut. */
   onAdmissionLost?: () => void;
   /** Id of the request's trace, if it is traced. */

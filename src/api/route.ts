@@ -60,8 +60,11 @@ export interface Call {
   readonly api: ApiContext;
   readonly request: Request;
   readonly response: Response;
-  /** Identifies the caller, as `Doorkeeper.admit` does; routes that anyone may call ask here what to show. */
-  readonly admit: (access: Exclude<Access, 'anyone'>) => Promise<Holder>;
+  /**
+   * Identifies the caller, as `Doorkeeper.admit` does; routes that anyone may call ask here what to show.
+   * @param key a key that the request carries in another place than its headers
+   */
+  readonly admit: (access: Exclude<Access, 'anyone'>, key?: string) => Promise<Holder>;
 }
 
 /**
@@ -169,6 +172,7 @@ export interface OpenRoute extends AnyRoute {
 export interface KeyRoute extends AnyRoute {
   readonly access: Exclude<Access, 'anyone'>;
   readonly forBoundKeys?: true;
+  readonly recordsItsReads?: true;
   readonly handle: (call: TenantCall) => void | Promise<void>;
 }
 export type Route = OpenRoute | KeyRoute;
@@ -197,6 +201,8 @@ export function route<
      * bound to a user or tags. Other routes refuse bound keys.
      */
     readonly forBoundKeys?: true;
+    /** Set if the handler tells the audit log what was read, where that holds reads; by default the route is told. */
+    readonly recordsItsReads?: true;
     readonly handle: (call: TenantCall & Parsed<Path, Query, Json, Answers>) => void | Promise<void>;
   },
 ): KeyRoute {

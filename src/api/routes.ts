@@ -2,6 +2,7 @@ import type { Route, RouteGroup } from './route.ts';
 import { addRoutes } from './routes/add.ts';
 import { adminRoutes } from './routes/admin.ts';
 import { auditRoutes } from './routes/audit.ts';
+import { consoleRoutes } from './routes/console.ts';
 import { diffRoutes } from './routes/diff.ts';
 import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
@@ -12,10 +13,14 @@ import { eventRoutes } from './routes/events.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
 import { jobRoutes } from './routes/jobs.ts';
+import { lgmRoutes } from './routes/lgm.ts';
 import { limitRoutes } from './routes/limits.ts';
 import { keyRoutes } from './routes/keys.ts';
 import { linkRoutes } from './routes/links.ts';
+import { mcpRoutes } from './routes/mcp.ts';
 import { memoryRoutes } from './routes/memories.ts';
+import { openMemoryRoutes } from './routes/openmemory.ts';
+import { portableRoutes } from './routes/portable.ts';
 import { memoryPageRoutes } from './routes/memory-pages.ts';
 import { nameRoutes } from './routes/names.ts';
 import { namespaceRoutes } from './routes/namespaces.ts';
@@ -27,6 +32,7 @@ import { serviceRoutes } from './routes/service.ts';
 import { sessionLogRoutes } from './routes/session-logs.ts';
 import { settingsRoutes } from './routes/settings.ts';
 import { tenantRoutes } from './routes/tenants.ts';
+import { storeRoutes } from './routes/store.ts';
 import { userRoutes } from './routes/users.ts';
 
 /**
@@ -62,6 +68,23 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     routes: sessionLogRoutes,
   },
   {
+    name: 'OpenMemory',
+    description: "Second names of routes, and summaries of users, as OpenMemory's clients ask for them.",
+    routes: openMemoryRoutes,
+  },
+  {
+    name: 'LangGraph',
+    description:
+      "The routes that LangGraph's own clients call for a store; and OpenMemory's routes for the nodes of a graph, " +
+      'with `OM_MODE=langgraph`.',
+    routes: [...storeRoutes, ...lgmRoutes],
+  },
+  {
+    name: 'Export and import',
+    description: 'All data of a tenant, or a part of it, as lines of JSON.',
+    routes: portableRoutes,
+  },
+  {
     name: 'Entities',
     description: 'Names that memories mention, and the relations that memories state between them.',
     routes: entityRoutes,
@@ -72,6 +95,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     description: 'Questions with known answers, asked before and after a change.',
     routes: evalRoutes,
   },
+  {
+    name: 'MCP',
+    description: 'The memory as tools, resources and prompts of the Model Context Protocol.',
+    routes: mcpRoutes,
+  },
   { name: 'Jobs', description: 'Background work on memories and documents.', routes: jobRoutes },
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },
@@ -81,6 +109,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Upkeep', description: 'Decay and backups.', routes: adminRoutes },
   { name: 'Embedding model', description: 'A change from one embedding model to another.', routes: reembedRoutes },
   { name: 'Providers', description: 'Calls of embedding providers and language models.', routes: providerRoutes },
+  { name: 'Console', description: 'The console, a page that shows all this to people.', routes: consoleRoutes },
   {
     name: 'Service',
     description: 'State and description of the service itself.',

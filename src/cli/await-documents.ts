@@ -55,8 +55,7 @@ export async function awaitDocuments(
 }
 
 async function listById(client: Client, ids: readonly string[]): Promise<DocumentItem[]> {
-  const query = new URLSearchParams({ ids: ids.join(','), l: String(MAX_IDS) });
-  return (await retryWhileBusy(() => client.get<{ items: DocumentItem[] }>(`/documents?${query.toString()}`))).items;
+  return [...(await retryWhileBusy(() => client.listDocuments({ ids: ids.join(','), l: MAX_IDS }))).items];
 }
 
 function hasEnded({ state }: DocumentItem): boolean {

@@ -4,8 +4,16 @@ import { Readable } from 'node:stream';
 import { pipeline } from 'node:stream/promises';
 import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
-import type { Problem } from '../api/schemas/problem.ts';
 import { linesOf } from '../api/lines.ts';
+import {
+  CairnError,
+  createClient,
+  type Operations as ApiOperations,
+  type Problem,
+  type Matches,
+  type MatchesAsText,
+  type QueryMemoriesInput,
+} from '../client/index.ts';
 import { CliError } from './cli-error.ts';
 import { encodeForm, type FileForm } from './file-form.ts';
 
@@ -16,13 +24,12 @@ export interface ConnectionOptions {
 }
 
 /**
- * The HTTP API as the commands use it; a path begins with a slash and may have a query string. A failure of the server
- * or the connection is a `CliError` with a message of one line.
+ * The HTTP API as the commands use it: the methods of the client, and two requests that `fetch` cannot send. A failure
+ * of the server or the connection is a `CliError` with a message of one line.
  */
-export interface Client {
-  get<Reply>(path: string): Promise<Reply>;
-  post<Reply>(path: string, body?: object): Promise<Reply>;
-  delete<Reply>(path: string): Promise<Reply>;
+export interface Client extends Omit<Operations, 'queryMemories'> {
+  /** Answers with matches, or with a text if `format` asks for one. */
+  queryMemories(input: QueryMemoriesInput): Promise<Matches & Partial<Pick<MatchesAsText, 'text'>>>;
   /**
    * Sends a form; its file is read from the disk while it is sent. Throws what `encodeForm` and its body throw, too.
    */
@@ -32,7 +39,15 @@ export interface Client {
    * sent.
    */
   exchangeLines(path: string, body: AsyncIterable<Uint8Array | string>): AsyncGenerator<unknown>;
+  /** Yields the bytes of a long reply as they arrive. */
+  receive(path: string): AsyncGenerator<Uint8Array>;
 }
+
+type Operations = {
+  readonly [Name in keyof ApiOperations]: (
+    input?: Parameters<ApiOperations[Name]>[0],
+  ) => Promise<Awaited<ReturnType<ApiOperations[Name]>>>;
+};
 
 /** The server was not reached, or the connection ended too soon. Whether the request had an effect is unknown. */
 export class ConnectionError extends CliError {}
@@ -58,6 +73,8 @@ export class RefusalError extends CliError {
 
 /** Longest silence of a server before its request is given up, ms. A request that waits for work lasts at most 60 s. */
 const TIMEOUT_MS = 90_000;
+/** Longest time of one request, ms. The silence of the server ends it sooner. */
+const LONGEST_MS = 600_000;
 /** Longest line of an NDJSON reply that is read, in bytes. */
 const MAX_LINE_BYTES = 1024 * 1024;
 
@@ -71,13 +88,62 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
   const secret = key ?? (environment.CAIRN_API_KEY || environment.OM_API_KEY);
   const server: ServerAddress = { base, shownUrl: base.origin + base.pathname.slice(0, -1), secret };
   return {
-    get: (path) => expectReply(server, { method: 'GET', path }),
-    post: (path, body) =>
-      expectReply(server, { method: 'POST', path, ...(body === undefined ? {} : encodeJson(body)) }),
-    delete: (path) => expectReply(server, { method: 'DELETE', path }),
+    ...operationsOf(server),
     postForm: async (path, form) => expectReply(server, { method: 'POST', path, ...encodeForm(form) }),
     exchangeLines: (path, body) => exchangeLines(server, path, body),
+    receive: (path) => receive(server, path),
   };
+}
+
+/** Makes the methods of the client, which fail with `CliError`. */
+function operationsOf(server: ServerAddress): Omit<Client, 'postForm' | 'exchangeLines'> {
+  const client = createClient({
+    url: server.base.href,
+    key: server.secret,
+    // What has failed is told at once; commands that send much wait for a busy server themselves.
+    retries: 0,
+    timeoutMs: LONGEST_MS,
+    fetch: (url, init) => fetchOver(server, url, init),
+  });
+  const methods = Object.entries(client).map(([name, method]: [string, (input?: object) => unknown]) => {
+    const ask = async (input?: object) => {
+      try {
+        return await method(input);
+      } catch (error) {
+        throw toCliError(server, error);
+      }
+    };
+    return [name, ask] as const;
+  });
+  return Object.fromEntries(methods) as unknown as Client;
+}
+
+/** Sends a request of the client, whose body is a text, over a connection of `ask`. */
+async function fetchOver(
+  server: ServerAddress,
+  url: string,
+  { method, headers, body }: RequestInit,
+): Promise<Response> {
+  const path = `/${url.slice(server.base.href.length)}`;
+  const json = body as string | undefined;
+  const length = json === undefined ? {} : { 'content-length': String(Buffer.byteLength(json)) };
+  const sent = json === undefined ? {} : { body: () => [json] };
+  const answer = await ask(server, {
+    method: method!,
+    path,
+    headers: { ...(headers as Record<string, string>), ...length },
+    ...sent,
+  });
+  return new Response(answer.reply, { status: answer.status, headers: answer.headers });
+}
+
+function toCliError(server: ServerAddress, error: unknown): Error {
+  if (!(error instanceof CairnError)) return error as Error;
+  if (error.cause instanceof CliError) return error.cause;
+  const { code, status, message, retryAfterMs, requestId } = error;
+  if (code === 'no_cairn') return notCairn(server);
+  if (status === undefined) return new CliError(message);
+  return refused({ status, code, message, retryAfterMs, requestId });
 }
 
 interface ServerAddress {
@@ -90,7 +156,7 @@ interface ServerAddress {
 
 async function expectReply<Reply>(server: ServerAddress, outgoing: Outgoing): Promise<Reply> {
   const answer = await ask(server, outgoing);
-  if (answer.status >= 300) throw refused(server, answer);
+  if (answer.status >= 300) throw refusedBy(server, answer);
   return parseReply(server, answer.reply) as Reply;
 }
 
@@ -121,10 +187,24 @@ async function* exchangeLines(server: ServerAddress, path: string, body: Body): 
   const explain = startSending(server, request, body);
   try {
     const [response] = (await once(request, 'response')) as [http.IncomingMessage];
-    if (response.statusCode! >= 300) throw refused(server, await readAnswer(response));
+    if (response.statusCode! >= 300) throw refusedBy(server, await readAnswer(response));
     for await (const lines of linesOf(response, { maxBytes: MAX_LINE_BYTES })) {
       for (const line of lines) yield parseReply(server, line.bytes?.toString() ?? '');
     }
+  } catch (error) {
+    throw explain(error);
+  } finally {
+    request.destroy();
+  }
+}
+
+async function* receive(server: ServerAddress, path: string): AsyncGenerator<Uint8Array> {
+  const request = openRequest(server, { method: 'GET', path }, { isNew: true });
+  const explain = startSending(server, request, []);
+  try {
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    if (response.statusCode! >= 300) throw refusedBy(server, await readAnswer(response));
+    yield* response as AsyncIterable<Uint8Array>;
   } catch (error) {
     throw explain(error);
   } finally {
@@ -164,25 +244,17 @@ interface Outgoing {
 
 type Body = AsyncIterable<Uint8Array | string> | Iterable<Uint8Array | string>;
 
-function encodeJson(value: object): Pick<Outgoing, 'headers' | 'body'> {
-  const json = JSON.stringify(value);
-  const headers = { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(json)) };
-  return { headers, body: () => [json] };
-}
-
 interface Answer {
   readonly status: number;
   readonly reply: string;
-  readonly retryAfterMs: number | undefined;
+  readonly headers: Record<string, string>;
 }
 
 async function readAnswer(response: http.IncomingMessage): Promise<Answer> {
-  const seconds = Number(response.headers['retry-after']);
-  return {
-    status: response.statusCode!,
-    reply: await text(response),
-    retryAfterMs: seconds > 0 ? seconds * 1000 : undefined,
-  };
+  const headers = Object.entries(response.headers).filter((header): header is [string, string] => {
+    return typeof header[1] === 'string';
+  });
+  return { status: response.statusCode!, reply: await text(response), headers: Object.fromEntries(headers) };
 }
 
 /**
@@ -210,22 +282,39 @@ function parseUrl(url: string): URL {
   return base;
 }
 
-function parseReply({ shownUrl }: ServerAddress, reply: string): unknown {
+function parseReply(server: ServerAddress, reply: string): unknown {
   try {
     return JSON.parse(reply);
   } catch {
-    throw new CliError(`what answers at ${shownUrl} is not a Cairn server: check --url or CAIRN_URL`);
+    throw notCairn(server);
   }
 }
 
-function refused(server: ServerAddress, { status, reply, retryAfterMs }: Answer): CliError {
+function notCairn({ shownUrl }: ServerAddress): CliError {
+  return new CliError(`what answers at ${shownUrl} is not a Cairn server: check --url or CAIRN_URL`);
+}
+
+function refusedBy(server: ServerAddress, { status, reply, headers }: Answer): CliError {
   const problem = parseReply(server, reply) as Partial<Problem> | null;
-  const detail = problem?.detail ?? `the server answered ${status}`;
-  const refusal = { status, code: problem?.code ?? '', retryAfterMs };
-  if (status === 401) return new RefusalError(`${detail}; here: pass --key, or set CAIRN_API_KEY`, refusal);
-  if (status >= 500 && problem?.request_id !== undefined)
-    return new RefusalError(`${detail} (${problem.request_id})`, refusal);
-  return new RefusalError(detail, refusal);
+  const seconds = Number(headers['retry-after']);
+  return refused({
+    status,
+    code: problem?.code ?? '',
+    message: problem?.detail ?? `the server answered ${status}`,
+    retryAfterMs: seconds > 0 ? seconds * 1000 : undefined,
+    requestId: problem?.request_id,
+  });
+}
+
+interface Refusal extends Pick<RefusalError, 'status' | 'code' | 'retryAfterMs' | 'message'> {
+  readonly requestId: string | undefined;
+}
+
+function refused({ message, requestId, ...refusal }: Refusal): CliError {
+  const { status } = refusal;
+  if (status === 401) return new RefusalError(`${message}; here: pass --key, or set CAIRN_API_KEY`, refusal);
+  if (status >= 500 && requestId !== undefined) return new RefusalError(`${message} (${requestId})`, refusal);
+  return new RefusalError(message, refusal);
 }
 
 function unreachable({ shownUrl }: ServerAddress, error: unknown): CliError {

@@ -1,6 +1,6 @@
 /** Declarations that commands share, and parsers of their arguments. */
 import { type Command, InvalidArgumentError, Option } from 'commander';
-import { CUTS, DAY_MS, PROFILES, QUEUE_NAMES, type QueueName } from '../engine/index.ts';
+import { CUTS, DAY_MS, INCLUDED, PROFILES, QUEUE_NAMES, type QueueName, SIMILARITIES } from '../engine/index.ts';
 
 /** Declares a command that talks to a running server. */
 export function overHttp(parent: Command, name: string, options: { isDefault?: boolean } = {}): Command {
@@ -19,6 +19,8 @@ export function asking(parent: Command, name: string): Command {
     .option('--min-score <score>', 'leave out memories with a lower score', fraction)
     .addOption(new Option('--cut <way>', 'cut the answer to what belongs together').choices(CUTS))
     .option('--as-of <time>', 'answer for an earlier time, such as 2026-01-31', parseTime)
+    .addOption(new Option('--similarity <measure>', 'of the best memory, or absolute').choices(SIMILARITIES))
+    .addOption(new Option('--include <kind>', 'let memories that lost a contradiction take part').choices(INCLUDED))
     .option('--deep', 'include superseded, contradicted and archived memories');
 }
 

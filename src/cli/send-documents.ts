@@ -15,7 +15,7 @@ export interface SharedFields {
   readonly user: string;
   readonly session: string;
   readonly tags: readonly string[];
-  readonly metadata: object;
+  readonly metadata: Readonly<Record<string, unknown>>;
 }
 
 /**
@@ -80,8 +80,8 @@ async function sendFile(
 
 /** Whether the disk may soon have room again: a waiting document takes six times its size until it is read. */
 async function mayMakeRoom(client: Client): Promise<boolean> {
-  for (const state of ['queued', 'processing']) {
-    if ((await client.get<{ total: number }>(`/documents?state=${state}&l=1`)).total > 0) return true;
+  for (const state of ['queued', 'processing'] as const) {
+    if ((await client.listDocuments({ state, l: 1 })).total > 0) return true;
   }
   return false;
 }
@@ -108,9 +108,7 @@ export async function sendPage(
 ): Promise<SentDocument> {
   const { user, session, tags, metadata } = shared;
   const body = { url, user_id: user, session_id: session, tags, metadata };
-  return toSentDocument(
-    await retryWhileBusy(() => client.post<DocumentOutcomeItem>('/memory/ingest/url', body), onWait),
-  );
+  return toSentDocument(await retryWhileBusy(() => client.ingestPage(body) as Promise<DocumentOutcomeItem>, onWait));
 }
 
 /** Called before each new attempt with the reason that a busy or full server gave. */
@@ -174,8 +172,7 @@ async function findExisting(
 }
 
 async function listDocuments(client: Client, parameters: Record<string, string>): Promise<DocumentItem[]> {
-  const query = new URLSearchParams(parameters).toString();
-  return (await retryWhileBusy(() => client.get<{ items: DocumentItem[] }>(`/documents?${query}`))).items;
+  return [...(await retryWhileBusy(() => client.listDocuments(parameters))).items];
 }
 
 function isAlike({ state, session_id, tags, metadata }: DocumentItem, shared: SharedFields): boolean {

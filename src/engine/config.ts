@@ -8,6 +8,7 @@ import {
   type Fallback,
   type NamedModel,
 } from './config/embedding-models.ts';
+import { foreignSettings } from './config/foreign-settings.ts';
 import { readMasterKey } from './config/master-key.ts';
 import { listOf } from './config/setting-kinds.ts';
 import { parseNetworks, type Network } from './config/networks.ts';
@@ -26,8 +27,8 @@ export { settingsSchema } from './config/settings.ts';
 export interface Config extends Readonly<Settings> {
   /**
    * Absolute paths in the data folder: the files of the default tenant (`OM_DB_PATH`), of the control database, of the
-   * instance lock, of the two provider budgets and of the rate limits, and the folder of all other tenants' files
-   * (`tenants`).
+   * instance lock, of the two provider budgets, of the rate limits and of the address at which `cairn mcp` serves the
+   * folder, and the folder of all other tenants' files (`tenants`).
    */
   readonly paths: {
     readonly defaultTenant: string;
@@ -37,6 +38,7 @@ export interface Config extends Readonly<Settings> {
     readonly budget: string;
     readonly llmBudget: string;
     readonly rates: string;
+    readonly address: string;
   };
   /**
    * Whether no provider is asked for vectors, because they are computed on this machine, whose cores that takes, or not
@@ -77,9 +79,11 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const parsed = settingsSchema.safeParse(present);
   const entityMode = parsed.success ? readEntityMode(parsed.data) : null;
   const masterKey = parsed.success ? readMasterKey(parsed.data) : null;
-  const problems = parsed.success
+  const foreign = foreignSettings(environment);
+  const wrong = parsed.success
     ? [...crossChecks(parsed.data), ...[entityMode, masterKey].filter((problem) => typeof problem === 'string')]
     : parsed.error.issues.map((issue) => describeProblem(String(issue.path[0]), present, issue.message));
+  const problems = [...wrong, ...foreign];
   if (!parsed.success || typeof entityMode === 'string' || typeof masterKey === 'string' || problems.length > 0) {
     throw new EngineError('invalid', `wrong settings:\n  ${problems.join('\n  ')}`, { details: problems });
   }
@@ -96,6 +100,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       budget: `${base}.budget.sqlite`,
       llmBudget: `${base}.llm-budget.sqlite`,
       rates: `${base}.rates.sqlite`,
+      address: `${base}.address`,
     }),
     embedsHere: EMBEDDED_HERE.has(settings.OM_EMBEDDINGS),
     prices: parsePrices(settings.OM_PRICES)!,

@@ -13,6 +13,7 @@ import type {
   AddOptions,
   AddReply,
   NewLink,
+  Proposal,
   TimelineOptions,
   DocumentReply,
   DeleteOptions,
@@ -39,6 +40,7 @@ import type {
   MemoryQuery,
   NewDocument,
   NewMemory,
+  Portable,
   ProviderCallFilter,
   PrivacySettings,
   ProviderUsage,
@@ -89,12 +91,11 @@ export interface Engine {
 /**
  * One tenant's memories, documents and jobs. A read sees everything that was committed before it began. A write
  * resolves once its commit is on disk. All times are Unix milliseconds.
- *
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
 export interface Tenant
-  extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange, Upkeep, Evals {
+  extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange, Portable, Upkeep, Evals {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -170,6 +171,12 @@ export interface Tenant
   streamRevisions(id: string, page: RevisionPage): AsyncIterable<readonly Revision[]>;
   /** Lists at most 1,000 links of a memory in both directions, strongest first. Throws EngineError `not_found`. */
   listLinks(id: string): Promise<Link[]>;
+  /**
+   * Lists contradictions that Cairn or a language model proposes and nobody has stated or decided, the latest first,
+   * where both memories are active.
+   * @param limit most proposals, at most 200
+   */
+  listProposals(proposals: { readonly userId?: string | undefined; readonly limit: number }): Promise<Proposal[]>;
   /**
    * States a link between two memories, or changes the weight of a link that is there.
    * @returns the link as `src` sees it

@@ -20,6 +20,7 @@ export { databaseForm } from './store/database-form.ts';
 export { redactMemory, scanMemories } from './admin/scan.ts';
 export { requireUnused } from './store/check-database.ts';
 export { countByState } from './store/memory-counts.ts';
+export { openOpenMemoryFile, type OpenMemoryFile } from './store/openmemory-file.ts';
 export { openStore } from './store/open-store.ts';
 export { deleteInfo, putInfo } from './store/store-info.ts';
 export { countVectors } from './store/vectors.ts';

@@ -49,12 +49,15 @@ export { judgeMetricsReader, type MetricsVerdict } from './control/metrics-acces
 
 export { decodeReceipt, encodeReceipt } from './commands/write-receipt.ts';
 export { DocumentError } from './documents/document-error.ts';
+export { splitFrontMatter } from './documents/formats/front-matter.ts';
 export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/media-types.ts';
 export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
 export { DAY_MS, decayLambdaOf } from './dynamics.ts';
 export { shownEntities, shownGist } from './entities/skim.ts';
+export { quoteLine, quoteMemories, quoteText, type QuotedMemories } from './retrieve/quote.ts';
 export { sectorPatterns } from './sectors/classify.ts';
 export { SECTOR_PROFILES } from './sectors/profiles.ts';
+export { textOfValue } from './text/value-text.ts';
 
 // ── What runs beside an engine ───────────────────────────────────────────────────────────────────────────────────────
 

@@ -76,7 +76,7 @@ export interface Embedder {
   readonly waypointThreshold: number;
   /**
    * Whether unrelated texts may have cosines far above 0, as in most trained models. The threshold then counts from how
-   * near they lie in a file, once its fit has measured that.
+   * near they lie in a file, once that has been measured.
    */
   readonly isAnisotropic: boolean;
   /** Default weight of vectors in rank fusion, 0..1. It is below 0.5 if vectors are only hashed words. */

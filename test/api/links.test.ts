@@ -186,3 +186,34 @@ test('asks for a key that may write, and knows nothing of another tenant’s mem
   }
   expect(await linksOf(src)).toEqual([]);
 });
+
+describe('GET /memory/contradictions', () => {
+  test('lists what is proposed for a user, until it is dismissed', async () => {
+    await using working = await startApi({ folder: tempFolder(), workers: true });
+    const listed = async (query: string) => (await working.request('GET', `/memory/contradictions${query}`)).body.items;
+    const say = async (content: string) => {
+      const body = { content, user_id: 'cleo' };
+      return (await working.request('POST', '/memory/add?wait=20000', { body })).body.id;
+    };
+    const first = await say('The request timeout is 30 seconds.');
+    const second = await say('The request timeout is 60 seconds.');
+    expect(await listed('?user_id=cleo')).toEqual([
+      {
+        user_id: 'cleo',
+        earlier: expect.objectContaining({ id: first, content: 'The request timeout is 30 seconds.' }),
+        later: expect.objectContaining({ id: second }),
+        by: 'form',
+        similarity: null,
+        created_at: expect.any(Number),
+      },
+    ]);
+    expect(await listed('?user_id=dora')).toEqual([]);
+    await working.request('DELETE', '/memory/link', { body: { src: first, dst: second, type: 'contradicts' } });
+    expect(await listed('?user_id=cleo')).toEqual([]);
+  });
+
+  test('refuses a limit out of bounds', async () => {
+    const { status, body } = await api.request('GET', '/memory/contradictions?limit=201');
+    expect([status, body.detail]).toEqual([400, expect.stringMatching(/^limit: /)]);
+  });
+});

@@ -7,7 +7,7 @@ beforeAll(async () => void (api = await startApi({ folder: tempFolder(), workers
 afterAll(() => api.stop());
 
 const STORED_FIELDS = [
-  'id, user_id, session_id, content, title, type, tags, files, metadata, primary_sector, sectors, state',
+  'id, user_id, session_id, content, title, type, tags, files, metadata, primary_sector, sectors, sector_confidence, state',
   'status, salience, strength, decay_lambda, confidence, importance, access_count, last_seen_at, created_at, updated_at',
   'event_time, valid_from, valid_to, expires_at, external_id, written_by, version',
 ].flatMap((line) => line.split(', '));

@@ -136,7 +136,7 @@ describe('a tenant’s defaults for its queries', () => {
   });
 
   test.each([
-    [{ colour: 1 }, /^unknown field "colour"; allowed: profile, weights, column_weights, vector_weight/],
+    [{ colour: 1 }, /^unknown field "colour"; allowed: profile, similarity, penalties, weights, column_weights/],
     // What belongs to one query is no default.
     [{ k: 5 }, /^unknown field "k"; allowed: profile/],
     [{ weights: { luck: 1 } }, /^weights: unknown field "luck"; allowed: similarity, salience, recency, waypoint/],

@@ -44,23 +44,23 @@ function forget(): http.RequestListener {
 }
 
 test.for<[name: string, method: string, ask: (client: Client) => Promise<unknown>]>([
-  ['a question', 'GET', (client) => client.get('/a')],
-  ['an order', 'POST', (client) => client.post('/a')],
-  ['an order with a body', 'POST', (client) => client.post('/a', { words: 'of mine' })],
-  ['a deletion', 'DELETE', (client) => client.delete('/a')],
+  ['a question', 'GET', (client) => client.getStats()],
+  ['an order', 'POST', (client) => client.pauseReembed()],
+  ['an order with a body', 'POST', (client) => client.queryMemories({ query: 'words of mine' })],
+  ['a deletion', 'DELETE', (client) => client.cancelReembed()],
   ['a file', 'POST', (client) => client.postForm('/a', { fields: {}, file: fileWith('Words.') })],
   ['a large file', 'POST', (client) => client.postForm('/a', { fields: {}, file: fileWith(Buffer.alloc(5_000_000)) })],
 ])('%s that a kept connection does not answer is sent again on a new one', async ([, method, ask]) => {
   const { client, seen } = await startServer(forget());
-  expect(await client.get('/first')).toEqual({ ok: true });
+  expect(await client.getHealth()).toEqual({ ok: true });
   expect(await ask(client)).toEqual({ ok: true });
   expect(seen).toEqual(['GET', method, method]);
 });
 
 test('what a new connection does not answer is not sent again', async () => {
   const { client, seen } = await startServer((request) => request.socket.destroy());
-  await expect(client.get('/a')).rejects.toThrow(ConnectionError);
-  await expect(client.post('/a', {})).rejects.toThrow(ConnectionError);
+  await expect(client.getStats()).rejects.toThrow(ConnectionError);
+  await expect(client.startReembed({})).rejects.toThrow(ConnectionError);
   expect(seen).toEqual(['GET', 'POST']);
 });
 
@@ -70,8 +70,8 @@ test('an answer that breaks off is not asked for again, and ends no more than it
     if (++requests === 1) return void response.end('{}');
     response.writeHead(200, { 'content-length': '100' }).write('{', () => request.socket.resetAndDestroy());
   });
-  await client.get('/first');
-  await expect(client.get('/a')).rejects.toThrow(ConnectionError);
+  await client.getHealth();
+  await expect(client.getStats()).rejects.toThrow(ConnectionError);
   expect(seen).toEqual(['GET', 'GET']);
 });
 
@@ -88,7 +88,7 @@ test('a file that is refused while it is sent is told, and what is sent after it
       .catch((error: unknown) => error);
     expect(refusal).toMatchObject({ status: 413, code: 'too_large', message: 'it is too large' });
     expect(refusal).toBeInstanceOf(RefusalError);
-    expect(await client.get('/documents')).toEqual({ ok: true });
+    expect(await client.listDocuments()).toEqual({ ok: true });
   }
 });
 

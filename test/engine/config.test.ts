@@ -17,6 +17,7 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_ADD_WAIT_MS: [0, 60_000],
   OM_READER_TIMEOUT_MS: [100, 3_600_000],
   OM_MAX_CONNECTIONS: [2, 1_000_000],
+  OM_LG_MAX_CONTEXT: [1, 200],
   OM_RATE_QUERIES: [0, 1_000_000_000],
   OM_RATE_ADDS: [0, 1_000_000_000],
   OM_RATE_BATCH_ITEMS: [0, 1_000_000_000],
@@ -38,6 +39,8 @@ const BOUNDS: Partial<Record<Name, readonly [min: number, max: number]>> = {
   OM_EMBED_TPM: [0, 1_000_000_000],
   OM_EMBED_CONCURRENCY: [1, 64],
   OM_QUERY_EMBED_TIMEOUT_MS: [10, 60_000],
+  OM_QUERY_CACHE: [0, 100_000],
+  OM_LLM_CACHE: [0, 100_000],
   OM_LLM_TIMEOUT_MS: [100, 600_000],
   OM_LLM_RPM: [0, 1_000_000],
   OM_LLM_TPM: [0, 1_000_000_000],
@@ -231,6 +234,14 @@ describe('values', () => {
     expect(problemsOf({ OM_LOG_LEVEL: 'loud' })[0]).toMatch(/^OM_LOG_LEVEL=loud: .*silent.*debug/);
     expect(problemsOf({ OM_OPENAI_BASE_URL: 'not a url' })[0]).toMatch(/^OM_OPENAI_BASE_URL=\(hidden\): /);
   });
+
+  test.each(['OPEN_MEM_RERANKING', 'OPEN_MEM_RERANKING_MAX_CANDIDATES', 'OPEN_MEM_ENTITY_EXTRACTION'])(
+    'a setting of another program that nobody reads stops the start: %s',
+    (name) => {
+      expect(problemsOf({ [name]: 'true' })).toEqual([expect.stringMatching(`^${name}: .*remove it, and `)]);
+      expect(readConfig({ [name]: ' ' }).OM_PORT).toBe(8080);
+    },
+  );
 
   test('several wrong settings are all named', () => {
     const problems = problemsOf({ OM_PORT: '65536', OM_MIN_SCORE: '2', OM_LOG_LEVEL: 'loud', OM_API_KEY: 'short' });
@@ -454,6 +465,7 @@ describe('paths', () => {
       budget: path.join(folder, 'cairn.budget.sqlite'),
       llmBudget: path.join(folder, 'cairn.llm-budget.sqlite'),
       rates: path.join(folder, 'cairn.rates.sqlite'),
+      address: path.join(folder, 'cairn.address'),
     });
   });
 

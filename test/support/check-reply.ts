@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Express } from 'express';
+import { gunzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { errorsOf } from '../../src/api/openapi/errors.ts';
 import type { Media, Route } from '../../src/api/route.ts';
@@ -45,9 +46,13 @@ function differenceOf({ method, status, contentType, text }: SentReply, route: R
   const described = route?.replies[status];
   const isHead = method === 'HEAD';
   if (mediaType === 'application/problem+json') return isHead ? undefined : differenceOfProblem(text, status, route);
+  // A known path with a method that it does not have.
+  if (route === undefined && status === 405 && text === '') return undefined;
   if (route === undefined) return 'no route is described, and it is no problem document';
   if (described === undefined) return 'the status is not described';
   if (isHead) return undefined;
+  const isEmpty = described.json === undefined && described.media === undefined;
+  if (isEmpty) return text === '' ? undefined : 'no content is described';
   if (mediaType === 'application/json' && described.json !== undefined) return differenceOfJson(text, described.json);
   const media = described.media?.find(({ type }) => type === mediaType);
   return media === undefined ? `the media type ${mediaType} is not described` : differenceOfMedia(text, media);
@@ -152,6 +157,9 @@ function sentBy(response: ServerResponse, chunks: readonly Buffer[]) {
   return {
     status: response.statusCode,
     contentType: String(response.getHeader('content-type') ?? ''),
-    text: Buffer.concat(chunks).toString('utf8'),
+    text: (response.getHeader('content-encoding') === 'gzip'
+      ? gunzipSync(Buffer.concat(chunks))
+      : Buffer.concat(chunks)
+    ).toString('utf8'),
   };
 }

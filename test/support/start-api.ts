@@ -8,6 +8,7 @@ import { type Clock, silentLogger, type Logger } from '../../src/engine/ports.ts
 import { joinMetrics } from '../../src/join-metrics.ts';
 import { startEmbeddedWorker } from '../../src/workers/embedded.ts';
 import { watchReplies } from './check-reply.ts';
+import { requestByClient, type ReceivedReply } from './client-request.ts';
 
 export interface Reply {
   readonly status: number;
@@ -82,8 +83,8 @@ export const ADMIN_KEY = 'k7-Vq2-Xw9-Rt4-Zp6-Bn3-Lj8';
 
 /**
  * The real engine behind the real server on a free port, as `main.ts` starts them; with workers where a test needs
- * finished memories. Every reply that it sends, to whichever client, must be as its route describes it: else `request`
- * throws, or `stop`.
+ * finished memories. `request` sends by the client wherever it can (`requestByClient`). Every reply that the server
+ * sends, to whichever client, must be as its route describes it: else `request` throws, or `stop`.
  */
 export async function startApi({
   folder,
@@ -129,21 +130,11 @@ export async function startApi({
   };
   const request = async (method: string, path: string, options: RequestOptions = {}): Promise<Reply> => {
     const { body, headers = {}, key = config.OM_API_KEY ?? null } = options;
-    const isText = typeof body === 'string' || body instanceof Uint8Array;
-    const response = await fetch(url + path, {
-      method,
-      headers: {
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-        ...(key === null ? {} : { authorization: `Bearer ${key}` }),
-        ...headers,
-      },
-      ...(body === undefined
-        ? {}
-        : { body: isText ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    await watch.requireDescribed(response.headers.get('x-request-id'));
-    return { status: response.status, headers: response.headers, text, body: parseReply(text) };
+    const reply =
+      (await requestByClient({ url, method, path, body, headers, key })) ??
+      (await requestRaw(url, method, path, { body, headers, key }));
+    await watch.requireDescribed(reply.headers.get('x-request-id'));
+    return { ...reply, body: parseReply(reply.text) };
   };
   return {
     engine,
@@ -159,6 +150,26 @@ export async function startApi({
     stop: stopAll,
     [Symbol.asyncDispose]: stopAll,
   };
+}
+
+async function requestRaw(
+  url: string,
+  method: string,
+  path: string,
+  { body, headers, key }: Required<RequestOptions>,
+): Promise<ReceivedReply> {
+  const isText = typeof body === 'string' || body instanceof Uint8Array;
+  const content = isText ? (body as NonNullable<RequestInit['body']>) : JSON.stringify(body);
+  const response = await fetch(url + path, {
+    method,
+    headers: {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...(key === null ? {} : { authorization: `Bearer ${key}` }),
+      ...headers,
+    },
+    ...(body === undefined ? {} : { body: content }),
+  });
+  return { status: response.status, headers: response.headers, text: await response.text() };
 }
 
 function parseReply(text: string): ReplyBody {

@@ -87,7 +87,8 @@ function translateAll(routes: readonly Route[]): Shown {
   const sent = new Set<z.ZodType>();
   const answered = new Set<z.ZodType>([problemSchema]);
   const addMedia = (media: readonly Media[] | undefined, set: Set<z.ZodType>) => {
-    for (const { schema } of media ?? []) set.add(schema);
+    for (const { schema, events = {} } of media ?? [])
+      for (const one of [schema, ...Object.values(events)]) set.add(one);
   };
   for (const { query, body, replies } of routes) {
     for (const schema of [query, body?.json]) if (schema !== undefined) sent.add(schema);
@@ -202,7 +203,14 @@ function describeReply({ description, json, example, headers = [], media }: Repl
 }
 
 function describeMedia(media: readonly Media[] = [], shown: Shown): Content {
-  return Object.fromEntries(media.map(({ type, schema, example }) => [type, { schema: shown.of(schema), example }]));
+  return Object.fromEntries(
+    media.map(({ type, schema, events, example }) => {
+      const named = Object.entries(events ?? {}).map(([name, data]) => [name, shown.of(data)]);
+      const ofEvents =
+        named.length === 0 ? {} : { 'x-events': Object.fromEntries(named) as Record<string, JsonSchema> };
+      return [type, { schema: shown.of(schema), ...ofEvents, example }];
+    }),
+  );
 }
 
 function describeHeaders(names: readonly ReplyHeader[]): Readonly<Record<string, Reference>> {

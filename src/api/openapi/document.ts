@@ -62,5 +62,7 @@ export interface HeaderObject {
 export type Content = Readonly<Record<string, MediaObject>>;
 interface MediaObject {
   readonly schema: JsonSchema;
+  /** Schemas of the data of server-sent events, by the name of the event; OpenAPI 3.1 has no word for them. */
+  readonly 'x-events'?: Readonly<Record<string, JsonSchema>>;
   readonly example: unknown;
 }

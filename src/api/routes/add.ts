@@ -8,7 +8,7 @@ import { takeTokens } from '../rate-limits.ts';
 import { localsOf } from '../reply.ts';
 import { route, type Route } from '../route.ts';
 import { idempotencyKeySchema } from '../schemas/headers.ts';
-import { batchSchema, newMemorySchema } from '../schemas/memories.ts';
+import { addSchema, batchSchema, newMemorySchema } from '../schemas/memories.ts';
 import {
   acceptedMemory,
   batchReply,
@@ -22,6 +22,13 @@ import { waitForWrites, waitMsOf } from '../wait-for-writes.ts';
 import { acceptedItem, duplicateItem, finishedItem, outcomeItem, screenedItem, toNewMemory } from '../wire/memories.ts';
 import { addLines } from './add-lines.ts';
 import { isItemError, parseItem, wantsLines } from './batch-items.ts';
+import { warningsAbout } from './warnings.ts';
+
+/** Fields that OpenMemory's Python client sends with every add. */
+const MEANINGLESS = {
+  salience: 'not read; the initial salience is `importance`',
+  decay_lambda: 'not read; the decay follows from the sector, or from OM_DECAY_LAMBDA',
+};
 
 const REPLY_LINES = {
   type: 'application/x-ndjson',
@@ -50,70 +57,10 @@ const BATCH_EXAMPLE = {
 };
 
 export const addRoutes: readonly Route[] = [
-  route({
-    method: 'post',
-    path: '/memory/add',
-    name: 'addMemory',
-    access: 'add',
-    forBoundKeys: true,
-    limited: ['adds'],
-    summary: 'Stores one memory',
-    description:
-      'A 202 means that the memory, its words and its job are on disk, and that queries find it by its words. ' +
-      'Sectors, vector and waypoint follow in the background; with `wait` the reply comes when they exist.\n\n' +
-      'An exact duplicate is not stored again: the existing memory is reinforced, and the reply names it. With ' +
-      '`on_duplicate: keep` it is stored all the same.',
-    query: waitQuery,
-    headers: ['idempotency-key', 'prefer'],
-    body: {
-      json: newMemorySchema,
-      example: {
-        content: 'Deploys to staging happen every Tuesday after the stand-up.',
-        user_id: 'ana',
-        tags: ['deploy'],
-        metadata: { team: 'platform', build: 41 },
-      },
-    },
-    replies: {
-      202: {
-        description: 'The memory is stored; its job is queued.',
-        json: acceptedMemory,
-        headers: ['location', 'idempotent-replayed'],
-      },
-      200: {
-        description: 'The memory is stored and its job ended in time, or it is a duplicate of an existing memory.',
-        json: z.union([finishedMemory, duplicateMemory]),
-        headers: ['location', 'idempotent-replayed'],
-      },
-    },
-    errors: {
-      conflict: 'The `external_id` belongs to another text, or the memory that the idempotency key made was deleted.',
-      too_large: 'The content is over 256 KiB: send it as a document.',
-      unprocessable:
-        "The idempotency key came with another body, or the tenant's privacy settings refuse what the text holds.",
-    },
-    async handle(call) {
-      const { tenant, request, response, send } = call;
-      const waitMs = waitMsOf(call, call.query.wait);
-      const body = await readJson(request);
-      const item = toNewMemory(parse(newMemorySchema, body.value));
-      const reply = await tenant.addMemories([item], { idempotency: claimOf(request, '/memory/add', body) });
-      markReplay(response, reply);
-      const outcome = reply.outcomes[0]!;
-      if (outcome.kind === 'rejected') {
-        const { code, message } = outcome.error;
-        throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
-      }
-      if (outcome.kind === 'duplicate') return send(200, duplicateItem(outcome));
-      localsOf(response).jobId = outcome.jobId;
-      response.setHeader('location', `/jobs/${outcome.jobId}`);
-      if (waitMs > 0 && reply.token !== null && (await waitForWrites(call, reply.token, waitMs))) {
-        const memory = await tenant.getMemory(outcome.id);
-        const error = memory.state === 'failed' ? (await tenant.getJob(outcome.jobId)).error : null;
-        return send(200, { ...finishedItem(memory), ...screenedItem(outcome), ...(error === null ? {} : { error }) });
-      }
-      send(202, acceptedItem(outcome, reply));
-    },
+  addRoute('/memory/add', { name: 'addMemory', summary: 'Stores one memory' }),
+  addRoute('/memories', {
+    name: 'addMemoryAgain',
+    summary: "Stores one memory: OpenMemory's second name of POST /memory/add",
   }),
   route({
     method: 'post',
@@ -192,6 +139,81 @@ export const addRoutes: readonly Route[] = [
     },
   }),
 ];
+
+/**
+ * Declares a route that adds one memory.
+ * @param path  `/memory/add`, or OpenMemory's second name of it; an idempotency key counts on both as the same
+ */
+function addRoute(path: string, { name, summary }: { readonly name: string; readonly summary: string }): Route {
+  return route({
+    method: 'post',
+    path,
+    name,
+    access: 'add',
+    forBoundKeys: true,
+    limited: ['adds'],
+    summary,
+    description:
+      'A 202 means that the memory, its words and its job are on disk, and that queries find it by its words. ' +
+      'Sectors, vector and waypoint follow in the background; with `wait` the reply comes when they exist.\n\n' +
+      'An exact duplicate is not stored again: the existing memory is reinforced, and the reply names it. With ' +
+      '`on_duplicate: keep` it is stored all the same.',
+    query: waitQuery,
+    headers: ['idempotency-key', 'prefer'],
+    body: {
+      json: addSchema,
+      example: {
+        content: 'Deploys to staging happen every Tuesday after the stand-up.',
+        user_id: 'ana',
+        tags: ['deploy'],
+        metadata: { team: 'platform', build: 41 },
+      },
+    },
+    replies: {
+      202: {
+        description: 'The memory is stored; its job is queued.',
+        json: acceptedMemory,
+        headers: ['location', 'idempotent-replayed'],
+      },
+      200: {
+        description: 'The memory is stored and its job ended in time, or it is a duplicate of an existing memory.',
+        json: z.union([finishedMemory, duplicateMemory]),
+        headers: ['location', 'idempotent-replayed'],
+      },
+    },
+    errors: {
+      conflict: 'The `external_id` belongs to another text, or the memory that the idempotency key made was deleted.',
+      too_large: 'The content is over 256 KiB: send it as a document.',
+      unprocessable:
+        "The idempotency key came with another body, or the tenant's privacy settings refuse what the text holds.",
+    },
+    async handle(call) {
+      const { tenant, request, response, send } = call;
+      const waitMs = waitMsOf(call, call.query.wait);
+      const body = await readJson(request);
+      const added = parse(addSchema, body.value);
+      const item = toNewMemory(added);
+      const warnings = warningsAbout(added, MEANINGLESS);
+      const reply = await tenant.addMemories([item], { idempotency: claimOf(request, '/memory/add', body) });
+      markReplay(response, reply);
+      const outcome = reply.outcomes[0]!;
+      if (outcome.kind === 'rejected') {
+        const { code, message } = outcome.error;
+        throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
+      }
+      if (outcome.kind === 'duplicate') return send(200, { ...duplicateItem(outcome), ...warnings });
+      localsOf(response).jobId = outcome.jobId;
+      response.setHeader('location', `/jobs/${outcome.jobId}`);
+      if (waitMs > 0 && reply.token !== null && (await waitForWrites(call, reply.token, waitMs))) {
+        const memory = await tenant.getMemory(outcome.id);
+        const error = memory.state === 'failed' ? (await tenant.getJob(outcome.jobId)).error : null;
+        const failure = error === null ? {} : { error };
+        return send(200, { ...finishedItem(memory), ...screenedItem(outcome), ...failure, ...warnings });
+      }
+      send(202, { ...acceptedItem(outcome, reply), ...warnings });
+    },
+  });
+}
 
 function claimOf(request: Request, path: string, body: JsonBody): IdempotencyClaim | undefined {
   const header = request.headers['idempotency-key'];

@@ -1,4 +1,4 @@
-import { assert, EngineError, isEngineError, type Tenant } from '../../engine/index.ts';
+import { assert, EngineError, isEngineError, type Memory, type Proposal, type Tenant } from '../../engine/index.ts';
 import { route, type Route } from '../route.ts';
 import {
   contradictedReply,
@@ -6,6 +6,9 @@ import {
   linkedReply,
   linkList,
   linkSchema,
+  type ProposalItem,
+  proposalList,
+  proposalQuery,
   supersededReply,
   supersedeSchema,
   unlinkedReply,
@@ -171,6 +174,42 @@ export const linkRoutes: readonly Route[] = [
   }),
   route({
     method: 'get',
+    path: '/memory/contradictions',
+    name: 'listContradictions',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Lists contradictions that are proposed and not decided, the latest first',
+    description:
+      'With `OM_CONTRADICTIONS=forms` or `llm` Cairn proposes contradictions between memories of one user. Both ' +
+      'memories stay active. `POST /memory/contradict` with a winner, or `POST /memory/supersede`, accepts a ' +
+      'proposal; `DELETE /memory/link` with the type `contradicts` dismisses it. It comes back only if one of the ' +
+      'two texts changes.',
+    query: proposalQuery,
+    replies: {
+      200: {
+        description: 'The proposals, where both memories are active.',
+        json: proposalList,
+        example: {
+          items: [
+            {
+              user_id: 'ana',
+              earlier: { id: OLDER, content: 'I live in Madrid.', event_time: STATED_AT, created_at: STATED_AT },
+              later: { id: NEWER, content: 'I moved to Valencia.', event_time: STATED_AT, created_at: STATED_AT },
+              by: 'form',
+              similarity: null,
+              created_at: STATED_AT,
+            },
+          ],
+        },
+      },
+    },
+    async handle({ tenant, query, send }) {
+      const { user_id, limit } = query;
+      send(200, { items: (await tenant.listProposals({ userId: user_id, limit })).map(proposalItem) });
+    },
+  }),
+  route({
+    method: 'get',
     path: '/memory/:id/links',
     name: 'listLinks',
     access: 'read',
@@ -210,6 +249,23 @@ export const linkRoutes: readonly Route[] = [
     },
   }),
 ];
+
+function proposalItem({ earlier, later, by, similarity, createdAt }: Proposal): ProposalItem {
+  const shown = ({ id, content, eventTime, createdAt }: Memory) => ({
+    id,
+    content,
+    event_time: eventTime,
+    created_at: createdAt,
+  });
+  return {
+    user_id: later.userId,
+    earlier: shown(earlier),
+    later: shown(later),
+    by,
+    similarity,
+    created_at: createdAt,
+  };
+}
 
 /**
  * Checks that the memories belong to a user, if the request names one. Another user's memory counts as absent.

@@ -5,6 +5,7 @@ import { explainSchema, querySchema } from '../schemas/query.ts';
 import { noQuery } from '../schemas/values.ts';
 import { clientGone, TOKEN_WAIT_MS, waitForWrites } from '../wait-for-writes.ts';
 import { answerBytes, explanationItem, queryItem, toQuery } from '../wire/query.ts';
+import { isPublicRead } from './public-reads.ts';
 
 /** Memory of an answer from which on it is sent in pieces, in bytes. */
 const LONG_ANSWER_BYTES = 128 * 1024;
@@ -35,9 +36,7 @@ export const queryRoutes: readonly Route[] = [
       const { tenant, principal, response, send } = call;
       const body = await call.readBody();
       const tokenSatisfied = body.token == null ? undefined : await waitForWrites(call, body.token, TOKEN_WAIT_MS);
-      // A query without a key (`OM_PUBLIC_READS`) must not change the tenant's memories.
-      const isPublic = principal.role === 'read' && principal.keyId === 'anonymous';
-      const asked = { ...toQuery(body), ...(isPublic ? { reinforce: false } : {}) };
+      const asked = { ...toQuery(body), ...(isPublicRead(principal) ? { reinforce: false } : {}) };
       const result = await tenant.query(asked, clientGone(response));
       const answer = queryItem(asked, result, tokenSatisfied);
       const bytes = answerBytes(result);

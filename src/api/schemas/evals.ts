@@ -32,7 +32,7 @@ export const evalSet = z.strictObject(
   {
     name: evalName.describe('Name of the set.'),
     guard: flag
-      .default(false)
+      .optional()
       .describe('If true, a change of the query defaults that lowers the set is refused, unless it is forced.'),
     items: z
       .array(item, expected('an array of items'))

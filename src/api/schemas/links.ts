@@ -1,8 +1,8 @@
 /** Schemas of links between memories. */
 import { z } from 'zod';
-import { EDGE_TYPES, MEMORY_STATUSES } from '../../engine/index.ts';
+import { EDGE_TYPES, MAX_PROPOSALS, MEMORY_STATUSES } from '../../engine/index.ts';
 import { link, timestamp, unit, uuid } from './memory-replies.ts';
-import { BODY_EXPECTED, choice, expected, fraction, givenId, id } from './values.ts';
+import { BODY_EXPECTED, choice, digits, expected, fraction, givenId, id, type Wire } from './values.ts';
 
 const owner = id
   .nullish()
@@ -66,6 +66,11 @@ export const contradictSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
+export const proposalQuery = z.strictObject({
+  user_id: id.optional().describe('Only contradictions between memories of this user; all users by default.'),
+  limit: digits(1, MAX_PROPOSALS).default(50).describe('Most proposals, the latest first.'),
+});
+
 const { type, similarity, weight, automatic, created_at, updated_at, written_by } = link.shape;
 const stated = { weight, created_at, updated_at, written_by };
 
@@ -88,4 +93,22 @@ export const supersededReply = z.strictObject({
   version: z.int().min(1).describe('Version of the old memory.'),
 });
 export const contradictedReply = z.strictObject({ ok: z.literal(true), a: uuid, b: uuid, ...stated, weight: unit });
+const proposed = z
+  .strictObject({ id: uuid, content: z.string(), event_time: timestamp, created_at: timestamp })
+  .meta({ id: 'ProposedMemory' });
+export const proposalList = z.strictObject({
+  items: z.array(
+    z
+      .strictObject({
+        user_id: z.string().describe('The user of both memories.'),
+        earlier: proposed.describe('The memory that was added first.'),
+        later: proposed.describe('The memory that was added second.'),
+        by: z.enum(['form', 'model']).describe('Whether the form of the texts says so, or a language model.'),
+        similarity,
+        created_at: timestamp.describe('When the contradiction was proposed.'),
+      })
+      .meta({ id: 'ProposedContradiction' }),
+  ),
+});
+export type ProposalItem = Wire<typeof proposalList>['items'][number];
 export const linkList = z.strictObject({ id: uuid, items: z.array(link) });

@@ -97,6 +97,17 @@ export const newMemorySchema = z
   .meta({ id: 'NewMemory' });
 export type NewMemoryBody = z.output<typeof newMemorySchema>;
 
+const setByCairn = (name: string) =>
+  z.unknown().optional().describe(`Sent by OpenMemory's Python client; it changes nothing. ${name}`);
+
+/** A memory to add by itself, also as OpenMemory's clients send it. */
+export const addSchema = newMemorySchema
+  .safeExtend({
+    salience: setByCairn('Use `importance`.'),
+    decay_lambda: setByCairn('It follows from the sector, or `OM_DECAY_LAMBDA`.'),
+  })
+  .meta({ id: 'Add' });
+
 export const batchSchema = z.strictObject(
   {
     items: z

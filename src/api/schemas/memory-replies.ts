@@ -56,6 +56,9 @@ const stored = {
   metadata: anyObject,
   primary_sector: sectorOf,
   sectors,
+  sector_confidence: unit.describe(
+    'How far the primary sector stands out: 0.2 without signs of any, 1 if it was forced, 0 until it was classified.',
+  ),
   state: z
     .enum(MEMORY_STATES)
     .describe(
@@ -98,6 +101,7 @@ const STORED_EXAMPLE = {
   metadata: { team: 'platform', build: 41 },
   primary_sector: 'semantic',
   sectors: ['semantic'],
+  sector_confidence: 0.5,
   state: 'ready',
   status: 'active',
   salience: 0.4,
@@ -150,8 +154,14 @@ export const patchedMemory = z.strictObject({ ...shown, updated: z.literal(true)
   ],
 });
 
+/** Fields of a request that were accepted for the sake of OpenMemory's clients. */
+export const warnings = z
+  .array(z.string())
+  .exactOptional()
+  .describe('Fields of the request that mean nothing here, and why; absent if there are none.');
+
 export const acceptedMemory = z
-  .strictObject({ id: uuid, job_id: uuid, state: z.literal('queued'), token: token, ...screenedFields })
+  .strictObject({ id: uuid, job_id: uuid, state: z.literal('queued'), token: token, ...screenedFields, warnings })
   .meta({ id: 'AcceptedMemory' });
 export type AcceptedItem = Wire<typeof acceptedMemory>;
 
@@ -163,6 +173,7 @@ export const duplicateMemory = z
     deduplicated: z.literal(true),
     state: z.enum(MEMORY_STATES),
     ...screenedFields,
+    warnings,
   })
   .meta({ id: 'DuplicateMemory' });
 export type DuplicateItem = Wire<typeof duplicateMemory>;
@@ -176,6 +187,7 @@ export const finishedMemory = z
     state: z.enum(MEMORY_STATES),
     error: failure.exactOptional().describe('Why the memory has no vector; only if `state` is `failed`.'),
     ...screenedFields,
+    warnings,
   })
   .meta({ id: 'FinishedMemory' });
 export type FinishedItem = Wire<typeof finishedMemory>;
@@ -300,7 +312,6 @@ export const timelineReply = z.strictObject({
   after: z.array(memorySchema),
   truncated,
 });
-export type TimelineItem = Wire<typeof timelineReply>;
 
 export const reflectionReply = z.strictObject({
   job_id: uuid,

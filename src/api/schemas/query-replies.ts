@@ -205,7 +205,8 @@ const answer = {
     .describe('Matches that do not fit into the reply were left out; absent otherwise.'),
 };
 
-const matchesReply = z
+/** Reply to a query that asks for data. */
+export const matchesReply = z
   .strictObject({
     query: z.string(),
     matches: z.array(match).describe('Best first.'),

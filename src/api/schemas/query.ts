@@ -4,12 +4,15 @@ import {
   CUTS,
   EXPANSIONS,
   FORMATS,
+  INCLUDED,
   type Json,
   MEMORY_STATUSES,
   type Metadata,
+  PENALISED,
   PROFILES,
   RERANKERS,
   SECTORS,
+  SIMILARITIES,
   TEXT_COLUMNS,
   WEIGHT_NAMES,
 } from '../../engine/index.ts';
@@ -26,6 +29,7 @@ import {
   isObject,
   jsonObject,
   label,
+  namespace,
   numberUpTo,
   sector,
   SHOWN_AS,
@@ -100,6 +104,10 @@ export const filtersSchema = z
             'name on the top level; a dot in it has no special meaning. Type and value must match. null also matches ' +
             'a missing key.',
         ),
+      namespace: z
+        .union([z.literal(''), namespace], expected('labels joined by dots, such as a.b'))
+        .nullish()
+        .describe('Only items of this namespace and of those below it; `""` for items in any namespace.'),
       sector: sector.nullish().describe("One sector, under OpenMemory's name."),
       user_id: id.nullish().describe("One user, under OpenMemory's name."),
       min_score: fraction.nullish().describe('Lowest score, if the query itself has no `min_score`.'),
@@ -122,6 +130,14 @@ const weightTable = <Name extends string>(names: readonly Name[], max: number) =
 /** Options of retrieval, in a query and in a tenant's defaults. */
 const retrievalFields = {
   profile: choice(PROFILES).describe('Formula that scores matches; `composite` by default.'),
+  similarity: choice(SIMILARITIES).describe(
+    'What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the ' +
+      'relevance itself (`absolute`), which is the cosine with `vector_weight` 1.',
+  ),
+  penalties: weightTable(PENALISED, 1).describe(
+    'Factors on the `raw_score` of memories by status; others keep their values: superseded and archived 0.5, ' +
+      'contradicted 0.3. That of `contradicted` also lowers the weaker of two that contradict each other.',
+  ),
   weights: weightTable(WEIGHT_NAMES, 1).describe(
     "Weights of the profile by name; others keep their values. A name that the query's profile does not use is a 400.",
   ),
@@ -148,6 +164,9 @@ const retrievalFields = {
   ),
   rerank: choice(RERANKERS).describe(
     'How the first candidates are ranked again; `builtin` by default. `llm` needs `OM_LLM_MODEL`.',
+  ),
+  k_rerank: integer(2, LIMITS.rerank).describe(
+    'Most candidates that `llm` orders; 20 by default. `builtin` reads 24 whatever this says.',
   ),
   min_score: fraction.describe('Matches with a lower `score` are left out; `OM_MIN_SCORE` (0.3) by default.'),
   relative_floor: fraction.describe(
@@ -234,9 +253,10 @@ export const querySchema = z
         ),
       deep_recall: flag
         .nullish()
-        .describe(
-          'If true, superseded, contradicted and archived memories take part, at 0.5, 0.3 and 0.5 of their score.',
-        ),
+        .describe('If true, superseded, contradicted and archived memories take part, at the factors of `penalties`.'),
+      include: someOf(INCLUDED)
+        .nullish()
+        .describe('`contradicted`: memories that lost a contradiction take part, at the factor of `penalties`.'),
       as_of: asOf.nullish().describe('An earlier time to answer for; a bare time means `valid`.'),
       top_k: z
         .strictObject(
@@ -250,7 +270,10 @@ export const querySchema = z
         .describe('Most matches of each kind.'),
       include_episodes: flag
         .nullish()
-        .describe('If true, adds `episodes` to the reply; true by default only for `prompt`.'),
+        .describe(
+          'If true, adds `episodes` to the reply; true by default only for `prompt`. If false, memories that others ' +
+            'are derived from are no matches either, unless `top_k.episodes` bounds them.',
+        ),
       expand: someOf(EXPANSIONS)
         .nullish()
         .describe(
@@ -263,7 +286,10 @@ export const querySchema = z
       explain: flag.nullish().describe('If true, adds `explain` to each match, and `trace` to the reply.'),
       format: choice(FORMATS)
         .nullish()
-        .describe('With `prompt` and `text` the reply holds a text for a language model; `json` by default.'),
+        .describe(
+          'With `prompt`, `text` and `plain` the reply holds a text for a language model; `json` by default. ' +
+            '`plain` has one statement a line, without notice and sources.',
+        ),
       token: label(LIMITS.tokenCharacters)
         .nullish()
         .describe('A write receipt; the query waits for its writes, at most 2 s.'),

@@ -2,7 +2,7 @@
 import type { EvalOutcome, EvalRun, EvalSummary, NewEvalSet } from '../../engine/index.ts';
 import type { EvalRunItem, EvalRunReply, EvalSetBody, EvalSetItem, EvalSummaryItem } from '../schemas/evals.ts';
 
-export function toEvalSet({ name, guard, items }: EvalSetBody): NewEvalSet {
+export function toEvalSet({ name, guard = false, items }: EvalSetBody): NewEvalSet {
   return { name, guard, items: items.map(({ user_id: userId, ...item }) => ({ ...item, userId })) };
 }
 

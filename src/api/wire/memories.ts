@@ -97,6 +97,7 @@ export function storedMemoryItem(memory: Memory): StoredMemory {
     metadata: memory.metadata,
     primary_sector: memory.primarySector,
     sectors: memory.sectors,
+    sector_confidence: memory.sectorConfidence,
     state: memory.state,
     status: memory.status,
     salience: memory.salience,

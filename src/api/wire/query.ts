@@ -20,6 +20,8 @@ const DEFAULT_K = 8;
 export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
   return {
     profile: body.profile ?? undefined,
+    similarity: body.similarity ?? undefined,
+    penalties: body.penalties ?? undefined,
     weights: body.weights ?? undefined,
     columnWeights: body.column_weights ?? undefined,
     vectorWeight: body.vector_weight ?? undefined,
@@ -31,6 +33,7 @@ export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
     decayPerHop: body.decay_per_hop ?? undefined,
     entityGraph: body.entity_graph ?? undefined,
     rerank: body.rerank ?? undefined,
+    kRerank: body.k_rerank ?? undefined,
     minScore: body.min_score ?? undefined,
     relativeFloor: body.relative_floor ?? undefined,
     cut: body.cut ?? undefined,
@@ -47,6 +50,8 @@ export function toRetrievalOptions(body: RetrievalBody): RetrievalOptions {
 export function retrievalItem(options: RetrievalOptions): RetrievalItem {
   return {
     profile: options.profile,
+    similarity: options.similarity,
+    penalties: options.penalties,
     weights: options.weights,
     column_weights: options.columnWeights,
     vector_weight: options.vectorWeight,
@@ -58,6 +63,7 @@ export function retrievalItem(options: RetrievalOptions): RetrievalItem {
     decay_per_hop: options.decayPerHop,
     entity_graph: options.entityGraph,
     rerank: options.rerank,
+    k_rerank: options.kRerank,
     min_score: options.minScore,
     relative_floor: options.relativeFloor,
     cut: options.cut,
@@ -81,6 +87,7 @@ export function toFilter(body: Pick<QueryBody, 'user_id' | 'filters' | 'startTim
     tags: filters.tags,
     statuses: filters.statuses,
     externalIds: filters.external_ids,
+    namespace: filters.namespace ?? undefined,
     writtenBy: filters.written_by,
     documentIds: filters.documents,
     files: filters.files,
@@ -107,6 +114,7 @@ export function toQuery(body: QueryBody): MemoryQuery {
     minScore: options.minScore ?? body.filters?.min_score ?? undefined,
     tokenBudget: body.token_budget ?? undefined,
     deepRecall: body.deep_recall ?? undefined,
+    include: body.include ?? undefined,
     asOf: toAsOf(body.as_of),
     topK: body.top_k ?? undefined,
     format: body.format ?? undefined,
@@ -177,7 +185,8 @@ function floorItem({ minScore, acted, reason, below, bestBelow }: FloorReport): 
   return { min_score: minScore, acted, ...(reason === undefined ? {} : { reason }), below, best_below: bestBelow };
 }
 
-function matchItem(hit: Hit): MatchItem {
+/** Translates a match. */
+export function matchItem(hit: Hit): MatchItem {
   const { supersedes, similar, neighbours, sources, document, explain } = hit;
   return {
     ...storedMemoryItem(hit.memory),

@@ -9,7 +9,7 @@ export interface AddCommandOptions extends ConnectionOptions {
   readonly session?: string;
   readonly tag?: readonly string[];
   readonly title?: string;
-  readonly metadata?: object;
+  readonly metadata?: Readonly<Record<string, unknown>>;
   readonly wait?: boolean;
   readonly keepDuplicates?: boolean;
 }
@@ -28,7 +28,8 @@ export async function add(words: readonly string[], options: AddCommandOptions):
   const content =
     words.length === 1 && words[0] === '-' ? (await text(process.stdin)).replace(/\r?\n$/, '') : words.join(' ');
   if (content === '') throw new CliError('nothing to add: the text is empty');
-  const reply = await client.post<AddReply>(`/memory/add${options.wait ? `?wait=${WAIT_MS}` : ''}`, {
+  const reply = await client.addMemory({
+    wait: options.wait ? WAIT_MS : undefined,
     content,
     user_id: options.user,
     session_id: options.session,

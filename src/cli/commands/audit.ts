@@ -1,6 +1,3 @@
-import type { auditPage } from '../../api/schemas/audit.ts';
-import type { DeletedItem } from '../../api/schemas/memory-replies.ts';
-import type { Wire } from '../../api/schemas/values.ts';
 import { exportAuditLog, verifyAuditLog } from '../../engine/for-admin.ts';
 import type { AuditRecord } from '../../engine/index.ts';
 import { CliError } from '../cli-error.ts';
@@ -17,11 +14,8 @@ interface ListOptions extends ConnectionOptions {
 
 /** Runs `cairn audit list`: prints the newest records of the audit log. */
 export async function listAudit({ limit, by, action, service, ...connection }: ListOptions): Promise<void> {
-  const parameters = new URLSearchParams({ limit: String(limit) });
-  if (service) parameters.set('of', 'service');
-  if (by !== undefined) parameters.set('key', by);
-  if (action !== undefined) parameters.set('action', action);
-  const { items } = await connect(connection).get<Wire<typeof auditPage>>(`/audit?${parameters.toString()}`);
+  const of = service ? 'service' : undefined;
+  const { items } = await connect(connection).listAudit({ limit, of, key: by, action });
   const rows = items.map((item) => [
     String(item.no),
     new Date(item.at).toISOString().slice(0, 19),
@@ -69,9 +63,7 @@ export async function undoKey(
       exitCode: 2,
     });
   }
-  const undone = await connect(connection).delete<DeletedItem>(
-    `/memory?${new URLSearchParams({ written_by: keyId }).toString()}`,
-  );
+  const undone = await connect(connection).deleteMemories({ written_by: keyId });
   const { removed, restored = 0, unrestored = 0 } = undone;
   print(
     `erased ${counted(removed.memories, 'memory', 'memories')} and ${counted(removed.documents, 'document')}; ` +

@@ -2,7 +2,6 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as pause } from 'node:timers/promises';
-import type { LinkItem } from '../../api/schemas/memory-replies.ts';
 import { readConfig } from '../../engine/index.ts';
 import { startService } from '../../main.ts';
 import { CliError } from '../cli-error.ts';
@@ -10,9 +9,8 @@ import { connect, type Client } from '../client.ts';
 import { listDocuments, splitMarkdown, type Passage } from '../documents.ts';
 import { startProgress } from '../progress.ts';
 import { sendMemories } from '../send-memories.ts';
-import { describeHits, type MatchItem, type MemoryItem, type QueryReply } from '../show-hits.ts';
+import { describeHits, type MatchItem, type MemoryItem } from '../show-hits.ts';
 import { bold, counted, cut, cyan, dim, oneLine, print, widthOfTerminal, wrap } from '../terminal.ts';
-import type { JobsReply } from './jobs.ts';
 
 /** Folder of package.json, in a checkout and in a published package. */
 const ROOT = path.resolve(import.meta.dirname, '../../..');
@@ -87,7 +85,7 @@ async function remember(client: Client, passages: readonly Passage[]): Promise<v
     });
     const stored = seconds(startedAt);
     for (;;) {
-      const { queued, active, failed } = (await client.get<JobsReply>('/jobs?l=1')).counts;
+      const { queued, active, failed } = (await client.listJobs({ l: 1 })).counts;
       const waiting = queued + active + failed;
       progress.update(passages.length - waiting, `stored after ${stored}, ready after ${seconds(startedAt)}`);
       if (waiting === 0) break;
@@ -108,7 +106,7 @@ async function* linesOf(passages: readonly Passage[]): AsyncGenerator<string> {
 }
 
 async function answer(client: Client, question: string): Promise<readonly MatchItem[]> {
-  const { matches } = await client.post<QueryReply>('/memory/query', { query: question, k: HITS, explain: true });
+  const { matches } = await client.queryMemories({ query: question, k: HITS, explain: true });
   print(
     '',
     cyan(`▸ ${question}`),
@@ -124,17 +122,13 @@ async function showWaypoint(client: Client, matches: readonly MatchItem[]): Prom
   if (best === undefined) return;
   print('', cyan('▸ A note is added. Its waypoint is the link to the most similar memory'), '');
   const body = { content: noteOf(best.content), title: 'A note', session_id: 'notes' };
-  const { id } = await client.post<{ id: string }>(`/memory/add?wait=${NOTE_WITHIN_MS}`, body);
-  const { items } = await client.get<{ items: LinkItem[] }>(`/memory/${id}/links`);
+  const { id } = await client.addMemory({ ...body, wait: NOTE_WITHIN_MS });
+  const { items } = await client.listLinks({ id });
   const link = items.find(({ type, direction }) => type === 'waypoint' && direction === 'out');
   if (link === undefined) return print('No memory is similar enough for a waypoint.');
   const similarity = `similarity ${(link.similarity ?? 0).toFixed(2)}`;
   const facts = `${similarity}, weight ${link.weight.toFixed(2)}; each recall over it adds 0.05`;
-  print(
-    ...textOf(body),
-    `    ${bold('↓')} ${dim(facts)}`,
-    ...textOf(await client.get<MemoryItem>(`/memory/${link.id}`)),
-  );
+  print(...textOf(body), `    ${bold('↓')} ${dim(facts)}`, ...textOf(await client.getMemory({ id: link.id })));
 }
 
 /** The first two thirds of a text, without Markdown. */

@@ -1,4 +1,3 @@
-import type { DiffReply } from '../../api/schemas/diff.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { print } from '../terminal.ts';
 
@@ -14,12 +13,14 @@ export interface DiffOptions extends ConnectionOptions {
 
 /** Runs `cairn diff`: prints what changed between two times, as a text or as the reply of the server. */
 export async function diff({ from, to, user, session, topic, valid, json, ...connection }: DiffOptions): Promise<void> {
-  const named = Object.entries({ from, to, user_id: user, session_id: session, topic });
-  const parameters = new URLSearchParams({
+  const reply = await connect(connection).diffMemories({
     axis: valid ? 'valid' : 'recorded',
     format: json ? 'json' : 'prompt',
-    ...Object.fromEntries(named.flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]]))),
+    from,
+    to,
+    user_id: user,
+    session_id: session,
+    topic,
   });
-  const reply = await connect(connection).get<DiffReply>(`/diff?${parameters.toString()}`);
   print(json ? JSON.stringify(reply, null, 2) : (reply.text ?? ''));
 }

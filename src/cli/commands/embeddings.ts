@@ -1,4 +1,4 @@
-import type { ProviderCallItem, ProviderUsageItem } from '../../api/schemas/providers.ts';
+import type { ProviderUsageItem } from '../../api/schemas/providers.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { age, count, cut, dim, print, red, table, widthOfTerminal } from '../terminal.ts';
 
@@ -7,14 +7,9 @@ interface UsageReply {
   readonly totals: Omit<ProviderUsageItem, 'day' | 'provider' | 'model' | 'purpose'>;
 }
 
-interface CallsReply {
-  readonly items: readonly ProviderCallItem[];
-  readonly total: number;
-}
-
 /** Runs `cairn embeddings`: prints the calls of providers by day and model. */
 export async function embeddingStats(options: ConnectionOptions & { readonly days: number }): Promise<void> {
-  const { items, totals } = await connect(options).get<UsageReply>(`/embeddings/stats?days=${options.days}`);
+  const { items, totals } = await connect(options).sumProviderCalls({ days: options.days });
   if (items.length === 0) return print('No calls of a provider.');
   const [head, ...rows] = table(
     [
@@ -29,7 +24,7 @@ export async function embeddingStats(options: ConnectionOptions & { readonly day
 
 /** Runs `cairn embeddings failures`: prints the latest failed calls of providers, `limit` at most. */
 export async function embeddingFailures(options: ConnectionOptions & { readonly limit: number }): Promise<void> {
-  const { items, total } = await connect(options).get<CallsReply>(`/embeddings/log?state=failed&l=${options.limit}`);
+  const { items, total } = await connect(options).listProviderCalls({ state: 'failed', l: options.limit });
   if (items.length === 0) return print('No failed calls.');
   const rows = table(
     [

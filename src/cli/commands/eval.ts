@@ -1,5 +1,5 @@
 import fs from 'node:fs';
-import type { EvalListReply, EvalRunItem, EvalRunReply } from '../../api/schemas/evals.ts';
+import type { EvalRunItem, EvalRunReply, EvalSetItem } from '../../api/schemas/evals.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { count, dim, print, table } from '../terminal.ts';
@@ -16,19 +16,19 @@ export interface EvalOptions extends ConnectionOptions {
  */
 export async function runEvals(name: string | undefined, { file, json, ...connection }: EvalOptions): Promise<void> {
   const server = connect(connection);
-  const stored = file === undefined ? undefined : await server.post<{ readonly name: string }>('/evals', readSet(file));
+  const stored = file === undefined ? undefined : await server.putEval(readSet(file));
   if (stored !== undefined && name !== undefined && stored.name !== name)
     throw new CliError(`the set in the file is named ${stored.name}: it is stored, and nothing was run`, {
       exitCode: 2,
     });
-  const { items: sets } = await server.get<EvalListReply>('/evals');
+  const { items: sets } = await server.listEvals();
   const only = name ?? stored?.name;
   const chosen = only === undefined ? sets : sets.filter((set) => set.name === only);
   if (chosen.length === 0)
     throw new CliError(only === undefined ? 'no evaluation sets: give one with --file' : `no evaluation set ${only}`);
   const fallen: string[] = [];
   for (const { name: set, last_run: before } of chosen) {
-    const reply = await server.post<EvalRunReply>(`/evals/${encodeURIComponent(set)}/run`);
+    const reply = await server.runEval({ name: set });
     if (json) print(JSON.stringify({ name: set, ...reply }));
     else show(set, reply, before);
     if (before !== null && hasFallen(before, reply.run)) fallen.push(set);
@@ -36,9 +36,9 @@ export async function runEvals(name: string | undefined, { file, json, ...connec
   if (fallen.length > 0) throw new CliError(`lower than in the run before: ${fallen.join(', ')}`);
 }
 
-function readSet(file: string): object {
+function readSet(file: string): EvalSetItem {
   try {
-    return JSON.parse(fs.readFileSync(file, 'utf8')) as object;
+    return JSON.parse(fs.readFileSync(file, 'utf8')) as EvalSetItem;
   } catch (cause) {
     throw new CliError(`${file}: expected a file with a set as JSON, {name, items}`, { exitCode: 2, cause });
   }

@@ -25,13 +25,7 @@ export async function events(options: EventsCommandOptions): Promise<void> {
   const client = connect(options);
   let cursor = options.cursor ?? (follow ? 'latest' : undefined);
   for (;;) {
-    const query = new URLSearchParams({
-      limit: '1000',
-      ...(cursor === undefined ? {} : { cursor }),
-      ...(kinds === undefined ? {} : { kinds }),
-      ...(user === undefined ? {} : { user_id: user }),
-    });
-    const page = await client.get<EventPageItem>(`/events?${query.toString()}`);
+    const page = await client.listEvents({ limit: 1000, cursor, kinds, user_id: user });
     for (const event of page.items) print(json ? JSON.stringify(event) : lineOf(event));
     cursor = page.cursor;
     if (page.has_more) continue;

@@ -26,7 +26,7 @@ const OUTCOME_TEXTS: Readonly<Record<Outcome, string>> = {
 
 /** Runs `cairn explain QUERY ID`: prints why a query does or does not return a memory. */
 export async function explain(query: string, id: string, options: ExplainCommandOptions): Promise<void> {
-  const explanation = await connect(options).post<ExplanationItem>('/explain', {
+  const explanation = await connect(options).explainMemory({
     ...queryBody(query, options),
     memory_id: id,
   });

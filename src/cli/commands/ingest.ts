@@ -18,7 +18,7 @@ export interface IngestCommandOptions extends ConnectionOptions {
   readonly user?: string;
   readonly session?: string;
   readonly tag?: readonly string[];
-  readonly metadata?: object;
+  readonly metadata?: Readonly<Record<string, unknown>>;
   /** Whether to wait until the documents are read; false with --no-wait. */
   readonly wait: boolean;
 }

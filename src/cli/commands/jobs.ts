@@ -20,9 +20,7 @@ export async function listJobs(
   options: ConnectionOptions & { readonly state?: JobState; readonly limit: number },
 ): Promise<void> {
   const { state, limit } = options;
-  const { items, total, counts, backlog } = await connect(options).get<JobsReply>(
-    `/jobs?l=${limit}${state === undefined ? '' : `&state=${state}`}`,
-  );
+  const { items, total, counts, backlog } = await connect(options).listJobs({ l: limit, state });
   const inAll = Object.entries(counts).filter(([, n]) => n > 0);
   print(inAll.length === 0 ? 'No jobs.' : inAll.map(([name, n]) => `${name} ${count(n)}`).join(' · '));
   printBacklog(backlog);
@@ -63,12 +61,8 @@ export async function retryJobs(
   if ((id === undefined) === (state === undefined))
     throw new CliError('give the id of a job, or --state', { exitCode: 2 });
   if (state !== undefined) return retryAll(connect(options), state);
-  const job = await retry(connect(options), id!);
+  const job = await connect(options).retryJob({ id: id! });
   print(`${job.id}  ${job.state} again at ${job.step}`);
-}
-
-function retry(client: Client, id: string): Promise<JobItem> {
-  return client.post<JobItem>(`/jobs/${encodeURIComponent(id)}/retry`);
 }
 
 const RETRIED_AT_ONCE = 8;
@@ -81,14 +75,14 @@ async function retryAll(client: Client, state: JobState): Promise<void> {
   // All jobs are listed first: a job that ends in the same state again must not be retried twice.
   const ids: string[] = [];
   for (let total = 1; ids.length < total;) {
-    const page = await client.get<JobsReply>(`/jobs?state=${state}&l=${PAGE}&u=${ids.length}`);
+    const page = await client.listJobs({ state, l: PAGE, u: ids.length });
     ids.push(...page.items.map(({ id }) => id));
     total = page.items.length === 0 ? 0 : page.total;
   }
   let left = 0;
   for (let first = 0; first < ids.length; first += RETRIED_AT_ONCE) {
     const group = ids.slice(first, first + RETRIED_AT_ONCE);
-    for (const result of await Promise.allSettled(group.map((id) => retry(client, id)))) {
+    for (const result of await Promise.allSettled(group.map((id) => client.retryJob({ id })))) {
       if (result.status === 'fulfilled') continue;
       if (!(result.reason instanceof RefusalError) || result.reason.code !== 'conflict') throw result.reason;
       left++;
@@ -99,13 +93,13 @@ async function retryAll(client: Client, state: JobState): Promise<void> {
 
 /** Runs `cairn jobs cancel ID`. */
 export async function cancelJob(id: string, options: ConnectionOptions): Promise<void> {
-  const job = await connect(options).post<JobItem>(`/jobs/${encodeURIComponent(id)}/cancel`);
+  const job = await connect(options).cancelJob({ id });
   print(`${job.id}  ${job.state}${job.step === 'reason' ? '' : '; its memory stays and is found by its words'}`);
 }
 
 /** Runs `cairn jobs discard ID`. */
 export async function discardJob(id: string, options: ConnectionOptions): Promise<void> {
-  await connect(options).delete(`/jobs/${encodeURIComponent(id)}`);
+  await connect(options).discardJob({ id });
   print(`${id}  discarded`);
 }
 

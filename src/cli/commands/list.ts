@@ -31,7 +31,7 @@ export async function list(options: ListCommandOptions): Promise<void> {
   const client = connect(options);
   let left = options.limit;
   for (let cursor: string | null | undefined; cursor !== null && left > 0;) {
-    const page: ListReply = await client.post<ListReply>('/memory/list', {
+    const page: ListReply = await client.pageMemories({
       user_id: options.user,
       filters: {
         sessions: options.session === undefined ? undefined : [options.session],

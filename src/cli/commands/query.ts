@@ -1,6 +1,7 @@
-import type { Cut, Format, Profile } from '../../engine/index.ts';
+import type { Cut, Format, INCLUDED, Profile, Similarity } from '../../engine/index.ts';
+import type { QueryMemoriesInput } from '../../client/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
-import { describeLeftOut, describeHits, type QueryReply } from '../show-hits.ts';
+import { describeLeftOut, describeHits } from '../show-hits.ts';
 import { dim, print, yellow } from '../terminal.ts';
 
 /** Options of a query, apart from those for showing the answer. */
@@ -12,6 +13,8 @@ export interface AskOptions extends ConnectionOptions {
   readonly cut?: Cut;
   /** Earlier time to answer for, as Unix ms or ISO 8601. */
   readonly asOf?: number | string;
+  readonly similarity?: Similarity;
+  readonly include?: (typeof INCLUDED)[number];
   readonly deep?: boolean;
 }
 
@@ -25,7 +28,7 @@ export interface QueryCommandOptions extends AskOptions {
 export async function query(words: readonly string[], options: QueryCommandOptions): Promise<void> {
   const text = words.join(' ');
   const format = options.json ? 'json' : options.format;
-  const reply = await connect(options).post<QueryReply & { readonly text?: string }>('/memory/query', {
+  const reply = await connect(options).queryMemories({
     ...queryBody(text, options),
     explain: options.explain,
     format,
@@ -41,7 +44,7 @@ export async function query(words: readonly string[], options: QueryCommandOptio
 }
 
 /** Makes the body of a query; an option that was not given is left to the server's defaults. */
-export function queryBody(query: string, options: AskOptions): object {
+export function queryBody(query: string, options: AskOptions): QueryMemoriesInput {
   return {
     query,
     k: options.k,
@@ -50,6 +53,8 @@ export function queryBody(query: string, options: AskOptions): object {
     min_score: options.minScore,
     cut: options.cut,
     as_of: options.asOf,
+    similarity: options.similarity,
+    include: options.include === undefined ? undefined : [options.include],
     deep_recall: options.deep,
   };
 }

@@ -18,13 +18,13 @@ const PHASES = { embed: 'embedding', link: 'linking again', drop: 'deleting the 
  */
 export async function reembed(options: ReembedOptions): Promise<void> {
   const client = connect(options);
-  if (options.cancel) return show(await client.delete<ReembedItem>('/admin/reembed'));
-  if (options.pause) return show(await client.post<ReembedItem>('/admin/reembed/pause'));
-  const before = await client.get<ReembedItem>('/admin/reembed');
+  if (options.cancel) return show(await client.cancelReembed());
+  if (options.pause) return show(await client.pauseReembed());
+  const before = await client.getReembedStatus();
   if (options.status) return show(before);
   if (before.state === 'needed') show(before);
   const body = options.withoutRefused ? { without_refused: true } : undefined;
-  show(await client.post<ReembedItem>('/admin/reembed', body));
+  show(await client.startReembed(body));
 }
 
 function show(reply: ReembedItem): void {

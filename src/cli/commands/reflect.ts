@@ -1,4 +1,3 @@
-import type { MemoryItem } from '../../api/schemas/memory-replies.ts';
 import { CliError } from '../cli-error.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { counted, dim, print } from '../terminal.ts';
@@ -9,13 +8,6 @@ export interface ReflectCommandOptions extends ConnectionOptions {
   readonly wait: boolean;
 }
 
-interface ReflectReply {
-  readonly job_id: string;
-  readonly state: string;
-  readonly reflections?: readonly MemoryItem[];
-  readonly error?: { readonly code: string; readonly message: string };
-}
-
 const WAIT_MS = 60_000;
 
 /**
@@ -23,11 +15,13 @@ const WAIT_MS = 60_000;
  * @throws CliError if the job has failed
  */
 export async function reflect({ user, session, wait, ...options }: ReflectCommandOptions): Promise<void> {
-  const reply = await connect(options).post<ReflectReply>(`/memory/reflect${wait ? `?wait=${WAIT_MS}` : ''}`, {
+  const reply = await connect(options).reflect({
+    wait: wait ? WAIT_MS : undefined,
     user_id: user,
     session_id: session,
   });
-  const { job_id: id, state, reflections, error } = reply;
+  const { job_id: id, state } = reply;
+  const { reflections, error } = 'reflections' in reply ? reply : {};
   if (error !== undefined) throw new CliError(`job ${id} is ${state}: ${error.message}`);
   if (reflections === undefined) {
     return print(`${id}  queued${wait ? `, still being worked on after ${WAIT_MS / 1000} s` : ''}`);

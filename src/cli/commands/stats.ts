@@ -1,39 +1,15 @@
-import type { EmbeddingState, SectorStats } from '../../engine/index.ts';
+import type { EmbeddingState } from '../../engine/index.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { bold, bytes, count, counted, dim, print, table } from '../terminal.ts';
-import type { JobsReply } from './jobs.ts';
-
-interface HealthReply {
-  readonly version: string;
-  readonly embedding: { readonly provider: string; readonly model: string | null; readonly dimensions: number | null };
-}
-
-interface SectorsReply {
-  readonly stats: readonly {
-    readonly sector: SectorStats['sector'];
-    readonly count: number;
-    readonly avg_salience: number;
-  }[];
-}
-
-interface StatsReply {
-  readonly memories: number;
-  readonly by_state: Readonly<Record<string, number>>;
-  readonly vectors: number;
-  readonly waypoints: number;
-  readonly database_bytes: number;
-  readonly wal_bytes: number;
-  readonly embedding: EmbeddingState;
-}
 
 /** Runs `cairn stats`: prints numbers of memories, jobs and vectors, and sizes. */
 export async function stats(options: ConnectionOptions): Promise<void> {
   const client = connect(options);
   const [health, sectors, jobs, totals] = await Promise.all([
-    client.get<HealthReply>('/health'),
-    client.get<SectorsReply>('/sectors'),
-    client.get<JobsReply>('/jobs?l=1'),
-    client.get<StatsReply>('/stats'),
+    client.getHealth(),
+    client.listSectors(),
+    client.listJobs({ l: 1 }),
+    client.getStats(),
   ]);
   const { provider, model, dimensions } = health.embedding;
   const facts: [string, string][] = [

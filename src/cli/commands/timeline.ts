@@ -1,4 +1,3 @@
-import type { TimelineItem } from '../../api/schemas/memory-replies.ts';
 import { connect, type ConnectionOptions } from '../client.ts';
 import { describeMoment } from '../show-hits.ts';
 import { print } from '../terminal.ts';
@@ -12,14 +11,8 @@ export interface TimelineCommandOptions extends ConnectionOptions {
 
 /** Runs `cairn timeline ID`: prints the memories before and after a memory. */
 export async function timeline(id: string, options: TimelineCommandOptions): Promise<void> {
-  const parameters = new URLSearchParams({
-    before: String(options.before),
-    after: String(options.after),
-    session: String(options.session ?? false),
-  });
-  const around = await connect(options).get<TimelineItem>(
-    `/memory/${encodeURIComponent(id)}/timeline?${parameters.toString()}`,
-  );
+  const { before: first, after: last, session = false } = options;
+  const around = await connect(options).getTimeline({ id, before: first, after: last, session });
   if (options.json) return print(JSON.stringify(around, null, 2));
   const { before, anchor, after } = around;
   print(

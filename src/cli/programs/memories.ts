@@ -1,3 +1,4 @@
+import { addDataCommands } from './data.ts';
 import { type Command, Option } from 'commander';
 import { FORMATS } from '../../engine/index.ts';
 import type { DiffOptions } from '../commands/diff.ts';
@@ -90,12 +91,7 @@ function addHistory(program: Command): void {
 
 /** Many memories or documents. */
 function addBulk(program: Command): void {
-  overHttp(program, 'import')
-    .description('store many memories; after an interruption run it again, stored memories are recognised')
-    .argument('<file>', 'one JSON object per line, in the form of POST /memory/add; - for standard input')
-    .action(async (file: string, options: object) =>
-      (await import('../commands/import.ts')).importLines(file, options),
-    );
+  addDataCommands(program);
   overHttp(program, 'ingest')
     .description('store documents; after an interruption or a change run it again, known documents are recognised')
     .argument(

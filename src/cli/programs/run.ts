@@ -30,5 +30,13 @@ export function addRunCommands(program: Command): void {
     .addArgument(new Argument('[folder]', "a folder of Markdown files; Cairn's own documents by default"))
     .option('--ask <question>', 'ask this question instead; may be repeated', collect)
     .action(async (...args) => (await import('../commands/demo.ts')).demo(...(args as [string?, object?])));
+  program
+    .command('mcp')
+    .description('speak the Model Context Protocol on standard input and output, for AI clients')
+    .option('--user <id>', 'reach only the memories of this user')
+    .option('--allow-delete', 'offer the tool forget, too')
+    .option('--url <url>', 'the server (default: CAIRN_URL; without it one on this machine, started if none answers)')
+    .option('--key <key>', 'its key (default: CAIRN_API_KEY or OM_API_KEY)')
+    .action(async (options: object) => (await import('../commands/mcp.ts')).mcp(options));
   program.command('warm-up', { hidden: true }).action(async () => (await import('../warm-up.ts')).warmUp());
 }

@@ -6,6 +6,7 @@ import type { Sector } from '../types.ts';
 import { BACKUP_SETTINGS } from './backup-settings.ts';
 import { EVAL_SETTINGS, EVENT_SETTINGS } from './event-settings.ts';
 import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
+import { LANGGRAPH_SETTINGS } from './langgraph-settings.ts';
 import { LIMIT_SETTINGS } from './limit-settings.ts';
 import { parseNetworks } from './networks.ts';
 import { addressList, bounded, flag, fraction, integer, providerKey, serviceUrl } from './setting-kinds.ts';
@@ -30,6 +31,14 @@ const SERVER_SETTINGS = {
     'Addresses and networks of proxies whose X-Forwarded-For is believed, comma-separated, such as 10.0.0.0/8.',
   ),
   ...TOKEN_SETTINGS,
+  OM_PUBLIC_URL: serviceUrl()
+    .optional()
+    .describe(
+      'Address under which clients reach this server, such as https://memory.example.com; empty takes the Host header. ' +
+        'The OAuth metadata of MCP names it.',
+    ),
+  OM_MCP_FORGET: flag(false).describe('Whether MCP offers the tool forget to clients whose key may write.'),
+  OM_MCP_SEARCH_FETCH: flag(false).describe("Whether MCP offers search and fetch, as ChatGPT's connectors ask for."),
   OM_CORS_ORIGINS: z
     .string()
     .default('')
@@ -164,6 +173,16 @@ const EMBEDDING_SETTINGS = {
   OM_QUERY_EMBED_TIMEOUT_MS: integer(800, 10, 60_000).describe(
     'How long a query waits for its vector before it is answered from words alone (ms).',
   ),
+  OM_QUERY_CACHE: integer(1_000, 0, 100_000).describe(
+    'How many vectors of queries are kept in memory, for ten minutes and within 16 MB; 0 for none.',
+  ),
+  OM_LLM_CACHE: integer(4_096, 0, 100_000).describe(
+    'How many answers of the language model are kept in memory, for ten minutes and within 8 MB; 0 for none.',
+  ),
+  OM_LLM_RERANK_FALLBACK: z
+    .string()
+    .optional()
+    .describe('Another model of OM_LLM_BASE_URL, which is asked to rerank where OM_LLM_MODEL fails; empty for none.'),
   OM_REEMBED: z
     .enum(['auto', 'manual'])
     .optional()
@@ -209,10 +228,11 @@ const KNOWLEDGE_SETTINGS = {
     .default('patterns')
     .describe('patterns needs no model; llm asks OM_LLM_MODEL about every memory and falls back to patterns.'),
   OM_CONTRADICTIONS: z
-    .enum(['off', 'llm'])
-    .default('off')
+    .enum(['off', 'forms', 'llm'])
+    .default('forms')
     .describe(
-      'llm asks OM_LLM_MODEL how each new memory relates to its nearest ones, and links those that contradict or ' +
+      'forms proposes contradictions with the nearest memories where short English statements say so by their form; ' +
+        'llm asks OM_LLM_MODEL how each new memory relates to its nearest ones, and links those that contradict or ' +
         'support each other.',
     ),
   OM_REFLECTION: z
@@ -355,6 +375,7 @@ const OPERATION_SETTINGS = {
 /** The schema of each setting that few installations change, ordered by subject. */
 export const ADVANCED_SETTINGS = {
   ...SERVER_SETTINGS,
+  ...LANGGRAPH_SETTINGS,
   ...LIMIT_SETTINGS,
   ...PRIVACY_SETTINGS,
   ...EMBEDDING_SETTINGS,

@@ -61,6 +61,9 @@ export function crossChecks(settings: Settings): string[] {
       problems.push(`${name}=llm: needs a language model, so set OM_LLM_MODEL too, or choose off`);
     }
   }
+  if (settings.OM_LLM_RERANK_FALLBACK !== undefined && settings.OM_LLM_MODEL === undefined) {
+    problems.push('OM_LLM_RERANK_FALLBACK: steps in for OM_LLM_MODEL, so set that too, or leave it out');
+  }
   if (settings.OM_CONTRADICTIONS === 'llm' && settings.OM_EMBEDDINGS === 'none') {
     problems.push(
       'OM_CONTRADICTIONS=llm: compares what is near by its vectors, so OM_EMBEDDINGS=none has nothing to compare',

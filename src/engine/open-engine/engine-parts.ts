@@ -46,7 +46,9 @@ export function openParts({ logger = silentLogger, role, ...options }: EnginePar
   requireVectorIndex(config.OM_VECTOR_INDEX);
   const { close: closeSources, ...sources } = openEmbeddingSources(options);
   const model = createLanguageModel(config);
-  const limitedModel = model && openLimitedLanguageModel(model, options);
+  const standIn =
+    config.OM_LLM_RERANK_FALLBACK === undefined ? null : createLanguageModel(config, config.OM_LLM_RERANK_FALLBACK);
+  const limitedModel = model && openLimitedLanguageModel(model, standIn, options);
   const indexMemory = createIndexMemory(config.OM_INDEX_MEMORY_MB * 1024 * 1024);
   const reportUnknownFormat = createFormatReporter(metrics, logger);
   const pool = createTenantPool(config.OM_OPEN_TENANTS, (path) =>

@@ -28,6 +28,7 @@ export function createQuestioners(
           ? { provider: { gatherer: source.gatherer, timeoutMs: config.OM_QUERY_EMBED_TIMEOUT_MS } }
           : {}),
         logger,
+        cached: config.OM_QUERY_CACHE,
         onLookup: (outcome, text) => countLookup(metrics, outcome, text),
       });
       questioners.set(source, (questioner = { embedder: source.embedder, embedQuery }));

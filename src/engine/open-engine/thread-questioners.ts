@@ -27,7 +27,7 @@ export function createThreadQuestioners(
       const embedder = isConfigured ? configured : recreateEmbedder(config, space);
       found = embedder && {
         embedder,
-        embedHere: embedder.cacheable ? null : createQueryEmbedder({ embedder, logger }),
+        embedHere: embedder.cacheable ? null : createQueryEmbedder({ embedder, logger, cached: config.OM_QUERY_CACHE }),
       };
       embedders.set(key, found);
     }

@@ -18,8 +18,6 @@ export interface LanguageModelCall extends Pick<ProviderCall, 'ms' | 'outcome' |
   readonly outputTokens: number;
 }
 
-/** Most answers that are cached. */
-const CACHED_ANSWERS = 4_096;
 /** Most bytes of all cached answers together. */
 const CACHED_BYTES = 8_000_000;
 /**
@@ -39,20 +37,18 @@ export function createLimitedLanguageModel(
   model: LanguageModel,
   {
     budget,
+    cached,
     onCall,
     tracing,
   }: {
     readonly budget: ProviderBudget;
+    /** Most answers that are cached; 0 for no cache. */
+    readonly cached: number;
     readonly onCall: (call: LanguageModelCall) => void;
     readonly tracing?: Tracing | null | undefined;
   },
 ): LanguageModel {
-  const answers = new LRUCache<string, Completion>({
-    max: CACHED_ANSWERS,
-    maxSize: CACHED_BYTES,
-    sizeCalculation: ({ text }) => 2 * text.length + 200,
-    ttl: CACHED_FOR_MS,
-  });
+  const answers = createAnswerCache(cached);
 
   const call = {
     kind: 'client',
@@ -92,18 +88,27 @@ export function createLimitedLanguageModel(
     ...model,
     async complete(request, signal) {
       const key = hashOf(request);
-      const cached = answers.get(key);
-      if (cached !== undefined) return cached;
+      const known = answers.get(key);
+      if (known !== undefined) return known;
       const completion = await ask(request, signal).catch((error: unknown) => {
         // `conflict` asks for the request again. That is a call of its own: it waits, is counted and is logged by
         // itself.
         if (isEngineError(error, 'conflict')) return ask(request, signal);
         throw error;
       });
-      answers.set(key, completion);
+      if (cached > 0) answers.set(key, completion);
       return completion;
     },
   };
+}
+
+function createAnswerCache(most: number): LRUCache<string, Completion> {
+  return new LRUCache({
+    max: Math.max(1, most),
+    maxSize: CACHED_BYTES,
+    sizeCalculation: ({ text }) => 2 * text.length + 200,
+    ttl: CACHED_FOR_MS,
+  });
 }
 
 function hashOf({ instructions, input, maxTokens }: Request): string {

@@ -82,20 +82,51 @@ export interface OpenLanguageModel {
   close(): void;
 }
 
-/** Opens the budget of a language model, and counts and logs its calls. */
-export function openLimitedLanguageModel(model: LanguageModel, options: ProviderOptions): OpenLanguageModel {
+/**
+ * Opens the budget of a language model, and counts and logs its calls.
+ * @param standIn a model that reranks where the first one fails; it has a budget and a breaker of its own
+ */
+export function openLimitedLanguageModel(
+  model: LanguageModel,
+  standIn: LanguageModel | null,
+  options: ProviderOptions,
+): OpenLanguageModel {
+  const first = openOne(model, [], options);
+  if (standIn === null) return first;
+  const second = openOne(standIn, [standIn.model], options);
+  return {
+    languageModel: withStandIn(first.languageModel, second.languageModel),
+    close: () => [first, second].forEach((opened) => opened.close()),
+  };
+}
+
+/** Makes a model that asks another one to rerank where it fails itself. */
+function withStandIn(model: LanguageModel, standIn: LanguageModel): LanguageModel {
+  return {
+    ...model,
+    complete: async (request, signal, onReply) =>
+      model.complete(request, signal, onReply).catch((error: unknown) => {
+        if (request.purpose !== 'rerank' || signal?.aborted === true) throw error;
+        return standIn.complete(request, signal, onReply);
+      }),
+  };
+}
+
+/** @param account what tells the model's limits from those of the first model of the same account */
+function openOne(model: LanguageModel, account: readonly string[], options: ProviderOptions): OpenLanguageModel {
   const { config, clock, metrics } = options;
   const budget = openProviderBudget({
-    file: budgetFile(config.paths.llmBudget, [config.OM_LLM_BASE_URL, config.OM_LLM_API_KEY]),
+    file: budgetFile(config.paths.llmBudget, [config.OM_LLM_BASE_URL, config.OM_LLM_API_KEY, ...account]),
     role: 'language model',
     requestsPerMinute: config.OM_LLM_RPM,
     tokensPerMinute: config.OM_LLM_TPM,
     clock,
     onHeldBack: countHeldBack('language_model', metrics),
   });
-  metrics.watchBreaker({ service: 'language_model' }, () => budget.isBreakerOpen());
+  if (account.length === 0) metrics.watchBreaker({ service: 'language_model' }, () => budget.isBreakerOpen());
   const languageModel = createLimitedLanguageModel(model, {
     budget,
+    cached: config.OM_LLM_CACHE,
     tracing: options.tracing,
     onCall: (call) => recordAnswer(model, call, options),
   });

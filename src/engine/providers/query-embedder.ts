@@ -4,8 +4,6 @@ import type { Embedder, Logger } from '../ports.ts';
 import { limitMarks } from '../text/words.ts';
 import type { EmbeddingGatherer } from './embedding-gatherer.ts';
 
-/** Most queries whose vectors are cached. */
-const CACHED_QUERIES = 1_000;
 /**
  * Most bytes of cached texts and vectors together. A thousand short questions take 3 MB at 768 dimensions and 12 MB at
  * 3,072.
@@ -26,6 +24,8 @@ export interface QueryEmbedderOptions {
     readonly timeoutMs: number;
   };
   readonly logger: Logger;
+  /** Most queries whose vectors are cached; 0 for no cache. */
+  readonly cached: number;
   /**
    * Called for each query with whether its vector was in the cache, and with the normalised text that it is cached by.
    * Not called if `Embedder.cacheable` is false.
@@ -50,9 +50,9 @@ export interface Questioner {
  * Questions that differ only in white space or in how their accents are composed share a vector.
  */
 export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedder {
-  const { embedder, provider, logger, onLookup } = options;
+  const { embedder, provider, logger, cached: most, onLookup } = options;
   const cache = new LRUCache<string, Float32Array>({
-    max: CACHED_QUERIES,
+    max: Math.max(1, most),
     maxSize: CACHED_BYTES,
     sizeCalculation: (vector, text) => vector.byteLength + 2 * text.length,
     ttl: CACHED_FOR_MS,
@@ -64,7 +64,7 @@ export function createQueryEmbedder(options: QueryEmbedderOptions): QueryEmbedde
     if (cached !== undefined) return cached;
     try {
       const vector = await embed(text, signal);
-      cache.set(text, vector);
+      if (most > 0) cache.set(text, vector);
       return vector;
     } catch (error) {
       if (signal?.aborted) throw error;

@@ -10,10 +10,17 @@ export interface Floors {
   readonly relativeFloor: number;
   /** Confidence of the query, 0..1: the result of `confidenceOf`. */
   readonly confidence: number;
+  /** Share of the activation that is left after each link, 0..1. */
+  readonly decayPerHop: number;
 }
 
-/** Least activation of a strong arrival: that over a link of weight 0.8 from the best hit, by the default decay. */
+/**
+ * Least activation of a strong arrival: that over a link of weight 0.8 from the best hit, by the default decay. Over
+ * two links the decay of the second does not count, so the way is strong where their weights multiply to 0.8.
+ */
 const STRONG_ARRIVAL = 0.4;
+/** Most links of a strong way. */
+const STRONG_HOPS = 2;
 
 /** The candidates that the floors let through, and those that they left out. */
 export interface Floored {
@@ -32,13 +39,13 @@ export interface Floored {
  */
 export function applyFloors(
   candidates: readonly Candidate[],
-  { minScore, relativeFloor, confidence }: Floors,
+  { minScore, relativeFloor, confidence, decayPerHop }: Floors,
 ): Floored {
   const least = relativeFloor * candidates.reduce((most, { rawScore }) => Math.max(most, rawScore), 0);
   const cut = new Map<number, Outcome>();
   const kept = candidates.filter((candidate) => {
     const { row, score, rawScore } = candidate;
-    if (score < minScore && !(confidence >= minScore && isStronglyReached(candidate)))
+    if (score < minScore && !(confidence >= minScore && isStronglyReached(candidate, decayPerHop)))
       cut.set(row.memoryNo, 'below_min_score');
     else if (rawScore < least) cut.set(row.memoryNo, 'below_relative_floor');
     else return true;
@@ -77,6 +84,8 @@ export function reportFloor(
   };
 }
 
-function isStronglyReached({ fused, arrival }: Candidate): boolean {
-  return fused === null && arrival !== null && arrival.activation >= STRONG_ARRIVAL;
+function isStronglyReached({ fused, arrival }: Candidate, decayPerHop: number): boolean {
+  if (fused !== null || arrival === null) return false;
+  const decayOfLater = arrival.hops > 1 && arrival.hops <= STRONG_HOPS ? decayPerHop ** (arrival.hops - 1) : 1;
+  return arrival.activation >= STRONG_ARRIVAL * decayOfLater;
 }

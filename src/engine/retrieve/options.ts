@@ -1,6 +1,6 @@
 import { EngineError } from '../errors.ts';
 import type { LanguageModel } from '../ports.ts';
-import type { MemoryQuery, RetrievalOptions, Weights } from '../types.ts';
+import type { MemoryQuery, Penalties, RetrievalOptions, Weights } from '../types.ts';
 import { DECAY_PER_HOP, MAX_HOPS } from './expand.ts';
 import { PROFILE_WEIGHTS } from './score.ts';
 
@@ -10,12 +10,15 @@ import { PROFILE_WEIGHTS } from './score.ts';
  */
 export const DEFAULT_OPTIONS = {
   profile: 'composite',
+  similarity: 'relative',
+  penalties: { superseded: 0.5, contradicted: 0.3, archived: 0.5 },
   denseSectors: 'all',
   sessionPrior: 0.1,
   maxHops: MAX_HOPS,
   decayPerHop: DECAY_PER_HOP,
   entityGraph: true,
   rerank: 'builtin',
+  kRerank: 20,
   minScore: 0,
   relativeFloor: 0,
   cut: 'none',
@@ -30,11 +33,12 @@ const RELATIVE_CUT = 0.5;
 /** A query with a value for every option of `DEFAULT_OPTIONS`. */
 export type CompleteQuery = MemoryQuery & {
   readonly [Name in keyof typeof DEFAULT_OPTIONS]-?: Exclude<MemoryQuery[Name], undefined>;
-};
+} & { readonly penalties: Required<Penalties> };
 
 /**
  * Completes a query with defaults. An option is taken from the request, else from the first of `defaults` that sets it,
- * else from `DEFAULT_OPTIONS`; undefined counts as left out. `weights` and `columnWeights` are merged name by name.
+ * else from `DEFAULT_OPTIONS`; undefined counts as left out. `weights`, `penalties` and `columnWeights` are merged name
+ * by name.
  * @param defaults options in order of precedence
  * @throws EngineError `invalid` for a weight of the request that the profile does not read; weights of defaults are not
  *   checked
@@ -54,6 +58,8 @@ export function completeQuery(query: MemoryQuery, defaults: readonly RetrievalOp
   return {
     ...complete,
     ...(complete.cut === 'relative' && !hasFloor ? { relativeFloor: RELATIVE_CUT } : {}),
+    ...(complete.includeEpisodes === false ? { topK: { episodes: 0, ...complete.topK } } : {}),
+    penalties: Object.assign({}, ...layers.map(({ penalties }) => penalties)) as Required<Penalties>,
     weights: Object.assign({}, ...layers.map(({ weights }) => weights)) as Weights,
     columnWeights: Object.assign({}, ...layers.map(({ columnWeights }) => columnWeights)) as object,
   };

@@ -123,16 +123,18 @@ export function matcherFor(store: Store, terms: QueryText['terms']): () => Query
 
 const DEEP: readonly MemoryStatus[] = ['active', 'superseded', 'contradicted', 'archived'];
 
-function filtersOf({ filter, deepRecall, asOf }: MemoryQuery, now: number): Pick<QueryPlan, 'filter' | 'liveFilter'> {
+function filtersOf(query: MemoryQuery, now: number): Pick<QueryPlan, 'filter' | 'liveFilter'> {
+  const { filter: asked, deepRecall, asOf, include = [] } = query;
+  const filter = asked.statuses === undefined ? asked : { ...asked, statuses: [...asked.statuses, ...include] };
   if (filter.statuses === undefined && !deepRecall && asOf === undefined) {
     return {
-      filter: compileFilter(filter, now, { statuses: ['active', 'superseded'] }),
+      filter: compileFilter(filter, now, { statuses: ['active', 'superseded', ...include] }),
       liveFilter: compileFilter(filter, now, { orStillHolds: true }),
     };
   }
   // Where the query looks back, validity says which memories held then.
-  const statuses: readonly MemoryStatus[] = deepRecall ? DEEP : asOf ? ['active', 'superseded'] : ['active'];
-  const compiled = compileFilter(filter, now, { statuses, asOf });
+  const held: readonly MemoryStatus[] = asOf ? ['active', 'superseded'] : ['active'];
+  const compiled = compileFilter(filter, now, { statuses: deepRecall ? DEEP : [...held, ...include], asOf });
   return { filter: compiled, liveFilter: compiled };
 }
 

@@ -49,6 +49,7 @@ export const MAX_RENDERED_CHARACTERS = 1024 * 1024;
  */
 export function costsOf(format: Format): { readonly fixed: number; readonly of: (memory: Memory) => number } {
   if (format === 'json') return { fixed: 0, of: ({ content }) => estimateTokens(content) };
+  if (format === 'plain') return { fixed: 0, of: (memory) => costOf([bare(memory)]) / 100 };
   if (format === 'text') return { fixed: costOf([NOTICE]) / 100, of: (memory) => costOf([statement(memory)]) / 100 };
   return { fixed: costOf([NOTICE, '', HEADING, ...ADDITIONAL]) / 100, of: (memory) => costOf(bullet(memory)) / 100 };
 }
@@ -59,7 +60,11 @@ export function costsOf(format: Format): { readonly fixed: number; readonly of: 
  * @param tokenBudget the budget that `pack` kept to for the same format. All hits are in the text; headings of episodes
  *   and the memories around a hit are included only as far as there is room
  */
-export function render({ hits, episodes = [] }: Answer, format: 'prompt' | 'text', tokenBudget = Infinity): Rendered {
+export function render(
+  { hits, episodes = [] }: Answer,
+  format: Exclude<Format, 'json'>,
+  tokenBudget = Infinity,
+): Rendered {
   const lines =
     hits.length === 0
       ? format === 'prompt' && estimateTokens(NOTHING_FOUND) <= tokenBudget
@@ -67,7 +72,9 @@ export function render({ hits, episodes = [] }: Answer, format: 'prompt' | 'text
         : []
       : format === 'text'
         ? [NOTICE, ...hits.map(({ memory }) => statement(memory))]
-        : promptLines(hits, episodes, tokenBudget);
+        : format === 'plain'
+          ? hits.map(({ memory }) => bare(memory))
+          : promptLines(hits, episodes, tokenBudget);
   const text = lines.join('\n');
   return { text, tokens: estimateTokens(text) };
 }
@@ -127,10 +134,17 @@ function episodeSections(episodes: readonly Episode[], hits: ReadonlySet<string>
     const short = ['', `### ${title}`, KEY_FACTS];
     const { memory } = episode;
     const full =
-      memory === null || hits.has(memory.id) ? short : ['', `### ${title}`, `_${excerpt(memory)}_`, KEY_FACTS];
+      memory === null || hits.has(memory.id)
+        ? short
+        : ['', `### ${title}`, `_${excerpt(described(memory))}_`, KEY_FACTS];
     const heading = [full, short].find(afford);
     return heading === undefined ? [] : [{ heading, ids: new Set(episode.memoryIds) }];
   });
+}
+
+/** The memory of an episode as its heading describes it: by the gist that somebody has given it, else by its text. */
+function described(memory: Memory): Memory {
+  return memory.gist.trim() === '' ? memory : { ...memory, content: memory.gist };
 }
 
 function relatedSection(episodes: readonly Episode[], afford: Afford): Section[] {
@@ -164,6 +178,11 @@ export function bullet(memory: Memory): string[] {
 /** A hit on one line. */
 function statement(memory: Memory): string {
   return `${sourceOf(memory)} ${inline(memory.content, Infinity)}`;
+}
+
+/** A hit on one line, without its source. */
+function bare({ content }: Memory): string {
+  return inline(content, Infinity).replace(HEADING_START, '\\');
 }
 
 /** Quotes the beginning of a memory on one line. */
@@ -260,7 +279,7 @@ function safe(text: string): string {
  * Splits a text into harmless lines, none of them empty at its ends; of several empty lines in a row only the first
  * stays.
  */
-function safeLines(text: string): string[] {
+export function safeLines(text: string): string[] {
   return safe(text)
     .trim()
     .split('\n')
@@ -273,7 +292,7 @@ function safeLines(text: string): string[] {
 const READ_PER_SHOWN = 4;
 
 /** Writes a text on one harmless line of at most `maxCharacters` characters. */
-function inline(text: string, maxCharacters: number): string {
+export function inline(text: string, maxCharacters: number): string {
   const line = safe(text.slice(0, READ_PER_SHOWN * maxCharacters))
     .replaceAll(/\s+/g, ' ')
     .trim();

@@ -33,6 +33,8 @@ export async function passFilter(
       return without('remove filters.external_ids', [name], { externalIds: undefined });
     case 'filters.documents':
       return without('remove filters.documents', [name], { documentIds: undefined });
+    case 'filters.namespace':
+      return without('remove filters.namespace', [name], { namespace: undefined });
     case 'filters.files':
       return without('remove filters.files', [name], { files: undefined });
     case 'filters.tags':

@@ -8,20 +8,20 @@ import type { Candidate } from './candidate.ts';
 export interface ModelRerankOptions {
   readonly model: LanguageModel;
   readonly query: string;
-  /** Texts of the first `MAX_ASKED` candidates by memory number; a missing text counts as empty. */
+  /** Most candidates that the model is asked about, the first ones: 2..50. */
+  readonly most: number;
+  /** Texts of these candidates by memory number; a missing text counts as empty. */
   readonly texts: ReadonlyMap<number, string>;
   readonly logger: Logger;
   readonly signal: AbortSignal | undefined;
 }
 
-/** Most candidates that a language model is asked about: the first ones. */
-export const MAX_ASKED = 20;
 /** The part of each candidate's text that the model reads, in characters. */
 const MAX_TEXT = 600;
 /** The part of the query that the model reads, in characters. */
 const MAX_QUERY = 2_000;
 /**
- * Longest answer, in tokens. Twenty numbers take 60 tokens; the rest is for a model that puts a sentence around its
+ * Longest answer, in tokens. Fifty numbers take 150 tokens; the rest is for a model that puts a sentence around its
  * answer.
  */
 const ANSWER_TOKENS = 256;
@@ -36,16 +36,16 @@ const ANSWER_TOKENS = 256;
  */
 export async function rerankByModel(
   candidates: readonly Candidate[],
-  { model, query, texts, logger, signal }: ModelRerankOptions,
+  { model, query, most, texts, logger, signal }: ModelRerankOptions,
 ): Promise<readonly Candidate[] | null> {
-  const asked = candidates.slice(0, MAX_ASKED);
+  const asked = candidates.slice(0, most);
   if (asked.length < 2) return candidates;
   const order = await askForOrder().catch((error: unknown) => {
     signal?.throwIfAborted();
     logger.warn({ code: serialiseError(error).code }, 'rerank_by_model_failed');
     return null;
   });
-  return order === null ? null : [...moveUnderScores(asked, order), ...candidates.slice(MAX_ASKED)];
+  return order === null ? null : [...moveUnderScores(asked, order), ...candidates.slice(most)];
 
   async function askForOrder(): Promise<readonly number[] | null> {
     const numbered = asked.map(({ row }) => texts.get(row.memoryNo) ?? '');

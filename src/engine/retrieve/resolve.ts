@@ -1,5 +1,6 @@
 import { listChainEnds } from '../store/chains.ts';
-import { listContradictions, listSupersessions } from '../store/edges.ts';
+import { type Contradiction, listContradictions } from '../store/contradictions.ts';
+import { listSupersessions } from '../store/edges.ts';
 import type { CompiledFilter } from '../store/filter.ts';
 import type { Store } from '../store/open-store.ts';
 import { listPassingOf } from '../store/passing-memories.ts';
@@ -19,6 +20,8 @@ export interface ResolveOptions {
   readonly keepSuperseded: boolean;
   /** Time up to which contradictions must be recorded to count, inclusive, Unix ms; all count where it is left out. */
   readonly recordedBy?: number | undefined;
+  /** Factor on the raw score of the weaker of two candidates that contradict each other, 0..1. */
+  readonly contradicted: number;
   /** Time of the query, Unix ms. */
   readonly now: number;
   /** Scores a live end by the findings about the superseded memory. */
@@ -37,10 +40,10 @@ export interface Resolved {
 }
 
 /**
- * Factor on the raw score of the weaker of two candidates that contradict each other; it is OpenMem's. A memory whose
- * status is `contradicted` is weakened by `STATUS_FACTOR` in score.ts instead.
+ * The least factor on the raw score of the weaker of two candidates where only the form of their texts proposes that
+ * they contradict each other: of two that fit alike the better founded comes first, and a wrong proposal buries none.
  */
-export const CONTRADICTED_FACTOR = 0.3;
+const PROPOSED_FACTOR = 0.9;
 
 /**
  * Replaces superseded memories by the live ends of their chains, then demotes the weaker of two candidates that
@@ -57,7 +60,7 @@ export function resolve(store: Store, candidates: readonly Candidate[], options:
   const standing = superseded.length === 0 ? candidates : putInPlace(store, candidates, ends, options);
   const gone = superseded.filter(({ row }) => ends.get(row.memoryNo) !== row.memoryNo);
   return {
-    resolved: demoteContradicted(store, standing, options.recordedBy).sort(byRawScore),
+    resolved: demoteContradicted(store, standing, options).sort(byRawScore),
     replaced: new Map(gone.map(({ row }) => [row.memoryNo, ends.get(row.memoryNo) ?? null])),
   };
 }
@@ -158,27 +161,26 @@ function replace({ row: older }: Candidate, standIn: Candidate): Candidate {
 function demoteContradicted(
   store: Store,
   candidates: readonly Candidate[],
-  recordedBy = Number.MAX_SAFE_INTEGER,
+  { recordedBy = Number.MAX_SAFE_INTEGER, contradicted }: Pick<ResolveOptions, 'recordedBy' | 'contradicted'>,
 ): Candidate[] {
   const byMemoryNo = new Map(candidates.map((candidate) => [candidate.row.memoryNo, candidate]));
   const strongest = new Map<number, Opponent>();
-  for (const { a, b, automatic } of listContradictions(store, [...byMemoryNo.keys()], recordedBy)) {
+  for (const { a, b, by } of listContradictions(store, [...byMemoryNo.keys()], recordedBy)) {
     const pair = [byMemoryNo.get(a)!, byMemoryNo.get(b)!];
     if (pair.some(({ row }) => row.status === 'contradicted')) continue;
     const [weaker, stronger] = pair.sort(byStanding) as [Candidate, Candidate];
     const opponent = strongest.get(weaker.row.memoryNo);
-    if (opponent === undefined || byStanding(opponent.candidate, stronger) < 0) {
-      strongest.set(weaker.row.memoryNo, { candidate: stronger, isConcluded: automatic === 1 });
-    }
+    const rival = { candidate: stronger, by };
+    if (opponent === undefined || isStronger(rival, opponent)) strongest.set(weaker.row.memoryNo, rival);
   }
   return candidates.map((candidate) => {
     const stronger = strongest.get(candidate.row.memoryNo);
     if (stronger === undefined) return candidate;
     return adjust(candidate, {
       by: 'contradicted',
-      factor: CONTRADICTED_FACTOR,
+      factor: stronger.by === 'form' ? Math.max(PROPOSED_FACTOR, contradicted) : contradicted,
       because: stronger.candidate.row.id,
-      ...(stronger.isConcluded ? { automatic: true } : {}),
+      ...(stronger.by === 'caller' ? {} : { automatic: true }),
     });
   });
 }
@@ -186,8 +188,13 @@ function demoteContradicted(
 /** The candidate that contradicts a weaker one. */
 interface Opponent {
   readonly candidate: Candidate;
-  /** Whether a language model concluded the contradiction. */
-  readonly isConcluded: boolean;
+  readonly by: Contradiction['by'];
+}
+
+/** Whether an opponent weighs more than another: a mere proposal gives way, then the better standing counts. */
+function isStronger(one: Opponent, other: Opponent): boolean {
+  const [proposed, otherProposed] = [one.by === 'form', other.by === 'form'];
+  return proposed === otherProposed ? byStanding(other.candidate, one.candidate) < 0 : otherProposed;
 }
 
 /**

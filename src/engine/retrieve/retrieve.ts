@@ -25,7 +25,7 @@ import { applyDates } from './named-dates.ts';
 import { applySessionPrior } from './prior.ts';
 import { createMemoryReader } from './read-as-of.ts';
 import type { Recall } from './recall.ts';
-import { MAX_ASKED, rerankByModel } from './rerank-by-model.ts';
+import { rerankByModel } from './rerank-by-model.ts';
 import { rerank } from './rerank.ts';
 import { resolve } from './resolve.ts';
 import type { RetrieveContext, RunningQuery } from './retrieve-context.ts';
@@ -126,7 +126,7 @@ async function recallAnd<T>(
   }
   const { ranked, texts } = read(() => {
     const ranked = rankCandidates(running);
-    const first = ranked.candidates.slice(0, MAX_ASKED).map(({ row }) => row.memoryNo);
+    const first = ranked.candidates.slice(0, query.kRerank).map(({ row }) => row.memoryNo);
     const memories = createMemoryReader(context, query, now)(first);
     return { ranked, texts: new Map([...memories].map(([memoryNo, { content }]) => [memoryNo, content])) };
   });
@@ -135,6 +135,7 @@ async function recallAnd<T>(
       model: languageModel,
       query: query.query,
       texts,
+      most: query.kRerank,
       logger: context.logger,
       signal,
     }),
@@ -200,6 +201,7 @@ function rankCandidates(running: RunningQuery): RankedCandidates {
       filter: plan.liveFilter,
       keepSuperseded: plan.liveFilter === plan.filter,
       recordedBy: query.asOf?.recorded,
+      contradicted: query.penalties.contradicted,
       now,
       score: (row, findings) => scoreCandidate(row, findings, scoring),
     });
@@ -254,6 +256,7 @@ function finish(
       minScore: acts ? query.minScore : 0,
       relativeFloor: query.relativeFloor,
       confidence: ranked.confidence,
+      decayPerHop: query.decayPerHop,
     });
     return { value, out: value.kept.length, ...(acts ? {} : { note: 'min_score does not act' }) };
   });

@@ -31,6 +31,8 @@ export function scoreCandidates(
     profile: query.profile,
     weights: weightsOf(query.profile, query.weights),
     vectorWeight,
+    similarity: query.similarity,
+    penalties: query.penalties,
     bestRelevance: Math.max(Number.MIN_VALUE, ...fits.map((fit) => relevance(fit, vectorWeight))),
     bestFused: results.fused[0]?.score ?? 1,
     now,

@@ -1,6 +1,6 @@
 import { DAY_MS, decayed, STRENGTH_LAMBDA } from '../dynamics.ts';
 import type { RankingRow } from '../store/ranking-rows.ts';
-import type { Adjustment, Features, MemoryStatus, Profile, Weights } from '../types.ts';
+import type { Adjustment, Features, Penalties, Profile, Similarity, Weights } from '../types.ts';
 import type { Candidate, Findings, Fit } from './candidate.ts';
 
 /**
@@ -15,13 +15,6 @@ export const PROFILE_WEIGHTS = {
   fusion: {},
 } as const satisfies Record<Profile, Weights>;
 
-/** Factor on the raw score by the status of a memory. */
-const STATUS_FACTOR: Readonly<Record<MemoryStatus, number>> = {
-  active: 1,
-  superseded: 0.5,
-  contradicted: 0.3,
-  archived: 0.5,
-};
 /** Rate at which recency falls, per day since a memory was last seen. */
 const RECENCY_LAMBDA = 0.05;
 /** Least retention, so that a memory can still be recalled after years. */
@@ -34,6 +27,10 @@ export interface Scoring {
   readonly weights: Weights;
   /** The weight of vectors against words, 0..1. */
   readonly vectorWeight: number;
+  /** What the feature `similarity` is. */
+  readonly similarity: Similarity;
+  /** The factors on the raw score by status. */
+  readonly penalties: Required<Penalties>;
   /** The best relevance of any candidate, above 0. */
   readonly bestRelevance: number;
   /** The best fused score of any candidate, above 0; 1 where neither words nor vectors found a memory. */
@@ -67,7 +64,7 @@ export function relevance({ coverage, cosine, answers = 0, joint }: Fit, vectorW
 export function scoreCandidate(row: RankingRow, findings: Findings, scoring: Scoring): Candidate {
   const features = featuresOf(row, findings, scoring);
   const adjustments: Adjustment[] = [];
-  const factor = STATUS_FACTOR[row.status];
+  const factor = row.status === 'active' ? 1 : scoring.penalties[row.status];
   if (factor !== 1) adjustments.push({ by: 'status', factor });
   return {
     ...findings,
@@ -81,12 +78,13 @@ export function scoreCandidate(row: RankingRow, findings: Findings, scoring: Sco
 }
 
 /**
- * Computes the features of a memory. Similarity is relative to the best candidate, because 0.3 of salience and recency
- * would otherwise bury good matches: with random salience and age of a year, recall@10 on three sets fell by .10 to .13
- * with an absolute similarity, by .01 to .04 with a relative one.
+ * Computes the features of a memory. Similarity is relative to the best candidate unless the query asks otherwise,
+ * because 0.3 of salience and recency would bury good matches: with random salience and age of a year, recall@10 on
+ * three sets fell by .10 to .13 with an absolute similarity, by .01 to .04 with a relative one.
  */
 export function featuresOf(row: RankingRow, { fit, fused, arrival }: Findings, scoring: Scoring): Features {
-  const { vectorWeight, bestRelevance, bestFused, now } = scoring;
+  const { vectorWeight, bestFused, now } = scoring;
+  const bestRelevance = scoring.similarity === 'absolute' ? 1 : scoring.bestRelevance;
   const days = Math.max(0, now - row.lastSeenAt) / DAY_MS;
   const waypoint = arrival?.activation ?? 0;
   return {

@@ -54,7 +54,7 @@ export const SECTOR_PATTERNS: Readonly<Record<Sector, readonly (readonly [weight
       1.4,
       `is a | is an | is the | are a | is called | is known as | also known as | stands for | is defined as
       | consists of | is located | works as | works at | works for | lives in | lives with | is allergic | refers to
-      | superset of | capital of | means the | means that`,
+      | superset of | capital of | means the | means that | ^define | definition of | meaning of | concept of`,
     ],
     [
       0.5,
@@ -233,6 +233,10 @@ export const WORD_CLASSES: Readonly<Record<string, string>> = {
     spent slept woke ate drank saw heard won built began caught brought knew kept held paid drew sang swam grew
     became rode stole threw wore shook spoke stood sat lay led hit cut shut fought sought hid bit blew froze rang
     sank shot stuck struck swore tore gone done seen`,
+  // Words in -ed that say how something is and not what happened.
+  state: `hundred indeed breed speed greed exceed proceed succeed embed shred kindred sacred wicked naked rugged hatred
+    infrared moped advanced assorted compressed distributed limited unlimited rated gifted talented detailed complicated
+    sophisticated supposed related`,
   feeling: `happy happier happiest sad sadder angry anger furious afraid scared fear terrified charmed startled anxious
     anxiety worried worry nervous stressed stress stressful overwhelmed frustrated frustrating frustration annoyed
     annoying irritated upset hurt lonely depressed depressing miserable heartbroken devastated disappointed
@@ -260,7 +264,7 @@ export const WORD_CLASSES: Readonly<Record<string, string>> = {
   praise: `wonderful amazing awesome fantastic wow yay lovely beautiful great nice cool super`,
   do: `add adjust allow append apply ask assign attach avoid bake beat boil book breathe bring brush build call cancel
     change check choose clean clear click clone close collect combine commit compare compile complete configure
-    confirm connect contact convert cook copy cover create cut debug define delete deploy describe dilute disable
+    confirm connect contact convert cook copy cover create cut debug delete deploy describe dilute disable
     disconnect divide document double download drag drain draw drop edit enable encrypt ensure enter escalate escape
     estimate evaluate execute export extract fetch fill filter find finish fit fix fold follow format freeze gather
     generate give grab grate grease hold identify import include increase initialize insert inspect install invite

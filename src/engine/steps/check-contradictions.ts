@@ -13,7 +13,8 @@ import { listPassingOf } from '../store/passing-memories.ts';
 import { compareStored } from '../store/vector-encoding.ts';
 import { findWholeVector, readVectors } from '../store/vectors.ts';
 import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
-import { linkModel, waypointThreshold } from './link.ts';
+import { linkModel } from './link.ts';
+import { waypointThreshold } from './settle-link-bases.ts';
 import { statementOf, unchangedOf } from './shown-memories.ts';
 import { liveSources, type StepContext } from './step-context.ts';
 
@@ -32,7 +33,7 @@ export function oweContradictionCheck(
   store: Store,
   { memoryNo: memory, documentNo: document, isBulk, trace }: Claim,
 ): void {
-  if (config.OM_CONTRADICTIONS === 'off' || document !== null || isReflection(store, memory)) return;
+  if (config.OM_CONTRADICTIONS !== 'llm' || document !== null || isReflection(store, memory)) return;
   const job = { id: newId(), kind: 'contradictions', memory, step: 'reason', bulk: isBulk === 1 } as const;
   insertJob(store, { ...job, trace, now: clock.now() });
 }

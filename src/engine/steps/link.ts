@@ -1,7 +1,6 @@
 import { assert } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import type { VectorIndex } from '../ports.ts';
-import { readCosineBase } from '../store/calibrations.ts';
 import { findPrimarySector, isReady, listPrimarySectors, setState } from '../store/dynamics.ts';
 import { deleteWaypoint, findWaypoint, putWaypoint } from '../store/edges.ts';
 import { finishJob, type Claim } from '../store/jobs.ts';
@@ -22,7 +21,9 @@ import type { Sector } from '../types.ts';
 import { commitInSlices, isAlone } from './commit-in-slices.ts';
 import { createYielder } from './create-yielder.ts';
 import { observeReady } from './observe-ready.ts';
-import { type EmbeddingSource, liveSources, type StepContext } from './step-context.ts';
+import { findProposed, type Proposed, putProposed } from './propose-conflicts.ts';
+import { settleLinkBases, waypointThreshold } from './settle-link-bases.ts';
+import { liveSources, type StepContext } from './step-context.ts';
 
 /** Number of the nearest candidates that an index finds, among which the exact cosine decides. */
 const LINK_CANDIDATES = 12;
@@ -51,13 +52,23 @@ export interface Found {
   readonly modelNo: number;
   /** The nearest neighbour, which may be too far away for a waypoint; undefined if there is no candidate. */
   readonly nearest: Neighbour | undefined;
+  /** The memories that were compared, the nearest neighbour among them: at most `LINK_CANDIDATES`. */
+  readonly compared: readonly number[];
+}
+
+/** What the link step has found for the memory of a job. */
+interface Linked extends Found {
+  readonly claim: Claim;
+  /** Contradictions by form that are proposed; null for none. */
+  readonly proposed: Proposed | null;
 }
 
 /**
  * Runs the link step of a batch. For each memory, in order of arrival, it finds the nearest other memory of the same
  * user by mean vector, in the space of its primary sector. If that one is near enough, one waypoint leads there. If the
  * sectors of the two differ and share a model, the way back is stored too, unless the other memory has a waypoint at
- * least as near. An earlier waypoint of the memory is removed.
+ * least as near. An earlier waypoint of the memory is removed. With `OM_CONTRADICTIONS=forms` contradictions with the
+ * memories that were compared are proposed too.
  *
  * A memory that came later and is not linked yet is no candidate, so links do not depend on how jobs fell into batches.
  * Interactive adds may be linked before bulk adds that came earlier. Call it only if `liveSources` is not empty.
@@ -69,6 +80,7 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   let waiting: readonly Claim[] = claims.toSorted((a, b) => a.memoryNo - b.memoryNo);
   while (waiting.length > 0) {
     const group = isAlone(context.open().store) ? waiting.slice(0, LINKED_AT_ONCE) : waiting;
+    settleLinkBases(context);
     const neighbours = await findNeighbours(context, group);
     await failpoint('during-link');
     const sources = liveSources(context);
@@ -76,7 +88,7 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
     await commitInSlices(
       () => context.open().store,
       neighbours,
-      (store, { claim, ...near }) => {
+      (store, { claim, proposed, ...near }) => {
         if (!holdsLease(store, claim)) return;
         const now = context.clock.now();
         // While all memories are linked anew, in order, a memory that is not reached yet gets its waypoint then.
@@ -90,6 +102,7 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
           const threshold = waypointThreshold(store, near.modelNo, sources);
           putNearest(store, claim.memoryNo, { nearest: near.nearest, threshold, now, models });
         }
+        if (proposed !== null) putProposed(store, proposed, now);
         setState(store, claim.memoryNo, 'ready');
         finishJob(store, claim, now);
         linked.push(claim);
@@ -101,28 +114,10 @@ export async function linkMemories(context: StepContext, claims: readonly Claim[
   return linked.length;
 }
 
-/**
- * Returns the lowest cosine, included, at which a waypoint is made in the space of a model; Infinity for a model that
- * has no embedder. In an anisotropic space the embedder's threshold is a share of the way from the cosine of unrelated
- * texts, which this file's fit has measured, to 1.
- */
-export function waypointThreshold(
-  store: Store,
-  modelNo: number,
-  sources: ReadonlyMap<number, EmbeddingSource>,
-): number {
-  const embedder = sources.get(modelNo)?.embedder;
-  if (embedder === undefined) return Infinity;
-  const base = embedder.isAnisotropic ? readCosineBase(store, modelNo) : 0;
-  return base + (1 - base) * embedder.waypointThreshold;
-}
-
-async function findNeighbours(
-  context: StepContext,
-  claims: readonly Claim[],
-): Promise<(Found & { readonly claim: Claim })[]> {
+async function findNeighbours(context: StepContext, claims: readonly Claim[]): Promise<Linked[]> {
+  const { config, clock } = context;
   const yieldTurn = createYielder();
-  const neighbours: (Found & { readonly claim: Claim })[] = [];
+  const neighbours: Linked[] = [];
   for (let at = 0; at < claims.length; at += SEARCHED_AT_ONCE) {
     await loadIndexes(context.open);
     const { store, indexes, liveModels } = context.open();
@@ -133,7 +128,9 @@ async function findNeighbours(
       other <= upTo && (other < memoryNo || (other > memoryNo && isLinked(other)));
     const searched = group.map(({ memoryNo: memory }) => ({ memory, upTo }));
     const near = findNearest({ store, indexes, liveModels }, searched, isCandidate);
-    neighbours.push(...group.map((claim, place) => ({ claim, ...near[place]! })));
+    const proposedFor = ({ memory, compared }: Found) =>
+      config.OM_CONTRADICTIONS === 'forms' ? findProposed(store, memory, compared, clock.now()) : null;
+    neighbours.push(...group.map((claim, place) => ({ claim, ...near[place]!, proposed: proposedFor(near[place]!) })));
     await yieldTurn();
   }
   return neighbours;
@@ -182,7 +179,12 @@ export function findNearest(
     const index = tenant.indexes.get(model.modelNo);
     assert(index !== undefined, 'linking needs vectors');
     const near = nearestIn({ store: tenant.store, space: spaceOf(model), index }, group, isCandidate);
-    return group.map(({ memory }) => ({ memory, modelNo: model.modelNo, nearest: near.get(memory) }));
+    return group.map(({ memory }) => ({
+      memory,
+      modelNo: model.modelNo,
+      nearest: near.get(memory)?.nearest,
+      compared: near.get(memory)?.compared ?? [],
+    }));
   });
   const byMemory = new Map(results.map((result) => [result.memory, result]));
   return memories.map(({ memory }) => byMemory.get(memory)!);
@@ -192,9 +194,9 @@ function nearestIn(
   { store, space, index }: { readonly store: Store; readonly space: VectorSpace; readonly index: VectorIndex },
   memories: readonly { readonly memory: number; readonly upTo: number }[],
   isCandidate: (other: number, memoryNo: number) => boolean,
-): Map<number, Neighbour> {
+): Map<number, Pick<Found, 'nearest' | 'compared'>> {
   const upTo = new Map(memories.map(({ memory, upTo }) => [memory, upTo]));
-  const nearest = new Map<number, Neighbour>();
+  const found = new Map<number, Pick<Found, 'nearest' | 'compared'>>();
   const vectors = new Map<number, EncodedVector>();
   const readMissing = (numbers: readonly number[]) => {
     const missing = [...new Set(numbers)].filter((vectorNo) => !vectors.has(vectorNo));
@@ -226,12 +228,14 @@ function nearestIn(
     searched = searched.filter((own, place) => {
       const candidates = candidatesOf(place);
       if (candidates.length < LINK_CANDIDATES && near[place]!.length === k && k < MAX_SEARCHED) return true;
-      const best = nearestAmong(own, space, candidates);
-      if (best !== undefined) nearest.set(own.memory, best);
+      found.set(own.memory, {
+        nearest: nearestAmong(own, space, candidates),
+        compared: [...new Set(candidates.map(({ memory }) => memory))],
+      });
       return false;
     });
   }
-  return nearest;
+  return found;
 }
 
 /**

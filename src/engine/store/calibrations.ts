@@ -22,6 +22,20 @@ export interface FittedSpace {
   readonly cosineBase: number;
 }
 
+/** Mean cosine that counts as no similarity: the offline embedder gives it to texts that share only their language. */
+const COSINE_FREE = 0.1;
+/** Highest base of a space, included. */
+const MAX_BASE = 0.9;
+
+/**
+ * Returns how near unrelated texts lie in a space: the mean of cosines of pairs above `COSINE_FREE`, scaled to 0..0.9.
+ * @param cosines at least one
+ */
+export function baseOfCosines(cosines: readonly number[]): number {
+  const mean = cosines.reduce((sum, value) => sum + value, 0) / cosines.length;
+  return Math.min(MAX_BASE, Math.max(0, (mean - COSINE_FREE) / (1 - COSINE_FREE)));
+}
+
 /**
  * The cosine that unrelated texts of this file have in a vector space, 0 ≤ … < 1; 0 for null, and until the upkeep has
  * measured it.

@@ -189,7 +189,7 @@ export function recallMemory(
 /**
  * Reinforces a memory on request: its salience as of `now` rises by `boost`, and its strength by
  * REINFORCE_STRENGTH_BOOST, both to at most 1. In one hour the salience rises by `perHour` at most, by whatever way it
- * is reinforced; after that the strength does not rise either.
+ * is reinforced; after that the strength does not rise either. A boost of 0 only notes that the memory was seen.
  */
 export function reinforceMemory(
   store: Store,
@@ -201,7 +201,7 @@ export function reinforceMemory(
       `UPDATE memory_dynamics SET salience = min(1.0, ${SALIENCE_NOW} + ${GAIN}),
          salience_now = min(1.0, ${SALIENCE_NOW} + ${GAIN}), ${NOTE_GAIN},
          salience_at = max(salience_at, :now),
-         strength = min(1.0, ${STRENGTH_NOW} + ${REINFORCE_STRENGTH_BOOST} * (${LEFT} > 0)),
+         strength = min(1.0, ${STRENGTH_NOW} + ${REINFORCE_STRENGTH_BOOST} * (:boost > 0 AND ${LEFT} > 0)),
          strength_at = max(strength_at, :now), last_seen_at = max(last_seen_at, :now)
        WHERE seq = :memoryNo`,
     )

@@ -4,7 +4,7 @@
  * `derived_from` from a reflection.
  */
 import { PRUNE_BELOW_WEIGHT, RECALL_WAYPOINT_BOOST } from '../dynamics.ts';
-import type { EdgeType, Link } from '../types.ts';
+import type { EdgeType, Link, Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import type { Store } from './open-store.ts';
 import { writerOf } from './writers.ts';
@@ -41,6 +41,24 @@ export function putWaypoint(store: Store, waypoint: Waypoint, now: number): void
 /** Deletes the automatic waypoint that leaves a memory, if there is one. */
 export function deleteWaypoint(store: Store, src: number): void {
   store.prepare(`DELETE FROM edges WHERE src = ? AND type = 'waypoint' AND automatic = 1`).run(src);
+}
+
+/**
+ * Deletes automatic waypoints whose similarity is lower than `below`, of memories with these primary sectors, at most
+ * `limit`. Call inside a write. @returns the number deleted
+ */
+export function deleteWeakWaypoints(
+  store: Store,
+  { below, sectors, limit }: { readonly below: number; readonly sectors: readonly Sector[]; readonly limit: number },
+): number {
+  return store
+    .prepare(
+      `DELETE FROM edges WHERE type = 'waypoint' AND automatic = 1 AND src IN (
+         SELECT e.src FROM edges e JOIN memory_dynamics d ON d.seq = e.src
+         WHERE e.type = 'waypoint' AND e.automatic = 1 AND e.similarity < ?
+           AND d.primary_sector IN (SELECT value FROM json_each(?)) LIMIT ?)`,
+    )
+    .run(below, JSON.stringify(sectors), limit).changes;
 }
 
 /**
@@ -140,7 +158,10 @@ export function putStatedEdge(
     .run(src, dst, type, weight, now, now, writerNo);
 }
 
-/** Writes a link that a language model concluded. An existing link stays as it is, whether stated or automatic. */
+/**
+ * Writes a link that a language model concluded, or the form of two texts: then without a similarity. An existing link
+ * stays as it is, whether stated or automatic.
+ */
 export function putConcludedEdge(
   store: Store,
   { src, dst, type }: EdgeKey,
@@ -157,7 +178,7 @@ export function putConcludedEdge(
 }
 
 /**
- * Deletes the links that a language model concluded from comparing this memory's text with others, in both directions.
+ * Deletes the links that were concluded from comparing this memory's text with others, in both directions.
  */
 export function deleteConcludedRelations(store: Store, memoryNo: number): void {
   for (const side of ['src', 'dst']) {
@@ -249,34 +270,6 @@ export function hasLostContradiction(store: Store, memoryNo: number): boolean {
       )
       .get({ memory: memoryNo }) !== undefined
   );
-}
-
-/** A link between two memories that contradict each other: from `a` to `b`, both by number. */
-export interface Contradiction {
-  readonly a: number;
-  readonly b: number;
-  /** 1 if a language model found the contradiction and nobody stated it. */
-  readonly automatic: 0 | 1;
-}
-
-/** Most contradictions that are read at once. */
-const MAX_CONTRADICTIONS = 1_000;
-
-/**
- * Lists the contradictions between two of these memories that were recorded at or before the time `saidBy` (Unix ms),
- * at most MAX_CONTRADICTIONS.
- */
-export function listContradictions(store: Store, memoryNos: readonly number[], saidBy: number): Contradiction[] {
-  const numbers = JSON.stringify(memoryNos);
-  // The plus keeps SQLite from searching an index for the second list, for every pair.
-  return store
-    .prepare(
-      `SELECT e.src AS a, e.dst AS b, e.automatic
-       FROM json_each(?) AS c
-       CROSS JOIN edges e INDEXED BY edges_contradicting ON e.dst = c.value AND e.type = 'contradicts'
-       WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ? LIMIT ${MAX_CONTRADICTIONS}`,
-    )
-    .all(numbers, numbers, saidBy) as Contradiction[];
 }
 
 /** A memory that was directly superseded by, or lost a contradiction to, a memory that is about to be erased. */

@@ -3,7 +3,7 @@ import { EngineError } from '../errors.ts';
 import type { AsOf, MemoryFilter, MemoryStatus, Sector } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import { MEMORIES_OF_FILES } from './labels.ts';
-import { compileMetadata, metadataPasses, tagsPass } from './label-conditions.ts';
+import { compileMetadata, metadataPasses, tagsPass, valuePasses } from './label-conditions.ts';
 import { isByOneOf } from './writers.ts';
 
 /** A filter as SQL. */
@@ -32,7 +32,7 @@ export interface FilterCondition {
 type FilterName =
   | 'user_id'
   | `filters.${'sessions' | 'types' | 'external_ids' | 'documents' | 'written_by' | 'event_time' | 'created_at'}`
-  | `filters.${'sectors' | 'tags' | 'statuses' | 'files'}`
+  | `filters.${'sectors' | 'tags' | 'statuses' | 'files' | 'namespace' | 'value'}`
   | `filters.metadata.${string}`
   | 'bounds'
   | 'document'
@@ -84,13 +84,14 @@ export function compileFilter(filter: MemoryFilter, now: number, options: Filter
     ...tagsCondition('filters.tags', filter.tags, asOf?.recorded),
   ];
   const metadata = metadataConditions(filter.metadata, asOf?.recorded);
+  const value = valueCondition(filter.value);
   // What is dear to check comes last, as SQLite checks from left to right.
-  const joined = [...before, ...after, ...tags, ...metadata.joined];
+  const joined = [...before, ...after, ...tags, ...metadata.joined, ...value];
   return {
     sql: joined.length === 0 ? '1' : joined.map(({ sql }) => sql).join('\n  AND '),
     parameters: joined.flatMap(({ parameters }) => parameters),
-    conditions: [...before, ...tags, ...metadata.each, ...after],
-    countsWork: tags.length + metadata.joined.length > 0,
+    conditions: [...before, ...tags, ...metadata.each, ...value, ...after],
+    countsWork: tags.length + metadata.joined.length + value.length > 0,
   };
 }
 
@@ -118,6 +119,7 @@ function placeConditions(filter: MemoryFilter, recorded: number | undefined): Fi
     ...documentCondition(filter.documentIds),
     ...filesCondition(filter.files, recorded),
     ...writerCondition(filter.writtenBy),
+    ...namespaceCondition(filter.namespace),
   ];
 }
 
@@ -149,6 +151,21 @@ function filesCondition(files: readonly string[] | undefined, recorded: number |
 function writerCondition(keyIds: readonly string[] | undefined): FilterCondition[] {
   if (keyIds === undefined) return [];
   return [condition('filters.written_by', isByOneOf('d.writer_no'), JSON.stringify(keyIds))];
+}
+
+/** Makes the condition on the namespace. What lies below a path begins with the path and a dot, which `/` follows. */
+function namespaceCondition(path: string | undefined): FilterCondition[] {
+  if (path === undefined) return [];
+  const item = 'EXISTS (SELECT 1 FROM items i WHERE i.memory = m.seq AND i.namespace_no';
+  if (path === '') return [condition('filters.namespace', `${item} > 0)`)];
+  const within = `SELECT namespace_no FROM namespaces WHERE path = ? OR (path >= ? AND path < ?)`;
+  return [condition('filters.namespace', `${item} IN (${within}))`, path, `${path}.`, `${path}/`)];
+}
+
+function valueCondition(wanted: MemoryFilter['value'] = {}): FilterCondition[] {
+  const compiled = compileMetadata(wanted);
+  if (compiled.length === 0) return [];
+  return [condition('filters.value', valuePasses('m.value'), JSON.stringify(compiled))];
 }
 
 function timeConditions(filter: MemoryFilter, recorded: number | undefined): FilterCondition[] {

@@ -7,6 +7,7 @@ import { assert } from '../errors.ts';
 import type { Embedder } from '../ports.ts';
 import { SECTORS, type Sector } from '../types.ts';
 import { LAST_MODEL, listModels } from './embeddings.ts';
+import { putLinkBase } from './link-bases.ts';
 import type { Store } from './open-store.ts';
 import { findInfo, putInfo } from './store-info.ts';
 import { dropCodes } from './vector-codes.ts';
@@ -97,8 +98,8 @@ export type DropStep = { readonly after: number } | 'dropped';
 
 /**
  * Deletes one slice of what belongs to a model: at most `limit` of its vectors with their codes, and at last its
- * calibration and the model. No process may use the model any more. Call inside a write,
- * again and again, until the result is 'dropped'.
+ * calibration, its base of links and the model. No process may use the model any more. Call inside a write, again and
+ * again, until the result is 'dropped'.
  * @param after 0 to begin, then the `after` that the call before returned
  * @throws EngineError `internal` for a live model
  */
@@ -121,6 +122,7 @@ export function dropModelSlice(
     return { after: Math.max(...vectorNos) };
   }
   store.prepare('DELETE FROM calibrations WHERE model_no = ?').run(modelNo);
+  putLinkBase(store, modelNo, null);
   store.prepare('DELETE FROM models WHERE model_no = ?').run(modelNo);
   putInfo(store, LAST_MODEL, String(Math.max(modelNo, Number(findInfo(store, LAST_MODEL) ?? 0))));
   return 'dropped';

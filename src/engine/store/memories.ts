@@ -1,17 +1,15 @@
 import { parseStored } from './stored-json.ts';
-import { DAY_MS, decayed, sectorsFromBits, STRENGTH_LAMBDA } from '../dynamics.ts';
+import { decayed, sectorsFromBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import {
-  type MemoryState,
-  type MemoryStatus,
   type Json,
-  type Sector,
-  type NewMemory,
   type Memory,
   type MemoryFilter,
-  type SectorStats,
-  SECTORS,
+  type MemoryState,
+  type MemoryStatus,
   type Metadata,
+  type NewMemory,
+  type Sector,
 } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import { keptHash } from './duplicates.ts';
@@ -58,6 +56,7 @@ export interface MemoryRow {
   readonly status: MemoryStatus;
   readonly primary_sector: Sector;
   readonly sectors: number;
+  readonly sector_confidence: number;
   readonly salience: number;
   readonly salience_at: number;
   readonly decay_lambda: number;
@@ -76,7 +75,7 @@ const COLUMNS = `m.seq AS memoryNo, m.id, m.user_no, u.user_id, m.session_id, m.
   m.valid_to, m.expires_at, m.version, m.confidence, m.importance, m.type,
   coalesce(m.external_id, i.item_key) AS external_id, m.tags, m.files, m.entities,
   m.title, m.gist, m.metadata, m.content, m.value, n.path AS namespace,
-  d.state, d.status, d.primary_sector, d.sectors, d.salience, d.salience_at,
+  d.state, d.status, d.primary_sector, d.sectors, d.sector_confidence, d.salience, d.salience_at,
   d.decay_lambda, d.strength, d.strength_at, d.access_count, d.last_seen_at, d.generation_no,
   ${writerOf('d.writer_no')} AS written_by`;
 
@@ -340,22 +339,6 @@ export function listExpiredMemoryNos(store: Store, now: number, limit: number): 
 }
 
 /**
- * Counts the memories of every primary sector and computes their mean salience as of `now` (Unix ms): one item for each
- * of SECTORS, in that order, with the mean 0 for a sector without memories.
- */
-export function sectorStats(store: Store, now: number): SectorStats[] {
-  const rows = store
-    .prepare(
-      `SELECT primary_sector AS sector, count(*) AS count,
-         avg(salience * exp(-decay_lambda * max(0, ? - salience_at) / ${DAY_MS}.0)) AS averageSalience
-       FROM memory_dynamics GROUP BY primary_sector`,
-    )
-    .all(now) as SectorStats[];
-  const statsOf = new Map(rows.map((row) => [row.sector, row]));
-  return SECTORS.map((sector) => statsOf.get(sector) ?? { sector, count: 0, averageSalience: 0 });
-}
-
-/**
  * Turns a row into a memory with salience and strength as of `now` (Unix ms), as plain data without getters. V8 gives
  * each object literal with a getter a hidden class of its own, outside the young heap, which keeps the whole row alive
  * until the next full collection: 14 KB for each query.
@@ -375,6 +358,7 @@ export function toMemory(row: MemoryRow, now: number): Memory {
     metadata: parseStored(row.metadata) as Metadata,
     primarySector: row.primary_sector,
     sectors: sectorsFromBits(row.sectors, row.primary_sector),
+    sectorConfidence: row.sector_confidence,
     state: row.state,
     status: row.status,
     salience: decayed({ value: row.salience, at: row.salience_at }, row.decay_lambda, now),

@@ -2,15 +2,16 @@ import { createHash } from 'node:crypto';
 import type { Bounds } from '../control/control-database.ts';
 import type { Tenant } from '../engine.ts';
 import { EngineError, isEngineError } from '../errors.ts';
-import type {
-  AddOutcome,
-  IdempotencyClaim,
-  ItemFilter,
-  ItemPlace,
-  LogPlace,
-  NewDocument,
-  NewMemory,
-  Upload,
+import {
+  type AddOutcome,
+  type IdempotencyClaim,
+  type ItemFilter,
+  type ItemPlace,
+  type LogPlace,
+  MAX_PROPOSALS,
+  type NewDocument,
+  type NewMemory,
+  type Upload,
 } from '../types.ts';
 import { reachOf, type Reach } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
@@ -33,6 +34,10 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     recordAction: (action, detail) => tenant.recordAction(action, detail),
     privacyPolicy: () => tenant.privacyPolicy(),
     putPrivacyPolicy: refused,
+    exportLines: () => {
+      throw refusal();
+    },
+    importLines: refused,
     ...memoryMethods(tenant, reach),
     ...itemMethods(tenant, reach),
     ...listMethods(tenant, reach),
@@ -170,13 +175,22 @@ function eventMethods(tenant: Tenant, { tags, onlyOwn }: Reach) {
 }
 
 /** Links: only between memories within the bounds. */
-function linkMethods(tenant: Tenant, { reachedMemory, isReached }: Reach) {
+function linkMethods(tenant: Tenant, { reachedMemory, isReached, onlyOwn }: Reach) {
   return {
     async listLinks(id) {
       await reachedMemory(id);
       const links = await tenant.listLinks(id);
       const isShown = await Promise.all(links.map((link) => isReached(() => reachedMemory(link.id))));
       return links.filter((_, place) => isShown[place]);
+    },
+    async listProposals({ userId, limit }) {
+      const proposals = await tenant.listProposals({ userId: onlyOwn(listed(userId))?.[0], limit: MAX_PROPOSALS });
+      const isShown = await Promise.all(
+        proposals.map(({ earlier, later }) =>
+          isReached(() => Promise.all([reachedMemory(earlier.id), reachedMemory(later.id)])),
+        ),
+      );
+      return proposals.filter((_, place) => isShown[place]).slice(0, limit);
     },
     async linkMemories(link) {
       await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);

@@ -1,11 +1,13 @@
 import type { Tenant } from '../engine.ts';
+import { listProposed } from '../store/contradictions.ts';
 import { listLinks } from '../store/edges.ts';
-import { getMemoryRow } from '../store/memories.ts';
+import { getMemoryRow, readMemories } from '../store/memories.ts';
 import type { TenantOptions } from './tenant-options.ts';
 
 type LinkMethods = Pick<
   Tenant,
   | 'listLinks'
+  | 'listProposals'
   | 'linkMemories'
   | 'unlinkMemories'
   | 'supersedeMemory'
@@ -21,6 +23,17 @@ export function createLinkMethods(options: TenantOptions): LinkMethods {
   const now = () => options.clock.now();
   return {
     listLinks: async (id) => listLinks(store(), getMemoryRow(store(), id, now()).memoryNo),
+    listProposals: async ({ userId, limit }) => {
+      const proposed = listProposed(store(), userId, limit);
+      const numbers = [...new Set(proposed.flatMap(({ earlier, later }) => [earlier, later]))];
+      const memories = readMemories(store(), numbers, now());
+      return proposed.flatMap(({ earlier, later, ...proposal }) => {
+        const [first, second] = [memories.get(earlier), memories.get(later)];
+        if (first === undefined || second === undefined) return [];
+        const haveExpired = [first, second].some(({ expiresAt }) => expiresAt !== null && expiresAt <= now());
+        return haveExpired ? [] : [{ earlier: first, later: second, ...proposal }];
+      });
+    },
     linkMemories: (link) => writer.write(path, 'linkMemories', link),
     unlinkMemories: (link) => writer.write(path, 'unlinkMemories', link),
     supersedeMemory: (supersession) => writer.write(path, 'supersedeMemory', supersession),

@@ -51,6 +51,10 @@ export interface MemoryFilter {
   readonly withinTags?: readonly string[] | undefined;
   /** Conditions by key of the metadata's top level, taken literally; at most `MAX_METADATA_CONDITIONS`. */
   readonly metadata?: { readonly [path: string]: MetadataCondition } | undefined;
+  /** Selects items of this namespace and of those below it; '' for items in any namespace. */
+  readonly namespace?: string | undefined;
+  /** Conditions by key of an item's value, as those on metadata. They look at the value of the present. */
+  readonly value?: { readonly [key: string]: MetadataCondition } | undefined;
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { Memory } from './memory.ts';
+
 /** The types of links between memories; `EdgeType` says what they mean. */
 export const EDGE_TYPES = [
   'waypoint',
@@ -35,6 +37,22 @@ export interface Link {
   readonly writtenBy: string | null;
 }
 
+/** Most proposals that are listed at once. */
+export const MAX_PROPOSALS = 200;
+
+/** A contradiction that nobody has stated, for somebody to decide by a statement or to dismiss by removing the link. */
+export interface Proposal {
+  /** The memory that was added first. */
+  readonly earlier: Memory;
+  readonly later: Memory;
+  /** Whether a language model concluded it, or the form of the two texts says so. */
+  readonly by: 'model' | 'form';
+  /** Cosine similarity of the two memories; null where only their form was compared. */
+  readonly similarity: number | null;
+  /** Time of the proposal, Unix ms. */
+  readonly createdAt: number;
+}
+
 /** A link to state, from the memory with the id `src` to the memory with the id `dst`. */
 export interface NewLink {
   readonly src: string;
@@ -42,4 +60,9 @@ export interface NewLink {
   readonly type: EdgeType;
   /** Weight of the link, 0..1. If left out, a link that is there keeps its weight, and a new one gets its type's. */
   readonly weight?: number | undefined;
+  /**
+   * Whether `src` repeats or sums up `dst`, of which it is `derived_from`. It counts as a reflection then, and is erased
+   * together with `dst`. False by default; no client can state it.
+   */
+  readonly isReflection?: boolean | undefined;
 }

@@ -109,6 +109,8 @@ export interface Memory {
   readonly primarySector: Sector;
   /** All sectors of the memory: the primary one first, then the additional ones in the order of SECTORS. */
   readonly sectors: readonly Sector[];
+  /** How far the primary sector stood out in the text, 0..1; 1 if it was forced, 0 until it was classified. */
+  readonly sectorConfidence: number;
   readonly state: MemoryState;
   readonly status: MemoryStatus;
   /** How much the memory matters at the time of reading, 0..1; it decays by `decayLambda`. */

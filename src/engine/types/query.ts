@@ -56,6 +56,25 @@ export const RERANKERS = ['none', 'builtin', 'llm'] as const;
  */
 export type Reranker = (typeof RERANKERS)[number];
 
+/** The measures of similarity; `Similarity` says what they are. */
+export const SIMILARITIES = ['relative', 'absolute'] as const;
+/**
+ * Names what the feature `similarity` is: the relevance of a memory as a share of the best candidate's (`relative`), or
+ * the relevance itself (`absolute`), which with `vectorWeight` 1 is the cosine.
+ */
+export type Similarity = (typeof SIMILARITIES)[number];
+
+/** The statuses of memories whose raw score is lowered. */
+export const PENALISED = ['superseded', 'contradicted', 'archived'] as const;
+/**
+ * Factors on the raw score, 0..1, by status. That of `contradicted` also lowers the weaker of two candidates of which
+ * somebody or a language model says that they contradict each other.
+ */
+export type Penalties = Readonly<Partial<Record<(typeof PENALISED)[number], number>>>;
+
+/** The kinds of memories that `MemoryQuery.include` can name. */
+export const INCLUDED = ['contradicted'] as const;
+
 /** The kinds of memories that can be returned with each hit; `Expansion` says which they are. */
 export const EXPANSIONS = ['neighbours', 'document'] as const;
 
@@ -66,10 +85,10 @@ export const EXPANSIONS = ['neighbours', 'document'] as const;
 export type Expansion = (typeof EXPANSIONS)[number];
 
 /** The forms of an answer; `Format` says what they hold. */
-export const FORMATS = ['json', 'prompt', 'text'] as const;
+export const FORMATS = ['json', 'prompt', 'text', 'plain'] as const;
 /**
  * Names the form of an answer: `json` for hits as data alone, and beside them `prompt` for a text laid out for a
- * prompt, or `text` for plain text with one hit a line.
+ * prompt, `text` for plain text with one hit and its source a line, or `plain` for the statements alone.
  */
 export type Format = (typeof FORMATS)[number];
 
@@ -96,6 +115,10 @@ export interface RetrievalOptions {
    * profile does not read is an error.
    */
   readonly weights?: Weights | undefined;
+  /** What the feature `similarity` is; `relative` by default. */
+  readonly similarity?: Similarity | undefined;
+  /** Factors by status, 0..1 each; by default 0.5 for superseded and archived memories, 0.3 for contradicted ones. */
+  readonly penalties?: Penalties | undefined;
   /** Weights of a word by the column in which it stands, 0..10 each; a column that is left out keeps its default. */
   readonly columnWeights?: Readonly<Partial<Record<TextColumn, number>>> | undefined;
   /** Share of the vectors in the fusion: 0 for words only, 1 for vectors only. The default is the embedder's own. */
@@ -119,6 +142,8 @@ export interface RetrievalOptions {
   readonly entityGraph?: boolean | undefined;
   /** How the first candidates are reranked; `builtin` by default. */
   readonly rerank?: Reranker | undefined;
+  /** Most candidates that a language model is asked to order, 2..50; 20 by default. */
+  readonly kRerank?: number | undefined;
   /**
    * Lowest calibrated score of a hit, 0..1; `OM_MIN_SCORE` by default. A memory that a strong link or a related name
    * brought is returned with a lower score if the confidence of the query reaches this value.
@@ -145,8 +170,11 @@ export interface RetrievalOptions {
   readonly writerShare?: number | undefined;
 }
 
-/** Largest values that a query may ask for; `candidates` bounds `kSparse` and `kDense`, and `hops` bounds `maxHops`. */
-export const QUERY_LIMITS = { k: 200, candidates: 1_000, hops: 4, tokenBudget: 1_000_000 } as const;
+/**
+ * Largest values that a query may ask for; `candidates` bounds `kSparse` and `kDense`, `rerank` bounds `kRerank`, and
+ * `hops` bounds `maxHops`.
+ */
+export const QUERY_LIMITS = { k: 200, candidates: 1_000, rerank: 50, hops: 4, tokenBudget: 1_000_000 } as const;
 
 /** A search among a tenant's memories. */
 export interface MemoryQuery extends RetrievalOptions {
@@ -163,10 +191,11 @@ export interface MemoryQuery extends RetrievalOptions {
   /** Form of the answer; `json` by default. */
   readonly format?: Format | undefined;
   /**
-   * Whether memories that are not active take part, too: superseded and archived ones at 0.5 of their raw score,
-   * contradicted ones at 0.3.
+   * Whether memories that are not active take part, too, at the factors of `penalties`.
    */
   readonly deepRecall?: boolean | undefined;
+  /** Memories that take part beside those that the query searches anyway, at the factor of their status. */
+  readonly include?: readonly (typeof INCLUDED)[number][] | undefined;
   /** Past moment that the query asks about; left out, it asks about now. */
   readonly asOf?: AsOf | undefined;
   /**
@@ -174,7 +203,11 @@ export interface MemoryQuery extends RetrievalOptions {
    * no bound if left out. A memory that is both counts as knowledge; one that is neither is not bounded.
    */
   readonly topK?: { readonly knowledge?: number | undefined; readonly episodes?: number | undefined } | undefined;
-  /** Whether the result has the `Episode`s of the hits, too; by default only with `format: 'prompt'`. */
+  /**
+   * Whether the result has the `Episode`s of the hits, too; by default only with `format: 'prompt'`. With false, which
+   * somebody must say, memories that others are derived from are left out of the hits as well, unless `topK` bounds
+   * them.
+   */
   readonly includeEpisodes?: boolean | undefined;
   /** Further memories to return with each hit; none by default. */
   readonly expand?: readonly Expansion[] | undefined;

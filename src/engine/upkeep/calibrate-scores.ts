@@ -1,6 +1,7 @@
 import { DAY_MS } from '../dynamics.ts';
 import type { Clock } from '../ports.ts';
 import {
+  baseOfCosines,
   clearCalibrations,
   deleteCalibration,
   type FittedSpace,
@@ -144,13 +145,9 @@ const SAMPLED = 200;
 const CHARACTERS = 1;
 /** Seed of the sample, so that two fits of the same file give the same scores. */
 const SEED = 20;
-/** Mean cosine that counts as no similarity: the offline embedder gives it to texts that share only their language. */
-const COSINE_FREE = 0.1;
 
 /** Fewest pairs of vectors for a fit: fewer say too little about how near unrelated texts lie. */
 const MIN_PAIRS = 20;
-/** Highest base of a space, included: what `cosineBase` returns at most. */
-const MAX_BASE = 0.9;
 
 /**
  * Returns the base of each space, in order, as `cosineBase` does. No query is embedded for this, since that may cost
@@ -162,8 +159,8 @@ function fit(store: Store, spaces: readonly VectorSpace[]): (number | undefined)
 }
 
 /**
- * Returns how near unrelated texts lie in a space: the mean cosine of pairs of different sessions above `COSINE_FREE`,
- * scaled to 0..0.9; greater nearness is evidence. It returns undefined if the sample gives fewer than 20 such pairs.
+ * Returns how near unrelated texts lie in a space, by pairs of different sessions; greater nearness is evidence. It
+ * returns undefined if the sample gives fewer than 20 such pairs.
  */
 function cosineBase(store: Store, space: VectorSpace, sample: readonly SampledMemory[]): number | undefined {
   const embedded = sample.flatMap((memory) => {
@@ -177,6 +174,5 @@ function cosineBase(store: Store, space: VectorSpace, sample: readonly SampledMe
     cosines.push(cosine(a.embedding, b.embedding));
   }
   if (cosines.length < MIN_PAIRS) return undefined;
-  const mean = cosines.reduce((sum, value) => sum + value, 0) / cosines.length;
-  return Math.min(MAX_BASE, Math.max(0, (mean - COSINE_FREE) / (1 - COSINE_FREE)));
+  return baseOfCosines(cosines);
 }

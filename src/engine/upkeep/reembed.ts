@@ -12,15 +12,8 @@ import { takeBackMemories } from '../commands/reembed.ts';
 import { EngineError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
 import { commitInSlices } from '../steps/commit-in-slices.ts';
-import {
-  findNearest,
-  type Found,
-  linkModel,
-  loadIndexes,
-  type Neighbour,
-  putNearest,
-  waypointThreshold,
-} from '../steps/link.ts';
+import { findNearest, type Found, linkModel, loadIndexes, type Neighbour, putNearest } from '../steps/link.ts';
+import { settleLinkBases, waypointThreshold } from '../steps/settle-link-bases.ts';
 import { liveSources, type StepContext } from '../steps/step-context.ts';
 import { finishJob, type HeldJob } from '../store/jobs.ts';
 import { holdsLease } from '../store/job-leases.ts';
@@ -216,6 +209,7 @@ async function relinkMemories(context: DirectorContext, claim: HeldJob): Promise
 
 async function relinkNext(context: DirectorContext, claim: HeldJob): Promise<'more' | 'finished'> {
   await loadIndexes(context.open);
+  settleLinkBases(context);
   const { store, liveModels, indexes } = context.open();
   const sources = liveSources(context);
   const record = findReembed(store);

@@ -25,7 +25,7 @@ async function open(settings: Record<string, string> = {}, folder = tempFolder()
   const metrics = createMetrics();
   const start = () => {
     const options = { config, clock: systemClock, metrics, onCall: (entry: EmbedLogEntry) => void calls.push(entry) };
-    const opened = openLimitedLanguageModel(createLanguageModel(config)!, options);
+    const opened = openLimitedLanguageModel(createLanguageModel(config)!, null, options);
     onTestFinished(() => opened.close());
     return opened.languageModel;
   };

@@ -6,7 +6,7 @@ import { type Embedder, silentLogger } from '../../../src/engine/ports.ts';
 import { createQueryEmbedder } from '../../../src/engine/providers/query-embedder.ts';
 
 /** One that stands for a provider, and notes what it is asked. */
-function countingEmbedder(dimensions = 256) {
+function countingEmbedder(dimensions = 256, cached = 1_000) {
   const asked: { text: string; purpose: string }[] = [];
   let failure: EngineError | null = null;
   const embedder: Embedder = {
@@ -29,11 +29,19 @@ function countingEmbedder(dimensions = 256) {
     embedder,
     provider: { gatherer, timeoutMs: 5_000 },
     logger: silentLogger,
+    cached,
   });
   return { asked, embedQuery, fail: (error: EngineError | null) => void (failure = error) };
 }
 
 describe('the vectors of queries', () => {
+  test('are asked for each time where none are kept', async () => {
+    const { asked, embedQuery } = countingEmbedder(256, 0);
+    const [first, second] = [await embedQuery('where does Ann live'), await embedQuery('where does Ann live')];
+    expect(first).toEqual(second);
+    expect(asked).toHaveLength(2);
+  });
+
   test('are asked for once, as of a query', async () => {
     const { asked, embedQuery } = countingEmbedder();
     const first = await embedQuery('Where is the tea?');

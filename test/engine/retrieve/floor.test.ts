@@ -9,31 +9,39 @@ const LIST = [candidate(1, 0.8, 0.6), candidate(2, 0.4, 0.3), candidate(3, 0.2, 
 const memoryNosOf = (list: readonly Candidate[]) => list.map(({ row }) => row.memoryNo);
 
 test('without floors everything stays', () => {
-  const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0, confidence: 1 });
+  const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0, confidence: 1, decayPerHop: 0.5 });
   expect(memoryNosOf(kept)).toEqual([1, 2, 3]);
   expect(cut.size).toBe(0);
 });
 
 test('a score at the floor stays, one under it goes', () => {
-  const { kept, cut } = applyFloors(LIST, { minScore: 0.3, relativeFloor: 0, confidence: 1 });
+  const { kept, cut } = applyFloors(LIST, { minScore: 0.3, relativeFloor: 0, confidence: 1, decayPerHop: 0.5 });
   expect(memoryNosOf(kept)).toEqual([1, 2]);
   expect([...cut]).toEqual([[3, 'below_min_score']]);
 });
 
 test('the relative floor is a share of the best raw score', () => {
-  const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0.5, confidence: 1 });
+  const { kept, cut } = applyFloors(LIST, { minScore: 0, relativeFloor: 0.5, confidence: 1, decayPerHop: 0.5 });
   expect(memoryNosOf(kept)).toEqual([1, 2]);
   expect([...cut]).toEqual([[3, 'below_relative_floor']]);
 });
 
 test('the best counts wherever it stands, and the order stays', () => {
   // As a model may have ordered them.
-  const { kept } = applyFloors([LIST[1]!, LIST[2]!, LIST[0]!], { minScore: 0, relativeFloor: 0.5, confidence: 1 });
+  const { kept } = applyFloors([LIST[1]!, LIST[2]!, LIST[0]!], {
+    minScore: 0,
+    relativeFloor: 0.5,
+    confidence: 1,
+    decayPerHop: 0.5,
+  });
   expect(memoryNosOf(kept)).toEqual([2, 1]);
 });
 
 test('nothing gives nothing', () => {
-  expect(applyFloors([], { minScore: 0.3, relativeFloor: 0.5, confidence: 1 })).toEqual({ kept: [], cut: new Map() });
+  expect(applyFloors([], { minScore: 0.3, relativeFloor: 0.5, confidence: 1, decayPerHop: 0.5 })).toEqual({
+    kept: [],
+    cut: new Map(),
+  });
 });
 
 test('what a strong link brought stays where the query is sure enough, as it can reach no score by words', () => {
@@ -46,7 +54,9 @@ test('what a strong link brought stays where the query is sure enough, as it can
     score: 0.1,
   });
   const memoryNosOf = (candidates: readonly Candidate[], confidence: number) =>
-    applyFloors(candidates, { minScore: 0.3, relativeFloor: 0, confidence }).kept.map(({ row }) => row.memoryNo);
+    applyFloors(candidates, { minScore: 0.3, relativeFloor: 0, confidence, decayPerHop: 0.5 }).kept.map(
+      ({ row }) => row.memoryNo,
+    );
   expect(memoryNosOf([reached(0.45)], 0.5)).toEqual([99]);
   expect(memoryNosOf([reached(0.45)], 0.2)).toEqual([]);
   expect(memoryNosOf([reached(0.1)], 0.5)).toEqual([]);

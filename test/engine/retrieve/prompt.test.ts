@@ -327,6 +327,7 @@ function memory(id: string, content: string, fields: Partial<Memory> = {}): Memo
     files: [],
     metadata: {},
     primarySector: 'semantic',
+    sectorConfidence: 0.2,
     sectors: ['semantic'],
     state: 'ready',
     status: 'active',

@@ -3,7 +3,8 @@ import { createLanguageModel } from '../../../src/engine/adapters/create-languag
 import { readConfig } from '../../../src/engine/config.ts';
 import type { Logger } from '../../../src/engine/ports.ts';
 import type { Candidate } from '../../../src/engine/retrieve/candidate.ts';
-import { MAX_ASKED, rerankByModel } from '../../../src/engine/retrieve/rerank-by-model.ts';
+import { DEFAULT_OPTIONS } from '../../../src/engine/retrieve/options.ts';
+import { rerankByModel } from '../../../src/engine/retrieve/rerank-by-model.ts';
 import type { MemoryQuery, QueryResult } from '../../../src/engine/types.ts';
 import { openTestEngine, type TestEngine } from '../../support/engine-fixture.ts';
 import {
@@ -25,6 +26,7 @@ const settings = (more: Record<string, string> = {}) => ({
   ...more,
 });
 
+const MAX_ASKED = DEFAULT_OPTIONS.kRerank;
 const QUERY = 'the blue boat at anchor in the harbour';
 /** Best first: each holds one word of the query less than the one before. */
 const TEXTS = ['Blue boat, anchor, harbour', 'Blue boat at anchor', 'A blue boat was sold', 'The boat sank'];
@@ -120,7 +122,8 @@ describe('whatever goes wrong keeps the order', () => {
     const model = createLanguageModel(readConfig(settings()))!;
     const list = candidates(3);
     const texts = new Map(list.map(({ row }) => [row.memoryNo, 'a secret text']));
-    const rank = () => rerankByModel(list, { model, query: 'a secret question', texts, logger, signal: undefined });
+    const rank = () =>
+      rerankByModel(list, { model, query: 'a secret question', most: MAX_ASKED, texts, logger, signal: undefined });
     provider.chat.setMode('echo', { status: 500, times: 1 });
     expect(await rank()).toBeNull();
     provider.chat.say('a secret answer');
@@ -159,6 +162,7 @@ describe('the question put to the model', () => {
     await rerankByModel(list, {
       model,
       query,
+      most: MAX_ASKED,
       texts: new Map(list.map(({ row }, place) => [row.memoryNo, texts[place]!])),
       logger: noLogs,
       signal: undefined,
@@ -207,6 +211,7 @@ test('those behind the first twenty keep their places', async () => {
   const reordered = await rerankByModel(list, {
     model,
     query: 'q',
+    most: MAX_ASKED,
     texts: new Map(),
     logger: noLogs,
     signal: undefined,

@@ -1,7 +1,6 @@
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { expireMemories } from '../../../src/engine/upkeep/maintain.ts';
-import { CONTRADICTED_FACTOR } from '../../../src/engine/retrieve/resolve.ts';
 import { type Hit, type MemoryQuery, PROFILES } from '../../../src/engine/types.ts';
 import { newMemory, openTestEngine, START, type TestEngine, type TestMemory } from '../../support/engine-fixture.ts';
 import { seedEdge } from '../../support/seed-store.ts';
@@ -321,9 +320,7 @@ describe('of two that contradict each other', () => {
     await tenant.contradictMemories({ a: tea, b: coffee });
     const after = await ask(fixture, 'what does Ben drink', { profile });
     expect(idsOf(after)).toEqual([tea, coffee]);
-    expect(found(after, coffee)!.explain!.adjustments).toEqual([
-      { by: 'contradicted', factor: CONTRADICTED_FACTOR, because: tea },
-    ]);
+    expect(found(after, coffee)!.explain!.adjustments).toEqual([{ by: 'contradicted', factor: 0.3, because: tea }]);
     expect(found(after, coffee)!.rawScore).toBeCloseTo(0.3 * found(before, coffee)!.rawScore, 12);
     expect(found(after, tea)!.rawScore).toBe(found(before, tea)!.rawScore);
   });

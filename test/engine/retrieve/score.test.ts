@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/engine/dynamics.ts';
 import { byRawScore, type Findings } from '../../../src/engine/retrieve/candidate.ts';
+import { DEFAULT_OPTIONS } from '../../../src/engine/retrieve/options.ts';
 import {
   featuresOf,
   PROFILE_WEIGHTS,
@@ -12,7 +13,7 @@ import {
   weightsOf,
 } from '../../../src/engine/retrieve/score.ts';
 import type { RankingRow } from '../../../src/engine/store/ranking-rows.ts';
-import { type Features, PROFILES, WEIGHT_NAMES } from '../../../src/engine/types.ts';
+import { type Features, PROFILES, SIMILARITIES, WEIGHT_NAMES } from '../../../src/engine/types.ts';
 
 const row: RankingRow = {
   memoryNo: 1,
@@ -41,6 +42,8 @@ const scoringOf = (changes: Partial<Scoring> = {}): Scoring => ({
   profile: 'composite',
   weights: weightsOf(changes.profile ?? 'composite'),
   vectorWeight: 0.5,
+  similarity: 'relative',
+  penalties: DEFAULT_OPTIONS.penalties,
   bestRelevance: 1,
   bestFused: 1 / 61,
   now: 0,
@@ -237,10 +240,15 @@ const scoring = fc
     given: fc.record(Object.fromEntries(WEIGHT_NAMES.map((name) => [name, share])), { requiredKeys: [] }),
     bestFused: fc.double({ min: 1e-4, max: 1 / 61, noNaN: true }),
     vectorWeight: share,
+    similarity: fc.constantFrom(...SIMILARITIES),
     bestRelevance: fc.double({ min: 1e-6, max: 1.5, noNaN: true }),
     now: fc.integer({ min: -DAY_MS, max: 4_000 * DAY_MS }),
   })
-  .map(({ given, ...rest }): Scoring => ({ ...rest, weights: weightsOf(rest.profile, given) }));
+  .map(({ given, ...rest }): Scoring => ({
+    ...rest,
+    penalties: DEFAULT_OPTIONS.penalties,
+    weights: weightsOf(rest.profile, given),
+  }));
 
 test('a raw score lies between 0 and what all features at 1 would give', () => {
   fc.assert(

@@ -74,3 +74,26 @@ test('every sector has a profile and patterns that can be shown', () => {
     expect(patterns[sector].every(({ pattern, weight }) => pattern !== '' && weight > 0)).toBe(true);
   }
 });
+
+test.each([
+  'Water boils at one hundred degrees',
+  'One hundred cents make a dollar',
+  'Indeed it is so',
+  'Distributed systems use consensus',
+  'Advanced users only',
+  'Limited edition',
+  'Assorted cheese',
+  'Compressed air tank rated 10 bar',
+  'Cows breed in spring',
+  'Define entropy',
+  'The meaning of stoic',
+])('a fact without an event is semantic: %s', (text) => {
+  expect(classify(text).primary).toBe('semantic');
+});
+
+test.each(['I rated the film on Monday', 'We deployed the fix yesterday', 'They agreed'])(
+  'an event stays one: %s',
+  (text) => {
+    expect(classify(text).primary).toBe('episodic');
+  },
+);

@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import { classify } from '../../../src/engine/sectors/classify.ts';
 import { SECTOR_PROFILES } from '../../../src/engine/sectors/profiles.ts';
-import { putCalibration } from '../../../src/engine/store/calibrations.ts';
+import { putLinkBase } from '../../../src/engine/store/link-bases.ts';
 import { cosine, decodeVector, meanVector } from '../../../src/engine/store/vector-encoding.ts';
 import { shownEntities, shownGist } from '../../../src/engine/entities/skim.ts';
 import { windowsOf } from '../../../src/engine/text/windows.ts';
@@ -278,13 +278,7 @@ describe('the link step', () => {
       const b = await fixture.add({ content: `${NEAR} Again.` });
       await fixture.drain();
       expect(edgesOf(fixture)).toEqual([]);
-      fixture.store.write(() =>
-        putCalibration(fixture.store, 1, {
-          fittedAt: START,
-          memories: 50,
-          parameters: JSON.stringify({ cosineBase: base }),
-        }),
-      );
+      fixture.store.write(() => putLinkBase(fixture.store, 1, base));
       const vectors = wholeVectors(fixture);
       const measured = cosine(vectors.get(b.memoryNo)!.vector, vectors.get(a.memoryNo)!.vector);
       expect(measured).toBeGreaterThan(base);

@@ -58,10 +58,24 @@ async function send(api: TestApi, route: Route, { key, things }: Target): Promis
       : route.path.startsWith('/users')
         ? things.user
         : things.memory;
-  const path = route.path.replace(':id', id).replace(':name', 'canaryville');
+  const path = route.path.replace(':id', id).replace(':name', 'canaryville').replace(':user_id', things.user);
   const body = bodyOf(route, things);
-  return api.request(route.method.toUpperCase(), path, { key, ...(body === undefined ? {} : { body }) });
+  // Clients of MCP must accept both.
+  const headers = { accept: 'application/json, text/event-stream' };
+  return api.request(route.method.toUpperCase(), path, {
+    key,
+    ...(body === undefined ? {} : { body }),
+    ...(route.path.startsWith('/mcp') ? { headers } : {}),
+  });
 }
+
+/** A message of MCP as clients of 2025 send it. */
+const toolCall = (name: string, args: object) => ({
+  jsonrpc: '2.0',
+  id: 1,
+  method: 'tools/call',
+  params: { name, arguments: args },
+});
 
 /** The body of a request about a memory of another user, which does not say so. */
 function bodyOf({ name }: Route, { memory }: ForeignThings): unknown {
@@ -105,6 +119,10 @@ function bodyOf({ name }: Route, { memory }: ForeignThings): unknown {
       return { title: 'taken over' };
     case 'deleteMemories':
       return { session_id: 'canary-session' };
+    case 'callMcp':
+      return toolCall('get_memory', { id: memory });
+    case 'callMcpOfUser':
+      return toolCall('recall', { query: 'where is the canary', min_score: 0 });
     default:
       return undefined;
   }

@@ -1,0 +1,274 @@
+"""Sends requests to a Cairn server by the standard library alone."""
+
+from __future__ import annotations
+
+import json
+import random
+import secrets
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from dataclasses import dataclass
+from typing import Any, Dict, Iterator, List, NamedTuple, Optional, Tuple
+
+MAX_WAIT_S = 60.0
+"""Longest wait that a server may ask for; a longer one is left to the caller."""
+
+
+class CairnError(Exception):
+    """Every failure of a request. Programs branch on `code`, which is the API's code, `unreachable` if no reply came,
+    `no_cairn` if what answers is no Cairn server, or `timeout` or `job_failed` while waiting for work."""
+
+    def __init__(
+        self,
+        code: str,
+        message: str,
+        *,
+        status: Optional[int] = None,
+        errors: Optional[List[str]] = None,
+        request_id: Optional[str] = None,
+        retry_after_s: Optional[float] = None,
+    ) -> None:
+        super().__init__(message)
+        self.code = code
+        self.status = status
+        self.errors = errors or []
+        self.request_id = request_id
+        self.retry_after_s = retry_after_s
+
+
+class Operation(NamedTuple):
+    """How an operation of the API is sent."""
+
+    method: str
+    path: str
+    query: Optional[List[str]]
+    """Fields of the query string of an operation with a body; None for an operation without one."""
+    page: Optional[str]
+    is_repeatable: bool
+    takes_idempotency_key: bool
+    has_events: bool
+    is_text: bool
+
+
+@dataclass(frozen=True)
+class Event:
+    """A server-sent event with its data parsed."""
+
+    event: str
+    data: Any
+    id: Optional[str] = None
+
+
+@dataclass(frozen=True)
+class File:
+    """A file to be uploaded; `content` is the whole of it."""
+
+    name: str
+    content: bytes
+
+
+class BaseClient:
+    """A connection to one server. Nothing is sent before the first call.
+
+    :param url: address of the server; a path is kept, for a server behind a proxy
+    :param key: key or token; none is sent by default
+    :param timeout: longest silence of the server, in seconds
+    :param retries: most attempts after the first; only what may be repeated is sent again
+
+    Every method takes these options, too: `idempotency_key`, `if_match`, `request_id`, `headers`, `timeout`, `retries`.
+    """
+
+    def __init__(
+        self,
+        url: str,
+        key: Optional[str] = None,
+        *,
+        tenant: Optional[str] = None,
+        timeout: float = 90.0,
+        retries: int = 2,
+        headers: Optional[Dict[str, str]] = None,
+    ) -> None:
+        if urllib.parse.urlsplit(url).scheme not in ("http", "https"):
+            raise CairnError("invalid", "url: expected an address such as http://127.0.0.1:8080")
+        self._base = url.rstrip("/")
+        self._timeout = timeout
+        self._retries = retries
+        self._headers = dict(headers or {})
+        if key is not None:
+            self._headers["authorization"] = f"Bearer {key}"
+        if tenant is not None:
+            self._headers["x-cairn-tenant"] = tenant
+
+    def each(self, method: Any, **fields: Any) -> Iterator[Any]:
+        """Yields every entry of a list, page by page: `client.each(client.list_memories, user_id="ana")`."""
+        from ._generated import OPERATIONS
+
+        by = OPERATIONS[method.__name__].page
+        if by is None:
+            raise CairnError("invalid", f"{method.__name__} does not list pages")
+        while True:
+            page = method(**fields)
+            yield from page["items"]
+            following = page.get("next", page.get("next_cursor"))
+            if following is None and page.get("has_more"):
+                following = page.get("cursor")
+            if by == "offset":
+                place = (fields.get("u") or 0) + len(page["items"])
+                following = None if not page["items"] or place == page.get("total") else place
+            if following is None:
+                return
+            fields = {**fields, "u" if by == "offset" else by: following}
+
+    def ready(self, reply: Any, *, timeout: float = 600.0) -> Any:
+        """Waits until all work that a reply names is done, and returns the reply.
+
+        :raises CairnError: `job_failed` if work ends without success, `timeout`
+        """
+        until = time.monotonic() + timeout
+        results = reply.get("results", [])
+        for job_id in [one["job_id"] for one in [reply, *results] if one.get("job_id") is not None]:
+            pause = 0.05
+            while True:
+                try:
+                    job = self.get_job(id=job_id)  # type: ignore[attr-defined]
+                except CairnError as error:
+                    if error.code == "not_found":
+                        break
+                    raise
+                if job["state"] == "done":
+                    break
+                if job["state"] in ("dead", "cancelled"):
+                    raise CairnError("job_failed", f"job {job_id} is {job['state']}")
+                if time.monotonic() + pause > until:
+                    raise CairnError("timeout", f"job {job_id} took more than {timeout} s")
+                time.sleep(pause)
+                pause = min(2.0, pause * 1.5)
+        return reply
+
+    def _call(self, operation: Operation, fields: Dict[str, Any], options: Dict[str, Any]) -> Any:
+        with self._send(operation, fields, options) as response:
+            text = response.read().decode("utf-8")
+            if operation.is_text:
+                return text
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise CairnError("no_cairn", "the reply is no JSON: what answers is no Cairn server") from error
+
+    def _watch(self, operation: Operation, fields: Dict[str, Any], options: Dict[str, Any]) -> Iterator[Event]:
+        with self._send(operation, fields, options) as response:
+            found: Dict[str, str] = {}
+            for line in response:
+                name, _, value = line.decode("utf-8").rstrip("\r\n").partition(":")
+                if name == "" and "data" in found:
+                    yield Event(found.get("event", "message"), json.loads(found["data"]), found.get("id"))
+                    found = {}
+                elif name != "":
+                    found[name] = value.removeprefix(" ")
+
+    def _send(self, operation: Operation, fields: Dict[str, Any], options: Dict[str, Any]) -> Any:
+        known = {"idempotency_key", "if_match", "request_id", "headers", "timeout", "retries"}
+        if unknown := set(options) - known:
+            raise TypeError(f"unknown fields: {', '.join(sorted(unknown))}")
+        key = options.get("idempotency_key")
+        if key is None and operation.takes_idempotency_key:
+            key = secrets.token_hex(16)
+        request, may_repeat = self._request(operation, fields, {**options, "idempotency_key": key})
+        retries = options.get("retries", self._retries)
+        for attempt in range(retries + 1):
+            try:
+                return urllib.request.urlopen(request, timeout=options.get("timeout", self._timeout))
+            except urllib.error.HTTPError as error:
+                failure = _error_of(error)
+            except OSError as error:
+                failure = CairnError("unreachable", f"no reply from {self._base}: {getattr(error, 'reason', error)}")
+            wait = _wait_before(failure, may_repeat, attempt)
+            if wait is None or attempt == retries:
+                raise failure
+            time.sleep(wait)
+        raise AssertionError("a loop without an attempt")
+
+    def _request(
+        self, operation: Operation, fields: Dict[str, Any], options: Dict[str, Any]
+    ) -> Tuple[urllib.request.Request, bool]:
+        rest = {name: value for name, value in fields.items() if value is not None}
+        path = "/".join(_segment(part, rest) for part in operation.path.split("/"))
+        in_body = {name: rest[name] for name in rest if operation.query is not None and name not in operation.query}
+        query = {name: _text(value) for name, value in rest.items() if name not in in_body}
+        headers = {**self._headers, **(options.get("headers") or {})}
+        named = {"idempotency-key": "idempotency_key", "if-match": "if_match", "x-request-id": "request_id"}
+        headers.update({name: options[option] for name, option in named.items() if options.get(option) is not None})
+        data: Optional[bytes] = None
+        if isinstance(in_body.get("file"), File):
+            data, headers["content-type"] = _form(in_body)
+        elif operation.query is not None and (in_body or operation.method != "DELETE"):
+            data, headers["content-type"] = json.dumps(in_body).encode(), "application/json"
+        url = self._base + path + ("?" + urllib.parse.urlencode(query) if query else "")
+        may_repeat = options["idempotency_key"] is not None or (
+            operation.is_repeatable and options.get("if_match") is None
+        )
+        return urllib.request.Request(url, data=data, headers=headers, method=operation.method), may_repeat
+
+
+def _segment(part: str, fields: Dict[str, Any]) -> str:
+    """Fills in a parameter. A segment that is empty, `.` or `..` would make another path, and so another request."""
+    if not part.startswith("{"):
+        return part
+    value = str(fields.pop(part[1:-1], ""))
+    if value in ("", ".", ".."):
+        raise CairnError("invalid", f"{part[1:-1]}: expected a text, which cannot be empty")
+    return urllib.parse.quote(value, safe="")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, list):
+        return ",".join(map(_text, value))
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _form(fields: Dict[str, Any]) -> Tuple[bytes, str]:
+    """Encodes a form. The file comes last, since what follows it is not read before the file is."""
+    boundary = f"cairn-{secrets.token_hex(16)}"
+    file: File = fields["file"]
+    parts = [
+        f'--{boundary}\r\ncontent-disposition: form-data; name="{name}"\r\n\r\n'
+        f"{value if isinstance(value, str) else json.dumps(value)}\r\n"
+        for name, value in fields.items()
+        if name != "file"
+    ]
+    file_name = "".join(" " if ord(letter) < 32 else letter for letter in file.name).replace('"', "%22")
+    head = f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="{file_name}"\r\n\r\n'
+    body = "".join(parts).encode() + head.encode() + file.content + f"\r\n--{boundary}--\r\n".encode()
+    return body, f"multipart/form-data; boundary={boundary}"
+
+
+def _error_of(error: urllib.error.HTTPError) -> CairnError:
+    after = error.headers.get("retry-after", "")
+    retry_after_s = float(after) if after.isdigit() else None
+    try:
+        problem = json.loads(error.read())
+        code, detail = problem["code"], problem["detail"]
+    except (ValueError, KeyError, TypeError, OSError):
+        code = "unavailable" if error.code in (429, 502, 503, 504) else "no_cairn"
+        return CairnError(code, f"status {error.code}, without a description", status=error.code)
+    return CairnError(
+        code,
+        detail,
+        status=error.code,
+        errors=problem.get("errors"),
+        request_id=problem.get("request_id"),
+        retry_after_s=retry_after_s,
+    )
+
+
+def _wait_before(error: CairnError, may_repeat: bool, attempt: int) -> Optional[float]:
+    """Seconds until the next attempt; None if the request must not be sent again."""
+    is_busy = error.status in (429, 503)
+    is_lost = error.code == "unreachable" or error.status in (502, 504)
+    if not is_busy and not (is_lost and may_repeat):
+        return None
+    if error.retry_after_s is not None:
+        return error.retry_after_s if error.retry_after_s <= MAX_WAIT_S else None
+    return min(8.0, 0.5 * 2**attempt) * (1 - random.random() / 4)

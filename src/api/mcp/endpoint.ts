@@ -1,0 +1,104 @@
+/** What `/mcp` needs before the MCP server itself is loaded: bodies, refusals in its form, and the way to a token. */
+import type { IncomingMessage } from 'node:http';
+import type { NextFunction, Request, Response } from 'express';
+import { boundTenant, type Config, type ErrorCode, isEngineError, requireOwnUser } from '../../engine/index.ts';
+import { detailOf } from '../http-errors.ts';
+import { readJson } from '../read-body.ts';
+import { localsOf, sendJson } from '../reply.ts';
+import type { TenantCall } from '../route.ts';
+import { HTTP_STATUS } from '../schemas/problem.ts';
+import type { Extra } from './extras.ts';
+
+/** Matches the paths of MCP: that of the caller's own user, and those of a named user. */
+const MCP_PATH = /^\/mcp(?:\/users\/[^/]+)?$/;
+/** Path below which RFC 9728 puts the metadata of a resource, with the path of the resource behind it. */
+const METADATA_PATH = '/.well-known/oauth-protected-resource';
+
+/** Error codes of JSON-RPC 2.0 for a body that cannot be read. */
+const PARSE_ERROR = -32700;
+const INVALID_REQUEST = -32600;
+
+/**
+ * Answers a message of MCP in the caller's name. The server is loaded at the first message, as it takes 34 MB.
+ * @param userId the user to whom the caller is bound by the address; undefined for whom its key reaches
+ * @throws EngineError `forbidden` if the key is bound to another user
+ */
+export async function answerMcp(call: TenantCall, wanted: readonly Extra[], userId?: string): Promise<void> {
+  const own = userId === undefined ? call : callOfUser(call, userId);
+  const { OM_MCP_FORGET, OM_MCP_SEARCH_FETCH } = call.api.engine.config;
+  const extras = new Set<Extra>(wanted);
+  if (OM_MCP_FORGET) extras.add('forget');
+  if (OM_MCP_SEARCH_FETCH) extras.add('search_fetch');
+  const body = await readMessage(call);
+  if (body === undefined) return;
+  const { serveMessage } = await import('./server.ts');
+  await serveMessage({ call: own, extras }, body);
+}
+
+/** The call of a caller who reaches one user only. */
+function callOfUser(call: TenantCall, userId: string): TenantCall {
+  requireOwnUser(call.principal, userId);
+  return {
+    ...call,
+    principal: { ...call.principal, userId },
+    tenant: boundTenant(call.tenant, { userId }),
+  };
+}
+
+/** Reads the JSON of a message. A body that is none is answered as JSON-RPC asks, and undefined is returned. */
+async function readMessage({ request, response }: TenantCall): Promise<unknown> {
+  try {
+    return (await readJson(request)).value;
+  } catch (error) {
+    if (!isEngineError(error) || !OF_BODIES.has(error.code)) throw error;
+    const code = error.code === 'invalid' ? PARSE_ERROR : INVALID_REQUEST;
+    sendJson(response, HTTP_STATUS[error.code], {
+      jsonrpc: '2.0',
+      id: null,
+      error: { code, message: detailOf(error) },
+    });
+    return undefined;
+  }
+}
+
+const OF_BODIES: ReadonlySet<ErrorCode> = new Set(['invalid', 'too_large', 'unsupported']);
+
+/**
+ * Middleware for the paths of MCP that tells a caller without a key where tokens come from, if this server takes tokens
+ * (RFC 9728).
+ */
+export function challengeForMcp(config: Config) {
+  return (request: Request, response: Response, next: NextFunction): void => {
+    if (config.OM_OIDC_ISSUER !== undefined && MCP_PATH.test(request.path)) {
+      const url = `${publicUrl(request, config)}${METADATA_PATH}${request.path}`;
+      localsOf(response).challenge = `Bearer realm="cairn", resource_metadata="${url}"`;
+    }
+    next();
+  };
+}
+
+/** The metadata of an MCP endpoint by RFC 9728. @param path path of the endpoint */
+export function resourceMetadata(request: IncomingMessage, config: Config, path: string) {
+  return {
+    resource: publicUrl(request, config) + path,
+    authorization_servers: [config.OM_OIDC_ISSUER!],
+    bearer_methods_supported: ['header'] as const,
+    resource_name: 'Cairn',
+  };
+}
+
+/** Matches a Host header: a name or an address, and a port. Other bytes could end the quotes of a challenge. */
+const HOST = /^[\w.:[\]-]{1,255}$/;
+
+/** Address of this server without a slash at its end, as the settings or else the request name it. */
+function publicUrl({ headers }: IncomingMessage, { OM_PUBLIC_URL: url }: Config): string {
+  if (url !== undefined) return url.replace(/\/+$/, '');
+  const { host = '' } = headers;
+  return `http://${HOST.test(host) ? host : 'localhost'}`;
+}
+
+/** Middleware for methods that MCP had before 2026-07-28: there are no sessions, so nothing to read or to end. */
+export function refuseOtherMethods({ path, method }: Request, response: Response, next: NextFunction): void {
+  if (!MCP_PATH.test(path) || method === 'POST') return next();
+  response.writeHead(405, { allow: 'POST' }).end();
+}

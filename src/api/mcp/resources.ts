@@ -1,0 +1,102 @@
+import { type McpServer, ResourceNotFoundError, ResourceTemplate } from '@modelcontextprotocol/server';
+import { isEngineError, quoteText } from '../../engine/index.ts';
+import type { TenantCall } from '../route.ts';
+import { protocolError } from './failures.ts';
+import { describeProfile } from './profile.ts';
+import { describeEntity } from './tools/entities.ts';
+import { describeMemory } from './tools/memories.ts';
+
+/** Longest text of a document that is shown, in characters. */
+const DOCUMENT_CHARACTERS = 200_000;
+
+interface Template {
+  readonly name: string;
+  readonly variable: 'id' | 'name';
+  readonly title: string;
+  readonly description: string;
+  readonly mimeType: string;
+  readonly read: (call: TenantCall, value: string) => Promise<string>;
+}
+
+const TEMPLATES: readonly Template[] = [
+  {
+    name: 'memory',
+    variable: 'id',
+    title: 'A memory',
+    description: 'One memory with its links and its history.',
+    mimeType: 'text/plain',
+    read: ({ tenant }, id) => describeMemory(tenant, id, ['links', 'history']),
+  },
+  {
+    name: 'document',
+    variable: 'id',
+    title: 'A document',
+    description: 'The text of a document as Markdown.',
+    mimeType: 'text/markdown',
+    read: readDocument,
+  },
+  {
+    name: 'entity',
+    variable: 'name',
+    title: 'A name',
+    description: 'What memories say about a name.',
+    mimeType: 'text/plain',
+    read: async ({ tenant }, name) => describeEntity(await tenant.getEntity(name, undefined)),
+  },
+];
+
+/** How a caller's request runs: with its limits, its deadline, and its record in the audit log. */
+export type Run = (name: string, work: () => Promise<string>) => Promise<string>;
+
+/** Registers the resources of a caller who may read. */
+export function registerResources(server: McpServer, call: TenantCall, run: Run): void {
+  for (const { name, variable, read, ...shown } of TEMPLATES) {
+    const template = new ResourceTemplate(`cairn://${name}/{${variable}}`, { list: undefined });
+    server.registerResource(name, template, shown, (uri, variables) =>
+      answer(call, { uri: uri.href, mimeType: shown.mimeType }, () =>
+        run(`resource.${name}`, () => read(call, decoded(variables[variable]))),
+      ),
+    );
+  }
+  const profile = { title: 'Profile', description: 'What is lasting about the user.', mimeType: 'text/plain' };
+  server.registerResource('profile', 'cairn://profile', profile, (uri) =>
+    answer(call, { uri: uri.href, mimeType: profile.mimeType }, () =>
+      run('resource.profile', () => describeProfile(call)),
+    ),
+  );
+}
+
+async function answer(
+  call: TenantCall,
+  { uri, mimeType }: { readonly uri: string; readonly mimeType: string },
+  read: () => Promise<string>,
+) {
+  try {
+    return { contents: [{ uri, mimeType, text: await read() }] };
+  } catch (error) {
+    if (isEngineError(error, 'not_found')) throw new ResourceNotFoundError(uri);
+    throw protocolError(error, call);
+  }
+}
+
+/** Decodes a part of a URI; one that is malformed names nothing, and is looked for as it stands. */
+function decoded(part: string | string[] | undefined): string {
+  const text = Array.isArray(part) ? part.join(',') : (part ?? '');
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+async function readDocument({ tenant }: TenantCall, id: string): Promise<string> {
+  const document = await tenant.getDocument(id);
+  let text = '';
+  for await (const piece of await tenant.documentContent(id)) {
+    text += piece;
+    if (text.length > DOCUMENT_CHARACTERS) break;
+  }
+  const isCut = document.characters > DOCUMENT_CHARACTERS;
+  const note = isCut ? [`These are the first ${DOCUMENT_CHARACTERS} of ${document.characters} characters.`, ''] : [];
+  return [...note, quoteText(text.slice(0, DOCUMENT_CHARACTERS).toWellFormed())].join('\n');
+}

@@ -1,0 +1,32 @@
+import { mayDo } from '../doorkeeper.ts';
+import type { TenantCall } from '../route.ts';
+import type { Extra } from './extras.ts';
+import type { Tool } from './tool.ts';
+import { findEntities } from './tools/entities.ts';
+import { ingest } from './tools/ingest.ts';
+import { fetchMemory, getMemory, listRecent } from './tools/memories.ts';
+import { explainRecall, recall, search } from './tools/recall.ts';
+import { forget, remember, updateMemory } from './tools/remember.ts';
+
+/**
+ * All tools, in the order of every list. `recall` and `remember` are named in prompts and rules of users, so they keep
+ * their names.
+ */
+const TOOLS: readonly Tool[] = [
+  recall,
+  remember,
+  getMemory,
+  updateMemory,
+  listRecent,
+  findEntities,
+  ingest,
+  explainRecall,
+  forget,
+  search,
+  fetchMemory,
+];
+
+/** The tools that a caller gets: those that its role may use, and of the extra ones those that are asked for. */
+export function toolsFor({ principal }: TenantCall, extras: ReadonlySet<Extra>): readonly Tool[] {
+  return TOOLS.filter(({ needs, extra }) => mayDo(principal.role, needs) && (extra === undefined || extras.has(extra)));
+}

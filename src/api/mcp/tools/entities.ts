@@ -1,0 +1,61 @@
+import { z } from 'zod';
+import {
+  type EntityDetails,
+  type EntitySummary,
+  isEngineError,
+  quoteLine,
+  type Tenant,
+} from '../../../engine/index.ts';
+import { LIMITS } from '../../schemas/limits.ts';
+import { label } from '../../schemas/values.ts';
+import { READS, tool } from '../tool.ts';
+
+/** Most names in a list, and most relations and memories of one name. */
+const MAX_SHOWN = 30;
+const NAME_CHARACTERS = 128;
+
+export const findEntities = tool({
+  name: 'find_entities',
+  title: 'Find names',
+  description: 'Show what memories say about a person, project or thing, or list the names that begin with a text.',
+  needs: 'read',
+  annotations: READS,
+  input: z.strictObject({
+    name: label(LIMITS.labelCharacters).describe('Name or its beginning; empty lists the most mentioned.'),
+  }),
+  async run({ tenant }, { name }) {
+    const entity = name === '' ? undefined : await findEntity(tenant, name);
+    if (entity !== undefined) return describeEntity(entity);
+    const page = { limit: MAX_SHOWN, offset: 0 };
+    const names = await tenant.listEntities({ prefix: name, userId: undefined }, page);
+    return names.length === 0 ? `No memory mentions a name that begins so.` : names.map(summaryLine).join('\n');
+  },
+});
+
+async function findEntity(tenant: Tenant, name: string): Promise<EntityDetails | undefined> {
+  try {
+    return await tenant.getEntity(name, undefined);
+  } catch (error) {
+    if (isEngineError(error, 'not_found')) return undefined;
+    throw error;
+  }
+}
+
+/**
+ * Describes a name with its relations and the memories that mention it. Names are taken from texts, so they are quoted.
+ */
+export function describeEntity(entity: EntityDetails): string {
+  const { relations, memoryIds } = entity;
+  return [
+    summaryLine(entity),
+    ...relations.slice(0, MAX_SHOWN).map(({ type, direction, label, memories }) => {
+      const other = quoteLine(label, NAME_CHARACTERS);
+      return `- ${direction === 'out' ? `${type} ${other}` : `${other} ${type} it`} (${memories} memories)`;
+    }),
+    `Latest memories: ${memoryIds.slice(0, MAX_SHOWN).join(', ')}`,
+  ].join('\n');
+}
+
+function summaryLine({ label, type, mentions }: EntitySummary): string {
+  return `${quoteLine(label, NAME_CHARACTERS)} (${type}), in ${mentions} memories`;
+}

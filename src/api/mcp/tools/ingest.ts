@@ -1,0 +1,53 @@
+import { z } from 'zod';
+import type { NewDocument } from '../../../engine/index.ts';
+import { acceptFile, toPage } from '../../read-document.ts';
+import { takeTokens } from '../../rate-limits.ts';
+import type { TenantCall } from '../../route.ts';
+import { ingestSchema, ingestUrlSchema } from '../../schemas/documents.ts';
+import { LIMITS } from '../../schemas/limits.ts';
+import { parse } from '../../schemas/parse.ts';
+import { text, unboundedText } from '../../schemas/values.ts';
+import { waitForWrites } from '../../wait-for-writes.ts';
+import { tool, WRITES } from '../tool.ts';
+import { WRITE_WAIT_MS } from './remember.ts';
+
+export const ingest = tool({
+  name: 'ingest',
+  title: 'Take in a document',
+  description: 'Store a long text (Markdown) or a public web page as a document, which recall then searches in parts.',
+  needs: 'add',
+  limited: 'adds',
+  annotations: { ...WRITES, openWorldHint: true },
+  input: z
+    .strictObject({
+      text: unboundedText.optional().describe('The text; or give url.'),
+      url: z.string().optional(),
+      title: text(LIMITS.titleCharacters).optional(),
+    })
+    .refine((input) => (input.text === undefined) !== (input.url === undefined), 'expected either text or url'),
+  async run(call, { text, url, title }) {
+    const { tenant } = call;
+    const { document, outcome, jobId, token } = await (url === undefined
+      ? addText(call, text ?? '', title)
+      : tenant.addDocument(toPage(call, parse(ingestUrlSchema, { url, title }))));
+    if (outcome === 'unchanged') return `Document ${document.id} is known and unchanged (${document.state}).`;
+    if (token !== null && (await waitForWrites(call, token, WRITE_WAIT_MS))) {
+      // A key that only adds reads nothing.
+      if (call.principal.role === 'add') return `Document ${document.id} was read.`;
+      const { state, chunks, error } = await tenant.getDocument(document.id);
+      return `Document ${document.id} is ${state}: ${chunks} parts${error === null ? '' : `; ${error.message}`}.`;
+    }
+    return (
+      `Document ${document.id} is stored and will be read: job ${jobId ?? ''} is queued; ` +
+      `recall with token ${token ?? ''} waits for it.`
+    );
+  },
+});
+
+function addText(call: TenantCall, text: string, title: string | undefined) {
+  takeTokens(call, 'upload_bytes', Buffer.byteLength(text));
+  const body = parse(ingestSchema, { text, title, content_type: 'text/markdown' });
+  return acceptFile(call, { body, texts: { find: () => undefined } }, (document: NewDocument) =>
+    call.tenant.addDocument(document),
+  );
+}

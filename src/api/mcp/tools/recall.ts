@@ -1,0 +1,156 @@
+import { z } from 'zod';
+import { type FloorReport, type MemoryQuery, type QueryResult, quoteLine, shownGist } from '../../../engine/index.ts';
+import type { TenantCall } from '../../route.ts';
+import { LIMITS } from '../../schemas/limits.ts';
+import { fraction, givenId, integer, tags, text } from '../../schemas/values.ts';
+import { TOKEN_WAIT_MS, waitForWrites } from '../../wait-for-writes.ts';
+import { isoTime, READS, tool } from '../tool.ts';
+
+/** Most memories of an answer if the call names no limit. */
+const DEFAULT_LIMIT = 8;
+/** Most tokens of an answer if the call names no budget: room for two whole chunks of documents and some memories. */
+const DEFAULT_TOKENS = 6_000;
+/** Longest title in the results of `search`, in characters. */
+const TITLE_CHARACTERS = 120;
+
+const query = text(LIMITS.queryCharacters).min(1, 'must not be empty');
+
+const recallInput = z.strictObject({
+  query: query.describe('Question or keywords.'),
+  limit: integer(1, 50).optional().describe('Most memories; 8 by default.'),
+  since: isoTime.optional().describe('Only what happened from this ISO 8601 time on.'),
+  until: isoTime.optional().describe('Only what happened before this time.'),
+  tags: tags.optional().describe('Only memories with all of these tags.'),
+  types: z.array(givenId).max(LIMITS.filterValues).optional().describe('Only these types.'),
+  session_id: givenId.optional(),
+  as_of: isoTime.optional().describe('Answer with what was valid at this time.'),
+  min_score: fraction.optional().describe('Floor under the scores; lower it to see weaker matches.'),
+  token_budget: integer(50, 50_000).optional().describe('Most tokens of the answer; 6000 by default.'),
+  token: text(LIMITS.tokenCharacters).optional().describe('Token of a write that the answer must include.'),
+});
+type RecallInput = z.output<typeof recallInput>;
+
+export const recall = tool({
+  name: 'recall',
+  title: 'Recall memories',
+  description:
+    'Search long-term memory for facts, preferences, decisions and documents. Call it before answering whenever ' +
+    'earlier conversations may matter. Returns quoted memories with ids and dates.',
+  needs: 'read',
+  limited: 'queries',
+  annotations: READS,
+  input: recallInput,
+  async run(call, input, signal) {
+    const isUpToDate = input.token === undefined || (await waitForWrites(call, input.token, TOKEN_WAIT_MS));
+    const result = await call.tenant.query({ ...toQuery(call, input), format: 'prompt' }, signal);
+    return [result.rendered?.text ?? '', ...notesOn(result, { call, input, isUpToDate })].join('\n');
+  },
+});
+
+export const explainRecall = tool({
+  name: 'explain_recall',
+  title: 'Explain a recall',
+  description: 'Say why recall does or does not return a memory for a query, and what would return it.',
+  needs: 'read',
+  limited: 'queries',
+  annotations: READS,
+  input: z.strictObject({ query: query.describe('The query as it was asked.'), id: givenId.describe('Memory id.') }),
+  async run(call, input, signal) {
+    const explained = await call.tenant.explain(toQuery(call, input), input.id, signal);
+    const { outcome, rank, score, failedFilters, supersededBy, terms, cosine, remedies, changes } = explained;
+    const list = (name: string, values: readonly string[]) =>
+      values.length === 0 ? [] : [`${name}: ${values.map((value) => quoteLine(value, TITLE_CHARACTERS)).join(', ')}`];
+    return [
+      `Outcome: ${outcome.replaceAll('_', ' ')}${rank === null ? '' : `, place ${rank}`}` +
+        (score === null ? '' : `, score ${score.toFixed(2)}`),
+      ...list('Fails', failedFilters),
+      ...(supersededBy === null ? [] : [`Superseded by memory ${supersededBy}`]),
+      ...list('Words of the query in it', terms.matched),
+      ...list('Only in its context', terms.inContext),
+      ...list('Missing', terms.missed),
+      ...(cosine === null ? [] : [`Similarity ${cosine.toFixed(2)}`]),
+      ...remedies.map((remedy) => `${changes === null ? 'Note' : 'Would return it'}: ${remedy}`),
+    ].join('\n');
+  },
+});
+
+/** The first half of the contract of ChatGPT's connectors: one text of JSON, and titles instead of texts. */
+export const search = tool({
+  name: 'search',
+  title: 'Search',
+  description: 'Search memories. Returns ids and titles; fetch returns the text.',
+  needs: 'read',
+  limited: 'queries',
+  extra: 'search_fetch',
+  annotations: READS,
+  input: z.strictObject({ query }),
+  async run(call, input, signal) {
+    const { hits } = await call.tenant.query(toQuery(call, input), signal);
+    const results = hits.map(({ memory }) => ({
+      id: memory.id,
+      title: quoteLine(memory.title || shownGist(memory), TITLE_CHARACTERS),
+      url: `cairn://memory/${memory.id}`,
+    }));
+    return JSON.stringify({ results });
+  },
+});
+
+function toQuery({ principal }: TenantCall, input: Partial<RecallInput> & { query: string }): MemoryQuery {
+  // A query without a key (`OM_PUBLIC_READS`) must not change the tenant's memories.
+  const isPublic = principal.role === 'read' && principal.keyId === 'anonymous';
+  return {
+    query: input.query,
+    k: input.limit ?? DEFAULT_LIMIT,
+    filter: {
+      sessionIds: input.session_id === undefined ? undefined : [input.session_id],
+      types: input.types,
+      tags: input.tags,
+      eventFrom: input.since,
+      eventTo: input.until,
+    },
+    minScore: input.min_score,
+    asOf: input.as_of === undefined ? undefined : { valid: input.as_of },
+    tokenBudget: input.token_budget ?? DEFAULT_TOKENS,
+    ...(isPublic ? { reinforce: false } : {}),
+  };
+}
+
+interface Circumstances {
+  readonly call: TenantCall;
+  readonly input: RecallInput;
+  readonly isUpToDate: boolean;
+}
+
+/** Says beside an answer what it lacks, so that an empty answer and a failed search do not look alike. */
+function notesOn({ hits, degraded, degradedReasons, isCut, floor }: QueryResult, about: Circumstances): string[] {
+  const notes = [
+    ...(hits.length === 0 ? [`Asked about ${scopeOf(about)}.`] : []),
+    ...(floor === undefined ? [] : floorNote(floor)),
+    ...(degraded ? [`Degraded (${degradedReasons.join(', ')}): something may be missing; ask again later.`] : []),
+    ...(isCut === true ? ['Some memories were too large for this answer; use a smaller limit.'] : []),
+    ...(about.isUpToDate
+      ? []
+      : ['The write behind the token is not finished; its words are searched, not its meaning.']),
+  ];
+  return notes.length === 0 ? [] : ['', ...notes];
+}
+
+function floorNote({ acted, below, minScore, bestBelow }: FloorReport): string[] {
+  if (!acted) return [`The floor of ${minScore} was not applied, as it is unclear which sentence asks.`];
+  const best = bestBelow === null ? '' : `, best ${bestBelow.toFixed(2)}`;
+  return [`Cut by the floor: ${below} (scores under ${minScore}${best}). A lower min_score shows them.`];
+}
+
+function scopeOf({ call: { principal }, input }: Circumstances): string {
+  const { tags = [], types = [], session_id: session, since, until } = input;
+  const day = (time: number) => new Date(time).toISOString().slice(0, 10);
+  const parts = [
+    principal.userId === undefined ? 'all memories' : `memories of user ${quoteLine(principal.userId, 64)}`,
+    ...(tags.length === 0 ? [] : [`tags ${tags.join(', ')}`]),
+    ...(types.length === 0 ? [] : [`types ${types.join(', ')}`]),
+    ...(session === undefined ? [] : [`session ${session}`]),
+    ...(since === undefined ? [] : [`since ${day(since)}`]),
+    ...(until === undefined ? [] : [`until ${day(until)}`]),
+  ];
+  return parts.join('; ');
+}

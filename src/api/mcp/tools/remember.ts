@@ -1,0 +1,138 @@
+import { z } from 'zod';
+import { type AddOutcome, EngineError, type NewMemory, type Tenant } from '../../../engine/index.ts';
+import { isErrorCode } from '../../http-errors.ts';
+import { takeTokens } from '../../rate-limits.ts';
+import type { TenantCall } from '../../route.ts';
+import { LIMITS } from '../../schemas/limits.ts';
+import { content } from '../../schemas/memories.ts';
+import { choice, fraction, givenId, label, metadata, tags } from '../../schemas/values.ts';
+import { waitForWrites } from '../../wait-for-writes.ts';
+import { toNewMemory } from '../../wire/memories.ts';
+import { DESTROYS, isoTime, tool, WRITES } from '../tool.ts';
+
+/** Longest time that a write waits for its background work before it answers with the job, ms. */
+export const WRITE_WAIT_MS = 4_000;
+
+export const remember = tool({
+  name: 'remember',
+  title: 'Remember',
+  description:
+    'Store one fact, preference, decision or event in long-term memory, as a sentence that stands by itself. ' +
+    'Storing the same text again changes nothing.',
+  needs: 'add',
+  limited: 'adds',
+  annotations: WRITES,
+  input: z.strictObject({
+    content: content.describe('The text, kept verbatim.'),
+    tags: tags.optional(),
+    type: label(LIMITS.labelCharacters).optional().describe('Your own kind of memory.'),
+    event_time: isoTime.optional().describe('When it happened, ISO 8601; now by default.'),
+    expires_at: isoTime.optional().describe('Forgotten from this time on.'),
+    session_id: givenId.optional().describe('Conversation or task that it belongs to.'),
+    importance: fraction.optional(),
+    metadata: metadata.optional(),
+  }),
+  async run(call, input) {
+    const { outcome, token } = await addOne(call.tenant, toNewMemory(input));
+    if (outcome.kind === 'duplicate')
+      return `Known already as memory ${outcome.id}, which was reinforced.${screeningOf(outcome)}`;
+    return `Stored as memory ${outcome.id}; ${await progressOf(call, outcome, token)}${screeningOf(outcome)}`;
+  },
+});
+
+export const updateMemory = tool({
+  name: 'update_memory',
+  title: 'Update a memory',
+  description:
+    'Change a memory. Mode correct fixes text or tags; mode supersede is for a fact that has changed: it stores ' +
+    'the new text as the successor. The old text stays in the history.',
+  needs: 'write',
+  annotations: WRITES,
+  input: z
+    .strictObject({
+      id: givenId.describe('Memory id.'),
+      content: content.optional().describe('The new text.'),
+      tags: tags.optional().describe('The new tags, instead of the old ones.'),
+      mode: choice(['correct', 'supersede']).describe('correct or supersede.'),
+    })
+    .refine((input) => input.content !== undefined || input.tags !== undefined, 'expected content or tags')
+    .refine((input) => input.mode === 'correct' || input.content !== undefined, 'supersede: expected content'),
+  async run(call, { id, content, tags, mode }) {
+    if (mode === 'supersede') return supersede(call, { id, content: content!, tags });
+    const memory = await call.tenant.patchMemory(id, { content, tags });
+    return `Memory ${id} is at version ${memory.version}; get_memory with history shows earlier ones.`;
+  },
+});
+
+export const forget = tool({
+  name: 'forget',
+  title: 'Forget a memory',
+  description: 'Erase one memory for good, with its history. Only when the user asks for it.',
+  needs: 'write',
+  extra: 'forget',
+  annotations: DESTROYS,
+  input: z.strictObject({ id: givenId.describe('Memory id.') }),
+  async run({ tenant }, { id }) {
+    const { memories, vectors, edges, revisions } = await tenant.deleteMemory(id);
+    return `Erased memory ${id}: ${memories} memories, ${vectors} vectors, ${edges} links, ${revisions} revisions.`;
+  },
+});
+
+/** Stores a new memory with the owner, the session and the type of an old one, and puts it in the place of that one. */
+async function supersede(
+  call: TenantCall,
+  { id, content, tags }: { readonly id: string; readonly content: string; readonly tags: string[] | undefined },
+): Promise<string> {
+  const { tenant } = call;
+  const old = await tenant.getMemory(id);
+  if (old.status === 'superseded') throw new EngineError('conflict', 'this memory has a successor already');
+  takeTokens(call, 'adds', 1);
+  const { outcome, token } = await addOne(tenant, {
+    ...toNewMemory({ content, tags: tags ?? [...old.tags], type: old.type }),
+    userId: old.userId,
+    sessionId: old.sessionId,
+  });
+  await tenant.supersedeMemory({ oldId: id, newId: outcome.id });
+  const progress = outcome.kind === 'accepted' ? await progressOf(call, outcome, token) : 'it was there already';
+  return `Memory ${id} is superseded by memory ${outcome.id}; ${progress}${screeningOf(outcome)}`;
+}
+
+type Stored = Exclude<AddOutcome, { kind: 'rejected' }>;
+
+async function addOne(tenant: Tenant, memory: NewMemory): Promise<{ outcome: Stored; token: string | null }> {
+  const { outcomes, token } = await tenant.addMemories([memory]);
+  const outcome = outcomes[0]!;
+  if (outcome.kind !== 'rejected') return { outcome, token };
+  const { code, message } = outcome.error;
+  throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
+}
+
+/** Waits for the work on a new memory for some seconds, and says how far it is. */
+async function progressOf(
+  call: TenantCall,
+  { id, jobId }: Extract<AddOutcome, { kind: 'accepted' }>,
+  token: string | null,
+): Promise<string> {
+  const isDone = token === null || (await waitForWrites(call, token, WRITE_WAIT_MS));
+  if (!isDone)
+    return (
+      `recall finds its words now; its meaning follows: job ${jobId} is queued, and recall with token ` +
+      `${token ?? ''} waits for it.`
+    );
+  // A key that only adds reads nothing.
+  if (call.principal.role === 'add') return 'it is ready.';
+  const { state, sectors } = await call.tenant.getMemory(id);
+  return state === 'failed'
+    ? `found by its words only, as its job ${jobId} failed.`
+    : `it is ${state} (${sectors.join(', ')}).`;
+}
+
+/** Says what was done about sensitive values in a text; '' if it held none. */
+function screeningOf({ screened }: Stored): string {
+  const { redacted = {}, marked = [] } = screened ?? {};
+  const kinds = Object.entries(redacted).map(([kind, count]) => `${count} ${kind}`);
+  return (
+    (kinds.length === 0 ? '' : ` Redacted before it was stored: ${kinds.join(', ')}.`) +
+    (marked.length === 0 ? '' : ` Marked as sensitive: ${marked.join(', ')}.`)
+  );
+}

@@ -1,0 +1,307 @@
+import { randomUUID } from 'node:crypto';
+import { type AddOutcome, EngineError, type Memory, type NewMemory, type Tenant } from '../../engine/index.ts';
+import { isErrorCode } from '../http-errors.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
+import {
+  lgmConfig,
+  lgmContext,
+  lgmContextSchema,
+  lgmReflectionSchema,
+  lgmRetrieved,
+  lgmRetrieveSchema,
+  lgmStored,
+  lgmStoreSchema,
+} from '../schemas/lgm.ts';
+import { noQuery } from '../schemas/values.ts';
+import { clientGone } from '../wait-for-writes.ts';
+import {
+  excerptsOf,
+  NODE_SECTORS,
+  nodeItem,
+  sectorOfNode,
+  storedNodeItem,
+  tagsOf,
+  toMemoryOfNode,
+  type GraphPlace,
+} from '../wire/lgm.ts';
+import { getOwnedMemory } from './owned-memory.ts';
+import { isPublicRead } from './public-reads.ts';
+import { warningsAbout } from './warnings.ts';
+
+/** Most text of the memories in a reply that lists them, in UTF-16 code units. */
+const MAX_REPLY_TEXT = 3 * 1024 * 1024;
+/** Most of a stored text that the reflection on it repeats, in UTF-16 code units. */
+const MAX_EXCERPT = 480;
+/** Most memories that a reflection without a text of its own is made of. */
+const REFLECTED = 12;
+
+const IS_OFF = 'The server does not run with `OM_MODE=langgraph`.';
+const NODE_MEANS_NOTHING = 'the context of a graph holds all of its nodes; for one of them ask /lgm/retrieve';
+
+/**
+ * OpenMemory's routes for LangGraph, on its paths. They answer only with `OM_MODE=langgraph`, as a program that relies
+ * on them should learn at its first call that the server was set up for something else.
+ */
+export const lgmRoutes: readonly Route[] = [
+  route({
+    method: 'get',
+    path: '/lgm/config',
+    name: 'getLangGraphConfig',
+    access: 'read',
+    forBoundKeys: true,
+    summary: "Shows the settings of OpenMemory's routes for LangGraph",
+    replies: { 200: { description: 'The settings, and the sector of each node.', json: lgmConfig } },
+    errors: { not_found: IS_OFF },
+    handle(call) {
+      const config = requireMode(call);
+      call.send(200, {
+        mode: 'langgraph',
+        namespace_default: config.OM_LG_NAMESPACE,
+        max_context: config.OM_LG_MAX_CONTEXT,
+        reflective: config.OM_LG_REFLECTIVE,
+        node_sector_map: NODE_SECTORS,
+      });
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/lgm/store',
+    name: 'storeNodeOutput',
+    access: 'add',
+    forBoundKeys: true,
+    limited: ['adds'],
+    summary: "Stores what a graph's node has to remember",
+    description:
+      'It is a memory as any other, in the sector of its node, with the tags `lgm:node:…` and `lgm:namespace:…`, and ' +
+      'with `graph_id` as its `session_id`. Equal texts stay apart. The reflection repeats the beginning of the text ' +
+      'and is erased together with it.',
+    query: noQuery,
+    body: {
+      json: lgmStoreSchema,
+      example: { node: 'observe', content: 'The customer opened the ticket from a phone.', graph_id: 'thread-7' },
+    },
+    replies: {
+      200: {
+        description: 'The memory, and the reflection on it, are on disk; their jobs are queued.',
+        json: lgmStored,
+      },
+    },
+    errors: { not_found: IS_OFF },
+    async handle(call) {
+      const config = requireMode(call);
+      const body = await call.readBody();
+      const place = placeOf(call, body);
+      const node = nodeOf(body);
+      const { content, metadata, tags } = body;
+      const stored = { ...place, node, content, tags: tags ?? [], metadata: metadata ?? {} };
+      const isReflective = (body.reflective ?? config.OM_LG_REFLECTIVE) && node !== 'reflect';
+      const excerpt = content.length > MAX_EXCERPT ? `${content.slice(0, MAX_EXCERPT).toWellFormed()}…` : content;
+      const reflection = { ...place, node: 'reflect', content: `[${node}] ${excerpt}`, tags: tags ?? [], metadata: {} };
+      const memories = [toMemoryOfNode(stored, newExternalId())];
+      if (isReflective) memories.push(toMemoryOfNode(reflection, newExternalId(), { reflects_on: node }));
+      const [memory, reflected] = await store(call.tenant, memories);
+      if (reflected !== undefined) await linkToSources(call.tenant, reflected.id, [memory!.id]);
+      call.send(200, { memory: memory!, reflection: reflected ?? null });
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/lgm/retrieve',
+    name: 'retrieveNodeMemories',
+    access: 'read',
+    forBoundKeys: true,
+    limited: ['queries'],
+    summary: 'Returns what a node stored: the newest, or what answers a query',
+    query: noQuery,
+    body: { json: lgmRetrieveSchema, example: { node: 'observe', query: 'which device?', graph_id: 'thread-7' } },
+    replies: { 200: { description: 'Memories of the node.', json: lgmRetrieved } },
+    errors: { not_found: IS_OFF },
+    async handle(call) {
+      const config = requireMode(call);
+      const { tenant, principal, response, readBody, send } = call;
+      const body = await readBody();
+      const place = placeOf(call, body);
+      const node = nodeOf(body);
+      const limit = Math.min(body.limit ?? body.k ?? Infinity, config.OM_LG_MAX_CONTEXT);
+      const withMetadata = body.include_metadata ?? false;
+      const head = { node, sector: sectorOfNode(node), ...shownPlace(place) };
+      const filter = filterOf(place, node);
+      const query = body.query ?? '';
+      if (query === '') {
+        const { memories, isCut } = await newest(tenant, filter, { limit, room: MAX_REPLY_TEXT });
+        const items = memories.map((memory) => nodeItem(memory, { withMetadata }));
+        return send(200, { ...head, query: null, count: items.length, items, ...cutMark(isCut) });
+      }
+      const asked = { query, k: limit, filter, ...(isPublicRead(principal) ? { reinforce: false } : {}) };
+      const { hits, isCut } = await tenant.query(asked, clientGone(response));
+      const items = hits.map(({ memory, score, path }) => nodeItem(memory, { withMetadata, score, path }));
+      send(200, { ...head, query, count: items.length, items, ...cutMark(isCut === true) });
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/lgm/context',
+    name: 'getGraphContext',
+    access: 'read',
+    forBoundKeys: true,
+    limited: ['queries'],
+    summary: 'Returns the newest memories of each of the five nodes, and a summary of them',
+    query: noQuery,
+    body: { json: lgmContextSchema, example: { graph_id: 'thread-7', limit: 5 }, optional: true },
+    replies: { 200: { description: 'The memories by node.', json: lgmContext } },
+    errors: { not_found: IS_OFF },
+    async handle(call) {
+      const config = requireMode(call);
+      const body = await call.readBody();
+      const place = placeOf(call, body);
+      const limit = Math.min(body.limit ?? Infinity, config.OM_LG_MAX_CONTEXT);
+      const read = await Promise.all(
+        Object.entries(NODE_SECTORS).map(async ([node, sector]) => {
+          const room = Math.floor(MAX_REPLY_TEXT / Object.keys(NODE_SECTORS).length);
+          return { node, sector, ...(await newest(call.tenant, filterOf(place, node), { limit, room })) };
+        }),
+      );
+      call.send(200, {
+        ...shownPlace(place),
+        limit,
+        nodes: read.map(({ node, sector, memories }) => ({
+          node,
+          sector,
+          items: memories.map((memory) => nodeItem(memory, { withMetadata: false })),
+        })),
+        summary: excerptsOf(read.flatMap(({ memories }) => memories)),
+        ...cutMark(read.some(({ isCut }) => isCut)),
+        ...warningsAbout(body, { node: NODE_MEANS_NOTHING, node_id: NODE_MEANS_NOTHING }),
+      });
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/lgm/reflection',
+    name: 'storeGraphReflection',
+    access: 'add',
+    forBoundKeys: true,
+    limited: ['adds'],
+    summary: 'Stores a reflection of a graph',
+    description: 'Without `content` it is made of excerpts, without a language model.',
+    query: noQuery,
+    body: {
+      json: lgmReflectionSchema,
+      example: { content: 'Phone users do not find the export button.', graph_id: 'thread-7' },
+      optional: true,
+    },
+    replies: { 200: { description: 'The reflection is on disk; its job is queued.', json: lgmStored } },
+    errors: {
+      not_found: 'No memory has one of `context_ids`, or the server does not run with `OM_MODE=langgraph`.',
+      unprocessable: 'There is nothing to reflect on, or the privacy settings of the tenant refuse the text.',
+    },
+    async handle(call) {
+      requireMode(call);
+      const { tenant, readBody, send } = call;
+      const body = await readBody();
+      // A reflection must not tell what memories of others say.
+      const placed = placeOf(call, body);
+      const place = { ...placed, userId: placed.userId ?? '' };
+      const given = await Promise.all(
+        [...new Set(body.context_ids ?? [])].map((id) => getOwnedMemory(tenant, id, place.userId)),
+      );
+      const sources =
+        body.content != null || given.length > 0
+          ? given
+          : (await newest(tenant, filterOf(place), { limit: REFLECTED, room: MAX_REPLY_TEXT })).memories;
+      const content = body.content ?? excerptsOf(sources);
+      if (content === '')
+        throw new EngineError('unprocessable', 'there is nothing to reflect on: send content, or store memories first');
+      const node = body.node ?? body.node_id ?? 'reflect';
+      const memory = { ...place, node: node.toLowerCase(), content, tags: [], metadata: { sector: 'reflective' } };
+      const contextIds = sources.map(({ id }) => id);
+      const [reflection] = await store(tenant, [toMemoryOfNode(memory, newExternalId(), { context_ids: contextIds })]);
+      await linkToSources(tenant, reflection!.id, contextIds);
+      send(200, { memory: reflection!, reflection: null });
+    },
+  }),
+];
+
+/** Returns the settings. @throws EngineError `not_found`, which says how to switch the routes on */
+function requireMode({ api }: TenantCall) {
+  const { config } = api.engine;
+  if (config.OM_MODE === 'langgraph') return config;
+  throw new EngineError(
+    'not_found',
+    'the /lgm routes are switched off: set OM_MODE=langgraph and start the server again; /store needs no mode',
+  );
+}
+
+interface PlaceBody {
+  readonly namespace?: string | null | undefined;
+  readonly graph_id?: string | null | undefined;
+  readonly user_id?: string | null | undefined;
+}
+
+function placeOf({ api, principal }: TenantCall, body: PlaceBody): GraphPlace {
+  const namespace = body.namespace ?? '';
+  return {
+    namespace: namespace === '' ? api.engine.config.OM_LG_NAMESPACE : namespace,
+    graphId: body.graph_id ?? '',
+    userId: principal.userId ?? body.user_id ?? null,
+  };
+}
+
+const shownPlace = ({ namespace, graphId }: GraphPlace) => ({
+  namespace,
+  graph_id: graphId === '' ? null : graphId,
+});
+
+/** Returns the node that a body names, which its schema requires, in lower case. */
+function nodeOf({ node, node_id: nodeId }: { node?: string | null | undefined; node_id?: string | null | undefined }) {
+  return (node ?? nodeId ?? '').toLowerCase();
+}
+
+/** Makes the filter of the memories of a graph, or of one of its nodes. */
+function filterOf({ namespace, graphId, userId }: GraphPlace, node?: string) {
+  return {
+    tags: tagsOf(namespace, node),
+    ...(userId === null ? {} : { userIds: [userId] }),
+    ...(graphId === '' ? {} : { sessionIds: [graphId] }),
+  };
+}
+
+/** Lists the newest memories of a filter, as far as their texts fit into `room`. */
+async function newest(
+  tenant: Tenant,
+  filter: ReturnType<typeof filterOf>,
+  { limit, room }: { readonly limit: number; readonly room: number },
+): Promise<{ readonly memories: Memory[]; readonly isCut: boolean }> {
+  const memories: Memory[] = [];
+  let left = room;
+  for await (const slice of tenant.streamMemories(filter, { limit, offset: 0 })) {
+    for (const memory of slice) {
+      left -= memory.content.length;
+      if (left < 0 && memories.length > 0) return { memories, isCut: true };
+      memories.push(memory);
+    }
+  }
+  return { memories, isCut: false };
+}
+
+const cutMark = (isCut: boolean) => (isCut ? { truncated: true as const } : {});
+
+/** Stores memories in one commit and says what a reply says of them. @throws EngineError for one that was refused */
+async function store(tenant: Tenant, memories: readonly NewMemory[]) {
+  const { outcomes } = await tenant.addMemories(memories);
+  return outcomes.map((outcome, index) => storedNodeItem(memories[index]!, acceptedOf(outcome)));
+}
+
+function acceptedOf(outcome: AddOutcome): Extract<AddOutcome, { kind: 'accepted' }> {
+  if (outcome.kind === 'accepted') return outcome;
+  if (outcome.kind === 'duplicate') throw new EngineError('internal', 'a memory with a new external id is none');
+  const { code, message } = outcome.error;
+  throw new EngineError(isErrorCode(code) ? code : 'invalid', message);
+}
+
+async function linkToSources(tenant: Tenant, reflectionId: string, sourceIds: readonly string[]): Promise<void> {
+  for (const dst of sourceIds)
+    await tenant.linkMemories({ src: reflectionId, dst, type: 'derived_from', isReflection: true });
+}
+
+const newExternalId = () => `lgm:${randomUUID()}`;

@@ -1,0 +1,220 @@
+import { EngineError, type ItemPlace, type Memory } from '../../engine/index.ts';
+import { sendObject } from '../json-reply.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
+import {
+  MAX_STORE_PAGE,
+  storeItem,
+  storeItems,
+  storeNamespaces,
+  storeNamespacesSchema,
+  storePlaceQuery,
+  storePlaceSchema,
+  storePutSchema,
+  storeSearchSchema,
+  type StoreSearchBody,
+} from '../schemas/store.ts';
+import { noQuery } from '../schemas/values.ts';
+import { clientGone } from '../wait-for-writes.ts';
+import { storeItemOf, toStoredItem, toValueConditions } from '../wire/store.ts';
+import { isPublicRead } from './public-reads.ts';
+
+/** Most items that a query of a store ranks. */
+const MOST_RANKED = 200;
+/** Most values in a reply, in UTF-16 code units of their JSON. */
+const MAX_REPLY_TEXT = 4 * 1024 * 1024;
+
+/**
+ * The routes that LangGraph's own clients call for a store, so that they work with Cairn unchanged. A store's item is
+ * an item of Cairn in a namespace: equal values under two keys stay two.
+ */
+export const storeRoutes: readonly Route[] = [
+  route({
+    method: 'put',
+    path: '/store/items',
+    name: 'putStoreItem',
+    access: 'write',
+    forBoundKeys: true,
+    limited: ['adds'],
+    summary: 'Stores an item under a key, or replaces it',
+    query: noQuery,
+    body: {
+      json: storePutSchema,
+      example: { namespace: ['users', 'ana'], key: 'editor', value: { theme: 'dark' } },
+    },
+    replies: { 204: { description: 'The item is on disk.' } },
+    errors: {
+      conflict: 'The item lacks the tags of your key.',
+      too_large: 'The texts at the paths of `index` have more than 256 KiB.',
+      unprocessable: "The tenant's privacy settings refuse what the item holds.",
+    },
+    async handle({ api, tenant, response, readBody }) {
+      await tenant.putItem(toStoredItem(await readBody(), api.engine.clock.now()));
+      response.status(204).end();
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/store/items',
+    name: 'getStoreItem',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Shows the item with a key',
+    query: storePlaceQuery,
+    replies: { 200: { description: 'The item; null if there is none.', json: storeItem } },
+    async handle({ tenant, query: { namespace, key, user_id }, send }) {
+      const found = await orUndefined(() => tenant.getItem({ userId: user_id ?? '', namespace, key }));
+      send(200, found === undefined ? null : storeItemOf(found));
+    },
+  }),
+  route({
+    method: 'delete',
+    path: '/store/items',
+    name: 'deleteStoreItem',
+    access: 'write',
+    forBoundKeys: true,
+    summary: 'Erases the item with a key, if there is one',
+    query: noQuery,
+    body: { json: storePlaceSchema, example: { namespace: ['users', 'ana'], key: 'editor' } },
+    replies: { 204: { description: 'No item has this key.' } },
+    async handle({ tenant, response, readBody }) {
+      const { namespace, key, user_id } = await readBody();
+      const place: ItemPlace = { userId: user_id ?? '', namespace: namespace.join('.'), key };
+      await orUndefined(() => tenant.deleteItem(place));
+      response.status(204).end();
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/store/items/search',
+    name: 'searchStoreItems',
+    access: 'read',
+    forBoundKeys: true,
+    limited: ['queries'],
+    summary: 'Lists items in namespaces, or ranks them by a query',
+    description:
+      'Without a query, items stand in the order of their namespaces and keys. With one, those that it ranks come ' +
+      'first and the others follow, so that a page is filled.',
+    query: noQuery,
+    body: {
+      json: storeSearchSchema,
+      example: { namespace_prefix: ['users'], filter: { theme: 'dark' }, query: 'colours of the editor', limit: 5 },
+    },
+    replies: { 200: { description: 'The items.', json: storeItems } },
+    async handle(call) {
+      const body = await call.readBody();
+      const { found, isCut, size } = await search(call, body);
+      const items = found.map(({ memory, score }) => storeItemOf(memory, score));
+      await sendObject(call, { items, ...(isCut ? { truncated: true } : {}) }, size * 2);
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/store/namespaces',
+    name: 'listStoreNamespaces',
+    access: 'read',
+    forBoundKeys: true,
+    limited: ['queries'],
+    summary: 'Lists namespaces that hold items',
+    query: noQuery,
+    body: { json: storeNamespacesSchema, example: { prefix: ['users'], max_depth: 2 }, optional: true },
+    replies: { 200: { description: 'The namespaces, sorted.', json: storeNamespaces } },
+    async handle({ tenant, principal, readBody, send }) {
+      const { prefix, suffix, max_depth: maxDepth, limit, offset, user_id } = await readBody();
+      const filter = {
+        userId: principal.userId ?? user_id ?? '',
+        prefix: (prefix ?? []).join('.'),
+        suffix: (suffix ?? []).join('.'),
+        maxDepth: maxDepth ?? undefined,
+      };
+      const wanted = (offset ?? 0) + (limit ?? 100);
+      const paths: string[] = [];
+      let cursor: string | undefined;
+      do {
+        const page = await tenant.listNamespaces(filter, { limit: Math.min(MAX_STORE_PAGE, wanted), cursor });
+        paths.push(...page.items.map(({ path }) => path));
+        cursor = page.next ?? undefined;
+      } while (cursor !== undefined && paths.length < wanted);
+      send(200, { namespaces: paths.slice(offset ?? 0, wanted).map((path) => path.split('.')) });
+    },
+  }),
+];
+
+interface Found {
+  readonly memory: Memory;
+  /** Score of the query; undefined if it does not rank the item. */
+  readonly score?: number;
+}
+
+/** Finds the items of a page, those that a query ranks first; as many as fit into `MAX_REPLY_TEXT`, at least one. */
+async function search(
+  call: TenantCall,
+  body: StoreSearchBody,
+): Promise<{ readonly found: readonly Found[]; readonly isCut: boolean; readonly size: number }> {
+  const { limit, offset } = { limit: body.limit ?? 10, offset: body.offset ?? 0 };
+  const found: Found[] = [];
+  let [passed, size] = [0, 0];
+  for await (const item of inOrder(call, body, offset + limit)) {
+    passed += 1;
+    if (passed <= offset) continue;
+    const length = JSON.stringify(item.memory.value).length;
+    if (found.length > 0 && size + length > MAX_REPLY_TEXT) return { found, isCut: true, size };
+    found.push(item);
+    size += length;
+    if (found.length === limit) break;
+  }
+  return { found, isCut: false, size };
+}
+
+/** All items that match, in order: those that the query ranks, then the others by namespace and key. */
+async function* inOrder(call: TenantCall, body: StoreSearchBody, wanted: number): AsyncGenerator<Found> {
+  const { tenant } = call;
+  const userId = call.principal.userId ?? body.user_id ?? '';
+  const namespace = (body.namespace_prefix ?? []).join('.');
+  const value = toValueConditions(body.filter);
+  const ranked = await rank(call, { query: body.query ?? '', userId, namespace, value, wanted });
+  yield* ranked;
+  const seen = new Set(ranked.map(({ memory }) => memory.id));
+  let cursor: string | undefined;
+  do {
+    const limit = Math.min(MAX_STORE_PAGE, wanted);
+    const page = await tenant.streamItems({ userId, namespace, value }, { limit, cursor });
+    for await (const slice of page.slices) for (const { memory } of slice) if (!seen.has(memory.id)) yield { memory };
+    cursor = page.next ?? undefined;
+  } while (cursor !== undefined);
+}
+
+interface Ranking {
+  readonly query: string;
+  readonly userId: string;
+  readonly namespace: string;
+  readonly value: ReturnType<typeof toValueConditions>;
+  readonly wanted: number;
+}
+
+/** Ranks items by a query; every item counts by itself, whatever it shares with others. None without a query. */
+async function rank(call: TenantCall, { query, userId, namespace, value, wanted }: Ranking): Promise<Found[]> {
+  if (query === '') return [];
+  const { tenant, principal, response } = call;
+  const asked = {
+    query,
+    k: Math.min(MOST_RANKED, wanted),
+    filter: { userIds: [userId], namespace, value },
+    minScore: 0,
+    perDocument: 0,
+    collapseSimilar: false,
+    writerShare: 1,
+    ...(isPublicRead(principal) ? { reinforce: false } : {}),
+  };
+  const { hits } = await tenant.query(asked, clientGone(response));
+  return hits.map(({ memory, score }) => ({ memory, score }));
+}
+
+/** Returns what `read` finds; undefined if it finds nothing. */
+async function orUndefined<Result>(read: () => Promise<Result>): Promise<Result | undefined> {
+  try {
+    return await read();
+  } catch (error) {
+    if (error instanceof EngineError && error.code === 'not_found') return undefined;
+    throw error;
+  }
+}

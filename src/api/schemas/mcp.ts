@@ -1,0 +1,44 @@
+/** Schemas of the Model Context Protocol as far as every message has them; the protocol's own schema has the rest. */
+import { z } from 'zod';
+import { EXTRAS } from '../mcp/extras.ts';
+import { anyObject, anyValue, expected } from './values.ts';
+
+const rpcId = z.union([z.string(), z.number(), z.null()]).describe('Id of the request that this belongs to.');
+
+/** A message as the API description shows it. Bodies are not parsed with it: the protocol has errors of its own. */
+export const rpcMessage = z.looseObject({
+  jsonrpc: z.literal('2.0').describe('Version of JSON-RPC.'),
+  id: rpcId.optional().describe('Id of the request; left out in notifications, which get no reply.'),
+  method: z.string().describe('Method, such as `tools/call`.'),
+  params: anyObject.optional().describe('Parameters of the method.'),
+});
+
+export const rpcReply = z.union([
+  z.strictObject({ jsonrpc: z.literal('2.0'), id: rpcId, result: anyObject.describe('Result of the method.') }),
+  z.strictObject({
+    jsonrpc: z.literal('2.0'),
+    id: rpcId.optional(),
+    error: z
+      .strictObject({ code: z.int(), message: z.string(), data: anyValue.optional() })
+      .describe('Why there is no result.'),
+  }),
+]);
+
+export const mcpQuery = z.strictObject({
+  tools: z
+    .string(expected('one value'))
+    .transform((names) => names.split(','))
+    .pipe(z.array(z.enum(EXTRAS, expected(`some of ${EXTRAS.join(', ')}, separated by commas`))))
+    .default([])
+    .meta({
+      description: 'Further tools for this client, separated by commas: `forget`, `search_fetch`.',
+      examples: ['forget'],
+    }),
+});
+
+export const resourceMetadataReply = z.strictObject({
+  resource: z.string().describe('Address of the endpoint.'),
+  authorization_servers: z.array(z.string()).describe('The issuer whose tokens are accepted (`OM_OIDC_ISSUER`).'),
+  bearer_methods_supported: z.array(z.literal('header')).describe('Where a token is sent.'),
+  resource_name: z.string().describe('Name for people.'),
+});

@@ -1,0 +1,163 @@
+/** Schemas of the routes that LangGraph's own clients call for a store. */
+import { z } from 'zod';
+import { LIMITS } from './limits.ts';
+import {
+  anyObject,
+  BODY_EXPECTED,
+  expected,
+  givenId,
+  integer,
+  isObject,
+  jsonObject,
+  jsonValue,
+  label,
+  namespace,
+  SHOWN_AS,
+  text,
+  userId,
+  type Wire,
+} from './values.ts';
+
+/** Most labels of a namespace. */
+const MAX_LABELS = 32;
+/** Most paths of a value whose texts are searched. */
+const MAX_PATHS = 32;
+/** Most items or namespaces of a reply. */
+export const MAX_STORE_PAGE = 1_000;
+/** Most items or namespaces that a page may skip. */
+const MAX_STORE_OFFSET = 50_000;
+/** Longest life of an item, in minutes: a hundred years. */
+const MAX_TTL = 52_560_000;
+
+const nameLabel = label(LIMITS.labelCharacters)
+  .min(1, 'labels must not be empty')
+  .refine((value) => !/[.:]/.test(value), 'labels must not hold dots and colons');
+const labels = z.array(nameLabel, expected('a list of labels')).max(MAX_LABELS, `at most ${MAX_LABELS} labels`);
+const owner = {
+  user_id: userId.nullish().describe('The user who owns the items; `""`, the default, means no particular user.'),
+};
+const place = {
+  namespace: labels.min(1, 'must not be empty').describe('The labels of the namespace, from the root.'),
+  key: givenId.describe('The key of the item, unique within the namespace.'),
+};
+
+export const storePutSchema = z
+  .strictObject(
+    {
+      ...place,
+      value: jsonValue
+        .refine(isObject, 'expected an object')
+        .register(SHOWN_AS, { type: 'object', additionalProperties: true })
+        .describe('The value, at most 256 KiB, returned as it is.'),
+      index: z
+        .union(
+          [z.literal(false), z.array(text(LIMITS.labelCharacters)).max(MAX_PATHS, `at most ${MAX_PATHS} paths`)],
+          expected('false or a list of paths'),
+        )
+        .nullish()
+        .describe(
+          'Paths of the texts that are searched, such as `notes[*].text`; `$` is the whole value, which is the ' +
+            'default. `false` keeps the item out of ranked search.',
+        ),
+      ttl: z
+        .number(expected('a number of minutes'))
+        .positive('expected more than 0')
+        .max(MAX_TTL, `expected at most ${MAX_TTL}`)
+        .nullish()
+        .describe('Minutes until the item expires, counted from this put; by default it stays.'),
+      ...owner,
+    },
+    BODY_EXPECTED,
+  )
+  .refine(({ namespace: [root] }) => root !== 'langgraph', {
+    path: ['namespace'],
+    message: 'the root label langgraph is reserved',
+  });
+export type StorePutBody = z.output<typeof storePutSchema>;
+
+export const storePlaceQuery = z.strictObject({
+  namespace: namespace.describe('The labels of the namespace, joined by dots.'),
+  key: place.key,
+  refresh_ttl: z.string().optional().describe('Read by no one: an item expires as its last put says.'),
+  ...owner,
+});
+
+export const storePlaceSchema = z.strictObject({ ...place, ...owner }, BODY_EXPECTED);
+
+const paging = (most: string, usual: number) => ({
+  limit: integer(1, MAX_STORE_PAGE).nullish().describe(`Most ${most}; ${usual} by default.`),
+  offset: integer(0, MAX_STORE_OFFSET)
+    .nullish()
+    .describe(`${most[0]!.toUpperCase()}${most.slice(1)} to skip.`),
+});
+
+export const storeSearchSchema = z.strictObject(
+  {
+    namespace_prefix: labels.nullish().describe('First labels of the namespaces; all namespaces by default.'),
+    filter: jsonObject
+      .nullish()
+      .describe(
+        'Conditions by key of the value: a value, or an object of `$eq`, `$ne`, `$gt`, `$gte`, `$lt`, `$lte`, `$in`, ' +
+          '`$nin` and `$exists`. Numbers are compared with numbers and texts with texts.',
+      ),
+    query: text(LIMITS.queryCharacters)
+      .nullish()
+      .describe('Ranks the items. The best 200 have a score; others follow without one.'),
+    ...paging('items', 10),
+    refresh_ttl: z.unknown().optional().describe('Read by no one: an item expires as its last put says.'),
+    ...owner,
+  },
+  BODY_EXPECTED,
+);
+export type StoreSearchBody = z.output<typeof storeSearchSchema>;
+
+export const storeNamespacesSchema = z.strictObject(
+  {
+    prefix: labels.nullish().describe('First labels; `*` stands for any one label.'),
+    suffix: labels.nullish().describe('Last labels; `*` stands for any one label.'),
+    max_depth: integer(1, MAX_LABELS).nullish().describe('Cuts namespaces to this many labels.'),
+    ...paging('namespaces', 100),
+    ...owner,
+  },
+  BODY_EXPECTED,
+);
+
+// ── Replies ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const item = {
+  namespace: z.array(z.string()),
+  key: z.string(),
+  value: anyObject,
+  created_at: z.iso.datetime(),
+  updated_at: z.iso.datetime(),
+};
+const EXAMPLE = {
+  namespace: ['users', 'ana'],
+  key: 'editor',
+  value: { theme: 'dark' },
+  created_at: '2026-11-21T12:19:38.965Z',
+  updated_at: '2026-11-21T12:19:38.965Z',
+};
+
+export const storeItem = z
+  .strictObject(item)
+  .nullable()
+  .meta({ examples: [EXAMPLE] });
+
+const foundItem = z
+  .strictObject({
+    ...item,
+    score: z.number().min(0).max(1).exactOptional().describe('Absent for an item that the query does not rank.'),
+  })
+  .meta({ id: 'StoreItem', examples: [EXAMPLE] });
+export type StoreItemReply = Wire<typeof foundItem>;
+export const storeItems = z.strictObject({
+  items: z.array(foundItem),
+  truncated: z
+    .literal(true)
+    .exactOptional()
+    .describe('The values have 4 MiB, so further items were left out; absent otherwise.'),
+});
+export const storeNamespaces = z.strictObject({
+  namespaces: z.array(z.array(z.string())).meta({ examples: [[['users', 'ana']]] }),
+});

@@ -1,0 +1,52 @@
+/** Translation of items between the engine's names and those of LangGraph's stores. */
+import { EngineError, type Json, type Memory, type MetadataCondition, type NewItem } from '../../engine/index.ts';
+import { LIMITS } from '../schemas/limits.ts';
+import type { StoreItemReply, StorePutBody } from '../schemas/store.ts';
+import { toNewItem } from './items.ts';
+import { textsAtPaths } from './texts-at-paths.ts';
+
+const MINUTE_MS = 60_000;
+
+/** Translates a put. @throws EngineError `too_large` if the texts at the paths have more bytes than a content may */
+export function toStoredItem(body: StorePutBody, now: number): NewItem {
+  const { namespace, key, value, index, ttl, user_id } = body;
+  const content = index === false ? '' : index == null ? null : textsAtPaths(value, index);
+  if (content !== null && Buffer.byteLength(content) > LIMITS.contentBytes)
+    throw new EngineError('too_large', `index: the texts at these paths have more than ${LIMITS.contentBytes} bytes`);
+  return {
+    ...toNewItem({ key, namespace: namespace.join('.'), value, user_id }),
+    content,
+    expiresAt: ttl == null ? null : now + Math.ceil(ttl * MINUTE_MS),
+  };
+}
+
+export function storeItemOf(memory: Memory, score?: number): StoreItemReply {
+  const { namespace, externalId, value, createdAt, updatedAt } = memory;
+  return {
+    namespace: namespace === '' ? [] : namespace.split('.'),
+    key: externalId ?? '',
+    value: typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, Json>) : {},
+    created_at: new Date(createdAt).toISOString(),
+    updated_at: new Date(updatedAt).toISOString(),
+    ...(score === undefined ? {} : { score }),
+  };
+}
+
+/**
+ * Translates a filter of LangGraph. There a bare null or `$eq: null` asks for a null that is there, and an object
+ * without operators asks for nothing.
+ */
+export function toValueConditions(
+  filter: Readonly<Record<string, Json>> | null | undefined,
+): Record<string, MetadataCondition> | undefined {
+  const conditions = Object.entries(filter ?? {}).flatMap(([key, wanted]): [string, MetadataCondition][] => {
+    if (wanted === null) return [[key, NULL_THERE]];
+    if (typeof wanted !== 'object' || Array.isArray(wanted)) return [[key, wanted]];
+    const operators = wanted as Readonly<Record<string, Json>>;
+    if (Object.keys(operators).length === 0) return [];
+    return [[key, operators['$eq'] === null ? { ...operators, ...NULL_THERE } : wanted]];
+  });
+  return conditions.length === 0 ? undefined : Object.fromEntries(conditions);
+}
+
+const NULL_THERE = { $eq: null, $exists: true };

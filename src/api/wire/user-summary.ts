@@ -1,0 +1,47 @@
+import { type Memory, SECTORS, shownGist } from '../../engine/index.ts';
+
+/** Most excerpts under each heading of a summary. */
+const MOST_EXCERPTS = 8;
+
+/** A summary of one user, made of excerpts. */
+export interface UserSummary {
+  readonly summary: string;
+  /** Number of the memories that are reflections. */
+  readonly reflections: number;
+  /** Last change of one of the memories, Unix ms. */
+  readonly updatedAt: number;
+}
+
+/**
+ * Sums up a user in the words of the memories themselves: how many there are in each sector, what was concluded, what
+ * matters most and what came last. The same memories give the same summary.
+ * @param memories the newest memories of the user, the newest first; not empty
+ * @param isAll whether the user has no others
+ */
+export function summaryOf(memories: readonly Memory[], isAll: boolean): UserSummary {
+  const reflections = memories.filter(({ primarySector }) => primarySector === 'reflective');
+  const facts = memories.filter(({ primarySector }) => primarySector !== 'reflective');
+  const counts = SECTORS.map((sector) => ({
+    sector,
+    count: memories.filter(({ primarySector }) => primarySector === sector).length,
+  })).filter(({ count }) => count > 0);
+  const bySalience = [...facts].sort((a, b) => b.salience - a.salience).slice(0, MOST_EXCERPTS);
+  const newest = facts.filter((memory) => !bySalience.includes(memory));
+  const total = `${isAll ? '' : 'The newest '}${memories.length} ${memories.length === 1 ? 'memory' : 'memories'}`;
+  return {
+    summary: [
+      `${total}: ${counts.map(({ sector, count }) => `${count} ${sector}`).join(', ')}.`,
+      ...section('What was concluded', reflections),
+      ...section('What matters most', bySalience),
+      ...section('What came last', newest),
+    ].join('\n\n'),
+    reflections: reflections.length,
+    updatedAt: Math.max(...memories.map(({ updatedAt }) => updatedAt)),
+  };
+}
+
+function section(heading: string, memories: readonly Memory[]): string[] {
+  if (memories.length === 0) return [];
+  const lines = memories.slice(0, MOST_EXCERPTS).map((memory) => `- ${shownGist(memory)}`);
+  return [`${heading}:\n${lines.join('\n')}`];
+}

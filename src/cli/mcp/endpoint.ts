@@ -1,0 +1,87 @@
+import { Readable } from 'node:stream';
+import { linesOf } from '../../api/lines.ts';
+import type { Problem } from '../../api/schemas/problem.ts';
+import type { ServerFinder } from './find-server.ts';
+
+/** The endpoint `/mcp` of a server. */
+export interface McpEndpoint {
+  /**
+   * Sends a message and yields what comes back, each a message as one line of JSON; nothing for a notification.
+   * @throws Error with a message of one line if no answer comes, or a refusal that is none of the protocol
+   */
+  exchange(
+    message: string,
+    headers: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ): AsyncGenerator<string, void, void>;
+}
+
+export interface McpEndpointOptions {
+  readonly finder: ServerFinder;
+  /** The address that the finder returned first. */
+  readonly address: string;
+  /** Path of the endpoint below the address, with its query string and without a slash at its start. */
+  readonly target: string;
+  readonly key: string | undefined;
+}
+
+/** Longest message that is passed on, in bytes: the server takes 1 MiB, and its answers may be longer. */
+export const MAX_MESSAGE_BYTES = 16 * 1024 * 1024;
+
+export function createMcpEndpoint({ finder, address: first, target, key }: McpEndpointOptions): McpEndpoint {
+  let address = first;
+  const authorization = key === undefined || key === '' ? {} : { authorization: `Bearer ${key}` };
+
+  async function post(body: string, headers: object, signal: AbortSignal): Promise<Response> {
+    return fetch(new URL(target, address.endsWith('/') ? address : `${address}/`), {
+      method: 'POST',
+      body,
+      signal,
+      headers: {
+        'content-type': 'application/json',
+        accept: 'application/json, text/event-stream',
+        ...authorization,
+        ...headers,
+      },
+    });
+  }
+
+  return {
+    async *exchange(message, headers, signal) {
+      const response = await post(message, headers, signal).catch(async (error: unknown) => {
+        if (signal.aborted) throw error;
+        // The server may have ended with the client that started it. Tools may be called again without harm.
+        address = await finder.find();
+        return post(message, headers, signal);
+      });
+      const type = response.headers.get('content-type') ?? '';
+      if (type.startsWith('text/event-stream') && response.body !== null) return yield* eventsOf(response.body);
+      const body = await response.text();
+      if (body === '') return;
+      if (!type.startsWith('application/json')) throw new Error(refusalOf(response.status, body));
+      yield JSON.stringify(JSON.parse(body));
+    },
+  };
+}
+
+/** Yields the data of each event of a stream, which is one message of JSON-RPC. */
+async function* eventsOf(body: NonNullable<Response['body']>): AsyncGenerator<string, void, void> {
+  for await (const lines of linesOf(Readable.fromWeb(body), { maxBytes: MAX_MESSAGE_BYTES })) {
+    for (const { bytes } of lines) {
+      const data = /^data: ?(.+?)\r?$/.exec(bytes?.toString() ?? '')?.[1];
+      if (data !== undefined) yield data;
+    }
+  }
+}
+
+/** Puts a refusal of the server, which is none of the protocol, into one line. */
+function refusalOf(status: number, body: string): string {
+  try {
+    const { detail } = JSON.parse(body) as Partial<Problem>;
+    if (detail !== undefined)
+      return status === 401 ? `${detail}; for cairn mcp: pass --key, or set CAIRN_API_KEY` : detail;
+  } catch {
+    // It is no problem document.
+  }
+  return `the server answered ${status}`;
+}

@@ -1,0 +1,59 @@
+import { CairnError } from './errors.ts';
+import type { Operation } from './operation.ts';
+
+/** All fields of a request in one object. */
+export type Input = Readonly<Record<string, unknown>>;
+
+interface Request {
+  readonly method: string;
+  /** Path and query string. */
+  readonly target: string;
+  readonly body?: string | FormData;
+}
+
+/**
+ * Places the fields of a request in its path, its query string and its body. Fields that are undefined are left out.
+ * @throws CairnError `invalid` for a field of the path that is missing, empty or cannot stand in a path
+ */
+export function placeFields({ at, query }: Operation, input: Input): Request {
+  const [method, pattern] = at.split(' ') as [string, string];
+  const rest = new Map(Object.entries(input).filter(([, value]) => value !== undefined));
+  const path = pattern.replaceAll(/\{(\w+)\}/g, (_, name: string) => {
+    const value = rest.get(name);
+    rest.delete(name);
+    return segmentOf(name, value);
+  });
+  const parameters = new URLSearchParams();
+  const fields: Record<string, unknown> = {};
+  for (const [name, value] of rest) {
+    if (query !== undefined && !query.includes(name)) fields[name] = value;
+    else if (value !== null) parameters.append(name, textOf(value));
+  }
+  const target = parameters.size === 0 ? path : `${path}?${parameters.toString()}`;
+  if (query === undefined || (method === 'DELETE' && Object.keys(fields).length === 0)) return { method, target };
+  return { method, target, body: fields.file instanceof Blob ? formOf(fields) : JSON.stringify(fields) };
+}
+
+/** Entries of a list are joined by commas. */
+function textOf(value: unknown): string {
+  return Array.isArray(value) ? value.map(textOf).join(',') : typeof value === 'string' ? value : JSON.stringify(value);
+}
+
+/** A segment that is empty, `.` or `..` would make another path, and so another request. */
+function segmentOf(name: string, value: unknown): string {
+  const text = typeof value === 'string' || typeof value === 'number' ? String(value) : '';
+  if (['', '.', '..'].includes(text))
+    throw new CairnError('invalid', `${name}: expected a text, which cannot be empty`);
+  return encodeURIComponent(text);
+}
+
+/** Makes a form. The file comes last, since what follows it is not read before the file is. */
+function formOf({ file, ...fields }: Record<string, unknown>): FormData {
+  const form = new FormData();
+  for (const [name, value] of Object.entries(fields)) {
+    if (value !== null) form.append(name, typeof value === 'string' ? value : JSON.stringify(value));
+  }
+  const { name = 'file' } = file as File;
+  form.append('file', file, typeof fields.file_name === 'string' ? fields.file_name : name);
+  return form;
+}

@@ -1,0 +1,82 @@
+import { BaseListChatMessageHistory } from '@langchain/core/chat_history';
+import {
+  type BaseMessage,
+  mapChatMessagesToStoredMessages,
+  mapStoredMessagesToChatMessages,
+  type StoredMessage,
+} from '@langchain/core/messages';
+import type { CairnOptions } from '../connection.ts';
+import { CairnStore } from './store.ts';
+
+export interface CairnChatHistoryOptions extends CairnOptions {
+  /** The conversation. */
+  readonly sessionId: string;
+  /** The user who owns the conversation; by default no particular user. */
+  readonly userId?: string | undefined;
+}
+
+/** Most messages that are read or deleted at once. */
+const AT_ONCE = 500;
+
+/**
+ * The messages of one conversation, kept by a Cairn server in the order in which they were added. Each message is an
+ * item in the namespace `chat.<session>`, so that queries of its user find what was said.
+ */
+export class CairnChatHistory extends BaseListChatMessageHistory {
+  override lc_namespace = ['cairn-memory', 'stores', 'message'];
+  readonly #store: CairnStore;
+  readonly #namespace: string[];
+  #added = 0;
+
+  constructor({ sessionId, ...options }: CairnChatHistoryOptions) {
+    super();
+    if (sessionId === '') throw new TypeError('sessionId must not be empty');
+    this.#store = new CairnStore(options);
+    this.#namespace = ['chat', labelOf(sessionId)];
+  }
+
+  override async getMessages(): Promise<BaseMessage[]> {
+    const stored: StoredMessage[] = [];
+    for (;;) {
+      const items = await this.#store.search(this.#namespace, { limit: AT_ONCE, offset: stored.length });
+      stored.push(...items.map(({ value }) => value as unknown as StoredMessage));
+      if (items.length < AT_ONCE) return mapStoredMessagesToChatMessages(stored);
+    }
+  }
+
+  override addMessage(message: BaseMessage): Promise<void> {
+    return this.addMessages([message]);
+  }
+
+  override async addMessages(messages: BaseMessage[]): Promise<void> {
+    const namespace = this.#namespace;
+    await this.#store.batch(
+      mapChatMessagesToStoredMessages(messages).map((message) => ({
+        namespace,
+        key: this.#nextKey(),
+        value: { ...message },
+        index: ['data.content', 'data.content[*].text'],
+      })),
+    );
+  }
+
+  override async clear(): Promise<void> {
+    for (;;) {
+      const items = await this.#store.search(this.#namespace, { limit: AT_ONCE });
+      await this.#store.batch(items.map(({ namespace, key }) => ({ namespace, key, value: null })));
+      if (items.length < AT_ONCE) return;
+    }
+  }
+
+  /** Keys sort by time, and of one history by order; the end keeps two histories of a conversation apart. */
+  #nextKey(): string {
+    this.#added += 1;
+    const [time, order] = [String(Date.now()).padStart(15, '0'), String(this.#added).padStart(9, '0')];
+    return `${time}-${order}-${crypto.randomUUID().slice(0, 8)}`;
+  }
+}
+
+/** Makes a label of a namespace from any text: what a label must not hold is written as in a URL. */
+function labelOf(text: string): string {
+  return encodeURIComponent(text).replaceAll('.', '%2E');
+}

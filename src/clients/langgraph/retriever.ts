@@ -1,0 +1,48 @@
+import { Document } from '@langchain/core/documents';
+import { BaseRetriever, type BaseRetrieverInput } from '@langchain/core/retrievers';
+import { connect, type CairnOptions, type Send } from '../connection.ts';
+
+export interface CairnRetrieverOptions extends CairnOptions, BaseRetrieverInput {
+  /** Only memories of this user; of all users by default. */
+  readonly userId?: string | undefined;
+  /** Most documents; 8 by default. */
+  readonly k?: number | undefined;
+  /** Further fields of `POST /memory/query`, such as `filters` and `min_score`. */
+  readonly query?: Readonly<Record<string, unknown>> | undefined;
+}
+
+/** What the retriever reads of a match. */
+interface Match {
+  readonly id: string;
+  readonly content: string;
+}
+
+/**
+ * A retriever of LangChain that asks a Cairn server. A document is a memory: its id, its text, and in its metadata
+ * everything else that `POST /memory/query` says of a match, the `score` and the memory's own `metadata` among it.
+ */
+export class CairnRetriever extends BaseRetriever {
+  static override lc_name() {
+    return 'CairnRetriever';
+  }
+  override lc_namespace = ['cairn-memory', 'retrievers'];
+  readonly #send: Send;
+  readonly #fields: object;
+
+  constructor({ url, apiKey, timeoutMs, fetch, userId, k, query, ...input }: CairnRetrieverOptions) {
+    super(input);
+    this.#send = connect({ url, apiKey, timeoutMs, fetch });
+    this.#fields = {
+      ...query,
+      ...(userId === undefined ? {} : { user_id: userId }),
+      ...(k === undefined ? {} : { k }),
+    };
+  }
+
+  override async _getRelevantDocuments(query: string): Promise<Document[]> {
+    const reply = (await this.#send('POST', '/memory/query', { ...this.#fields, query })) as {
+      readonly matches: readonly Match[];
+    };
+    return reply.matches.map(({ id, content, ...metadata }) => new Document({ id, pageContent: content, metadata }));
+  }
+}

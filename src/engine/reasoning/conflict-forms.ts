@@ -1,0 +1,177 @@
+/**
+ * Finds, without a model, two statements that cannot both hold, where their form says so: one denies what the other
+ * says, or both give one thing a value of which it has only one. Everything that is not plainly so is passed over.
+ */
+import { stem } from '../text/english-words.ts';
+import { type PlainStatement, plainStatements, type PlainWord } from './plain-statement.ts';
+import { typedValues, type TypedValue } from './typed-values.ts';
+
+/** Tells whether a text has a form that a conflict can be found by, so that others need not be read for it. */
+export function hasPlainForm(text: string): boolean {
+  return plainStatements(text).length > 0;
+}
+
+/** Tells whether two texts of one user, neither about the past, state something that cannot both hold. */
+export function conflict(one: string, other: string): boolean {
+  const others = plainStatements(other);
+  return plainStatements(one).some((a) => others.some((b) => areExclusive(a, b)));
+}
+
+function areExclusive(a: PlainStatement, b: PlainStatement): boolean {
+  if (a.isDenied !== b.isDenied) return saySame(a.words, b.words);
+  if (a.isDenied) return false;
+  return differInValue(a.words, b.words) || differInState(a.words, b.words) || differInTyped(a.words, b.words);
+}
+
+/** Whether two statements say the same but for the endings of their words. */
+function saySame(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
+  const [one, other] = [a, b].map((words) => words.map(({ text }) => stem(text)).join(' '));
+  return one === other;
+}
+
+// ── One thing, one value ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** Attributes of which a thing has one. The last of the words before "is" names the attribute. */
+const SINGLE = new Set(
+  `birthday name surname nickname number email e-mail mail address password passphrase boss manager owner capital
+   husband wife spouse fiancé mother father landlord type size height weight age deadline branch port host version
+   budget salary timezone nationality`.split(/\s+/),
+);
+/** Attributes whose value is a name, so that "My boss is nice" gives none. */
+const NAMED = new Set(
+  'name surname nickname boss manager owner capital husband wife spouse fiancé mother father landlord'.split(' '),
+);
+const PLACES = new Set(['office', 'headquarters', 'hq', 'home', 'house', 'flat', 'apartment', 'company', 'firm']);
+
+/** What a statement says of the one value of something. */
+interface SingleValue {
+  /** The thing and its attribute. */
+  readonly of: string;
+  readonly value: readonly PlainWord[];
+  readonly isPlace: boolean;
+}
+
+function singleValue(words: readonly PlainWord[]): SingleValue | null {
+  const at = words.findIndex(({ text }) => /^(?:lives-in|works-for|is|am|are|work|works)$/u.test(text));
+  if (at < 1) return null;
+  const verb = words[at]!.text;
+  const subject = words.slice(0, at);
+  const rest = words.slice(at + 1);
+  const of = subject.map(({ text }) => text).join(' ');
+  const areNames = rest.length > 0 && rest.length <= 3 && rest.every(({ isName }) => isName);
+  const last = subject.at(-1)!.text;
+  if (verb === 'lives-in' || (verb === 'is' && rest[0]?.text === 'in' && PLACES.has(last))) {
+    const value = verb === 'lives-in' ? rest : rest.slice(1);
+    return value.length > 0 && value.every(({ isName }) => isName)
+      ? { of: `${of} lives-in`, value, isPlace: true }
+      : null;
+  }
+  if (verb === 'works-for') return areNames ? { of: `${of} works-for`, value: rest, isPlace: false } : null;
+  if (verb.startsWith('work')) {
+    const [as, article, ...job] = rest;
+    const isJob = as?.text === 'as' && /^an?$/u.test(article?.text ?? '') && job.length > 0 && job.length <= 2;
+    return isJob ? { of: `${of} works-as`, value: job, isPlace: false } : null;
+  }
+  if (verb !== 'is' || rest.length === 0 || rest.length > 3) return null;
+  const isSingle = SINGLE.has(last) || subject.some(({ text }) => text === 'favourite' || text === 'default');
+  if (!isSingle || (NAMED.has(last) && !areNames) || /^(?:an?|in|on|at|by|from|with|very)$/u.test(rest[0]!.text))
+    return null;
+  return { of, value: rest, isPlace: false };
+}
+
+function differInValue(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
+  const [one, other] = [singleValue(a), singleValue(b)];
+  if (one === null || other === null || one.of !== other.of || one.isPlace !== other.isPlace) return false;
+  if (one.isPlace && isCountry(one.value) !== isCountry(other.value)) return false;
+  if (one.value[0]!.isName !== other.value[0]!.isName) return false;
+  // A number or a time is compared by what it means.
+  if (typedValues(one.value).length > 0 || typedValues(other.value).length > 0) return false;
+  return !isPart(one.value, other.value) && !isPart(other.value, one.value);
+}
+
+function isPart(part: readonly PlainWord[], whole: readonly PlainWord[]): boolean {
+  return part.every(({ text }) => whole.some((word) => word.text === text));
+}
+
+let countries: ReadonlySet<string> | undefined;
+
+/** Whether a name is that of a country, which holds places: who lives in Berlin lives in Germany. */
+function isCountry(value: readonly PlainWord[]): boolean {
+  countries ??= listCountries();
+  return countries.has(value.map(({ text }) => text).join(' '));
+}
+
+function listCountries(): Set<string> {
+  const names = new Intl.DisplayNames(['en'], { type: 'region', fallback: 'none' });
+  const letters = [...'ABCDEFGHIJKLMNOPQRSTUVWXYZ'];
+  const codes = letters.flatMap((a) => letters.map((b) => a + b));
+  return new Set(codes.flatMap((code) => names.of(code)?.toLowerCase() ?? []));
+}
+
+// ── One thing, one state ─────────────────────────────────────────────────────────────────────────────────────────────
+
+/** States of which a thing has one at a time. */
+const STATES: readonly ReadonlySet<string>[] = [
+  'enabled disabled',
+  'open closed',
+  'alive dead',
+  'single married divorced widowed',
+  'on off',
+  'public private',
+  'left-handed right-handed',
+  'required optional',
+  'available unavailable',
+  'active inactive',
+  'online offline',
+  'allowed forbidden',
+  'red blue green yellow black white grey gray brown orange purple pink silver',
+].map((states) => new Set(states.split(' ')));
+
+function differInState(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
+  if (a.length !== b.length) return false;
+  const places = a.flatMap(({ text }, place) => (text === b[place]!.text ? [] : [place]));
+  const [place, ...others] = places;
+  if (place === undefined || others.length > 0 || !/^(?:is|am|are)$/u.test(a[place - 1]?.text ?? '')) return false;
+  return STATES.some((states) => states.has(a[place]!.text) && states.has(b[place]!.text));
+}
+
+// ── One thing, one number or time ────────────────────────────────────────────────────────────────────────────────────
+
+/** Verbs that say how a thing is, and not what somebody does from time to time. */
+const STATIVE = new Set(
+  `is are am has have costs cost starts start ends end begins begin opens open closes close weighs weigh expires listens
+   lasts allows requires needs holds`.split(/\s+/),
+);
+/** Verbs that say how a thing is only with a value of this type. */
+const STATIVE_WITH: Readonly<Record<string, RegExp>> = {
+  takes: /^duration$/u,
+  take: /^duration$/u,
+  runs: /^(?:version|code)$/u,
+  uses: /^version$/u,
+  use: /^version$/u,
+};
+
+/** Whether two statements differ in one number, time or code alone, of the same kind. */
+function differInTyped(a: readonly PlainWord[], b: readonly PlainWord[]): boolean {
+  const [one, other] = [onlyValue(a), onlyValue(b)];
+  if (one === null || other === null) return false;
+  return one.rest === other.rest && one.value.type === other.value.type && one.value.value !== other.value.value;
+}
+
+function onlyValue(words: readonly PlainWord[]): { readonly value: TypedValue; readonly rest: string } | null {
+  const [value, ...others] = typedValues(words);
+  if (value === undefined || others.length > 0) return null;
+  const before = words.slice(0, value.start).map(({ text }) => text);
+  const verb = before.findLast((text) => STATIVE.has(text) || Object.hasOwn(STATIVE_WITH, text));
+  if (verb === undefined || before.indexOf(verb) === 0) return null;
+  if (Object.hasOwn(STATIVE_WITH, verb) && !STATIVE_WITH[verb]!.test(value.type)) return null;
+  // "I have a meeting at 9:00" says nothing about other meetings.
+  if (before.slice(before.indexOf(verb)).some((text) => text === 'a' || text === 'an')) return null;
+  const after = words.slice(value.end).map(({ text }) => text);
+  const rest = [
+    ...before.filter((text, place) => place < before.length - 1 || !/^(?:on|at|in)$/u.test(text)),
+    '…',
+    ...after,
+  ];
+  return { value, rest: rest.join(' ') };
+}

@@ -1,0 +1,82 @@
+import { baseOfCosines } from '../store/calibrations.ts';
+import { deleteWeakWaypoints } from '../store/edges.ts';
+import { findLinkBase, listOldestEmbedded, putLinkBase, waitsForVectors } from '../store/link-bases.ts';
+import { distinctModels, sectorsOfModel } from '../store/live-model.ts';
+import type { Store } from '../store/open-store.ts';
+import { cosine } from '../store/vector-encoding.ts';
+import { readWholeVectors, type VectorSpace } from '../store/vectors.ts';
+import { spaceOf } from '../tenant-file/open-tenant.ts';
+import { SECTORS } from '../types.ts';
+import { type EmbeddingSource, liveSources, type StepContext } from './step-context.ts';
+
+/** Number of memories whose vectors are compared, and so the fewest in a file whose waypoints count from a base. */
+const COMPARED = 50;
+/** Number of the oldest memories among which these are looked for. */
+const WITHIN = 2_000;
+/** Fewest pairs of different sessions that are compared alone; with fewer, all pairs are. */
+const MIN_PAIRS = 20;
+/** Most waypoints that one write deletes. */
+const DELETED_AT_ONCE = 200;
+
+/**
+ * Measures how near unrelated texts lie in the space of each live model whose embedder is anisotropic, once for each
+ * model: from the 50 oldest memories with vectors of it, as soon as none older waits for its vector. Automatic
+ * waypoints that were drawn before and are too weak by the measure are deleted first.
+ *
+ * A file with the same memories therefore ends with the same waypoints, whether the memories were there before the
+ * model or came after it, in whatever order they were embedded, and whenever its scores were fitted.
+ */
+export function settleLinkBases(context: StepContext): void {
+  const { store, liveModels } = context.open();
+  if (liveModels === null) return;
+  const sources = liveSources(context);
+  for (const model of distinctModels(liveModels)) {
+    const source = sources.get(model.modelNo);
+    if (source?.embedder.isAnisotropic !== true || findLinkBase(store, model.modelNo) !== undefined) continue;
+    const base = store.read(() => measure(store, spaceOf(model)));
+    if (base === undefined) continue;
+    const weak = {
+      below: thresholdFrom(base, source),
+      sectors: liveModels.length === 1 ? SECTORS : sectorsOfModel(liveModels, model.modelNo),
+      limit: DELETED_AT_ONCE,
+    };
+    const settle = () => {
+      if (deleteWeakWaypoints(store, weak) === DELETED_AT_ONCE) return 'more';
+      putLinkBase(store, model.modelNo, base);
+      return 'settled';
+    };
+    while (store.write(settle) === 'more');
+  }
+}
+
+/**
+ * Returns the lowest cosine, included, at which a waypoint is made in the space of a model; Infinity for a model that
+ * has no embedder. In an anisotropic space the embedder's threshold is a share of the way from the cosine of unrelated
+ * texts, as `settleLinkBases` has measured it, to 1.
+ */
+export function waypointThreshold(
+  store: Store,
+  modelNo: number,
+  sources: ReadonlyMap<number, EmbeddingSource>,
+): number {
+  const source = sources.get(modelNo);
+  if (source === undefined) return Infinity;
+  return thresholdFrom(source.embedder.isAnisotropic ? (findLinkBase(store, modelNo) ?? 0) : 0, source);
+}
+
+function thresholdFrom(base: number, { embedder }: EmbeddingSource): number {
+  return base + (1 - base) * embedder.waypointThreshold;
+}
+
+/** Measures a space; undefined while too few memories have vectors of it, or an older one waits for its vector. */
+function measure(store: Store, space: VectorSpace): number | undefined {
+  const oldest = listOldestEmbedded(store, space.modelNo, { limit: COMPARED, within: WITHIN });
+  if (oldest.length < COMPARED || waitsForVectors(store, space.modelNo, oldest.at(-1)!.memory)) return undefined;
+  const numbers = oldest.map(({ memory }) => memory);
+  const vectors = new Map(readWholeVectors(store, space, numbers).map((own) => [own.memory, own.embedding]));
+  const pairs = oldest.flatMap((a, place) => oldest.slice(place + 1).map((b) => [a, b] as const));
+  const apart = pairs.filter(([a, b]) => a.userNo !== b.userNo || a.sessionId !== b.sessionId || a.sessionId === '');
+  return baseOfCosines(
+    (apart.length < MIN_PAIRS ? pairs : apart).map(([a, b]) => cosine(vectors.get(a.memory)!, vectors.get(b.memory)!)),
+  );
+}

@@ -1,0 +1,61 @@
+/** Reads of the links between memories that contradict each other; `edges.ts` writes them. */
+import type { Store } from './open-store.ts';
+
+/** A link between two memories that contradict each other: from `a` to `b`, both by number. */
+export interface Contradiction {
+  readonly a: number;
+  readonly b: number;
+  /** Who found it: somebody stated it, a language model concluded it, or the form of the two texts proposes it. */
+  readonly by: 'caller' | 'model' | 'form';
+}
+
+/** A contradiction that nobody has stated or decided: by the numbers of its memories, the earlier one first. */
+export interface ProposedContradiction {
+  readonly earlier: number;
+  readonly later: number;
+  readonly by: 'model' | 'form';
+  readonly similarity: number | null;
+  readonly createdAt: number;
+}
+
+/**
+ * Lists contradictions that Cairn or a language model proposes and nobody has stated or decided, the latest first, as
+ * far as both memories are active.
+ * @param userId only those of this user; undefined for all
+ */
+export function listProposed(store: Store, userId: string | undefined, limit: number): ProposedContradiction[] {
+  return store
+    .prepare(
+      `SELECT e.src AS earlier, e.dst AS later, CASE WHEN e.similarity IS NULL THEN 'form' ELSE 'model' END AS by,
+         e.similarity, e.created_at AS createdAt
+       FROM edges e INDEXED BY edges_contradicting
+         CROSS JOIN memories m ON m.seq = e.dst CROSS JOIN memory_dynamics d ON d.seq = e.dst
+         CROSS JOIN memory_dynamics o ON o.seq = e.src
+       WHERE e.type = 'contradicts' AND e.automatic = 1 AND e.winner IS NULL
+         AND (:user IS NULL OR m.user_no = (SELECT user_no FROM users WHERE user_id = :user))
+         AND d.status = 'active' AND o.status = 'active'
+       ORDER BY e.created_at DESC, e.dst DESC, e.src DESC LIMIT :limit`,
+    )
+    .all({ user: userId ?? null, limit }) as ProposedContradiction[];
+}
+
+/** Most contradictions that are read at once. */
+const MAX_CONTRADICTIONS = 1_000;
+
+/**
+ * Lists the contradictions between two of these memories that were recorded at or before the time `saidBy` (Unix ms),
+ * at most MAX_CONTRADICTIONS.
+ */
+export function listContradictions(store: Store, memoryNos: readonly number[], saidBy: number): Contradiction[] {
+  const numbers = JSON.stringify(memoryNos);
+  // The plus keeps SQLite from searching an index for the second list, for every pair.
+  return store
+    .prepare(
+      `SELECT e.src AS a, e.dst AS b,
+         CASE WHEN e.automatic = 0 THEN 'caller' WHEN e.similarity IS NULL THEN 'form' ELSE 'model' END AS by
+       FROM json_each(?) AS c
+       CROSS JOIN edges e INDEXED BY edges_contradicting ON e.dst = c.value AND e.type = 'contradicts'
+       WHERE +e.src IN (SELECT value FROM json_each(?)) AND e.created_at <= ? LIMIT ${MAX_CONTRADICTIONS}`,
+    )
+    .all(numbers, numbers, saidBy) as Contradiction[];
+}

@@ -1,0 +1,170 @@
+/** Reads the SQLite files of OpenMemory, of every version since 1.0; nothing is written to them. */
+import type Database from 'better-sqlite3';
+import { EngineError } from '../errors.ts';
+import { type Json, type Metadata, type Sector, SECTORS } from '../types.ts';
+import { openDatabase } from './open-database.ts';
+import { sqliteCode } from './storage-errors.ts';
+
+/** A memory of OpenMemory, in the form of `POST /memory/add`. */
+interface OpenMemoryItem {
+  readonly content: string;
+  readonly user_id: string;
+  readonly tags: readonly string[];
+  readonly metadata: Metadata;
+  readonly type?: string;
+  readonly event_time?: number;
+  readonly valid_from?: number;
+  readonly valid_to?: number;
+  readonly importance?: number;
+  readonly confidence?: number;
+  readonly external_id: string;
+}
+
+/** What a file of OpenMemory holds. */
+export interface OpenMemoryFile {
+  /** Number of its memories, and of its facts with a time of validity. */
+  readonly memories: number;
+  readonly facts: number;
+  /** Number of its links, vectors and summaries of users, which Cairn makes itself. */
+  readonly leftOut: Readonly<Record<'waypoints' | 'vectors' | 'summaries', number>>;
+  /** Its memories, the oldest first, and then its facts. The file is closed after the last one. */
+  readonly items: () => Generator<OpenMemoryItem>;
+  readonly close: () => void;
+}
+
+/**
+ * Opens a file of OpenMemory for reading.
+ * @throws EngineError `invalid` for a file that cannot be opened or is none of OpenMemory
+ */
+export function openOpenMemoryFile(file: string): OpenMemoryFile {
+  const db = openReadOnly(file);
+  const columns = columnsOf(db, 'memories');
+  if (!['id', 'content', 'primary_sector', 'salience'].every((name) => columns.has(name))) {
+    db.close();
+    throw new EngineError('invalid', `${file} is no database of OpenMemory: it has no table of its memories`);
+  }
+  const vectors = Math.max(count(db, 'vectors'), count(db, 'openmemory_vectors'));
+  return {
+    memories: count(db, 'memories'),
+    facts: count(db, 'temporal_facts'),
+    leftOut: { waypoints: count(db, 'waypoints'), vectors, summaries: count(db, 'users') },
+    *items() {
+      yield* memoriesOf(db);
+      yield* factsOf(db);
+      db.close();
+    },
+    close: () => void db.close(),
+  };
+}
+
+function openReadOnly(file: string): Database.Database {
+  let db: Database.Database | undefined;
+  try {
+    db = openDatabase(file, { readonly: true, fileMustExist: true, key: null });
+    db.prepare('SELECT count(*) FROM sqlite_schema').get();
+    return db;
+  } catch (cause) {
+    db?.close();
+    if (sqliteCode(cause) === undefined && !(cause instanceof TypeError)) throw cause;
+    throw new EngineError('invalid', `${file} cannot be read as a SQLite database`, { cause });
+  }
+}
+
+/** Tables that versions of OpenMemory have. */
+type Table = 'memories' | 'vectors' | 'openmemory_vectors' | 'waypoints' | 'users' | 'temporal_facts';
+
+/** Returns the names of a table's columns; empty if there is no such table. */
+function columnsOf(db: Database.Database, table: Table): Set<string> {
+  return new Set(db.prepare('SELECT name FROM pragma_table_info(?)').pluck().all(table) as string[]);
+}
+
+function count(db: Database.Database, table: Table): number {
+  if (columnsOf(db, table).size === 0) return 0;
+  return db.prepare(`SELECT count(*) FROM ${table}`).pluck().get() as number;
+}
+
+type Row = Readonly<Record<string, unknown>>;
+
+function* memoriesOf(db: Database.Database): Generator<OpenMemoryItem> {
+  const rows = db.prepare('SELECT * FROM memories ORDER BY created_at, id').iterate() as IterableIterator<Row>;
+  for (const row of rows) {
+    const sector = SECTORS.find((name) => name === row['primary_sector']);
+    const project = textOf(row['project_id']);
+    yield {
+      content: textOf(row['content']),
+      user_id: userOf(row),
+      tags: tagsOf(row['tags']),
+      metadata: {
+        ...objectOf(row['meta'] ?? row['metadata']),
+        ...(project === '' ? {} : { project_id: project }),
+        ...withSector(sector),
+      },
+      ...timeAs('event_time', row['created_at']),
+      ...shareAs('importance', row['salience']),
+      external_id: textOf(row['id']),
+    };
+  }
+}
+
+function* factsOf(db: Database.Database): Generator<OpenMemoryItem> {
+  if (columnsOf(db, 'temporal_facts').size === 0) return;
+  const rows = db.prepare('SELECT * FROM temporal_facts ORDER BY valid_from, id').iterate() as IterableIterator<Row>;
+  for (const row of rows) {
+    const { subject, predicate, object, valid_from: from, valid_to: to } = row;
+    yield {
+      content: [subject, predicate, object].map(textOf).join(' '),
+      user_id: userOf(row),
+      tags: [],
+      metadata: { ...objectOf(row['metadata']), subject: textOf(subject), predicate: textOf(predicate) },
+      type: 'fact',
+      ...timeAs('event_time', from),
+      ...timeAs('valid_from', from),
+      ...(typeof to === 'number' && typeof from === 'number' && to > from ? timeAs('valid_to', to) : {}),
+      ...shareAs('confidence', row['confidence']),
+      external_id: `fact:${textOf(row['id'])}`,
+    };
+  }
+}
+
+function withSector(sector: Sector | undefined) {
+  return sector === undefined ? {} : { sector };
+}
+
+/** The user of a row. OpenMemory calls a caller without a name `anonymous`, which is nobody in particular. */
+function userOf(row: Row): string {
+  const userId = textOf(row['user_id']);
+  return userId === 'anonymous' ? '' : userId;
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : typeof value === 'number' ? String(value) : '';
+}
+
+function timeAs<Name extends string>(name: Name, value: unknown): { readonly [key in Name]?: number } {
+  if (typeof value !== 'number' || !(value > 0)) return {};
+  return { [name]: Math.round(value) } as { readonly [key in Name]?: number };
+}
+
+function shareAs<Name extends string>(name: Name, value: unknown): { readonly [key in Name]?: number } {
+  if (typeof value !== 'number') return {};
+  return { [name]: Math.min(1, Math.max(0, value)) } as { readonly [key in Name]?: number };
+}
+
+function tagsOf(text: unknown): string[] {
+  const tags = parsed(text);
+  return Array.isArray(tags) ? tags.filter((tag): tag is string => typeof tag === 'string' && tag !== '') : [];
+}
+
+function objectOf(text: unknown): Metadata {
+  const value = parsed(text);
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Metadata) : {};
+}
+
+/** Parses stored JSON; null for text that is none. */
+function parsed(text: unknown): Json {
+  try {
+    return JSON.parse(textOf(text)) as Json;
+  } catch {
+    return null;
+  }
+}

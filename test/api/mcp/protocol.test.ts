@@ -1,0 +1,274 @@
+import fc from 'fast-check';
+import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { connectMcp } from '../../support/mcp-client.ts';
+import { ADMIN_KEY, startApi, type TestApi } from '../../support/start-api.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+/** Messages that the fuzzer changes. */
+const TIMES = 1_000;
+const MODERN = {
+  'io.modelcontextprotocol/protocolVersion': '2026-07-28',
+  'io.modelcontextprotocol/clientCapabilities': {},
+};
+const ACCEPT = { accept: 'application/json, text/event-stream' };
+
+let api: TestApi;
+beforeAll(async () => {
+  api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none', OM_MCP_FORGET: 'true' } });
+});
+afterAll(() => api.stop());
+
+const post = (body: unknown, headers: Readonly<Record<string, string>> = {}, path = '/mcp') =>
+  api.request('POST', path, { body, headers: { ...ACCEPT, ...headers } });
+
+/** The message of a reply, whether it came as JSON or as an event. */
+const messageOf = (text: string) => JSON.parse(text.replace(/^(?:event: message\n)?data: /, '')) as Rpc;
+interface Rpc {
+  readonly jsonrpc: string;
+  readonly id?: unknown;
+  readonly result?: { readonly isError?: boolean };
+  readonly error?: { readonly code: number; readonly message: string };
+}
+
+const SEEDS = [
+  { jsonrpc: '2.0', id: 1, method: 'tools/call', params: { name: 'recall', arguments: { query: 'x', limit: 3 } } },
+  {
+    jsonrpc: '2.0',
+    id: 2,
+    method: 'tools/call',
+    params: { name: 'remember', arguments: { content: 'x', tags: ['t'] } },
+  },
+  { jsonrpc: '2.0', id: 3, method: 'tools/call', params: { name: 'forget', arguments: { id: 'x' } } },
+  {
+    jsonrpc: '2.0',
+    id: 4,
+    method: 'tools/call',
+    params: { name: 'list_recent', arguments: { cursor: '1.1' } },
+    extra: 1,
+  },
+  { jsonrpc: '2.0', id: 'a', method: 'tools/list', params: { _meta: MODERN } },
+  { jsonrpc: '2.0', id: 5, method: 'resources/read', params: { uri: 'cairn://memory/x', _meta: MODERN } },
+  { jsonrpc: '2.0', id: 6, method: 'prompts/get', params: { name: 'recall', arguments: { topic: 'x' } } },
+  {
+    jsonrpc: '2.0',
+    id: 7,
+    method: 'initialize',
+    params: { protocolVersion: '2025-06-18', capabilities: {}, clientInfo: { name: 'x', version: '1' } },
+  },
+  { jsonrpc: '2.0', id: 8, method: 'server/discover', params: { _meta: MODERN } },
+  {
+    jsonrpc: '2.0',
+    id: 9,
+    method: 'subscriptions/listen',
+    params: { _meta: MODERN, notifications: { toolsListChanged: true } },
+  },
+  { jsonrpc: '2.0', method: 'notifications/cancelled', params: { requestId: 1 } },
+  [
+    { jsonrpc: '2.0', id: 10, method: 'ping' },
+    { jsonrpc: '2.0', id: 11, method: 'tools/list' },
+  ],
+];
+
+/** Any place inside a value, as the way to it. */
+function placesIn(value: unknown, way: readonly string[] = []): (readonly string[])[] {
+  if (typeof value !== 'object' || value === null) return [way];
+  return [way, ...Object.entries(value).flatMap(([key, inner]) => placesIn(inner, [...way, key]))];
+}
+
+function changed(value: unknown, [key, ...rest]: readonly string[], change: (inner: unknown) => unknown): unknown {
+  if (key === undefined) return change(value);
+  const copy = structuredClone(value) as Record<string, unknown>;
+  copy[key] = changed(copy[key], rest, change);
+  return copy;
+}
+
+const hostileValue = fc.oneof(
+  fc.jsonValue({ maxDepth: 2 }),
+  fc.constantFrom('__proto__', 'constructor', 'toString', '', '\ud800', '\0', 'x'.repeat(20_000), -1, 1e308, [], {}),
+  fc.constantFrom('tools/call', 'recall', 'remember', 'cairn://document/x', 'cairn://entity/%', 'cairn://profile'),
+);
+const mutated = fc.constantFrom(...SEEDS).chain((seed) =>
+  fc
+    .record({ way: fc.constantFrom(...placesIn(seed)), value: hostileValue, added: fc.string({ maxLength: 12 }) })
+    .chain(({ way, value, added }) =>
+      fc.constantFrom(
+        () => changed(seed, way, () => value),
+        () =>
+          changed(seed, way, (inner) =>
+            typeof inner === 'object' && inner !== null ? { ...inner, [added]: value } : [inner, value],
+          ),
+        () => changed(seed, way, () => undefined),
+      ),
+    )
+    .map((make) => JSON.stringify(make()) ?? 'null'),
+);
+const cutText = fc
+  .tuple(mutated, fc.double({ min: 0, max: 1, noNaN: true }))
+  .map(([text, share]) => text.slice(0, Math.floor(text.length * share)));
+
+/** Checks that a reply is one of the protocol and tells nothing about the code. */
+function requireProtocol({ status, text }: { readonly status: number; readonly text: string }): void {
+  expect([200, 202, 400, 404]).toContain(status);
+  if (status === 202) expect(text).toBe('');
+  const messages = status === 202 ? [] : [messageOf(text.split('\n\n')[0]!)].flat();
+  for (const { jsonrpc, result, error } of messages) {
+    expect(jsonrpc).toBe('2.0');
+    if (error === undefined) expect(result).toBeTypeOf('object');
+    else expect(error.code).toBeLessThan(0);
+    expect(error?.message ?? '').not.toMatch(/ at |\/src\/|node_modules|\(reading/);
+  }
+}
+
+const hostileText = fc.oneof({ weight: 4, arbitrary: mutated }, { weight: 1, arbitrary: cutText });
+
+test(`${TIMES} mutated messages end in answers of the protocol, and the server lives on`, async () => {
+  const modern = { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'tools/call' };
+  await fc.assert(
+    fc.asyncProperty(hostileText, fc.boolean(), async (text, isModern) => {
+      requireProtocol(await post(text, isModern ? modern : {}));
+    }),
+    { numRuns: TIMES },
+  );
+  expect((await post({ jsonrpc: '2.0', id: 1, method: 'tools/list' })).status).toBe(200);
+}, 180_000);
+
+describe('bodies and methods', () => {
+  test.each<[string, unknown, Record<string, string>, number, number]>([
+    ['malformed JSON', '{"jsonrpc":', {}, 400, -32700],
+    ['no UTF-8', Buffer.from('7b22ff227d', 'hex'), {}, 400, -32700],
+    ['a body over 1 MiB', JSON.stringify({ x: 'x'.repeat(1_100_000) }), {}, 413, -32600],
+    ['another type', '{}', { 'content-type': 'text/plain' }, 415, -32600],
+  ])('%s is an error of JSON-RPC', async (_name, body, headers, status, code) => {
+    const reply = await post(body, headers);
+    expect(reply.status).toBe(status);
+    expect(reply.body).toMatchObject({ jsonrpc: '2.0', id: null, error: { code } });
+  });
+
+  test('GET and DELETE of earlier revisions are a 405', async () => {
+    for (const method of ['GET', 'DELETE', 'PUT'])
+      for (const path of ['/mcp', '/mcp/users/ana']) {
+        const reply = await api.request(method, path, { headers: ACCEPT });
+        expect([reply.status, reply.headers.get('allow')]).toEqual([405, 'POST']);
+      }
+    expect((await api.request('GET', '/mcp/users')).status).toBe(404);
+  });
+
+  test('headers that contradict the body are refused, and so are unknown revisions and methods', async () => {
+    const body = { jsonrpc: '2.0', id: 1, method: 'tools/list', params: { _meta: MODERN } };
+    const version = { 'mcp-protocol-version': '2026-07-28' };
+    expect((await post(body, { ...version, 'mcp-method': 'prompts/list' })).body).toMatchObject({
+      error: { code: -32020 },
+    });
+    expect((await post(body, { ...version, 'mcp-method': 'tools/list' })).status).toBe(200);
+    const unknown = { ...body, method: 'no/such' };
+    const answer = await post(unknown, { ...version, 'mcp-method': 'no/such' });
+    expect([answer.status, answer.body['error']]).toMatchObject([404, { code: -32601 }]);
+    const future = {
+      ...body,
+      params: { _meta: { ...MODERN, 'io.modelcontextprotocol/protocolVersion': '2030-01-01' } },
+    };
+    expect(
+      (await post(future, { 'mcp-protocol-version': '2030-01-01', 'mcp-method': 'tools/list' })).body,
+    ).toMatchObject({
+      error: { code: -32022 },
+    });
+  });
+
+  test('no stream of announcements is opened, as nothing is announced', async () => {
+    const listen = {
+      jsonrpc: '2.0',
+      id: 1,
+      method: 'subscriptions/listen',
+      params: { _meta: MODERN, notifications: { toolsListChanged: true } },
+    };
+    const reply = await post(listen, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' });
+    expect(messageOf(reply.text.split('\n\n')[0]!).error?.code).toBe(-32603);
+  });
+
+  test('the message of a bug stays in the log, under the id that the answer names', async () => {
+    const lines: { fields: Record<string, unknown>; event: string }[] = [];
+    const log = (fields: object, event: string) =>
+      void lines.push({ fields: fields as Record<string, unknown>, event });
+    const logger = { debug() {}, info() {}, warn: log, error: log } as never;
+    await using broken = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' }, logger });
+    const tenant = await broken.engine.tenant('default');
+    broken.engine.tenant = async () => ({
+      ...tenant,
+      as: () => ({ ...tenant, query: () => Promise.reject(new Error('/secret/path exploded')) }),
+    });
+    const client = await connectMcp(`${broken.url}/mcp`, { key: ADMIN_KEY });
+    const result = await client.callTool({ name: 'recall', arguments: { query: 'x' } });
+    const { text } = result.content[0] as { text: string };
+    expect(result.isError).toBe(true);
+    expect(text).toMatch(/^something went wrong here; the log has more under this request id \([\w-]+\)$/);
+    expect(lines.find(({ event }) => event === 'request_failed')!.fields).toMatchObject({
+      message: '/secret/path exploded',
+      requestId: /\(([\w-]+)\)$/.exec(text)![1],
+    });
+    await client.close();
+  });
+});
+
+describe('who may call', () => {
+  test('pages of other origins are refused while no key is set, and other machines by name', async () => {
+    await using open = await startApi({ folder: tempFolder(), settings: { OM_API_KEY: '', OM_EMBEDDINGS: 'none' } });
+    const ask = (headers: Record<string, string>) =>
+      open.request('POST', '/mcp', { key: null, body: SEEDS[0], headers: { ...ACCEPT, ...headers } });
+    expect((await ask({})).status).toBe(200);
+    expect((await ask({ origin: 'https://evil.example' })).status).toBe(403);
+    expect((await ask({ origin: 'null' })).status).toBe(403);
+  });
+
+  test('without tokens there is no metadata, and a plain challenge', async () => {
+    const refused = await api.request('POST', '/mcp', { key: null, body: SEEDS[0] });
+    expect([refused.status, refused.headers.get('www-authenticate')]).toEqual([401, 'Bearer realm="cairn"']);
+    expect((await api.request('GET', '/.well-known/oauth-protected-resource/mcp', { key: null })).status).toBe(404);
+  });
+
+  test('with an identity provider the challenge leads to the metadata of the endpoint (RFC 9728)', async () => {
+    const settings = {
+      OM_EMBEDDINGS: 'none',
+      OM_OIDC_ISSUER: 'http://127.0.0.1:9/realm',
+      OM_OIDC_AUDIENCE: 'cairn',
+      OM_OIDC_JWKS_URL: 'http://127.0.0.1:9/keys',
+    };
+    await using own = await startApi({ folder: tempFolder(), settings });
+    for (const path of ['/mcp', '/mcp/users/ana']) {
+      const refused = await own.request('POST', path, { key: null, body: SEEDS[0] });
+      expect(refused.status).toBe(401);
+      const challenge = refused.headers.get('www-authenticate')!;
+      const url = /^Bearer realm="cairn", resource_metadata="([^"]+)"$/.exec(challenge)![1]!;
+      expect(url).toBe(`${own.url}/.well-known/oauth-protected-resource${path}`);
+      const metadata = await own.request('GET', new URL(url).pathname, { key: null });
+      expect(metadata.body).toEqual({
+        resource: `${own.url}${path}`,
+        authorization_servers: ['http://127.0.0.1:9/realm'],
+        bearer_methods_supported: ['header'],
+        resource_name: 'Cairn',
+      });
+    }
+    expect((await own.request('GET', '/sectors', { key: null })).headers.get('www-authenticate')).toBe(
+      'Bearer realm="cairn"',
+    );
+    await using named = await startApi({
+      folder: tempFolder(),
+      settings: { ...settings, OM_PUBLIC_URL: 'https://memory.example.com/' },
+    });
+    const metadata = await named.request('GET', '/.well-known/oauth-protected-resource', { key: null });
+    expect(metadata.body['resource']).toBe('https://memory.example.com/mcp');
+  });
+
+  test('readers without a key read what is public, and change nothing', async () => {
+    await using open = await startApi({
+      folder: tempFolder(),
+      settings: { OM_EMBEDDINGS: 'none', OM_PUBLIC_READS: 'true' },
+    });
+    const { id } = await open.add({ content: 'A public fact about zebras.' });
+    const client = await connectMcp(`${open.url}/mcp`);
+    const { tools } = await client.listTools();
+    expect(tools.map(({ name }) => name)).not.toContain('remember');
+    const result = await client.callTool({ name: 'recall', arguments: { query: 'zebras' } });
+    expect(JSON.stringify(result)).toContain(id);
+    await client.close();
+  });
+});

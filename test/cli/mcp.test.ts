@@ -1,0 +1,83 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { expect, onTestFinished, test, vi } from 'vitest';
+import { callTool, connectStdio, ERAS, type Era } from '../support/mcp-client.ts';
+import { ADMIN_KEY, startApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+import { runCairn } from './run-cairn.ts';
+
+const LAUNCHER = path.resolve(import.meta.dirname, '../../bin/cairn.cjs');
+/** A port at which nothing listens, so that no other server of this machine is found. */
+const SILENT_PORT = '1';
+
+/** Starts `cairn mcp` as an AI client does. */
+async function startMcp(args: readonly string[], settings: Record<string, string>, era: Era = 'modern') {
+  const { PATH = '', HOME = '' } = process.env;
+  const env = { PATH, HOME, OM_PORT: SILENT_PORT, OM_VEC_DIM: '256', ...settings };
+  const started = await connectStdio({ command: process.execPath, args: [LAUNCHER, 'mcp', ...args], env }, era);
+  onTestFinished(() => started.client.close());
+  return started;
+}
+
+test.each(ERAS)(
+  'starts a server where none answers, and ends it with standard input: %s client',
+  async (era) => {
+    const folder = tempFolder();
+    const { client, stderr } = await startMcp([], { OM_DB_PATH: path.join(folder, 'cairn.sqlite') }, era);
+    expect(await callTool(client, 'remember', { content: 'The bridge is open.' })).toContain('Stored as memory');
+    expect(await callTool(client, 'recall', { query: 'is the bridge open?' })).toContain('The bridge is open.');
+    expect((await client.listResources()).resources).toHaveLength(1);
+    const address = fs.readFileSync(path.join(folder, 'cairn.address'), 'utf8');
+    expect(stderr.join('')).toContain(`"url":"${address}"`);
+    expect((await fetch(`${address}/health`)).status).toBe(200);
+    await client.close();
+    await vi.waitFor(() => expect(fetch(`${address}/health`)).rejects.toThrow(), { timeout: 20_000 });
+  },
+  90_000,
+);
+
+test('two clients share the server of the first, and the second outlives it', async () => {
+  const settings = { OM_DB_PATH: path.join(tempFolder(), 'cairn.sqlite') };
+  const first = await startMcp([], settings);
+  const second = await startMcp([], settings);
+  await callTool(first.client, 'remember', { content: 'Said by the first client.' });
+  expect(await callTool(second.client, 'list_recent')).toContain('Said by the first client.');
+  await first.client.close();
+  expect(await callTool(second.client, 'list_recent')).toContain('Said by the first client.');
+}, 90_000);
+
+test('talks to a running server with the key, the user and the tools of its options', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
+  await api.add({ content: 'A secret of Ben.', user_id: 'ben' });
+  const options = ['--url', api.url, '--key', ADMIN_KEY, '--user', 'ana smith'];
+  const { client } = await startMcp([...options, '--allow-delete'], {});
+  expect((await client.listTools()).tools.map(({ name }) => name)).toContain('forget');
+  await callTool(client, 'remember', { content: 'Ünïcode goes through.' });
+  const listed = await callTool(client, 'list_recent');
+  expect(listed).toContain('user "ana smith"] Ünïcode goes through.');
+  expect(listed).not.toContain('Ben');
+  await expect(client.readResource({ uri: 'cairn://entity/Zürich' })).rejects.toMatchObject({ code: -32602 });
+  await client.close();
+
+  const { client: careful } = await startMcp(options, {});
+  expect((await careful.listTools()).tools.map(({ name }) => name)).not.toContain('forget');
+  await careful.close();
+});
+
+test('a wrong key, a line that is no JSON and a server that is not there are told', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings: { OM_EMBEDDINGS: 'none' } });
+  const input = `nonsense\n${JSON.stringify({ jsonrpc: '2.0', id: 7, method: 'tools/list' })}\n`;
+  const refused = await runCairn(['mcp', '--url', api.url, '--key', 'wrong'], { input });
+  const replies = refused.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { id: unknown; error: { code: number; message: string } });
+  expect(replies).toEqual([
+    { jsonrpc: '2.0', id: null, error: { code: -32700, message: 'the line is no JSON' } },
+    { jsonrpc: '2.0', id: 7, error: { code: -32603, message: expect.stringContaining('--key') as string } },
+  ]);
+  expect(refused.code).toBe(0);
+  const missing = await runCairn(['mcp', '--url', 'http://127.0.0.1:1']);
+  expect([missing.code, missing.stdout]).toEqual([1, '']);
+  expect(missing.stderr).toContain('no Cairn server answers at http://127.0.0.1:1');
+});

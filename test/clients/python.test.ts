@@ -1,0 +1,95 @@
+import { execFile, spawnSync } from 'node:child_process';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { expect, test } from 'vitest';
+import { snakeCase } from '../../reference/python-client.ts';
+import { ROUTES } from '../../src/api/routes.ts';
+import { ADMIN_KEY, startApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+const FOLDER = path.resolve(import.meta.dirname, '../../clients/python');
+/** The types of the client need Python 3.11. */
+const hasPython = spawnSync('python3', ['-c', 'import sys; sys.exit(sys.version_info < (3, 11))']).status === 0;
+if (process.env.REQUIRE_PYTHON === '1' && !hasPython)
+  throw new Error('REQUIRE_PYTHON: there is no python3 from 3.11 on');
+
+/** Runs a program with the client on its path, and returns what it printed as JSON. */
+async function runPython(program: string, ...values: readonly string[]): Promise<unknown> {
+  const environment = { ...process.env, PYTHONPATH: FOLDER, PYTHONDONTWRITEBYTECODE: '1' };
+  const { stdout } = await promisify(execFile)('python3', ['-c', program, ...values], { env: environment });
+  return JSON.parse(stdout);
+}
+
+test.skipIf(!hasPython)('every operation has a method in Python, and every method an operation', async () => {
+  const names = await runPython(`
+import json
+from cairn_memory import Client
+print(json.dumps([name for name in vars(Client) if not name.startswith("_")]))`);
+  const routes = ROUTES.map(({ name }) => snakeCase(name));
+  expect((names as string[]).sort()).toEqual([...routes, 'watch_events'].sort());
+});
+
+test.skipIf(!hasPython)('the Python client stores, finds, lists, uploads, watches and erases', async () => {
+  const api = await startApi({ folder: tempFolder(), workers: true, settings: { OM_VEC_DIM: '256' } });
+  try {
+    const results = await runPython(CALLS, api.url, ADMIN_KEY);
+    expect(results).toEqual({
+      found: true,
+      patched: ['ops'],
+      stale: ['conflict', 409],
+      listed: 5,
+      batches: true,
+      text: true,
+      events: 'ready',
+      file: 'runbook é.md',
+      item: { a: [1, null, 'é'] },
+      gone: ['not_found', 404],
+      empty: 'invalid',
+      refused: true,
+      metrics: true,
+    });
+  } finally {
+    await api.stop();
+  }
+});
+
+const CALLS = `
+import json, sys
+from cairn_memory import CairnError, Client, File
+
+client = Client(sys.argv[1], sys.argv[2])
+results = {}
+
+def failure(call):
+    try:
+        call()
+    except CairnError as error:
+        return error
+
+memory = client.ready(client.add_memory(content="The rollback job runs every night.", user_id="ana"))
+matches = client.query_memories(query="rollback job", filters={"user_id": "ana"})["matches"]
+results["found"] = [match["id"] for match in matches] == [memory["id"]]
+results["patched"] = client.patch_memory(id=memory["id"], tags=["ops"], if_match='"1"')["tags"]
+error = failure(lambda: client.patch_memory(id=memory["id"], tags=[], if_match='"1"'))
+results["stale"] = [error.code, error.status]
+batch = client.add_memories(items=[{"content": f"Fact number {n}.", "user_id": "many"} for n in range(5)])
+results["batches"] = batch["accepted"] == 5
+results["listed"] = len({entry["id"] for entry in client.each(client.list_memories, user_id="many", l=2)})
+receipt = client.ingest_document(
+    file=File("runbook é.md", b"# Rollback\\n\\nRun the rollback job.\\n"), tags=["ops"], metadata={"team": "infra"}
+)
+*_, last = client.watch_document(id=receipt["document_id"])
+results["events"] = last.data["state"]
+results["file"] = client.get_document(id=receipt["document_id"])["file_name"]
+results["text"] = "Run the rollback job." in client.get_document_content(id=receipt["document_id"])
+client.put_item(key="a/b?c#d", namespace="n", value={"a": [1, None, "é"]})
+results["item"] = client.get_item(key="a/b?c#d", namespace="n")["value"]
+client.delete_memory(id=memory["id"])
+error = failure(lambda: client.get_memory(id=memory["id"]))
+results["gone"] = [error.code, error.status]
+results["empty"] = failure(lambda: client.delete_memory(id="")).code
+error = failure(lambda: Client(sys.argv[1], "wrong").get_stats())
+results["refused"] = error.code == "unauthenticated" and "wrong" not in str(error)
+results["metrics"] = "cairn_" in client.get_metrics()
+print(json.dumps(results))
+`;
