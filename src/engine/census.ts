@@ -48,7 +48,7 @@ export interface Census {
 }
 
 /** The lowest scores and the longest p95 in runs of evaluation sets. */
-export interface LowestScores {
+interface LowestScores {
   readonly scores: readonly { readonly measure: EvalMeasure; readonly score: number }[];
   /** In ms; undefined without any run. */
   readonly p95Ms: number | undefined;

@@ -237,8 +237,8 @@ export interface Tenant
    * Replaces all of this tenant's defaults for its queries.
    * Guarded evaluation sets are asked first, under the present and under the new defaults.
    * @param how.force stores the defaults whatever the guarded sets say
-   * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model; `conflict`, with the numbers,
-   *   if a guarded set falls in recall or in items that are rightly empty
+   * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model; `conflict`, with the
+   *   numbers, if a guarded set falls in recall or in items that are rightly empty
    */
   putRetrievalDefaults(
     options: RetrievalOptions,

@@ -95,7 +95,7 @@ const backupFile = z.strictObject({
   bytes: count,
 });
 
-export const backupSchedule = z.strictObject({
+const backupSchedule = z.strictObject({
   state: z
     .enum(['waiting', 'due', 'running', 'failing'])
     .describe('`due`: a worker begins within about 15 seconds; `failing`: the last attempt failed, another follows.'),

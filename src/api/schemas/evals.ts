@@ -26,7 +26,7 @@ const item = z.strictObject({
   forbidden: entries.optional().describe('Ids and texts, as in `expected`, that no hit may be or hold.'),
 });
 
-export const evalName = givenId.regex(/^[\w.-]{1,64}$/, 'expected 1..64 of letters, digits, ., - and _');
+const evalName = givenId.regex(/^[\w.-]{1,64}$/, 'expected 1..64 of letters, digits, ., - and _');
 
 export const evalSet = z.strictObject(
   {
