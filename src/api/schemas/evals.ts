@@ -91,7 +91,6 @@ const summary = z.strictObject({
 export type EvalSummaryItem = Wire<typeof summary>;
 export const evalSummary = summary;
 export const evalList = z.strictObject({ items: z.array(summary) });
-export type EvalListReply = Wire<typeof evalList>;
 
 export const evalRunReply = z.strictObject({
   run,
