@@ -1,5 +1,6 @@
 import type { Route, RouteGroup } from './route.ts';
 import { addRoutes } from './routes/add.ts';
+import { adminRoutes } from './routes/admin.ts';
 import { auditRoutes } from './routes/audit.ts';
 import { consoleRoutes } from './routes/console.ts';
 import { diffRoutes } from './routes/diff.ts';
@@ -7,6 +8,7 @@ import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
 import { entityRoutes } from './routes/entities.ts';
 import { graphRoutes } from './routes/graph.ts';
+import { evalRoutes } from './routes/evals.ts';
 import { eventRoutes } from './routes/events.ts';
 import { ingestRoutes } from './routes/ingest.ts';
 import { itemRoutes } from './routes/items.ts';
@@ -30,6 +32,7 @@ import { reflectRoutes } from './routes/reflect.ts';
 import { serviceRoutes } from './routes/service.ts';
 import { sessionLogRoutes } from './routes/session-logs.ts';
 import { settingsRoutes } from './routes/settings.ts';
+import { tenantRoutes } from './routes/tenants.ts';
 import { storeRoutes } from './routes/store.ts';
 import { userRoutes } from './routes/users.ts';
 
@@ -89,6 +92,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   },
   { name: 'Change feed', description: 'What happened in a tenant, in the order of its commits.', routes: eventRoutes },
   {
+    name: 'Evaluation sets',
+    description: 'Questions with known answers, asked before and after a change.',
+    routes: evalRoutes,
+  },
+  {
     name: 'MCP',
     description: 'The memory as tools, resources and prompts of the Model Context Protocol.',
     routes: mcpRoutes,
@@ -97,7 +105,9 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Settings', description: "A tenant's defaults for its queries.", routes: settingsRoutes },
   { name: 'Limits', description: 'Rate limits and quotas of tenants and keys.', routes: limitRoutes },
   { name: 'Audit log', description: 'What was done, when, and by which key.', routes: auditRoutes },
+  { name: 'Tenants', description: 'Whose memories the service keeps.', routes: tenantRoutes },
   { name: 'Keys', description: 'Who may call the API.', routes: keyRoutes },
+  { name: 'Upkeep', description: 'Decay and backups.', routes: adminRoutes },
   { name: 'Embedding model', description: 'A change from one embedding model to another.', routes: reembedRoutes },
   { name: 'Providers', description: 'Calls of embedding providers and language models.', routes: providerRoutes },
   { name: 'Console', description: 'The console, a page that shows all this to people.', routes: consoleRoutes },

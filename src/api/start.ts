@@ -2,6 +2,7 @@ import type { Express } from 'express';
 import { type Engine, VERSION } from '../engine/index.ts';
 import type { MetricsSource } from '../join-metrics.ts';
 import { createApp } from './app.ts';
+import { runEvalsByScheduleUntil } from './run-evals.ts';
 import { listen } from './server.ts';
 
 export interface StartApiOptions {
@@ -49,6 +50,7 @@ export async function prepareApp({ engine, metricsText }: StartApiOptions, signa
   });
   // Prepared before anything is served, since loading a package of hundreds of files blocks everything else.
   await engine.prepare();
+  void runEvalsByScheduleUntil(signal, engine);
   return app;
 }
 

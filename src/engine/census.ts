@@ -9,7 +9,15 @@ import type { Clock, Logger } from './ports.ts';
 import { countFile, emptyTally, LEDGER_STATES, type FileCensus, type LedgerState } from './store/census.ts';
 import { stampOf } from './store/file-on-disk.ts';
 import { openForLook } from './store/open-store.ts';
-import { JOB_STEPS, MEMORY_STATES, SECTORS, type JobStep, type MemoryState, type Sector } from './types.ts';
+import {
+  JOB_STEPS,
+  MEMORY_STATES,
+  SECTORS,
+  type EvalScores,
+  type JobStep,
+  type MemoryState,
+  type Sector,
+} from './types.ts';
 
 /** Totals over all tenants' files. */
 export interface Census {
@@ -25,6 +33,8 @@ export interface Census {
    * waits for its first run in a file counts as run when it was first looked at; one without any time is left out.
    */
   readonly schedules: readonly { readonly schedule: string; readonly at: number }[];
+  /** The last runs of all evaluation sets; measures without a value are left out. */
+  readonly evals: LowestScores;
   /** Number of tenants, unreadable ones included. */
   readonly tenants: number;
   /** Number of tenants whose file could not be read this time. Only `tenants` and the sizes include them. */
@@ -36,6 +46,16 @@ export interface Census {
   /** Size of the largest write-ahead log. */
   readonly largestWalBytes: number;
 }
+
+/** The lowest scores and the longest p95 in runs of evaluation sets. */
+interface LowestScores {
+  readonly scores: readonly { readonly measure: EvalMeasure; readonly score: number }[];
+  /** In ms; undefined without any run. */
+  readonly p95Ms: number | undefined;
+}
+
+const EVAL_MEASURES = ['recall', 'precision', 'rightlyEmpty'] as const;
+type EvalMeasure = (typeof EVAL_MEASURES)[number];
 
 /** Takes a census when somebody asks for one. */
 export interface CensusTaker {
@@ -184,6 +204,7 @@ function createSum() {
   const memories = emptyTally(SECTORS, MEMORY_STATES);
   const oldestAt = new Map<JobStep, number>();
   const lastRuns = new Map<string, number>();
+  const evals: EvalScores[] = [];
   const totals = { tenants: 0, unreadable: 0, waypoints: 0, databaseBytes: 0, walBytes: 0, largestWalBytes: 0 };
   return {
     add(sizes: { database: number; wal: number }, file: FileCensus | null | undefined): void {
@@ -197,6 +218,7 @@ function createSum() {
       for (const sector of SECTORS)
         for (const state of MEMORY_STATES) memories[sector][state] += file.memories[sector][state];
       totals.waypoints += file.waypoints;
+      evals.push(...file.evals);
       for (const [step, at] of file.oldestAt) oldestAt.set(step, Math.min(at, oldestAt.get(step) ?? Infinity));
       for (const [schedule, at] of file.lastRuns)
         lastRuns.set(schedule, Math.min(at, lastRuns.get(schedule) ?? Infinity));
@@ -208,9 +230,18 @@ function createSum() {
       memories: SECTORS.flatMap((sector) =>
         MEMORY_STATES.map((state) => ({ sector, state, memories: memories[sector][state] })),
       ),
+      evals: lowestOf(evals),
       schedules: [...lastRuns].map(([schedule, at]) => ({ schedule, at })),
     }),
   };
+}
+
+function lowestOf(runs: readonly EvalScores[]): LowestScores {
+  const scores = EVAL_MEASURES.flatMap((measure) => {
+    const values = runs.flatMap((run) => run[measure] ?? []);
+    return values.length === 0 ? [] : [{ measure, score: Math.min(...values) }];
+  });
+  return { scores, p95Ms: runs.length === 0 ? undefined : Math.max(...runs.map(({ p95Ms }) => p95Ms)) };
 }
 
 const WAITING_STEPS = JOB_STEPS.filter((step) => step !== 'done');

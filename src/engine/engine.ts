@@ -27,6 +27,7 @@ import type {
   EntitySummary,
   ErasureFilter,
   ErasureReceipt,
+  Evals,
   EventFeed,
   Jobs,
   ModelChange,
@@ -54,6 +55,7 @@ import type {
   Page,
   RevisionPage,
   SessionLogs,
+  Upkeep,
 } from './types.ts';
 
 /** The whole service without HTTP and queues. The API, the command line, the tests and other programs call it. */
@@ -94,7 +96,18 @@ export interface Engine {
  * and `storage_full` if the disk is full.
  */
 export interface Tenant
-  extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, RecallLog, Jobs, ModelChange, Portable {
+  extends
+    PrivacySettings,
+    Lists,
+    SessionLogs,
+    EventFeed,
+    Differences,
+    RecallLog,
+    Jobs,
+    ModelChange,
+    Portable,
+    Upkeep,
+    Evals {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
@@ -234,9 +247,15 @@ export interface Tenant
   retrievalDefaults(): Promise<RetrievalOptions>;
   /**
    * Replaces all of this tenant's defaults for its queries.
-   * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model
+   * Guarded evaluation sets are asked first, under the present and under the new defaults.
+   * @param how.force stores the defaults whatever the guarded sets say
+   * @throws EngineError `invalid` for `rerank: 'llm'` if the server has no language model; `conflict`, with the
+   *   numbers, if a guarded set falls in recall or in items that are rightly empty
    */
-  putRetrievalDefaults(options: RetrievalOptions): Promise<void>;
+  putRetrievalDefaults(
+    options: RetrievalOptions,
+    how?: { readonly force?: boolean; readonly signal?: AbortSignal },
+  ): Promise<void>;
   /** Counts the memories of each sector, whatever their status, and averages their salience; one entry a sector. */
   sectorStats(): Promise<SectorStats[]>;
   /**

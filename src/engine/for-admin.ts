@@ -12,7 +12,7 @@ export { exportWrappedKey, importWrappedKey } from './control/data-keys.ts';
 export { fingerprintOf } from './control/wrapped-key.ts';
 export { keyOfFile, type FileKey } from './file-keys.ts';
 export { exportAuditLog, verifyAuditLog } from './admin/audit-log.ts';
-export { previewDecay, type SalienceSpread } from './admin/preview-decay.ts';
+export { previewDecay } from './admin/preview-decay.ts';
 export { rebuildEntities } from './admin/rebuild-entities.ts';
 export { rebuildText } from './admin/rebuild-text.ts';
 export { rebuildVectorIndex } from './admin/rebuild-vector-index.ts';

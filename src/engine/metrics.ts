@@ -12,6 +12,7 @@ import { createProcessMetrics } from './metrics/process.ts';
 import { createProviderMetrics } from './metrics/providers.ts';
 import { createQueryMetrics } from './metrics/queries.ts';
 import { createQueueMetrics } from './metrics/queues.ts';
+import { createEvalMetrics } from './metrics/evals.ts';
 import { createScheduleMetrics } from './metrics/schedules.ts';
 import { createSqliteMetrics } from './metrics/sqlite.ts';
 import type { BusyTotals } from './store/open-store.ts';
@@ -78,6 +79,7 @@ export function createMetrics(registry = new Registry()) {
     ...createLedgerMetrics(registers, sources),
     ...createJobMetrics(registers),
     ...createScheduleMetrics(registers, sources),
+    ...createEvalMetrics(registers, sources),
     ...createQueueMetrics(registers, sources),
     ...createEmbeddingMetrics(registers),
     ...createProviderMetrics(registers, sources),

@@ -8,6 +8,8 @@ export * from './types/session-log.ts';
 export * from './types/events.ts';
 export * from './types/diff.ts';
 export * from './types/recalls.ts';
+export * from './types/upkeep.ts';
+export * from './types/evals.ts';
 export * from './types/links.ts';
 export * from './types/filter.ts';
 export * from './types/query.ts';

@@ -162,7 +162,7 @@ describe('defaults', () => {
 describe('values', () => {
   test('every number has bounds that are tested here', () => {
     const isNumber = (name: Name) => {
-      if (name === 'OM_BACKUP_EVERY') return false; // A duration, with a test of its own.
+      if (name === 'OM_BACKUP_EVERY' || name === 'OM_EVAL_EVERY') return false; // Durations, with a test of their own.
       const field = settingsSchema.shape[name];
       return typeof field.safeParse(String(field.parse(undefined) ?? 1)).data === 'number';
     };
@@ -194,6 +194,11 @@ describe('values', () => {
         `OM_BACKUP_EVERY=${text}: expected hours, or a duration such as 30m, 6h or 1d`,
       ]);
     }
+  });
+
+  test('a period of evaluation sets is a duration, too', () => {
+    expect(readConfig({ OM_EVAL_EVERY: '6h' }).OM_EVAL_EVERY).toBe(6 * 3_600_000);
+    expect(problemsOf({ OM_EVAL_EVERY: 'daily' })[0]).toContain('OM_EVAL_EVERY=daily: expected hours');
   });
 
   test('scheduled backups need a period and a folder', () => {

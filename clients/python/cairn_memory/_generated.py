@@ -263,6 +263,21 @@ Episode = TypedDict("Episode", {
 })
 
 
+EvalRun = TypedDict("EvalRun", {
+    "at": "Timestamp",
+    "version": "str",
+    "model": "str",
+    "settings": "str",
+    "changed": "List[Literal['version', 'model', 'settings', 'items']]",
+    "items": "int",
+    "recall": "Union[float, None]",
+    "precision": "Union[float, None]",
+    "rightly_empty": "Union[float, None]",
+    "forbidden": "int",
+    "p95_ms": "float",
+})
+
+
 ExplainQuery = TypedDict("ExplainQuery", {
     "query": "str",
     "k": "NotRequired[Union[int, None]]",
@@ -1259,6 +1274,12 @@ StoredMemory = TypedDict("StoredMemory", {
 })
 
 
+Tenant = TypedDict("Tenant", {
+    "id": "str",
+    "created_at": "Timestamp",
+})
+
+
 Time = "Union[int, str]"
 
 
@@ -1365,6 +1386,12 @@ OPERATIONS: Dict[str, Operation] = {
     "get_entity": Operation("GET", "/entities/{name}", None, None, True, False, False, False),
     "list_events": Operation("GET", "/events", None, "cursor", True, False, False, False),
     "watch_events": Operation("GET", "/events", None, None, True, False, True, False),
+    "put_eval": Operation("POST", "/evals", [], None, False, False, False, False),
+    "list_evals": Operation("GET", "/evals", None, None, True, False, False, False),
+    "get_eval": Operation("GET", "/evals/{name}", None, None, True, False, False, False),
+    "delete_eval": Operation("DELETE", "/evals/{name}", None, None, True, False, False, False),
+    "run_eval": Operation("POST", "/evals/{name}/run", None, None, False, False, False, False),
+    "list_eval_runs": Operation("GET", "/evals/{name}/runs", None, None, True, False, False, False),
     "call_mcp": Operation("POST", "/mcp", ["tools"], None, True, False, False, False),
     "call_mcp_of_user": Operation("POST", "/mcp/users/{user_id}", ["tools"], None, True, False, False, False),
     "get_resource": Operation("GET", "/.well-known/oauth-protected-resource", None, None, True, False, False, False),
@@ -1377,13 +1404,21 @@ OPERATIONS: Dict[str, Operation] = {
     "retry_job": Operation("POST", "/jobs/{id}/retry", None, None, False, False, False, False),
     "cancel_job": Operation("POST", "/jobs/{id}/cancel", None, None, False, False, False, False),
     "get_retrieval_defaults": Operation("GET", "/settings/retrieval", None, None, True, False, False, False),
-    "put_retrieval_defaults": Operation("PUT", "/settings/retrieval", [], None, True, False, False, False),
+    "put_retrieval_defaults": Operation("PUT", "/settings/retrieval", ["force"], None, True, False, False, False),
     "get_privacy_policy": Operation("GET", "/settings/privacy", None, None, True, False, False, False),
     "put_privacy_policy": Operation("PUT", "/settings/privacy", [], None, True, False, False, False),
     "get_limits": Operation("GET", "/admin/limits", None, None, True, False, False, False),
     "patch_limits": Operation("PATCH", "/admin/limits", ["tenant", "key_id"], None, True, False, False, False),
     "list_audit": Operation("GET", "/audit", None, "before", True, False, False, False),
+    "list_tenants": Operation("GET", "/tenants", None, "offset", True, False, False, False),
+    "create_tenant": Operation("POST", "/tenants", [], None, False, False, False, False),
+    "erase_tenant": Operation("DELETE", "/tenants/{id}", None, None, True, False, False, False),
     "list_keys": Operation("GET", "/admin/keys", None, "offset", True, False, False, False),
+    "create_key": Operation("POST", "/admin/keys", [], None, False, False, False, False),
+    "revoke_key": Operation("DELETE", "/admin/keys/{id}", None, None, True, False, False, False),
+    "preview_decay": Operation("POST", "/admin/decay/preview", [], None, False, False, False, False),
+    "list_backups": Operation("GET", "/admin/backups", None, "offset", True, False, False, False),
+    "request_backup": Operation("POST", "/admin/backups", [], None, False, False, False, False),
     "get_reembed_status": Operation("GET", "/admin/reembed", None, None, True, False, False, False),
     "start_reembed": Operation("POST", "/admin/reembed", [], None, False, False, False, False),
     "cancel_reembed": Operation("DELETE", "/admin/reembed", None, None, True, False, False, False),
@@ -1709,6 +1744,30 @@ class Client(BaseClient):
         """Lists what happened, in the order of the commits, or streams it as it happens: `GET /events`."""
         return self._watch(OPERATIONS["watch_events"], {"cursor": cursor, "limit": limit, "kinds": kinds, "user_id": user_id}, options)
 
+    def put_eval(self, *, name: str, items: List[Dict[str, Any]], guard: Optional[bool] = None, **options: Any) -> Dict[str, Any]:
+        """Stores an evaluation set in place of the one of the same name: `POST /evals`."""
+        return self._call(OPERATIONS["put_eval"], {"name": name, "items": items, "guard": guard}, options)
+
+    def list_evals(self, **options: Any) -> Dict[str, Any]:
+        """Lists the evaluation sets, each with its last run: `GET /evals`."""
+        return self._call(OPERATIONS["list_evals"], {}, options)
+
+    def get_eval(self, *, name: str, **options: Any) -> Dict[str, Any]:
+        """Shows an evaluation set with its items: `GET /evals/{name}`."""
+        return self._call(OPERATIONS["get_eval"], {"name": name}, options)
+
+    def delete_eval(self, *, name: str, **options: Any) -> Dict[str, Any]:
+        """Deletes an evaluation set and its runs: `DELETE /evals/{name}`."""
+        return self._call(OPERATIONS["delete_eval"], {"name": name}, options)
+
+    def run_eval(self, *, name: str, **options: Any) -> Dict[str, Any]:
+        """Asks all questions of a set, and keeps the numbers: `POST /evals/{name}/run`."""
+        return self._call(OPERATIONS["run_eval"], {"name": name}, options)
+
+    def list_eval_runs(self, *, name: str, limit: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the runs of a set, newest first, and what changed before each: `GET /evals/{name}/runs`."""
+        return self._call(OPERATIONS["list_eval_runs"], {"name": name, "limit": limit}, options)
+
     def call_mcp(self, *, jsonrpc: Literal['2.0'], method: str, tools: Optional[str] = None, id: Optional[Union[str, float, None]] = None, params: Optional[Dict[str, Any]] = None, **options: Any) -> Dict[str, Any]:
         """Takes a message of the Model Context Protocol: `POST /mcp`."""
         return self._call(OPERATIONS["call_mcp"], {"jsonrpc": jsonrpc, "method": method, "tools": tools, "id": id, "params": params}, options)
@@ -1757,9 +1816,9 @@ class Client(BaseClient):
         """Shows this tenant's defaults for its queries: `GET /settings/retrieval`."""
         return self._call(OPERATIONS["get_retrieval_defaults"], {}, options)
 
-    def put_retrieval_defaults(self, *, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, similarity: Optional[Union[Literal['relative', 'absolute'], None]] = None, penalties: Optional[Union[Dict[str, Any], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, k_rerank: Optional[Union[int, None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, **options: Any) -> RetrievalDefaults:
+    def put_retrieval_defaults(self, *, force: Optional[Literal['true', 'false']] = None, profile: Optional[Union[Literal['composite', 'activation', 'retention', 'fusion'], None]] = None, similarity: Optional[Union[Literal['relative', 'absolute'], None]] = None, penalties: Optional[Union[Dict[str, Any], None]] = None, weights: Optional[Union[Dict[str, Any], None]] = None, column_weights: Optional[Union[Dict[str, Any], None]] = None, vector_weight: Optional[Union[float, None]] = None, k_sparse: Optional[Union[int, None]] = None, k_dense: Optional[Union[int, None]] = None, dense_sectors: Optional[Union[Literal['all', 'candidate'], None]] = None, session_prior: Optional[Union[float, None]] = None, max_hops: Optional[Union[int, None]] = None, decay_per_hop: Optional[Union[float, None]] = None, entity_graph: Optional[Union[bool, None]] = None, rerank: Optional[Union[Literal['none', 'builtin', 'llm'], None]] = None, k_rerank: Optional[Union[int, None]] = None, min_score: Optional[Union[float, None]] = None, relative_floor: Optional[Union[float, None]] = None, cut: Optional[Union[Literal['none', 'relative', 'exact'], None]] = None, per_document: Optional[Union[int, None]] = None, collapse_similar: Optional[Union[bool, None]] = None, writer_share: Optional[Union[float, None]] = None, **options: Any) -> RetrievalDefaults:
         """Replaces all of this tenant's defaults, from the next query on: `PUT /settings/retrieval`."""
-        return self._call(OPERATIONS["put_retrieval_defaults"], {"profile": profile, "similarity": similarity, "penalties": penalties, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "k_rerank": k_rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share}, options)
+        return self._call(OPERATIONS["put_retrieval_defaults"], {"force": force, "profile": profile, "similarity": similarity, "penalties": penalties, "weights": weights, "column_weights": column_weights, "vector_weight": vector_weight, "k_sparse": k_sparse, "k_dense": k_dense, "dense_sectors": dense_sectors, "session_prior": session_prior, "max_hops": max_hops, "decay_per_hop": decay_per_hop, "entity_graph": entity_graph, "rerank": rerank, "k_rerank": k_rerank, "min_score": min_score, "relative_floor": relative_floor, "cut": cut, "per_document": per_document, "collapse_similar": collapse_similar, "writer_share": writer_share}, options)
 
     def get_privacy_policy(self, **options: Any) -> PrivacyPolicy:
         """Shows what becomes of secrets and personal data in this tenant's texts: `GET /settings/privacy`."""
@@ -1781,9 +1840,41 @@ class Client(BaseClient):
         """Lists what was done with this tenant's memories, and by which key, the newest first: `GET /audit`."""
         return self._call(OPERATIONS["list_audit"], {"of": of, "limit": limit, "before": before, "key": key, "action": action, "from": from_, "to": to}, options)
 
-    def list_keys(self, *, l: Optional[int] = None, u: Optional[int] = None, **options: Any) -> Dict[str, Any]:
-        """Lists the keys of the tenant, the newest first: `GET /admin/keys`."""
-        return self._call(OPERATIONS["list_keys"], {"l": l, "u": u}, options)
+    def list_tenants(self, *, l: Optional[int] = None, u: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the tenants of the service, oldest first: `GET /tenants`."""
+        return self._call(OPERATIONS["list_tenants"], {"l": l, "u": u}, options)
+
+    def create_tenant(self, *, id: str, **options: Any) -> Tenant:
+        """Creates a tenant: `POST /tenants`."""
+        return self._call(OPERATIONS["create_tenant"], {"id": id}, options)
+
+    def erase_tenant(self, *, id: str, **options: Any) -> Dict[str, Any]:
+        """Says how to erase a tenant, which only the command line can do: `DELETE /tenants/{id}`."""
+        return self._call(OPERATIONS["erase_tenant"], {"id": id}, options)
+
+    def list_keys(self, *, l: Optional[int] = None, u: Optional[int] = None, tenant: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the keys of a tenant, the newest first: `GET /admin/keys`."""
+        return self._call(OPERATIONS["list_keys"], {"l": l, "u": u, "tenant": tenant}, options)
+
+    def create_key(self, *, role: Literal['read', 'add', 'write', 'admin'], name: Optional[str] = None, tenants: Optional[List[str]] = None, user_id: Optional[str] = None, tags: Optional[List[str]] = None, expires_at: Optional[Time] = None, **options: Any) -> Dict[str, Any]:
+        """Makes a key, whose secret is shown once: `POST /admin/keys`."""
+        return self._call(OPERATIONS["create_key"], {"role": role, "name": name, "tenants": tenants, "user_id": user_id, "tags": tags, "expires_at": expires_at}, options)
+
+    def revoke_key(self, *, id: str, **options: Any) -> Key:
+        """Revokes a key, which every process refuses within a second: `DELETE /admin/keys/{id}`."""
+        return self._call(OPERATIONS["revoke_key"], {"id": id}, options)
+
+    def preview_decay(self, *, at: Union[int, str], lambda: Optional[Union[float, Dict[str, Any]]] = None, archive_below: Optional[float] = None, **options: Any) -> Dict[str, Any]:
+        """Shows how memories will have faded at a date, under the rates of decay that are set or under others: `POST /admin/decay/preview`."""
+        return self._call(OPERATIONS["preview_decay"], {"at": at, "lambda": lambda, "archive_below": archive_below}, options)
+
+    def list_backups(self, *, l: Optional[int] = None, u: Optional[int] = None, tenant: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Lists the scheduled backups of a tenant, and the state of their schedule: `GET /admin/backups`."""
+        return self._call(OPERATIONS["list_backups"], {"l": l, "u": u, "tenant": tenant}, options)
+
+    def request_backup(self, *, tenant: Optional[str] = None, **options: Any) -> Dict[str, Any]:
+        """Starts a backup of a tenant into the folder of scheduled backups: `POST /admin/backups`."""
+        return self._call(OPERATIONS["request_backup"], {"tenant": tenant}, options)
 
     def get_reembed_status(self, **options: Any) -> ReembedStatus:
         """Shows the progress of a change of the embedding model, or an estimate of its size: `GET /admin/reembed`."""

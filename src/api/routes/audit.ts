@@ -1,5 +1,6 @@
-import { type AuditRecord, DEFAULT_TENANT, EngineError } from '../../engine/index.ts';
-import { route, type Route, type TenantCall } from '../route.ts';
+import type { AuditRecord } from '../../engine/index.ts';
+import { requireOperator } from '../operator.ts';
+import { route, type Route } from '../route.ts';
 import { auditPage, auditQuery, type AuditItem } from '../schemas/audit.ts';
 
 /** Routes of the audit log. */
@@ -19,17 +20,12 @@ export const auditRoutes: readonly Route[] = [
     replies: { 200: { description: 'A page of the log.', json: auditPage } },
     async handle({ api, principal, tenant, query: { of, limit, before, key, action, from, to }, send }) {
       const filter = { limit, before, keyId: key, action, from, to };
-      if (of === 'service') requireOperator(principal);
+      if (of === 'service') requireOperator(principal, 'the log of the service');
       const records = of === 'service' ? api.engine.control.audit.list(filter) : await tenant.listAudit(filter);
       send(200, { items: records.map(auditItem), next: records.length < limit ? null : (records.at(-1)?.no ?? null) });
     },
   }),
 ];
-
-function requireOperator({ tenantId }: TenantCall['principal']): void {
-  if (tenantId === DEFAULT_TENANT) return;
-  throw new EngineError('forbidden', 'the log of the service needs an admin key of the default tenant');
-}
 
 function auditItem({ no, at, keyId, action, detail, hash }: AuditRecord): AuditItem {
   return { no, at, key: keyId, action, detail: detail as AuditItem['detail'], hash };

@@ -1,12 +1,6 @@
 import { z } from 'zod';
-import {
-  DEFAULT_TENANT,
-  EngineError,
-  LIMIT_NAMES,
-  type LimitName,
-  type LimitScope,
-  MAX_LIMIT,
-} from '../../engine/index.ts';
+import { LIMIT_NAMES, type LimitName, type LimitScope, MAX_LIMIT } from '../../engine/index.ts';
+import { requireOperator } from '../operator.ts';
 import { route, type Route, type TenantCall } from '../route.ts';
 
 const value = z.int().min(0).max(MAX_LIMIT);
@@ -71,7 +65,7 @@ export const limitRoutes: readonly Route[] = [
     replies: { 200: { description: 'The limits.', json: limitsReply } },
     handle({ api, principal, query, send }) {
       const scope = scopeOf(query, principal);
-      if (scope.tenantId !== principal.tenantId) requireOperator(principal);
+      if (scope.tenantId !== principal.tenantId) requireOperator(principal, 'another tenant');
       send(200, limitsItem(api.engine.control.limits, scope));
     },
   }),
@@ -89,7 +83,7 @@ export const limitRoutes: readonly Route[] = [
     replies: { 200: { description: 'The limits as they are now.', json: limitsReply } },
     errors: { not_found: 'No tenant has this id, or no key of the tenant.' },
     async handle({ api, principal, query, readBody, send }) {
-      requireOperator(principal);
+      requireOperator(principal, 'limits are set by the operator: this');
       const scope = scopeOf(query, principal);
       api.engine.control.limits.change(scope, await readBody(), principal.keyId);
       send(200, limitsItem(api.engine.control.limits, scope));
@@ -104,11 +98,6 @@ const scopeOf = ({ tenant, key_id: keyId }: z.output<typeof whose>, { tenantId }
   tenantId: tenant ?? tenantId,
   keyId,
 });
-
-function requireOperator({ tenantId }: Principal): void {
-  if (tenantId === DEFAULT_TENANT) return;
-  throw new EngineError('forbidden', 'limits are set by the operator: this needs an admin key of the default tenant');
-}
 
 const limitsItem = (limits: LimitRecords, scope: LimitScope) => ({
   in_force: limits.inForce(scope),

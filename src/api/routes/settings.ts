@@ -1,7 +1,9 @@
 import { route, type Route } from '../route.ts';
+import { forceQuery } from '../schemas/evals.ts';
 import { retrievalReply, retrievalSchema } from '../schemas/query.ts';
 import { privacyReply, privacySchema } from '../schemas/privacy.ts';
 import { noQuery } from '../schemas/values.ts';
+import { clientGone } from '../wait-for-writes.ts';
 import { retrievalItem, toRetrievalOptions } from '../wire/query.ts';
 
 /** Routes of a tenant's settings: its defaults for queries, and its privacy policy. */
@@ -30,12 +32,14 @@ export const settingsRoutes: readonly Route[] = [
     description:
       "The fields of a query have priority over its tenant's defaults, these over the settings of the service, and " +
       "those over the built-in defaults. `weights` and `column_weights` are merged by name; a tenant's `weights` may " +
-      'name weights of all profiles.',
-    query: noQuery,
+      'name weights of all profiles. Guarded evaluation sets are asked first.',
+    query: forceQuery,
     body: { json: retrievalSchema, example: { profile: 'activation', weights: { recency: 0.1 }, max_hops: 1 } },
+    errors: { conflict: 'A guarded evaluation set would fall; the answer has its numbers, and nothing is changed.' },
     replies: { 200: { description: 'The defaults that were set.', json: retrievalReply } },
-    async handle({ tenant, readBody, send }) {
-      await tenant.putRetrievalDefaults(toRetrievalOptions(await readBody()));
+    async handle({ tenant, query: { force }, readBody, response, send }) {
+      const options = toRetrievalOptions(await readBody());
+      await tenant.putRetrievalDefaults(options, { force: force === 'true', signal: clientGone(response) });
       send(200, retrievalItem(await tenant.retrievalDefaults()));
     },
   }),

@@ -1,5 +1,5 @@
-import { openStore, previewDecay, type SalienceSpread } from '../../engine/for-admin.ts';
-import { DAY_MS } from '../../engine/index.ts';
+import { openStore, previewDecay } from '../../engine/for-admin.ts';
+import { DAY_MS, type SalienceSpread } from '../../engine/index.ts';
 import { withDataFolder } from '../data-folder.ts';
 import { bold, count, counted, cut, cyan, dim, print, sparkline, table, widthOfTerminal } from '../terminal.ts';
 

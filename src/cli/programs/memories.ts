@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { FORMATS } from '../../engine/index.ts';
 import type { DiffOptions } from '../commands/diff.ts';
 import type { RecallOptions } from '../commands/recall.ts';
+import type { EvalOptions } from '../commands/eval.ts';
 import { asking, collect, integer, overHttp, parseObject, parsePast } from '../options.ts';
 
 /** Adds the commands on memories and documents of a running server. */
@@ -80,6 +81,14 @@ function addHistory(program: Command): void {
     .option('--valid', 'what held at the two times, in place of what was stored')
     .option('--json', 'print the reply of the server')
     .action(async (options: DiffOptions) => (await import('../commands/diff.ts')).diff(options));
+  overHttp(program, 'eval')
+    .description('run evaluation sets, and compare with the run before; needs an admin key')
+    .argument('[name]', 'the set; all by default')
+    .option('--file <path>', 'store the set in this file first: JSON as for POST /evals')
+    .option('--json', 'print each run as a line of JSON')
+    .action(async (name: string | undefined, options: EvalOptions) =>
+      (await import('../commands/eval.ts')).runEvals(name, options),
+    );
 }
 
 /** Answers that were given. */

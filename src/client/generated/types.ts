@@ -837,6 +837,29 @@ export type Episode = {
   /** Matches that belong to the episode, best first. */
   readonly memory_ids: readonly string[];
 };
+export type EvalRun = {
+  readonly at: Timestamp;
+  /** Version of Cairn. */
+  readonly version: string;
+  /** The embedding models whose vectors were searched; `none` for words alone. */
+  readonly model: string;
+  /** Hash of the settings that queries read. */
+  readonly settings: string;
+  /** What differs from the run before. */
+  readonly changed: readonly ('version' | 'model' | 'settings' | 'items')[];
+  /** Items that were asked. */
+  readonly items: number;
+  /** Mean share of the expected entries that were found; null if no item expects any. */
+  readonly recall: number | null;
+  /** Mean share of the hits that hold something expected; null without such hits. */
+  readonly precision: number | null;
+  /** Share of the items that expect nothing for which nothing came; null without any. */
+  readonly rightly_empty: number | null;
+  /** Items that had a forbidden hit. */
+  readonly forbidden: number;
+  /** Time that 95 of 100 queries took at most, ms. */
+  readonly p95_ms: number;
+};
 export type ExplainQuery = {
   /** Plain text; a memory may match any of its words. `"a phrase"` in double quotes counts as one term. */
   readonly query: string;
@@ -1605,7 +1628,7 @@ export type JobCounts = {
   readonly cancelled: number;
 };
 export type Key = {
-  /** Public part of the key; `cairn keys revoke` takes it. */
+  /** Public part of the key; `DELETE /admin/keys/:id` and `cairn keys revoke` take it. */
   readonly id: string;
   readonly role: 'read' | 'add' | 'write' | 'admin';
   /** Name that a person gave the key; empty for none. */
@@ -2897,6 +2920,10 @@ export type StoredMemory = {
   /** Starts at 1 and rises by one with each change; also sent as the `etag`. */
   readonly version: number;
 };
+export type Tenant = {
+  readonly id: string;
+  readonly created_at: Timestamp;
+};
 /** Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999. */
 export type Time = number | string;
 /** Unix milliseconds. */
@@ -3608,6 +3635,44 @@ export type WatchEventsInput = {
   /** Only events about memories and documents of this user. */
   readonly user_id?: string | undefined;
 };
+export type PutEvalInput = {
+  /** Name of the set. */
+  readonly name: string;
+  /** If true, a change of the query defaults that lowers the set is refused, unless it is forced. */
+  readonly guard?: boolean | undefined;
+  /** The questions. */
+  readonly items: readonly {
+    /** The question. */
+    readonly query: string;
+    /** The user whose memories are asked; all users if left out. */
+    readonly user_id?: string | undefined;
+    /** Most hits, 10 if left out. */
+    readonly k?: number | undefined;
+    /** Ids of memories that must be hits, and texts whose words must stand in a row in one of the hits; empty: no hit may come. */
+    readonly expected: readonly string[];
+    /** Ids and texts, as in `expected`, that no hit may be or hold. */
+    readonly forbidden?: readonly string[] | undefined;
+  }[];
+};
+export type ListEvalsInput = Readonly<Record<string, never>>;
+export type GetEvalInput = {
+  /** Name of the set. */
+  readonly name: string;
+};
+export type DeleteEvalInput = {
+  /** Name of the set. */
+  readonly name: string;
+};
+export type RunEvalInput = {
+  /** Name of the set. */
+  readonly name: string;
+};
+export type ListEvalRunsInput = {
+  /** Name of the set. */
+  readonly name: string;
+  /** Most runs to list. */
+  readonly limit?: number | undefined;
+};
 export type CallMcpInput = {
   /** Further tools for this client, separated by commas: `forget`, `search_fetch`. */
   readonly tools?: string | undefined;
@@ -3682,6 +3747,9 @@ export type CancelJobInput = {
 };
 export type GetRetrievalDefaultsInput = Readonly<Record<string, never>>;
 export type PutRetrievalDefaultsInput = {
+  /** `true` sets the defaults even if a guarded evaluation set falls. */
+  readonly force?: 'true' | 'false' | undefined;
+} & {
   /** Formula that scores matches; `composite` by default. */
   readonly profile?: 'composite' | 'activation' | 'retention' | 'fusion' | null | undefined;
   /** What the feature `similarity` is: the share of the best candidate’s relevance (`relative`, the default), or the relevance itself (`absolute`), which is the cosine with `vector_weight` 1. */
@@ -3811,11 +3879,68 @@ export type ListAuditInput = {
   /** Only records before this time. */
   readonly to?: Time | undefined;
 };
+export type ListTenantsInput = {
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+  /** Items to skip, counted from the newest. */
+  readonly u?: number | undefined;
+};
+export type CreateTenantInput = {
+  /** 1 to 64 of a-z, 0-9, - and _, starting with a letter or digit. */
+  readonly id: string;
+};
+export type EraseTenantInput = {
+  /** Id of the tenant. */
+  readonly id: string;
+};
 export type ListKeysInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
   /** Items to skip, counted from the newest. */
   readonly u?: number | undefined;
+  /** The tenant; by default that of your key. Others are for operators. */
+  readonly tenant?: string | undefined;
+};
+export type CreateKeyInput = {
+  /** What the key may do. */
+  readonly role: 'read' | 'add' | 'write' | 'admin';
+  /** Name that people know the key by. */
+  readonly name?: string | undefined;
+  /** Tenants that the key reaches, the usual one first; by default that of your key. */
+  readonly tenants?: readonly string[] | undefined;
+  /** The only user whose memories the key reaches. Not for the role admin. */
+  readonly user_id?: string | undefined;
+  /** Tags without which the key reaches no memory. Not for the role admin. */
+  readonly tags?: readonly string[] | undefined;
+  /** Time from which the key is refused; never if left out. */
+  readonly expires_at?: Time | undefined;
+};
+export type RevokeKeyInput = {
+  /** Public id of the key, not its secret. */
+  readonly id: string;
+};
+export type PreviewDecayInput = {
+  /** The date to look at, which is still to come. */
+  readonly at: number | string;
+  /** Rates of decay per day, one for all or by sector; those that are left out are as the settings say. */
+  readonly lambda?:
+    | number
+    | Partial<Readonly<Record<'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective', number>>>
+    | undefined;
+  /** Salience below which memories would be archived, 0 for none; by default `OM_ARCHIVE_BELOW`. */
+  readonly archive_below?: number | undefined;
+};
+export type ListBackupsInput = {
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+  /** Items to skip, counted from the newest. */
+  readonly u?: number | undefined;
+  /** The tenant; by default that of your key. */
+  readonly tenant?: string | undefined;
+};
+export type RequestBackupInput = {
+  /** The tenant to back up; by default that of your key. */
+  readonly tenant?: string | undefined;
 };
 export type GetReembedStatusInput = Readonly<Record<string, never>>;
 export type StartReembedInput = {
@@ -4322,6 +4447,63 @@ export type ListEventsReply = {
   /** Whether there are more events already; a page that a filter leaves empty may have more behind it. */
   readonly has_more: boolean;
 };
+export type PutEvalReply = {
+  readonly name: string;
+  readonly guard: boolean;
+  readonly items: number;
+  readonly updated_at: Timestamp;
+  readonly last_run: EvalRun | null;
+};
+export type ListEvalsReply = {
+  readonly items: readonly {
+    readonly name: string;
+    readonly guard: boolean;
+    readonly items: number;
+    readonly updated_at: Timestamp;
+    readonly last_run: EvalRun | null;
+  }[];
+};
+export type GetEvalReply = {
+  /** Name of the set. */
+  readonly name: string;
+  /** If true, a change of the query defaults that lowers the set is refused, unless it is forced. */
+  readonly guard?: boolean;
+  /** The questions. */
+  readonly items: readonly {
+    /** The question. */
+    readonly query: string;
+    /** The user whose memories are asked; all users if left out. */
+    readonly user_id?: string;
+    /** Most hits, 10 if left out. */
+    readonly k?: number;
+    /** Ids of memories that must be hits, and texts whose words must stand in a row in one of the hits; empty: no hit may come. */
+    readonly expected: readonly string[];
+    /** Ids and texts, as in `expected`, that no hit may be or hold. */
+    readonly forbidden?: readonly string[];
+  }[];
+};
+export type DeleteEvalReply = {
+  readonly deleted: true;
+};
+export type RunEvalReply = {
+  readonly run: EvalRun;
+  /** What came of each item. */
+  readonly items: readonly {
+    /** Place of the item in the set, from 0. */
+    readonly place: number;
+    /** Ids of the hits, best first. */
+    readonly hits: readonly string[];
+    /** Expected entries that were not found. */
+    readonly missing: readonly string[];
+    /** Forbidden entries that were found. */
+    readonly forbidden: readonly string[];
+    readonly ms: number;
+  }[];
+};
+export type ListEvalRunsReply = {
+  /** Newest first. */
+  readonly items: readonly EvalRun[];
+};
 export type CallMcpReply =
   | {
       readonly jsonrpc: '2.0';
@@ -4476,9 +4658,94 @@ export type ListAuditReply = {
   /** Send it as `before` for the next page; null on the last page. */
   readonly next: number | null;
 };
+export type ListTenantsReply = {
+  readonly items: readonly {
+    readonly id: string;
+    readonly created_at: Timestamp;
+    /** Keys of the tenant that are not revoked. */
+    readonly keys: number;
+    /** Size of the tenant's file; 0 before its first write. */
+    readonly bytes: number;
+  }[];
+  readonly total: number;
+};
+export type EraseTenantReply = {
+  readonly exists: false;
+};
 export type ListKeysReply = {
   readonly items: readonly Key[];
   readonly total: number;
+};
+export type CreateKeyReply = {
+  readonly key: Key;
+  /** The key itself, for `Authorization: Bearer`. It is shown here and never again. */
+  readonly secret: string;
+};
+export type PreviewDecayReply = {
+  readonly at: Timestamp;
+  /** The sectors with active memories; `before` is today, `after` the date, if nothing were recalled. */
+  readonly sectors: readonly {
+    readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+    readonly count: number;
+    readonly before: {
+      readonly average: number;
+      /** Memories by tenth of salience, from 0 to below 0.1 up to 0.9 to 1. */
+      readonly tenths: readonly number[];
+    };
+    readonly after: {
+      readonly average: number;
+      /** Memories by tenth of salience, from 0 to below 0.1 up to 0.9 to 1. */
+      readonly tenths: readonly number[];
+    };
+  }[];
+  /** Active memories whose salience would be below `archive_below`. */
+  readonly archived: number;
+  /** The memories whose salience falls most, at most ten. */
+  readonly falls: readonly {
+    readonly id: string;
+    readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+    readonly salience_from: number;
+    readonly salience_to: number;
+  }[];
+  /** True if the work that one request may cause ended before all were counted. */
+  readonly degraded: boolean;
+};
+export type ListBackupsReply = {
+  readonly tenant: string;
+  /** `OM_BACKUP_EVERY` in milliseconds; null if no backups are scheduled. */
+  readonly every_ms: number | null;
+  /** `OM_BACKUP_KEEP`. */
+  readonly keep: number;
+  readonly schedule: {
+    /** `due`: a worker begins within about 15 seconds; `failing`: the last attempt failed, another follows. */
+    readonly state: 'waiting' | 'due' | 'running' | 'failing';
+    /** Unix milliseconds at which the last completed backup began; null before, and after a request for one. */
+    readonly last_run_at: Timestamp | null;
+    /** Attempts that have failed since the last completed one. */
+    readonly failures: number;
+    readonly failed_at: Timestamp | null;
+  } | null;
+  /** Backups of the tenant's file, newest first. */
+  readonly items: readonly {
+    /** Path within `OM_BACKUP_FOLDER`. */
+    readonly file: string;
+    /** Unix milliseconds of the copy. */
+    readonly at: Timestamp;
+    readonly bytes: number;
+  }[];
+  readonly total: number;
+  /** Backups of the control database, which holds tenants and keys. */
+  readonly control: readonly {
+    /** Path within `OM_BACKUP_FOLDER`. */
+    readonly file: string;
+    /** Unix milliseconds of the copy. */
+    readonly at: Timestamp;
+    readonly bytes: number;
+  }[];
+};
+export type RequestBackupReply = {
+  readonly tenant: string;
+  readonly state: 'due';
 };
 export type ListProviderCallsReply = {
   readonly items: readonly ProviderCall[];
@@ -4883,6 +5150,24 @@ export interface Operations {
       >
   >;
 
+  /** Stores an evaluation set in place of the one of the same name: `POST /evals`. */
+  putEval(input: PutEvalInput, options?: CallOptions): Reply<PutEvalReply>;
+
+  /** Lists the evaluation sets, each with its last run: `GET /evals`. */
+  listEvals(input?: ListEvalsInput, options?: CallOptions): Reply<ListEvalsReply>;
+
+  /** Shows an evaluation set with its items: `GET /evals/{name}`. */
+  getEval(input: GetEvalInput, options?: CallOptions): Reply<GetEvalReply>;
+
+  /** Deletes an evaluation set and its runs: `DELETE /evals/{name}`. */
+  deleteEval(input: DeleteEvalInput, options?: CallOptions): Reply<DeleteEvalReply>;
+
+  /** Asks all questions of a set, and keeps the numbers: `POST /evals/{name}/run`. */
+  runEval(input: RunEvalInput, options?: CallOptions): Reply<RunEvalReply>;
+
+  /** Lists the runs of a set, newest first, and what changed before each: `GET /evals/{name}/runs`. */
+  listEvalRuns(input: ListEvalRunsInput, options?: CallOptions): Reply<ListEvalRunsReply>;
+
   /** Takes a message of the Model Context Protocol: `POST /mcp`. */
   callMcp(input: CallMcpInput, options?: CallOptions): Reply<CallMcpReply>;
 
@@ -4949,8 +5234,38 @@ export interface Operations {
   /** Lists what was done with this tenant's memories, and by which key, the newest first: `GET /audit`. */
   listAudit(input?: ListAuditInput, options?: CallOptions): Page<ListAuditReply, ListAuditReply['items'][number]>;
 
-  /** Lists the keys of the tenant, the newest first: `GET /admin/keys`. */
+  /** Lists the tenants of the service, oldest first: `GET /tenants`. */
+  listTenants(
+    input?: ListTenantsInput,
+    options?: CallOptions,
+  ): Page<ListTenantsReply, ListTenantsReply['items'][number]>;
+
+  /** Creates a tenant: `POST /tenants`. */
+  createTenant(input: CreateTenantInput, options?: CallOptions): Reply<Tenant>;
+
+  /** Says how to erase a tenant, which only the command line can do: `DELETE /tenants/{id}`. */
+  eraseTenant(input: EraseTenantInput, options?: CallOptions): Reply<EraseTenantReply>;
+
+  /** Lists the keys of a tenant, the newest first: `GET /admin/keys`. */
   listKeys(input?: ListKeysInput, options?: CallOptions): Page<ListKeysReply, ListKeysReply['items'][number]>;
+
+  /** Makes a key, whose secret is shown once: `POST /admin/keys`. */
+  createKey(input: CreateKeyInput, options?: CallOptions): Reply<CreateKeyReply>;
+
+  /** Revokes a key, which every process refuses within a second: `DELETE /admin/keys/{id}`. */
+  revokeKey(input: RevokeKeyInput, options?: CallOptions): Reply<Key>;
+
+  /** Shows how memories will have faded at a date, under the rates of decay that are set or under others: `POST /admin/decay/preview`. */
+  previewDecay(input: PreviewDecayInput, options?: CallOptions): Reply<PreviewDecayReply>;
+
+  /** Lists the scheduled backups of a tenant, and the state of their schedule: `GET /admin/backups`. */
+  listBackups(
+    input?: ListBackupsInput,
+    options?: CallOptions,
+  ): Page<ListBackupsReply, ListBackupsReply['items'][number]>;
+
+  /** Starts a backup of a tenant into the folder of scheduled backups: `POST /admin/backups`. */
+  requestBackup(input?: RequestBackupInput, options?: CallOptions): Reply<RequestBackupReply>;
 
   /** Shows the progress of a change of the embedding model, or an estimate of its size: `GET /admin/reembed`. */
   getReembedStatus(input?: GetReembedStatusInput, options?: CallOptions): Reply<ReembedStatus>;

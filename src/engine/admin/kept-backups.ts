@@ -8,6 +8,7 @@ import path from 'node:path';
 import type { Config } from '../config.ts';
 import { exportWrappedKey, tenantOf } from '../control/data-keys.ts';
 import { EngineError, isEngineError } from '../errors.ts';
+import type { BackupFile, Page } from '../types.ts';
 import { backupControl, backupDatabase, keyFileOf } from './backup.ts';
 
 /** The settings that a scheduled backup needs. */
@@ -59,6 +60,31 @@ export async function makeKeptBackup(settings: BackupSettings, from: string, now
       cause: error,
     });
   }
+}
+
+/**
+ * Lists the scheduled backups of a tenant, newest first, and the latest of the control database. A folder that is not
+ * there yet holds none.
+ * @throws errors of the file system for a folder that cannot be read
+ */
+export function listKeptBackups(
+  { OM_BACKUP_FOLDER = '' }: Pick<Config, 'OM_BACKUP_FOLDER'>,
+  tenant: string,
+  { limit, offset }: Page,
+): { readonly items: BackupFile[]; readonly total: number; readonly control: BackupFile[] } {
+  const folder = path.resolve(OM_BACKUP_FOLDER);
+  const within = (own: string) => {
+    const names = fs.existsSync(path.join(folder, own)) ? listBackups(path.join(folder, own)).reverse() : [];
+    const shown = names.slice(offset, offset + limit).map((name) => path.join(own, name));
+    return { total: names.length, items: shown.flatMap((file) => describeBackup(folder, file)) };
+  };
+  return { ...within(path.join('tenants', tenant)), control: within('control').items };
+}
+
+/** Describes a backup; returns nothing for one that was removed meanwhile. */
+function describeBackup(folder: string, file: string): BackupFile[] {
+  const bytes = fs.statSync(path.join(folder, file), { throwIfNoEntry: false })?.size;
+  return bytes === undefined ? [] : [{ file, at: timeOf(path.basename(file)), bytes }];
 }
 
 /** Backs up the control database unless another tenant's run just did. @returns the number of removed backups */
@@ -121,6 +147,12 @@ function listBackups(folder: string): string[] {
     .readdirSync(folder)
     .filter((name) => NAME.test(name))
     .sort();
+}
+
+/** Reads the time of a backup, Unix ms, from its name, which `NAME` matches. */
+function timeOf(name: string): number {
+  const [, year, month, day, hour, minute, second, ms] = /^(....)(..)(..)T(..)(..)(..)(...)Z/.exec(name)!;
+  return Date.parse(`${year}-${month}-${day}T${hour}:${minute}:${second}.${ms}Z`);
 }
 
 function nameOf(now: number): string {

@@ -2,53 +2,34 @@ import { decayed, decayLambdaOf } from '../dynamics.ts';
 import { iterateActive } from '../store/dynamics.ts';
 import { readMemories } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { SECTORS, type Memory, type Sector } from '../types.ts';
-
-/** How the salience of a sector's memories is spread at one moment. */
-export interface SalienceSpread {
-  /** Average salience, 0..1. */
-  readonly average: number;
-  /** Ten counts of memories: with a salience of 0 to below 0.1, of 0.1 to below 0.2, and so on, at last of 0.9 to 1. */
-  readonly tenths: readonly number[];
-}
-
-/** How the salience of active memories would change until a later date. */
-export interface DecayPreview {
-  /** Spread now (`before`) and at the later date (`after`), for each sector with active memories. */
-  readonly sectors: readonly {
-    readonly sector: Sector;
-    readonly count: number;
-    readonly before: SalienceSpread;
-    readonly after: SalienceSpread;
-  }[];
-  /** The active memories whose salience falls most, at most ten, largest fall first; ties by age, oldest first. */
-  readonly falls: readonly { readonly memory: Memory; readonly before: number; readonly after: number }[];
-  /** Number of active memories that the decay job would have archived by the later date. */
-  readonly archived: number;
-}
+import { ROW_BYTES, spendWork } from '../store/work-budget.ts';
+import { type DecayPreview, type DecayRates, type SalienceSpread, type Sector, SECTORS } from '../types.ts';
 
 /** Most falls listed. */
 const FALLS = 10;
 
 /**
  * Computes the salience of active memories at a later date if nothing were recalled until then, and writes nothing.
- * From `now` on it uses the sector's λ by the settings, as the decay job would; for the time before `now` it uses the λ
- * stored with each memory.
+ * It ends early, with what it has counted, where the work budget of its caller ends. From `now` on it uses the given λ
+ * of the sector, as the decay job would; for the time before `now` it uses the λ stored with each memory.
  * @param options.at the later date, Unix ms like `now`
- * @param options.lambda value of `OM_DECAY_LAMBDA`; undefined if it is not set
- * @param options.archiveBelow value of `OM_ARCHIVE_BELOW`; 0 archives none
+ * @param options.lambda λ of all sectors or of some, per day; the others have the rates that they have by default
+ * @param options.archiveBelow salience below which a memory would be archived; 0 archives none
  */
 export function previewDecay(
   store: Store,
-  { now, at, lambda, archiveBelow }: { now: number; at: number; lambda: number | undefined; archiveBelow: number },
+  { now, at, lambda, archiveBelow }: { now: number; at: number; lambda: DecayRates | undefined; archiveBelow: number },
 ): DecayPreview {
   const spreads = new Map(SECTORS.map((sector) => [sector, { count: 0, before: newSpread(), after: newSpread() }]));
   let falls: { memoryNo: number; before: number; after: number }[] = [];
   let archived = 0;
+  let isCut = false;
   const preview = () => {
     for (const row of iterateActive(store)) {
+      isCut = !spendWork(ROW_BYTES);
+      if (isCut) break;
       const before = decayed({ value: row.salience, at: row.salience_at }, row.decay_lambda, now);
-      const after = decayed({ value: before, at: now }, decayLambdaOf(row.primary_sector, lambda), at);
+      const after = decayed({ value: before, at: now }, rateOf(row.primary_sector, lambda), at);
       const spread = spreads.get(row.primary_sector)!;
       spread.count++;
       count(spread.before, before);
@@ -74,9 +55,18 @@ export function previewDecay(
         before: finish(spread.before, spread.count),
         after: finish(spread.after, spread.count),
       })),
-    falls: falls.map(({ memoryNo, before, after }) => ({ memory: memories.get(memoryNo)!, before, after })),
+    falls: falls.flatMap(({ memoryNo, before, after }) => {
+      const memory = memories.get(memoryNo);
+      // One that has expired is no longer shown.
+      return memory === undefined ? [] : [{ memory, before, after }];
+    }),
     archived,
+    isCut,
   };
+}
+
+function rateOf(sector: Sector, rates: DecayRates | undefined): number {
+  return typeof rates === 'object' ? (rates[sector] ?? decayLambdaOf(sector, undefined)) : decayLambdaOf(sector, rates);
 }
 
 function newSpread() {

@@ -117,25 +117,28 @@ export interface ControlDatabase {
   /**
    * Creates a tenant, but not its file.
    * @param tenantId 1 to 64 characters of a-z, 0-9, - and _, starting with a letter or digit
+   * @param by id of the key that asked for it, for the audit log; by default a command on this machine
    * @throws EngineError `invalid`; `conflict` if the tenant or a file of its name exists
    */
-  createTenant(tenantId: string): TenantRecord;
+  createTenant(tenantId: string, by?: string): TenantRecord;
   /** Deletes the tenant, its keys, settings and files. Throws `not_found`; `invalid` for the default tenant. */
   eraseTenant(tenantId: string): void;
 
   /**
    * Creates a key. Its secret is returned once and stored only as a hash.
+   * @param by id of the key that asked for it, as in `createTenant`
    * @throws EngineError `not_found` for an unknown tenant; `invalid` for an admin's key that is bound to a user or
    *   tags, a time of expiry that is over, or a value beyond `KEY_LIMITS`
    */
-  createKey(key: NewKey): { readonly record: KeyRecord; readonly secret: string };
+  createKey(key: NewKey, by?: string): { readonly record: KeyRecord; readonly secret: string };
   /** Lists the keys of a tenant, or of all tenants by default, oldest first and with the revoked ones. */
   listKeys(tenantId?: string): KeyRecord[];
   /**
    * Revokes a key; every process notices within a second. To revoke a revoked key changes nothing. Throws `not_found`.
    * @param keyId the id of the key, not its secret
+   * @param by id of the key that asked for it, as in `createTenant`
    */
-  revokeKey(keyId: string): void;
+  revokeKey(keyId: string, by?: string): void;
 
   /**
    * True if a request without a key may be served as the default tenant's admin: neither OM_API_KEY nor OM_OIDC_ISSUER

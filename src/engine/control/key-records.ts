@@ -28,7 +28,7 @@ export function createKeyRecords({
   requireTenant,
 }: KeyContext): Pick<ControlDatabase, 'createKey' | 'listKeys' | 'revokeKey'> {
   return {
-    createKey(key) {
+    createKey(key, by) {
       requireSound(key, clock.now());
       const id = randomBytes(8).toString('hex');
       const secret = `cairn_${id}_${randomBytes(32).toString('base64url')}`;
@@ -37,7 +37,7 @@ export function createKeyRecords({
       cache.change(() => {
         statements.insertKey.run({ ...record, tags: JSON.stringify(record.tags), digest: digestOf(secret) });
         record.tenantIds.forEach((tenantId, place) => statements.insertKeyTenant.run(id, place, tenantId));
-        audit.append('key.create', describe(record));
+        audit.append('key.create', describe(record), by);
       });
       return { record, secret };
     },
@@ -48,13 +48,13 @@ export function createKeyRecords({
       return keys.filter(({ tenantIds }) => tenantId === undefined || tenantIds.includes(tenantId));
     },
 
-    revokeKey(keyId) {
+    revokeKey(keyId, by) {
       cache.change(() => {
         if (statements.revokeKey.run(clock.now(), keyId).changes === 0) {
           // The message does not repeat the id, which may be a whole secret, given by mistake.
           throw new EngineError('not_found', 'no key has this id');
         }
-        audit.append('key.revoke', { id: keyId });
+        audit.append('key.revoke', { id: keyId }, by);
       });
     },
   };

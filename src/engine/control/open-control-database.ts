@@ -99,7 +99,7 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
 
     findTenantPath: (tenantId) => (cache.findTenant(tenantId) === undefined ? undefined : tenantFile(paths, tenantId)),
 
-    createTenant(tenantId) {
+    createTenant(tenantId, by) {
       if (!TENANT_ID.test(tenantId)) {
         throw new EngineError(
           'invalid',
@@ -119,7 +119,7 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
           );
         }
         ensureDataKey(file.db, keys, tenantId);
-        audit.append('tenant.create', { tenant: tenantId });
+        audit.append('tenant.create', { tenant: tenantId }, by);
         return tenant;
       });
     },

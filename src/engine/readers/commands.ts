@@ -36,6 +36,7 @@ import type {
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readRecall, replayKept } from './recalls.ts';
+import { previewDecayAt, readBackups } from './upkeep.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
 import { readExportSlice, startExport } from './export-slice.ts';
 import { judgeImport } from './judge-import.ts';
@@ -95,6 +96,8 @@ export const READ_COMMANDS = {
   },
   neighbourhood,
   userGraph,
+  previewDecay: previewDecayAt,
+  listBackups: readBackups,
   findMoveProblem: (
     { open, clock }: ReadContext,
     { userId, ...change }: { readonly userId: string; readonly from: string; readonly to: string },

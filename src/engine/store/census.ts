@@ -1,5 +1,14 @@
-import { JOB_STEPS, SECTORS, MEMORY_STATES, type JobStep, type MemoryState, type Sector } from '../types.ts';
+import {
+  JOB_STEPS,
+  SECTORS,
+  MEMORY_STATES,
+  type EvalScores,
+  type JobStep,
+  type MemoryState,
+  type Sector,
+} from '../types.ts';
 import { sliceEnd } from './dynamics.ts';
+import { listLastEvalRuns } from './evals.ts';
 import type { Store } from './open-store.ts';
 import { listLastRuns } from './schedules.ts';
 
@@ -15,6 +24,8 @@ export interface FileCensus {
   readonly waypoints: number;
   /** Time each schedule began its last completed run, or was first looked at, Unix ms; others are left out. */
   readonly lastRuns: ReadonlyMap<string, number>;
+  /** The last run of each evaluation set. */
+  readonly evals: readonly EvalScores[];
 }
 
 /** States of a job that the census counts. */
@@ -46,7 +57,13 @@ export async function countFile(
     after = last;
     await yieldTurn();
   }
-  return { ...ledger, memories, waypoints, lastRuns: new Map(listLastRuns(store, schedules)) };
+  return {
+    ...ledger,
+    memories,
+    waypoints,
+    lastRuns: new Map(listLastRuns(store, schedules)),
+    evals: listLastEvalRuns(store),
+  };
 }
 
 /**

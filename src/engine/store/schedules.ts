@@ -96,6 +96,30 @@ export function listLastRuns(store: Store, names: readonly string[]): [name: str
   });
 }
 
+/**
+ * Makes a schedule due at once, also one that rests after failures. Call inside a write.
+ * @returns false, and writes nothing, while it runs
+ */
+export function requestRun(store: Store, name: string, times: Times): boolean {
+  if (isClaimed(store, name, times)) return false;
+  deleteInfo(store, lastKey(name));
+  deleteInfo(store, failedKey(name));
+  return true;
+}
+
+/** Tells what is known of a schedule's runs. Times are Unix ms; null stands for a time that is not known. */
+export function scheduleState(store: Store, schedule: Schedule, times: Times) {
+  const { name } = schedule;
+  const failure = findFailure(store, name);
+  return {
+    lastRunAt: lastRun(store, name) ?? null,
+    isRunning: isClaimed(store, name, times),
+    isDue: mayBeClaimed(store, schedule, times),
+    failures: failure?.times ?? 0,
+    failedAt: failure?.at ?? null,
+  };
+}
+
 interface Times {
   readonly now: number;
   readonly leaseMs: number;

@@ -51,6 +51,16 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     ...reflectionMethods(tenant, reach),
     ...jobMethods(tenant, reach),
     ...modelMethods(tenant),
+    previewDecay: refused,
+    listBackups: refused,
+    requestBackup: refused,
+    putEval: refused,
+    listEvals: refused,
+    getEval: refused,
+    deleteEval: refused,
+    runEval: refused,
+    listEvalRuns: refused,
+    runDueEvals: refused,
   };
 }
 

@@ -19,6 +19,11 @@ export function createEraseMatching(
 ): Tenant['deleteMemories'] {
   const { path, readers, writer, dispatcher } = options;
   const store = () => options.open().store;
+  /** A delete of users erases what evaluation sets ask about them; one that is narrower leaves it. */
+  const eraseEvals = async ({ userIds, withinTags = [], ...others }: ErasureFilter) => {
+    if (userIds !== undefined && withinTags.length === 0 && Object.entries(others).every(saysNothing))
+      await writer.write(path, 'eraseEvalItems', { userIds });
+  };
   return async (filter) => {
     if (Object.entries(filter).every(saysNothing)) {
       throw new EngineError('invalid', 'a delete needs a filter: user_id, session_id, tags, files or written_by');
@@ -32,6 +37,7 @@ export function createEraseMatching(
     const hide = () => writer.write(path, 'hideMatching', { filter, limit: ERASE_SLICE });
     while ((await write(hide)).documents === ERASE_SLICE);
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
+    await eraseEvals(filter);
     const logItems = await eraseLogItems(options);
     // What waits to be logged was asked before the erasure.
     await options.recalls.flush();

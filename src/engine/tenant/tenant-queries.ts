@@ -2,6 +2,7 @@ import type { Tenant } from '../engine.ts';
 import { observeStages } from '../metrics.ts';
 import { requireReranker } from '../retrieve/options.ts';
 import type { MemoryQuery, QueryResult } from '../types.ts';
+import { requireNoLoss } from './tenant-evals.ts';
 import { putRetrievalDefaults, readRetrievalDefaults } from './retrieval-defaults.ts';
 import { screenRecall } from './screen-recall.ts';
 import type { TenantOptions } from './tenant-options.ts';
@@ -22,8 +23,9 @@ export function createQueryMethods(options: TenantOptions): QueryMethods {
       return explanation;
     },
     retrievalDefaults: async () => defaults(),
-    async putRetrievalDefaults(defaults) {
+    async putRetrievalDefaults(defaults, { force = false, signal } = {}) {
       requireReranker(defaults, options.languageModel);
+      if (!force) await requireNoLoss(options, defaults, signal);
       // The record comes first: a setting that was changed is never without one.
       await writer.write(path, 'recordAction', { action: 'setting.change', detail: { name: 'retrieval' } });
       putRetrievalDefaults(control, options.id, defaults);

@@ -3,6 +3,7 @@ import type { Tenant } from '../engine.ts';
 import { createDiffMethods } from './tenant-diff.ts';
 import { createDocumentMethods } from './tenant-documents.ts';
 import { createErasure } from './tenant-erasure.ts';
+import { createEvalMethods } from './tenant-evals.ts';
 import { createEventMethods } from './tenant-events.ts';
 import { createItemMethods } from './tenant-items.ts';
 import { createJobMethods } from './tenant-jobs.ts';
@@ -19,6 +20,7 @@ import { createRecallMethods } from './tenant-recalls.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
 import { createReflectionMethods } from './tenant-reflections.ts';
 import { createStatsMethods } from './tenant-stats.ts';
+import { createUpkeepMethods } from './tenant-upkeep.ts';
 import { createUploadMethods, type ArrivingBytes } from './tenant-uploads.ts';
 
 /**
@@ -74,6 +76,8 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createReembedMethods(options),
     ...createStatsMethods(options),
     ...createPrivacyMethods(options),
+    ...createUpkeepMethods(options),
+    ...createEvalMethods(options),
     ...createPortableMethods(options),
   };
 }

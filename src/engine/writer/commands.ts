@@ -25,7 +25,9 @@ import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '
 import { appendEmbedLog, type EmbedLogEntry } from '../store/embeddings.ts';
 import { recoverLeases } from '../store/job-leases.ts';
 import { retryJob } from '../store/job-control.ts';
-import type { NewAuditRecord } from '../types.ts';
+import { appendRun, deleteEval, eraseEvalItems, putEval } from '../store/evals.ts';
+import { claimSchedule, noteFailure, releaseSchedule, requestRun, type Schedule } from '../store/schedules.ts';
+import type { EvalRun, NewAuditRecord, NewEvalSet } from '../types.ts';
 import { ensureStoreId } from '../store/store-info.ts';
 
 /** All commands that write on behalf of a client. A command is synchronous, and writes everything or nothing. */
@@ -75,6 +77,28 @@ export const WRITE_COMMANDS = {
   retryJob: ({ store, now }: WriteContext, { id }: { readonly id: string }) => retryJob(store, id, now),
   cancelJob,
   discardJob,
+  /** Claims a schedule if it is due. @returns whether the caller runs it */
+  claimRun: (
+    { store, now }: WriteContext,
+    { schedule, owner, leaseMs }: { readonly schedule: Schedule; readonly owner: string; readonly leaseMs: number },
+  ) => claimSchedule(store, schedule, { name: schedule.name, owner, now, leaseMs }),
+  /** Gives up the claim on a schedule after a run that was completed, or that failed where `ranAt` is left out. */
+  releaseRun: (
+    { store, now }: WriteContext,
+    run: { readonly name: string; readonly owner: string; readonly ranAt?: number | undefined },
+  ) => {
+    if (run.ranAt === undefined) noteFailure(store, { name: run.name, now });
+    releaseSchedule(store, run);
+  },
+  /** Makes a schedule due at once. @returns false, and changes nothing, while it runs */
+  requestRun: ({ store, config, now }: WriteContext, { schedule }: { readonly schedule: string }) =>
+    requestRun(store, schedule, { now, leaseMs: config.OM_LEASE_MS }),
+  putEval: ({ store, now }: WriteContext, set: NewEvalSet) => putEval(store, set, now),
+  deleteEval: ({ store }: WriteContext, { name }: { readonly name: string }) => deleteEval(store, name),
+  eraseEvalItems: ({ store }: WriteContext, { userIds }: { readonly userIds: readonly string[] }) =>
+    eraseEvalItems(store, userIds),
+  appendEvalRun: ({ store }: WriteContext, { name, run }: { readonly name: string; readonly run: EvalRun }) =>
+    appendRun(store, name, run),
   startReembed,
   pauseReembed: (context: WriteContext, _: Record<never, never>) => pauseReembed(context),
   cancelReembed: (context: WriteContext, _: Record<never, never>) => cancelReembed(context),

@@ -1,0 +1,69 @@
+/** What an answer is worth by what its question expects. Pure functions. */
+import { words } from '../text/words.ts';
+import type { EvalItem, EvalOutcome, EvalScores } from '../types.ts';
+
+/** A hit as it is judged. */
+export interface JudgedHit {
+  readonly id: string;
+  readonly title: string;
+  readonly content: string;
+}
+
+/** What came of one item, and the share of its hits that hold something expected; null without hits. */
+export interface Judged extends EvalOutcome {
+  readonly item: Pick<EvalItem, 'expected'>;
+  readonly precision: number | null;
+}
+
+const UUID = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** Judges the hits of one item. */
+export function judge(item: EvalItem, place: number, hits: readonly JudgedHit[], ms: number): Judged {
+  const { expected, forbidden = [] } = item;
+  const texts = hits.map(({ id, title, content }) => ({ id, folded: folded(`${title}\n${content}`) }));
+  const finders = new Map([...expected, ...forbidden].map((entry) => [entry, finderOf(entry)]));
+  const isFound = (entry: string) => texts.some(finders.get(entry)!);
+  const good = texts.filter((text) => expected.some((entry) => finders.get(entry)!(text)));
+  return {
+    item,
+    place,
+    hits: hits.map(({ id }) => id),
+    missing: expected.filter((entry) => !isFound(entry)),
+    forbidden: forbidden.filter(isFound),
+    ms,
+    precision: hits.length === 0 ? null : good.length / hits.length,
+  };
+}
+
+/** Sums up a run. */
+export function scoresOf(judged: readonly Judged[]): EvalScores {
+  const asking = judged.filter(({ item }) => item.expected.length > 0);
+  const empty = judged.filter(({ item }) => item.expected.length === 0);
+  const times = judged.map(({ ms }) => ms).sort((a, b) => a - b);
+  return {
+    recall: mean(asking.map(({ item, missing }) => 1 - missing.length / item.expected.length)),
+    precision: mean(asking.flatMap(({ precision }) => precision ?? [])),
+    rightlyEmpty: mean(empty.map(({ hits }) => Number(hits.length === 0))),
+    forbidden: judged.filter(({ forbidden }) => forbidden.length > 0).length,
+    p95Ms: times[Math.ceil(0.95 * times.length) - 1] ?? 0,
+    items: judged.length,
+  };
+}
+
+/** Finds what an entry asks for: the memory with this id, or the words of the entry, in their order, in a text. */
+function finderOf(entry: string): (text: { readonly id: string; readonly folded: string }) => boolean {
+  if (UUID.test(entry)) {
+    const id = entry.toLowerCase();
+    return (text) => text.id === id;
+  }
+  const wanted = folded(entry);
+  return (text) => text.folded.includes(wanted);
+}
+
+function folded(text: string): string {
+  return ` ${words(text).join(' ')} `;
+}
+
+function mean(values: readonly number[]): number | null {
+  return values.length === 0 ? null : values.reduce((sum, value) => sum + value, 0) / values.length;
+}

@@ -1,0 +1,121 @@
+/** Evaluation sets, their items and their runs. */
+import { EngineError } from '../errors.ts';
+import { EVAL_LIMITS, type EvalItem, type EvalRun, type EvalSummary, type NewEvalSet } from '../types.ts';
+import type { Store } from './open-store.ts';
+import { parseStored } from './stored-json.ts';
+
+interface SetRow {
+  readonly setNo: number;
+  readonly name: string;
+  readonly guard: number;
+  readonly items: number;
+  readonly updatedAt: number;
+}
+
+const SETS = `SELECT set_no AS setNo, name, guard, updated_at AS updatedAt,
+  (SELECT count(*) FROM eval_items WHERE eval_items.set_no = eval_sets.set_no) AS items FROM eval_sets`;
+
+/**
+ * Stores a set in place of the one of the same name. Call inside a write.
+ * @throws EngineError `conflict` for more sets or guarded items than `EVAL_LIMITS` allows
+ */
+export function putEval(store: Store, { name, guard, items }: NewEvalSet, now: number): void {
+  store
+    .prepare(
+      `INSERT INTO eval_sets (name, guard, created_at, updated_at) VALUES (:name, :guard, :now, :now)
+       ON CONFLICT (name) DO UPDATE SET guard = :guard, updated_at = :now`,
+    )
+    .run({ name, guard: Number(guard), now });
+  const { setNo } = getSet(store, name);
+  store.prepare('DELETE FROM eval_items WHERE set_no = ?').run(setNo);
+  const insert = store.prepare('INSERT INTO eval_items (set_no, place, user_id, item) VALUES (?, ?, ?, ?)');
+  items.forEach(({ userId, ...item }, place) => insert.run(setNo, place, userId ?? null, JSON.stringify(item)));
+  requireWithinLimits(store);
+}
+
+function requireWithinLimits(store: Store): void {
+  const sets = store.prepare(SETS).all() as SetRow[];
+  const guarded = sets.filter(({ guard }) => guard === 1).reduce((sum, set) => sum + set.items, 0);
+  if (sets.length > EVAL_LIMITS.sets)
+    throw new EngineError('conflict', `a tenant has at most ${EVAL_LIMITS.sets} sets: delete one first`);
+  if (guarded > EVAL_LIMITS.guardedItems)
+    throw new EngineError(
+      'conflict',
+      `guarded sets have at most ${EVAL_LIMITS.guardedItems} items together, as a change of settings asks them all`,
+    );
+}
+
+/** Lists all sets by name, each with its last run. */
+export function listEvals(store: Store): EvalSummary[] {
+  const sets = store.prepare(`${SETS} ORDER BY name`).all() as SetRow[];
+  return sets.map(({ setNo, name, guard, items, updatedAt }) => ({
+    name,
+    guard: guard === 1,
+    items,
+    updatedAt,
+    lastRun: runsOf(store, setNo, 1)[0] ?? null,
+  }));
+}
+
+/** Returns a set. @throws EngineError `not_found` */
+export function getEval(store: Store, name: string): NewEvalSet {
+  const { setNo, guard } = getSet(store, name);
+  const rows = store
+    .prepare('SELECT user_id AS userId, item FROM eval_items WHERE set_no = ? ORDER BY place')
+    .all(setNo) as { readonly userId: string | null; readonly item: string }[];
+  const items = rows.map(({ userId, item }) => ({
+    ...(parseStored(item) as EvalItem),
+    ...(userId === null ? {} : { userId }),
+  }));
+  return { name, guard: guard === 1, items };
+}
+
+/** Deletes a set, its items and its runs. Call inside a write. @throws EngineError `not_found` */
+export function deleteEval(store: Store, name: string): void {
+  const { setNo } = getSet(store, name);
+  for (const table of ['eval_runs', 'eval_items', 'eval_sets'])
+    store.prepare(`DELETE FROM ${table} WHERE set_no = ?`).run(setNo);
+}
+
+/** Deletes the items about users from all sets. Call inside a write. @returns how many there were */
+export function eraseEvalItems(store: Store, userIds: readonly string[]): number {
+  const erase = store.prepare('DELETE FROM eval_items WHERE user_id = ?');
+  return userIds.reduce((sum, userId) => sum + erase.run(userId).changes, 0);
+}
+
+/** Adds a run, and drops the oldest ones over `EVAL_LIMITS.runs`. Call inside a write. Throws `not_found`. */
+export function appendRun(store: Store, name: string, run: EvalRun): void {
+  const { setNo } = getSet(store, name);
+  store.prepare('INSERT INTO eval_runs (set_no, run) VALUES (?, ?)').run(setNo, JSON.stringify(run));
+  store
+    .prepare(
+      `DELETE FROM eval_runs WHERE set_no = :setNo AND run_no <= (
+         SELECT run_no FROM eval_runs WHERE set_no = :setNo ORDER BY run_no DESC LIMIT 1 OFFSET :kept)`,
+    )
+    .run({ setNo, kept: EVAL_LIMITS.runs });
+}
+
+/** Lists the runs of a set, newest first. @throws EngineError `not_found` */
+export function listRuns(store: Store, name: string, limit: number): EvalRun[] {
+  return runsOf(store, getSet(store, name).setNo, limit);
+}
+
+/** Lists the last run of each set; none in a file of an older schema. */
+export function listLastEvalRuns(store: Store): EvalRun[] {
+  if (store.prepare(`SELECT 1 FROM sqlite_schema WHERE name = 'eval_runs'`).get() === undefined) return [];
+  return listEvals(store).flatMap(({ lastRun }) => lastRun ?? []);
+}
+
+function runsOf(store: Store, setNo: number, limit: number): EvalRun[] {
+  const runs = store
+    .prepare('SELECT run FROM eval_runs WHERE set_no = ? ORDER BY run_no DESC LIMIT ?')
+    .pluck()
+    .all(setNo, limit) as string[];
+  return runs.map((run) => parseStored(run) as EvalRun);
+}
+
+function getSet(store: Store, name: string): SetRow {
+  const set = store.prepare(`${SETS} WHERE name = ?`).get(name) as SetRow | undefined;
+  if (set === undefined) throw new EngineError('not_found', 'no evaluation set has this name');
+  return set;
+}

@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto';
+import fs from 'node:fs';
+import { v7 as uuidv7 } from 'uuid';
+import type { Tenant } from '../engine.ts';
+import { EngineError } from '../errors.ts';
+import { judge, type Judged, scoresOf } from '../evals/measure.ts';
+import { listEvals, listRuns, getEval } from '../store/evals.ts';
+import { scheduleState } from '../store/schedules.ts';
+import { distinctModels } from '../store/live-model.ts';
+import {
+  EVAL_CHANGES,
+  type EvalItem,
+  type Evals,
+  type EvalOutcome,
+  type EvalRun,
+  type NewEvalSet,
+  type RetrievalOptions,
+} from '../types.ts';
+import { VERSION } from '../version.ts';
+import { readRetrievalDefaults } from './retrieval-defaults.ts';
+import type { TenantOptions } from './tenant-options.ts';
+import { guardOf } from './tenant-privacy.ts';
+
+/** Time after which a process that began to run the sets is given up, so that another one may run them, ms. */
+const LEASE_MS = 3_600_000;
+/** Hits of a query whose item names no number. */
+const DEFAULT_K = 10;
+
+/** Makes the methods by which a tenant keeps evaluation sets and runs them. */
+export function createEvalMethods(options: TenantOptions): Pick<Tenant, keyof Evals> {
+  const { id, path, control, clock, writer } = options;
+  const store = () => options.open().store;
+  const guard = guardOf(options);
+  const screened = async ({ query, expected, forbidden = [], ...rest }: EvalItem): Promise<EvalItem> => {
+    const { value } = (await guard.fields({ value: { query, expected, forbidden } })).fields;
+    return { ...rest, ...(value as unknown as Pick<EvalItem, 'query' | 'expected' | 'forbidden'>) };
+  };
+  const summaryOf = (name: string) => listEvals(store()).find((set) => set.name === name)!;
+  const methods: Pick<Tenant, keyof Evals> = {
+    async putEval(set) {
+      const items = guard.isOn() ? await Promise.all(set.items.map(screened)) : set.items;
+      await writer.write(path, 'putEval', { ...set, items });
+      return summaryOf(set.name);
+    },
+    listEvals: async () => listEvals(store()),
+    getEval: async (name) => getEval(store(), name),
+    deleteEval: (name) => writer.write(path, 'deleteEval', { name }),
+    async runEval(name, signal) {
+      const at = clock.now();
+      const set = getEval(store(), name);
+      const defaults = readRetrievalDefaults(control, id);
+      const judged = await askAll(options, set, defaults, signal);
+      const [before] = listRuns(store(), name, 1);
+      const now = { version: VERSION, model: modelsOf(options), ...hashesOf(options, set, defaults) };
+      const run = { at, ...scoresOf(judged), ...now, changed: before === undefined ? [] : changesOf(before, now) };
+      await writer.write(path, 'appendEvalRun', { name, run });
+      return { run, outcomes: judged.map(outcomeOf) };
+    },
+    listEvalRuns: async (name, limit) => listRuns(store(), name, limit),
+    runDueEvals: (signal) => runDue(options, methods.runEval, signal),
+  };
+  return methods;
+}
+
+/** Runs all sets if they are due and nobody else runs them. @returns how many were run */
+async function runDue(
+  { path, open, config, clock, writer }: TenantOptions,
+  runEval: Tenant['runEval'],
+  signal: AbortSignal | undefined,
+): Promise<number> {
+  const { OM_EVAL_EVERY: everyMs } = config;
+  if (everyMs === undefined || !fs.existsSync(path)) return 0;
+  const schedule = { name: 'eval', everyMs, waitsAPeriod: false, backsOff: true };
+  const claim = { schedule, owner: uuidv7(), leaseMs: LEASE_MS };
+  const sets = listEvals(open().store);
+  const isDue = () => scheduleState(open().store, schedule, { now: clock.now(), leaseMs: LEASE_MS }).isDue;
+  if (sets.length === 0 || !isDue() || !(await writer.write(path, 'claimRun', claim))) return 0;
+  const startedAt = clock.now();
+  let ranAt: number | undefined;
+  try {
+    for (const { name } of sets) await runEval(name, signal);
+    ranAt = startedAt;
+    return sets.length;
+  } finally {
+    await writer.write(path, 'releaseRun', { name: schedule.name, owner: claim.owner, ranAt });
+  }
+}
+
+/**
+ * Asks the guarded sets of a tenant under its present defaults and under others, on the same data.
+ * @throws EngineError `conflict` if one of them falls in recall or in items that are rightly empty, with its numbers
+ */
+export async function requireNoLoss(
+  options: TenantOptions,
+  changed: RetrievalOptions,
+  signal?: AbortSignal,
+): Promise<void> {
+  const store = () => options.open().store;
+  const present = readRetrievalDefaults(options.control, options.id);
+  for (const { name } of listEvals(store()).filter(({ guard }) => guard)) {
+    const set = getEval(store(), name);
+    const before = scoresOf(await askAll(options, set, present, signal));
+    const after = scoresOf(await askAll(options, set, changed, signal));
+    const falls = [
+      ...fallOf('recall', before.recall, after.recall),
+      ...fallOf('rightly empty', before.rightlyEmpty, after.rightlyEmpty),
+    ];
+    if (falls.length > 0)
+      throw new EngineError(
+        'conflict',
+        `the guarded set ${JSON.stringify(name)} would fall: ${falls.join(', ')}; ` +
+          'nothing is changed without force=true',
+      );
+  }
+}
+
+function fallOf(measure: string, before: number | null, after: number | null): string[] {
+  if (before === null || after === null || after >= before) return [];
+  return [`${measure} ${before.toFixed(3)} → ${after.toFixed(3)}`];
+}
+
+/** Asks the questions of a set one after the other, so that each time is that of a query alone. */
+async function askAll(
+  { path, readers }: TenantOptions,
+  { items }: NewEvalSet,
+  defaults: RetrievalOptions,
+  signal: AbortSignal | undefined,
+): Promise<Judged[]> {
+  const judged: Judged[] = [];
+  for (const [place, item] of items.entries()) {
+    const { query, userId, k = DEFAULT_K } = item;
+    const filter = userId === undefined ? {} : { userIds: [userId] };
+    const started = performance.now();
+    const asked = { query: { query, k, filter, reinforce: false }, defaults };
+    const { result } = await readers.read(path, 'query', asked, signal);
+    judged.push(
+      judge(
+        item,
+        place,
+        result.hits.map(({ memory }) => memory),
+        performance.now() - started,
+      ),
+    );
+  }
+  return judged;
+}
+
+function outcomeOf({ place, hits, missing, forbidden, ms }: Judged): EvalOutcome {
+  return { place, hits, missing, forbidden, ms };
+}
+
+function modelsOf({ open }: TenantOptions): string {
+  const { liveModels } = open();
+  if (liveModels === null) return 'none';
+  return distinctModels(liveModels)
+    .map(({ provider, model, dimensions }) => `${provider}/${model}/${dimensions}`)
+    .join(' ');
+}
+
+/** Hashes of what a query reads of the settings, and of the items. */
+function hashesOf({ config, languageModel }: TenantOptions, { items }: NewEvalSet, defaults: RetrievalOptions) {
+  const { OM_MIN_SCORE, OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS } = config;
+  const read = { defaults, OM_MIN_SCORE, OM_QUERY_WORK_MB, OM_QUERY_DEADLINE_MS, reorders: languageModel !== null };
+  return { settings: hashOf(read), itemsHash: hashOf(items) };
+}
+
+function hashOf(value: unknown): string {
+  return createHash('sha256').update(JSON.stringify(value), 'utf8').digest('hex').slice(0, 16);
+}
+
+type Circumstances = Pick<EvalRun, 'version' | 'model' | 'settings' | 'itemsHash'>;
+
+function changesOf(before: Circumstances, now: Circumstances): EvalRun['changed'] {
+  const fieldOf = (change: (typeof EVAL_CHANGES)[number]) => (change === 'items' ? 'itemsHash' : change);
+  return EVAL_CHANGES.filter((change) => before[fieldOf(change)] !== now[fieldOf(change)]);
+}
