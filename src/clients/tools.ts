@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Client } from '../client/index.ts';
+import { checkUser } from './turn-memory.ts';
 
 export interface CairnToolsOptions {
   /** The client of the server, as `createClient` of `cairn-memory/client` makes it. */
@@ -42,6 +43,7 @@ const DEFAULT_TOKENS = 1_000;
  */
 export function createTools(options: CairnToolsOptions): CairnTools {
   const { client, userId, sessionId, recallTokens = DEFAULT_TOKENS } = options;
+  checkUser(userId);
   const session = sessionId === undefined ? {} : { session_id: sessionId };
   return {
     recall: {

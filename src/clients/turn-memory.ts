@@ -51,14 +51,20 @@ const DEFAULT_TIMEOUT_MS = 5_000;
 /** Longest query that Cairn takes, in UTF-16 code units. */
 const MAX_QUERY = 8_192;
 
+/** @throws TypeError for a user that is no text: a request without a user reaches the memories of all users */
+export function checkUser(userId: unknown): void {
+  if (typeof userId !== 'string') throw new TypeError('userId: expected a text');
+}
+
 export function createTurnMemory(options: TurnMemoryOptions): TurnMemory {
   const { client, onError = warn } = options;
   const { recallTokens = DEFAULT_TOKENS, recallTimeoutMs = DEFAULT_TIMEOUT_MS, query } = options;
   return {
     async recall(asked, { userId }, signal) {
       if (recallTokens === 0 || asked.trim() === '') return '';
-      const fields = { ...query, user_id: userId, token_budget: recallTokens, format: 'prompt' as const };
       try {
+        checkUser(userId);
+        const fields = { ...query, user_id: userId, token_budget: recallTokens, format: 'prompt' as const };
         const input = { ...fields, query: asked.slice(0, MAX_QUERY) };
         // One attempt: the user waits for it, and the next turn recalls again.
         const { text, ids } = await client.queryMemories(input, { signal, timeoutMs: recallTimeoutMs, retries: 0 });
@@ -75,6 +81,14 @@ export function createTurnMemory(options: TurnMemoryOptions): TurnMemory {
       options.waitUntil?.(work);
     },
   };
+}
+
+/** Reasons for which a model stops in the midst of a turn, by the names of the AI SDK and Mastra. */
+const UNFINISHED: readonly string[] = ['tool-calls', 'error', 'suspended', 'tripwire'];
+
+/** Whether a reply ends its turn. After a call of tools, for one, the model is called again. */
+export function endsTurn(finishReason: string): boolean {
+  return !UNFINISHED.includes(finishReason);
 }
 
 interface CapturedMessage {
@@ -96,9 +110,10 @@ function memoriesOf(turn: Turn, capture: 'user' | 'both' | 'none'): CapturedMess
 }
 
 async function store(client: Pick<Client, 'addMemories'>, items: readonly CapturedMessage[]): Promise<void> {
+  checkUser(items[0]!.user_id);
   const { results } = await client.addMemories({ items });
-  const refused = results.find((result) => 'error' in result && result.error !== undefined);
-  if (refused !== undefined) throw new Error(`a message was not stored: ${JSON.stringify(refused)}`);
+  const refused = results.find((result) => 'error' in result);
+  if (refused !== undefined) throw new Error(`a message was not stored: ${refused.error.code}`);
 }
 
 function warn(error: unknown): void {

@@ -1,5 +1,5 @@
 import { askedIn, textOf, withRecalled, type PromptMessage } from '../recall-in-prompt.ts';
-import { createTurnMemory, type TurnMemoryOptions } from '../turn-memory.ts';
+import { createTurnMemory, endsTurn, type TurnMemoryOptions } from '../turn-memory.ts';
 
 export interface WithCairnOptions extends TurnMemoryOptions {
   /** The user whose memories are recalled and stored. */
@@ -55,9 +55,7 @@ export function withCairn(options: WithCairnOptions): CairnMiddleware {
   const speaker = { userId: options.userId, sessionId: options.sessionId };
   const recallOnce = keepRecalls((asked, signal) => memory.recall(asked, speaker, signal));
   const capture = (params: CallParams, answer: string, finishReason: FinishReason) => {
-    // After a call of tools the turn goes on, and the model is called again.
-    if (finishReason.unified === 'tool-calls' || finishReason.unified === 'error') return;
-    memory.capture({ ...speaker, asked: askedIn(params.prompt), answer });
+    if (endsTurn(finishReason.unified)) memory.capture({ ...speaker, asked: askedIn(params.prompt), answer });
   };
   return {
     specificationVersion: 'v4',
