@@ -5,7 +5,7 @@ const IN_ONE_PROCESS = ['test/engine/**/*.test.ts', 'test/quality/**/*.test.ts']
 
 export default defineConfig({
   test: {
-    globalSetup: ['test/support/redis-setup.ts'],
+    globalSetup: ['test/support/redis-setup.ts', 'test/support/console-setup.ts'],
     // Real files, threads and child processes: a bound on hanging, not a measure of speed. On a busy machine a test takes
     // ten times its time.
     testTimeout: 240_000,

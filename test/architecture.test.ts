@@ -22,7 +22,7 @@ interface Module {
 
 const modules = fs
   .readdirSync(path.join(ROOT, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts'))
+  .filter((name) => /\.tsx?$/.test(name))
   .map((name) => readModule(path.posix.join('src', name.split(path.sep).join('/'))));
 const engine = modules.filter(({ file }) => file.startsWith('src/engine/'));
 
@@ -156,9 +156,9 @@ function findCircle(imports: Imports): string[] {
 }
 
 /**
- * What each room imports. A room is a folder; src/api, src/cli, src/client and src/workers are one each. A file of src
- * or src/engine is a room of its own, together with the folder of the same name (types.ts and types/), which nobody
- * else imports.
+ * What each room imports. A room is a folder; src/api, src/cli, src/client, src/console and src/workers are one each.
+ * A file of src or src/engine is a room of its own, together with the folder of the same name (types.ts and types/),
+ * which nobody else imports.
  */
 function roomsOf(among: readonly Module[]): Imports {
   const rooms = new Map<string, Set<string>>();
@@ -172,7 +172,7 @@ function roomsOf(among: readonly Module[]): Imports {
 }
 
 function roomOf(file: string): string {
-  const [thin] = /^src\/(api|cli|client|workers)(?=\/)/.exec(file) ?? [];
+  const [thin] = /^src\/(api|cli|client|console|workers)(?=\/)/.exec(file) ?? [];
   const folder = path.posix.dirname(file);
   const door = path.posix.dirname(folder) === 'src/engine' && fs.existsSync(path.join(ROOT, `${folder}.ts`));
   const room = thin ?? (folder === 'src' || folder === 'src/engine' ? file : door ? `${folder}.ts` : folder);
@@ -299,7 +299,19 @@ describe('layers', () => {
     // Peers are optional: what needs one says so and how to get it.
     const known = { ...dependencies, ...peerDependencies };
     const isKnown = (name: string) => name.startsWith('src/') || name.startsWith('node:') || name in known;
-    expect(violations(modules, (name) => !isKnown(name))).toEqual([]);
+    // What the console imports is bundled into its files when they are built.
+    const installed = modules.filter(({ file }) => !file.startsWith('src/console/'));
+    expect(violations(installed, (name) => !isKnown(name))).toEqual([]);
+  });
+
+  test('the console, which runs in a browser, takes types from the API and nothing else of the service', () => {
+    const ofBrowser = modules.filter(({ file }) => file.startsWith('src/console/') && !file.endsWith('vite.config.ts'));
+    expect(ofBrowser.length).toBeGreaterThan(20);
+    const isOwn = (name: string) => name.startsWith('src/console/') || !/^(src\/|node:)/.test(name);
+    const isType = (name: string, { file }: Module) =>
+      file === 'src/console/types.ts' && /^src\/api\/schemas\//.test(name);
+    expect(violations(ofBrowser, (name, module) => !isOwn(name) && !isType(name, module))).toEqual([]);
+    expect(ofBrowser.find(({ file }) => file === 'src/console/types.ts')?.loads).toEqual([]);
   });
 
   // Instead: `./thread${path.extname(import.meta.filename)}`, which is .js once compiled.

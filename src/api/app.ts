@@ -52,7 +52,8 @@ export function createApp(api: ApiContext): Express {
 function serve(route: Route, api: ApiContext, door: Doorkeeper): RequestHandler {
   const handle = async (request: Request, response: Response) => {
     localsOf(response).route = route.path;
-    const admit: Call['admit'] = (access) => door.admit(request, access);
+    const admit: Call['admit'] = (access, key) =>
+      door.admit(request, access, key === undefined ? undefined : () => key);
     if (route.access === 'anyone') return route.handle({ api, request, response, admit });
     const principal = await admit(route.access);
     const whole = await api.engine.tenant(principal.tenantId);

@@ -11,6 +11,7 @@ import {
   readCredential,
   type Role,
 } from '../engine/index.ts';
+import { readSession } from './console/session-cookie.ts';
 import { clientAddresses } from './middleware/client-address.ts';
 import type { Access } from './route.ts';
 import { holderOfToken } from './token-holder.ts';
@@ -57,7 +58,8 @@ export interface Doorkeeper {
    * Without any configured key every caller is admin of the default tenant, as `refuseStrangersWhileOpen` lets only
    * this machine through. With `OM_PUBLIC_READS` a caller without a key may read the default tenant. A wrong key is a
    * 401 like a missing one, so that a guesser learns nothing; a key whose role is too small is a 403. A token that
-   * `OM_OIDC_ISSUER` did not sign counts as a wrong key; one that it signed and that has expired does not.
+   * `OM_OIDC_ISSUER` did not sign counts as a wrong key; one that it signed and that has expired does not. A request
+   * without a key may carry the cookie of a session instead (`readSession`).
    * @param readKey reads the key; by default from the headers that every route accepts. Called only if keys are
    *   configured; undefined from it means that there is none.
    * @throws EngineError `unauthenticated`, `forbidden`; `rate_limited` after too many wrong keys of one address;
@@ -110,25 +112,21 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
     const verdict = judgeMetricsReader(secret, engine);
     if (verdict === 'unknown') await identify(secret, addressOf(request));
     if (verdict === 'admitted') return METRICS_READER;
-    throw new EngineError(
-      'forbidden',
-      'the metrics are those of all tenants: this needs an admin key of the default tenant, or OM_METRICS_KEY',
-    );
+    throw metricsRefusal();
   }
 
   return {
     async admit(request, access, readKey = () => readCredential(request)) {
       if (control.isOpen()) return inTenant(ANYONE, request);
       const secret = readKey();
+      const visitor = secret === undefined ? admitSession(request, { access, control }) : undefined;
+      if (visitor !== undefined) return visitor;
       if (secret === undefined) {
         if (config.OM_PUBLIC_READS && isReading(access)) return inTenant(PUBLIC_READER, request);
         throw new EngineError('unauthenticated', 'send a key as `Authorization: Bearer <key>` or `x-api-key: <key>`');
       }
       if (access === 'metrics') return admitToMetrics(secret, request);
-      const holder = inTenant(await identify(secret, addressOf(request)), request);
-      if (!MAY[holder.role].has(access))
-        throw new EngineError('forbidden', `this needs a key with the role ${access}; yours has ${holder.role}`);
-      return holder;
+      return withRole(inTenant(await identify(secret, addressOf(request)), request), access);
     },
     // While no key is configured, and for public reads, a caller without a key stays admitted until that changes.
     isStillAdmitted: (holder) =>
@@ -137,6 +135,32 @@ export function createDoorkeeper(engine: Engine): Doorkeeper {
         ? control.isOpen() || (holder.role === 'read' && config.OM_PUBLIC_READS)
         : control.isHolderValid(holder)),
   };
+}
+
+/** Admits the holder of a session; undefined if the request carries none, or one that has ended. */
+function admitSession(
+  request: IncomingMessage,
+  { access, control }: { readonly access: Guarded; readonly control: Engine['control'] },
+): Holder | undefined {
+  const session = readSession(request);
+  const holder = session === undefined ? undefined : control.sessions.find(session);
+  if (holder === undefined) return undefined;
+  if (access !== 'metrics') return withRole(inTenant(holder, request), access);
+  if (holder.role === 'admin' && holder.tenantId === DEFAULT_TENANT) return METRICS_READER;
+  throw metricsRefusal();
+}
+
+function metricsRefusal(): EngineError {
+  return new EngineError(
+    'forbidden',
+    'the metrics are those of all tenants: this needs an admin key of the default tenant, or OM_METRICS_KEY',
+  );
+}
+
+/** Returns the holder. Throws EngineError `forbidden` if its role is too small. */
+function withRole(holder: Holder, access: GuardedByRole): Holder {
+  if (MAY[holder.role].has(access)) return holder;
+  throw new EngineError('forbidden', `this needs a key with the role ${access}; yours has ${holder.role}`);
 }
 
 /**

@@ -50,6 +50,16 @@ export async function* linesOf(
   if (last.length > 0) yield last;
 }
 
+/** Cuts the lines that arrived together into groups of at most `size`. */
+export async function* groupsOf(
+  batches: AsyncIterable<readonly Line[]>,
+  size: number,
+): AsyncGenerator<readonly Line[]> {
+  for await (const lines of batches) {
+    for (let at = 0; at < lines.length; at += size) yield lines.slice(at, at + size);
+  }
+}
+
 const LINE_FEED = 10;
 const CARRIAGE_RETURN = 13;
 const SPACE = 32;

@@ -60,8 +60,11 @@ export interface Call {
   readonly api: ApiContext;
   readonly request: Request;
   readonly response: Response;
-  /** Identifies the caller, as `Doorkeeper.admit` does; routes that anyone may call ask here what to show. */
-  readonly admit: (access: Exclude<Access, 'anyone'>) => Promise<Holder>;
+  /**
+   * Identifies the caller, as `Doorkeeper.admit` does; routes that anyone may call ask here what to show.
+   * @param key a key that the request carries in another place than its headers
+   */
+  readonly admit: (access: Exclude<Access, 'anyone'>, key?: string) => Promise<Holder>;
 }
 
 /**

@@ -1,6 +1,7 @@
 import type { Route, RouteGroup } from './route.ts';
 import { addRoutes } from './routes/add.ts';
 import { auditRoutes } from './routes/audit.ts';
+import { consoleRoutes } from './routes/console.ts';
 import { diffRoutes } from './routes/diff.ts';
 import { descriptionRoutes } from './routes/description.ts';
 import { documentRoutes } from './routes/documents.ts';
@@ -17,6 +18,7 @@ import { linkRoutes } from './routes/links.ts';
 import { mcpRoutes } from './routes/mcp.ts';
 import { memoryRoutes } from './routes/memories.ts';
 import { openMemoryRoutes } from './routes/openmemory.ts';
+import { portableRoutes } from './routes/portable.ts';
 import { memoryPageRoutes } from './routes/memory-pages.ts';
 import { nameRoutes } from './routes/names.ts';
 import { namespaceRoutes } from './routes/namespaces.ts';
@@ -75,6 +77,11 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
     routes: [...storeRoutes, ...lgmRoutes],
   },
   {
+    name: 'Export and import',
+    description: 'All data of a tenant, or a part of it, as lines of JSON.',
+    routes: portableRoutes,
+  },
+  {
     name: 'Entities',
     description: 'Names that memories mention, and the relations that memories state between them.',
     routes: entityRoutes,
@@ -92,6 +99,7 @@ export const ROUTE_GROUPS: readonly RouteGroup[] = [
   { name: 'Keys', description: 'Who may call the API.', routes: keyRoutes },
   { name: 'Embedding model', description: 'A change from one embedding model to another.', routes: reembedRoutes },
   { name: 'Providers', description: 'Calls of embedding providers and language models.', routes: providerRoutes },
+  { name: 'Console', description: 'The console, a page that shows all this to people.', routes: consoleRoutes },
   {
     name: 'Service',
     description: 'State and description of the service itself.',

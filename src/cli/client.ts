@@ -39,6 +39,8 @@ export interface Client extends Omit<Operations, 'queryMemories'> {
    * sent.
    */
   exchangeLines(path: string, body: AsyncIterable<Uint8Array | string>): AsyncGenerator<unknown>;
+  /** Yields the bytes of a long reply as they arrive. */
+  receive(path: string): AsyncGenerator<Uint8Array>;
 }
 
 type Operations = {
@@ -89,6 +91,7 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
     ...operationsOf(server),
     postForm: async (path, form) => expectReply(server, { method: 'POST', path, ...encodeForm(form) }),
     exchangeLines: (path, body) => exchangeLines(server, path, body),
+    receive: (path) => receive(server, path),
   };
 }
 
@@ -188,6 +191,20 @@ async function* exchangeLines(server: ServerAddress, path: string, body: Body): 
     for await (const lines of linesOf(response, { maxBytes: MAX_LINE_BYTES })) {
       for (const line of lines) yield parseReply(server, line.bytes?.toString() ?? '');
     }
+  } catch (error) {
+    throw explain(error);
+  } finally {
+    request.destroy();
+  }
+}
+
+async function* receive(server: ServerAddress, path: string): AsyncGenerator<Uint8Array> {
+  const request = openRequest(server, { method: 'GET', path }, { isNew: true });
+  const explain = startSending(server, request, []);
+  try {
+    const [response] = (await once(request, 'response')) as [http.IncomingMessage];
+    if (response.statusCode! >= 300) throw refusedBy(server, await readAnswer(response));
+    yield* response as AsyncIterable<Uint8Array>;
   } catch (error) {
     throw explain(error);
   } finally {

@@ -39,6 +39,7 @@ import type {
   MemoryQuery,
   NewDocument,
   NewMemory,
+  Portable,
   ProviderCallFilter,
   PrivacySettings,
   ProviderUsage,
@@ -88,11 +89,11 @@ export interface Engine {
 /**
  * One tenant's memories, documents and jobs. A read sees everything that was committed before it began. A write
  * resolves once its commit is on disk. All times are Unix milliseconds.
- *
  * Every write can also throw EngineError `unavailable`, with `retryAfterMs`, while another connection holds the file,
  * and `storage_full` if the disk is full.
  */
-export interface Tenant extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange {
+export interface Tenant
+  extends PrivacySettings, Lists, SessionLogs, EventFeed, Differences, Jobs, ModelChange, Portable {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.

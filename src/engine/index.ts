@@ -49,6 +49,7 @@ export { judgeMetricsReader, type MetricsVerdict } from './control/metrics-acces
 
 export { decodeReceipt, encodeReceipt } from './commands/write-receipt.ts';
 export { DocumentError } from './documents/document-error.ts';
+export { splitFrontMatter } from './documents/formats/front-matter.ts';
 export { FORMAT_NAMES, formatOfExtension, formatOfMediaType } from './documents/media-types.ts';
 export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
 export { DAY_MS, decayLambdaOf } from './dynamics.ts';

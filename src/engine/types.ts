@@ -19,3 +19,4 @@ export * from './types/providers.ts';
 export * from './types/privacy.ts';
 export * from './types/stats.ts';
 export * from './types/pages.ts';
+export * from './types/portable.ts';

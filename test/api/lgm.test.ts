@@ -173,3 +173,10 @@ test.each([
   const { detail } = await ask<{ detail: string }>('store', body, 400);
   expect(detail).toContain(named);
 });
+
+test('a reflection repeats the beginning of a text, and is erased together with it', async () => {
+  const { memory, reflection } = await store({ node: 'observe', content: 'A secret of zanzibar.', reflective: true });
+  expect(reflection?.id).toBeDefined();
+  expect((await api.request('DELETE', `/memory/${memory.id}`)).status).toBe(200);
+  expect((await api.request('GET', `/memory/${reflection!.id}`)).status).toBe(404);
+});

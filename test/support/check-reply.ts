@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import type { Express } from 'express';
+import { gunzipSync } from 'node:zlib';
 import { z } from 'zod';
 import { errorsOf } from '../../src/api/openapi/errors.ts';
 import type { Media, Route } from '../../src/api/route.ts';
@@ -156,6 +157,9 @@ function sentBy(response: ServerResponse, chunks: readonly Buffer[]) {
   return {
     status: response.statusCode,
     contentType: String(response.getHeader('content-type') ?? ''),
-    text: Buffer.concat(chunks).toString('utf8'),
+    text: (response.getHeader('content-encoding') === 'gzip'
+      ? gunzipSync(Buffer.concat(chunks))
+      : Buffer.concat(chunks)
+    ).toString('utf8'),
   };
 }

@@ -103,6 +103,14 @@ BatchSummary = TypedDict("BatchSummary", {
 })
 
 
+ConsoleSession = TypedDict("ConsoleSession", {
+    "version": "str",
+    "is_open": "bool",
+    "has_session": "bool",
+    "caller": "Union[Dict[str, Any], None]",
+})
+
+
 Cut = TypedDict("Cut", {
     "mode": "Literal['relative', 'exact']",
     "left_out": "int",
@@ -311,6 +319,11 @@ Explanation = TypedDict("Explanation", {
 })
 
 
+ExportedLine = TypedDict("ExportedLine", {
+    "type": "Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end']",
+})
+
+
 Failure = TypedDict("Failure", {
     "code": "str",
     "message": "str",
@@ -394,6 +407,9 @@ HitExplanation = TypedDict("HitExplanation", {
     "confidence": "float",
     "terms": "List[str]",
 })
+
+
+ImportResult = "Dict[str, Any]"
 
 
 IngestedDocument = TypedDict("IngestedDocument", {
@@ -869,6 +885,11 @@ NewPage = TypedDict("NewPage", {
 })
 
 
+PortableLine = TypedDict("PortableLine", {
+    "type": "Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end']",
+})
+
+
 PrivacyPolicy = TypedDict("PrivacyPolicy", {
     "secrets": "Literal['off', 'mark', 'redact', 'refuse']",
     "personal": "Literal['off', 'mark', 'redact', 'refuse']",
@@ -1202,6 +1223,8 @@ OPERATIONS: Dict[str, Operation] = {
     "retrieve_node_memories": Operation("POST", "/lgm/retrieve", [], None, True, False, False, False),
     "get_graph_context": Operation("POST", "/lgm/context", [], None, True, False, False, False),
     "store_graph_reflection": Operation("POST", "/lgm/reflection", [], None, False, False, False, False),
+    "export_data": Operation("GET", "/export", None, None, True, False, False, True),
+    "import_data": Operation("POST", "/import", ["dry_run", "from_line", "map_user"], None, False, False, False, True),
     "list_entities": Operation("GET", "/entities", None, "offset", True, False, False, False),
     "get_entity": Operation("GET", "/entities/{name}", None, None, True, False, False, False),
     "list_events": Operation("GET", "/events", None, "cursor", True, False, False, False),
@@ -1231,6 +1254,11 @@ OPERATIONS: Dict[str, Operation] = {
     "pause_reembed": Operation("POST", "/admin/reembed/pause", None, None, False, False, False, False),
     "list_provider_calls": Operation("GET", "/embeddings/log", None, "offset", True, False, False, False),
     "sum_provider_calls": Operation("GET", "/embeddings/stats", None, None, True, False, False, False),
+    "get_console": Operation("GET", "/console", None, None, True, False, False, True),
+    "get_console_session": Operation("GET", "/console/session", None, None, True, False, False, False),
+    "open_console_session": Operation("POST", "/console/session", [], None, True, False, False, False),
+    "close_console_session": Operation("DELETE", "/console/session", None, None, True, False, False, False),
+    "get_console_file": Operation("GET", "/console/{file}", None, None, True, False, False, True),
     "get_health": Operation("GET", "/health", None, None, True, False, False, False),
     "get_readiness": Operation("GET", "/ready", None, None, True, False, False, False),
     "get_metrics": Operation("GET", "/metrics", None, None, True, False, False, True),
@@ -1509,6 +1537,14 @@ class Client(BaseClient):
         """Stores a reflection of a graph: `POST /lgm/reflection`."""
         return self._call(OPERATIONS["store_graph_reflection"], {"node": node, "node_id": node_id, "namespace": namespace, "graph_id": graph_id, "user_id": user_id, "content": content, "context_ids": context_ids}, options)
 
+    def export_data(self, *, user_id: Optional[str] = None, session_id: Optional[str] = None, tags: Optional[List[str]] = None, types: Optional[List[str]] = None, from_: Optional[Time] = None, to: Optional[Time] = None, vectors: Optional[bool] = None, **options: Any) -> str:
+        """Exports memories, documents, links and earlier versions as lines of JSON, in plain text: `GET /export`."""
+        return self._call(OPERATIONS["export_data"], {"user_id": user_id, "session_id": session_id, "tags": tags, "types": types, "from": from_, "to": to, "vectors": vectors}, options)
+
+    def import_data(self, *, type: Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end'], dry_run: Optional[bool] = None, from_line: Optional[int] = None, map_user: Optional[List[str]] = None, **options: Any) -> str:
+        """Imports the lines of an export, exactly: ids, times, versions, links and salience: `POST /import`."""
+        return self._call(OPERATIONS["import_data"], {"type": type, "dry_run": dry_run, "from_line": from_line, "map_user": map_user}, options)
+
     def list_entities(self, *, l: Optional[int] = None, u: Optional[int] = None, q: Optional[str] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists names, the most mentioned first: `GET /entities`."""
         return self._call(OPERATIONS["list_entities"], {"l": l, "u": u, "q": q, "user_id": user_id}, options)
@@ -1624,6 +1660,26 @@ class Client(BaseClient):
     def sum_provider_calls(self, *, days: Optional[int] = None, **options: Any) -> Dict[str, Any]:
         """Sums up calls of providers by day, model and purpose: `GET /embeddings/stats`."""
         return self._call(OPERATIONS["sum_provider_calls"], {"days": days}, options)
+
+    def get_console(self, **options: Any) -> str:
+        """Shows the console, a page about everything that is stored: `GET /console`."""
+        return self._call(OPERATIONS["get_console"], {}, options)
+
+    def get_console_session(self, **options: Any) -> ConsoleSession:
+        """Shows in whose name the console makes requests: `GET /console/session`."""
+        return self._call(OPERATIONS["get_console_session"], {}, options)
+
+    def open_console_session(self, *, key: str, **options: Any) -> ConsoleSession:
+        """Exchanges a key for a session: `POST /console/session`."""
+        return self._call(OPERATIONS["open_console_session"], {"key": key}, options)
+
+    def close_console_session(self, **options: Any) -> ConsoleSession:
+        """Ends the session: `DELETE /console/session`."""
+        return self._call(OPERATIONS["close_console_session"], {}, options)
+
+    def get_console_file(self, *, file: str, **options: Any) -> str:
+        """Sends a script, style or picture of the console: `GET /console/{file}`."""
+        return self._call(OPERATIONS["get_console_file"], {"file": file}, options)
 
     def get_health(self, **options: Any) -> Dict[str, Any]:
         """Shows that the process answers, with its version and its embedder: `GET /health`."""

@@ -3,7 +3,7 @@ import type { NextFunction, Request, Response } from 'express';
 import { type Engine, EngineError, isLoopback } from '../../engine/index.ts';
 
 /** Methods that change nothing, and whose replies a page of another origin cannot read. */
-const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
+export const SAFE_METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
 /**
  * Middleware that refuses requests of other origins' web pages while no key is configured. A browser lets every page
@@ -32,7 +32,7 @@ export function refuseForeignPagesWhileOpen(engine: Engine) {
  * name the address that was asked. Another loopback origin, such as a development server that passes requests on,
  * counts only together with such a `Sec-Fetch-Site`: on its own it is a page of another program on this machine.
  */
-function isOfForeignPage(request: IncomingMessage): boolean {
+export function isOfForeignPage(request: IncomingMessage): boolean {
   const { 'sec-fetch-site': sites = [], origin: origins = [] } = request.headersDistinct;
   const site = sites[0]?.toLowerCase();
   if (sites.length > 1 || (site !== undefined && site !== 'same-origin' && site !== 'none')) return true;

@@ -1,11 +1,11 @@
 import type { Response } from 'express';
 import { EngineError, type NewMemory } from '../../engine/index.ts';
 import { logFailure, toEngineError } from '../http-errors.ts';
-import { type Line, linesOf } from '../lines.ts';
+import { groupsOf, type Line, linesOf } from '../lines.ts';
+import { IDLE_MS, type LineResults, streamedResults } from '../line-results.ts';
 import { MAX_JSON_BYTES, parseJson } from '../read-body.ts';
 import { takeTokens } from '../rate-limits.ts';
 import { localsOf, sendJson } from '../reply.ts';
-import { roomIn } from '../room-in.ts';
 import type { TenantCall } from '../route.ts';
 import { outcomeItem } from '../wire/memories.ts';
 import { isItemError, itemError, orItemError, parseItem, spanningToken, wantsLines } from './batch-items.ts';
@@ -14,8 +14,6 @@ import { isItemError, itemError, orItemError, parseItem, spanningToken, wantsLin
 const GROUP_LINES = 64;
 /** Most results of a JSON reply, which is held in memory until its end; an NDJSON reply has no such limit. */
 const MAX_JSON_RESULTS = 100_000;
-/** Longest silence of an upload before it is given up, ms. */
-const IDLE_MS = 60_000;
 
 /**
  * Answers `POST /memory/add/batch` with NDJSON: one item per line, until the client has sent all of them. The next
@@ -35,11 +33,11 @@ export async function addLines(call: TenantCall): Promise<void> {
   localsOf(response).onAdmissionLost = () => {};
   request.setTimeout(IDLE_MS, () => request.destroy());
   const results = wantsLines(request)
-    ? streamedResults(response, api.engine.config.OM_READER_TIMEOUT_MS)
+    ? streamedResults(response, 202, api.engine.config.OM_READER_TIMEOUT_MS)
     : collectedResults(response);
   const summary = { accepted: 0, rejected: 0, token: null as string | null };
   try {
-    for await (const group of groupsOf(linesOf(request, { maxBytes: MAX_JSON_BYTES }))) {
+    for await (const group of groupsOf(linesOf(request, { maxBytes: MAX_JSON_BYTES }), GROUP_LINES)) {
       // The key may be revoked during the upload; from then on nothing more is written.
       if (!api.engine.control.isHolderValid(principal))
         throw new EngineError('unauthenticated', 'this key has expired or was revoked');
@@ -64,12 +62,6 @@ export async function addLines(call: TenantCall): Promise<void> {
   results.end(summary);
 }
 
-async function* groupsOf(batches: AsyncIterable<readonly Line[]>): AsyncGenerator<readonly Line[]> {
-  for await (const lines of batches) {
-    for (let at = 0; at < lines.length; at += GROUP_LINES) yield lines.slice(at, at + GROUP_LINES);
-  }
-}
-
 function parseLine(line: Line): ReturnType<typeof parseItem> {
   const { bytes } = line;
   if (bytes === null) return itemError(new EngineError('too_large', `the line is over ${MAX_JSON_BYTES} bytes`));
@@ -77,33 +69,7 @@ function parseLine(line: Line): ReturnType<typeof parseItem> {
   return isItemError(value) ? value : parseItem(value.value);
 }
 
-interface Results {
-  push(result: object): void;
-  /** Sends the results so far; resolves when the client can take more. */
-  flush(): Promise<void>;
-  end(summary: object): void;
-}
-
-function streamedResults(response: Response, readerTimeoutMs: number): Results {
-  let pending = '';
-  const push = (line: object) => void (pending += `${JSON.stringify(line)}\n`);
-  return {
-    push,
-    async flush() {
-      if (!response.headersSent) response.writeHead(202, { 'content-type': 'application/x-ndjson; charset=utf-8' });
-      const hasRoom = response.write(pending);
-      pending = '';
-      if (!hasRoom) await roomIn(response, readerTimeoutMs);
-    },
-    end(summary) {
-      if (!response.headersSent) response.writeHead(202, { 'content-type': 'application/x-ndjson; charset=utf-8' });
-      push(summary);
-      response.end(pending);
-    },
-  };
-}
-
-function collectedResults(response: Response): Results {
+function collectedResults(response: Response): LineResults {
   const results: object[] = [];
   return {
     push: (result) => void results.push(result),

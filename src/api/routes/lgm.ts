@@ -74,7 +74,7 @@ export const lgmRoutes: readonly Route[] = [
     description:
       'It is a memory as any other, in the sector of its node, with the tags `lgm:node:…` and `lgm:namespace:…`, and ' +
       'with `graph_id` as its `session_id`. Equal texts stay apart. The reflection repeats the beginning of the text ' +
-      'and is linked to it; deleting the one leaves the other.',
+      'and is erased together with it.',
     query: noQuery,
     body: {
       json: lgmStoreSchema,
@@ -300,7 +300,8 @@ function acceptedOf(outcome: AddOutcome): Extract<AddOutcome, { kind: 'accepted'
 }
 
 async function linkToSources(tenant: Tenant, reflectionId: string, sourceIds: readonly string[]): Promise<void> {
-  for (const dst of sourceIds) await tenant.linkMemories({ src: reflectionId, dst, type: 'derived_from' });
+  for (const dst of sourceIds)
+    await tenant.linkMemories({ src: reflectionId, dst, type: 'derived_from', isReflection: true });
 }
 
 const newExternalId = () => `lgm:${randomUUID()}`;

@@ -8,16 +8,8 @@ import { bytes, count, counted, oneLine, print, red, span } from '../terminal.ts
 const REASONS_SHOWN = 5;
 const LINE_FEED = 10;
 
-/** Runs `cairn import FILE.ndjson` or `cairn import openmemory FILE`. */
-export async function importFrom(first: string, database?: string, options: ConnectionOptions = {}): Promise<void> {
-  if (database === undefined) return importLines(first, options);
-  if (first !== 'openmemory')
-    throw new CliError(`${first} is no kind of file that can be imported: expected openmemory`, { exitCode: 2 });
-  return (await import('./import-openmemory.ts')).importOpenMemory(database, options);
-}
-
 /** Runs `cairn import FILE.ndjson`: stores one memory a line; `-` stands for standard input. */
-async function importLines(file: string, options: ConnectionOptions): Promise<void> {
+export async function importLines(file: string, options: ConnectionOptions): Promise<void> {
   const client = connect(options);
   const { stream, size } = openSource(file);
   const progress = startProgress('Importing', size);

@@ -1,4 +1,4 @@
-import { declareImport } from '../import-commands.ts';
+import { addDataCommands } from './data.ts';
 import { type Command, Option } from 'commander';
 import { FORMATS } from '../../engine/index.ts';
 import type { DiffOptions } from '../commands/diff.ts';
@@ -82,7 +82,7 @@ function addHistory(program: Command): void {
 
 /** Many memories or documents. */
 function addBulk(program: Command): void {
-  declareImport(overHttp(program, 'import'));
+  addDataCommands(program);
   overHttp(program, 'ingest')
     .description('store documents; after an interruption or a change run it again, known documents are recognised')
     .argument(

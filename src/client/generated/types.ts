@@ -398,6 +398,27 @@ export type BatchSummary = {
   /** Why the upload ended early; every item with a result is stored. */
   readonly error?: Failure;
 };
+export type ConsoleSession = {
+  readonly version: string;
+  /** Whether no key is configured, so that nobody needs to sign in. */
+  readonly is_open: boolean;
+  /** Whether the request carried the cookie of a session that is under way. */
+  readonly has_session: boolean;
+  /** In whose name requests are made; null until somebody signs in. */
+  readonly caller: {
+    /** As in the audit log. */
+    readonly key_id: string;
+    readonly role: 'read' | 'add' | 'write' | 'admin';
+    readonly tenant: string;
+    /** What `x-cairn-tenant` may name. */
+    readonly tenants: readonly string[];
+    /** The only user whose memories are reached; null for all users. */
+    readonly user_id: string | null;
+    /** Tags without which no memory is reached; empty for no such bound. */
+    readonly tags: readonly string[];
+    readonly expires_at: Timestamp | null;
+  } | null;
+};
 export type Cut = {
   /** The `cut` that the request or the defaults ask for. */
   readonly mode: 'relative' | 'exact';
@@ -961,6 +982,10 @@ export type Explanation = {
   /** Whether the writes of the token were finished in time; only if the request sent a token. */
   readonly token_satisfied?: boolean;
 };
+export type ExportedLine = {
+  /** What the line holds. */
+  readonly type: 'cairn.export' | 'setting' | 'document' | 'document_text' | 'memory' | 'revision' | 'link' | 'end';
+};
 export type Failure = {
   readonly code: string;
   readonly message: string;
@@ -1289,6 +1314,41 @@ export type HitExplanation = {
   /** The query's terms that stand in the memory or in the text before it. */
   readonly terms: readonly string[];
 };
+export type ImportResult =
+  | {
+      /** Number of the line, from 1. */
+      readonly line: number;
+      readonly error: {
+        readonly code: string;
+        readonly message: string;
+      };
+    }
+  | {
+      readonly line: number;
+      /** Lines that were stored or known. */
+      readonly progress: number;
+    }
+  | {
+      /** Whether all lines were read. */
+      readonly done: boolean;
+      readonly dry_run: boolean;
+      /** Whether the last line of an export was there. */
+      readonly complete: boolean;
+      readonly checksum: 'match' | 'differs' | 'absent';
+      /** Number of lines by type. */
+      readonly stored: Readonly<Record<string, number>>;
+      /** Number of lines by type. */
+      readonly known: Readonly<Record<string, number>>;
+      /** Number of lines by type. */
+      readonly refused: Readonly<Record<string, number>>;
+      /** Fields that were passed over, by type and name. */
+      readonly unknown_fields: Readonly<Record<string, number>>;
+      /** Why the import ended early; what was answered before is stored. */
+      readonly error?: {
+        readonly code: string;
+        readonly message: string;
+      };
+    };
 /** A document with the additional fields that OpenMemory's clients expect. */
 export type IngestedDocument = {
   readonly id: string;
@@ -2042,6 +2102,10 @@ export type NewPage = {
       }
     | null
     | undefined;
+};
+export type PortableLine = {
+  /** What the line holds. */
+  readonly type: 'cairn.export' | 'setting' | 'document' | 'document_text' | 'memory' | 'revision' | 'link' | 'end';
 };
 export type PrivacyPolicy = {
   /** Keys, passwords and tokens. */
@@ -3121,6 +3185,30 @@ export type StoreGraphReflectionInput = {
   /** Memories that it rests on; it is linked to them as `derived_from`. */
   readonly context_ids?: readonly string[] | null | undefined;
 };
+export type ExportDataInput = {
+  /** Only memories of this user; `user_id=` for memories of no particular user. */
+  readonly user_id?: string | undefined;
+  /** Only memories of this session. */
+  readonly session_id?: string | undefined;
+  /** Only memories with all of these tags: `tags=a&tags=b`. */
+  readonly tags?: readonly string[] | undefined;
+  /** Only memories of one of these types: `types=a&types=b`. */
+  readonly types?: readonly string[] | undefined;
+  /** Only memories of events from this time on. */
+  readonly from?: Time | undefined;
+  /** Only memories of events before this time. */
+  readonly to?: Time | undefined;
+  /** Whether memories bring their vectors, for a server with the same model. */
+  readonly vectors?: boolean | undefined;
+};
+export type ImportDataInput = {
+  /** Stores nothing, and counts what an import would do. */
+  readonly dry_run?: boolean | undefined;
+  /** Lines before this one are passed over, after an import that was broken off. */
+  readonly from_line?: number | undefined;
+  /** Stores what is of the user `old` as of the user `new`: `map_user=old=new`; may be repeated. */
+  readonly map_user?: readonly string[] | undefined;
+} & PortableLine;
 export type ListEntitiesInput = {
   /** Most items on the page. */
   readonly l?: number | undefined;
@@ -3384,6 +3472,17 @@ export type ListProviderCallsInput = {
 export type SumProviderCallsInput = {
   /** Number of days, today included. */
   readonly days?: number | undefined;
+};
+export type GetConsoleInput = Readonly<Record<string, never>>;
+export type GetConsoleSessionInput = Readonly<Record<string, never>>;
+export type OpenConsoleSessionInput = {
+  /** The key, or a token of `OM_OIDC_ISSUER`. */
+  readonly key: string;
+};
+export type CloseConsoleSessionInput = Readonly<Record<string, never>>;
+export type GetConsoleFileInput = {
+  /** Name of the file, with a hash of its content. */
+  readonly file: string;
 };
 export type GetHealthInput = Readonly<Record<string, never>>;
 export type GetReadinessInput = Readonly<Record<string, never>>;
@@ -4374,6 +4473,12 @@ export interface Operations {
   /** Stores a reflection of a graph: `POST /lgm/reflection`. */
   storeGraphReflection(input?: StoreGraphReflectionInput, options?: CallOptions): Reply<StoreGraphReflectionReply>;
 
+  /** Exports memories, documents, links and earlier versions as lines of JSON, in plain text: `GET /export`. */
+  exportData(input?: ExportDataInput, options?: CallOptions): Reply<string>;
+
+  /** Imports the lines of an export, exactly: ids, times, versions, links and salience: `POST /import`. */
+  importData(input: ImportDataInput, options?: CallOptions): Reply<string>;
+
   /** Lists names, the most mentioned first: `GET /entities`. */
   listEntities(
     input?: ListEntitiesInput,
@@ -4490,6 +4595,21 @@ export interface Operations {
 
   /** Sums up calls of providers by day, model and purpose: `GET /embeddings/stats`. */
   sumProviderCalls(input?: SumProviderCallsInput, options?: CallOptions): Reply<SumProviderCallsReply>;
+
+  /** Shows the console, a page about everything that is stored: `GET /console`. */
+  getConsole(input?: GetConsoleInput, options?: CallOptions): Reply<string>;
+
+  /** Shows in whose name the console makes requests: `GET /console/session`. */
+  getConsoleSession(input?: GetConsoleSessionInput, options?: CallOptions): Reply<ConsoleSession>;
+
+  /** Exchanges a key for a session: `POST /console/session`. */
+  openConsoleSession(input: OpenConsoleSessionInput, options?: CallOptions): Reply<ConsoleSession>;
+
+  /** Ends the session: `DELETE /console/session`. */
+  closeConsoleSession(input?: CloseConsoleSessionInput, options?: CallOptions): Reply<ConsoleSession>;
+
+  /** Sends a script, style or picture of the console: `GET /console/{file}`. */
+  getConsoleFile(input: GetConsoleFileInput, options?: CallOptions): Reply<string>;
 
   /** Shows that the process answers, with its version and its embedder: `GET /health`. */
   getHealth(input?: GetHealthInput, options?: CallOptions): Reply<GetHealthReply>;

@@ -2,7 +2,7 @@ import { askedIn, withRecalled, type PromptMessage } from '../recall-in-prompt.t
 import { createTurnMemory, endsTurn, type TurnMemoryOptions } from '../turn-memory.ts';
 
 /** What is read of Mastra's request context. */
-export interface ProcessorContext {
+interface ProcessorContext {
   get(key: string): unknown;
 }
 

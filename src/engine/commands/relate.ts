@@ -8,6 +8,7 @@ import {
   findEdge,
   isOnTheWay,
   listSuccessors,
+  putConcludedEdge,
   putStatedEdge,
   putWinner,
 } from '../store/edges.ts';
@@ -39,7 +40,7 @@ export const DEFAULT_WEIGHTS: Readonly<Record<EdgeType, number>> = {
  * @returns the link as `src` sees it
  * @throws  EngineError `not_found`; `invalid` for `supersedes`, `contradicts`, and a link from a memory to itself
  */
-export function linkMemories(context: WriteContext, { src, dst, type, weight }: NewLink): Link {
+export function linkMemories(context: WriteContext, { src, dst, type, weight, isReflection }: NewLink): Link {
   const { store, now } = context;
   if (type === 'supersedes' || type === 'contradicts') {
     const command = type === 'supersedes' ? 'supersede' : 'contradict';
@@ -48,7 +49,9 @@ export function linkMemories(context: WriteContext, { src, dst, type, weight }: 
   if (src === dst) throw new EngineError('invalid', 'dst: a memory cannot be linked to itself');
   const [from, to] = [getNamed(context, 'src', src), getNamed(context, 'dst', dst)];
   const key = { src: from.memoryNo, dst: to.memoryNo, type };
-  putStatedEdge(store, key, weight ?? findEdge(store, key)?.weight ?? DEFAULT_WEIGHTS[type], now, writerNo(context));
+  const put = weight ?? findEdge(store, key)?.weight ?? DEFAULT_WEIGHTS[type];
+  if (isReflection && type === 'derived_from') putConcludedEdge(store, key, { similarity: null, weight: put }, now);
+  else putStatedEdge(store, key, put, now, writerNo(context));
   return getLink(context, key, to);
 }
 

@@ -95,6 +95,19 @@ export interface Holder extends Principal {
   readonly expiresAt: number | null;
 }
 
+/** Sessions of browsers, which a key or a token is exchanged for. All processes see the same sessions. */
+export interface Sessions {
+  /**
+   * Opens a session, which ends after 12 hours, and earlier once its key or token is no longer valid.
+   * @returns the secret of the session, which is stored only as a hash
+   */
+  open(holder: Holder): { readonly secret: string; readonly expiresAt: number };
+  /** Returns in whose name the requests of a session are made; undefined for a session that has ended or never was. */
+  find(secret: string): Holder | undefined;
+  /** Ends a session; an unknown one changes nothing. */
+  close(secret: string): void;
+}
+
 /** Tenants, keys and settings, as `openControlDatabase` opens them. */
 export interface ControlDatabase {
   /** Lists all tenants, oldest first; the default tenant always exists. */
@@ -143,6 +156,9 @@ export interface ControlDatabase {
 
   /** The limits of tenants and keys. */
   readonly limits: LimitRecords;
+
+  /** The sessions of browsers. */
+  readonly sessions: Sessions;
 
   /** The log of what was done with all this; each function above adds its record in its own transaction. */
   readonly audit: ServiceAudit;

@@ -13,6 +13,7 @@ import { createKeyRecords, digestOf } from './key-records.ts';
 import { createKeyUses, type KeyUses } from './key-uses.ts';
 import { openLimits } from './open-limits.ts';
 import { openServiceAudit } from './open-service-audit.ts';
+import { openSessions } from './open-sessions.ts';
 import type { ServiceAudit } from './service-audit.ts';
 
 /** Tenant ids become file names, so a path holds no id that does not match this. */
@@ -66,10 +67,13 @@ export function openControlDatabase(config: Config, clock: Clock): ControlDataba
     keys: config,
     audit,
   };
+  const environmentDigest = config.OM_API_KEY === undefined ? undefined : digestOf(config.OM_API_KEY);
+  const callers = authentication(context, config, environmentDigest);
   return {
     ...tenantRecords(context),
     ...createKeyRecords({ ...context, requireTenant: (tenantId) => requireTenant(context, tenantId) }),
-    ...authentication(context, config),
+    ...callers,
+    sessions: openSessions({ file, clock, environmentDigest, isHolderValid: callers.isHolderValid }),
     limits: openLimits(file, config, audit),
     audit,
 
@@ -142,9 +146,9 @@ function tenantRecords({ file, cache, paths, clock, keys, audit }: Context): Ten
 /** Creates the functions that identify callers. */
 function authentication(
   { cache, uses, clock }: Context,
-  { OM_API_KEY, OM_OIDC_ISSUER }: Config,
+  { OM_OIDC_ISSUER }: Config,
+  environmentDigest: Buffer | undefined,
 ): Pick<ControlDatabase, 'isOpen' | 'authenticate' | 'isHolderValid'> {
-  const environmentDigest = OM_API_KEY === undefined ? undefined : digestOf(OM_API_KEY);
   const isOver = ({ expiresAt }: Holder) => expiresAt !== null && expiresAt <= clock.now();
   return {
     // Revoking the last key must not open a server that runs, whatever address it listens on: only a restart can.

@@ -9,7 +9,8 @@ import { compileFilter } from '../store/filter.ts';
 import { findMoveProblem, listItemPlaces, listNamespaces } from '../store/item-lists.ts';
 import { findUserNo } from '../store/items.ts';
 import { numbersOf } from '../store/live-model.ts';
-import { getMemoryRow, listMatchingMemoryNos, sectorStats } from '../store/memories.ts';
+import { getMemoryRow, listMatchingMemoryNos } from '../store/memories.ts';
+import { sectorStats } from '../store/memory-counts.ts';
 import { listMemoryPlaces, type PageOrder } from '../store/memory-pages.ts';
 import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
 import { listNames } from '../store/name-lists.ts';
@@ -35,6 +36,8 @@ import type {
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
+import { readExportSlice, startExport } from './export-slice.ts';
+import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
@@ -160,6 +163,9 @@ export const READ_COMMANDS = {
     const filter = compileFilter({ tags }, clock.now());
     return listEntities(open().store, { prefix: foldName(prefix), userId, filter }, page);
   },
+  startExport,
+  readExportSlice,
+  judgeImport,
   getEntity: readEntity,
   listJobs: readJobs,
   stats: (context: ReadContext, _: Record<never, never>) => readStats(context),

@@ -15,7 +15,15 @@ import { readMemoryRows, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { addCacheHits } from '../store/provider-usage.ts';
 import { meanVector } from '../store/vector-encoding.ts';
-import { deleteVectors, hasVectors, insertVector, MEAN_WINDOW, roleOf, type VectorSpace } from '../store/vectors.ts';
+import {
+  deleteVectors,
+  findWholeVector,
+  hasVectors,
+  insertVector,
+  MEAN_WINDOW,
+  roleOf,
+  type VectorSpace,
+} from '../store/vectors.ts';
 import { type OpenTenant, spaceOf } from '../tenant-file/open-tenant.ts';
 import { windowsOf } from '../text/windows.ts';
 import { SECTORS, type Sector } from '../types.ts';
@@ -40,7 +48,7 @@ const UNRECOGNISED = classify('');
 export interface EncodeResult {
   /** Claims whose jobs wait for their link now. They still hold their leases. */
   readonly advanced: readonly Claim[];
-  /** Number of jobs that are done, since there is nothing to link without vectors. */
+  /** Number of jobs that are done, since there is nothing to link without vectors, or an import brought the links. */
   readonly finished: number;
   /** Jobs for which nothing was written; the caller settles them. */
   readonly failures: readonly StepFailure[];
@@ -127,7 +135,7 @@ async function encodeGroup(
     (current, draft) => {
       if (!holdsLease(current, draft.claim)) return;
       writeEncoded(context, current, draft);
-      if (draft.embedded === null) {
+      if (draft.embedded === null || draft.claim.kind === 'import') {
         finishJob(current, draft.claim, context.clock.now());
         setState(current, draft.claim.memoryNo, 'ready');
         finished++;
@@ -222,16 +230,20 @@ function sectorsBeside(forced: Sector, { primary, additional, confidence }: Clas
  */
 async function embedDraft(
   context: StepContext,
-  { windows, sectors, configuredModels, liveModels }: Draft & Models,
+  { claim, windows, sectors, configuredModels, liveModels }: Draft & Models,
   signal?: AbortSignal,
 ): Promise<readonly EmbeddedIn[] | null> {
   if (context.embedder === null || context.gatherer === null || configuredModels === null) return null;
   // An item may have a value alone, which is not searched.
   if (windows.every((window) => window === '')) return null;
   const all = [sectors.primary, ...sectors.additional];
-  const configured = distinctModels(configuredModels, all);
+  const { store } = context.open();
+  // An import may have brought vectors.
+  const isOwed = (model: StoredModel) =>
+    claim.kind !== 'import' || findWholeVector(store, model, claim.memoryNo) === undefined;
+  const configured = distinctModels(configuredModels, all).filter(isOwed);
   const isNew = ({ modelNo }: StoredModel) => !configured.some((model) => model.modelNo === modelNo);
-  const old = liveModels === null ? [] : distinctModels(liveModels, all).filter(isNew);
+  const old = liveModels === null ? [] : distinctModels(liveModels, all).filter(isNew).filter(isOwed);
   const embedded = await allOrOneByOne(context, [
     ...configured.map((model) => () => embedBy(context, model, windows, signal)),
     ...old.map((model) => async () => {
@@ -292,6 +304,8 @@ function writeEncoded(context: StepContext, store: Store, { claim, userNo, secto
   const isNew = !hasVectors(store, memoryNo);
   if (!isNew) eraseReplaced(context, store, memoryNo, [sectors.primary, ...sectors.additional]);
   for (const { space, texts } of embedded) writeVectors(context, { memory: memoryNo, userNo, isNew, space, texts });
+  // What an import brought has been compared already, and its links came with it.
+  if (claim.kind === 'import') return;
   oweContradictionCheck(context, store, claim);
   // A waypoint that leads here was measured by the vectors that were replaced.
   for (const src of listWaypointSources(store, memoryNo)) oweStep({ store, now, newId: context.newId }, src, 'link');

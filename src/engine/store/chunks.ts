@@ -137,31 +137,58 @@ export function chunksAround(
 /** Chunks that one statement reads. */
 const CONTENT_SLICE = 16;
 
+/** Place in a document's text up to which it was read. */
+export interface TextPlace {
+  /** Index of the last chunk that was read; ROOT_INDEX before the first. */
+  readonly after: number;
+  /** End offset of that chunk in the extracted text, UTF-16 units. */
+  readonly end: number;
+}
+
+/** The place before a document's text. */
+export const TEXT_START: TextPlace = { after: ROOT_INDEX, end: 0 };
+
 /**
- * Yields the document's text in pieces: each chunk without its overlap with the chunk in front of it. Between two
- * pieces the document may be replaced or deleted; the text then ends with an error, since part of it must not look like
- * the whole.
+ * Reads the next pieces of a document's text: some chunks, each without its overlap with the chunk in front of it.
+ * @returns no pieces if no chunk follows
+ * @throws EngineError `conflict` where a chunk is missing, since part of the text must not look like the whole
+ */
+export function readTextSlice(
+  store: Store,
+  generationNo: number,
+  { after, end }: TextPlace,
+): { readonly pieces: readonly string[]; readonly place: TextPlace } {
+  const rows = store
+    .prepare(
+      `SELECT c.chunk_index AS "index", c.start_offset AS start, c.end_offset AS "end", m.content
+       FROM chunks c JOIN memories m ON m.seq = c.memory
+       WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ${CONTENT_SLICE}`,
+    )
+    .all(generationNo, after) as { index: number; start: number; end: number; content: string }[];
+  const pieces: string[] = [];
+  for (const row of rows) {
+    if (row.index !== after + 1) throw goneMeanwhile();
+    pieces.push(row.content.slice(Math.max(0, end - row.start)));
+    end = row.end;
+    after = row.index;
+  }
+  return { pieces, place: { after, end } };
+}
+
+/**
+ * Yields the document's text in pieces. Between two pieces the document may be replaced or deleted; the text then ends
+ * with an error.
  * @param open returns the store, which need not be the same each time; called for each slice
  * @throws EngineError `not_found` for an unknown generation, at the first piece; `conflict` at the first chunk that is
  *   gone
  */
 export function* readDocumentText(open: () => Store, generationNo: number): Generator<string> {
   const { chunks } = getGenerationRow(open(), generationNo);
-  for (let after = ROOT_INDEX, end = 0; after + 1 < chunks;) {
-    const rows = open()
-      .prepare(
-        `SELECT c.chunk_index AS "index", c.start_offset AS start, c.end_offset AS "end", m.content
-         FROM chunks c JOIN memories m ON m.seq = c.memory
-         WHERE c.generation_no = ? AND c.chunk_index > ? ORDER BY c.chunk_index LIMIT ${CONTENT_SLICE}`,
-      )
-      .all(generationNo, after) as { index: number; start: number; end: number; content: string }[];
-    if (rows.length === 0) throw goneMeanwhile();
-    for (const row of rows) {
-      if (row.index !== after + 1) throw goneMeanwhile();
-      yield row.content.slice(Math.max(0, end - row.start));
-      end = row.end;
-      after = row.index;
-    }
+  for (let at = TEXT_START; at.after + 1 < chunks;) {
+    const { pieces, place } = readTextSlice(open(), generationNo, at);
+    if (pieces.length === 0) throw goneMeanwhile();
+    yield* pieces;
+    at = place;
   }
 }
 

@@ -22,7 +22,7 @@ export function hasUnfinishedChunks(store: Store, documentNo: number): boolean {
     store
       .prepare(
         `SELECT 1 FROM jobs INDEXED BY jobs_by_document
-         WHERE document = ? AND document > 0 AND state IN ${UNFINISHED} AND kind = 'memory' LIMIT 1`,
+         WHERE document = ? AND document > 0 AND state IN ${UNFINISHED} AND kind IN ('memory', 'import') LIMIT 1`,
       )
       .get(documentNo) !== undefined
   );

@@ -155,7 +155,7 @@ function progressOf(store: Store, generation: GenerationRow | undefined): Docume
     .prepare(
       `SELECT count(*) FILTER (WHERE j.step = 'encode') AS unembedded, count(*) AS unlinked
        FROM jobs j INDEXED BY jobs_by_document CROSS JOIN chunks c ON c.memory = j.memory
-       WHERE j.document = ? AND j.document > 0 AND j.kind = 'memory' AND j.state IN ${UNFINISHED}
+       WHERE j.document = ? AND j.document > 0 AND j.kind IN ('memory', 'import') AND j.state IN ${UNFINISHED}
          AND c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX}`,
     )
     .get(documentNo, generationNo) as { unembedded: number; unlinked: number };

@@ -29,7 +29,8 @@ export function retryJob(store: Store, id: string, now: number): Job {
   if (other !== undefined) throw new EngineError('conflict', 'a newer job works on this memory already');
   store
     .prepare(
-      `UPDATE jobs SET kind = 'memory', state = 'queued', attempts = 0, crashes = 0, suspect = 0, run_at = ?,
+      `UPDATE jobs SET kind = iif(kind = 'import', kind, 'memory'), state = 'queued', attempts = 0, crashes = 0,
+         suspect = 0, run_at = ?,
          finished_at = NULL, error = NULL, error_code = NULL, lease_epoch = lease_epoch + 1, dispatched_until = 0,
          updated_at = ?, ${noteEvents(['retried'])}
        WHERE uuid = ${UUID}`,

@@ -83,14 +83,14 @@ export function recoverLeases(
     )
     .run({ now, leaseMs }).changes;
   for (const { kind, memory, document, code, message } of dead) {
-    if (kind === 'memory') markFailed(store, memory);
+    if (kind === 'memory' || kind === 'import') markFailed(store, memory);
     else if (document !== null) failDocument(store, document, { code, message, now });
   }
   return { requeued, dead: dead.length };
 }
 
 interface DeadJob {
-  readonly kind: JobKind;
+  readonly kind: JobKind | 'import';
   readonly memory: number | null;
   readonly document: number | null;
   readonly code: string;

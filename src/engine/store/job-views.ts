@@ -33,7 +33,8 @@ export function listJobs(
   }: { state?: JobState | undefined; kind?: JobKind | undefined; limit: number; offset: number },
 ): Job[] {
   // The kind stands in the text, because a bound one would keep SQLite from using the partial index of its jobs.
-  const ofKind = kind === undefined ? '' : `AND j.kind = '${kind}'`;
+  const ofKind =
+    kind === undefined ? '' : kind === 'memory' ? `AND j.kind IN ('memory', 'import')` : `AND j.kind = '${kind}'`;
   const ofState = state === undefined ? '' : 'AND j.state = ?';
   const rows = store
     .prepare(`${JOB} WHERE true ${ofKind} ${ofState} ORDER BY j.seq DESC LIMIT ? OFFSET ?`)
@@ -44,7 +45,7 @@ export function listJobs(
 interface JobRow {
   readonly jobNo: number;
   readonly id: string;
-  readonly kind: JobKind;
+  readonly kind: JobKind | 'import';
   readonly memory_id: string | null;
   readonly document_id: string | null;
   readonly step: JobStep;
@@ -70,7 +71,8 @@ function toJob(row: JobRow): Job {
   return {
     id: row.id,
     jobNo: row.jobNo,
-    kind: row.kind,
+    // To callers the job of a memory that came by an import is as any memory's.
+    kind: row.kind === 'import' ? 'memory' : row.kind,
     memoryId: row.memory_id,
     documentId: row.document_id,
     step: row.step,

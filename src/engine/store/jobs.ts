@@ -41,9 +41,10 @@ export interface HeldJob {
 export interface Claim extends HeldJob {
   /**
    * A `memory` job encodes and links a new or changed memory. A `reembed` job only embeds the memory's text with
-   * another model; at the step `link` it is the director of a change of the model.
+   * another model; at the step `link` it is the director of a change of the model. An `import` job only encodes a
+   * memory whose links came with it.
    */
-  readonly kind: 'memory' | 'reembed';
+  readonly kind: 'memory' | 'reembed' | 'import';
   /** The memory that the job is about. A director has none: the field is null then, whatever its type says. */
   readonly memoryNo: number;
   /** The document that the memory belongs to; null if it belongs to none. */
@@ -116,7 +117,7 @@ export interface NewJob {
   readonly document?: number | null;
   readonly step: QueuedStep;
   /** Kind of the job; by default `memory` for a job with a memory and `document` for one without. */
-  readonly kind?: JobKind;
+  readonly kind?: JobKind | 'import';
   /** Whether the job waits behind the jobs of interactive adds. */
   readonly bulk: boolean;
   /** W3C trace context of the request; null or undefined if it was not traced. */
@@ -152,8 +153,9 @@ export function insertJob(store: Store, job: NewJob): number {
 
 /**
  * Sends a memory's unfinished `memory` job back to `step` with all its attempts, even if a worker holds it. A job that
- * is not encoded yet stays as it is if `step` is `link`. With `encode`, unfinished jobs that embed the memory for
- * another model or check it for contradictions are deleted. Call inside a write.
+ * is not encoded yet stays as it is if `step` is `link`. An `import` job counts as one from then on, since the links
+ * that the memory came with no longer hold. With `encode`, unfinished jobs that embed the memory for another model or
+ * check it for contradictions are deleted. Call inside a write.
  * @returns the job's `jobNo`, or undefined if the memory has no unfinished `memory` job
  */
 export function restartJob(
@@ -169,6 +171,9 @@ export function restartJob(
       .prepare(`DELETE FROM jobs WHERE memory = ? AND kind IN ('reembed', 'contradictions') AND state IN ${UNFINISHED}`)
       .run(memoryNo);
   }
+  store
+    .prepare(`UPDATE jobs SET kind = 'memory' WHERE memory = ? AND kind = 'import' AND state IN ${UNFINISHED}`)
+    .run(memoryNo);
   const job = store
     .prepare(`SELECT seq AS jobNo, step FROM jobs WHERE memory = ? AND kind = 'memory' AND state IN ${UNFINISHED}`)
     .get(memoryNo) as { jobNo: number; step: JobStep } | undefined;

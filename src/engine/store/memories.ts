@@ -1,17 +1,15 @@
 import { parseStored } from './stored-json.ts';
-import { DAY_MS, decayed, sectorsFromBits, STRENGTH_LAMBDA } from '../dynamics.ts';
+import { decayed, sectorsFromBits, STRENGTH_LAMBDA } from '../dynamics.ts';
 import { EngineError } from '../errors.ts';
 import {
-  type MemoryState,
-  type MemoryStatus,
   type Json,
-  type Sector,
-  type NewMemory,
   type Memory,
   type MemoryFilter,
-  type SectorStats,
-  SECTORS,
+  type MemoryState,
+  type MemoryStatus,
   type Metadata,
+  type NewMemory,
+  type Sector,
 } from '../types.ts';
 import { IS_SHOWN } from './document-generations.ts';
 import { keptHash } from './duplicates.ts';
@@ -338,22 +336,6 @@ export function listExpiredMemoryNos(store: Store, now: number, limit: number): 
     )
     .all(now, limit) as { memoryNo: number }[];
   return rows.map((row) => row.memoryNo);
-}
-
-/**
- * Counts the memories of every primary sector and computes their mean salience as of `now` (Unix ms): one item for each
- * of SECTORS, in that order, with the mean 0 for a sector without memories.
- */
-export function sectorStats(store: Store, now: number): SectorStats[] {
-  const rows = store
-    .prepare(
-      `SELECT primary_sector AS sector, count(*) AS count,
-         avg(salience * exp(-decay_lambda * max(0, ? - salience_at) / ${DAY_MS}.0)) AS averageSalience
-       FROM memory_dynamics GROUP BY primary_sector`,
-    )
-    .all(now) as SectorStats[];
-  const statsOf = new Map(rows.map((row) => [row.sector, row]));
-  return SECTORS.map((sector) => statsOf.get(sector) ?? { sector, count: 0, averageSalience: 0 });
 }
 
 /**

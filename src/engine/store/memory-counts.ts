@@ -1,4 +1,5 @@
-import type { MemoryState } from '../types.ts';
+import { DAY_MS } from '../dynamics.ts';
+import { type MemoryState, SECTORS, type SectorStats } from '../types.ts';
 import type { Store } from './open-store.ts';
 
 /**
@@ -47,4 +48,20 @@ export function countByState(store: Store): Record<MemoryState, number> {
     counts.ready -= n;
   }
   return counts;
+}
+
+/**
+ * Counts the memories of every primary sector and computes their mean salience as of `now` (Unix ms): one item for each
+ * of SECTORS, in that order, with the mean 0 for a sector without memories.
+ */
+export function sectorStats(store: Store, now: number): SectorStats[] {
+  const rows = store
+    .prepare(
+      `SELECT primary_sector AS sector, count(*) AS count,
+         avg(salience * exp(-decay_lambda * max(0, ? - salience_at) / ${DAY_MS}.0)) AS averageSalience
+       FROM memory_dynamics GROUP BY primary_sector`,
+    )
+    .all(now) as SectorStats[];
+  const statsOf = new Map(rows.map((row) => [row.sector, row]));
+  return SECTORS.map((sector) => statsOf.get(sector) ?? { sector, count: 0, averageSalience: 0 });
 }

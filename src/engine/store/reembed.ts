@@ -184,7 +184,7 @@ export function listRefusedAdds(store: Store): string[] {
   return store
     .prepare(
       `SELECT id FROM jobs j INDEXED BY jobs_by_end
-       WHERE state = 'dead' AND finished_at > 0 AND kind = 'memory' AND step = 'encode' AND memory > 0
+       WHERE state = 'dead' AND finished_at > 0 AND kind IN ('memory', 'import') AND step = 'encode' AND memory > 0
          AND error_code <> '${CRASH}'
          AND NOT EXISTS (SELECT 1 FROM jobs o
            WHERE o.memory = j.memory AND o.kind <> 'contradictions' AND o.state IN ${UNFINISHED})`,

@@ -185,6 +185,11 @@ export function readMemoriesAsOf(
   memoryNos: readonly number[],
   { at, now }: { readonly at: number; readonly now: number },
 ): Map<number, Memory> {
+  return new Map([...readRowsAsOf(store, memoryNos, at)].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
+}
+
+/** Reads the rows behind these memories as they stood at a time of recording, as `readMemoriesAsOf` does. */
+export function readRowsAsOf(store: Store, memoryNos: readonly number[], at: number): Map<number, MemoryRow> {
   const rows = new Map(readMemoryRows(store, memoryNos).map((row) => [row.memoryNo, row]));
   const later = store
     .prepare(
@@ -200,7 +205,7 @@ export function readMemoriesAsOf(
     assert(row !== undefined, 'a revision belongs to a memory');
     rows.set(memoryNo, rowBefore(store, row, revisions));
   }
-  return new Map([...rows].map(([memoryNo, row]) => [memoryNo, toMemory(row, now)]));
+  return rows;
 }
 
 interface LaterRevision {

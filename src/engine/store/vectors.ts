@@ -84,6 +84,36 @@ export function insertVector(
 const EMPTY = Buffer.alloc(0);
 
 /**
+ * Stores a vector by its bytes, as another file had it. Call inside a write.
+ * @param form form of the bytes, that of the space for a vector in its row
+ * @returns the number of the vector
+ */
+export function insertStoredVector(
+  store: Store,
+  space: VectorSpace,
+  { form, bytes, ...vector }: Omit<NewVector, 'embedding' | 'textHash'> & { readonly form: StoredForm; bytes: Buffer },
+): number {
+  const isInRow = form === 'int5';
+  const result = store
+    .prepare(
+      `INSERT INTO vectors (memory, user_no, model_no, window_no, role, embedding, precision)
+       VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      vector.memory,
+      vector.userNo,
+      space.modelNo,
+      vector.windowNo,
+      ROLES.indexOf(vector.role),
+      isInRow ? bytes : EMPTY,
+      isInRow ? 0 : numberOf(form),
+    );
+  const vectorNo = Number(result.lastInsertRowid);
+  if (!isInRow) insertParts(store, vectorNo, bytes);
+  return vectorNo;
+}
+
+/**
  * Lists the vectors of providers that are stored in a finer precision, or in their rows, among the `within` vector
  * numbers above `after`, in ascending order.
  * @returns `upTo` is the last number that was looked at, to go on from; if it is below `after + within`, it is the last

@@ -34,6 +34,10 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
     recordAction: (action, detail) => tenant.recordAction(action, detail),
     privacyPolicy: () => tenant.privacyPolicy(),
     putPrivacyPolicy: refused,
+    exportLines: () => {
+      throw refusal();
+    },
+    importLines: refused,
     ...memoryMethods(tenant, reach),
     ...itemMethods(tenant, reach),
     ...listMethods(tenant, reach),

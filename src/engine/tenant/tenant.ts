@@ -12,6 +12,7 @@ import { createMemoryMethods } from './tenant-memories.ts';
 import type { Writer } from '../writer/writer.ts';
 import { createSessionLogMethods } from './tenant-session-logs.ts';
 import type { TenantOptions } from './tenant-options.ts';
+import { createPortableMethods } from './tenant-portable.ts';
 import { createPrivacyMethods } from './tenant-privacy.ts';
 import { createQueryMethods } from './tenant-queries.ts';
 import { createReembedMethods } from './tenant-reembed.ts';
@@ -71,6 +72,7 @@ function tenantFor(options: TenantOptions, { arriving, viewOf }: Shared): Tenant
     ...createReembedMethods(options),
     ...createStatsMethods(options),
     ...createPrivacyMethods(options),
+    ...createPortableMethods(options),
   };
 }
 

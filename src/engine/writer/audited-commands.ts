@@ -1,4 +1,4 @@
-import type { AddReply, AuditDetail, DeleteReceipt, ErasureFilter } from '../types.ts';
+import type { AddReply, AuditDetail, DeleteReceipt, ErasureFilter, ImportOutcome, PortableLine } from '../types.ts';
 import type { WriteCommandName, WriteInput, WriteOutput } from './commands.ts';
 
 /** What a command leaves in the audit log. */
@@ -15,6 +15,7 @@ type Describe<N extends WriteCommandName> = (input: WriteInput<N>, output: Write
  */
 const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   addMemories: (_, reply) => (reply.replayed ? null : { action: 'memory.add', detail: addedBy(reply) }),
+  importLines: ({ lines }, outcomes) => ({ action: 'import', detail: importedBy(lines, outcomes) }),
   patchMemory: ({ id, patch }, { version }) => ({
     action: 'memory.patch',
     detail: {
@@ -81,6 +82,18 @@ function addedBy({ outcomes }: AddReply): AuditDetail {
     rejected: count('rejected'),
     first: ids[0],
     last: ids.at(-1),
+  };
+}
+
+/** Counts what an import stored, by the types of its lines. */
+function importedBy(lines: readonly PortableLine[], outcomes: readonly ImportOutcome[]): AuditDetail {
+  const count = (wanted: PortableLine['type']) =>
+    lines.filter(({ type }, place) => type === wanted && outcomes[place]?.kind === 'stored').length || undefined;
+  return {
+    documents: count('document'),
+    memories: count('memory'),
+    revisions: count('revision'),
+    links: count('link'),
   };
 }
 

@@ -9,6 +9,7 @@ import {
   eraseAbandoned,
   hideMatching,
 } from '../commands/erase.ts';
+import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem } from '../commands/items.ts';
 import { eraseItems, moveItems } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
@@ -29,6 +30,7 @@ import { ensureStoreId } from '../store/store-info.ts';
 /** All commands that write on behalf of a client. A command is synchronous, and writes everything or nothing. */
 export const WRITE_COMMANDS = {
   addMemories,
+  importLines,
   putItem,
   deleteItem,
   moveItems,

@@ -182,7 +182,7 @@ export function chosenOf(memory: KernelMemory, choice: number): Uint32Array {
 
 /** Memory that grows and never moves. After it has grown, read `buffer` anew: earlier views show only a part. */
 export interface KernelMemory {
-  readonly buffer: SharedArrayBuffer;
+  readonly buffer: ArrayBufferLike;
   /** Grows the memory by a number of pages of 64 KiB; by 0 it shows `buffer` as other threads left it. */
   grow(pages: number): void;
 }

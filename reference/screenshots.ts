@@ -1,0 +1,128 @@
+/**
+ * Takes the pictures of the console that the README and the guide show, in both themes: `npm run screenshots`. It
+ * starts the service on a folder of its own, fills it with the demo, and needs Chromium.
+ */
+import { spawn } from 'node:child_process';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { createInterface } from 'node:readline';
+import { chromium, type Page } from 'playwright-core';
+import { DEMO_DOCUMENT, DEMO_MEMORIES, demoBody } from './demo-data.ts';
+
+const ROOT = path.resolve(import.meta.dirname, '..');
+const IMAGES = path.join(ROOT, 'docs/images');
+const QUESTION = 'when do we deploy to staging?';
+/** Browsers by the names under which Debian and others install them. */
+const BROWSERS = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium', '/usr/bin/google-chrome'];
+
+interface Demo {
+  readonly url: string;
+  readonly ids: readonly string[];
+  readonly documentId: string;
+}
+
+await main();
+
+async function main(): Promise<void> {
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'cairn-demo-'));
+  const service = spawn(process.execPath, [path.join(ROOT, 'bin/cairn.cjs'), 'serve'], {
+    env: {
+      PATH: process.env['PATH'],
+      OM_DB_PATH: path.join(folder, 'cairn.sqlite'),
+      OM_PORT: '0',
+      OM_CHUNK_TOKENS: '100',
+      OM_CHUNK_OVERLAP_TOKENS: '0',
+    },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  });
+  try {
+    const ended = new Promise<never>((_, reject) => service.on('exit', () => reject(new Error('the service ended'))));
+    const demo = await fill(await Promise.race([addressOf(service.stdout), ended]));
+    ended.catch(() => {});
+    await takePictures(demo);
+  } finally {
+    service.kill('SIGTERM');
+    fs.rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+function addressOf(output: NodeJS.ReadableStream): Promise<string> {
+  return new Promise((resolve) => {
+    createInterface({ input: output }).on('line', (line) => {
+      const entry = JSON.parse(line) as { readonly msg: string; readonly url: string };
+      if (entry.msg === 'ready') resolve(entry.url);
+    });
+  });
+}
+
+async function fill(url: string): Promise<Demo> {
+  const post = async (route: string, body: unknown) => {
+    const response = await fetch(url + route, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify(body),
+    });
+    return (await response.json()) as { readonly id: string; readonly document_id: string };
+  };
+  const ids: string[] = [];
+  for (const memory of DEMO_MEMORIES) ids.push((await post('/memory/add?wait=20000', demoBody(memory))).id);
+  const place = (words: string) => ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes(words))];
+  await post('/memory/supersede', { old_id: place('every Thursday'), new_id: place('every Tuesday') });
+  await post('/memory/link', { src: place('Lesson from'), dst: place('locked the orders'), type: 'derived_from' });
+  await post('/memory/link', { src: place('To roll back'), dst: place('every Tuesday'), type: 'supports' });
+  const { document_id: documentId } = await post('/memory/ingest?wait=60000', {
+    text: DEMO_DOCUMENT,
+    content_type: 'text/markdown',
+    file_name: 'handbook.md',
+    user_id: 'ana',
+  });
+  for (const query of [QUESTION, 'rollback', 'what happened to the checkout?']) {
+    await post('/memory/query', { query, user_id: 'ana' });
+  }
+  return { url, ids, documentId };
+}
+
+async function takePictures({ url, ids, documentId }: Demo): Promise<void> {
+  const tuesday = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('every Tuesday'))]!;
+  const jwt = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('JWT'))]!;
+  const asked = `query=${encodeURIComponent(QUESTION)}&user_id=ana`;
+  const views: Readonly<Record<string, string>> = {
+    ask: `ask?${asked}&why=${jwt}`,
+    stages: `ask?${asked}&tab=trace`,
+    compare: `ask?${asked}&tab=compare&min_score=0.1&b%3Aweights.recency=0.6`,
+    memory: `memory/${tuesday}`,
+    links: `memory/${tuesday}?tab=links`,
+    browse: 'browse',
+    document: `document/${documentId}`,
+    graph: 'graph?user_id=ana',
+    work: 'work',
+    admin: 'admin?tab=limits',
+  };
+  fs.mkdirSync(IMAGES, { recursive: true });
+  const browser = await chromium.launch({
+    executablePath: BROWSERS.find((file) => fs.existsSync(file))!,
+    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-background-networking'],
+  });
+  const only = process.argv.slice(2);
+  for (const colorScheme of ['light', 'dark'] as const) {
+    const page = await browser.newPage({ colorScheme, viewport: { width: 1280, height: 900 }, deviceScaleFactor: 1 });
+    for (const [name, view] of Object.entries(views)) {
+      if (only.length > 0 && !only.includes(name)) continue;
+      await picture(page, `${url}/console#/${view}`, `console-${name}-${colorScheme}.png`);
+    }
+    await page.close();
+  }
+  const phone = await browser.newPage({ viewport: { width: 390, height: 844 }, deviceScaleFactor: 2 });
+  if (only.length === 0 || only.includes('phone'))
+    await picture(phone, `${url}/console#/ask?${asked}`, 'console-phone.png');
+  await browser.close();
+}
+
+async function picture(page: Page, address: string, file: string): Promise<void> {
+  await page.goto('about:blank');
+  await page.goto(address);
+  await page.waitForLoadState('networkidle');
+  await page.waitForTimeout(400);
+  await page.screenshot({ path: path.join(IMAGES, file) });
+}

@@ -1,0 +1,77 @@
+/**
+ * The console, as `npm run build` and, in a checkout, `npm ci` built it from src/console: one page, and files with a
+ * hash of their content in their names. They are read once and kept, compressed too: some 200 kB in all.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { gzip } from 'node:zlib';
+import { EngineError } from '../../engine/index.ts';
+import { pageHeaders } from '../page-headers.ts';
+
+/** A file as it is sent. */
+export interface ConsoleFile {
+  readonly type: string;
+  readonly bytes: Buffer;
+  readonly gzipped: Buffer;
+}
+
+const TYPES: Readonly<Record<string, string>> = {
+  '.html': 'text/html; charset=utf-8',
+  '.js': 'text/javascript; charset=utf-8',
+  '.css': 'text/css; charset=utf-8',
+  '.svg': 'image/svg+xml',
+};
+/** Names that Vite gives: no path, and no dot at the start. */
+const NAME = /^[\w-][\w.-]{0,127}$/;
+
+/** Folder of the built console, both for the sources and for the compiled package, which lies in `dist` itself. */
+const FOLDER = import.meta.filename.endsWith('.ts')
+  ? path.resolve(import.meta.dirname, '../../../dist/console')
+  : path.resolve(import.meta.dirname, '../../console');
+
+/** Headers of the page. Its pictures are its own files; a graph is laid out by a worker that is a file as well. */
+export const CONSOLE_HEADERS = pageHeaders({
+  'style-src': "'self'",
+  'img-src': "'self'",
+  'worker-src': "'self'",
+  'base-uri': "'none'",
+});
+
+const files = new Map<string, Promise<ConsoleFile | undefined>>();
+
+/**
+ * Finds the page.
+ * @throws EngineError `not_found` where the console was not built
+ */
+export async function getConsolePage(): Promise<ConsoleFile> {
+  const page = await find('index.html');
+  if (page !== undefined) return page;
+  throw new EngineError('not_found', 'the console comes with a built package, or with `npm ci` (`npm run prepare`)');
+}
+
+/** Finds a file of the page by its name; undefined for any other name. */
+export async function findConsoleFile(name: string): Promise<ConsoleFile | undefined> {
+  return NAME.test(name) ? find(path.join('console', name)) : undefined;
+}
+
+function find(name: string): Promise<ConsoleFile | undefined> {
+  const known = files.get(name);
+  if (known !== undefined) return known;
+  const reading = read(name);
+  files.set(name, reading);
+  // What is not there is not remembered: a checkout may be built while it is served, and names may be made up.
+  void reading.then((file) => file ?? files.delete(name));
+  return reading;
+}
+
+async function read(name: string): Promise<ConsoleFile | undefined> {
+  const type = TYPES[path.extname(name)];
+  if (type === undefined) return undefined;
+  try {
+    const bytes = await fs.promises.readFile(path.join(FOLDER, name));
+    return { type, bytes, gzipped: await promisify(gzip)(bytes) };
+  } catch {
+    return undefined;
+  }
+}

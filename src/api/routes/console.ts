@@ -1,0 +1,157 @@
+import type { Response } from 'express';
+import { z } from 'zod';
+import { EngineError, type Holder, isEngineError } from '../../engine/index.ts';
+import { CONSOLE_HEADERS, type ConsoleFile, findConsoleFile, getConsolePage } from '../console/console-files.ts';
+import { readSession, requireConsoleHeader, sessionCookie } from '../console/session-cookie.ts';
+import { type Call, openRoute, type Route } from '../route.ts';
+import { type SessionItem, sessionReply, signInSchema } from '../schemas/console.ts';
+import { noQuery } from '../schemas/values.ts';
+
+/** Routes of the console: its page, the files of the page, and the sessions that it works with. */
+export const consoleRoutes: readonly Route[] = [
+  openRoute({
+    method: 'get',
+    path: '/console',
+    name: 'getConsole',
+    summary: 'Shows the console, a page about everything that is stored',
+    description: 'The page is for a browser. It brings everything it needs and asks no other host for anything.',
+    replies: {
+      200: {
+        description: 'The page.',
+        media: [{ type: 'text/html', schema: z.string(), example: '<!doctype html>' }],
+      },
+    },
+    async handle({ response }) {
+      const page = await getConsolePage();
+      response.setHeaders(CONSOLE_HEADERS);
+      sendFile(response, page);
+    },
+  }),
+  openRoute({
+    method: 'get',
+    path: '/console/session',
+    name: 'getConsoleSession',
+    summary: 'Shows in whose name the console makes requests',
+    replies: { 200: { description: 'The session, or what is needed to open one.', json: sessionReply } },
+    async handle(call) {
+      call.send(200, await describeSession(call));
+    },
+  }),
+  openRoute({
+    method: 'post',
+    path: '/console/session',
+    name: 'openConsoleSession',
+    summary: 'Exchanges a key for a session',
+    description:
+      'The session is a cookie that scripts cannot read and other sites cannot use. It ends after 12 hours, with ' +
+      '`DELETE /console/session`, and within a second after its key was revoked. A write with the cookie must carry ' +
+      'the header `x-cairn-console`, as this request must: a form of another site cannot send it.',
+    query: noQuery,
+    body: { json: signInSchema, example: { key: 'cairn_5f0c2a9d81e6b374_…' } },
+    replies: { 200: { description: 'The session; its cookie is in `set-cookie`.', json: sessionReply } },
+    errors: { unauthenticated: 'The key is not known, has expired or was revoked.' },
+    async handle(call) {
+      const { api, request, response, admit, readBody, send } = call;
+      requireConsoleHeader(request);
+      const { key } = await readBody();
+      const holder = await admit('read', requireKeyForm(key));
+      if (!api.engine.control.isOpen()) {
+        const { secret, expiresAt } = api.engine.control.sessions.open(holder);
+        response.setHeader('set-cookie', sessionCookie(request, secret, expiresAt));
+        api.engine.control.audit.append('console.sign_in', { role: holder.role }, holder.keyId);
+      }
+      send(200, { ...(await describe(call, holder)), has_session: !api.engine.control.isOpen() });
+    },
+  }),
+  openRoute({
+    method: 'delete',
+    path: '/console/session',
+    name: 'closeConsoleSession',
+    summary: 'Ends the session',
+    query: noQuery,
+    replies: { 200: { description: 'What is needed to open another.', json: sessionReply } },
+    async handle(call) {
+      const { api, request, response, send } = call;
+      requireConsoleHeader(request);
+      const secret = readSession(request);
+      if (secret !== undefined) api.engine.control.sessions.close(secret);
+      response.setHeader('set-cookie', sessionCookie(request, '', 0));
+      send(200, await describeSession(call));
+    },
+  }),
+  openRoute({
+    method: 'get',
+    path: '/console/:file',
+    name: 'getConsoleFile',
+    summary: 'Sends a script, style or picture of the console',
+    params: { file: { description: 'Name of the file, with a hash of its content.', example: 'console-B3x9.js' } },
+    replies: {
+      200: {
+        description: 'The file.',
+        media: [
+          { type: 'text/javascript', schema: z.string(), example: "'use strict';" },
+          { type: 'text/css', schema: z.string(), example: 'body { margin: 0 }' },
+          { type: 'image/svg+xml', schema: z.string(), example: '<svg xmlns="http://www.w3.org/2000/svg"/>' },
+        ],
+      },
+    },
+    errors: { not_found: 'The console has no such file.' },
+    async handle({ params, response }) {
+      const file = await findConsoleFile(params.file);
+      if (file === undefined) throw new EngineError('not_found', 'no such path');
+      response.setHeader('cache-control', 'public, max-age=31536000, immutable');
+      sendFile(response, file);
+    },
+  }),
+];
+
+function sendFile(response: Response, { type, bytes, gzipped }: ConsoleFile): void {
+  const isGzipped = /\bgzip\b/.test(String(response.req.headers['accept-encoding'] ?? ''));
+  response.setHeader('content-type', type);
+  response.setHeader('vary', 'accept-encoding');
+  if (isGzipped) response.setHeader('content-encoding', 'gzip');
+  response.end(isGzipped ? gzipped : bytes);
+}
+
+/**
+ * Returns the key if it can be one. A key that was pasted with something around it is refused with a reason, which
+ * tells a guesser nothing, instead of counting as a wrong key.
+ * @throws EngineError `invalid`
+ */
+function requireKeyForm(key: string): string {
+  if (/\s/.test(key)) throw new EngineError('invalid', 'key: has a blank or a line break in it, which no key has');
+  if (/^cairn_[0-9a-f]{16}$/.test(key) || /^[0-9a-f]{16}$/.test(key))
+    throw new EngineError('invalid', 'key: this is the id of a key; the whole key was shown when it was made');
+  if (/^cairn_/.test(key) && !/^cairn_[0-9a-f]{16}_[\w-]{43}$/.test(key))
+    throw new EngineError('invalid', 'key: begins like a key and is incomplete: a key has 66 characters');
+  return key;
+}
+
+/** Describes the caller of a request by its session, or by what nobody needs a session for. */
+async function describeSession(call: Call): Promise<SessionItem> {
+  try {
+    return await describe(call, await call.admit('read'));
+  } catch (error) {
+    if (isEngineError(error, 'unauthenticated') || isEngineError(error, 'forbidden')) return describe(call, null);
+    throw error;
+  }
+}
+
+async function describe({ api, request }: Call, holder: Holder | null): Promise<SessionItem> {
+  const { control } = api.engine;
+  const secret = readSession(request);
+  return {
+    version: api.version,
+    is_open: control.isOpen(),
+    has_session: secret !== undefined && control.sessions.find(secret) !== undefined,
+    caller: holder && {
+      key_id: holder.keyId,
+      role: holder.role,
+      tenant: holder.tenantId,
+      tenants: [...holder.tenantIds],
+      user_id: holder.userId ?? null,
+      tags: [...(holder.tags ?? [])],
+      expires_at: holder.expiresAt,
+    },
+  };
+}

@@ -1,0 +1,217 @@
+import { createHash, type Hash } from 'node:crypto';
+import type { Readable } from 'node:stream';
+import type { z } from 'zod';
+import {
+  EngineError,
+  isEngineError,
+  type ImportOutcome,
+  PORTABLE_VERSION,
+  type PortableLine,
+  type PortableSetting,
+} from '../../engine/index.ts';
+import { logFailure, toEngineError } from '../http-errors.ts';
+import { IDLE_MS, streamedResults } from '../line-results.ts';
+import { groupsOf, type Line, linesOf } from '../lines.ts';
+import { parseJson } from '../read-body.ts';
+import { takeTokens } from '../rate-limits.ts';
+import { localsOf } from '../reply.ts';
+import type { TenantCall } from '../route.ts';
+import { parse } from '../schemas/parse.ts';
+import { endLine, headLine, LINE_SCHEMAS } from '../schemas/portable.ts';
+import { retrievalItem, toRetrievalOptions } from '../wire/query.ts';
+import { type ItemError, isItemError, itemError, orItemError } from './batch-items.ts';
+
+/** Longest line: a memory with its value and its vectors. */
+const MAX_LINE_BYTES = 4 * 1024 * 1024;
+/** Lines stored in one transaction. */
+const GROUP_LINES = 128;
+/** Most names of unknown fields that are kept. */
+const MAX_NAMES = 100;
+
+/** How an import treats its lines. */
+export interface ImportRequest {
+  readonly dryRun: boolean;
+  /** Lines before this one are passed over; 1 for none. */
+  readonly fromLine: number;
+  /** Users by the names that they have in the file. */
+  readonly users: ReadonlyMap<string, string>;
+}
+
+/**
+ * Answers `POST /import` with NDJSON, while the lines of `body` arrive. The next group is read only when the previous
+ * one is on disk. A failure of the storage, or a revoked key, ends the import: the summary then has an `error`, and
+ * what was answered before is stored.
+ */
+export async function importLines(call: TenantCall, body: Readable, asked: ImportRequest): Promise<void> {
+  const { api, principal, request, response } = call;
+  // The key is checked before each group, so that the summary still says what is stored.
+  localsOf(response).onAdmissionLost = () => {};
+  request.setTimeout(IDLE_MS, () => request.destroy());
+  const results = streamedResults(response, 200, api.engine.config.OM_READER_TIMEOUT_MS);
+  const session = new ImportSession(call, asked);
+  try {
+    for await (const group of groupsOf(linesOf(body, { maxBytes: MAX_LINE_BYTES }), GROUP_LINES)) {
+      if (!api.engine.control.isHolderValid(principal))
+        throw new EngineError('unauthenticated', 'this key has expired or was revoked');
+      takeTokens(call, 'batch_items', group.length);
+      for (const result of await session.take(group)) results.push(result);
+      results.push({ line: group.at(-1)!.number, progress: session.progress });
+      await results.flush();
+    }
+  } catch (thrown) {
+    if (response.destroyed || !response.headersSent) throw thrown;
+    logFailure(api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
+    return results.end({ ...session.summary(false), ...itemError(thrown) });
+  }
+  results.end(session.summary(true));
+}
+
+/** A line that was parsed: what is to be imported, or nothing for the first and the last line of a file. */
+type Parsed = { readonly line: PortableLine } | { readonly line: null };
+
+/** One import under way. */
+class ImportSession {
+  readonly #call: TenantCall;
+  readonly #asked: ImportRequest;
+  readonly #hash: Hash = createHash('sha256');
+  readonly #counts = { stored: new Counter(), known: new Counter(), refused: new Counter(), unknown: new Counter() };
+  #isComplete = false;
+  #checksum: 'match' | 'differs' | 'absent' = 'absent';
+
+  constructor(call: TenantCall, asked: ImportRequest) {
+    this.#call = call;
+    this.#asked = asked;
+  }
+
+  /** Lines that were stored or known so far. */
+  get progress(): number {
+    return this.#counts.stored.total + this.#counts.known.total;
+  }
+
+  /** Imports a group of lines. @returns the results of those that were refused */
+  async take(group: readonly Line[]): Promise<object[]> {
+    const parsed = group
+      .map((line) => ({ number: line.number, read: this.#read(line) }))
+      .filter(({ number }) => number >= this.#asked.fromLine);
+    const lines = parsed.flatMap(({ read }) => (isItemError(read) || read.line === null ? [] : [read.line]));
+    const outcomes = (await this.#import(lines)).values();
+    const refusals: object[] = [];
+    for (const { number, read } of parsed) {
+      if (isItemError(read)) {
+        this.#counts.refused.add('line');
+        refusals.push({ line: number, ...read });
+      } else if (read.line !== null) {
+        const outcome = outcomes.next().value!;
+        if (outcome.kind !== 'read') this.#counts[outcome.kind].add(read.line.type);
+        if (outcome.kind === 'refused') refusals.push({ line: number, error: outcome.error });
+      }
+    }
+    return refusals;
+  }
+
+  summary(isDone: boolean): object {
+    const { stored, known, refused, unknown } = this.#counts;
+    return {
+      done: isDone,
+      dry_run: this.#asked.dryRun,
+      complete: this.#isComplete,
+      checksum: this.#checksum,
+      stored: stored.toObject(),
+      known: known.toObject(),
+      refused: refused.toObject(),
+      unknown_fields: unknown.toObject(),
+    };
+  }
+
+  #read({ number, bytes }: Line): Parsed | ItemError {
+    if (bytes === null) return itemError(new EngineError('too_large', `the line is over ${MAX_LINE_BYTES} bytes`));
+    const isLast = isEnd(bytes);
+    if (!isLast) this.#hash.update(bytes).update('\n');
+    if (number < this.#asked.fromLine && !isLast) return { line: null };
+    return orItemError(() => this.#parse(parseJson(bytes)));
+  }
+
+  #parse(value: unknown): Parsed {
+    const type = (value as { readonly type?: unknown } | null)?.type;
+    if (this.#isComplete) throw new EngineError('invalid', 'a line after the last line of the export');
+    if (type === 'cairn.export') {
+      const { version } = parse(headLine, value);
+      if (version > PORTABLE_VERSION)
+        throw new EngineError('invalid', `version: ${version} is newer than ${PORTABLE_VERSION}; update this server`);
+      return { line: null };
+    }
+    if (type === 'end') {
+      const { sha256 } = parse(endLine, value);
+      this.#isComplete = true;
+      if (sha256 !== undefined) this.#checksum = sha256 === this.#hash.copy().digest('hex') ? 'match' : 'differs';
+      return { line: null };
+    }
+    if (typeof type !== 'string' || !Object.hasOwn(LINE_SCHEMAS, type)) {
+      const known = ['cairn.export', ...Object.keys(LINE_SCHEMAS), 'end'].join(', ');
+      throw new EngineError('invalid', `type: expected one of ${known}`);
+    }
+    const schema: z.ZodType = LINE_SCHEMAS[type as keyof typeof LINE_SCHEMAS];
+    const line = parse(schema, value) as PortableLine;
+    for (const name of Object.keys(value as object))
+      if (!Object.hasOwn(LINE_SCHEMAS[line.type].shape, name)) this.#counts.unknown.add(`${type}.${name}`);
+    return { line: this.#owned(line) };
+  }
+
+  #owned(line: PortableLine): PortableLine {
+    if (line.type !== 'memory' && line.type !== 'document') return line;
+    const owner = this.#asked.users.get(line.user_id);
+    return owner === undefined ? line : { ...line, user_id: owner };
+  }
+
+  async #import(lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
+    if (lines.length === 0) return [];
+    const { dryRun } = this.#asked;
+    const outcomes = await this.#call.tenant.importLines(lines, { dryRun });
+    for (const [at, line] of lines.entries()) {
+      if (line.type === 'setting') outcomes[at] = await this.#putSetting(line);
+    }
+    return outcomes;
+  }
+
+  /** Takes over defaults of queries where the tenant has none of its own. */
+  async #putSetting({ value }: PortableSetting): Promise<ImportOutcome> {
+    const { tenant } = this.#call;
+    const wanted = toRetrievalOptions(value);
+    const present = JSON.stringify(retrievalItem(await tenant.retrievalDefaults()));
+    if (present === JSON.stringify(retrievalItem(wanted))) return { kind: 'known' };
+    const refuse = (code: string, message: string): ImportOutcome => ({ kind: 'refused', error: { code, message } });
+    if (present !== '{}') return refuse('conflict', 'the tenant has other defaults of its queries');
+    try {
+      if (!this.#asked.dryRun) await tenant.putRetrievalDefaults(wanted);
+      return { kind: 'stored' };
+    } catch (error) {
+      if (isEngineError(error, 'invalid')) return refuse(error.code, error.message);
+      throw error;
+    }
+  }
+}
+
+const END = Buffer.from('{"type":"end"');
+/** Longest last line: counts and a hash. */
+const MAX_END_BYTES = 4_096;
+
+/** True for bytes that may be the last line of an export: it is not hashed, and read even if lines are passed over. */
+function isEnd(bytes: Buffer): boolean {
+  return bytes.length < MAX_END_BYTES && bytes.subarray(0, END.length).equals(END);
+}
+
+/** Counts by name, of at most `MAX_NAMES` names. */
+class Counter {
+  readonly #counts = new Map<string, number>();
+  total = 0;
+
+  add(name: string): void {
+    this.total += 1;
+    const shown = this.#counts.has(name) || this.#counts.size < MAX_NAMES ? name : 'others';
+    this.#counts.set(shown, (this.#counts.get(shown) ?? 0) + 1);
+  }
+
+  toObject(): Record<string, number> {
+    return Object.fromEntries(this.#counts);
+  }
+}

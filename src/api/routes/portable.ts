@@ -1,0 +1,160 @@
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import {
+  EngineError,
+  type ExportOptions,
+  type MemoryFilter,
+  type Metadata,
+  type PortableSetting,
+} from '../../engine/index.ts';
+import { mediaTypeOf, readJson } from '../read-body.ts';
+import { roomIn } from '../room-in.ts';
+import { route, type Route, type TenantCall } from '../route.ts';
+import {
+  exportedLine,
+  exportQuery,
+  type ExportQuery,
+  importQuery,
+  importReply,
+  portableLine,
+} from '../schemas/portable.ts';
+import { retrievalItem } from '../wire/query.ts';
+import { importLines } from './import-lines.ts';
+
+const NDJSON = 'application/x-ndjson';
+const EXAMPLE_LINES = [
+  { type: 'cairn.export', version: 1 },
+  {
+    type: 'memory',
+    id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72',
+    user_id: 'ana',
+    content: 'Deploys to staging happen every Tuesday.',
+  },
+  { type: 'end' },
+];
+const EXAMPLE = EXAMPLE_LINES[1];
+
+/** Routes of a tenant's data as a whole. */
+export const portableRoutes: readonly Route[] = [
+  route({
+    method: 'get',
+    path: '/export',
+    name: 'exportData',
+    access: 'admin',
+    summary: 'Exports memories, documents, links and earlier versions as lines of JSON, in plain text',
+    description:
+      'The first line has the type `cairn.export`, the last `end`, with counts and the SHA-256 of all lines before: ' +
+      'an export without it was cut. Keys, jobs and logs are never in it. Memories are as they were when the export ' +
+      'began; what is erased meanwhile is left out. Documents that were not read yet are left out, and the last line ' +
+      'counts them. With `Accept-Encoding: gzip` the reply is compressed. The filters select memories of any status; ' +
+      'parts of a document are selected with its root memory, and links with both of their memories.',
+    query: exportQuery,
+    replies: { 200: { description: 'The lines.', media: [{ type: NDJSON, schema: exportedLine, example: EXAMPLE }] } },
+    async handle(call) {
+      const { tenant, query } = call;
+      const options = await exportOptions(call);
+      await tenant.recordAction('export', { ...(query.vectors ? { vectors: 1 } : {}), by: Object.keys(options.asked) });
+      await sendLines(call, tenant.exportLines(options));
+    },
+  }),
+  route({
+    method: 'post',
+    path: '/import',
+    name: 'importData',
+    access: 'admin',
+    limited: ['upload_bytes'],
+    summary: 'Imports the lines of an export, exactly: ids, times, versions, links and salience',
+    description:
+      'The body is read and answered line by line, whatever its length. A line that is stored already is passed ' +
+      'over, so an import that was broken off can be sent again. A line with the id of something else that is stored ' +
+      'is refused as a `conflict`, and nothing that is there is changed. A memory needs only `id` and `content`; one ' +
+      'without `state` is classified and linked as a new one. Settings are taken over only where the tenant has none.',
+    query: importQuery,
+    body: {
+      json: portableLine,
+      example: EXAMPLE_LINES[1] as never,
+      media: [{ type: NDJSON, schema: portableLine, example: EXAMPLE }],
+    },
+    replies: {
+      200: {
+        description:
+          'Lines that were refused, the progress, and at the end what was stored. An error in the last line means ' +
+          'that the import ended early; everything that was answered before is stored.',
+        media: [
+          {
+            type: NDJSON,
+            schema: importReply,
+            example: {
+              done: true,
+              dry_run: false,
+              complete: true,
+              checksum: 'match',
+              stored: { memory: 1 },
+              known: {},
+              refused: {},
+              unknown_fields: {},
+            },
+          },
+        ],
+      },
+    },
+    async handle(call) {
+      const isOneLine = mediaTypeOf(call.request) === 'application/json';
+      if (!isOneLine && mediaTypeOf(call.request) !== NDJSON)
+        throw new EngineError('unsupported', `expected a body of type ${NDJSON}, or one line as application/json`);
+      const { dry_run: dryRun, from_line: fromLine, map_user: mapped = [] } = call.query;
+      const users = new Map(
+        mapped.map((pair) => [pair.slice(0, pair.indexOf('=')), pair.slice(pair.indexOf('=') + 1)] as const),
+      );
+      const line = isOneLine ? Buffer.from(JSON.stringify((await readJson(call.request)).value)) : null;
+      const body = line === null ? call.request : Readable.from([line]);
+      await importLines(call, body, { dryRun, fromLine, users });
+    },
+  }),
+];
+
+async function exportOptions({ tenant, query }: { tenant: TenantCall['tenant']; query: ExportQuery }) {
+  const { vectors, ...asked } = query;
+  const filter: MemoryFilter = {
+    userIds: asked.user_id === undefined ? undefined : [asked.user_id],
+    sessionIds: asked.session_id === undefined ? undefined : [asked.session_id],
+    tags: asked.tags,
+    types: asked.types,
+    eventFrom: asked.from,
+    eventTo: asked.to,
+  };
+  const shown = Object.fromEntries(Object.entries(asked).filter(([, value]) => value !== undefined)) as Metadata;
+  const defaults = retrievalItem(await tenant.retrievalDefaults());
+  const hasDefaults = Object.values(defaults).some((value) => value !== undefined);
+  const setting = { type: 'setting', name: 'retrieval', value: defaults } as PortableSetting;
+  const isWhole = Object.keys(shown).length === 0;
+  return { filter, vectors, asked: shown, settings: isWhole && hasDefaults ? [setting] : [] } satisfies ExportOptions;
+}
+
+/** Sends lines as they are made, compressed if the client takes that. A client that stops reading is cut off. */
+async function sendLines({ api, request, response }: TenantCall, lines: AsyncIterable<string>): Promise<void> {
+  const pieces = lines[Symbol.asyncIterator]();
+  // The first piece is read before the status is sent, as a malformed filter fails here.
+  const first = await pieces.next();
+  const isZipped = /\bgzip\b/.test(request.headers['accept-encoding'] ?? '');
+  response.setHeader('vary', 'accept-encoding');
+  if (isZipped) response.setHeader('content-encoding', 'gzip');
+  response.writeHead(200, { 'content-type': `${NDJSON}; charset=utf-8` });
+  const texts = (async function* () {
+    yield first.value as string;
+    yield* { [Symbol.asyncIterator]: () => pieces };
+  })();
+  for await (const piece of isZipped ? zipped(texts) : texts) {
+    if (response.destroyed) return;
+    if (!response.write(piece)) await roomIn(response, api.engine.config.OM_READER_TIMEOUT_MS);
+  }
+  response.end();
+}
+
+function zipped(texts: AsyncIterable<string>): AsyncIterable<Buffer> {
+  const gzip = createGzip();
+  // An error ends the compressed stream, too, where it is thrown to the reader.
+  pipeline(Readable.from(texts), gzip).catch(() => {});
+  return gzip;
+}

@@ -1,0 +1,55 @@
+/** Schemas of the console's sessions. */
+import { z } from 'zod';
+import { ROLES } from '../../engine/index.ts';
+import { timestamp } from './memory-replies.ts';
+import { BODY_EXPECTED, expected, type Wire } from './values.ts';
+
+export const signInSchema = z.strictObject(
+  {
+    key: z
+      .string(expected('a key'))
+      .min(1, 'must not be empty')
+      .max(4096, 'at most 4096 characters')
+      .describe('The key, or a token of `OM_OIDC_ISSUER`.'),
+  },
+  BODY_EXPECTED,
+);
+
+export const sessionReply = z
+  .strictObject({
+    version: z.string(),
+    is_open: z.boolean().describe('Whether no key is configured, so that nobody needs to sign in.'),
+    has_session: z.boolean().describe('Whether the request carried the cookie of a session that is under way.'),
+    caller: z
+      .strictObject({
+        key_id: z.string().describe('As in the audit log.'),
+        role: z.enum(ROLES),
+        tenant: z.string(),
+        tenants: z.array(z.string()).describe('What `x-cairn-tenant` may name.'),
+        user_id: z.string().nullable().describe('The only user whose memories are reached; null for all users.'),
+        tags: z.array(z.string()).describe('Tags without which no memory is reached; empty for no such bound.'),
+        expires_at: timestamp.nullable(),
+      })
+      .nullable()
+      .describe('In whose name requests are made; null until somebody signs in.'),
+  })
+  .meta({
+    id: 'ConsoleSession',
+    examples: [
+      {
+        version: '0.1.0',
+        is_open: false,
+        has_session: true,
+        caller: {
+          key_id: '5f0c2a9d81e6b374',
+          role: 'write',
+          tenant: 'default',
+          tenants: ['default'],
+          user_id: null,
+          tags: [],
+          expires_at: null,
+        },
+      },
+    ],
+  });
+export type SessionItem = Wire<typeof sessionReply>;

@@ -1,0 +1,376 @@
+/** Schemas of the portable form: the lines of an export, as an import takes them. */
+import { z } from 'zod';
+import {
+  DOCUMENT_FORMATS,
+  EDGE_TYPES,
+  MEMORY_STATES,
+  MEMORY_STATUSES,
+  type PortableLine,
+  type PortableType,
+  SECTORS,
+} from '../../engine/index.ts';
+import { LIMITS, MAX_TIME, MIN_TIME } from './limits.ts';
+import { uuid } from './memory-replies.ts';
+import { retrievalSchema } from './query.ts';
+import {
+  anyObject,
+  choice,
+  expected,
+  flag,
+  fraction,
+  givenId,
+  id,
+  integer,
+  jsonValue,
+  label,
+  labels,
+  metadata,
+  namespace,
+  numberUpTo,
+  SHOWN_AS,
+  tags,
+  text,
+  time,
+  unboundedText,
+  userId,
+  type Wire,
+} from './values.ts';
+
+/** Longest title or other line of a document, which its file gave, in UTF-16 code units. */
+const FOUND_CHARACTERS = 65_536;
+const MOST = Number.MAX_SAFE_INTEGER;
+
+// ── What is exported ─────────────────────────────────────────────────────────────────────────────────────────────────
+
+const several = <Schema extends z.ZodType>(schema: Schema) =>
+  z.preprocess((value) => (typeof value === 'string' ? [value] : value), schema);
+
+const flagText = z
+  .enum(['true', 'false'], expected('true or false'))
+  .transform((value) => value === 'true')
+  .register(SHOWN_AS, { type: 'boolean' });
+
+export const exportQuery = z.strictObject({
+  user_id: userId.optional().describe('Only memories of this user; `user_id=` for memories of no particular user.'),
+  session_id: givenId.optional().describe('Only memories of this session.'),
+  tags: several(tags.min(1, 'must not be empty'))
+    .optional()
+    .describe('Only memories with all of these tags: `tags=a&tags=b`.'),
+  types: several(labels(LIMITS.filterValues, LIMITS.labelCharacters).min(1, 'must not be empty'))
+    .optional()
+    .describe('Only memories of one of these types: `types=a&types=b`.'),
+  from: time.optional().describe('Only memories of events from this time on.'),
+  to: time.optional().describe('Only memories of events before this time.'),
+  vectors: flagText.default(false).describe('Whether memories bring their vectors, for a server with the same model.'),
+});
+export type ExportQuery = z.output<typeof exportQuery>;
+
+export const importQuery = z.strictObject({
+  dry_run: flagText.default(false).describe('Stores nothing, and counts what an import would do.'),
+  from_line: z
+    .string(expected('one value'))
+    .regex(/^[1-9]\d{0,9}$/, 'expected a number of a line, counted from 1')
+    .transform(Number)
+    .register(SHOWN_AS, { type: 'integer', minimum: 1 })
+    .default(1)
+    .describe('Lines before this one are passed over, after an import that was broken off.'),
+  map_user: several(
+    z
+      .array(
+        text(2 * LIMITS.idCharacters + 1)
+          .regex(/=/, 'expected old=new')
+          .meta({ examples: ['ana=anna'] }),
+      )
+      .max(64),
+  )
+    .optional()
+    .describe('Stores what is of the user `old` as of the user `new`: `map_user=old=new`; may be repeated.'),
+});
+
+// ── Lines ────────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+/** A field that may be left out or null, which is the same as a value. */
+const or = <Schema extends z.ZodType, const Fallback>(schema: Schema, fallback: Fallback) =>
+  schema.nullish().transform((value): z.output<Schema> | Fallback => value ?? fallback);
+const orNull = <Schema extends z.ZodType>(schema: Schema) => or(schema, null);
+
+const found = text(FOUND_CHARACTERS);
+const foundList = z.array(found, expected('a list of strings')).max(10_000);
+const counted = or(integer(0, MOST), 0);
+const anchor = z.object({ value: fraction, at: time }, expected('an object with value and at'));
+
+const place = z.object(
+  {
+    id: uuid.describe('The document.'),
+    index: integer(-1, MOST).describe('Number of the chunk, from 0; -1 for the memory of the whole document.'),
+    start_offset: integer(0, MOST),
+    end_offset: integer(0, MOST),
+    page_from: orNull(integer(0, MOST)),
+    page_to: orNull(integer(0, MOST)),
+    heading_path: or(foundList, []),
+    tokens: counted,
+  },
+  expected('an object'),
+);
+
+const vector = z.object(
+  {
+    provider: found,
+    model: found,
+    dimensions: integer(1, 8_192),
+    encoding: z.enum(['int5', 'float32']),
+    window: integer(-1, MOST),
+    role: choice(['whole', 'window', 'mean']),
+    precision: orNull(choice(['float32', 'float16', 'int8'])),
+    data: z.base64().max(65_536),
+  },
+  expected('an object'),
+);
+
+const memoryLine = z
+  .object({
+    type: z.literal('memory'),
+    id: uuid,
+    user_id: or(id, ''),
+    session_id: or(id, ''),
+    content: unboundedText,
+    title: or(found, ''),
+    gist: or(found, ''),
+    entities: or(tags, []),
+    memory_type: orNull(label(LIMITS.labelCharacters)).describe('Your own type of memory.'),
+    tags: or(tags, []),
+    files: or(labels(LIMITS.files, LIMITS.fileCharacters), []),
+    metadata: or(metadata, {}),
+    importance: orNull(fraction),
+    confidence: or(fraction, 1),
+    event_time: orNull(time).describe('Only if it was given.'),
+    valid_from: orNull(time),
+    valid_to: orNull(time),
+    expires_at: orNull(time),
+    external_id: orNull(givenId),
+    item: orNull(
+      z.object(
+        { namespace: or(z.union([z.literal(''), namespace]), ''), key: givenId },
+        expected('an object with namespace and key'),
+      ),
+    ).describe('The name of an item.'),
+    value: orNull(jsonValue).describe('The value of an item.'),
+    created_at: orNull(time),
+    updated_at: orNull(time),
+    version: or(integer(1, MOST), 1),
+    status: or(choice(MEMORY_STATUSES), 'active'),
+    state: orNull(choice(MEMORY_STATES)).describe(
+      'Left out for a memory from elsewhere: it is classified and linked as a new one.',
+    ),
+    sectors: or(z.array(choice(SECTORS)).max(SECTORS.length), []).describe('The primary one first.'),
+    salience: orNull(anchor).describe('Value and time from which it decays.'),
+    decay_lambda: orNull(numberUpTo(1_000)),
+    strength: orNull(anchor),
+    access_count: counted,
+    last_seen_at: orNull(time),
+    document: orNull(place).describe('Where the memory is in a document.'),
+    written_by: orNull(givenId),
+    vectors: z.array(vector).max(4_096).exactOptional(),
+  })
+  .meta({ id: 'MemoryLine' });
+
+const ms = z.int().min(MIN_TIME).max(MAX_TIME).nullable();
+const replaced = z.strictObject(
+  {
+    content: unboundedText.exactOptional(),
+    title: found.exactOptional(),
+    gist: found.exactOptional(),
+    entities: tags.exactOptional(),
+    type: label(LIMITS.labelCharacters).nullable().exactOptional(),
+    tags: tags.exactOptional(),
+    files: labels(LIMITS.files, LIMITS.fileCharacters).exactOptional(),
+    metadata: metadata.exactOptional(),
+    value: jsonValue.exactOptional(),
+    importance: fraction.nullable().exactOptional(),
+    confidence: fraction.exactOptional(),
+    sessionId: id.exactOptional(),
+    eventTime: ms.exactOptional(),
+    validFrom: ms.exactOptional(),
+    validTo: ms.exactOptional(),
+    expiresAt: ms.exactOptional(),
+    status: choice(MEMORY_STATUSES).exactOptional(),
+  },
+  expected('an object'),
+);
+
+const revisionLine = z
+  .object({
+    type: z.literal('revision'),
+    memory: uuid,
+    version: integer(1, MOST).describe('The version that was replaced.'),
+    replaced_at: time,
+    by_link: or(flag, false),
+    status: choice(MEMORY_STATUSES),
+    event_time: time,
+    valid_from: orNull(time),
+    valid_to: orNull(time),
+    replaced: replaced.describe('Former values of the fields that changed; times are Unix milliseconds.'),
+    written_by: orNull(givenId),
+  })
+  .meta({ id: 'RevisionLine' });
+
+const linkLine = z
+  .object({
+    type: z.literal('link'),
+    src: uuid,
+    dst: uuid,
+    link_type: choice(EDGE_TYPES),
+    similarity: orNull(z.number().min(-1).max(1.001)),
+    weight: orNull(fraction),
+    automatic: or(flag, false),
+    winner: orNull(uuid).describe('The memory for which a contradiction was decided.'),
+    created_at: orNull(time),
+    updated_at: orNull(time),
+    written_by: orNull(givenId),
+  })
+  .meta({ id: 'LinkLine' });
+
+const warning = z.object({
+  code: choice([
+    'page_unreadable',
+    'hidden_text_dropped',
+    'hidden_text_found',
+    'base64_text',
+    'attachment_ignored',
+    'external_reference_ignored',
+    'script_ignored',
+    'undecodable_bytes',
+    'part_unreadable',
+  ]),
+  message: found,
+});
+const receipt = z.object({ stored: integer(0, MOST), kept: integer(0, MOST), removed: integer(0, MOST) });
+
+const documentLine = z
+  .object({
+    type: z.literal('document'),
+    id: uuid,
+    user_id: or(id, ''),
+    session_id: or(id, ''),
+    external_id: orNull(givenId),
+    source: choice(['upload', 'url']),
+    url: or(text(LIMITS.urlCharacters), ''),
+    file_name: or(text(LIMITS.fileNameCharacters), ''),
+    charset: orNull(label(LIMITS.labelCharacters)),
+    declared: orNull(choice(DOCUMENT_FORMATS)),
+    format: orNull(choice(DOCUMENT_FORMATS)),
+    sha256: orNull(z.string().regex(/^[0-9a-f]{64}$/, 'expected 64 hex digits')),
+    bytes: orNull(integer(0, MOST)),
+    given_title: or(found, ''),
+    title: or(found, ''),
+    authors: or(foundList, []),
+    language: orNull(label(LIMITS.labelCharacters)),
+    published_at: orNull(time),
+    modified_at: orNull(time),
+    etag: orNull(found),
+    last_modified: orNull(found),
+    document_type: orNull(label(LIMITS.labelCharacters)),
+    tags: or(tags, []),
+    metadata: or(metadata, {}),
+    event_time: orNull(time),
+    expires_at: orNull(time),
+    pages: orNull(integer(0, MOST)),
+    characters: counted,
+    tokens: counted,
+    chunks: integer(0, 1_000_000),
+    warnings: or(z.array(warning).max(10_000), []),
+    receipt: orNull(receipt),
+    created_at: time,
+    updated_at: time,
+    read_at: time,
+    shown_at: orNull(time),
+    ready_at: orNull(time),
+    written_by: orNull(givenId),
+  })
+  .meta({ id: 'DocumentLine' });
+
+const textLine = z
+  .object({ type: z.literal('document_text'), document: uuid, text: unboundedText })
+  .meta({ id: 'DocumentTextLine' });
+
+const settingLine = z
+  .object({ type: z.literal('setting'), name: z.literal('retrieval'), value: retrievalSchema })
+  .meta({ id: 'SettingLine' });
+
+/** Schemas of the lines between the first and the last, by type, but for settings. */
+const DATA_LINES = {
+  memory: memoryLine,
+  revision: revisionLine,
+  link: linkLine,
+  document: documentLine,
+  document_text: textLine,
+} as const satisfies { readonly [Type in PortableType]?: z.ZodType<Extract<PortableLine, { readonly type: Type }>> };
+
+/** Schemas of the lines between the first and the last, by type. */
+export const LINE_SCHEMAS = { ...DATA_LINES, setting: settingLine } as const;
+
+const lineCounts = z.record(z.string(), z.int().min(0));
+
+export const headLine = z
+  .object({
+    type: z.literal('cairn.export'),
+    version: z.int().min(1),
+    cairn: z.string().optional(),
+    tenant: z.string().optional(),
+    created_at: z.string().optional(),
+    filter: anyObject.optional(),
+    models: z.array(anyObject).optional(),
+  })
+  .meta({ id: 'HeadLine' });
+
+export const endLine = z
+  .object({
+    type: z.literal('end'),
+    counts: lineCounts.optional(),
+    left_out: lineCounts.optional(),
+    sha256: z.string().optional().describe('SHA-256 of all bytes before this line.'),
+  })
+  .meta({ id: 'EndLine' });
+
+/** A line of a portable file, as it is written. */
+export const portableLine = z
+  .looseObject({
+    type: choice([
+      'cairn.export',
+      'setting',
+      'document',
+      'document_text',
+      'memory',
+      'revision',
+      'link',
+      'end',
+    ]).describe('What the line holds.'),
+  })
+  .meta({ id: 'PortableLine' });
+/** The same line, in a reply. */
+export const exportedLine = z.looseObject(portableLine.shape).meta({ id: 'ExportedLine' });
+
+// ── The reply to an import ───────────────────────────────────────────────────────────────────────────────────────────
+
+const failure = z.strictObject({ code: z.string(), message: z.string() });
+const byType = z.record(z.string(), z.int().min(0)).describe('Number of lines by type.');
+
+/** A line of the reply to an import: one refused line, the progress so far, or the summary, which comes last. */
+export const importReply = z
+  .union([
+    z.strictObject({ line: z.int().min(1).describe('Number of the line, from 1.'), error: failure }),
+    z.strictObject({ line: z.int().min(1), progress: z.int().min(0).describe('Lines that were stored or known.') }),
+    z.strictObject({
+      done: z.boolean().describe('Whether all lines were read.'),
+      dry_run: z.boolean(),
+      complete: z.boolean().describe('Whether the last line of an export was there.'),
+      checksum: z.enum(['match', 'differs', 'absent']),
+      stored: byType,
+      known: byType,
+      refused: byType,
+      unknown_fields: byType.describe('Fields that were passed over, by type and name.'),
+      error: failure.exactOptional().describe('Why the import ended early; what was answered before is stored.'),
+    }),
+  ])
+  .meta({ id: 'ImportResult' });
+export type ImportResult = Wire<typeof importReply>;

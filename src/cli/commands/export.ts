@@ -1,0 +1,112 @@
+import fs from 'node:fs';
+import { Readable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import { createGzip } from 'node:zlib';
+import { CliError } from '../cli-error.ts';
+import { connect, type ConnectionOptions } from '../client.ts';
+import { seal } from '../sealed-file.ts';
+import { count, print } from '../terminal.ts';
+import { writeMarkdown } from '../write-markdown.ts';
+
+/** Options of `cairn export`. */
+export interface ExportCommandOptions extends ConnectionOptions {
+  readonly user?: string;
+  readonly session?: string;
+  readonly tag?: readonly string[];
+  readonly type?: readonly string[];
+  readonly from?: number | string;
+  readonly to?: number | string;
+  readonly vectors?: boolean;
+  readonly markdown?: boolean;
+  readonly passphraseFile?: string;
+}
+
+/** Reads the passphrase that a file or CAIRN_PASSPHRASE holds; undefined without one. */
+export function passphraseOf({ passphraseFile }: Pick<ExportCommandOptions, 'passphraseFile'>): string | undefined {
+  const named =
+    passphraseFile === undefined ? process.env['CAIRN_PASSPHRASE'] : fs.readFileSync(passphraseFile, 'utf8');
+  const passphrase = named?.replace(/\r?\n$/, '');
+  if (passphrase === '') throw new CliError('the passphrase is empty', { exitCode: 2 });
+  return passphrase;
+}
+
+/**
+ * Runs `cairn export FILE`: writes all data as lines of JSON, compressed if the name ends with `.gz`, and encrypted
+ * with a passphrase. The file appears under its name once it is complete. `-` stands for standard output.
+ */
+export async function exportData(target: string, options: ExportCommandOptions): Promise<void> {
+  const lines = connect(options).receive(`/export?${queryOf(options).toString()}`);
+  const watched = watchEnd(lines);
+  if (options.markdown) return printCounts(await writeMarkdown(target, watched.bytes), watched.end());
+  const passphrase = passphraseOf(options);
+  const isZipped = target.endsWith('.gz');
+  const plain = isZipped ? zipped(watched.bytes) : watched.bytes;
+  const bytes = passphrase === undefined ? plain : seal(plain, passphrase);
+  if (target === '-') {
+    await pipeline(Readable.from(bytes), process.stdout, { end: false });
+    watched.end();
+    return;
+  }
+  if (fs.existsSync(target)) throw new CliError(`${target} exists already`);
+  const partial = `${target}.partial`;
+  try {
+    await pipeline(Readable.from(bytes), fs.createWriteStream(partial, { mode: 0o600, flush: true }));
+    const end = watched.end();
+    fs.renameSync(partial, target);
+    printCounts({}, end);
+    if (passphrase === undefined) print(`${target} is plain text: keep it as you keep the memories`);
+  } finally {
+    fs.rmSync(partial, { force: true });
+  }
+}
+
+function queryOf({ user, session, tag = [], type = [], from, to, vectors }: ExportCommandOptions): URLSearchParams {
+  const query = new URLSearchParams();
+  if (user !== undefined) query.set('user_id', user);
+  if (session !== undefined) query.set('session_id', session);
+  for (const name of tag) query.append('tags', name);
+  for (const name of type) query.append('types', name);
+  if (from !== undefined) query.set('from', String(from));
+  if (to !== undefined) query.set('to', String(to));
+  if (vectors) query.set('vectors', 'true');
+  return query;
+}
+
+function zipped(bytes: AsyncIterable<Uint8Array>): AsyncIterable<Uint8Array> {
+  const gzip = createGzip();
+  // An error ends the compressed stream, too, where it is thrown to the reader.
+  pipeline(Readable.from(bytes), gzip).catch(() => {});
+  return gzip;
+}
+
+interface EndLine {
+  readonly counts: Readonly<Record<string, number>>;
+  readonly left_out?: Readonly<Record<string, number>>;
+}
+
+/** Passes bytes on and keeps the last line, which a complete export has. */
+function watchEnd(source: AsyncIterable<Uint8Array>) {
+  let tail = Buffer.alloc(0);
+  async function* bytes(): AsyncGenerator<Uint8Array> {
+    for await (const piece of source) {
+      tail = Buffer.concat([tail, piece]).subarray(-4_096);
+      yield piece;
+    }
+  }
+  return {
+    bytes: bytes(),
+    /** The last line. @throws CliError if the export was cut */
+    end(): EndLine {
+      const line = tail.toString().trimEnd().split('\n').at(-1) ?? '';
+      if (!line.startsWith('{"type":"end"')) throw new CliError('the export was cut before its end: run it again');
+      return JSON.parse(line) as EndLine;
+    },
+  };
+}
+
+function printCounts(written: object, { counts, left_out = {} }: EndLine): void {
+  const shown = Object.entries({ ...counts, ...written }).filter(([, number]) => number > 0);
+  print(shown.map(([name, number]) => `${name}: ${count(number)}`).join(', ') || 'nothing to export');
+  const { documents_not_read: unread = 0 } = left_out;
+  if (unread > 0) print(`left out: ${count(unread)} documents that were not read yet, or could not be`);
+}

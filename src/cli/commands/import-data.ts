@@ -1,0 +1,176 @@
+import fs from 'node:fs';
+import type { ImportResult } from '../../api/schemas/portable.ts';
+import { CliError } from '../cli-error.ts';
+import { connect, ConnectionError, type Client, type ConnectionOptions } from '../client.ts';
+import type { ForeignLine, ImportFormat, ImportSource } from '../importers/format.ts';
+import { formatNamed, formatOf } from '../importers/formats.ts';
+import { openBytes, openSource } from '../open-source.ts';
+import { startProgress } from '../progress.ts';
+import { count, counted, oneLine, print, red, span, table } from '../terminal.ts';
+import { passphraseOf } from './export.ts';
+import { importLines } from './import.ts';
+
+/** Options of `cairn import`. */
+export interface ImportCommandOptions extends ConnectionOptions {
+  readonly dryRun?: boolean;
+  readonly fromLine?: number;
+  readonly mapUser?: readonly string[];
+  readonly user?: string;
+  readonly passphraseFile?: string;
+}
+
+type Summary = Extract<ImportResult, { readonly done: boolean }>;
+
+const REASONS_SHOWN = 5;
+const HEAD = '{"type":"cairn.export"';
+
+/**
+ * Runs `cairn import [FORMAT] FILE`. Without a format the source tells what it is: an export of Cairn, an archive or
+ * file of another program, or one memory a line, as `POST /memory/add` takes it.
+ */
+export async function importData(targets: readonly string[], options: ImportCommandOptions): Promise<void> {
+  const [named, target = named!] = targets.length === 2 ? targets : [undefined, targets[0]!];
+  if (targets.length > 2) throw new CliError('expected a file, or a format and a file', { exitCode: 2 });
+  if (named === 'openmemory') return (await import('./import-openmemory.ts')).importOpenMemory(target, options);
+  if (named === 'lines' || target === '-') return importLines(target, options);
+  const passphrase = passphraseOf(options);
+  if (named === 'cairn' || (named === undefined && (await isExport(target, passphrase))))
+    return importExport(target, passphrase, options);
+  const source = await openSource(target);
+  try {
+    const format = named === undefined ? (isPlainLines(source) ? undefined : formatOf(source)) : formatNamed(named);
+    if (format !== undefined) return await importForeign(format, source, options);
+  } finally {
+    source.close();
+  }
+  if (source.names.length !== 1 || source.head === '')
+    throw new CliError(`${target} has no known format: name it, as in \`cairn import claude ${target}\``);
+  return importLines(target, options);
+}
+
+/** True for a file whose lines are memories as `POST /memory/add` takes them. */
+function isPlainLines({ head }: ImportSource): boolean {
+  try {
+    const first = JSON.parse(head.split('\n', 1)[0]!) as object | null;
+    return typeof first === 'object' && first !== null && 'content' in first;
+  } catch {
+    return false;
+  }
+}
+
+async function isExport(target: string, passphrase: string | undefined): Promise<boolean> {
+  if (fs.statSync(target).isDirectory()) return false;
+  for await (const piece of openBytes(target, passphrase))
+    return Buffer.from(piece.subarray(0, HEAD.length)).toString() === HEAD;
+  return false;
+}
+
+async function importExport(
+  target: string,
+  passphrase: string | undefined,
+  options: ImportCommandOptions,
+): Promise<void> {
+  const { summary } = await send(connect(options), openBytes(target, passphrase), options);
+  if (summary.complete && summary.checksum !== 'differs') return;
+  process.exitCode = 1;
+  print(
+    red(
+      summary.complete
+        ? 'the lines are not those that were exported: the file was changed'
+        : 'the file was cut: its last line is missing. What is above is stored',
+    ),
+  );
+}
+
+async function importForeign(format: ImportFormat, source: ImportSource, options: ImportCommandOptions): Promise<void> {
+  const skipped = new Map<string, number>();
+  let read = 0;
+  const lines = format.lines({
+    source,
+    userId: options.user,
+    read: () => void (read += 1),
+    skip: (reason) => void skipped.set(reason, (skipped.get(reason) ?? 0) + 1),
+  });
+  const { mapUser, dryRun } = options;
+  // A file that was cut fails at its end; what stands before is imported, and then the failure told.
+  let failure: unknown;
+  const texts = (async function* () {
+    try {
+      for await (const line of lines) yield textOf(line);
+    } catch (error) {
+      if (!(error instanceof CliError)) throw error;
+      failure = error;
+    }
+  })();
+  await send(connect(options), texts, { dryRun, mapUser } as ImportCommandOptions);
+  const rows = [...skipped].map(([reason, number]) => [count(number), reason]);
+  print(`${format.name}: ${count(read)} read, ${count(sumOf(skipped.values()))} skipped`);
+  print(...table(rows, '><').map((row) => `  ${row}`));
+  if (failure !== undefined) throw failure as Error;
+}
+
+function textOf(line: ForeignLine): string {
+  return `${JSON.stringify(line)}\n`;
+}
+
+/** Sends lines to `POST /import`, shows the progress, and prints what became of them. */
+async function send(
+  client: Client,
+  body: AsyncIterable<Uint8Array | string>,
+  { dryRun = false, fromLine = 1, mapUser = [] }: ImportCommandOptions,
+): Promise<{ readonly summary: Summary }> {
+  const query = new URLSearchParams({ dry_run: String(dryRun), from_line: String(fromLine) });
+  for (const pair of mapUser) query.append('map_user', pair);
+  const progress = startProgress(dryRun ? 'Reading' : 'Importing', 0);
+  const startedAt = performance.now();
+  const reasons: string[] = [];
+  let reached = 0;
+  let summary: Summary | undefined;
+  try {
+    for await (const reply of client.exchangeLines(`/import?${query.toString()}`, body)) {
+      const result = reply as ImportResult;
+      if ('done' in result) summary = result;
+      else {
+        reached = result.line;
+        if ('error' in result && reasons.length < REASONS_SHOWN)
+          reasons.push(`line ${result.line}: ${oneLine(result.error.message)}`);
+        progress.update(reached, counted(reached, 'line'));
+      }
+    }
+  } catch (error) {
+    if (!(error instanceof ConnectionError) || reached === 0) throw error;
+    throw brokenOff('the connection broke off', reached);
+  } finally {
+    progress.stop();
+  }
+  if (summary === undefined) throw brokenOff('the connection broke off', reached);
+  printSummary(summary, reasons, performance.now() - startedAt);
+  if (summary.error !== undefined) throw brokenOff(`the server stopped (${summary.error.message})`, reached);
+  return { summary };
+}
+
+function printSummary(summary: Summary, reasons: readonly string[], ms: number): void {
+  const { stored, known, refused, unknown_fields: unknown, dry_run: dryRun } = summary;
+  const types = [...new Set([...Object.keys(stored), ...Object.keys(known), ...Object.keys(refused)])];
+  const rows = types.map((type) => [type, ...[stored, known, refused].map((counts) => count(counts[type] ?? 0))]);
+  print(...table([['', dryRun ? 'would be stored' : 'stored', 'known already', 'refused'], ...rows], '<>>>'));
+  print(`${dryRun ? 'nothing was stored; ' : ''}${span(ms)}`);
+  const fields = Object.entries(unknown).map(([name, number]) => `${name} (${count(number)})`);
+  if (fields.length > 0) print(`fields that are not known and were passed over: ${fields.join(', ')}`);
+  const total = sumOf(Object.values(refused));
+  if (total === 0) return;
+  process.exitCode = 1;
+  for (const reason of reasons) print(red(reason));
+  if (total > reasons.length) print(`and ${count(total - reasons.length)} more`);
+}
+
+function sumOf(numbers: Iterable<number>): number {
+  return [...numbers].reduce((sum, number) => sum + number, 0);
+}
+
+function brokenOff(reason: string, line: number): CliError {
+  return new CliError(
+    `${reason} after line ${count(line)}: run the same command again, what is stored already is recognised; ` +
+      `--from-line ${line} passes over the lines before`,
+  );
+}

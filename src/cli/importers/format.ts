@@ -1,0 +1,104 @@
+import { v5 as uuidv5 } from 'uuid';
+
+/** A file of a source: of a folder, of an archive, or the only one. */
+export interface SourceFile {
+  /** Path below the folder or in the archive, with slashes. */
+  readonly name: string;
+  /** Time of the file's last change, Unix ms; null in an archive. */
+  readonly modifiedAt: number | null;
+  /** Reads the file as UTF-8, in pieces. */
+  texts(): AsyncIterable<string>;
+}
+
+/** What is imported: a file, an archive or a folder. */
+export interface ImportSource {
+  /** Names of its files. */
+  readonly names: readonly string[];
+  /** Opens its files one after the other, those with names that pass. */
+  files(isWanted: (name: string) => boolean): AsyncIterable<SourceFile>;
+  /** First characters of the only file; '' for an archive and a folder. */
+  readonly head: string;
+}
+
+/** What an importer works with. */
+export interface ImportContext {
+  readonly source: ImportSource;
+  /** User who owns what is imported; undefined leaves the user of the source, or nobody. */
+  readonly userId: string | undefined;
+  /** Counts something of the source that was read. */
+  read(): void;
+  /** Counts something that is not imported, by its reason. */
+  skip(reason: string): void;
+}
+
+/** A line of the portable form, as JSON; a memory without `state` is linked by the server. */
+export type ForeignLine = { readonly type: 'memory' | 'link'; readonly [field: string]: unknown };
+
+/** A format of another program. */
+export interface ImportFormat {
+  readonly name: string;
+  /** What it is, for the help. */
+  readonly title: string;
+  /** Tells whether a source looks like it. */
+  detect(source: Pick<ImportSource, 'names' | 'head'>): boolean;
+  /** Reads the source as lines. Throws CliError for a file that was cut or is damaged, after the lines before. */
+  lines(context: ImportContext): AsyncGenerator<ForeignLine>;
+}
+
+const NAMESPACE = '7c0d9a52-5a0a-4f0e-9a39-3a8a3f6f3d10';
+/** Longest text of a memory, in bytes of UTF-8. */
+const MAX_CONTENT_BYTES = 256 * 1024;
+
+/** Makes an id that is the same at each import of the same thing. */
+export function idOf(...names: readonly string[]): string {
+  return uuidv5(names.join('\n'), NAMESPACE);
+}
+
+/** Tells why a text cannot be a memory; undefined if it can. */
+export function problemOf(content: string): string | undefined {
+  if (content.trim() === '') return 'without text';
+  if (Buffer.byteLength(content) > MAX_CONTENT_BYTES) return 'longer than 256 KiB: use cairn ingest';
+  return undefined;
+}
+
+/** The text of a value that should be one, well-formed; '' for any other. */
+export function textOf(value: unknown): string {
+  return typeof value === 'string' ? value.toWellFormed() : '';
+}
+
+/** A time in seconds, milliseconds or ISO 8601 as Unix ms; undefined if it is none. */
+export function timeOf(value: unknown): number | undefined {
+  const ms =
+    typeof value === 'number'
+      ? Math.round(value < 100_000_000_000 ? value * 1000 : value)
+      : typeof value === 'string'
+        ? Date.parse(value)
+        : Number.NaN;
+  return Number.isFinite(ms) && ms > -62_135_596_800_000 && ms < 253_402_300_800_000 ? ms : undefined;
+}
+
+/** Names of a list that can be tags: at most 64, each once and of at most 128 characters. */
+export function tagsOf(value: unknown): string[] {
+  const names = (Array.isArray(value) ? value : []).map((name) =>
+    textOf(name)
+      .replaceAll(/\p{Cc}/gu, ' ')
+      .trim()
+      .slice(0, 128)
+      .toWellFormed(),
+  );
+  return [...new Set(names)].filter((name) => name !== '').slice(0, 64);
+}
+
+/** A text on one line and not too long, such as a title or the id of a session. */
+export function lineOf(value: unknown, most: number): string {
+  return textOf(value)
+    .replaceAll(/[\p{Cc}\s]+/gu, ' ')
+    .trim()
+    .slice(0, most)
+    .toWellFormed();
+}
+
+/** Returns an object's own fields; an empty object for anything else. */
+export function fieldsOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value) ? (value as Record<string, unknown>) : {};
+}

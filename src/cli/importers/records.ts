@@ -1,0 +1,198 @@
+/** Records of other memory services: mem0, Zep, LangGraph stores, and the official memory server of MCP. */
+import { jsonItems } from '../json-items.ts';
+import {
+  fieldsOf,
+  type ForeignLine,
+  idOf,
+  type ImportContext,
+  type ImportFormat,
+  lineOf,
+  problemOf,
+  tagsOf,
+  textOf,
+  timeOf,
+} from './format.ts';
+
+/** The records of all files: lines of JSON, a list, or an object with a list. */
+async function* recordsOf({ source }: ImportContext): AsyncGenerator<Readonly<Record<string, unknown>>> {
+  for await (const file of source.files((name) => /\.(json|jsonl|ndjson)$/.test(name) || source.names.length === 1)) {
+    // Lines are a list without its brackets.
+    const isList = /^\s*(\[|\{\s*"[^"]+"\s*:\s*\[)/.test(source.head);
+    const texts = isList ? file.texts() : inBrackets(file.texts());
+    for await (const item of jsonItems(texts, file)) yield fieldsOf(item);
+  }
+}
+
+async function* inBrackets(texts: AsyncIterable<string>): AsyncGenerator<string> {
+  yield '[';
+  yield* texts;
+  yield ']';
+}
+
+/** Makes a memory of a record; tells the context why not if it cannot be one. */
+function* memoryOf(context: ImportContext, line: ForeignLine & { readonly content: string }): Generator<ForeignLine> {
+  const problem = problemOf(line.content);
+  if (problem === undefined) yield line;
+  else context.skip(problem);
+}
+
+/** What of a record's metadata fits. */
+function metadataOf(context: ImportContext, value: unknown): object {
+  const metadata = fieldsOf(value);
+  const rest = Object.fromEntries(Object.entries(metadata).filter(([name]) => name !== 'sector'));
+  if (Buffer.byteLength(JSON.stringify(rest)) <= 16_000) return rest;
+  context.skip('metadata over 16 KiB (the memory is imported without it)');
+  return {};
+}
+
+export const mem0: ImportFormat = {
+  name: 'mem0',
+  title: 'records of mem0, as its API lists them, or memories.jsonl',
+  detect: ({ head }) => /"(memory|run_id|agent_id)"\s*:/.test(head) && !/"entityType"|"namespace"/.test(head),
+  async *lines(context) {
+    for await (const record of recordsOf(context)) {
+      context.read();
+      if (record['state'] === 'deleted') {
+        context.skip('deleted');
+        continue;
+      }
+      const id = lineOf(record['id'], 200);
+      const userId = context.userId ?? lineOf(record['user_id'], 256);
+      const content = textOf(record['memory'] ?? record['text'] ?? record['content']);
+      const agent = lineOf(record['agent_id'] ?? record['app'], 128);
+      yield* memoryOf(context, {
+        type: 'memory',
+        id: idOf('mem0', userId, id || content),
+        user_id: userId,
+        session_id: lineOf(record['run_id'], 256),
+        content,
+        tags: tagsOf(record['categories']),
+        metadata: { ...metadataOf(context, record['metadata']), ...(agent === '' ? {} : { agent_id: agent }) },
+        external_id: id === '' ? null : `mem0:${id}`,
+        created_at: timeOf(record['created_at']) ?? null,
+        updated_at: timeOf(record['updated_at']) ?? null,
+      });
+    }
+  },
+};
+
+export const zep: ImportFormat = {
+  name: 'zep',
+  title: 'sessions of Zep with their messages, as its API returns them',
+  detect: ({ head }) => /"messages"\s*:/.test(head) && /"(session_id|role_type)"\s*:/.test(head),
+  async *lines(context) {
+    for await (const session of recordsOf(context)) {
+      const sessionId = lineOf(session['session_id'] ?? session['uuid'], 256);
+      const userId = context.userId ?? lineOf(session['user_id'], 256);
+      for (const one of Array.isArray(session['messages']) ? session['messages'] : [session]) {
+        const message = fieldsOf(one);
+        context.read();
+        const id = lineOf(message['uuid'] ?? message['uuid_'], 200);
+        const content = textOf(message['content']);
+        yield* memoryOf(context, {
+          type: 'memory',
+          id: idOf('zep', userId, id || `${sessionId}\n${content}`),
+          user_id: userId,
+          session_id: sessionId,
+          content,
+          metadata: { ...metadataOf(context, message['metadata']), role: lineOf(message['role'], 128) },
+          external_id: id === '' ? null : `zep:${id}`,
+          event_time: timeOf(message['created_at']) ?? null,
+        });
+      }
+    }
+  },
+};
+
+export const langgraph: ImportFormat = {
+  name: 'langgraph',
+  title: 'items of a LangGraph store: namespace, key, value',
+  detect: ({ head }) => /"namespace"\s*:\s*\[/.test(head) && /"key"\s*:/.test(head),
+  async *lines(context) {
+    for await (const record of recordsOf(context)) {
+      context.read();
+      const labels = Array.isArray(record['namespace']) ? record['namespace'].map((label) => lineOf(label, 256)) : [];
+      const [key, value] = [lineOf(record['key'], 256), record['value'] ?? null];
+      const namespace = labels.map((label) => label.replaceAll('.', '_')).join('.');
+      if (key === '' || labels.includes('') || namespace.length > 512) {
+        context.skip('without a key, or with a namespace that is empty in part or over 512 characters');
+        continue;
+      }
+      if (Buffer.byteLength(JSON.stringify(value)) > 256_000) {
+        context.skip('a value over 256 KiB');
+        continue;
+      }
+      const userId = context.userId ?? '';
+      const content = textsOf(value).join('\n').slice(0, 60_000).toWellFormed();
+      yield {
+        type: 'memory',
+        id: idOf('langgraph', userId, JSON.stringify(labels), key),
+        user_id: userId,
+        content,
+        external_id: namespace === '' ? key : null,
+        item: { namespace, key },
+        value,
+        created_at: timeOf(record['created_at']) ?? null,
+        updated_at: timeOf(record['updated_at']) ?? null,
+      };
+    }
+  },
+};
+
+/** The texts and numbers in a value, each with its key, as an item's searched text has them. */
+function textsOf(value: unknown, key = ''): string[] {
+  if (typeof value === 'string' || typeof value === 'number') return [`${key === '' ? '' : `${key}: `}${value}`];
+  if (Array.isArray(value)) return value.flatMap((one) => textsOf(one, key));
+  return Object.entries(fieldsOf(value)).flatMap(([name, one]) => textsOf(one, name));
+}
+
+/** The knowledge graph of the official memory server: an observation becomes a memory, a relation a link. */
+export const serverMemory: ImportFormat = {
+  name: 'server-memory',
+  title: 'memory.jsonl of the official memory server of MCP',
+  detect: ({ head }) => /"entityType"\s*:|"relationType"\s*:/.test(head),
+  async *lines(context) {
+    const userId = context.userId ?? '';
+    const entity = (name: string) => idOf('server-memory', userId, 'entity', name);
+    // A relation may stand before its entities, so relations come last.
+    const relations: ForeignLine[] = [];
+    const names = new Set<string>();
+    for await (const record of recordsOf(context)) {
+      context.read();
+      const name = lineOf(record['name'], 128);
+      if (record['type'] === 'relation') {
+        const [from, to] = [lineOf(record['from'], 128), lineOf(record['to'], 128)];
+        relations.push({ type: 'link', src: entity(from), dst: entity(to), link_type: 'mentions', from, to });
+        const content = `${from} ${lineOf(record['relationType'], 256)} ${to}`;
+        yield* memoryOf(context, {
+          type: 'memory',
+          id: idOf('server-memory', userId, 'relation', content),
+          user_id: userId,
+          content,
+          memory_type: 'relation',
+          entities: [from, to].filter(Boolean),
+        });
+        continue;
+      }
+      if (record['type'] !== 'entity' || name === '') {
+        context.skip('neither an entity nor a relation');
+        continue;
+      }
+      names.add(name);
+      const type = lineOf(record['entityType'], 128);
+      const shared = { type: 'memory', user_id: userId, memory_type: type || null, entities: [name] } as const;
+      yield { ...shared, id: entity(name), content: type === '' ? name : `${name} (${type})` };
+      for (const observation of Array.isArray(record['observations']) ? record['observations'] : []) {
+        const content = textOf(observation);
+        const id = idOf('server-memory', userId, 'observation', name, content);
+        const said = [...memoryOf(context, { ...shared, id, title: name, content })];
+        yield* said;
+        if (said.length > 0) yield { type: 'link', src: id, dst: entity(name), link_type: 'mentions' };
+      }
+    }
+    for (const { from, to, ...link } of relations) {
+      if (names.has(from as string) && names.has(to as string) && from !== to) yield { ...link, type: 'link' };
+      else context.skip('a relation of an entity that is not there (its text is imported)');
+    }
+  },
+};

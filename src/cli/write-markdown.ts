@@ -1,0 +1,72 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { Readable } from 'node:stream';
+import { linesOf } from '../api/lines.ts';
+import { CliError } from './cli-error.ts';
+
+/** Longest line of an export, in bytes. */
+const MAX_LINE_BYTES = 16 * 1024 * 1024;
+
+type Line = Readonly<Record<string, unknown>>;
+
+/**
+ * Writes an export as Markdown notes into a new folder: a file for each memory and each document, named by its id, with
+ * YAML front matter as Obsidian and basic-memory read it. Links become `- type [[id]]` at the end of a note.
+ * @returns number of the files that were written
+ * @throws CliError for a folder that is not empty
+ */
+export async function writeMarkdown(
+  folder: string,
+  bytes: AsyncIterable<Uint8Array>,
+): Promise<{ readonly notes: number }> {
+  fs.mkdirSync(folder, { recursive: true });
+  if (fs.readdirSync(folder).length > 0) throw new CliError(`${folder} is not empty`);
+  for (const name of ['memories', 'documents']) fs.mkdirSync(path.join(folder, name));
+  const fileOf = (kind: string, id: unknown) => path.join(folder, kind, `${String(id).replaceAll(/[^\w-]/g, '')}.md`);
+  let notes = 0;
+  for await (const lines of linesOf(Readable.from(bytes), { maxBytes: MAX_LINE_BYTES })) {
+    for (const line of lines) {
+      if (line.bytes === null) throw new CliError(`line ${line.number} is too long`);
+      const value = JSON.parse(line.bytes.toString()) as Line;
+      if (value['type'] === 'memory' && value['document'] === undefined) {
+        fs.writeFileSync(fileOf('memories', value['id']), noteOf(value, String(value['content'])), { mode: 0o600 });
+        notes += 1;
+      } else if (value['type'] === 'document') {
+        fs.writeFileSync(fileOf('documents', value['id']), noteOf(value, ''), { mode: 0o600 });
+        notes += 1;
+      } else if (value['type'] === 'document_text') {
+        fs.appendFileSync(fileOf('documents', value['document']), String(value['text']));
+      } else if (value['type'] === 'link') {
+        const file = fileOf('memories', value['src']);
+        // Links of a document's parts are its structure.
+        if (fs.existsSync(file) && fs.existsSync(fileOf('memories', value['dst'])))
+          fs.appendFileSync(file, `- ${String(value['link_type'])} [[${String(value['dst'])}]]\n`);
+      }
+    }
+  }
+  return { notes };
+}
+
+/** A note with its front matter. Every value is written as JSON, which is YAML. */
+function noteOf(line: Line, content: string): string {
+  const title = (line['title'] as string | undefined) || content.split('\n', 1)[0]!.slice(0, 80);
+  const fields: Line = {
+    title,
+    type: line['memory_type'] ?? line['document_type'] ?? (line['type'] === 'document' ? 'document' : 'note'),
+    tags: line['tags'] ?? [],
+    permalink: line['id'],
+    created: line['created_at'],
+    modified: line['updated_at'],
+    ...pick(line, ['user_id', 'session_id', 'event_time', 'status', 'external_id', 'url', 'file_name', 'value']),
+    ...pick((line['metadata'] ?? {}) as Line, Object.keys(line['metadata'] ?? {})),
+  };
+  const matter = Object.entries(fields)
+    .map(([key, value]) => `${/^[A-Za-z_][\w-]*$/.test(key) ? key : JSON.stringify(key)}: ${JSON.stringify(value)}`)
+    .join('\n');
+  return `---\n${matter}\n---\n\n${content}${content === '' ? '' : '\n\n'}`;
+}
+
+function pick(line: Line, names: readonly string[]): Line {
+  const found = names.filter((name) => ![undefined, null, ''].includes(line[name] as string));
+  return Object.fromEntries(found.map((name) => [name, line[name]]));
+}

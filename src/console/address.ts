@@ -1,0 +1,64 @@
+/**
+ * The address of a view, after the `#`: `#/ask?query=…`. Browsers do not send this part to a server, so neither a
+ * question nor an id in a shared address reaches the log of a proxy.
+ */
+import { signal } from '@preact/signals';
+
+export interface Address {
+  /** First segment of the path, such as `ask`. */
+  readonly page: string;
+  /** The other segments, decoded. */
+  readonly rest: readonly string[];
+  readonly params: URLSearchParams;
+}
+
+export type Params = Readonly<Record<string, string | number | undefined | null>>;
+
+export const address = signal(readAddress());
+addEventListener('hashchange', () => (address.value = readAddress()));
+
+function readAddress(): Address {
+  const [path = '', query = ''] = location.hash.replace(/^#\/?/, '').split('?');
+  const [page = '', ...rest] = path.split('/').map(decoded);
+  return { page, rest, params: new URLSearchParams(query) };
+}
+
+function decoded(segment: string): string {
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    return segment;
+  }
+}
+
+/** Returns the `href` of a view. Parameters that are undefined, null or empty are left out. */
+export function hrefOf(segments: string | readonly string[], params: Params | URLSearchParams = {}): string {
+  const path = (typeof segments === 'string' ? [segments] : segments).map(encodeURIComponent).join('/');
+  const given = params instanceof URLSearchParams ? params : paramsOf(params);
+  const query = given.toString();
+  return `#/${path}${query === '' ? '' : `?${query}`}`;
+}
+
+function paramsOf(params: Params): URLSearchParams {
+  const entries = Object.entries(params).filter(([, value]) => value !== undefined && value !== null && value !== '');
+  return new URLSearchParams(entries.map(([name, value]) => [name, String(value)]));
+}
+
+/** Shows another view. With `replace` the present one is not kept in the browser's history. */
+export function go(href: string, { replace = false } = {}): void {
+  if (replace) {
+    history.replaceState(null, '', href);
+    address.value = readAddress();
+  } else location.hash = href.slice(1);
+}
+
+/** Changes parameters of the present address; an empty value removes one. */
+export function changeParams(changes: Params, options?: { readonly replace?: boolean }): void {
+  const { page, rest, params } = address.value;
+  const next = new URLSearchParams(params);
+  for (const [name, value] of Object.entries(changes)) {
+    if (value === undefined || value === null || value === '') next.delete(name);
+    else next.set(name, String(value));
+  }
+  go(hrefOf([page, ...rest], next), options);
+}

@@ -1,0 +1,155 @@
+/** Requests to the service that sent this page, and what becomes of their failures. */
+import { signal } from '@preact/signals';
+import type { Problem } from './types.ts';
+
+/** Whether the service answered the last request. While it does not, `retryUntilUp` asks again. */
+export const isUp = signal(true);
+/** Rises each time the service is back, so that views load again. */
+export const returns = signal(0);
+/** The tenant that requests name; undefined for the first of the key. */
+export const chosenTenant = signal<string | undefined>(undefined);
+
+/** Time between two questions whether the service is back (ms). */
+const RETRY_MS = 1_000;
+
+/** A request that was refused or got no answer. */
+export class Refusal extends Error {
+  /** HTTP status; 0 if no answer came. */
+  readonly status: number;
+  /** Code of the problem; `offline` if no answer came. */
+  readonly code: string;
+  /** What was wrong with single fields. */
+  readonly errors: readonly string[];
+
+  constructor(message: string, status: number, code: string, errors: readonly string[] = []) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.errors = errors;
+  }
+}
+
+interface RequestParts {
+  /** Sent as JSON, a form as it is. */
+  readonly body?: unknown;
+  readonly query?: Readonly<Record<string, string | number | undefined>>;
+  readonly signal?: AbortSignal;
+  readonly headers?: Readonly<Record<string, string>>;
+}
+
+let onUnauthenticated = () => {};
+/** Says what happens when a session has ended. */
+export function whenUnauthenticated(then: () => void): void {
+  onUnauthenticated = then;
+}
+
+/**
+ * Sends a request and returns its reply, parsed if it is JSON, as a text otherwise.
+ * @throws Refusal
+ */
+export async function send<Reply>(method: string, path: string, parts: RequestParts = {}): Promise<Reply> {
+  const response = await request(method, path, parts);
+  const isJson = response.headers.get('content-type')?.includes('json') ?? false;
+  return (isJson ? await response.json() : await response.text()) as Reply;
+}
+
+async function request(method: string, path: string, { body, query = {}, signal, headers }: RequestParts) {
+  const response = await fetch(urlOf(path, query), {
+    method,
+    headers: { ...headersOf(body), ...headers },
+    ...(body === undefined ? {} : { body: body instanceof FormData ? body : JSON.stringify(body) }),
+    ...(signal === undefined ? {} : { signal }),
+  }).catch((error: unknown) => {
+    if ((error as Error).name !== 'AbortError') loseService();
+    throw new Refusal(
+      'The service does not answer.',
+      0,
+      (error as Error).name === 'AbortError' ? 'aborted' : 'offline',
+    );
+  });
+  if (response.ok) return response;
+  throw await refusalOf(response);
+}
+
+function headersOf(body: unknown): Record<string, string> {
+  return {
+    'x-cairn-console': '1',
+    ...(chosenTenant.value === undefined ? {} : { 'x-cairn-tenant': chosenTenant.value }),
+    ...(body === undefined || body instanceof FormData ? {} : { 'content-type': 'application/json' }),
+  };
+}
+
+/** Paths are relative to the page, so that a proxy may serve both below another path. */
+function urlOf(path: string, query: Readonly<Record<string, string | number | undefined>>): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined);
+  const params = new URLSearchParams(given.map(([name, value]) => [name, String(value)]));
+  return `.${path}${given.length === 0 ? '' : `?${params.toString()}`}`;
+}
+
+async function refusalOf(response: Response): Promise<Refusal> {
+  const problem = (await response.json().catch(() => ({}))) as Partial<Problem>;
+  if (response.status === 401) onUnauthenticated();
+  const detail = problem.detail ?? `The service answered ${response.status}.`;
+  return new Refusal(detail, response.status, problem.code ?? 'internal', problem.errors);
+}
+
+function loseService(): void {
+  if (!isUp.value) return;
+  isUp.value = false;
+  void retryUntilUp();
+}
+
+async function retryUntilUp(): Promise<void> {
+  for (;;) {
+    await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+    const answer = await fetch('./health').catch(() => undefined);
+    if (answer === undefined) continue;
+    isUp.value = true;
+    returns.value++;
+    return;
+  }
+}
+
+/**
+ * Follows an event stream until it ends, and connects again when the connection breaks off. `fetch` reads it, because
+ * an `EventSource` cannot send the header of the tenant.
+ * @param onEvent called with the name and the data of each event; returns true once no further event is wanted
+ */
+export async function follow(
+  path: string,
+  onEvent: (event: string, data: unknown) => boolean,
+  stop: AbortSignal,
+): Promise<void> {
+  while (!stop.aborted) {
+    try {
+      const response = await request('GET', path, { signal: stop });
+      if (await readEvents(response.body!, onEvent)) return;
+    } catch (error) {
+      if (error instanceof Refusal && error.status > 0) throw error;
+    }
+    if (!stop.aborted) await new Promise((resolve) => setTimeout(resolve, RETRY_MS));
+  }
+}
+
+async function readEvents(
+  stream: ReadableStream<Uint8Array<ArrayBuffer>>,
+  onEvent: (event: string, data: unknown) => boolean,
+): Promise<boolean> {
+  const reader = stream.pipeThrough(new TextDecoderStream()).getReader();
+  let text = '';
+  for (;;) {
+    const { value, done } = await reader.read();
+    if (done) return false;
+    text += value;
+    const blocks = text.split('\n\n');
+    text = blocks.pop()!;
+    for (const block of blocks) {
+      const name = /^event: (.*)$/m.exec(block)?.[1];
+      const data = /^data: (.*)$/m.exec(block)?.[1];
+      if (name === undefined || data === undefined) continue;
+      if (!onEvent(name, JSON.parse(data))) continue;
+      await reader.cancel();
+      return true;
+    }
+  }
+}

@@ -1,0 +1,73 @@
+import { signal } from '@preact/signals';
+import { render, type ComponentType } from 'preact';
+import { lazy, Suspense } from 'preact/compat';
+import { address, go, hrefOf } from './address.ts';
+import './console.css';
+import { Ask } from './pages/ask/ask.tsx';
+import { SignIn } from './pages/sign-in.tsx';
+import { Empty, Failed, Waiting } from './parts/basics.tsx';
+import { type Refusal, returns } from './client.ts';
+import { loadSession, session } from './session.ts';
+import { applyTheme, Shell } from './shell.tsx';
+import { texts } from './texts.ts';
+
+/** The pages by the first segment of their address. All but the first are loaded when they are opened. */
+const PAGES: Readonly<Record<string, ComponentType>> = {
+  ask: Ask,
+  memory: lazy(async () => (await import('./pages/memory/memory.tsx')).MemoryPage),
+  browse: lazy(async () => (await import('./pages/browse/browse.tsx')).Browse),
+  documents: lazy(async () => (await import('./pages/documents/documents.tsx')).Documents),
+  document: lazy(async () => (await import('./pages/documents/document.tsx')).DocumentPage),
+  graph: lazy(async () => (await import('./pages/graph/graph.tsx')).Graph),
+  admin: lazy(async () => (await import('./pages/admin/admin.tsx')).Admin),
+  name: lazy(async () => (await import('./pages/graph/name.tsx')).NamePage),
+  work: lazy(async () => (await import('./pages/work/work.tsx')).Work),
+};
+
+const failure = signal<Refusal | undefined>(undefined);
+
+function load(): void {
+  failure.value = undefined;
+  loadSession().catch((error: unknown) => (failure.value = error as Refusal));
+}
+
+function Console() {
+  const { page } = address.value;
+  if (session.value === undefined) return <Start />;
+  if (session.value.caller === null || page === 'sign-in') return <SignIn />;
+  const Page = PAGES[page];
+  return (
+    <Shell>
+      <Suspense fallback={<Waiting />}>{Page === undefined ? <NoPage /> : <Page />}</Suspense>
+    </Shell>
+  );
+}
+
+function Start() {
+  return (
+    <main class="main">
+      {failure.value === undefined ? <Waiting /> : <Failed error={failure.value} retry={load} />}
+    </main>
+  );
+}
+
+function NoPage() {
+  return (
+    <Empty title={texts.noPage}>
+      <a class="button" href={hrefOf('ask')}>
+        {texts.shell.names.ask}
+      </a>
+    </Empty>
+  );
+}
+
+applyTheme();
+if (address.value.page === '') go(hrefOf('ask'), { replace: true });
+load();
+// The session may have ended while the service was away.
+returns.subscribe((times) => times > 0 && load());
+// Titles of tabs and the place where a screen reader goes on follow the view.
+address.subscribe(
+  ({ page }) => (document.title = `${(texts.shell.names as Record<string, string>)[page] ?? 'Console'} · Cairn`),
+);
+render(<Console />, document.getElementById('console')!);

@@ -1,0 +1,91 @@
+import { useEffect, useState } from 'preact/hooks';
+import { address, changeParams } from '../../address.ts';
+import { send } from '../../client.ts';
+import { Empty, Failed, PageHead, Tabs, Waiting } from '../../parts/basics.tsx';
+import { type Loaded, useLoad } from '../../parts/use-load.ts';
+import { texts } from '../../texts.ts';
+import type { Answer } from '../../types.ts';
+import { AsCode } from './as-code.tsx';
+import { Compare } from './compare.tsx';
+import { Hits } from './hits.tsx';
+import { queryOf } from './query-params.ts';
+import { Settings } from './settings.tsx';
+import { AnswerNotes, Trace } from './trace.tsx';
+import { WhyNot } from './why-not.tsx';
+
+const TABS = ['hits', 'trace', 'compare', 'code'] as const;
+
+/** Asks a question as a client would, and shows the answer with everything that made it. */
+export function Ask() {
+  const { params } = address.value;
+  const query = queryOf(params);
+  const key = query === undefined ? null : JSON.stringify(query);
+  const loaded = useLoad(key, (signal) => send<Answer>('POST', '/memory/query', { body: query, signal }));
+  const tab = params.get('tab') ?? 'hits';
+  return (
+    <div class="page">
+      <PageHead title={texts.ask.title} about={texts.ask.about} />
+      <Question />
+      {query === undefined ? (
+        <Empty title={texts.ask.emptyTitle}>
+          <p>{texts.ask.empty}</p>
+        </Empty>
+      ) : (
+        <>
+          <Tabs
+            label={texts.ask.views}
+            value={tab}
+            onChange={(next) => changeParams({ tab: next === 'hits' ? '' : next }, { replace: true })}
+            options={TABS.map((name) => [name, texts.ask.tabs[name]])}
+          />
+          {tab === 'compare' && <Compare loaded={loaded} />}
+          {tab === 'code' && <AsCode query={query} />}
+          {(tab === 'hits' || tab === 'trace') && <AnswerView loaded={loaded} tab={tab} />}
+        </>
+      )}
+    </div>
+  );
+}
+
+function Question() {
+  const { params } = address.value;
+  const asked = params.get('query') ?? '';
+  const [text, setText] = useState(asked);
+  useEffect(() => setText(asked), [asked]);
+  const ask = (event: Event) => {
+    event.preventDefault();
+    changeParams({ query: text, why: '' });
+  };
+  return (
+    <form class="card stack" onSubmit={ask} role="search">
+      <div class="row">
+        <input
+          class="input input-large grow"
+          type="search"
+          aria-label={texts.ask.question}
+          placeholder={texts.ask.placeholder}
+          maxLength={8192}
+          value={text}
+          onInput={({ currentTarget }) => setText(currentTarget.value)}
+        />
+        <button class="button button-first input-large">{texts.ask.action}</button>
+      </div>
+      <Settings />
+    </form>
+  );
+}
+
+function AnswerView({ loaded: { data, error, isLoading, reload }, tab }: { loaded: Loaded<Answer>; tab: string }) {
+  if (error !== undefined) return <Failed error={error} retry={reload} />;
+  if (data === undefined) return isLoading ? <Waiting /> : null;
+  if (tab === 'trace') return <Trace answer={data} />;
+  return (
+    <div class="columns">
+      <section class="stack" aria-label={texts.ask.tabs.hits} aria-busy={isLoading}>
+        <AnswerNotes answer={data} />
+        <Hits matches={data.matches} />
+      </section>
+      <WhyNot matches={data.matches} />
+    </div>
+  );
+}

@@ -1,0 +1,100 @@
+import { hrefOf } from '../../address.ts';
+import { Empty, MemoryLink, SectorName, Time } from '../../parts/basics.tsx';
+import { fixed } from '../../parts/format.ts';
+import { Line, Words } from '../../parts/words.tsx';
+import { texts } from '../../texts.ts';
+import type { MatchItem } from '../../types.ts';
+import { ScoreBar } from './score.tsx';
+import { Way } from './way.tsx';
+
+/** The matches of an answer, best first. */
+export function Hits({ matches }: { matches: readonly MatchItem[] }) {
+  if (matches.length === 0) {
+    return (
+      <Empty title={texts.ask.nothingTitle}>
+        <p>{texts.ask.nothing}</p>
+      </Empty>
+    );
+  }
+  return (
+    <ol class="hits">
+      {matches.map((match, index) => (
+        <li key={match.id}>
+          <Hit match={match} rank={index + 1} among={matches} />
+        </li>
+      ))}
+    </ol>
+  );
+}
+
+function Hit({ match, rank, among }: { match: MatchItem; rank: number; among: readonly MatchItem[] }) {
+  const { explain } = match;
+  return (
+    <article class="card hit" aria-label={texts.ask.hit(rank)}>
+      <div class="between">
+        <div class="row">
+          <span class="rank">{rank}</span>
+          <span class="score" title={texts.ask.rawScore(fixed(match.raw_score, 4))}>
+            {fixed(match.score)}
+          </span>
+          {match.sectors.map((sector) => (
+            <SectorName key={sector} sector={sector} />
+          ))}
+        </div>
+        <div class="row small muted">
+          {match.user_id !== '' && <span>{match.user_id}</span>}
+          <Time at={match.event_time} />
+          <MemoryLink id={match.id}>{texts.open}</MemoryLink>
+        </div>
+      </div>
+      {match.title !== '' && (
+        <h2 class="minor">
+          <Line>{match.title}</Line>
+        </h2>
+      )}
+      <Words terms={explain?.terms} isCut>
+        {match.content}
+      </Words>
+      <Place match={match} />
+      {explain !== undefined && <ScoreBar score={match.score} explain={explain} />}
+      {explain !== undefined && <Way match={match} explain={explain} among={among} />}
+    </article>
+  );
+}
+
+/** Where in a document the match stands, what it replaces, and what its owner says about it. */
+function Place({ match: { document, supersedes, similar, tags, status } }: { match: MatchItem }) {
+  const chips = [
+    document !== undefined && (
+      <a key="document" class="chip" href={hrefOf(['document', document.document_id])}>
+        {[document.title, ...document.heading_path, pagesOf(document)].filter(Boolean).join(' › ')}
+      </a>
+    ),
+    supersedes !== undefined && (
+      <a key="supersedes" class="chip" href={hrefOf(['memory', supersedes])}>
+        {texts.ask.supersedes}
+      </a>
+    ),
+    similar !== undefined && (
+      <span key="similar" class="chip">
+        {texts.ask.similar(similar.count)}
+      </span>
+    ),
+    status !== 'active' && (
+      <span key="status" class="chip chip-warn">
+        {status}
+      </span>
+    ),
+    ...tags.map((tag) => (
+      <span key={`tag ${tag}`} class="chip">
+        #{tag}
+      </span>
+    )),
+  ].filter(Boolean);
+  return chips.length === 0 ? null : <div class="row">{chips}</div>;
+}
+
+function pagesOf({ page_from: from, page_to: to, chunk, chunks }: NonNullable<MatchItem['document']>): string {
+  if (from !== null) return texts.ask.pages(from, to ?? from);
+  return chunk === null ? '' : texts.ask.chunk(chunk + 1, chunks);
+}

@@ -1,0 +1,70 @@
+/**
+ * A query in the address of its view: each field of the body of `POST /memory/query` is a parameter of the same name,
+ * with a dot between an object and its field, such as `filters.tags=deploy`. So what `/explain` says to change can be
+ * put into the address as it is.
+ */
+import type { QueryBody } from '../../types.ts';
+
+const NUMBERS =
+  /^(k|k_sparse|k_dense|min_score|relative_floor|vector_weight|max_hops|decay_per_hop|per_document|session_prior|writer_share|token_budget|(column_)?weights\.\w+)$/;
+const FLAGS = /^(deep_recall|entity_graph|collapse_similar)$/;
+const LISTS = /^filters\.(tags|sessions|statuses|sectors|types|users|documents|written_by|external_ids)$/;
+const TEXTS =
+  /^(query|user_id|profile|rerank|cut|dense_sectors|startTime|endTime|as_of\.\w+|filters\.(event_time|created_at)\.\w+)$/;
+/** Parameters of the view that are no field of a query. */
+const OF_VIEW = /^(tab|why|of)$/;
+
+/** Prefix of the parameters of the second setting, where two are compared. */
+export const OTHER = 'b:';
+
+/** Makes the body of a query from an address; undefined without a question. */
+export function queryOf(params: URLSearchParams, { isOther = false } = {}): QueryBody | undefined {
+  const fields = new Map<string, unknown>();
+  for (const [name, value] of params) {
+    if (name.startsWith(OTHER) ? !isOther : OF_VIEW.test(name)) continue;
+    const field = name.startsWith(OTHER) ? name.slice(OTHER.length) : name;
+    fields.set(field, valueOf(field, value));
+  }
+  const body: Record<string, unknown> = {};
+  for (const [field, value] of fields) if (value !== undefined) setField(body, field.split('.'), value);
+  if (typeof body['query'] !== 'string' || body['query'].trim() === '') return undefined;
+  // What is asked here is looked at, not recalled: it must not make memories stronger.
+  return { ...body, reinforce: false, explain: true } as QueryBody;
+}
+
+function valueOf(field: string, value: string): unknown {
+  if (value === '') return undefined;
+  if (NUMBERS.test(field)) return Number(value);
+  if (FLAGS.test(field)) return value === 'true';
+  if (LISTS.test(field)) return value.split(',').filter(Boolean);
+  if (TEXTS.test(field)) return /^-?\d{9,}$/.test(value) && field !== 'query' ? Number(value) : value;
+  try {
+    return JSON.parse(value);
+  } catch {
+    return value;
+  }
+}
+
+function setField(body: Record<string, unknown>, [name = '', ...rest]: readonly string[], value: unknown): void {
+  if (rest.length === 0) body[name] = value;
+  else setField((body[name] ??= {}) as Record<string, unknown>, rest, value);
+}
+
+/** Returns the address with the changes that an explanation names; null in a change takes the field out. */
+export function withChanges(params: URLSearchParams, changes: Readonly<Record<string, unknown>>): URLSearchParams {
+  const next = new URLSearchParams(params);
+  for (const [field, value] of Object.entries(changes)) {
+    for (const name of [...next.keys()]) if (name === field || name.startsWith(`${field}.`)) next.delete(name);
+    for (const [name, text] of paramsOf(field, value)) next.set(name, text);
+  }
+  return next;
+}
+
+function paramsOf(field: string, value: unknown): [string, string][] {
+  if (value === null || value === undefined) return [];
+  if (Array.isArray(value) && LISTS.test(field)) return [[field, value.join(',')]];
+  if (typeof value === 'string') return [[field, value]];
+  if (typeof value !== 'object') return [[field === 'as_of' ? 'as_of.valid' : field, JSON.stringify(value)]];
+  if (!['as_of', 'weights', 'filters'].includes(field)) return [[field, JSON.stringify(value)]];
+  return Object.entries(value).flatMap(([name, inner]) => paramsOf(`${field}.${name}`, inner));
+}

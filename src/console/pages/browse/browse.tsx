@@ -1,0 +1,130 @@
+import { useState } from 'preact/hooks';
+import { address, hrefOf } from '../../address.ts';
+import { send } from '../../client.ts';
+import { Empty, Failed, Meter, PageHead, SectorName, Time, Waiting } from '../../parts/basics.tsx';
+import { VirtualList } from '../../parts/virtual-list.tsx';
+import { Line } from '../../parts/words.tsx';
+import { may } from '../../session.ts';
+import { texts } from '../../texts.ts';
+import type { MemoryItem, MemoryList } from '../../types.ts';
+import { AddMemory } from './add-memory.tsx';
+import { Filters, listBodyOf } from './filters.tsx';
+import { Names } from './names.tsx';
+import { SelectionBar } from './selection.tsx';
+import { usePages } from './use-pages.ts';
+
+/** Memories of the first page, which is soon there, and of each further one. */
+const FIRST_PAGE = 200;
+const PAGE = 1_000;
+const ROW_HEIGHT = 64;
+
+/** All memories, with filters and a selection, and the names that they are kept under. */
+export function Browse() {
+  const [isAdding, setAdding] = useState(false);
+  const { params } = address.value;
+  const body = listBodyOf(params);
+  const key = JSON.stringify(body);
+  const pages = usePages<MemoryItem, string>(key, async (cursor, signal) => {
+    const asked = { ...body, ...(cursor === undefined ? { limit: FIRST_PAGE } : { limit: PAGE, cursor }) };
+    const { items, next_cursor: next } = await send<MemoryList>('POST', '/memory/list', { body: asked, signal });
+    return { items, next: next ?? undefined };
+  });
+  const isEmpty = pages.items.length === 0 && pages.isWhole;
+  return (
+    <div class="page">
+      <PageHead title={texts.browse.title} about={texts.browse.about}>
+        {may('write') && (
+          <button class="button button-first" onClick={() => setAdding(true)}>
+            {texts.browse.add}
+          </button>
+        )}
+      </PageHead>
+      <Filters />
+      <div class="columns">
+        <div class="stack">
+          {pages.error !== undefined && <Failed error={pages.error} retry={pages.reload} />}
+          {pages.items.length === 0 && pages.isLoading && <Waiting />}
+          {isEmpty && <NothingHere hasFilters={key !== '{}'} />}
+          {pages.items.length > 0 && <List key={key} pages={pages} />}
+        </div>
+        <Names />
+      </div>
+      {isAdding && (
+        <AddMemory user={params.get('user_id') ?? ''} onClose={() => setAdding(false)} onDone={pages.reload} />
+      )}
+    </div>
+  );
+}
+
+function NothingHere({ hasFilters }: { hasFilters: boolean }) {
+  return hasFilters ? (
+    <Empty title={texts.browse.nothingTitle}>
+      <p>{texts.browse.nothing}</p>
+      <a class="button" href={hrefOf('browse')}>
+        {texts.browse.clear}
+      </a>
+    </Empty>
+  ) : (
+    <Empty title={texts.browse.emptyTitle}>
+      <p>{texts.browse.empty}</p>
+    </Empty>
+  );
+}
+
+function List({ pages }: { pages: ReturnType<typeof usePages<MemoryItem, string>> }) {
+  const [selected, setSelected] = useState<ReadonlySet<string>>(new Set());
+  const toggle = (id: string) =>
+    setSelected((before) => {
+      const next = new Set(before);
+      if (!next.delete(id)) next.add(id);
+      return next;
+    });
+  return (
+    <section class="stack-tight">
+      <SelectionBar
+        items={pages.items}
+        selected={selected}
+        isWhole={pages.isWhole}
+        onSelect={setSelected}
+        onDone={pages.reload}
+      />
+      <VirtualList items={pages.items} rowHeight={ROW_HEIGHT} label={texts.browse.list} onNearEnd={pages.loadMore}>
+        {(memory) => <Row memory={memory} isSelected={selected.has(memory.id)} onToggle={toggle} />}
+      </VirtualList>
+    </section>
+  );
+}
+
+interface RowProps {
+  readonly memory: MemoryItem;
+  readonly isSelected: boolean;
+  readonly onToggle: (id: string) => void;
+}
+
+function Row({ memory, isSelected, onToggle }: RowProps) {
+  return (
+    <>
+      {may('write') && (
+        <input
+          type="checkbox"
+          checked={isSelected}
+          aria-label={`${texts.browse.select}: ${memory.gist.slice(0, 60)}`}
+          onChange={() => onToggle(memory.id)}
+        />
+      )}
+      <div class="grow">
+        <div class="line">
+          <a class="line" href={hrefOf(['memory', memory.id])}>
+            <Line>{memory.title === '' ? memory.gist : `${memory.title}: ${memory.gist}`}</Line>
+          </a>
+        </div>
+        <div class="line small muted">
+          <SectorName sector={memory.primary_sector} /> · <Time at={memory.event_time} />
+          {memory.user_id !== '' && ` · ${memory.user_id}`}
+          {memory.tags.map((tag) => ` · #${tag}`).join('')}
+        </div>
+      </div>
+      <Meter value={memory.salience} name={texts.memory.salience} sector={memory.primary_sector} />
+    </>
+  );
+}

@@ -1,0 +1,132 @@
+import { useState } from 'preact/hooks';
+import { send } from '../../client.ts';
+import { Field } from '../../parts/basics.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { count } from '../../parts/format.ts';
+import { say } from '../../parts/toast.tsx';
+import { may } from '../../session.ts';
+import { texts } from '../../texts.ts';
+import type { MemoryItem } from '../../types.ts';
+import { listOf } from '../memory/change-dialogs.tsx';
+
+/** Requests of a selection that are under way at once. */
+const AT_ONCE = 4;
+
+interface SelectionProps {
+  readonly items: readonly MemoryItem[];
+  readonly selected: ReadonlySet<string>;
+  readonly isWhole: boolean;
+  readonly onSelect: (ids: ReadonlySet<string>) => void;
+  readonly onDone: () => void;
+}
+
+type Asking = 'tag' | 'archive' | 'forget';
+
+/** How many memories are loaded and selected, and what can be done with the selected ones. */
+export function SelectionBar({ items, selected, isWhole, onSelect, onDone }: SelectionProps) {
+  const [asking, setAsking] = useState<Asking>();
+  const chosen = items.filter(({ id }) => selected.has(id));
+  return (
+    <div class="between">
+      <span class="small muted number" role="status">
+        {chosen.length === 0
+          ? `${texts.browse.loaded(items.length)}${isWhole ? `, ${texts.browse.all}` : ''}`
+          : texts.browse.selected(chosen.length)}
+      </span>
+      {may('write') && (
+        <div class="row">
+          <Small onClick={() => onSelect(chosen.length === 0 ? new Set(items.map(({ id }) => id)) : new Set())}>
+            {chosen.length === 0 ? texts.browse.selectAll : texts.browse.selectNone}
+          </Small>
+          {chosen.length > 0 && (
+            <>
+              <Small onClick={() => setAsking('tag')}>{texts.browse.tag}</Small>
+              <Small onClick={() => setAsking('archive')}>{texts.memory.archive}</Small>
+              <Small isBad onClick={() => setAsking('forget')}>
+                {texts.memory.forget}
+              </Small>
+            </>
+          )}
+        </div>
+      )}
+      {asking !== undefined && (
+        <ChangeSelection
+          asking={asking}
+          chosen={chosen}
+          onClose={() => setAsking(undefined)}
+          onDone={() => {
+            onSelect(new Set());
+            onDone();
+          }}
+        />
+      )}
+    </div>
+  );
+}
+
+function Small(props: { onClick: () => void; isBad?: boolean; children: string }) {
+  return (
+    <button class={`button button-small ${props.isBad === true ? 'button-bad' : ''}`} onClick={props.onClick}>
+      {props.children}
+    </button>
+  );
+}
+
+interface ChangeProps {
+  readonly asking: Asking;
+  readonly chosen: readonly MemoryItem[];
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+function ChangeSelection({ asking, chosen, onClose, onDone }: ChangeProps) {
+  const [tags, setTags] = useState('');
+  const title = {
+    tag: texts.browse.tagTitle(chosen.length),
+    archive: texts.browse.archiveTitle(chosen.length),
+    forget: texts.browse.forgetTitle(chosen.length),
+  }[asking];
+  const change = async () => {
+    const failed = await forEach(chosen, (memory) => changeOne(asking, memory, listOf(tags)));
+    say(failed === 0 ? texts.browse.done(chosen.length) : texts.browse.partly(chosen.length - failed, failed));
+    onDone();
+  };
+  return (
+    <Dialog
+      title={title}
+      action={asking === 'tag' ? texts.browse.tag : texts.memory[asking]}
+      isBad={asking === 'forget'}
+      onDo={change}
+      onClose={onClose}
+    >
+      {asking === 'tag' && (
+        <Field label={texts.fields.tags} value={tags} onChange={setTags} placeholder={texts.fields.commas} />
+      )}
+      {asking === 'archive' && <p>{texts.browse.archiveAbout}</p>}
+      {asking === 'forget' && <p>{texts.memory.forgetAbout}</p>}
+      <p class="small muted number">{count(chosen.length)}</p>
+    </Dialog>
+  );
+}
+
+function changeOne(asking: Asking, { id, tags }: MemoryItem, added: readonly string[]): Promise<unknown> {
+  if (asking === 'forget') return send('DELETE', `/memory/${id}`);
+  const body = asking === 'archive' ? { status: 'archived' } : { tags: [...new Set([...tags, ...added])] };
+  return send('PATCH', `/memory/${id}`, { body });
+}
+
+/** Runs a request for each memory, some at once. @returns how many were refused */
+async function forEach(
+  memories: readonly MemoryItem[],
+  change: (memory: MemoryItem) => Promise<unknown>,
+): Promise<number> {
+  const left = [...memories];
+  let failed = 0;
+  const run = async () => {
+    for (let memory = left.shift(); memory !== undefined; memory = left.shift()) {
+      await change(memory).catch(() => failed++);
+    }
+  };
+  await Promise.all(Array.from({ length: AT_ONCE }, run));
+  return failed;
+}

@@ -1,0 +1,151 @@
+import { useEffect, useState } from 'preact/hooks';
+import { address, go, hrefOf } from '../../address.ts';
+import { send } from '../../client.ts';
+import { Empty, Failed, PageHead, Time, Waiting } from '../../parts/basics.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { bytes, count, duration } from '../../parts/format.ts';
+import { say, sayRefusal } from '../../parts/toast.tsx';
+import { useLoad } from '../../parts/use-load.ts';
+import { may } from '../../session.ts';
+import { texts } from '../../texts.ts';
+import type { Deleted, DocumentItem } from '../../types.ts';
+import { nameOf } from './documents.tsx';
+import { followDocument } from './follow-document.ts';
+import { Progress, StateChip } from './progress.tsx';
+import { TextAndChunks } from './text-and-chunks.tsx';
+
+/** One document: what became of it, its text and its parts. */
+export function DocumentPage() {
+  const id = address.value.rest[0] ?? '';
+  const { data, error, reload } = useLoad(id, (signal) =>
+    send<DocumentItem>('GET', `/documents/${encodeURIComponent(id)}`, { signal }),
+  );
+  if (error?.status === 404) return <Empty title={texts.documents.gone} />;
+  if (error !== undefined) return <Failed error={error} retry={reload} />;
+  if (data === undefined) return <Waiting />;
+  return <OneDocument key={`${data.id} ${data.updated_at} ${data.state}`} first={data} onChange={reload} />;
+}
+
+function OneDocument({ first, onChange }: { first: DocumentItem; onChange: () => void }) {
+  const [document, setDocument] = useState(first);
+  useEffect(() => followDocument(first, setDocument), [first]);
+  return (
+    <article class="page">
+      <PageHead title={nameOf(document)}>
+        <StateChip document={document} />
+        <Actions document={document} onChange={onChange} />
+      </PageHead>
+      <Progress document={document} />
+      <Facts document={document} />
+      {document.warnings.length > 0 && (
+        <div class="notice notice-warn">
+          <b>{texts.documents.warnings}</b>
+          <ul>
+            {document.warnings.map(({ code, message, page }, at) => (
+              <li key={at}>
+                {message} <span class="muted small">{page === undefined ? code : `${code}, ${page}`}</span>
+              </li>
+            ))}
+          </ul>
+        </div>
+      )}
+      {document.shown_at !== null && document.chunks > 0 && <TextAndChunks document={document} />}
+    </article>
+  );
+}
+
+function Facts({ document }: { document: DocumentItem }) {
+  const { receipt, progress } = document;
+  const facts: [string, string][] = [
+    [texts.memory.user, document.user_id || '–'],
+    [texts.documents.format, document.format ?? '–'],
+    [texts.documents.size, document.bytes === null ? '–' : bytes(document.bytes)],
+    [texts.documents.parts, `${count(document.chunks)}${document.pages === null ? '' : ` / ${document.pages} p.`}`],
+    [texts.documents.source, document.url ?? document.file_name ?? document.source],
+    [texts.documents.sha, document.sha256 ?? '–'],
+    [
+      texts.documents.receiptName,
+      receipt === null ? '–' : texts.documents.receipt(receipt.stored, receipt.kept, receipt.removed),
+    ],
+    [
+      texts.documents.stages,
+      Object.entries(progress.stages as Readonly<Record<string, number>>)
+        .map(([stage, ms]) => `${stage} ${duration(ms)}`)
+        .join(', ') || '–',
+    ],
+  ];
+  return (
+    <dl class="facts card-flat">
+      {facts.map(([name, value]) => (
+        <>
+          <dt>{name}</dt>
+          <dd>{value}</dd>
+        </>
+      ))}
+      <dt>{texts.documents.added}</dt>
+      <dd>
+        <Time at={document.created_at} />
+      </dd>
+    </dl>
+  );
+}
+
+function Actions({ document, onChange }: { document: DocumentItem; onChange: () => void }) {
+  const [isRemoving, setRemoving] = useState(false);
+  const isReading = document.state === 'queued' || document.state === 'processing';
+  const cancel = () => void send('POST', `/documents/${document.id}/cancel`).then(onChange, sayRefusal);
+  const reread = () => void readAgain(document).then(onChange, sayRefusal);
+  const remove = async () => {
+    const { deleted } = await send<Deleted>('DELETE', `/documents/${document.id}`);
+    say(texts.documents.removed(deleted));
+    go(hrefOf('documents'));
+  };
+  return (
+    <>
+      <a class="button button-small" href={hrefOf('ask', { 'filters.documents': document.id, query: document.title })}>
+        {texts.documents.askAbout}
+      </a>
+      {may('write') && isReading && (
+        <button class="button button-small" onClick={cancel}>
+          {texts.documents.stop}
+        </button>
+      )}
+      {may('write') && !isReading && document.shown_at !== null && (
+        <button class="button button-small" onClick={reread}>
+          {texts.documents.reread}
+        </button>
+      )}
+      {may('write') && (
+        <button class="button button-small button-bad" onClick={() => setRemoving(true)}>
+          {texts.documents.remove}
+        </button>
+      )}
+      {isRemoving && (
+        <Dialog
+          title={texts.documents.removeTitle}
+          action={texts.documents.remove}
+          isBad
+          onDo={remove}
+          onClose={() => setRemoving(false)}
+        >
+          <p>{nameOf(document)}</p>
+        </Dialog>
+      )}
+    </>
+  );
+}
+
+/** A page is fetched again from its address; of a file the service has kept the text alone, so that is read again. */
+async function readAgain(document: DocumentItem): Promise<void> {
+  const { url, title, user_id: user, tags, type, metadata } = document;
+  const described = { user_id: user, title, tags, metadata, ...(type === null ? {} : { type }) };
+  const body =
+    url === null
+      ? {
+          ...described,
+          text: await send<string>('GET', `/documents/${document.id}/content`),
+          content_type: 'text/markdown',
+        }
+      : { ...described, url };
+  await send('PUT', `/documents/${document.id}`, { body });
+}

@@ -1,0 +1,79 @@
+import { useRef, useState } from 'preact/hooks';
+import { send } from '../../client.ts';
+import { Failed, MemoryLink, Waiting } from '../../parts/basics.tsx';
+import { count } from '../../parts/format.ts';
+import { useLoad } from '../../parts/use-load.ts';
+import { texts } from '../../texts.ts';
+import type { ChunkItem, DocumentItem } from '../../types.ts';
+
+/** Characters of the extracted text that are shown; the rest is a download. */
+const SHOWN_CHARACTERS = 400_000;
+
+/** The extracted text beside its parts; a part that is chosen is marked in the text. */
+export function TextAndChunks({ document }: { document: DocumentItem }) {
+  const [chosen, setChosen] = useState<ChunkItem>();
+  const { data, error, reload } = useLoad(`${document.id} ${document.updated_at}`, async (signal) => {
+    const [text, { items }] = await Promise.all([
+      send<string>('GET', `/documents/${document.id}/content`, { signal }),
+      send<{ items: readonly ChunkItem[] }>('GET', `/documents/${document.id}/chunks`, { query: { l: 1000 }, signal }),
+    ]);
+    return { text, chunks: items };
+  });
+  if (error !== undefined) return <Failed error={error} retry={reload} />;
+  if (data === undefined) return <Waiting />;
+  return (
+    <div class="halves">
+      <section class="stack-tight">
+        <div class="between">
+          <h2>{texts.documents.content}</h2>
+          <a class="small" href={`./documents/${document.id}/content`}>
+            {texts.documents.whole}
+          </a>
+        </div>
+        <Text key={chosen?.memory_id} text={data.text} chosen={chosen} />
+      </section>
+      <section class="stack-tight">
+        <h2>{texts.documents.chunks}</h2>
+        <ol class="list stack-tight" tabIndex={0} aria-label={texts.documents.chunks}>
+          {data.chunks.map((chunk) => (
+            <li key={chunk.memory_id} class="card-flat between">
+              <div class="stack-tight grow">
+                <span class="line">{chunk.heading_path.join(' › ') || texts.documents.headings}</span>
+                <span class="small muted number">
+                  {chunk.chunk === null ? '' : `${chunk.chunk + 1} · `}
+                  {chunk.page_from !== null &&
+                    `${texts.ask.pages(chunk.page_from, chunk.page_to ?? chunk.page_from)} · `}
+                  {count(chunk.tokens)} tokens
+                </span>
+              </div>
+              <button class="button button-small" onClick={() => setChosen(chunk)} aria-pressed={chosen === chunk}>
+                {texts.documents.inText}
+              </button>
+              <MemoryLink id={chunk.memory_id}>{texts.open}</MemoryLink>
+            </li>
+          ))}
+        </ol>
+      </section>
+    </div>
+  );
+}
+
+function Text({ text, chosen }: { text: string; chosen: ChunkItem | undefined }) {
+  const ref = useRef<HTMLElement>(null);
+  const shown = text.slice(0, SHOWN_CHARACTERS);
+  const from = chosen?.start_offset ?? 0;
+  const to = chosen?.end_offset ?? 0;
+  return (
+    <pre
+      class="list text"
+      tabIndex={0}
+      ref={() => ref.current?.scrollIntoView({ block: 'nearest' })}
+      aria-label={texts.documents.content}
+    >
+      {shown.slice(0, from)}
+      {to > from && <mark ref={ref}>{shown.slice(from, to)}</mark>}
+      {shown.slice(Math.max(from, to))}
+      {shown.length < text.length && `\n\n${texts.documents.cut(count(SHOWN_CHARACTERS))}`}
+    </pre>
+  );
+}

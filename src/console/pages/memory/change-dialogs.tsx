@@ -1,0 +1,160 @@
+/** Dialogs that change a memory. */
+import { useId, useState } from 'preact/hooks';
+import { go, hrefOf } from '../../address.ts';
+import { Refusal, send } from '../../client.ts';
+import { Choice, Field } from '../../parts/basics.tsx';
+import { Dialog } from '../../parts/dialog.tsx';
+import { texts } from '../../texts.ts';
+import type { Deleted, MemoryItem } from '../../types.ts';
+
+interface ChangeProps {
+  readonly memory: MemoryItem;
+  readonly onClose: () => void;
+  readonly onDone: () => void;
+}
+
+/** Edits what callers may say about a memory. A version that somebody else made meanwhile is not overwritten. */
+export function Edit({ memory, onClose, onDone }: ChangeProps) {
+  const [content, setContent] = useState(memory.content);
+  const [title, setTitle] = useState(memory.title);
+  const [tags, setTags] = useState(memory.tags.join(', '));
+  const [type, setType] = useState(memory.type ?? '');
+  const [metadata, setMetadata] = useState(JSON.stringify(memory.metadata, null, 2));
+  const save = async () => {
+    const body = {
+      ...(content === memory.content ? {} : { content }),
+      ...(title === memory.title ? {} : { title }),
+      ...(type === (memory.type ?? '') ? {} : { type: type === '' ? null : type }),
+      tags: listOf(tags),
+      metadata: changesOf(memory.metadata, metadata),
+    };
+    const headers = { 'if-match': `"${memory.version}"` };
+    await send('PATCH', `/memory/${memory.id}`, { body, headers }).catch((error: unknown) => {
+      if (error instanceof Refusal && error.status === 409 && /version/.test(error.message))
+        throw new Refusal(texts.memory.conflict, 409, 'conflict');
+      throw error;
+    });
+    onDone();
+  };
+  return (
+    <Dialog title={texts.memory.editTitle} action={texts.save} onDo={save} onClose={onClose}>
+      <TextArea label={texts.memory.content} value={content} onInput={setContent} />
+      <Field label={texts.memory.heading} value={title} onChange={setTitle} />
+      <div class="fields">
+        <Field label={texts.fields.tags} value={tags} onChange={setTags} placeholder={texts.fields.commas} />
+        <Field label={texts.memory.type} value={type} onChange={setType} />
+      </div>
+      <TextArea label={texts.memory.metadata} value={metadata} onInput={setMetadata} isCode />
+    </Dialog>
+  );
+}
+
+export function listOf(text: string): string[] {
+  return [
+    ...new Set(
+      text
+        .split(',')
+        .map((entry) => entry.trim())
+        .filter(Boolean),
+    ),
+  ];
+}
+
+/** Metadata are merged by the service: a key that was taken out is sent as null. Throws Refusal. */
+function changesOf(before: object, text: string): object {
+  let after: unknown;
+  try {
+    after = JSON.parse(text === '' ? '{}' : text);
+  } catch (error) {
+    throw new Refusal(`${texts.memory.metadata}: ${(error as Error).message}`, 0, 'invalid');
+  }
+  if (typeof after !== 'object' || after === null || Array.isArray(after))
+    throw new Refusal(`${texts.memory.metadata}: ${texts.memory.json}`, 0, 'invalid');
+  const removed = Object.keys(before).filter((key) => !Object.hasOwn(after, key));
+  return { ...after, ...Object.fromEntries(removed.map((key) => [key, null])) };
+}
+
+interface TextAreaProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onInput: (value: string) => void;
+  readonly isCode?: boolean;
+}
+
+export function TextArea({ label, value, onInput, isCode = false }: TextAreaProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <textarea
+        id={id}
+        class={`input ${isCode ? 'input-code' : ''}`}
+        dir="auto"
+        spellcheck={!isCode}
+        value={value}
+        onInput={({ currentTarget }) => onInput(currentTarget.value)}
+      />
+    </div>
+  );
+}
+
+/** Adds a memory that takes the place of this one. */
+export function Supersede({ memory, onClose, onDone }: ChangeProps) {
+  const [content, setContent] = useState(memory.content);
+  const save = async () => {
+    const { user_id: user, session_id: session, tags, type } = memory;
+    const added = await send<{ id: string }>('POST', '/memory/add', {
+      body: { content, user_id: user, session_id: session, tags, ...(type === null ? {} : { type }) },
+    });
+    await send('POST', '/memory/supersede', { body: { old_id: memory.id, new_id: added.id } });
+    onDone();
+    go(hrefOf(['memory', added.id]));
+  };
+  return (
+    <Dialog title={texts.memory.supersedeTitle} action={texts.memory.supersede} onDo={save} onClose={onClose}>
+      <p class="muted">{texts.memory.supersedeAbout}</p>
+      <TextArea label={texts.memory.content} value={content} onInput={setContent} />
+    </Dialog>
+  );
+}
+
+export function Contradict({ memory, onClose, onDone }: ChangeProps) {
+  const [other, setOther] = useState('');
+  const [winner, setWinner] = useState('');
+  const save = async () => {
+    const chosen = winner === 'this' ? memory.id : winner === 'other' ? other.trim() : undefined;
+    await send('POST', '/memory/contradict', {
+      body: { a: memory.id, b: other.trim(), ...(chosen === undefined ? {} : { winner: chosen }) },
+    });
+    onDone();
+  };
+  return (
+    <Dialog title={texts.memory.contradictTitle} action={texts.memory.contradict} onDo={save} onClose={onClose}>
+      <p class="muted">{texts.memory.contradictAbout}</p>
+      <Field label={texts.memory.otherId} value={other} onChange={setOther} />
+      <Choice
+        label={texts.memory.winner}
+        value={winner}
+        onChange={setWinner}
+        options={[
+          ['', texts.memory.undecided],
+          ['this', texts.memory.this],
+          ['other', texts.memory.other],
+        ]}
+      />
+    </Dialog>
+  );
+}
+
+interface ForgetProps extends Omit<ChangeProps, 'onDone'> {
+  readonly onForgotten: (receipt: Deleted) => void;
+}
+
+export function Forget({ memory, onClose, onForgotten }: ForgetProps) {
+  const forget = async () => onForgotten(await send<Deleted>('DELETE', `/memory/${memory.id}`));
+  return (
+    <Dialog title={texts.memory.forgetTitle} action={texts.memory.forget} isBad onDo={forget} onClose={onClose}>
+      <p>{texts.memory.forgetAbout}</p>
+    </Dialog>
+  );
+}

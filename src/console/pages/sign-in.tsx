@@ -1,0 +1,65 @@
+import { useId, useState } from 'preact/hooks';
+import { address, go, hrefOf } from '../address.ts';
+import { Refusal } from '../client.ts';
+import logo from '../cairn.svg';
+import { signIn } from '../session.ts';
+import { texts } from '../texts.ts';
+
+/** Asks for a key. It goes to the service once, and stays neither in the page nor in the browser's storage. */
+export function SignIn() {
+  const [key, setKey] = useState('');
+  const [problem, setProblem] = useState('');
+  const id = useId();
+  const enter = async (event: Event) => {
+    event.preventDefault();
+    setProblem('');
+    try {
+      await signIn(key.trim());
+      if (address.value.page === 'sign-in') go(hrefOf('ask'), { replace: true });
+    } catch (error) {
+      setProblem(error instanceof Refusal ? reasonOf(error) : String(error));
+    }
+  };
+  return (
+    <main class="gate">
+      <form class="card" onSubmit={(event) => void enter(event)}>
+        <span class="brand">
+          <img src={logo} alt="" />
+          Cairn
+        </span>
+        <h1>{texts.signIn.title}</h1>
+        <p class="muted">{texts.signIn.about}</p>
+        <div class="field">
+          <label for={id}>{texts.signIn.key}</label>
+          <input
+            id={id}
+            class="input input-large mono"
+            type="password"
+            autocomplete="current-password"
+            autofocus
+            required
+            value={key}
+            aria-describedby={`${id}-problem`}
+            aria-invalid={problem !== ''}
+            onInput={({ currentTarget }) => setKey(currentTarget.value)}
+          />
+        </div>
+        <div id={`${id}-problem`} role="alert">
+          {problem !== '' && <p class="notice notice-bad">{problem}</p>}
+        </div>
+        <button class="button button-first">{texts.signIn.action}</button>
+        <details>
+          <summary>{texts.signIn.noKey}</summary>
+          <p class="muted">{texts.signIn.makeKey}</p>
+          <pre>cairn keys create --role read --name console</pre>
+        </details>
+      </form>
+    </main>
+  );
+}
+
+function reasonOf({ code, message }: Refusal): string {
+  if (code === 'unauthenticated') return texts.signIn.wrong;
+  if (code === 'forbidden' && message.includes('yours has add')) return texts.signIn.addsOnly;
+  return message;
+}

@@ -1,0 +1,206 @@
+/** The small parts that every page is made of. */
+import type { ComponentChildren } from 'preact';
+import { useId } from 'preact/hooks';
+import { hrefOf } from '../address.ts';
+import type { Refusal } from '../client.ts';
+import { texts } from '../texts.ts';
+import type { Sector } from '../types.ts';
+import { ago, dateTime, fixed, percent, shortId } from './format.ts';
+
+/** The head of a page: its title, what it is for, and what can be done there. */
+export function PageHead({ title, about, children }: { title: string; about?: string; children?: ComponentChildren }) {
+  return (
+    <header class="page-head">
+      <div class="stack-tight">
+        <h1>{title}</h1>
+        {about !== undefined && <p>{about}</p>}
+      </div>
+      {children !== undefined && <div class="row">{children}</div>}
+    </header>
+  );
+}
+
+export function Empty({ title, children }: { title: string; children?: ComponentChildren }) {
+  return (
+    <div class="empty">
+      <h2>{title}</h2>
+      {children}
+    </div>
+  );
+}
+
+export function Failed({ error, retry }: { error: Refusal; retry?: () => void }) {
+  return (
+    <div class="notice notice-bad between" role="alert">
+      <span>
+        {error.message} {error.errors.join(' ')}
+      </span>
+      {retry !== undefined && (
+        <button class="button button-small" onClick={retry}>
+          {texts.tryAgain}
+        </button>
+      )}
+    </div>
+  );
+}
+
+export function Waiting({ lines = 3 }: { lines?: number }) {
+  return (
+    <div class="stack-tight" role="status">
+      <span class="hidden">{texts.loading}</span>
+      {Array.from({ length: lines }, (_, line) => (
+        <div key={line} class="skeleton" />
+      ))}
+    </div>
+  );
+}
+
+export function SectorName({ sector }: { sector: Sector }) {
+  return <span class={`sector of-${sector}`}>{sector}</span>;
+}
+
+/** A time, as how long ago it was; the exact time shows on hovering. */
+export function Time({ at }: { at: number }) {
+  return (
+    <time class="nowrap" dateTime={new Date(at).toISOString()} title={dateTime(at)}>
+      {ago(at)}
+    </time>
+  );
+}
+
+/** A value of 0 to 1 as a bar and a number. */
+export function Meter({ value, name, sector }: { value: number; name: string; sector?: Sector }) {
+  return (
+    <span class={`nowrap ${sector === undefined ? '' : `of-${sector}`}`} title={`${name} ${fixed(value, 3)}`}>
+      <span class="meter" aria-hidden="true">
+        <i style={{ width: percent(value).replace(' ', '') }} />
+      </span>{' '}
+      <span class="number small">
+        <span class="hidden">{name} </span>
+        {fixed(value)}
+      </span>
+    </span>
+  );
+}
+
+export function MemoryLink({ id, children }: { id: string; children?: ComponentChildren }) {
+  return <a href={hrefOf(['memory', id])}>{children ?? <span class="mono">{shortId(id)}</span>}</a>;
+}
+
+interface FieldProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly type?: 'text' | 'number' | 'datetime-local' | 'date' | 'search';
+  readonly placeholder?: string | undefined;
+  readonly list?: readonly string[] | undefined;
+  readonly min?: number;
+  readonly max?: number;
+  readonly step?: number;
+  /** The label is for screen readers alone, where a table says it. */
+  readonly isBare?: boolean;
+}
+
+/** A labelled input. What is typed counts when the field is left or Enter is pressed. */
+export function Field({ label, value, onChange, list, isBare = false, ...rest }: FieldProps) {
+  const id = useId();
+  // As an object, since Preact's types of an input forbid a type that is only known here.
+  const attributes: object = { ...rest, ...(list === undefined ? {} : { list: `${id}-list` }) };
+  return (
+    <div class={`field ${rest.type === 'datetime-local' ? 'wide' : ''}`}>
+      <label for={id} class={isBare ? 'hidden' : ''}>
+        {label}
+      </label>
+      <input
+        {...attributes}
+        id={id}
+        class="input"
+        value={value}
+        onChange={({ currentTarget }) => onChange(currentTarget.value)}
+      />
+      {list !== undefined && (
+        <datalist id={`${id}-list`}>
+          {list.map((option) => (
+            <option key={option} value={option} />
+          ))}
+        </datalist>
+      )}
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  /** Values with the words for them; a string stands for both. */
+  readonly options: readonly (string | readonly [string, string])[];
+}
+
+/** A labelled choice of one of several. */
+export function Choice({ label, value, onChange, options }: ChoiceProps) {
+  const id = useId();
+  return (
+    <div class="field">
+      <label for={id}>{label}</label>
+      <select id={id} class="input" value={value} onChange={({ currentTarget }) => onChange(currentTarget.value)}>
+        {options.map((option) => {
+          const [key, words] = typeof option === 'string' ? [option, option] : option;
+          return (
+            <option key={key} value={key}>
+              {words}
+            </option>
+          );
+        })}
+      </select>
+    </div>
+  );
+}
+
+export function Check(props: { label: string; checked: boolean; onChange: (checked: boolean) => void }) {
+  return (
+    <label class="check">
+      <input
+        type="checkbox"
+        checked={props.checked}
+        onChange={({ currentTarget }) => props.onChange(currentTarget.checked)}
+      />
+      {props.label}
+    </label>
+  );
+}
+
+interface TabsProps {
+  readonly label: string;
+  readonly value: string;
+  readonly onChange: (value: string) => void;
+  readonly options: readonly (readonly [string, string])[];
+}
+
+/** A row of tabs; arrow keys move between them. */
+export function Tabs({ label, value, onChange, options }: TabsProps) {
+  const move = (event: KeyboardEvent) => {
+    const step = event.key === 'ArrowRight' ? 1 : event.key === 'ArrowLeft' ? -1 : 0;
+    if (step === 0) return;
+    const at = options.findIndex(([key]) => key === value);
+    const next = options[(at + step + options.length) % options.length]!;
+    onChange(next[0]);
+    const tabs = (event.currentTarget as HTMLElement).querySelectorAll<HTMLElement>('[role=tab]');
+    tabs[options.indexOf(next)]?.focus();
+  };
+  return (
+    <div class="tabs" role="tablist" aria-label={label} onKeyDown={move}>
+      {options.map(([key, words]) => (
+        <button
+          key={key}
+          role="tab"
+          aria-selected={key === value}
+          tabIndex={key === value ? 0 : -1}
+          onClick={() => onChange(key)}
+        >
+          {words}
+        </button>
+      ))}
+    </div>
+  );
+}

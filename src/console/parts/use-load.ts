@@ -1,0 +1,60 @@
+import { useCallback, useEffect, useRef, useState } from 'preact/hooks';
+import { Refusal, returns } from '../client.ts';
+
+/** What became of a load. The last data stay while they are loaded again. */
+export interface Loaded<Data> {
+  readonly data: Data | undefined;
+  readonly error: Refusal | undefined;
+  readonly isLoading: boolean;
+  /** Loads again. */
+  readonly reload: () => void;
+}
+
+/**
+ * Loads data when a view appears, when `key` changes, and when the service is back after it was gone.
+ * @param key names what is loaded; null loads nothing
+ */
+export function useLoad<Data>(key: string | null, load: (signal: AbortSignal) => Promise<Data>): Loaded<Data> {
+  const [state, setState] = useState<{ key: string | null; data?: Data; error?: Refusal; isLoading: boolean }>({
+    key,
+    isLoading: key !== null,
+  });
+  const [round, setRound] = useState(0);
+  const latest = useRef(load);
+  latest.current = load;
+  const returned = returns.value;
+
+  useEffect(() => {
+    if (key === null) return setState({ key, isLoading: false });
+    const stop = new AbortController();
+    setState((before) => ({ ...(before.key === key ? before : { key }), isLoading: true }));
+    latest.current(stop.signal).then(
+      (data) => stop.signal.aborted || setState({ key, data, isLoading: false }),
+      (error: unknown) => {
+        if (stop.signal.aborted) return;
+        const refusal = error instanceof Refusal ? error : new Refusal(String(error), 0, 'internal');
+        setState((before) => ({ ...before, key, error: refusal, isLoading: false }));
+      },
+    );
+    return () => stop.abort();
+  }, [key, round, returned]);
+
+  const reload = useCallback(() => setRound((before) => before + 1), []);
+  const isCurrent = state.key === key;
+  return {
+    data: isCurrent ? state.data : undefined,
+    error: isCurrent ? state.error : undefined,
+    isLoading: isCurrent ? state.isLoading : key !== null,
+    reload,
+  };
+}
+
+/** Calls a function at an interval while the view is shown and the page is visible. */
+export function useInterval(tick: () => void, ms: number): void {
+  const latest = useRef(tick);
+  latest.current = tick;
+  useEffect(() => {
+    const timer = setInterval(() => document.hidden || latest.current(), ms);
+    return () => clearInterval(timer);
+  }, [ms]);
+}

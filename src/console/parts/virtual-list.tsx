@@ -1,0 +1,56 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+
+/** Rows that are drawn above and below the visible ones, so that none is missing while one scrolls. */
+const SPARE_ROWS = 8;
+
+interface VirtualListProps<Item> {
+  readonly items: readonly Item[];
+  readonly rowHeight: number;
+  readonly label: string;
+  readonly children: (item: Item, index: number) => ComponentChildren;
+  /** Called when the end comes near, to load more. */
+  readonly onNearEnd?: () => void;
+}
+
+/** A list of any length: only the rows in sight are in the page. */
+export function VirtualList<Item>({ items, rowHeight, label, children, onNearEnd }: VirtualListProps<Item>) {
+  const ref = useRef<HTMLDivElement>(null);
+  const [top, setTop] = useState(0);
+  const [height, setHeight] = useState(600);
+  useEffect(() => {
+    const observer = new ResizeObserver(([entry]) => setHeight(entry!.contentRect.height));
+    observer.observe(ref.current!);
+    return () => observer.disconnect();
+  }, []);
+  const from = Math.max(0, Math.floor(top / rowHeight) - SPARE_ROWS);
+  const to = Math.min(items.length, Math.ceil((top + height) / rowHeight) + SPARE_ROWS);
+  useEffect(() => {
+    if (to >= items.length - SPARE_ROWS) onNearEnd?.();
+  }, [to, items.length]);
+  return (
+    <div
+      ref={ref}
+      class="list"
+      tabIndex={0}
+      role="list"
+      aria-label={label}
+      onScroll={({ currentTarget }) => setTop(currentTarget.scrollTop)}
+    >
+      <div style={{ height: `${items.length * rowHeight}px` }} role="presentation">
+        {items.slice(from, to).map((item, at) => (
+          <div
+            key={from + at}
+            class="list-item"
+            role="listitem"
+            aria-setsize={items.length}
+            aria-posinset={from + at + 1}
+            style={{ top: `${(from + at) * rowHeight}px`, height: `${rowHeight}px` }}
+          >
+            {children(item, from + at)}
+          </div>
+        ))}
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,47 @@
+/** In whose name the console makes requests. */
+import { signal } from '@preact/signals';
+import { chosenTenant, send, whenUnauthenticated } from './client.ts';
+import type { Role, SessionItem } from './types.ts';
+
+/** undefined until the service has said it. */
+export const session = signal<SessionItem | undefined>(undefined);
+
+/** What the holder of each role may do; the console shows no button that would be refused. */
+const MAY: Readonly<Record<Role, readonly string[]>> = {
+  read: ['read'],
+  add: ['add'],
+  write: ['read', 'add', 'write'],
+  admin: ['read', 'add', 'write', 'admin'],
+};
+
+/** Whether the caller may do what needs this role. */
+export function may(access: 'read' | 'add' | 'write' | 'admin'): boolean {
+  const role = session.value?.caller?.role;
+  return role !== undefined && MAY[role].includes(access);
+}
+
+/** Whether the caller's key is bound to a user or tags, and so sees a part of the tenant only. */
+export function isBound(): boolean {
+  const caller = session.value?.caller;
+  return caller != null && (caller.user_id !== null || caller.tags.length > 0);
+}
+
+/** Asks the service who the caller is. Throws Refusal. */
+export async function loadSession(): Promise<void> {
+  session.value = await send<SessionItem>('GET', '/console/session');
+}
+
+/** Exchanges a key for a session. Throws Refusal. */
+export async function signIn(key: string): Promise<void> {
+  session.value = await send<SessionItem>('POST', '/console/session', { body: { key } });
+}
+
+/** Ends the session. */
+export async function signOut(): Promise<void> {
+  chosenTenant.value = undefined;
+  session.value = await send<SessionItem>('DELETE', '/console/session');
+}
+
+whenUnauthenticated(() => {
+  if (session.value?.caller != null) session.value = { ...session.value, has_session: false, caller: null };
+});

@@ -1,0 +1,144 @@
+import { signal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { address, hrefOf } from './address.ts';
+import { chosenTenant, isUp, returns } from './client.ts';
+import logo from './cairn.svg';
+import { Icon, type IconName } from './parts/icons.tsx';
+import { sayRefusal, Toast } from './parts/toast.tsx';
+import { may, session, signOut } from './session.ts';
+import { texts } from './texts.ts';
+
+interface Place {
+  readonly page: IconName;
+  readonly access: 'read' | 'admin';
+}
+
+const PLACES: readonly Place[] = [
+  { page: 'ask', access: 'read' },
+  { page: 'browse', access: 'read' },
+  { page: 'documents', access: 'read' },
+  { page: 'graph', access: 'read' },
+  { page: 'work', access: 'read' },
+  { page: 'admin', access: 'admin' },
+];
+
+const THEME = 'cairn-theme';
+const theme = signal(localStorage.getItem(THEME) ?? 'auto');
+
+/** Applies the theme that the user chose before, if any. */
+export function applyTheme(): void {
+  if (theme.value === 'auto') delete document.documentElement.dataset.theme;
+  else document.documentElement.dataset.theme = theme.value;
+}
+
+function chooseTheme(next: string): void {
+  theme.value = next;
+  localStorage.setItem(THEME, next);
+  applyTheme();
+}
+
+/** The frame around every page: where one can go, who one is, and whether the service answers. */
+export function Shell({ children }: { children: ComponentChildren }) {
+  const { page, params } = address.value;
+  const user = params.get('user_id');
+  const places = PLACES.filter(({ access }) => may(access));
+  return (
+    <>
+      <a class="skip" href="#main" onClick={focusMain}>
+        {texts.shell.skip}
+      </a>
+      {!isUp.value && (
+        <div class="banner" role="alert">
+          {texts.shell.down}
+        </div>
+      )}
+      <div class="shell">
+        <header class="side">
+          <a class="brand" href={hrefOf('ask')}>
+            <img src={logo} alt="" />
+            Cairn
+          </a>
+          <nav class="nav" aria-label={texts.shell.pages}>
+            {places.map((place) => (
+              <a
+                key={place.page}
+                href={hrefOf(place.page, { user_id: user })}
+                aria-current={isAt(place.page, page) ? 'page' : undefined}
+              >
+                <Icon name={place.page} />
+                {texts.shell.names[place.page]}
+              </a>
+            ))}
+          </nav>
+          <Who />
+        </header>
+        <main class="main" id="main" tabIndex={-1}>
+          {children}
+        </main>
+      </div>
+      <Toast />
+    </>
+  );
+}
+
+function focusMain(event: Event): void {
+  event.preventDefault();
+  document.getElementById('main')?.focus();
+}
+
+/** A memory belongs to the list of memories, a name to the graph. */
+function isAt(place: IconName, page: string): boolean {
+  return place === page || (place === 'browse' && page === 'memory') || (place === 'graph' && page === 'name');
+}
+
+function Who() {
+  const { caller, is_open: isOpen, version, has_session: hasSession } = session.value!;
+  const leave = () => void signOut().catch(sayRefusal);
+  return (
+    <div class="who">
+      {caller !== null && caller.tenants.length > 1 && (
+        <select
+          class="input"
+          aria-label={texts.shell.tenant}
+          value={chosenTenant.value ?? caller.tenant}
+          onChange={({ currentTarget }) => {
+            chosenTenant.value = currentTarget.value;
+            returns.value++;
+          }}
+        >
+          {caller.tenants.map((tenant) => (
+            <option key={tenant}>{tenant}</option>
+          ))}
+        </select>
+      )}
+      <span class="optional">
+        {isOpen ? texts.shell.open : texts.shell.role(caller?.role ?? '', caller?.key_id ?? '')}
+      </span>
+      {caller?.user_id != null && <span class="optional">{texts.shell.boundTo(caller.user_id)}</span>}
+      <span class="row">
+        <ThemeButton />
+        {hasSession && (
+          <button class="button button-small" onClick={leave}>
+            {texts.shell.signOut}
+          </button>
+        )}
+        {!hasSession && !isOpen && (
+          <a class="button button-small" href={hrefOf('sign-in')}>
+            {texts.signIn.action}
+          </a>
+        )}
+      </span>
+      <span class="optional">Cairn {version}</span>
+    </div>
+  );
+}
+
+function ThemeButton() {
+  const isDark =
+    theme.value === 'dark' || (theme.value === 'auto' && matchMedia('(prefers-color-scheme: dark)').matches);
+  return (
+    <button class="button button-small" onClick={() => chooseTheme(isDark ? 'light' : 'dark')}>
+      {isDark ? texts.shell.light : texts.shell.dark}
+    </button>
+  );
+}

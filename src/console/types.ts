@@ -1,0 +1,44 @@
+/** The types of requests and replies, as the routes of the API declare them. */
+import type { z } from 'zod';
+import type { sessionReply } from '../api/schemas/console.ts';
+import type { documentPage } from '../api/schemas/document-replies.ts';
+import type { entityDetails, entityPage } from '../api/schemas/entities.ts';
+import type { jobPage } from '../api/schemas/jobs.ts';
+import type { deletedReply, historyReply, timelineReply } from '../api/schemas/memory-replies.ts';
+import type { graphReply } from '../api/schemas/graph.ts';
+import type { linkList } from '../api/schemas/links.ts';
+import type { memoryListReply, nameListReply } from '../api/schemas/lists.ts';
+import type { providerCallPage, providerUsageReply } from '../api/schemas/providers.ts';
+import type { QueryReplyBody } from '../api/schemas/query-replies.ts';
+import type { querySchema } from '../api/schemas/query.ts';
+import type { sectorsReply, statsReply } from '../api/schemas/service.ts';
+import type { Wire } from '../api/schemas/values.ts';
+
+export type { AuditItem } from '../api/schemas/audit.ts';
+export type { ChunkItem, DocumentItem } from '../api/schemas/document-replies.ts';
+export type { JobItem } from '../api/schemas/jobs.ts';
+export type { KeyItem } from '../api/schemas/keys.ts';
+export type { LinkItem, MemoryItem, RevisionItem } from '../api/schemas/memory-replies.ts';
+export type { Problem } from '../api/schemas/problem.ts';
+export type { ProviderCallItem, ReembedItem } from '../api/schemas/providers.ts';
+export type { ExplanationItem, MatchItem } from '../api/schemas/query-replies.ts';
+
+export type SessionItem = Wire<typeof sessionReply>;
+export type Role = NonNullable<SessionItem['caller']>['role'];
+export type MemoryList = Wire<typeof memoryListReply>;
+export type NameList = Wire<typeof nameListReply>;
+export type Graph = Wire<typeof graphReply>;
+export type DocumentPage = Wire<typeof documentPage>;
+export type EntityPage = Wire<typeof entityPage>;
+export type EntityDetails = Wire<typeof entityDetails>;
+export type JobPage = Wire<typeof jobPage>;
+export type Deleted = Wire<typeof deletedReply>;
+export type History = Wire<typeof historyReply>;
+export type Timeline = Wire<typeof timelineReply>;
+export type LinkList = Wire<typeof linkList>;
+export type ProviderCalls = Wire<typeof providerCallPage>;
+export type ProviderUsage = Wire<typeof providerUsageReply>;
+export type Stats = Wire<typeof statsReply>;
+export type QueryBody = z.input<typeof querySchema>;
+export type Answer = Extract<QueryReplyBody, { readonly matches: unknown }>;
+export type Sector = Wire<typeof sectorsReply>['sectors'][number];

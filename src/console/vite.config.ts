@@ -1,0 +1,20 @@
+import path from 'node:path';
+import { defineConfig } from 'vite';
+
+/** Builds the console into dist/console: a page, and files whose names hold a hash of their content. */
+export default defineConfig({
+  root: import.meta.dirname,
+  // Relative to the page at /console, so that a proxy may serve both below another path.
+  base: './',
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  build: {
+    outDir: path.resolve(import.meta.dirname, '../../dist/console'),
+    assetsDir: 'console',
+    emptyOutDir: true,
+    target: 'es2022',
+    assetsInlineLimit: 0,
+    modulePreload: { polyfill: false },
+  },
+  worker: { format: 'es' },
+  logLevel: 'warn',
+});

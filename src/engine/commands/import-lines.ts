@@ -1,0 +1,125 @@
+import { joinChains } from '../store/chains.ts';
+import {
+  findTwinById,
+  insertExactDocument,
+  insertExactLink,
+  insertExactMemory,
+  insertExactPlace,
+  insertExactRevision,
+  showComplete,
+} from '../store/import-rows.ts';
+import { putItemName } from '../store/items.ts';
+import { insertJob } from '../store/jobs.ts';
+import { ensureUser, readMemoryRows } from '../store/memories.ts';
+import { neighboursOf } from '../store/session-context.ts';
+import { putText, reindexText } from '../store/word-index/memory-text.ts';
+import type { ImportOutcome, PortableLine, PortableLink, PortableMemory } from '../types.ts';
+import { refuseOverBacklog } from './accept.ts';
+import { storeVectors } from './import-vectors.ts';
+import { judgeLine, type NewLine, type ResolvedLink } from './judge-import.ts';
+import { refuseOverQuota, type Quota } from './quota.ts';
+import { DEFAULT_WEIGHTS } from './relate.ts';
+import { settleStatus, startOf } from './settle-status.ts';
+import type { WriteContext } from './write-context.ts';
+
+/**
+ * Stores lines of a portable file one after the other, each exactly as it says: ids, times, anchors, versions. What is
+ * there already stays as it is.
+ * @returns outcomes in the order of the lines
+ * @throws  EngineError `unavailable` as `refuseOverBacklog` and `storage_full` as `refuseOverQuota`, for all lines
+ */
+export function importLines(
+  context: WriteContext,
+  { lines, quota = null }: { readonly lines: readonly PortableLine[]; readonly quota?: Quota | null },
+): ImportOutcome[] {
+  const memories = lines.filter(({ type }) => type === 'memory').length;
+  if (memories > 0) {
+    refuseOverBacklog(context, memories);
+    refuseOverQuota(context, quota, memories);
+  }
+  return lines.map((line) => {
+    const judged = judgeLine(context.store, line, context.now);
+    if (judged.kind !== 'new') return judged;
+    storeLine(context, judged);
+    return { kind: 'stored' };
+  });
+}
+
+function storeLine(context: WriteContext, judged: NewLine): void {
+  const { store } = context;
+  if ('hash' in judged) return storeMemory(context, judged.line, judged);
+  if ('memoryNo' in judged) return insertExactRevision(store, judged.memoryNo, judged.line);
+  if ('link' in judged) return storeLink(context, judged.line, judged.link);
+  insertExactDocument(store, judged.line);
+}
+
+function storeMemory(
+  context: WriteContext,
+  line: PortableMemory,
+  { hash, document, vectors }: Omit<Extract<NewLine, { readonly hash: Buffer }>, 'kind' | 'line'>,
+): void {
+  const { store, config, now } = context;
+  const userNo = ensureUser(store, line.user_id);
+  // A run of blanks may fill a chunk: there is nothing to embed in it.
+  const isBlank = document !== null && line.content.trim() === '';
+  const memoryNo = insertExactMemory(store, line, {
+    userNo,
+    contentHash: hash,
+    state: isBlank ? 'ready' : 'queued',
+    generationNo: document?.liveNo ?? null,
+    decayLambda: config.OM_DECAY_LAMBDA,
+    now,
+  });
+  if (line.item !== null) putItemName(store, memoryNo, { userNo, ...line.item });
+  if (document !== null) {
+    insertExactPlace(store, document.liveNo!, memoryNo, line.document!);
+    showComplete(store, document.documentNo);
+  }
+  indexWords(context, line, { memoryNo, userNo, isChunk: document !== null });
+  storeVectors(context, { memory: memoryNo, userNo }, vectors);
+  if (isBlank) return;
+  insertJob(store, {
+    id: context.newId(),
+    memory: memoryNo,
+    document: document?.documentNo ?? null,
+    kind: line.state === 'ready' ? 'import' : 'memory',
+    step: 'encode',
+    bulk: true,
+    trace: context.trace,
+    now,
+  });
+}
+
+function indexWords(
+  { store, now }: WriteContext,
+  line: PortableMemory,
+  place: { readonly memoryNo: number; readonly userNo: number; readonly isChunk: boolean },
+): void {
+  const eventTime = line.event_time ?? line.created_at ?? now;
+  const { context, successors } = neighboursOf(store, { ...place, sessionId: line.session_id, eventTime });
+  const { title, content, gist, entities, tags } = line;
+  putText(store, { memoryNo: place.memoryNo, title, content, gist, entities, tags, context });
+  reindexText(store, successors);
+}
+
+/** Stores a link, and gives its memories the statuses that it says, unless they came with them. */
+function storeLink(context: WriteContext, line: PortableLink, { key, winner }: ResolvedLink): void {
+  const { store, now } = context;
+  insertExactLink(
+    store,
+    { src: key.src, dst: key.dst, winner },
+    { ...line, weight: line.weight ?? DEFAULT_WEIGHTS[line.link_type] },
+    now,
+  );
+  const statusOf = (id: string) => findTwinById(store, id)!.status;
+  if (line.link_type === 'supersedes') {
+    joinChains(store, { older: key.dst, newer: key.src });
+    const [newer] = readMemoryRows(store, [key.src]);
+    if (statusOf(line.dst) !== 'superseded') settleStatus(context, key.dst, { endsAt: startOf(newer!) });
+  }
+  if (winner !== null) {
+    const isLeft = winner === key.src ? key.dst : key.src;
+    const loser = line.winner === line.src ? line.dst : line.src;
+    if (!['superseded', 'contradicted'].includes(statusOf(loser))) settleStatus(context, isLeft);
+  }
+}

@@ -1,0 +1,54 @@
+import { EngineError } from '../errors.ts';
+import type { IndexedVector } from '../ports.ts';
+import { findModelNumber } from '../store/embeddings.ts';
+import type { Store } from '../store/open-store.ts';
+import { assertValidVector, decodeVector, encodedLength, type StoredForm } from '../store/vector-encoding.ts';
+import { insertStoredVector, type VectorSpace } from '../store/vectors.ts';
+import type { PortableMemory, PortableVector } from '../types.ts';
+import type { WriteContext } from './write-context.ts';
+
+/** A vector of a line that has a model of this file. */
+interface FittingVector {
+  readonly space: VectorSpace;
+  readonly vector: PortableVector;
+  readonly form: StoredForm;
+  readonly bytes: Buffer;
+  readonly embedding: Float32Array;
+}
+
+/**
+ * Decodes those vectors of a line of which the file knows the model. The memory owes the others, as if it had none.
+ * @throws EngineError `invalid` for one that is no vector of its model
+ */
+export function fittingVectors(store: Store, { vectors = [] }: PortableMemory): FittingVector[] {
+  return vectors.flatMap((vector) => {
+    const { provider, model, dimensions, encoding } = vector;
+    const modelNo = findModelNumber(store, { provider, model, dimensions, encoding });
+    if (modelNo === undefined) return [];
+    const form: StoredForm = encoding === 'int5' ? 'int5' : (vector.precision ?? 'float32');
+    const bytes = Buffer.from(vector.data, 'base64');
+    const isWhole = bytes.length === encodedLength(form, dimensions);
+    const embedding = isWhole ? decodeVector(bytes, form, dimensions) : undefined;
+    try {
+      if (embedding === undefined) throw new EngineError('invalid', 'its length');
+      assertValidVector(embedding, dimensions);
+    } catch (cause) {
+      throw new EngineError('invalid', `vectors: window ${vector.window} is no vector of ${model}`, { cause });
+    }
+    return [{ space: { modelNo, dimensions, encoding }, vector, form, bytes, embedding }];
+  });
+}
+
+/** Stores vectors of a memory, and adds them to their indexes. */
+export function storeVectors(
+  { store, indexes }: WriteContext,
+  { memory, userNo }: { readonly memory: number; readonly userNo: number },
+  vectors: readonly FittingVector[],
+): void {
+  const added = vectors.map(({ space, vector: { window: windowNo, role }, form, bytes, embedding }) => {
+    const vectorNo = insertStoredVector(store, space, { memory, userNo, windowNo, role, form, bytes });
+    return { modelNo: space.modelNo, indexed: { vectorNo, memory, userNo, role, embedding } satisfies IndexedVector };
+  });
+  for (const [modelNo, group] of Map.groupBy(added, ({ modelNo: no }) => no))
+    indexes.get(modelNo)?.add(group.map(({ indexed }) => indexed));
+}

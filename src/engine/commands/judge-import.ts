@@ -1,0 +1,174 @@
+import { EngineError, isEngineError } from '../errors.ts';
+import { findByExternalId, keptHash } from '../store/duplicates.ts';
+import { findEdge, findWaypoint, isOnTheWay, listSuccessors, type EdgeKey } from '../store/edges.ts';
+import { findItemNo, findUserNo } from '../store/items.ts';
+import {
+  type DocumentTwin,
+  findDocumentNamed,
+  findDocumentTwin,
+  findTwinById,
+  hasPlace,
+  hasRevision,
+  type StoredTwin,
+} from '../store/import-rows.ts';
+import type { Store } from '../store/open-store.ts';
+import { contentHash } from '../text/content-hash.ts';
+import type {
+  ImportOutcome,
+  PortableDocument,
+  PortableLine,
+  PortableLink,
+  PortableMemory,
+  PortableRevision,
+} from '../types.ts';
+import { fittingVectors } from './import-vectors.ts';
+import { contradictionOf } from './relate.ts';
+
+/** A line that is to be stored, with what was looked up for it. */
+export type NewLine =
+  | {
+      readonly kind: 'new';
+      readonly line: PortableMemory;
+      readonly hash: Buffer;
+      readonly document: DocumentTwin | null;
+      readonly vectors: ReturnType<typeof fittingVectors>;
+    }
+  | { readonly kind: 'new'; readonly line: PortableRevision; readonly memoryNo: number }
+  | { readonly kind: 'new'; readonly line: PortableLink; readonly link: ResolvedLink }
+  | { readonly kind: 'new'; readonly line: PortableDocument };
+
+/** A link whose memories were found. */
+export interface ResolvedLink {
+  readonly key: EdgeKey;
+  readonly winner: number | null;
+}
+
+/**
+ * Judges a line of a portable file against what is stored, and writes nothing. What is there already is never changed.
+ * @returns the line with what its storing needs, or the outcome if nothing is to be stored
+ */
+export function judgeLine(store: Store, line: PortableLine, now: number): NewLine | ImportOutcome {
+  try {
+    switch (line.type) {
+      case 'memory':
+        return judgeMemory(store, line, now);
+      case 'revision':
+        return judgeRevision(store, line);
+      case 'link':
+        return judgeLink(store, line);
+      case 'document':
+        return judgeDocument(store, line);
+      case 'document_text':
+      case 'setting':
+        return { kind: 'read' };
+    }
+  } catch (error) {
+    if (isEngineError(error) && ['conflict', 'not_found', 'invalid'].includes(error.code)) {
+      return { kind: 'refused', error: { code: error.code, message: error.message } };
+    }
+    throw error;
+  }
+}
+
+const KNOWN: ImportOutcome = { kind: 'known' };
+
+function judgeMemory(store: Store, line: PortableMemory, now: number): NewLine | ImportOutcome {
+  const hash = contentHash(line.content);
+  const twin = findTwinById(store, line.id);
+  if (twin !== undefined) {
+    requireSame(line, twin, hash);
+    return KNOWN;
+  }
+  const document = line.document === null ? null : documentFor(store, line, line.document.index);
+  const userNo = findUserNo(store, line.user_id);
+  const vectors = fittingVectors(store, line);
+  if (userNo === undefined) return { kind: 'new', line, hash, document, vectors };
+  if (line.external_id !== null) {
+    const named = findByExternalId(store, { externalId: line.external_id, userNo }, now);
+    if (named !== undefined) throw taken(`external_id belongs to memory ${named.id}`);
+  }
+  if (line.item !== null && findItemNo(store, { userNo, ...line.item }) !== undefined)
+    throw taken('another item has this key');
+  return { kind: 'new', line, hash, document, vectors };
+}
+
+/** Refuses a memory whose id belongs to another one. Only its version tells whether its fields are the same. */
+function requireSame(line: PortableMemory, twin: StoredTwin, hash: Buffer): void {
+  if (twin.userId !== line.user_id) throw taken('a memory of another user has this id');
+  if (twin.version !== line.version)
+    throw taken(`the memory is stored in version ${twin.version}, the line has version ${line.version}`);
+  const isSameText = twin.contentHash.equals(keptHash(hash));
+  const isSameTime = line.updated_at === null || line.updated_at === twin.updatedAt;
+  if (!isSameText || !isSameTime) throw taken('the memory is stored with other content');
+}
+
+function documentFor(store: Store, line: PortableMemory, index: number): DocumentTwin {
+  const document = findDocumentTwin(store, line.document!.id);
+  if (document === undefined || document.state === 'deleting' || document.liveNo === null)
+    throw new EngineError('not_found', 'its document is not there: the line of the document comes first');
+  if (document.userId !== line.user_id) throw taken('its document belongs to another user');
+  if (hasPlace(store, document.liveNo, index)) throw taken('another memory has this place in the document');
+  return document;
+}
+
+function judgeRevision(store: Store, line: PortableRevision): NewLine | ImportOutcome {
+  const { memoryNo, version, updatedAt } = getTwin(store, 'memory', line.memory);
+  if (hasRevision(store, memoryNo, line.version)) return KNOWN;
+  if (line.version >= version || line.replaced_at > updatedAt)
+    throw taken(`the memory is stored in version ${version}, which this does not belong to`);
+  return { kind: 'new', line, memoryNo };
+}
+
+function judgeLink(store: Store, line: PortableLink): NewLine | ImportOutcome {
+  const [src, dst] = [getTwin(store, 'src', line.src), getTwin(store, 'dst', line.dst)];
+  const link = { key: keyOf(line, src, dst), winner: winnerOf(line, src, dst) };
+  if (findEdge(store, link.key) !== undefined) return KNOWN;
+  if (src.memoryNo === dst.memoryNo) throw taken('a memory cannot be linked to itself');
+  const joinsOneUser = ['supersedes', 'contradicts', 'waypoint'].includes(line.link_type);
+  if (joinsOneUser && src.userNo !== dst.userNo) throw taken('the two memories belong to different users');
+  if (line.link_type === 'waypoint' && line.automatic && findWaypoint(store, src.memoryNo) !== undefined)
+    throw taken('the memory has another waypoint already');
+  if (line.link_type === 'supersedes') {
+    if (listSuccessors(store, dst.memoryNo).length > 0) throw taken('another memory supersedes dst already');
+    if (isOnTheWay(store, src.memoryNo, dst.memoryNo)) throw taken('dst supersedes src already');
+  }
+  return { kind: 'new', line, link };
+}
+
+function keyOf({ link_type: type }: PortableLink, src: StoredTwin, dst: StoredTwin): EdgeKey {
+  return type === 'contradicts' ? contradictionOf(src, dst) : { src: src.memoryNo, dst: dst.memoryNo, type };
+}
+
+function winnerOf({ winner, src, dst }: PortableLink, from: StoredTwin, to: StoredTwin): number | null {
+  if (winner === null) return null;
+  if (winner === src) return from.memoryNo;
+  if (winner === dst) return to.memoryNo;
+  throw taken('winner is neither src nor dst');
+}
+
+function judgeDocument(store: Store, line: PortableDocument): NewLine | ImportOutcome {
+  const twin = findDocumentTwin(store, line.id);
+  if (twin !== undefined) {
+    const isSame =
+      twin.userId === line.user_id &&
+      twin.chunks === line.chunks &&
+      (twin.fileHash?.toString('hex') ?? null) === line.sha256;
+    if (!isSame) throw taken('the document is stored with other content');
+    return KNOWN;
+  }
+  if (line.external_id !== null) {
+    const named = findDocumentNamed(store, line.user_id, line.external_id);
+    if (named !== undefined) throw taken(`external_id belongs to document ${named.id}`);
+  }
+  return { kind: 'new', line };
+}
+
+function getTwin(store: Store, name: string, id: string): StoredTwin {
+  const twin = findTwinById(store, id);
+  if (twin === undefined) throw new EngineError('not_found', `${name}: no memory with this id`);
+  return twin;
+}
+
+function taken(message: string): EngineError {
+  return new EngineError('conflict', message);
+}

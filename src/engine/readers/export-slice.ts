@@ -1,0 +1,153 @@
+import { readTextSlice, TEXT_START, type TextPlace } from '../store/chunks.ts';
+import { readOrigins, readRevisionRows, readShownDocument, readVectorRows } from '../store/export-rows.ts';
+import {
+  countUnreadDocuments,
+  type ExportBounds,
+  listExportedDocuments,
+  listExportedLinks,
+  listExportedMemories,
+  readExportBounds,
+} from '../store/export-selection.ts';
+import { listModels } from '../store/embeddings.ts';
+import { withinBytes } from '../store/memories.ts';
+import type { Store } from '../store/open-store.ts';
+import { readRowsAsOf } from '../store/revisions.ts';
+import { nameOfWriter } from '../store/writers.ts';
+import type { ExportOptions, PortableType } from '../types.ts';
+import { documentText, linkText, memoryText, revisionText } from './portable-text.ts';
+import type { ReadContext } from './read-context.ts';
+
+/** Place in an export up to which it was read: documents come first, then memories, then links. */
+export type ExportPlace =
+  | { readonly stage: 'documents'; readonly after: number; readonly text: OpenText | null }
+  | { readonly stage: 'memories' | 'links'; readonly after: number };
+
+/** A document of which a part of the text was written. */
+interface OpenText {
+  readonly id: string;
+  readonly generationNo: number;
+  readonly place: TextPlace;
+}
+
+/** A piece of an export. */
+export interface ExportSlice {
+  /** Whole lines, each with its line feed. */
+  readonly text: string;
+  readonly counts: Readonly<Partial<Record<PortableType, number>>>;
+  /** Place of the next piece; null after the last one. */
+  readonly next: ExportPlace | null;
+}
+
+/** What is known when an export begins. */
+export interface ExportStart {
+  readonly bounds: ExportBounds;
+  readonly models: ReturnType<typeof listModels>;
+  /** Documents that are left out, since no text of them is there. */
+  readonly unreadDocuments: number;
+}
+
+/** The place where an export begins. */
+export const EXPORT_START: ExportPlace = { stage: 'documents', after: 0, text: null };
+
+/** Most memories of a piece, and bytes of text after which it ends: reading it takes some milliseconds. */
+const SLICE_MEMORIES = 256;
+const SLICE_BYTES = 512 * 1024;
+
+/** Reads how far an export that begins now goes. */
+export function startExport({ open, clock }: ReadContext, _: Record<never, never>): ExportStart {
+  const { store } = open();
+  return store.read(() => ({
+    bounds: readExportBounds(store, clock.now()),
+    models: listModels(store),
+    unreadDocuments: countUnreadDocuments(store),
+  }));
+}
+
+/**
+ * Reads the next piece of an export. Each piece is read on a snapshot of its own, so an export of any length holds up
+ * neither writers nor the upkeep of the write-ahead log. Revisions tell what memories were when the export began.
+ */
+export function readExportSlice(
+  { open }: ReadContext,
+  asked: { readonly options: ExportOptions; readonly bounds: ExportBounds; readonly place: ExportPlace },
+): ExportSlice {
+  const { store } = open();
+  return store.read(() => {
+    switch (asked.place.stage) {
+      case 'documents':
+        return documentSlice(store, asked, asked.place);
+      case 'memories':
+        return memorySlice(store, asked, asked.place.after);
+      case 'links':
+        return linkSlice(store, asked, asked.place.after);
+    }
+  });
+}
+
+type Asked = Pick<Parameters<typeof readExportSlice>[1], 'options' | 'bounds'>;
+
+function documentSlice(
+  store: Store,
+  { options: { filter = {} }, bounds }: Asked,
+  { after, text }: Extract<ExportPlace, { stage: 'documents' }>,
+): ExportSlice {
+  if (text !== null) return textSlice(store, text, after);
+  const [documentNo] = listExportedDocuments(store, filter, { bounds, after, limit: 1 }).numbers;
+  if (documentNo === undefined) return { text: '', counts: {}, next: { stage: 'memories', after: 0 } };
+  const shown = readShownDocument(store, documentNo);
+  if (shown === undefined) return { text: '', counts: {}, next: { stage: 'documents', after: documentNo, text: null } };
+  const { document, generation } = shown;
+  const opened = { id: document.id, generationNo: generation.generation_no, place: TEXT_START };
+  return {
+    text: `${documentText(shown, nameOfWriter(store, generation.writer_no))}\n`,
+    counts: { document: 1 },
+    next: { stage: 'documents', after: documentNo, text: opened },
+  };
+}
+
+function textSlice(store: Store, { id, generationNo, place }: OpenText, after: number): ExportSlice {
+  const slice = readTextSlice(store, generationNo, place);
+  const isOver = slice.pieces.length === 0;
+  const line = { type: 'document_text', document: id, text: slice.pieces.join('') };
+  return {
+    text: isOver ? '' : `${JSON.stringify(line)}\n`,
+    counts: isOver ? {} : { document_text: 1 },
+    next: { stage: 'documents', after, text: isOver ? null : { id, generationNo, place: slice.place } },
+  };
+}
+
+function memorySlice(store: Store, { options, bounds }: Asked, after: number): ExportSlice {
+  const { filter = {}, vectors = false } = options;
+  const listed = listExportedMemories(store, filter, { bounds, after, limit: SLICE_MEMORIES });
+  const taken = withinBytes(store, listed.numbers, SLICE_BYTES);
+  const rows = readRowsAsOf(store, taken, bounds.at);
+  const origins = readOrigins(store, taken);
+  const revisions = readRevisionRows(store, taken, bounds.at);
+  const vectorsOf = vectors ? readVectorRows(store, taken) : null;
+  const lines: string[] = [];
+  let revisionCount = 0;
+  for (const memoryNo of taken) {
+    const row = rows.get(memoryNo)!;
+    lines.push(memoryText(row, origins.get(memoryNo)!, vectorsOf && (vectorsOf.get(memoryNo) ?? [])));
+    for (const revision of revisions.get(memoryNo) ?? []) {
+      lines.push(revisionText(row.id, revision));
+      revisionCount += 1;
+    }
+  }
+  const next = taken.length < listed.numbers.length ? taken.at(-1)! : listed.next;
+  return {
+    text: lines.map((line) => `${line}\n`).join(''),
+    counts: { memory: taken.length, revision: revisionCount },
+    next: next === null ? { stage: 'links', after: 0 } : { stage: 'memories', after: next },
+  };
+}
+
+function linkSlice(store: Store, { options: { filter = {} }, bounds }: Asked, after: number): ExportSlice {
+  const { numbers, next } = listExportedMemories(store, filter, { bounds, after, limit: SLICE_MEMORIES });
+  const lines = listExportedLinks(store, filter, { bounds, from: numbers }).map((row) => `${linkText(row)}\n`);
+  return {
+    text: lines.join(''),
+    counts: { link: lines.length },
+    next: next === null ? null : { stage: 'links', after: next },
+  };
+}

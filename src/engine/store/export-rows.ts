@@ -1,0 +1,117 @@
+/** Rows of an export that no other reader needs in this form. */
+import type { MemoryStatus } from '../types.ts';
+import type { GenerationRow } from './document-generations.ts';
+import type { DocumentRow } from './documents.ts';
+import type { Store } from './open-store.ts';
+import { writerOf } from './writers.ts';
+import { ROLES } from './vectors.ts';
+import { STORED_BYTES } from './vector-parts.ts';
+
+/** What an export says of a memory beside its `MemoryRow`. Offsets and pages are null outside a document. */
+export interface MemoryOrigin {
+  readonly memoryNo: number;
+  readonly event_time_given: number;
+  /** External id as an add gave it; null for an item in no namespace, whose key it is. */
+  readonly external_id: string | null;
+  readonly item_key: string | null;
+  readonly document_id: string | null;
+  readonly chunk_index: number | null;
+  readonly start_offset: number;
+  readonly end_offset: number;
+  readonly page_from: number | null;
+  readonly page_to: number | null;
+  readonly heading_path: string;
+  readonly chunk_tokens: number;
+}
+
+/** Reads where memories come from: their names as given, and their places in documents. */
+export function readOrigins(store: Store, memoryNos: readonly number[]): Map<number, MemoryOrigin> {
+  const rows = store
+    .prepare(
+      `SELECT m.seq AS memoryNo, m.event_time_given, m.external_id, i.item_key, o.id AS document_id, c.chunk_index,
+         c.start_offset, c.end_offset, c.page_from, c.page_to, c.heading_path, c.tokens AS chunk_tokens
+       FROM json_each(?) AS wanted CROSS JOIN memories m ON m.seq = wanted.value
+         CROSS JOIN memory_dynamics d ON d.seq = m.seq
+         LEFT JOIN items i ON i.memory = m.seq
+         LEFT JOIN chunks c ON c.memory = m.seq AND c.generation_no = d.generation_no
+         LEFT JOIN document_generations g ON g.generation_no = d.generation_no
+         LEFT JOIN documents o ON o.document_no = g.document_no`,
+    )
+    .all(JSON.stringify(memoryNos)) as MemoryOrigin[];
+  return new Map(rows.map((row) => [row.memoryNo, row]));
+}
+
+/** A row of `memory_revisions`, with the id of its writer. */
+export interface RevisionRow {
+  readonly memory: number;
+  readonly version: number;
+  readonly replaced_at: number;
+  readonly by_link: number;
+  readonly status: MemoryStatus;
+  readonly event_time: number;
+  readonly valid_from: number | null;
+  readonly valid_to: number | null;
+  readonly snapshot: string;
+  readonly written_by: string | null;
+}
+
+/** Reads the revisions of memories that were made by a time, the oldest first, by the number of the memory. */
+export function readRevisionRows(store: Store, memoryNos: readonly number[], at: number): Map<number, RevisionRow[]> {
+  const rows = store
+    .prepare(
+      `SELECT r.memory, r.version, r.replaced_at, r.by_link, r.status, r.event_time, r.valid_from, r.valid_to,
+         r.snapshot, ${writerOf('r.writer_no')} AS written_by
+       FROM json_each(?) AS wanted CROSS JOIN memory_revisions r ON r.memory = wanted.value
+       WHERE r.replaced_at <= ? ORDER BY r.memory, r.version`,
+    )
+    .all(JSON.stringify(memoryNos), at) as RevisionRow[];
+  return Map.groupBy(rows, ({ memory }) => memory);
+}
+
+/** A document with the reading of it that queries find. */
+export interface ShownDocument {
+  readonly document: DocumentRow;
+  readonly generation: GenerationRow;
+}
+
+/** Reads a document with the reading that queries find; undefined if they find none of it any more. */
+export function readShownDocument(store: Store, documentNo: number): ShownDocument | undefined {
+  const document = store
+    .prepare('SELECT * FROM documents WHERE document_no = ? AND live_no IS NOT NULL')
+    .get(documentNo) as DocumentRow | undefined;
+  if (document === undefined) return undefined;
+  const generation = store
+    .prepare('SELECT * FROM document_generations WHERE generation_no = ?')
+    .get(document.live_no) as GenerationRow;
+  return { document, generation };
+}
+
+/** A stored vector with the model that made it. */
+export interface VectorRow {
+  readonly memory: number;
+  readonly provider: string;
+  readonly model: string;
+  readonly dimensions: number;
+  readonly encoding: string;
+  readonly window: number;
+  readonly role: (typeof ROLES)[number];
+  /** Number of the precision, as `vectors.precision` has it. */
+  readonly precisionNo: number;
+  readonly bytes: Buffer;
+}
+
+/** Reads all vectors of memories, by the number of the memory, in the order of their windows. */
+export function readVectorRows(store: Store, memoryNos: readonly number[]): Map<number, VectorRow[]> {
+  const rows = store
+    .prepare(
+      `SELECT v.memory, n.provider, n.model, n.dimensions, n.encoding, v.window_no AS window, v.role,
+         v.precision AS precisionNo, ${STORED_BYTES} AS bytes
+       FROM json_each(?) AS wanted CROSS JOIN vectors v ON v.memory = wanted.value AND v.sector = ''
+         CROSS JOIN models n ON n.model_no = v.model_no ORDER BY v.vector_no`,
+    )
+    .all(JSON.stringify(memoryNos)) as (Omit<VectorRow, 'role'> & { role: number })[];
+  return Map.groupBy(
+    rows.map((row) => ({ ...row, role: ROLES[row.role]! })),
+    ({ memory }) => memory,
+  );
+}

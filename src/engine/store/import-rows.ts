@@ -1,0 +1,321 @@
+/** Writes rows exactly as an export told of them. Call all of it inside a write. */
+import { decayLambdaOf, initialSalience, sectorBits } from '../dynamics.ts';
+import type {
+  MemoryState,
+  MemoryStatus,
+  PortableDocument,
+  PortableLink,
+  PortableMemory,
+  PortablePlace,
+  PortableRevision,
+} from '../types.ts';
+import { insertChunk } from './chunks.ts';
+import { keptHash } from './duplicates.ts';
+import type { Store } from './open-store.ts';
+import { ensureWriter } from './writers.ts';
+
+/** What a file does not say of a memory. */
+interface MemoryFacts {
+  readonly userNo: number;
+  /** Whole hash of the text. */
+  readonly contentHash: Buffer;
+  /** State from now on. */
+  readonly state: MemoryState;
+  /** Number of the reading of the document that the memory is a part of; null for none. */
+  readonly generationNo: number | null;
+  /** Value of `OM_DECAY_LAMBDA`; undefined if it is not set. */
+  readonly decayLambda: number | undefined;
+  readonly now: number;
+}
+
+/** A memory with an id that a file names. */
+export interface StoredTwin {
+  readonly memoryNo: number;
+  readonly userId: string;
+  readonly userNo: number;
+  readonly version: number;
+  readonly status: MemoryStatus;
+  readonly updatedAt: number;
+  /** First bytes of the hash of the text, as `keptHash` makes them. */
+  readonly contentHash: Buffer;
+}
+
+/** Finds a memory by its id, hidden and expired ones, too; undefined if there is none. */
+export function findTwinById(store: Store, id: string): StoredTwin | undefined {
+  return store
+    .prepare(
+      `SELECT m.seq AS memoryNo, u.user_id AS userId, m.user_no AS userNo, m.version, d.status,
+         m.updated_at AS updatedAt, m.content_hash AS contentHash
+       FROM memories m CROSS JOIN users u ON u.user_no = m.user_no CROSS JOIN memory_dynamics d ON d.seq = m.seq
+       WHERE m.id = ?`,
+    )
+    .get(id) as StoredTwin | undefined;
+}
+
+/** A document with an id, or an external id, that a file names. */
+export interface DocumentTwin {
+  readonly documentNo: number;
+  readonly id: string;
+  readonly userId: string;
+  readonly state: string;
+  /** Number of the reading that queries find; null for none. */
+  readonly liveNo: number | null;
+  /** SHA-256 of the file of that reading. */
+  readonly fileHash: Buffer | null;
+  readonly chunks: number | null;
+}
+
+const DOCUMENT_TWIN = `SELECT o.document_no AS documentNo, o.id, o.user_id AS userId, o.state, o.live_no AS liveNo,
+    g.file_hash AS fileHash, g.chunks
+  FROM documents o LEFT JOIN document_generations g ON g.generation_no = o.live_no`;
+
+/** Finds a document by its id; undefined if there is none. */
+export function findDocumentTwin(store: Store, id: string): DocumentTwin | undefined {
+  return store.prepare(`${DOCUMENT_TWIN} WHERE o.id = ?`).get(id) as DocumentTwin | undefined;
+}
+
+/** Finds a user's document by its external id; undefined if there is none. */
+export function findDocumentNamed(store: Store, userId: string, externalId: string): DocumentTwin | undefined {
+  return store
+    .prepare(`${DOCUMENT_TWIN} WHERE o.external_id = ? AND o.external_id <> '' AND o.user_id = ?`)
+    .get(externalId, userId) as DocumentTwin | undefined;
+}
+
+/** Tells whether a place in a reading is taken. */
+export function hasPlace(store: Store, generationNo: number, index: number): boolean {
+  const found = store.prepare('SELECT 1 FROM chunks WHERE generation_no = ? AND chunk_index = ?');
+  return found.get(generationNo, index) !== undefined;
+}
+
+/** Inserts a memory with its dynamics; words, name as an item and job are left to the caller. @returns its number */
+export function insertExactMemory(store: Store, line: PortableMemory, facts: MemoryFacts): number {
+  const created = line.created_at ?? facts.now;
+  const result = store
+    .prepare(
+      `INSERT INTO memories (id, user_no, session_id, event_time, event_time_given, created_at, updated_at, valid_from,
+         valid_to, expires_at, version, confidence, importance, type, external_id, content_hash, tags, files, entities,
+         title, gist, metadata, content, value)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      line.id,
+      facts.userNo,
+      line.session_id,
+      line.event_time ?? created,
+      line.event_time === null ? 0 : 1,
+      created,
+      line.updated_at ?? created,
+      line.valid_from,
+      line.valid_to,
+      line.expires_at && Math.max(1, line.expires_at),
+      line.version,
+      line.confidence,
+      line.importance,
+      line.memory_type,
+      line.external_id,
+      keptHash(facts.contentHash),
+      JSON.stringify(line.tags),
+      JSON.stringify(line.files),
+      JSON.stringify(line.entities),
+      line.title,
+      line.gist,
+      JSON.stringify(line.metadata),
+      line.content,
+      line.value === null ? null : JSON.stringify(line.value),
+    );
+  store.prepare('UPDATE users SET memories = memories + 1 WHERE user_no = ?').run(facts.userNo);
+  const memoryNo = Number(result.lastInsertRowid);
+  insertExactDynamics(store, memoryNo, line, { ...facts, created });
+  return memoryNo;
+}
+
+function insertExactDynamics(
+  store: Store,
+  memoryNo: number,
+  line: PortableMemory,
+  { created, ...facts }: MemoryFacts & { readonly created: number },
+): void {
+  const [primary = 'semantic', ...additional] = line.sectors;
+  const salience = line.salience ?? { value: initialSalience(line.importance, additional.length), at: created };
+  const strength = line.strength ?? { value: 1, at: created };
+  store
+    .prepare(
+      `INSERT INTO memory_dynamics (seq, state, status, primary_sector, sectors, salience, salience_at, salience_now,
+         decay_lambda, strength, strength_at, access_count, last_seen_at, generation_no, writer_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      memoryNo,
+      facts.state,
+      line.status,
+      primary,
+      sectorBits(line.sectors),
+      salience.value,
+      salience.at,
+      salience.value,
+      line.decay_lambda ?? decayLambdaOf(primary, facts.decayLambda),
+      strength.value,
+      strength.at,
+      line.access_count,
+      line.last_seen_at ?? created,
+      facts.generationNo,
+      ensureWriter(store, line.written_by),
+    );
+}
+
+/** Notes the place of a memory in a reading of a document. */
+export function insertExactPlace(store: Store, generationNo: number, memoryNo: number, place: PortablePlace): void {
+  insertChunk(store, generationNo, memoryNo, {
+    index: place.index,
+    startOffset: place.start_offset,
+    endOffset: place.end_offset,
+    pageFrom: place.page_from,
+    pageTo: place.page_to,
+    headingPath: place.heading_path,
+    tokens: place.tokens,
+  });
+}
+
+/** Tells whether an earlier version of a memory is kept. */
+export function hasRevision(store: Store, memoryNo: number, version: number): boolean {
+  const found = store.prepare('SELECT 1 FROM memory_revisions WHERE memory = ? AND version = ?').get(memoryNo, version);
+  return found !== undefined;
+}
+
+/** Inserts what an update of a memory replaced. */
+export function insertExactRevision(store: Store, memoryNo: number, line: PortableRevision): void {
+  store
+    .prepare(
+      `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, valid_from,
+         valid_to, snapshot, writer_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      memoryNo,
+      line.version,
+      line.replaced_at,
+      Object.keys(line.replaced).join(','),
+      line.by_link ? 1 : 0,
+      line.status,
+      line.event_time,
+      line.valid_from,
+      line.valid_to,
+      JSON.stringify(line.replaced),
+      ensureWriter(store, line.written_by),
+    );
+}
+
+/** Inserts a link; chains and statuses are left to the caller. */
+export function insertExactLink(
+  store: Store,
+  { src, dst, winner }: { readonly src: number; readonly dst: number; readonly winner: number | null },
+  line: PortableLink & { readonly weight: number },
+  now: number,
+): void {
+  store
+    .prepare(
+      `INSERT INTO edges (src, dst, type, similarity, weight, automatic, winner, created_at, updated_at, writer_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      src,
+      dst,
+      line.link_type,
+      line.similarity,
+      line.weight,
+      line.automatic ? 1 : 0,
+      winner,
+      line.created_at ?? now,
+      line.updated_at ?? line.created_at ?? now,
+      ensureWriter(store, line.written_by),
+    );
+}
+
+/**
+ * Inserts a document with its reading, hidden until `showComplete` finds all of its memories.
+ * @returns the number of the document
+ */
+export function insertExactDocument(store: Store, line: PortableDocument): number {
+  const document = store
+    .prepare(
+      `INSERT INTO documents (id, user_id, external_id, session_id, source, url, state, created_at, updated_at)
+       VALUES (?, ?, ?, ?, ?, ?, 'processing', ?, ?)`,
+    )
+    .run(
+      line.id,
+      line.user_id,
+      line.external_id ?? '',
+      line.session_id,
+      line.source,
+      line.url,
+      line.created_at,
+      line.updated_at,
+    );
+  const documentNo = Number(document.lastInsertRowid);
+  const generation = store
+    .prepare(
+      `INSERT INTO document_generations (document_no, created_at, session_id, source, url, file_name, declared, charset,
+         file_hash, bytes, given_title, type, tags, metadata, event_time, expires_at, format, title, authors, language,
+         published_at, modified_at, etag, last_modified, pages, pages_done, characters, tokens, chunks, warnings,
+         receipt, shown_at, settled_at, writer_no)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    )
+    .run(
+      documentNo,
+      line.read_at,
+      line.session_id,
+      line.source,
+      line.url,
+      line.file_name,
+      line.declared,
+      line.charset,
+      line.sha256 === null ? null : Buffer.from(line.sha256, 'hex'),
+      line.bytes,
+      line.given_title,
+      line.document_type,
+      JSON.stringify(line.tags),
+      JSON.stringify(line.metadata),
+      line.event_time,
+      line.expires_at && Math.max(1, line.expires_at),
+      line.format,
+      line.title,
+      JSON.stringify(line.authors),
+      line.language,
+      line.published_at,
+      line.modified_at,
+      line.etag,
+      line.last_modified,
+      line.pages,
+      line.pages ?? 0,
+      line.characters,
+      line.tokens,
+      line.chunks,
+      JSON.stringify(line.warnings),
+      line.receipt === null ? null : JSON.stringify(line.receipt),
+      line.shown_at,
+      line.ready_at,
+      ensureWriter(store, line.written_by),
+    );
+  store
+    .prepare('UPDATE documents SET live_no = ? WHERE document_no = ?')
+    .run(Number(generation.lastInsertRowid), documentNo);
+  // Chunks arrive one by one, and no query may find half a document.
+  showComplete(store, documentNo);
+  return documentNo;
+}
+
+/** Shows a document once all of its memories are there: its chunks and the root, which one with chunks has. */
+export function showComplete(store: Store, documentNo: number): void {
+  const { generationNo, chunks, stored } = store
+    .prepare(
+      `SELECT g.generation_no AS generationNo, g.chunks,
+         (SELECT count(*) FROM chunks c WHERE c.generation_no = g.generation_no) AS stored
+       FROM documents o CROSS JOIN document_generations g ON g.generation_no = o.live_no WHERE o.document_no = ?`,
+    )
+    .get(documentNo) as { generationNo: number; chunks: number; stored: number };
+  if (stored < (chunks === 0 ? 0 : chunks + 1)) return;
+  store.prepare('UPDATE document_generations SET hidden = 0 WHERE generation_no = ?').run(generationNo);
+  store
+    .prepare(`UPDATE documents SET state = ? WHERE document_no = ? AND state = 'processing'`)
+    .run(chunks === 0 ? 'empty' : 'ready', documentNo);
+}

@@ -1,0 +1,129 @@
+import { createHash } from 'node:crypto';
+import { isEngineError, serialiseError } from '../errors.ts';
+import type { PrivacyGuard } from '../privacy/guard.ts';
+import { EXPORT_START, type ExportPlace, type ExportSlice } from '../readers/export-slice.ts';
+import {
+  type ExportOptions,
+  type ImportOutcome,
+  type Portable,
+  PORTABLE_TYPES,
+  PORTABLE_VERSION,
+  type PortableLine,
+  type PortableType,
+} from '../types.ts';
+import { VERSION } from '../version.ts';
+import { quotaOf } from './quota-of.ts';
+import type { TenantOptions } from './tenant-options.ts';
+import { guardOf } from './tenant-privacy.ts';
+
+/** Makes the methods by which a tenant exports and imports its data as a whole. */
+export function createPortableMethods(options: TenantOptions): Portable {
+  const { path, readers, writer, dispatcher, metrics } = options;
+  const guard = guardOf(options);
+  return {
+    exportLines: (asked) => exportLines(options, asked),
+
+    async importLines(lines, { dryRun = false } = {}) {
+      const screened = guard.isOn() ? await screenLines(guard, lines) : null;
+      const stored = screened?.flatMap((line) => ('type' in line ? [line] : [])) ?? lines;
+      const written = dryRun
+        ? await readers.read(path, 'judgeImport', { lines: stored })
+        : await writer.write(path, 'importLines', { lines: stored, quota: quotaOf(options) });
+      const added = written.filter(({ kind }, place) => kind === 'stored' && stored[place]!.type === 'memory').length;
+      if (added > 0 && !dryRun) {
+        metrics.adds.inc({ outcome: 'accepted' }, added);
+        dispatcher.dispatch(path, 'encode');
+      }
+      const outcomes = written.values();
+      return screened?.map((line) => ('type' in line ? outcomes.next().value! : line)) ?? written;
+    },
+  };
+}
+
+async function* exportLines(
+  { id, path, readers }: Pick<TenantOptions, 'id' | 'path' | 'readers'>,
+  { asked = {}, settings = [], ...options }: ExportOptions,
+): AsyncGenerator<string> {
+  const { bounds, models, unreadDocuments } = await readers.read(path, 'startExport', {});
+  const hash = createHash('sha256');
+  const counts = Object.fromEntries(PORTABLE_TYPES.map((type) => [type, 0])) as Record<PortableType, number>;
+  const hashed = (text: string) => {
+    hash.update(text);
+    return text;
+  };
+  const head = {
+    type: 'cairn.export',
+    version: PORTABLE_VERSION,
+    cairn: VERSION,
+    tenant: id,
+    created_at: new Date(bounds.at).toISOString(),
+    filter: asked,
+    models: models.map(({ modelNo: _modelNo, ...model }) => model),
+  };
+  yield hashed(lineOf(head));
+  for (const setting of settings) yield hashed(lineOf(setting));
+  counts.setting = settings.length;
+  for (let place: ExportPlace | null = EXPORT_START; place !== null;) {
+    const slice: ExportSlice = await readers.read(path, 'readExportSlice', { options, bounds, place });
+    for (const [type, count] of Object.entries(slice.counts)) counts[type as PortableType] += count;
+    if (slice.text !== '') yield hashed(slice.text);
+    place = slice.next;
+  }
+  const leftOut = unreadDocuments === 0 ? {} : { left_out: { documents_not_read: unreadDocuments } };
+  yield lineOf({ type: 'end', counts, ...leftOut, sha256: hash.digest('hex') });
+}
+
+const lineOf = (value: object) => `${JSON.stringify(value)}\n`;
+
+/** Screens what an import is about to store. A line that the policy refuses becomes its outcome. */
+async function screenLines(
+  guard: PrivacyGuard,
+  lines: readonly PortableLine[],
+): Promise<(PortableLine | ImportOutcome)[]> {
+  const screened: (PortableLine | ImportOutcome)[] = [];
+  for (const line of lines) {
+    try {
+      screened.push(await screenLine(guard, line));
+    } catch (error) {
+      if (!isEngineError(error, 'unprocessable')) throw error;
+      const { code, message } = serialiseError(error);
+      screened.push({ kind: 'refused', error: { code, message } });
+    }
+  }
+  return screened;
+}
+
+async function screenLine(guard: PrivacyGuard, line: PortableLine): Promise<PortableLine> {
+  switch (line.type) {
+    case 'memory': {
+      const { memory_type: type, external_id: externalId, ...rest } = line;
+      const { fields } = await guard.fields({ ...rest, type, externalId });
+      const { type: screened, externalId: named, ...others } = fields;
+      return { ...others, type: 'memory', memory_type: screened, external_id: named };
+    }
+    case 'document': {
+      const { document_type: type, external_id: externalId, title, given_title, file_name, tags, metadata } = line;
+      const { fields } = await guard.fields({ title, type, tags, metadata, externalId });
+      const [given, file] = [
+        await guard.fields({ title: given_title }),
+        await guard.fields({ title: file_name }),
+      ] as const;
+      return {
+        ...line,
+        title: fields.title,
+        document_type: fields.type,
+        tags: fields.tags,
+        metadata: fields.metadata,
+        given_title: given.fields.title,
+        file_name: file.fields.title,
+      };
+    }
+    case 'revision': {
+      // All former values are screened as the JSON that they are, whatever fields they belong to.
+      const { fields } = await guard.fields({ value: line.replaced });
+      return { ...line, replaced: fields.value };
+    }
+    default:
+      return line;
+  }
+}

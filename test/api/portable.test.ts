@@ -1,0 +1,110 @@
+import { expect, onTestFinished, test } from 'vitest';
+import { jsonLines } from '../support/portable.ts';
+import { startApi, type TestApi } from '../support/start-api.ts';
+import { tempFolder } from '../support/temp-folder.ts';
+
+async function start(): Promise<TestApi> {
+  const api = await startApi({ folder: tempFolder() });
+  onTestFinished(() => api.stop());
+  return api;
+}
+
+const NDJSON = { 'content-type': 'application/x-ndjson' };
+const ID = '01a1fe30-e25b-7576-a0c2-3c4e3646bd72';
+const post = (api: TestApi, lines: readonly (object | string)[], query = '') =>
+  api.request('POST', `/import${query}`, {
+    body: lines.map((line) => `${typeof line === 'string' ? line : JSON.stringify(line)}\n`).join(''),
+    headers: NDJSON,
+  });
+
+test('what GET /export sends, POST /import of another server stores as it was', async () => {
+  const [from, to] = [await start(), await start()];
+  await from.add({ content: 'The quince stands by the pond.', user_id: 'ana', tags: ['garden'], external_id: 'q-1' });
+  await from.add({ content: 'Deploys happen on Tuesday.', user_id: 'ben' });
+  await from.request('PUT', '/items', { body: { user_id: 'ana', namespace: 'a.b', key: 'k', value: { size: 14 } } });
+  await from.request('PUT', '/settings/retrieval', { body: { max_hops: 1 } });
+  const { text, status, headers } = await from.request('GET', '/export');
+  expect([status, headers.get('content-type')]).toEqual([200, 'application/x-ndjson; charset=utf-8']);
+  const lines = jsonLines(text);
+  expect([lines[0]!['type'], lines.at(-1)]).toMatchObject(['cairn.export', { counts: { memory: 3, setting: 1 } }]);
+
+  const imported = await post(to, [text.trimEnd()], '?map_user=ben=bob');
+  const summary = jsonLines(imported.text).at(-1);
+  expect(summary).toMatchObject({ done: true, complete: true, checksum: 'match', stored: { memory: 3, setting: 1 } });
+  const memories = lines.filter(({ type }) => type === 'memory');
+  const shown = async (api: TestApi) =>
+    Promise.all(memories.map(async ({ id }) => (await api.request('GET', `/memory/${String(id)}`)).body as object));
+  const asBob = (memory: object) => JSON.parse(JSON.stringify(memory).replace('"ben"', '"bob"')) as object;
+  const renamed = (await shown(from)).map(asBob);
+  const timeless = (all: object[]) => all.map((memory) => ({ ...memory, salience: 0, strength: 0 }));
+  expect(timeless(await shown(to))).toEqual(timeless(renamed));
+  expect((await to.request('GET', '/settings/retrieval')).body).toEqual({ max_hops: 1 });
+  const again = await post(to, [text.trimEnd()], '?map_user=ben=bob');
+  expect(jsonLines(again.text).at(-1)).toMatchObject({ stored: {}, known: { memory: 3, setting: 1 }, refused: {} });
+  const dry = await post(await start(), [text.trimEnd()], '?dry_run=true');
+  expect(jsonLines(dry.text).at(-1)).toMatchObject({ dry_run: true, stored: { memory: 3, setting: 1 } });
+});
+
+test('lines that are wrong are refused one by one, and unknown fields are told', async () => {
+  const api = await start();
+  const reply = await post(api, [
+    { type: 'memory', id: ID, content: 'kept', colour: 'red' },
+    { type: 'memory', id: 'no uuid', content: 'x' },
+    { type: 'vision' },
+    '{"type":"memory"',
+    { type: 'memory', id: ID, content: 'other' },
+    { type: 'link', src: ID, dst: '01a1fe30-e25b-7576-a0c2-3c4e3646bd73', link_type: 'supports' },
+  ]);
+  const replies = jsonLines(reply.text);
+  expect(
+    replies.filter((line) => 'error' in line).map((line) => [line['line'], (line['error'] as { code: string }).code]),
+  ).toEqual([
+    [2, 'invalid'],
+    [3, 'invalid'],
+    [4, 'invalid'],
+    [5, 'conflict'],
+    [6, 'not_found'],
+  ]);
+  expect(replies.at(-1)).toMatchObject({
+    complete: false,
+    checksum: 'absent',
+    stored: { memory: 1 },
+    unknown_fields: { 'memory.colour': 1 },
+  });
+  expect((await post(api, [{ type: 'cairn.export', version: 2 }])).text).toContain('is newer than 1');
+  const changed = [
+    { type: 'memory', id: ID, content: 'kept' },
+    { type: 'end', sha256: '0' },
+  ];
+  expect(jsonLines((await post(api, changed)).text).at(-1)).toMatchObject({ complete: true, checksum: 'differs' });
+});
+
+test('only an admin exports and imports; a bound key never does', async () => {
+  const api = await start();
+  const { control } = api.engine;
+  const keyOf = (role: 'write' | 'admin', bounds = {}) =>
+    control.createKey({ tenantId: 'default', role, ...bounds }).secret;
+  for (const key of [keyOf('write'), keyOf('write', { userId: 'ana' })]) {
+    expect((await api.request('GET', '/export', { key })).status).toBe(403);
+    expect((await api.request('POST', '/import', { key, body: '{"type":"end"}\n', headers: NDJSON })).status).toBe(403);
+  }
+  expect((await api.request('GET', '/export?colour=red')).status).toBe(400);
+  expect((await api.request('POST', '/import', { body: 'x', headers: { 'content-type': 'text/plain' } })).status).toBe(
+    415,
+  );
+  await api.request('GET', '/export?user_id=ana');
+  const { items } = (await api.request('GET', '/audit?action=export')).body as unknown as {
+    items: { detail: object }[];
+  };
+  expect(items.map(({ detail }) => detail)).toEqual([{ by: ['user_id'] }]);
+});
+
+test('an export is compressed for a client that takes gzip', async () => {
+  const api = await start();
+  await api.add({ content: 'The quince stands by the pond.' });
+  const response = await fetch(`${api.url}/export`, {
+    headers: { authorization: `Bearer ${api.engine.config.OM_API_KEY}`, 'accept-encoding': 'gzip' },
+  });
+  expect(response.headers.get('content-encoding')).toBe('gzip');
+  expect(jsonLines(await response.text()).map(({ type }) => type)).toEqual(['cairn.export', 'memory', 'end']);
+});

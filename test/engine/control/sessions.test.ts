@@ -1,0 +1,68 @@
+import fs from 'node:fs';
+import { afterEach, expect, onTestFinished, test, vi } from 'vitest';
+import { readConfig } from '../../../src/engine/config.ts';
+import type { ControlDatabase, Holder } from '../../../src/engine/control/control-database.ts';
+import { openControlDatabase } from '../../../src/engine/control/open-control-database.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+const HOUR_MS = 3_600_000;
+
+afterEach(() => vi.useRealTimers());
+
+/** Opens the control database of a folder, as another process would. */
+function openAt(folder: string, { key = 'a-key-of-the-environment', now = () => Date.now() } = {}): ControlDatabase {
+  const config = readConfig({ OM_DB_PATH: `${folder}/cairn.sqlite`, OM_API_KEY: key });
+  const control = openControlDatabase(config, { now });
+  onTestFinished(() => control.close());
+  return control;
+}
+
+const ADMIN = (control: ControlDatabase) => control.authenticate('a-key-of-the-environment')!;
+
+test('a session stands for its key in every process, and no file holds its secret', () => {
+  const folder = tempFolder();
+  const [one, other] = [openAt(folder), openAt(folder)];
+  const { record, secret } = one.createKey({ tenantId: 'default', role: 'write', userId: 'ana' });
+  const session = one.sessions.open(one.authenticate(secret)!);
+  expect(other.sessions.find(session.secret)).toMatchObject({ keyId: record.id, role: 'write', userId: 'ana' });
+  for (const name of fs.readdirSync(folder))
+    expect(fs.readFileSync(`${folder}/${name}`).includes(session.secret)).toBe(false);
+  other.sessions.close(session.secret);
+  expect(one.sessions.find(session.secret)).toBeUndefined();
+});
+
+test('a session ends after its time, with its key, and with another OM_API_KEY', () => {
+  const folder = tempFolder();
+  let now = Date.now();
+  const control = openAt(folder, { now: () => now });
+  const { secret } = control.sessions.open(ADMIN(control));
+  expect(control.sessions.find(secret)?.keyId).toBe('environment');
+  expect(
+    openAt(folder, { key: 'another-key-of-the-environment', now: () => now }).sessions.find(secret),
+  ).toBeUndefined();
+  const { record, secret: key } = control.createKey({ tenantId: 'default', role: 'read', expiresAt: now + HOUR_MS });
+  const short = control.sessions.open(control.authenticate(key)!);
+  expect(short.expiresAt).toBe(now + HOUR_MS);
+  control.revokeKey(record.id);
+  expect(control.sessions.find(short.secret)).toBeUndefined();
+  now += 12 * HOUR_MS;
+  expect(control.sessions.find(secret)).toBeUndefined();
+});
+
+test('a key has a bounded number of sessions, and the oldest gives way', () => {
+  let now = Date.now();
+  const control = openAt(tempFolder(), { now: () => now });
+  const secrets = Array.from({ length: 52 }, () => {
+    now += 1;
+    return control.sessions.open(ADMIN(control)).secret;
+  });
+  expect(secrets.filter((secret) => control.sessions.find(secret) !== undefined)).toEqual(secrets.slice(2));
+});
+
+test('nothing but a secret finds a session', () => {
+  const control = openAt(tempFolder());
+  const holder: Holder = ADMIN(control);
+  const { secret } = control.sessions.open(holder);
+  for (const other of ['', 'x', secret.slice(1), `${secret}x`, secret.toUpperCase(), '%00'])
+    expect(control.sessions.find(other)).toBeUndefined();
+});

@@ -1,0 +1,232 @@
+import { afterAll, expect, onTestFinished, test } from 'vitest';
+import type { PortableLine, PortableLink, PortableMemory } from '../../../src/engine/types.ts';
+import { expectNoOrphans, openTestEngine, START, type TestEngine } from '../../support/engine-fixture.ts';
+import { newDocument, upload } from '../../support/new-document.ts';
+import { exportText, importText, jsonLines, portableLines } from '../../support/portable.ts';
+import { notesAbout } from '../../support/topics.ts';
+
+const SETTINGS = { OM_CHUNK_TOKENS: '64', OM_CHUNK_OVERLAP_TOKENS: '8' };
+
+async function open(now = START): Promise<TestEngine> {
+  const fixture = await openTestEngine({ settings: SETTINGS });
+  fixture.clock.set(now);
+  return fixture;
+}
+
+/** An empty store at the same time. */
+async function openCopy({ clock }: TestEngine): Promise<TestEngine> {
+  const copy = await open(clock.now());
+  onTestFinished(() => copy.close());
+  return copy;
+}
+
+interface Filled {
+  readonly fixture: TestEngine;
+  readonly questions: readonly string[];
+}
+
+let source: Promise<Filled> | undefined;
+afterAll(async () => (await source)?.fixture.close());
+
+/** The store that all tests export; only the last of them changes it. */
+const filled = () => (source ??= fill());
+
+/** Some hundred memories with all that a memory can have, and the questions that they answer. */
+async function fill(): Promise<Filled> {
+  const fixture = await open();
+  const { tenant, clock } = fixture;
+  const notes = [...notesAbout('garden', 70), ...notesAbout('servers', 50)];
+  const ids: string[] = [];
+  for (const [at, { content }] of notes.entries()) {
+    clock.advance(60_000);
+    const eventTime = at % 7 === 0 ? START - at * 3_600_000 : null;
+    const place = { userId: at % 3 === 0 ? 'ana' : '', sessionId: at % 5 === 0 ? `talk ${at % 4}` : '' };
+    const said = { tags: at % 2 === 0 ? ['even'] : [], metadata: { at }, type: at % 4 === 0 ? 'note' : null };
+    const { id } = await fixture.add({ content, ...place, ...said, eventTime, importance: at % 9 === 0 ? 0.9 : null });
+    ids.push(id);
+  }
+  await fixture.drain();
+  // A memory that is gone leaves a gap, and those that led to it lead elsewhere.
+  await tenant.deleteMemory(ids[20]!);
+  await tenant.patchMemory(ids[2]!, { content: 'The quince by the pond was moved in May.', tags: ['moved'] });
+  await tenant.patchMemory(ids[2]!, { title: 'Quince' });
+  await tenant.supersedeMemory({ oldId: ids[4]!, newId: ids[5]! });
+  await tenant.supersedeMemory({ oldId: ids[5]!, newId: ids[7]! });
+  await tenant.contradictMemories({ a: ids[11]!, b: ids[8]!, winner: ids[11]! });
+  await tenant.linkMemories({ src: ids[10]!, dst: ids[13]!, type: 'supports', weight: 0.9 });
+  await tenant.patchMemory(ids[14]!, { status: 'archived' });
+  clock.advanceDays(3);
+  await tenant.reinforceMemory(ids[16]!, 0.4);
+  const item = { gist: '', title: '', entities: null, files: [], type: null, metadata: {}, confidence: 1 };
+  const times = { eventTime: null, validFrom: null, validTo: null, expiresAt: null, importance: null };
+  for (const namespace of ['settings.editor', '']) {
+    const named = { userId: 'ana', namespace, key: 'theme', content: null, value: { theme: 'dark', size: 14 } };
+    await tenant.putItem({ ...item, ...times, ...named, tags: ['setting'] });
+  }
+  const handbook = `# Handbook\n\n${['Alpaca', 'Bison', 'Capybara']
+    .map((name) => `## ${name}\n\n${`The keeper of the ${name} writes down what it eats each day. `.repeat(12)}\n`)
+    .join('\n')}`;
+  await tenant.addDocument(
+    newDocument(await upload(tenant, handbook), { userId: 'ana', externalId: 'handbook', tags: ['zoo'] }),
+  );
+  await fixture.drain();
+  const found = await tenant.query({ query: notes[30]!.question, k: 5, filter: {}, reinforce: true });
+  expect(found.hits.length).toBeGreaterThan(0);
+  await expect.poll(() => fixture.get('SELECT sum(access_count) FROM memory_dynamics')).toBe(found.hits.length);
+  await fixture.drain();
+  return {
+    fixture,
+    questions: [...notes.slice(0, 50).map(({ question }) => question), 'what does the bison eat?', 'theme dark'],
+  };
+}
+
+async function copyOf(fixture: TestEngine, text: string): Promise<TestEngine> {
+  const copy = await openCopy(fixture);
+  const outcomes = await importText(copy.tenant, text);
+  expect(outcomes.filter(({ kind }) => kind !== 'stored' && kind !== 'read')).toEqual([]);
+  await copy.drain();
+  return copy;
+}
+
+/** What an export says, but for the moment of the export and the hash. */
+function bodyOf(text: string): string[] {
+  return text.split('\n').slice(1, -2);
+}
+
+async function answersOf({ tenant }: TestEngine, questions: readonly string[]) {
+  const answers = [];
+  for (const query of questions) {
+    for (const options of [{}, { deepRecall: true, userId: 'ana' }]) {
+      const filter = 'userId' in options ? { userIds: ['ana'] } : {};
+      const { hits } = await tenant.query({ query, k: 10, filter, reinforce: false, deepRecall: 'userId' in options });
+      answers.push(hits.map(({ memory, score, rawScore }) => [memory.id, score.toFixed(9), rawScore.toFixed(9)]));
+    }
+  }
+  return answers;
+}
+
+test('an imported export is the same store: rows, links, histories and answers', async () => {
+  const { fixture, questions } = await filled();
+  const text = await exportText(fixture.tenant);
+  const copy = await copyOf(fixture, text);
+
+  expect(bodyOf(await exportText(copy.tenant))).toEqual(bodyOf(text));
+  expect(await answersOf(copy, questions)).toEqual(await answersOf(fixture, questions));
+  expectNoOrphans(copy.store);
+  const waypoints = `SELECT a.id AS src, b.id AS dst, e.similarity FROM edges e JOIN memories a ON a.seq = e.src
+    JOIN memories b ON b.seq = e.dst WHERE e.type = 'waypoint' AND e.automatic = 1 ORDER BY 1, 2`;
+  expect(copy.all(waypoints)).toEqual(fixture.all(waypoints));
+  expect(copy.all(waypoints).length).toBeGreaterThan(10);
+  const vectors = `SELECT m.id, v.window_no, hex(v.embedding) FROM vectors v JOIN memories m ON m.seq = v.memory
+    ORDER BY 1, 2`;
+  expect(copy.all(vectors)).toEqual(fixture.all(vectors));
+}, 60_000);
+
+test('an import that is repeated stores nothing twice, and conflicts are told', async () => {
+  const { fixture } = await filled();
+  const text = await exportText(fixture.tenant);
+  const copy = await openCopy(fixture);
+  const lines = portableLines(text);
+  await copy.tenant.importLines(lines.slice(0, 90));
+  const whole = await importText(copy.tenant, text);
+  expect(whole.slice(0, 90).every(({ kind }) => kind !== 'stored' && kind !== 'refused')).toBe(true);
+  expect(whole.some(({ kind }) => kind === 'refused')).toBe(false);
+  const again = await importText(copy.tenant, text);
+  expect(new Set(again.map(({ kind }) => kind))).toEqual(new Set(['known', 'read']));
+  expect(bodyOf(await exportText(copy.tenant)).length).toBe(bodyOf(text).length);
+  expectNoOrphans(copy.store);
+
+  const memory = lines.find(({ type }) => type === 'memory') as PortableMemory;
+  const codes = await copy.tenant.importLines([
+    { ...memory, content: 'something else' },
+    { ...memory, version: 9 },
+    { ...memory, user_id: 'somebody' },
+    { ...memory, id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72', document: { ...PLACE, id: memory.id } },
+    { ...LINK, src: memory.id, dst: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72' },
+  ]);
+  expect(codes.map((outcome) => ('error' in outcome ? outcome.error.code : outcome.kind))).toEqual([
+    'conflict',
+    'conflict',
+    'conflict',
+    'not_found',
+    'not_found',
+  ]);
+  expect(bodyOf(await exportText(copy.tenant)).length).toBe(bodyOf(text).length);
+}, 60_000);
+
+test('a dry run tells what an import would do, and stores nothing', async () => {
+  const { fixture } = await filled();
+  const lines = portableLines(await exportText(fixture.tenant));
+  const copy = await openCopy(fixture);
+  const outcomes = await copy.tenant.importLines(lines, { dryRun: true });
+  expect(outcomes.filter(({ kind }) => kind === 'refused')).toEqual([]);
+  expect(copy.get('SELECT count(*) FROM memories')).toBe(0);
+  expect((await fixture.tenant.importLines(lines, { dryRun: true })).some(({ kind }) => kind === 'stored')).toBe(false);
+}, 60_000);
+
+test('half a document is not found, and becomes visible with its last part', async () => {
+  const { fixture } = await filled();
+  const lines = portableLines(await exportText(fixture.tenant));
+  const isLast = (line: PortableLine) => line.type === 'memory' && line.document?.index === 0;
+  const copy = await openCopy(fixture);
+  await copy.tenant.importLines(lines.filter((line) => !isLast(line)));
+  const ask = () => copy.tenant.query({ query: 'what does the bison eat', k: 5, filter: {}, reinforce: false });
+  const isOfZoo = async () => (await ask()).hits.some(({ memory }) => memory.tags.includes('zoo'));
+  expect(await isOfZoo()).toBe(false);
+  await copy.tenant.importLines(lines.filter(isLast));
+  expect(await isOfZoo()).toBe(true);
+  const { items } = await copy.tenant.listDocuments({}, { limit: 5, offset: 0 });
+  expect(items.map(({ state, externalId }) => [state, externalId])).toEqual([['ready', 'handbook']]);
+}, 60_000);
+
+test('vectors that come with an import are not made again', async () => {
+  const { fixture } = await filled();
+  const text = await exportText(fixture.tenant, { vectors: true });
+  const copy = await openCopy(fixture);
+  await importText(copy.tenant, text);
+  const vectors = `SELECT m.id, v.window_no, hex(v.embedding) FROM vectors v JOIN memories m ON m.seq = v.memory
+    ORDER BY 1, 2`;
+  const brought = copy.all(vectors);
+  expect(brought).toEqual(fixture.all(vectors));
+  const before = copy.get('SELECT max(vector_no) FROM vectors');
+  await copy.drain();
+  expect(copy.all(vectors)).toEqual(brought);
+  expect(copy.get('SELECT max(vector_no) FROM vectors')).toBe(before);
+}, 60_000);
+
+test('filters select whole documents and links with both ends, and what changes later stays out', async () => {
+  const { fixture } = await filled();
+  const { tenant, clock } = fixture;
+  const ofZoo = jsonLines(await exportText(tenant, { filter: { tags: ['zoo'] } }));
+  const parts = ofZoo.filter(({ type }) => type === 'memory');
+  expect(ofZoo.filter(({ type }) => type === 'document')).toHaveLength(1);
+  expect(parts.length).toBeGreaterThan(2);
+  expect(ofZoo.filter(({ link_type: type }) => type === 'derived_from')).toHaveLength(parts.length - 1);
+
+  const before = bodyOf(await exportText(tenant));
+  const pieces = tenant.exportLines({})[Symbol.asyncIterator]();
+  let text = (await pieces.next()).value as string;
+  clock.advance(1_000);
+  const [first] = portableLines(before.join('\n')).filter((line) => line.type === 'memory');
+  await tenant.patchMemory(first!.id, { content: 'Changed while the export runs.' });
+  await fixture.add({ content: 'Added while the export runs.' });
+  for (let piece = await pieces.next(); !piece.done; piece = await pieces.next()) text += piece.value;
+  const texts = jsonLines(text).map(({ content }) => content);
+  expect(texts).toContain(first!.content);
+  expect(texts.filter((content) => String(content).includes('while the export runs'))).toEqual([]);
+}, 60_000);
+
+const PLACE = { index: 0, start_offset: 0, end_offset: 1, page_from: null, page_to: null, heading_path: [], tokens: 1 };
+const LINK: PortableLink = {
+  type: 'link',
+  src: '',
+  dst: '',
+  link_type: 'supports',
+  similarity: null,
+  weight: null,
+  automatic: false,
+  winner: null,
+  created_at: null,
+  updated_at: null,
+  written_by: null,
+};
