@@ -31,6 +31,7 @@ const memoryOf = (sessionId) =>
     client: counted,
     userId: 'ana',
     sessionId,
+    recallTimeoutMs: 60_000,
     capture: 'both',
     waitUntil: (work) => background.push(work),
     onError: (error) => assert.fail(String(error)),

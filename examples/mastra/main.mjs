@@ -75,6 +75,7 @@ const memory = cairnProcessor({
   },
   userId: (context) => String(context.get('user')),
   sessionId: 'monday',
+  recallTimeoutMs: 60_000,
   capture: 'both',
   waitUntil: (work) => background.push(work),
   onError: (error) => assert.fail(String(error)),
