@@ -1,0 +1,189 @@
+import { isCairnError, type Client } from '../../client/index.ts';
+import { checkUser } from '../turn-memory.ts';
+import { namesIn, namespaceOf, type Names } from './file-path.ts';
+import { listingOf, numbered, type File } from './layout.ts';
+
+export interface CairnMemoryFilesOptions {
+  /** The client of the server, as `createClient` of `cairn-memory/client` makes it. */
+  readonly client: Pick<
+    Client,
+    'getItem' | 'putItem' | 'deleteItem' | 'listItems' | 'moveNamespace' | 'deleteNamespace'
+  >;
+  /** The user who owns the files. */
+  readonly userId: string;
+}
+
+/**
+ * A handler for each command of the tool, as `betaMemoryTool` of `@anthropic-ai/sdk` takes them. A handler returns the
+ * text of the tool's result, and throws an Error whose message belongs into a result with `is_error`.
+ */
+export interface CairnMemoryFiles {
+  view(command: { path: string; view_range?: number[] }): Promise<string>;
+  create(command: { path: string; file_text: string }): Promise<string>;
+  str_replace(command: { path: string; old_str: string; new_str?: string }): Promise<string>;
+  insert(command: { path: string; insert_line: number; insert_text: string }): Promise<string>;
+  delete(command: { path: string }): Promise<string>;
+  rename(command: { old_path: string; new_path: string }): Promise<string>;
+}
+
+/** Lines before and after a change that are shown. */
+const SURROUNDING_LINES = 2;
+
+/**
+ * Keeps the files of Claude's memory tool as items of a user: the folder is the namespace, below `memories`, and the
+ * name of the file is the key. Queries of the user find their texts. A file is changed only if it is as it was read.
+ * @example client.beta.messages.toolRunner({ tools: [betaMemoryTool(cairnMemoryFiles({ client, userId: 'ana' }))], … })
+ */
+export function cairnMemoryFiles(options: CairnMemoryFilesOptions): CairnMemoryFiles {
+  checkUser(options.userId);
+  const files = filesOf(options);
+  return {
+    async view({ path, view_range: range }) {
+      const names = namesIn(path);
+      const file = await files.find(names);
+      if (file !== undefined) {
+        return `Here's the content of ${path} with line numbers:\n${numbered(file.text.split('\n'), range)}`;
+      }
+      const found = await files.below(names);
+      if (found.length === 0 && names.length > 0) throw missing(path);
+      return listingOf(names, found);
+    },
+    async create({ path, file_text: text }) {
+      const names = namesIn(path);
+      if ((await files.find(names)) !== undefined) throw new Error(`File ${path} already exists`);
+      if (names.length === 0 || (await files.below(names)).length > 0) throw new Error(`The path ${path} is a folder.`);
+      await files.put(names, text);
+      return `File created successfully at: ${path}`;
+    },
+    async str_replace({ path, old_str: old, new_str: replacement = '' }) {
+      const { text, version } = await files.get(path);
+      const parts = text.split(old);
+      if (old === '' || parts.length === 1) {
+        throw new Error(`No replacement was performed, old_str \`${old}\` did not appear verbatim in ${path}.`);
+      }
+      const line = lineBreaks(parts[0]!);
+      if (parts.length > 2) {
+        const places = parts.slice(0, -1).map((_, at) => lineBreaks(parts.slice(0, at + 1).join(old)) + 1);
+        throw new Error(
+          `No replacement was performed. Multiple occurrences of old_str \`${old}\` in lines: ${places.join(', ')}. ` +
+            'Please ensure it is unique',
+        );
+      }
+      const changed = parts.join(replacement);
+      await files.put(namesIn(path), changed, version);
+      const shown = [line + 1 - SURROUNDING_LINES, line + 1 + lineBreaks(replacement) + SURROUNDING_LINES];
+      return (
+        'The memory file has been edited. Here is the snippet showing the change (with line numbers):\n' +
+        numbered(changed.split('\n'), shown)
+      );
+    },
+    async insert({ path, insert_line: at, insert_text: inserted }) {
+      const { text, version } = await files.get(path);
+      const lines = text.split('\n');
+      if (!Number.isInteger(at) || at < 0 || at > lines.length) {
+        throw new Error(
+          `Invalid \`insert_line\` parameter: ${at}. It should be within the range of lines of the file: ` +
+            `[0, ${lines.length}]`,
+        );
+      }
+      await files.put(namesIn(path), lines.toSpliced(at, 0, inserted.replace(/\n$/, '')).join('\n'), version);
+      return `The file ${path} has been edited.`;
+    },
+    async delete({ path }) {
+      const names = namesIn(path);
+      if (names.length === 0) throw new Error('Cannot delete the /memories directory itself');
+      if (!(await files.remove(names))) throw new Error(`The path ${path} does not exist`);
+      return `Successfully deleted ${path}`;
+    },
+    async rename({ old_path: from, new_path: to }) {
+      await files.move(from, to);
+      return `Successfully renamed ${from} to ${to}`;
+    },
+  };
+}
+
+function lineBreaks(text: string): number {
+  return text.split('\n').length - 1;
+}
+
+function missing(path: string): Error {
+  return new Error(`The path ${path} does not exist. Please provide a valid path.`);
+}
+
+// ── Files as items ───────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface FoundFile {
+  readonly text: string;
+  readonly version: number;
+}
+
+/** Most files that a listing looks at. */
+const MAX_LISTED = 1_000;
+
+function filesOf({ client, userId }: CairnMemoryFilesOptions) {
+  const user = { user_id: userId };
+  const placeOf = (names: Names) => ({ ...user, namespace: namespaceOf(names.slice(0, -1)), key: names.at(-1)! });
+  const files = {
+    async find(names: Names): Promise<FoundFile | undefined> {
+      if (names.length === 0) return undefined;
+      const item = await orMissing(client.getItem(placeOf(names)));
+      return item === undefined ? undefined : { text: textOf(item.value), version: item.version };
+    },
+    async get(path: string): Promise<FoundFile> {
+      const names = namesIn(path);
+      const file = await files.find(names);
+      if (file !== undefined) return file;
+      if (names.length === 0 || (await files.below(names)).length > 0)
+        throw new Error(`The path ${path} is not a file.`);
+      throw missing(path);
+    },
+    async below(names: Names): Promise<File[]> {
+      const found: File[] = [];
+      for await (const item of client.listItems({ ...user, namespace: namespaceOf(names), limit: 100 })) {
+        found.push({ namespace: item.namespace, name: item.key, text: textOf(item.value) });
+        if (found.length === MAX_LISTED) break;
+      }
+      return found;
+    },
+    async put(names: Names, text: string, version?: number): Promise<void> {
+      const input = { ...placeOf(names), value: text, content: text };
+      await client.putItem(input, version === undefined ? {} : { ifMatch: `"${version}"` });
+    },
+    async remove(names: Names): Promise<boolean> {
+      const file = await orMissing(client.deleteItem(placeOf(names)));
+      if (file !== undefined) return true;
+      if ((await files.below(names)).length === 0) return false;
+      await client.deleteNamespace({ name: namespaceOf(names), ...user });
+      return true;
+    },
+    async move(from: string, to: string): Promise<void> {
+      const [old, names] = [namesIn(from), namesIn(to)];
+      if (old.length === 0) throw new Error('Cannot rename the /memories directory itself');
+      const isTaken = names.length === 0 || (await files.find(names)) !== undefined;
+      if (isTaken || (await files.below(names)).length > 0) throw new Error(`The destination ${to} already exists`);
+      const file = await files.find(old);
+      if (file !== undefined) {
+        await files.put(names, file.text);
+        await client.deleteItem(placeOf(old));
+        return;
+      }
+      if ((await files.below(old)).length === 0) throw new Error(`The path ${from} does not exist`);
+      await client.moveNamespace({ name: namespaceOf(old), to: namespaceOf(names), ...user });
+    },
+  };
+  return files;
+}
+
+async function orMissing<Value>(reply: Promise<Value>): Promise<Value | undefined> {
+  try {
+    return await reply;
+  } catch (error) {
+    if (isCairnError(error, 'not_found')) return undefined;
+    throw error;
+  }
+}
+
+/** The text of an item; an item that another program put there may be no text. */
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value, null, 2);
+}

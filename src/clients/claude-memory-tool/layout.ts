@@ -1,0 +1,51 @@
+/** How files and folders are shown to the model, in the words of the tool's documentation. */
+import { foldersIn, pathOf, type Names } from './file-path.ts';
+
+export interface File {
+  readonly namespace: string;
+  readonly name: string;
+  readonly text: string;
+}
+
+/** Levels below a folder that its listing shows. */
+const LEVELS = 2;
+/** Width of a line's number; it is followed by a tab. */
+const NUMBER_WIDTH = 6;
+
+/** Lists the files and folders up to two levels below a folder, with their sizes; hidden ones are left out. */
+export function listingOf(folder: Names, files: readonly File[]): string {
+  const sizes = new Map([[pathOf(folder), 0]]);
+  for (const { namespace, name, text } of files) {
+    const names = [...foldersIn(namespace), name];
+    const below = names.slice(folder.length);
+    if (below.some((one) => one.startsWith('.') || one === 'node_modules')) continue;
+    const size = Buffer.byteLength(text);
+    for (let level = 0; level <= Math.min(below.length, LEVELS); level++) {
+      const path = pathOf(names.slice(0, folder.length + level));
+      sizes.set(path, (sizes.get(path) ?? 0) + size);
+    }
+  }
+  const lines = [...sizes].sort(([a], [b]) => (a < b ? -1 : 1)).map(([path, size]) => `${sizeOf(size)}\t${path}`);
+  return (
+    `Here're the files and directories up to ${LEVELS} levels deep in ${pathOf(folder)}, ` +
+    `excluding hidden items and node_modules:\n${lines.join('\n')}`
+  );
+}
+
+function sizeOf(bytes: number): string {
+  if (bytes < 1024) return `${bytes}B`;
+  const kilobytes = bytes / 1024;
+  return kilobytes < 1024 ? `${kilobytes.toFixed(1)}K` : `${(kilobytes / 1024).toFixed(1)}M`;
+}
+
+/**
+ * Lines with their numbers.
+ * @param range the first and the last line, counted from 1; an end of -1 is the end of the file. All lines by default
+ */
+export function numbered(lines: readonly string[], [first = 1, last = -1]: readonly number[] = []): string {
+  const from = Math.max(first, 1) - 1;
+  return lines
+    .slice(from, last === -1 ? undefined : last)
+    .map((line, at) => `${String(from + at + 1).padStart(NUMBER_WIDTH)}\t${line}`)
+    .join('\n');
+}
