@@ -188,7 +188,7 @@ describe('import', () => {
     expect(await one(['import', path.join(folder, 'none.ndjson')])).toMatch(
       /^cairn: no such file or folder: .*none\.ndjson\n$/,
     );
-    expect(await one(['import', folder])).toMatch(/^cairn: .* is a folder; .*\n$/);
+    expect(await one(['import', folder])).toMatch(/^cairn: .* has no known format: name it, .*\n$/);
     expect(await one(['import', write('x.ndjson', [{ content: 'x' }]), '--key', 'wrong-key-entirely'])).toMatch(
       /^cairn: .*not known.*--key.*\n$/,
     );

@@ -62,11 +62,15 @@ function problemOf({ headers, text }: ReceivedReply): Partial<Pick<CairnError, '
   return isProblem ? (JSON.parse(text) as Pick<CairnError, 'code' | 'status'>) : {};
 }
 
+/** Headers that the client sets itself, or by which a reply has another form than the one that it reads. */
+const UNSENT = ['content-type', 'authorization', 'accept'];
+
 /** The operation of a request, and the input with which the client sends exactly this request. */
 function methodFor({ method, path, body = {}, headers }: WrittenRequest) {
   const name = routeOf(method, path)?.name as keyof typeof OPERATIONS | undefined;
-  if (name === undefined || method === 'HEAD' || 'content-type' in headers || 'authorization' in headers)
-    return undefined;
+  if (name === undefined || method === 'HEAD' || UNSENT.some((header) => header in headers)) return undefined;
+  // MCP has clients of its own, and its replies may be streams.
+  if (name === 'callMcp' || name === 'callMcpOfUser' || body instanceof Uint8Array) return undefined;
   const { at, query, events } = OPERATIONS[name];
   const fields = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body) : undefined;
   if (fields === undefined || events) return undefined;

@@ -125,8 +125,8 @@ describe('salience', () => {
       strength_at: clock.now(),
     });
     clock.advanceDays(40);
-    const { strength } = await tenant.reinforceMemory(id, 0);
-    expect(strength).toBeCloseTo(Math.exp(-0.4) + 0.1, 10);
+    expect((await tenant.reinforceMemory(id, 0)).strength).toBeCloseTo(Math.exp(-0.4), 10);
+    expect((await tenant.reinforceMemory(id, 0.01)).strength).toBeCloseTo(Math.exp(-0.4) + 0.1, 10);
     expect((await tenant.reinforceMemory(id, 1)).salience).toBeLessThanOrEqual(1);
   });
 
