@@ -130,3 +130,11 @@ export function requireOwnUser({ userId }: Bounds, named: string | null | undefi
   if (userId === undefined || named == null || named === userId) return;
   throw new EngineError('forbidden', 'this key is bound to one user, and the request names another');
 }
+
+/** Makes the error of a request that is about more than what a key is bound to. */
+export function refusal(): EngineError {
+  return new EngineError('forbidden', 'this key is bound to a user or tags, and this is about more than them');
+}
+
+/** Makes the list of users that a filter asks for out of one; undefined asks for all. */
+export const listed = (userId: string | undefined) => (userId === undefined ? undefined : [userId]);

@@ -7,14 +7,14 @@ import {
   type IdempotencyClaim,
   type ItemFilter,
   type ItemPlace,
-  type LogPlace,
   MAX_PROPOSALS,
   type NewDocument,
   type NewMemory,
   type Upload,
 } from '../types.ts';
 import { within } from '../readers/recalls.ts';
-import { reachOf, type Reach } from './bound-reach.ts';
+import { eventMethods, logMethods } from './bound-logs.ts';
+import { listed, reachOf, type Reach, refusal } from './bound-reach.ts';
 import { joined } from './memory-lists.ts';
 
 /**
@@ -145,34 +145,6 @@ function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn }: 
       return tenant.neighbourhood(id, { ...around, withinTags: tags });
     },
     userGraph: async (userId, bounds) => tenant.userGraph(ownerOf(userId), { ...bounds, withinTags: tags }),
-  } satisfies Partial<Tenant>;
-}
-
-/** Session logs: those of the caller's user. A log has no tags by which it could be within the bounds. */
-function logMethods(tenant: Tenant, { tags, ownerOf }: Reach) {
-  const ownPlace = ({ userId, sessionId }: LogPlace): LogPlace => {
-    if (tags.length > 0) throw refusal();
-    return { userId: ownerOf(userId), sessionId };
-  };
-  return {
-    changeLog: async (place, change) => tenant.changeLog(ownPlace(place), change),
-    readLog: async (place, page) => tenant.readLog(ownPlace(place), page),
-    popLog: async (place, options) => tenant.popLog(ownPlace(place), options),
-    clearLog: async (place) => tenant.clearLog(ownPlace(place)),
-  } satisfies Partial<Tenant>;
-}
-
-/** Events: those of the caller's user. The tags of a memory that was erased are not known any more. */
-function eventMethods(tenant: Tenant, { tags, onlyOwn }: Reach) {
-  return {
-    async listEvents(query) {
-      if (tags.length > 0) throw refusal();
-      return tenant.listEvents({ ...query, userId: onlyOwn(listed(query.userId))?.[0] });
-    },
-    async newestEvent() {
-      if (tags.length > 0) throw refusal();
-      return tenant.newestEvent();
-    },
   } satisfies Partial<Tenant>;
 }
 
@@ -375,12 +347,6 @@ function modelMethods(tenant: Tenant) {
 /** True if a caller may reach only a part of its tenant. */
 export function isBound({ userId, tags = [] }: Bounds): boolean {
   return userId !== undefined || tags.length > 0;
-}
-
-const listed = (userId: string | undefined) => (userId === undefined ? undefined : [userId]);
-
-function refusal(): EngineError {
-  return new EngineError('forbidden', 'this key is bound to a user or tags, and this is about more than them');
 }
 
 function refused(): Promise<never> {
