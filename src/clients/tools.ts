@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { Client } from '../client/index.ts';
-import { checkUser } from './turn-memory.ts';
+import { checkUser } from './check-user.ts';
 
 export interface CairnToolsOptions {
   /** The client of the server, as `createClient` of `cairn-memory/client` makes it. */

@@ -1,4 +1,5 @@
 import type { Client, QueryMemoriesInput } from '../client/index.ts';
+import { checkUser } from './check-user.ts';
 
 /** What the adapters of agent frameworks take, whichever the framework. */
 export interface TurnMemoryOptions {
@@ -50,11 +51,6 @@ const DEFAULT_TOKENS = 1_000;
 const DEFAULT_TIMEOUT_MS = 5_000;
 /** Longest query that Cairn takes, in UTF-16 code units. */
 const MAX_QUERY = 8_192;
-
-/** @throws TypeError for a user that is no text: a request without a user reaches the memories of all users */
-export function checkUser(userId: unknown): void {
-  if (typeof userId !== 'string') throw new TypeError('userId: expected a text');
-}
 
 export function createTurnMemory(options: TurnMemoryOptions): TurnMemory {
   const { client, onError = warn } = options;

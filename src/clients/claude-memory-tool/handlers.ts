@@ -1,7 +1,7 @@
 import { isCairnError, type Client } from '../../client/index.ts';
-import { checkUser } from '../turn-memory.ts';
 import { namesIn, namespaceOf, type Names } from './file-path.ts';
 import { listingOf, numbered, type File } from './layout.ts';
+import { checkUser } from '../check-user.ts';
 
 export interface CairnMemoryFilesOptions {
   /** The client of the server, as `createClient` of `cairn-memory/client` makes it. */

@@ -1,5 +1,6 @@
 import { type BaseMessage, type SystemMessage } from '@langchain/core/messages';
 import { connect, type CairnOptions, type Send } from '../connection.ts';
+import { checkUser } from '../check-user.ts';
 
 /** What the middleware reads of an agent's runtime. */
 interface AgentRuntime {
@@ -139,8 +140,11 @@ function toMemory({ text, type, id }: BaseMessage) {
   };
 }
 
+/** Returns the user of a run. Throws TypeError for one that is no text: such a request would reach all users. */
 function userOf({ userId }: CairnMemoryOptions, runtime: AgentRuntime): string {
-  return typeof userId === 'string' ? userId : userId(runtime);
+  const user: unknown = typeof userId === 'string' ? userId : userId(runtime);
+  checkUser(user);
+  return user;
 }
 
 function sessionOf({ sessionId }: CairnMemoryOptions, runtime: AgentRuntime): { readonly session_id?: string } {
