@@ -63,7 +63,7 @@ test('only active memories count, ten falls are named, and what would be archive
 });
 
 test('writes nothing, and says nothing about an empty store', async () => {
-  expect(previewDecay(store, PLAIN)).toEqual({ sectors: [], falls: [], archived: 0 });
+  expect(previewDecay(store, PLAIN)).toEqual({ sectors: [], falls: [], archived: 0, isCut: false });
   await seedMemories(store, [{ content: 'stays' }], NOW);
   const before = store.prepare('SELECT * FROM memory_dynamics').all();
   previewDecay(store, PLAIN);
