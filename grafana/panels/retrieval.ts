@@ -131,5 +131,26 @@ export const retrieval: Dashboard = {
         },
       ],
     },
+    {
+      title: 'Evaluation sets',
+      panels: [
+        {
+          kind: 'lines',
+          title: 'Lowest score of the last runs',
+          description: 'Over all evaluation sets, by measure. A fall after a change: `cairn eval` names the set.',
+          unit: 'percentunit',
+          mayBeEmpty: 'no evaluation set was run',
+          queries: [{ expr: 'min by (measure) (cairn_eval_score)', legend: '{{measure}}' }],
+        },
+        {
+          kind: 'lines',
+          title: 'Time of their queries, p95',
+          description: 'Longest 95th percentile in the last runs of all evaluation sets.',
+          unit: 's',
+          mayBeEmpty: 'no evaluation set was run',
+          queries: [{ expr: 'max(cairn_eval_p95_seconds)', legend: 'p95' }],
+        },
+      ],
+    },
   ],
 };
