@@ -97,8 +97,8 @@ test('what is no file of OpenMemory is refused', async () => {
   for (const file of [text, path.join(folder, 'none.sqlite')])
     expect((await cairn('import', 'openmemory', file)).stderr).toMatch(/cannot be read as a SQLite database/);
   expect((await cairn('import', 'openmemory', other)).stderr).toMatch(/is no database of OpenMemory/);
-  expect(await cairn('import', 'mem0', other)).toMatchObject({
+  expect(await cairn('import', 'memo', other)).toMatchObject({
     code: 2,
-    stderr: expect.stringContaining('mem0') as unknown,
+    stderr: expect.stringContaining('unknown format memo') as unknown,
   });
 });

@@ -66,11 +66,13 @@ function problemOf({ headers, text }: ReceivedReply): Partial<Pick<CairnError, '
 const UNSENT = ['content-type', 'authorization', 'accept'];
 
 /** The operation of a request, and the input with which the client sends exactly this request. */
-function methodFor({ method, path, body = {}, headers }: WrittenRequest) {
+function methodFor({ method, path, body = {}, headers, key }: WrittenRequest) {
   const name = routeOf(method, path)?.name as keyof typeof OPERATIONS | undefined;
   if (name === undefined || method === 'HEAD' || UNSENT.some((header) => header in headers)) return undefined;
   // MCP has clients of its own, and its replies may be streams.
   if (name === 'callMcp' || name === 'callMcpOfUser' || body instanceof Uint8Array) return undefined;
+  // The client sends no empty key, and no field that would be a prototype.
+  if (key === '' || Object.hasOwn(Object(body) as object, '__proto__')) return undefined;
   const { at, query, events } = OPERATIONS[name];
   const fields = typeof body === 'object' && body !== null && !Array.isArray(body) ? Object.entries(body) : undefined;
   if (fields === undefined || events) return undefined;

@@ -1864,9 +1864,9 @@ class Client(BaseClient):
         """Revokes a key, which every process refuses within a second: `DELETE /admin/keys/{id}`."""
         return self._call(OPERATIONS["revoke_key"], {"id": id}, options)
 
-    def preview_decay(self, *, at: Union[int, str], lambda: Optional[Union[float, Dict[str, Any]]] = None, archive_below: Optional[float] = None, **options: Any) -> Dict[str, Any]:
+    def preview_decay(self, *, at: Union[int, str], lambda_: Optional[Union[float, Dict[str, Any]]] = None, archive_below: Optional[float] = None, **options: Any) -> Dict[str, Any]:
         """Shows how memories will have faded at a date, under the rates of decay that are set or under others: `POST /admin/decay/preview`."""
-        return self._call(OPERATIONS["preview_decay"], {"at": at, "lambda": lambda, "archive_below": archive_below}, options)
+        return self._call(OPERATIONS["preview_decay"], {"at": at, "lambda": lambda_, "archive_below": archive_below}, options)
 
     def list_backups(self, *, l: Optional[int] = None, u: Optional[int] = None, tenant: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists the scheduled backups of a tenant, and the state of their schedule: `GET /admin/backups`."""

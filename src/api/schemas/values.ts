@@ -177,7 +177,17 @@ export const digits = (min: number, max: number, hint = '') =>
 
 /** A time in a query string, where Unix milliseconds are digits, too. */
 export const queryTime = z
-  .preprocess((value) => (typeof value === 'string' && /^-?\d{1,15}$/.test(value) ? Number(value) : value), time)
+  .union(
+    [
+      z
+        .string()
+        .regex(/^-?\d{1,15}$/)
+        .transform((digits): number | string => Number(digits))
+        .pipe(time),
+      time,
+    ],
+    expected('Unix ms, or an ISO 8601 date, or date and time with its offset'),
+  )
   .register(SHOWN_AS, { $ref: '#/components/schemas/Time' });
 
 /** A number from 0 to `most` in a query string, such as 0.25. */
