@@ -24,11 +24,10 @@ export function renderPython(document: OpenApiDocument): string {
   ].join('\n\n');
 }
 
-const KEYWORDS = new Set(
-  'and as assert async await break class continue def del elif else except finally for from global if import in is lambda nonlocal not or pass raise return try while with yield'.split(
-    ' ',
-  ),
-);
+const KEYWORDS = new Set([
+  ...'and as assert async await break class continue def del elif else except finally for from'.split(' '),
+  ...'global if import in is lambda nonlocal not or pass raise return try while with yield'.split(' '),
+]);
 
 export function snakeCase(name: string): string {
   return name.replaceAll(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);

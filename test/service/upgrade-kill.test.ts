@@ -26,8 +26,8 @@ function versionOf(file: string): number {
 /** All that an upgraded file holds, except for what is made at random and hashes that follow from it. */
 function upgraded(file: string): Record<string, unknown[]> {
   const store = openStore(file, { role: 'worker' });
-  const tables = dumpTables(store, ['store_info', 'idempotency_keys']);
-  tables.counts = [countOf(store, 'store_info'), countOf(store, 'idempotency_keys')];
+  const tables = dumpTables(store, ['store_info', 'idempotency_keys', 'event_feed']);
+  tables.counts = ['store_info', 'idempotency_keys', 'event_feed'].map((table) => countOf(store, table));
   expect(store.db.pragma('integrity_check', { simple: true })).toBe('ok');
   store.close();
   return tables;
