@@ -49,7 +49,10 @@ export const consoleRoutes: readonly Route[] = [
     query: noQuery,
     body: { json: signInSchema, example: { key: 'cairn_5f0c2a9d81e6b374_…' } },
     replies: { 200: { description: 'The session; its cookie is in `set-cookie`.', json: sessionReply } },
-    errors: { unauthenticated: 'The key is not known, has expired or was revoked.' },
+    errors: {
+      unauthenticated: 'The key is not known, has expired or was revoked.',
+      rate_limited: 'Too many wrong keys came from this address.',
+    },
     async handle(call) {
       const { api, request, response, admit, readBody, send } = call;
       requireConsoleHeader(request);
@@ -127,12 +130,15 @@ function requireKeyForm(key: string): string {
   return key;
 }
 
+const NOT_ADMITTED = ['unauthenticated', 'forbidden', 'rate_limited'] as const;
+
 /** Describes the caller of a request by its session, or by what nobody needs a session for. */
 async function describeSession(call: Call): Promise<SessionItem> {
   try {
     return await describe(call, await call.admit('read'));
   } catch (error) {
-    if (isEngineError(error, 'unauthenticated') || isEngineError(error, 'forbidden')) return describe(call, null);
+    // A key that is not admitted, be it after too many wrong ones, is no caller.
+    if (NOT_ADMITTED.some((code) => isEngineError(error, code))) return describe(call, null);
     throw error;
   }
 }

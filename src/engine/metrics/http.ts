@@ -5,7 +5,7 @@ export function createHttpMetrics(registers: Registry[]) {
   return {
     httpRequests: new Counter({
       name: 'cairn_http_requests_total',
-      help: 'Requests that were answered, by route pattern.',
+      help: 'Requests that were answered, by route pattern below /memory, else by the first segment of the path.',
       labelNames: ['route'],
       registers,
     }),
