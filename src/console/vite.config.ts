@@ -6,7 +6,8 @@ export default defineConfig({
   root: import.meta.dirname,
   // Relative to the page at /console, so that a proxy may serve both below another path.
   base: './',
-  oxc: { jsx: { runtime: 'automatic', importSource: 'preact' } },
+  // Without the form for development, which would put the paths of the building machine into the page.
+  oxc: { jsx: { runtime: 'automatic', importSource: 'preact', development: false } },
   build: {
     outDir: path.resolve(import.meta.dirname, '../../dist/console'),
     assetsDir: 'console',
