@@ -97,6 +97,7 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     most: 1,
   },
   'metrics-cost': { usage: '[MEMORIES]', about: 'what metrics cost a query', accepts: NUMBER, most: 1 },
+  'recall-cost': { usage: '[MEMORIES]', about: 'what the recall log costs a query', accepts: NUMBER, most: 1 },
   'tracing-cost': { usage: '[MEMORIES]', about: 'what traces cost, on and off', accepts: NUMBER, most: 1 },
   sectors: {
     usage: '[--show=SET]',

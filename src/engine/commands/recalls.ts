@@ -1,7 +1,7 @@
 import { EngineError } from '../errors.ts';
 import { putInfo } from '../store/store-info.ts';
 import { appendRecall, eraseRecalls as erase, findRecall, putFeedback, trimRecalls } from '../store/recalls.ts';
-import type { RecallToKeep } from '../retrieve/keep-recall.ts';
+import type { RecallToKeep } from '../store/recalls.ts';
 import type { ErasureFilter, FeedbackVerdict, RecallFeedback } from '../types.ts';
 import { ERASE_PENDING } from './erase.ts';
 import type { WriteContext } from './write-context.ts';
@@ -13,7 +13,7 @@ export function logRecalls(
   { store, config }: WriteContext,
   { recalls }: { readonly recalls: readonly RecallToKeep[] },
 ): void {
-  for (const { head, candidates } of recalls) appendRecall(store, head, { head: JSON.stringify(head), candidates });
+  for (const recall of recalls) appendRecall(store, recall);
   trimRecalls(store, config.OM_RECALL_MB * MB);
 }
 

@@ -16,7 +16,7 @@ import type {
   ReaderThreadData,
   ToThread,
 } from '../readers/messages.ts';
-import { runCommand } from '../readers/readers.ts';
+import { hasLater, runCommand } from '../readers/readers.ts';
 import { createSpanRecorder } from '../readers/span-recorder.ts';
 import { createSharedReading } from './shared-reading.ts';
 import { createThreadQuestioners } from './thread-questioners.ts';
@@ -85,15 +85,26 @@ async function run({ id, path, name, input, isTraced }: Extract<ToThread, { kind
     languageModel: languageModelOf(id),
     open: () => pool.get(path),
   };
-  let outcome: Outcome;
-  try {
-    const value = await sharing.run(path, () => runCommand(context, name, input as never, controller.signal));
-    outcome = { ok: true, value };
-  } catch (error) {
-    outcome = { ok: false, error: serialiseError(error) };
-  }
+  let later: Promise<unknown> | null = null;
+  const outcome = await outcomeOf(
+    sharing.run(path, async () => {
+      const value: unknown = await runCommand(context, name, input as never, controller.signal);
+      if (!hasLater(value)) return value;
+      ({ later } = value);
+      return { ...value, later: null };
+    }),
+  );
   running.delete(id);
-  post({ kind: 'done', id, outcome, spans: recorder?.spans ?? [] });
+  post({ kind: 'done', id, outcome, spans: recorder?.spans ?? [], hasMore: later !== null });
+  if (later !== null) post({ kind: 'later', id, outcome: await outcomeOf(later) });
+}
+
+async function outcomeOf(result: Promise<unknown>): Promise<Outcome> {
+  try {
+    return { ok: true, value: await result };
+  } catch (error) {
+    return { ok: false, error: serialiseError(error) };
+  }
 }
 
 /** Has the process call a provider for the read `id`. */

@@ -1,9 +1,11 @@
+import { setImmediate as afterThisTurn } from 'node:timers/promises';
 import { v7 as uuidv7 } from 'uuid';
 import type { RecallEffects } from '../commands/reinforce.ts';
 import type { Config } from '../config.ts';
 import type { Embedder, VectorIndex } from '../ports.ts';
 import { explainMemory } from '../retrieve/explain-memory.ts';
-import { keepRecall, type RecallToKeep } from '../retrieve/keep-recall.ts';
+import { keepRecall } from '../retrieve/keep-recall.ts';
+import type { RecallToKeep } from '../store/recalls.ts';
 import { completeQuery } from '../retrieve/options.ts';
 import { type QuerySpace, retrieve, type RetrieveContext } from '../retrieve/retrieve.ts';
 import { distinctModels, type StoredModel } from '../store/live-model.ts';
@@ -37,8 +39,8 @@ interface Answer {
   readonly stages: readonly StageTrace[];
   /** The memories and waypoints that the recall reinforces; null if it reinforces none. */
   readonly effects: RecallEffects | null;
-  /** What the recall log keeps of the answer; null if it keeps nothing. */
-  readonly kept: RecallToKeep | null;
+  /** What the recall log keeps of the answer, built once the answer has left; null if it keeps nothing. */
+  readonly later: Promise<RecallToKeep> | null;
 }
 
 /** Answers a query of a tenant. Throws what `retrieve` throws. */
@@ -48,17 +50,19 @@ export async function answerQuery(
   signal?: AbortSignal,
 ): Promise<Answer> {
   let stages: readonly StageTrace[] = [];
-  let kept: RecallToKeep | null = null;
+  let later: Promise<RecallToKeep> | null = null;
   const { open, config } = context;
   const isKept = config.OM_RECALL_DAYS > 0 && query.isLogged !== false;
   const retrieving = retrieveContext(context, defaults, (recall, answer) => {
     stages = recall.trace;
-    if (isKept) kept = keepRecall(recall, answer, { request: query, defaults, model: modelOf(open().live) });
+    if (!isKept) return;
+    const model = modelOf(open().live);
+    later = afterThisTurn().then(() => keepRecall(recall, answer, { request: query, defaults, model }));
   });
   const { profile } = completeQuery(query, retrieving.defaults);
   const result = await retrieve(retrieving, query, signal);
   const reinforces = query.reinforce ?? config.OM_DECAY_REINFORCE_ON_QUERY;
-  return { result, profile, stages, effects: reinforces ? effectsOf(context, result) : null, kept };
+  return { result, profile, stages, effects: reinforces ? effectsOf(context, result) : null, later };
 }
 
 const modelOf = (live: StoredModel | null): RecallHead['model'] =>

@@ -65,7 +65,15 @@ export type ToThread =
 
 /** A message from a thread. */
 export type FromThread =
-  | { readonly kind: 'done'; readonly id: number; readonly outcome: Outcome; readonly spans: readonly RecordedSpan[] }
+  | {
+      readonly kind: 'done';
+      readonly id: number;
+      readonly outcome: Outcome;
+      readonly spans: readonly RecordedSpan[];
+      /** Whether the field `later` of the value is a promise whose outcome follows as a `later` with the same `id`. */
+      readonly hasMore: boolean;
+    }
+  | { readonly kind: 'later'; readonly id: number; readonly outcome: Outcome }
   /** Make a provider call for the read `id`. The answer is a `called` with the same `callId`. */
   | { readonly kind: 'call'; readonly id: number; readonly callId: number; readonly call: ProviderCall }
   | {

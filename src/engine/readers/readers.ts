@@ -30,6 +30,14 @@ export function createInlineReaders(pool: TenantPool, parts: ReadParts): Readers
   };
 }
 
+/**
+ * Tells whether a part of a result is still to come: the promise in its field `later`, for what nobody needs to wait
+ * for. A thread sends the rest of the result at once.
+ */
+export function hasLater(value: unknown): value is { readonly later: Promise<unknown> } {
+  return typeof value === 'object' && value !== null && 'later' in value && value.later instanceof Promise;
+}
+
 /** Runs a command by its name. */
 export async function runCommand<N extends ReadCommandName>(
   context: ReadContext,

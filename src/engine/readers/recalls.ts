@@ -1,5 +1,5 @@
 import { EngineError, isEngineError } from '../errors.ts';
-import type { RecallToKeep } from '../retrieve/keep-recall.ts';
+import type { RecallToKeep } from '../store/recalls.ts';
 import { compareAnswers, rescore } from '../retrieve/replay.ts';
 import { getMemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
@@ -13,6 +13,7 @@ import type {
   KeptRecall,
   Memory,
   QueryResult,
+  RecallHead,
   RecallRecord,
   Replay,
   ReplayOptions,
@@ -94,13 +95,10 @@ export function within<Record extends RecallRecord>(recall: Record, only: readon
 }
 
 /** Compares a recall with the answer of today to the same question. */
-export function compareWithNow(
-  recall: RecallRecord,
-  { result, kept }: { readonly result: QueryResult; readonly kept: RecallToKeep | null },
-): Replay {
+export function compareWithNow(recall: RecallRecord, result: QueryResult, kept: RecallToKeep | null): Replay {
   if (kept === null) throw new EngineError('not_found', 'no recalls are kept: OM_RECALL_DAYS is 0');
   const candidates = kept.candidates.map(({ data }) => JSON.parse(data) as KeptCandidate);
-  const now: KeptRecall = { ...kept.head, candidates };
+  const now: KeptRecall = { ...(JSON.parse(kept.head) as RecallHead), candidates };
   const before = { recall, ...rescore(recall, {}) };
   const after = {
     recall: now,

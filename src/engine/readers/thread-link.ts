@@ -81,17 +81,17 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
   const cancelled = new Set<number>();
   const post = (message: ToThread) => thread.postMessage(message);
   const calls = createProviderCalls(services, { reads, post, onFree: events.onFree });
+  const later = createLaterParts();
   const closed = Promise.withResolvers<void>();
-  let answered = 0;
-  let lastSign = 0;
+  let [answered, lastSign] = [0, 0];
   let error: unknown;
-
   thread.on('error', (cause: unknown) => void (error = cause));
   thread.on('exit', () => {
     closed.resolve();
     const lost = [...reads.values()];
     reads.clear();
     cancelled.clear();
+    later.lose();
     events.onEnd({ lost, answered, error });
   });
   thread.on('message', (message: FromThread) => {
@@ -99,13 +99,13 @@ export function startReaderThread(data: ReaderThreadData, services: ThreadServic
     if (message.kind === 'done') {
       answered += 1;
       cancelled.delete(message.id);
-      settle(services, reads, message);
+      settle(services, { reads, later }, message);
       events.onFree();
-    } else if (message.kind === 'call') void calls.make(message);
+    } else if (message.kind === 'later') later.settle(message);
+    else if (message.kind === 'call') void calls.make(message);
     else if (message.kind === 'closed') closed.resolve();
     else serve(services, message, post);
   });
-
   /** A cancelled read counts until the thread has left it, so that no more are handed over than it can run. */
   const busy = () => reads.size + cancelled.size - calls.waiting();
 
@@ -164,15 +164,43 @@ function serve(
 /** Settles the read that a message answers, unless nobody waits for it any more. */
 function settle(
   { tracing }: ThreadServices,
-  reads: Map<number, Read>,
-  { id, outcome, spans }: Extract<FromThread, { kind: 'done' }>,
+  { reads, later }: { readonly reads: Map<number, Read>; readonly later: LaterParts },
+  { id, outcome, spans, hasMore }: Extract<FromThread, { kind: 'done' }>,
 ): void {
   const read = reads.get(id);
   if (read === undefined) return;
   reads.delete(id);
   if (tracing !== null && spans.length > 0) read.span?.run(() => replaySpans(tracing, spans));
-  if (outcome.ok) read.resolve(outcome.value);
+  if (outcome.ok) read.resolve(hasMore ? { ...(outcome.value as object), later: later.expect(id) } : outcome.value);
   else read.reject(reviveError(outcome.error));
+}
+
+type LaterParts = ReturnType<typeof createLaterParts>;
+
+/** Keeps the promises of parts of answers that are still to come. */
+function createLaterParts() {
+  const parts = new Map<number, PromiseWithResolvers<unknown>>();
+  return {
+    /** Returns the promise of the part of the read `id`. */
+    expect(id: number): Promise<unknown> {
+      const part = Promise.withResolvers<unknown>();
+      // Nobody has to wait for it.
+      part.promise.catch(() => {});
+      parts.set(id, part);
+      return part.promise;
+    },
+    settle({ id, outcome }: Extract<FromThread, { kind: 'later' }>): void {
+      const part = parts.get(id);
+      parts.delete(id);
+      if (outcome.ok) part?.resolve(outcome.value);
+      else part?.reject(reviveError(outcome.error));
+    },
+    /** Rejects all, because the thread has ended. */
+    lose(): void {
+      for (const { reject } of parts.values()) reject(new EngineError('unavailable', 'the reader thread ended'));
+      parts.clear();
+    },
+  };
 }
 
 /** Makes provider calls on behalf of a thread, and knows which of its reads wait for one. */

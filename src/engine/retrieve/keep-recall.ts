@@ -7,6 +7,7 @@ import type {
   RecallHead,
   RetrievalOptions,
 } from '../types.ts';
+import type { RecallToKeep } from '../store/recalls.ts';
 import { VERSION } from '../version.ts';
 import type { Arrival, Candidate } from './candidate.ts';
 import { scopeSize } from './plan.ts';
@@ -14,15 +15,6 @@ import type { Recall } from './recall.ts';
 
 /** Most candidates that are kept with a recall beside its hits: the best of those that were cut. */
 const MAX_CUT = 3;
-
-/** A recall on its way to the log. */
-export interface RecallToKeep {
-  readonly head: RecallHead;
-  /** The candidates as JSON, hits first: they pass two threads, and a text passes fastest. */
-  readonly candidates: readonly { readonly memoryNo: number; readonly data: string }[];
-  /** Numbers of superseded memories that matched and gave way; they serve a comparison and are not logged. */
-  readonly supersededNos: readonly number[];
-}
 
 /**
  * Collects what is kept of an answer so that it can be looked up and asked again: no text of any memory.
@@ -63,29 +55,33 @@ export function keepRecall(
     (most, candidate) => (most === undefined || candidate.rawScore > most.rawScore ? candidate : most),
     undefined,
   );
+  const head: RecallHead = {
+    recallId: answer.recallId,
+    at: recall.now,
+    question,
+    questionKept: 'whole',
+    filter,
+    request: asked,
+    defaults,
+    options,
+    scoring: { profile, weights, vectorWeight, bestRelevance, bestFused },
+    confidence: recall.confidence,
+    scope: scopeSize(recall.plan),
+    floorActed: recall.floor?.acted ?? true,
+    model: recall.vectors.length === 0 ? null : model,
+    version: VERSION,
+    floor: recall.floor ?? null,
+    cut: recall.cut ?? null,
+    degradedReasons: answer.degradedReasons,
+    outcomes,
+    hitIds: hits.map(({ id }) => id),
+    bestNo: best?.row.memoryNo ?? null,
+  };
   return {
-    head: {
-      recallId: answer.recallId,
-      at: recall.now,
-      question,
-      questionKept: 'whole',
-      filter,
-      request: asked,
-      defaults,
-      options,
-      scoring: { profile, weights, vectorWeight, bestRelevance, bestFused },
-      confidence: recall.confidence,
-      scope: scopeSize(recall.plan),
-      floorActed: recall.floor?.acted ?? true,
-      model: recall.vectors.length === 0 ? null : model,
-      version: VERSION,
-      floor: recall.floor ?? null,
-      cut: recall.cut ?? null,
-      degradedReasons: answer.degradedReasons,
-      outcomes,
-      hitIds: hits.map(({ id }) => id),
-      bestNo: best?.row.memoryNo ?? null,
-    },
+    recallId: head.recallId,
+    at: head.at,
+    asked: { userIds: filter.userIds, sessionIds: filter.sessionIds },
+    head: JSON.stringify(head),
     candidates: [...hits, ...cut].map((candidate) => ({
       memoryNo: candidate.memoryNo,
       data: JSON.stringify(candidate),

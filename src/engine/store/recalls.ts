@@ -3,6 +3,7 @@ import type {
   ErasureFilter,
   FeedbackVerdict,
   KeptCandidate,
+  MemoryFilter,
   RecallFeedback,
   RecallHead,
   RecallRecord,
@@ -10,24 +11,23 @@ import type {
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
+/** A recall on its way to the log. Its parts are JSON, since they pass two threads, and a text passes fastest. */
+export interface RecallToKeep extends Pick<RecallHead, 'recallId' | 'at'> {
+  /** The users and sessions that the query named. */
+  readonly asked: Pick<MemoryFilter, 'userIds' | 'sessionIds'>;
+  /** A `RecallHead`. */
+  readonly head: string;
+  /** A `KeptCandidate` each, hits first. */
+  readonly candidates: readonly { readonly memoryNo: number; readonly data: string }[];
+  /** Numbers of superseded memories that matched and gave way; they serve a comparison and are not logged. */
+  readonly supersededNos: readonly number[];
+}
+
 /** Bytes that rows and index entries take beside their texts, about: of a recall, and of one of its candidates. */
 const ROW_BYTES = { recall: 150, candidate: 40 };
 
-/**
- * Appends a recall. A candidate that was erased since the answer is left out. Call inside a write.
- * @param head JSON of the head
- */
-export function appendRecall(
-  store: Store,
-  { recallId, at, filter }: Pick<RecallHead, 'recallId' | 'at' | 'filter'>,
-  {
-    head,
-    candidates,
-  }: {
-    readonly head: string;
-    readonly candidates: readonly { readonly memoryNo: number; readonly data: string }[];
-  },
-): void {
+/** Appends a recall. A candidate that was erased since the answer is left out. Call inside a write. */
+export function appendRecall(store: Store, { recallId, at, asked, head, candidates }: RecallToKeep): void {
   const bytes = candidates.reduce(
     (sum, { data }) => sum + Buffer.byteLength(data) + ROW_BYTES.candidate,
     Buffer.byteLength(head) + ROW_BYTES.recall,
@@ -37,8 +37,8 @@ export function appendRecall(
     .run(
       recallId,
       at,
-      JSON.stringify(filter.userIds ?? []),
-      JSON.stringify(filter.sessionIds ?? []),
+      JSON.stringify(asked.userIds ?? []),
+      JSON.stringify(asked.sessionIds ?? []),
       head,
       bytes,
     ).lastInsertRowid;

@@ -1,7 +1,7 @@
 import type { RecallEffects } from '../commands/reinforce.ts';
 import { serialiseError } from '../errors.ts';
 import type { Logger } from '../ports.ts';
-import type { RecallToKeep } from '../retrieve/keep-recall.ts';
+import type { RecallToKeep } from '../store/recalls.ts';
 import type { Writer } from '../writer/writer.ts';
 import type { RecallBuffer } from './tenant-options.ts';
 
@@ -31,6 +31,14 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
   let timer: NodeJS.Timeout | undefined;
   let flushing: Promise<void> = Promise.resolve();
 
+  /** Writes those of the recalls that could be built. */
+  const logRecalls = async (path: string, kept: readonly Promise<RecallToKeep>[]) => {
+    const built = await Promise.allSettled(kept);
+    const recalls = built.filter((one) => one.status === 'fulfilled').map(({ value }) => value);
+    if (recalls.length < kept.length) logger.warn({ recalls: kept.length - recalls.length }, 'recalls_not_logged');
+    if (recalls.length > 0) await writer.write(path, 'logRecalls', { recalls });
+  };
+
   const flush = () => {
     clearTimeout(timer);
     timer = undefined;
@@ -55,9 +63,7 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
         // Both writes share a commit.
         await Promise.all([
           orWarn('recall_effects_lost', recalls.length, () => writer.write(path, 'applyRecalls', { recalls })),
-          orWarn('recalls_not_logged', kept.length, async () =>
-            writer.write(path, 'logRecalls', { recalls: await Promise.all(kept) }),
-          ),
+          orWarn('recalls_not_logged', kept.length, () => logRecalls(path, kept)),
         ]);
       }
     });
@@ -78,7 +84,9 @@ export function createRecallBuffer(writer: Writer, logger: Logger): RecallBuffer
     },
     log(path, recall) {
       const { kept } = owedTo(path);
-      kept.push(Promise.resolve(recall));
+      // Until it is awaited below.
+      recall.catch(() => {});
+      kept.push(recall);
       if (kept.length > MAX_HELD_FOR_LOG) void kept.shift();
     },
     flush,

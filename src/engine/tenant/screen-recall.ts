@@ -1,5 +1,5 @@
 import type { PrivacyGuard } from '../privacy/guard.ts';
-import type { RecallToKeep } from '../retrieve/keep-recall.ts';
+import type { RecallToKeep } from '../store/recalls.ts';
 import type { Json, MemoryFilter, RecallHead } from '../types.ts';
 
 /** Fields of a filter that name somebody by a key of the caller's; they are never looked at, as in a memory. */
@@ -7,7 +7,8 @@ type Named = 'userIds' | 'sessionIds' | 'withinTags';
 
 /** Screens what a recall keeps of its question. It never throws: what cannot be screened is withheld. */
 export async function screenRecall(guard: PrivacyGuard, recall: RecallToKeep): Promise<RecallToKeep> {
-  return { ...recall, head: await screenHead(guard, recall.head) };
+  if (!guard.isOn()) return recall;
+  return { ...recall, head: JSON.stringify(await screenHead(guard, JSON.parse(recall.head) as RecallHead)) };
 }
 
 /**

@@ -5,7 +5,7 @@ import type { Metrics } from '../metrics.ts';
 import type { Clock, JobDispatcher, LanguageModel, Logger, TextAnalyzer } from '../ports.ts';
 import type { Questioner } from '../providers/query-embedder.ts';
 import type { Readers } from '../readers/readers.ts';
-import type { RecallToKeep } from '../retrieve/keep-recall.ts';
+import type { RecallToKeep } from '../store/recalls.ts';
 import type { OpenTenant, SpaceIdentity } from '../tenant-file/open-tenant.ts';
 import type { Tracing } from '../tracing.ts';
 import type { Writer } from '../writer/writer.ts';
@@ -42,8 +42,8 @@ export interface TenantOptions {
 export interface RecallBuffer {
   /** Notes the effects of a recall on the tenant's file at `path`; they are written soon. It never throws. */
   add(path: string, effects: RecallEffects): void;
-  /** Notes a recall for the log of the tenant's file at `path`. It never throws, and neither may the promise. */
-  log(path: string, recall: RecallToKeep | Promise<RecallToKeep>): void;
+  /** Notes a recall for the log of the tenant's file at `path`. It never throws. If the promise rejects, it is lost. */
+  log(path: string, recall: Promise<RecallToKeep>): void;
   /** Writes what waits, and resolves once it is on disk or dropped. */
   flush(): Promise<void>;
 }

@@ -39,9 +39,13 @@ export function createQueryMethods(options: TenantOptions): QueryMethods {
   async function runQuery(query: MemoryQuery, signal?: AbortSignal): Promise<QueryResult> {
     const started = performance.now();
     const answer = await readers.read(path, 'query', { query, defaults: defaults() }, signal);
-    const { result, profile, stages, effects, kept } = answer;
+    const { result, profile, stages, effects, later } = answer;
     if (effects !== null) options.recalls.add(path, effects);
-    if (kept !== null) options.recalls.log(path, guard.isOn() ? screenRecall(guard, kept) : kept);
+    if (later !== null)
+      options.recalls.log(
+        path,
+        later.then((recall) => screenRecall(guard, recall)),
+      );
     if (result.degradedReasons.includes('vectors')) metrics.degradedQueries.inc();
     countWorkEnds('query', result);
     observeStages(metrics, stages);

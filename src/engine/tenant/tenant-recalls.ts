@@ -35,8 +35,8 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
       return { ...(await readers.read(path, 'replayKept', { id, changes, only }, signal)), question };
     }
     const query = queryOfToday(recall, changes);
-    const answer = await readers.read(path, 'query', { query, defaults: recall.defaults }, signal);
-    return compareWithNow(within(recall, only), answer);
+    const { result, later } = await readers.read(path, 'query', { query, defaults: recall.defaults }, signal);
+    return compareWithNow(within(recall, only), result, await later);
   }
 
   return {
