@@ -1,5 +1,7 @@
+import { fork } from 'node:child_process';
+import { once } from 'node:events';
 import fs from 'node:fs';
-import { setTimeout as pause } from 'node:timers/promises';
+import os from 'node:os';
 import { expect, test } from 'vitest';
 import { hostileBodies } from '../support/attacks/hostile-json.ts';
 import { controlText } from '../support/attacks/large-memories.ts';
@@ -13,7 +15,7 @@ const KEY = 'an-admin-key-of-this-test-x7';
 const SIZE = IS_FULL ? { labelled: 3_000, large: 400, seconds: 60 } : { labelled: 50, large: 4, seconds: 2 };
 const METADATA_BYTES = 15_000;
 const MAX_RSS_MB = 1_024;
-const PROBE_EVERY_MS = 20;
+const LOOK_EVERY_MS = 20;
 const headers = { authorization: `Bearer ${KEY}`, 'content-type': 'application/json' };
 
 test('the worst of each kind, together, leaves the service alive, within its memory, and with right answers', async () => {
@@ -28,7 +30,8 @@ test('the worst of each kind, together, leaves the service alive, within its mem
     await response.arrayBuffer();
     return response.status;
   };
-  const { healthMs, peakMb, stop } = watch(url, service);
+  const { peakMb, stop } = watch(url, service);
+  yieldCoresToService();
   using readers = await readNothing(
     { port: Number(new URL(url).port), key: KEY },
     { connections: 14, path: '/memory/all?user_id=large&l=1000' },
@@ -53,8 +56,7 @@ test('the worst of each kind, together, leaves the service alive, within its mem
     again(() => send('GET', '/memory/all?user_id=large&l=1000')),
     again(() => send('POST', '/memory/add', { content: `added ${turn++}`, user_id: 'adds' })),
   ]);
-  await stop();
-  const ms = healthMs.toSorted((a, b) => a - b);
+  const ms = (await stop()).toSorted((a, b) => a - b);
   const at = (share: number) => ms[Math.min(ms.length - 1, Math.floor(share * ms.length))]!.toFixed(1);
   console.log(
     `/health of another client, ${ms.length} times: p50 ${at(0.5)}, p95 ${at(0.95)}, p99 ${at(0.99)}, worst ${at(1)} ms; ` +
@@ -62,10 +64,16 @@ test('the worst of each kind, together, leaves the service alive, within its mem
   );
   expect([...statuses.keys()].filter((status) => status >= 500 && status !== 503)).toEqual([]);
   expect(statuses.get(200) ?? 0).toBeGreaterThan(0);
+  expect(ms.length).toBeGreaterThan(0);
   expect(peakMb()).toBeLessThan(MAX_RSS_MB);
   expect(await send('POST', '/memory/query', { query: 'harbour' })).toBe(200);
   await service.end('SIGTERM');
 });
+
+/** Lowers the priority of this process, as an attacker has cores of its own that the service does not share. */
+function yieldCoresToService(): void {
+  os.setPriority(os.constants.priority.PRIORITY_LOW);
+}
 
 /** Stores what the attacks work on. */
 async function fill(url: string): Promise<void> {
@@ -87,25 +95,20 @@ async function fill(url: string): Promise<void> {
   for (let no = 0; no < SIZE.large; no += 1) await add([{ content: controlText(no, 150_000), user_id: 'large' }]);
 }
 
-/** Probes /health as another client would, and the memory of the process. */
+/** Starts what probes /health, and watches the memory of the service. */
 function watch(url: string, { pid }: ServiceProcess) {
-  const healthMs: number[] = [];
+  const probe = fork(new URL('../support/attacks/probe-health-main.ts', import.meta.url), [url]);
   let peakKb = 0;
-  let isStopped = false;
-  const probe = async () => {
-    while (!isStopped) {
-      const before = performance.now();
-      await (await fetch(`${url}/health`)).arrayBuffer();
-      healthMs.push(performance.now() - before);
-      const status = fs.existsSync(`/proc/${pid}/status`) ? fs.readFileSync(`/proc/${pid}/status`, 'utf8') : '';
-      peakKb = Math.max(peakKb, Number(/VmRSS:\s*(\d+)/.exec(status)?.[1] ?? 0));
-      await pause(PROBE_EVERY_MS);
-    }
+  const look = setInterval(() => {
+    const status = fs.existsSync(`/proc/${pid}/status`) ? fs.readFileSync(`/proc/${pid}/status`, 'utf8') : '';
+    peakKb = Math.max(peakKb, Number(/VmRSS:\s*(\d+)/.exec(status)?.[1] ?? 0));
+  }, LOOK_EVERY_MS);
+  /** @returns the time of each answer, ms */
+  const stop = async (): Promise<number[]> => {
+    clearInterval(look);
+    probe.send('stop');
+    const [times] = (await once(probe, 'message')) as [number[]];
+    return times;
   };
-  const probing = probe();
-  const stop = async () => {
-    isStopped = true;
-    await probing;
-  };
-  return { healthMs, peakMb: () => Math.round(peakKb / 1024), stop };
+  return { peakMb: () => Math.round(peakKb / 1024), stop };
 }
