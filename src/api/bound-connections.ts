@@ -1,10 +1,9 @@
 import type { Server } from 'node:http';
 import type { Socket } from 'node:net';
+import { networkOf } from '../engine/index.ts';
 
 /** Share of all connections that one address may have. */
 const SHARE_OF_ADDRESS = 0.5;
-/** Groups of an IPv6 address that its network has: a client can take any address of its /64. */
-const NETWORK_GROUPS = 4;
 
 /** What bounds the connections of a server. */
 export interface ConnectionBounds {
@@ -50,15 +49,4 @@ export function boundConnections(server: Server, { most, readerTimeoutMs }: Conn
   };
   const sweep = setInterval(look, Math.max(50, readerTimeoutMs / 10)).unref();
   server.once('close', () => clearInterval(sweep));
-}
-
-/** The address, or of an IPv6 address its first four groups. */
-export function networkOf(address: string): string {
-  const isVersion4 = address.includes('.');
-  if (isVersion4 || !address.includes(':')) return address.replace(/^::ffff:/i, '');
-  const [start = '', end] = address.split('::');
-  const groups = start === '' ? [] : start.split(':');
-  const ending = end === undefined || end === '' ? [] : end.split(':');
-  const zeros = end === undefined ? 0 : 8 - groups.length - ending.length;
-  return [...groups, ...Array<string>(zeros).fill('0'), ...ending].slice(0, NETWORK_GROUPS).join(':');
 }

@@ -2,7 +2,6 @@ import type { IncomingMessage } from 'node:http';
 import { LRUCache } from 'lru-cache';
 import { createTokenVerifier, isToken } from '../engine/adapters/index.ts';
 import {
-  createGuessLimit,
   DEFAULT_TENANT,
   type Engine,
   EngineError,
@@ -71,8 +70,7 @@ export interface Doorkeeper {
 }
 
 export function createDoorkeeper(engine: Engine): Doorkeeper {
-  const { control, config, metrics, logger } = engine;
-  const guesses = createGuessLimit(config.OM_MAX_WRONG_KEYS);
+  const { control, config, guesses, metrics, logger } = engine;
   const addressOf = clientAddresses(config.trustedProxies);
   const signedIn = new LRUCache<string, true>({ max: MAX_SIGNED_IN, ttl: 3_600_000 });
   const tokens = config.OM_OIDC_ISSUER === undefined ? undefined : createTokenVerifier(engine);

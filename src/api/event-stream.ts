@@ -9,8 +9,6 @@ const PING_MS = 15_000;
 const MAX_STREAMS = 1_000;
 
 let openStreams = 0;
-/** Streams that are open, by tenant. */
-const streamsOf = new Map<string, number>();
 
 /** Data of the last event of a stream that ends before its item has. */
 export const goneEvent = z.strictObject({
@@ -121,25 +119,18 @@ export function openStream({ api, response, tenant }: TenantCall): AbortSignal {
 }
 
 /**
- * Counts a stream of a tenant, so that no tenant takes the streams of all.
+ * Takes a stream of a tenant's share, so that no tenant takes the streams of all.
  * @returns a function that gives the stream back
  * @throws EngineError `unavailable` if the tenant's share is open
  */
-function takeShare({ control, metrics }: Engine, tenantId: string): () => void {
+function takeShare({ control, metrics, streams }: Engine, tenantId: string): () => void {
   const share = control.limits.inForce({ tenantId }).event_streams;
-  const open = streamsOf.get(tenantId) ?? 0;
-  if (share > 0 && open >= share) {
-    metrics.limitedRequests.inc({ limit: 'event_streams' });
-    throw new EngineError('unavailable', `this tenant has ${open} event streams open, its share is ${share}`, {
-      retryAfterMs: 5_000,
-    });
-  }
-  streamsOf.set(tenantId, open + 1);
-  return () => {
-    const left = streamsOf.get(tenantId)! - 1;
-    if (left > 0) streamsOf.set(tenantId, left);
-    else streamsOf.delete(tenantId);
-  };
+  const leave = streams.take(tenantId, share);
+  if (leave !== undefined) return leave;
+  metrics.limitedRequests.inc({ limit: 'event_streams' });
+  throw new EngineError('unavailable', `this tenant has its share of ${share} event streams open`, {
+    retryAfterMs: 5_000,
+  });
 }
 
 /**

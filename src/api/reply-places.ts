@@ -4,6 +4,8 @@ const MIB = 1024 * 1024;
 /** Memory that the large replies under way may hold, in bytes: of one key, and of all keys together. */
 const KEY_BYTES = 32 * MIB;
 const TOTAL_BYTES = 128 * MIB;
+/** Memory of replies under way from which on also the first reply of a key waits, in bytes. */
+const FULL_BYTES = 256 * MIB;
 /** Memory that the large replies may hold that wait for a place, in bytes: of one key, and of all keys together. */
 const KEY_WAITING_BYTES = 64 * MIB;
 const TOTAL_WAITING_BYTES = 128 * MIB;
@@ -37,7 +39,8 @@ class ReplyPlaces {
   }
 
   /**
-   * Takes the memory of a reply, as soon as there is room for it; a key without any reply always has room.
+   * Takes the memory of a reply, as soon as there is room for it. A key without any reply has room until many keys
+   * leave theirs unread.
    * @param key whose reply it is
    * @returns a function that gives the memory back; calling it again does nothing
    * @throws EngineError `unavailable` with `retryAfterMs` if too many replies wait, or after `waitMs`
@@ -54,7 +57,8 @@ class ReplyPlaces {
 
   #hasRoom(key: string, bytes: number): boolean {
     const own = this.#held.ofKey.get(key) ?? 0;
-    return own === 0 || (own + bytes <= KEY_BYTES && this.#held.total + bytes <= TOTAL_BYTES);
+    if (own === 0) return this.#held.total < FULL_BYTES;
+    return own + bytes <= KEY_BYTES && this.#held.total + bytes <= TOTAL_BYTES;
   }
 
   #wait(key: string, bytes: number, waitMs: number): Promise<void> {

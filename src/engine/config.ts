@@ -27,8 +27,8 @@ export { settingsSchema } from './config/settings.ts';
 export interface Config extends Readonly<Settings> {
   /**
    * Absolute paths in the data folder: the files of the default tenant (`OM_DB_PATH`), of the control database, of the
-   * instance lock, of the two provider budgets, of the rate limits and of the address at which `cairn mcp` serves the
-   * folder, and the folder of all other tenants' files (`tenants`).
+   * instance lock, of the two provider budgets, of the rate limits, of wrong keys and of the address at which `cairn
+   * mcp` serves the folder, and the folder of all other tenants' files (`tenants`).
    */
   readonly paths: {
     readonly defaultTenant: string;
@@ -38,6 +38,7 @@ export interface Config extends Readonly<Settings> {
     readonly budget: string;
     readonly llmBudget: string;
     readonly rates: string;
+    readonly guesses: string;
     readonly address: string;
   };
   /**
@@ -100,6 +101,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
       budget: `${base}.budget.sqlite`,
       llmBudget: `${base}.llm-budget.sqlite`,
       rates: `${base}.rates.sqlite`,
+      guesses: `${base}.guesses.sqlite`,
       address: `${base}.address`,
     }),
     embedsHere: EMBEDDED_HERE.has(settings.OM_EMBEDDINGS),

@@ -1,7 +1,9 @@
 import type { Config } from './config.ts';
 import type { ControlDatabase } from './control/control-database.ts';
 import type { Lead } from './lead.ts';
+import type { GuessLimit } from './control/guess-limit.ts';
 import type { RateLimits } from './control/rate-limits.ts';
+import type { StreamShares } from './control/stream-shares.ts';
 import type { Metrics } from './metrics.ts';
 import type { Clock, Embedder, Logger, QueueState } from './ports.ts';
 import type { Tracing } from './tracing.ts';
@@ -70,6 +72,10 @@ export interface Engine {
   readonly control: ControlDatabase;
   /** The buckets of the rate limits of all keys. */
   readonly rates: RateLimits;
+  /** The pauses of those who send wrong keys. */
+  readonly guesses: GuessLimit;
+  /** The event streams that tenants keep open. */
+  readonly streams: StreamShares;
   /** The tracing that this engine was opened with; null if nothing is traced. */
   readonly tracing: Tracing | null;
   /** URL of the Redis that holds the queues, and the prefix of their names there; null without `REDIS_URL`. */

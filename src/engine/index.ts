@@ -40,9 +40,9 @@ export type {
   TenantRecord,
 } from './control/control-database.ts';
 export { isFromHere, readCredential } from './control/credential.ts';
-export { createGuessLimit } from './control/guess-limit.ts';
 export { LIMIT_NAMES, MAX_LIMIT, type LimitChanges, type LimitName, type LimitScope } from './control/limits.ts';
 export type { RateClass } from './control/rate-limits.ts';
+export { networkOf } from './control/network-of.ts';
 export { judgeMetricsReader, type MetricsVerdict } from './control/metrics-access.ts';
 
 // ── Memories and documents as a server shows them ────────────────────────────────────────────────────────────────────

@@ -18,7 +18,9 @@ import { createInlineReaders, type Readers } from './readers/readers.ts';
 import { createThreadReaders } from './readers/thread-readers.ts';
 import { areSameModels, distinctModels, numbersOf } from './store/live-model.ts';
 import { countLacking } from './store/reembed.ts';
+import { openGuessLimit } from './control/guess-limit.ts';
 import { openRateLimits } from './control/rate-limits.ts';
+import { openStreamShares } from './control/stream-shares.ts';
 import { openTenant, type OpenTenant } from './tenant-file/open-tenant.ts';
 import { createSharedFiles } from './tenant-file/shared-files.ts';
 import { createTenantPool } from './tenant-file/tenant-pool.ts';
@@ -77,7 +79,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
   const { config, clock = systemClock, logger = silentLogger, metrics = createMetrics(), tracing = null } = options;
   const surroundings: Surroundings = { config, clock, logger, metrics, tracing };
   const control = openControlDatabase(config, clock);
-  const rates = openRateLimits(config.paths.rates, clock);
+  const { close: closeCounts, ...counts } = openCounts(config, clock);
   const parts = openParts({
     ...surroundings,
     role: 'reader',
@@ -120,7 +122,7 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
     ...surroundings,
     embedder,
     control,
-    rates,
+    ...counts,
     queuesAt,
     lead: { transport, dispatcher },
     queueState: () => dispatcher.state?.() ?? { mode: 'embedded' },
@@ -135,10 +137,18 @@ export async function openEngine(options: OpenEngineOptions): Promise<Engine> {
       pool.close();
       budget.close();
       await writer.close();
-      rates.close();
+      closeCounts();
       control.close();
     },
   };
+}
+
+/** Opens what all processes of the folder count together. No file is made before there is something to count. */
+function openCounts({ paths, OM_MAX_WRONG_KEYS }: Config, clock: Clock) {
+  const rates = openRateLimits(paths.rates, clock);
+  const guesses = openGuessLimit(paths.guesses, OM_MAX_WRONG_KEYS, clock);
+  const streams = openStreamShares(paths.rates, clock);
+  return { rates, guesses, streams, close: () => [rates, guesses, streams].forEach((counts) => counts.close()) };
 }
 
 function openReaders(

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import net from 'node:net';
 import { expect, test } from 'vitest';
-import { networkOf } from '../../src/api/bound-connections.ts';
+import { networkOf } from '../../src/engine/control/network-of.ts';
 import { until } from '../support/attacks/silent-readers.ts';
 import { startApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';

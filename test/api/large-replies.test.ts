@@ -123,6 +123,18 @@ describe('clients that read nothing', () => {
     expect(replyPlaces.bytes).toEqual({ held: 0, waiting: 0 });
   });
 
+  test('hold a bounded memory also over many keys', async () => {
+    const bytes = 8 * 1024 * 1024;
+    const leave = [];
+    for (let key = 0; key < 32; key++) leave.push(await replyPlaces.enter(`key ${key}`, bytes, 0));
+    await expect(replyPlaces.enter('one more', bytes, 10)).rejects.toMatchObject({ code: 'unavailable' });
+    expect(replyPlaces.bytes).toEqual({ held: 32 * bytes, waiting: 0 });
+    leave.pop()!();
+    leave.push(await replyPlaces.enter('one more', bytes, 0));
+    for (const end of leave) end();
+    expect(replyPlaces.bytes.held).toBe(0);
+  });
+
   test('are cut off after OM_READER_TIMEOUT_MS', async () => {
     await using brief = await startApi({
       folder: tempFolder(),

@@ -467,6 +467,7 @@ describe('paths', () => {
       budget: path.join(folder, 'cairn.budget.sqlite'),
       llmBudget: path.join(folder, 'cairn.llm-budget.sqlite'),
       rates: path.join(folder, 'cairn.rates.sqlite'),
+      guesses: path.join(folder, 'cairn.guesses.sqlite'),
       address: path.join(folder, 'cairn.address'),
     });
   });

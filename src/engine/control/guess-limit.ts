@@ -1,25 +1,32 @@
-import { isIPv6 } from 'node:net';
+import { LRUCache } from 'lru-cache';
+import { EngineError } from '../errors.ts';
+import type { Clock } from '../ports.ts';
+import { openCounterFile } from './counter-file.ts';
+import { networkOf } from './network-of.ts';
 
 /** Pause after the first wrong key too many (ms); each further one doubles it, up to `MAX_PAUSE_MS`. */
 const MIN_PAUSE_MS = 1_000;
 const MAX_PAUSE_MS = 60_000;
 /** Time without a wrong key after which an address begins anew (ms). */
 const FORGET_MS = 600_000;
+/** Time for which an address is remembered that sent OM_API_KEY (ms). */
+const TRUST_MS = 86_400_000;
 /** Most addresses that are remembered; the one that was seen least recently is forgotten first. */
 const MAX_ADDRESSES = 10_000;
 
-/** What is known of one address. Times are those of `performance.now()`. */
+/** What is known of one address. Times are Unix ms. */
 interface Guesser {
-  wrong: number;
-  lastWrongAt: number;
-  pausedUntil: number;
-  /** Whether OM_API_KEY was sent from there while no pause was on. */
-  isTrusted: boolean;
+  readonly wrong: number;
+  readonly seenAt: number;
+  readonly pausedUntil: number;
+  /** Whether OM_API_KEY was sent from there while no pause was on: 0 or 1. */
+  readonly trusted: number;
 }
 
 /**
  * Slows down who guesses OM_API_KEY, the only secret that a person may have chosen. Keys that Cairn makes have 256
- * random bits, so a right one needs no protection and is never slowed.
+ * random bits, so a right one needs no protection and is never slowed. All processes of a data folder count together.
+ * While their file cannot be written nobody is slowed, so that a full disk locks nobody out.
  */
 export interface GuessLimit {
   /** Time for which wrong keys of an address are refused without a look, ms; 0 if they are looked at. */
@@ -31,54 +38,80 @@ export interface GuessLimit {
    * sent it before, so that a guesser cannot tell a right guess from a wrong one, and nobody at work is interrupted.
    */
   admitsRightKey(address: string): boolean;
+  close(): void;
 }
 
-/** @param freeTries wrong keys of one address that are answered without a pause */
-export function createGuessLimit(freeTries: number): GuessLimit {
-  const guessers = new Map<string, Guesser>();
+const TABLES = {
+  schema: `CREATE TABLE IF NOT EXISTS guessers (
+      place TEXT PRIMARY KEY, wrong INTEGER NOT NULL, seen_at REAL NOT NULL, paused_until REAL NOT NULL,
+      trusted INTEGER NOT NULL
+    ) STRICT, WITHOUT ROWID;
+    CREATE INDEX IF NOT EXISTS guessers_by_time ON guessers (seen_at);`,
+  statements: {
+    read: `SELECT wrong, seen_at AS seenAt, paused_until AS pausedUntil, trusted FROM guessers WHERE place = :place`,
+    write: `INSERT INTO guessers VALUES (:place, :wrong, :seenAt, :pausedUntil, :trusted)
+       ON CONFLICT (place) DO UPDATE SET wrong = excluded.wrong, seen_at = excluded.seen_at,
+         paused_until = excluded.paused_until, trusted = excluded.trusted`,
+    forget: `DELETE FROM guessers WHERE seen_at < :before OR place IN
+       (SELECT place FROM guessers ORDER BY seen_at DESC LIMIT -1 OFFSET ${MAX_ADDRESSES})`,
+  },
+} as const;
 
-  /** Finds or adds an address, and makes it the most recently seen one. */
-  function guesserAt(address: string): Guesser {
-    const place = placeOf(address);
-    const guesser = guessers.get(place) ?? { wrong: 0, lastWrongAt: -Infinity, pausedUntil: 0, isTrusted: false };
-    guessers.delete(place);
-    guessers.set(place, guesser);
-    if (guessers.size > MAX_ADDRESSES) guessers.delete(guessers.keys().next().value!);
-    return guesser;
+/**
+ * Opens the limit. Its small file is made when the first key is refused or OM_API_KEY is used.
+ * @param freeTries wrong keys of one address that are answered without a pause
+ */
+export function openGuessLimit(file: string, freeTries: number, clock: Clock): GuessLimit {
+  let shared: ReturnType<typeof openCounterFile<keyof typeof TABLES.statements>> | undefined;
+  /** Addresses that this process knows to be trusted, so that a request with OM_API_KEY need not read the file. */
+  const trusted = new LRUCache<string, true>({ max: MAX_ADDRESSES, ttl: FORGET_MS });
+
+  /** Reads what is known of an address, and keeps what `change` makes of it; `otherwise` if the file fails. */
+  function update<T>(
+    address: string,
+    otherwise: T,
+    change: (known: Guesser, now: number) => { readonly result: T; readonly next?: Guesser },
+  ): T {
+    const place = networkOf(address);
+    const now = clock.now();
+    try {
+      shared ??= openCounterFile(file, TABLES);
+      return shared.write(({ read, write, forget }) => {
+        const row = read.get({ place }) as Guesser | undefined;
+        // A clock that was set back must not lengthen a pause.
+        const pausedUntil = Math.min(row?.pausedUntil ?? 0, now + MAX_PAUSE_MS);
+        const known = { wrong: 0, seenAt: 0, trusted: 0, ...row, pausedUntil };
+        const { result, next } = change(known, now);
+        if (next !== undefined) write.run({ place, ...next });
+        if (next !== undefined && row === undefined) forget.run({ before: now - TRUST_MS });
+        return result;
+      });
+    } catch (error) {
+      if (error instanceof EngineError) return otherwise;
+      throw error;
+    }
   }
-
-  const pauseMs = (address: string) =>
-    Math.max(0, (guessers.get(placeOf(address))?.pausedUntil ?? 0) - performance.now());
 
   return {
-    pauseMs,
-    noteWrong(address) {
-      const guesser = guesserAt(address);
-      const now = performance.now();
-      if (now - guesser.lastWrongAt > FORGET_MS) guesser.wrong = 0;
-      guesser.wrong++;
-      guesser.lastWrongAt = now;
-      const tooMany = guesser.wrong - freeTries;
-      if (tooMany > 0) guesser.pausedUntil = now + Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** (tooMany - 1));
-      return tooMany === 1;
-    },
+    pauseMs: (address) => update(address, 0, ({ pausedUntil }, now) => ({ result: Math.max(0, pausedUntil - now) })),
+    noteWrong: (address) =>
+      update(address, false, (known, now) => {
+        const wrong = (Math.abs(now - known.seenAt) > FORGET_MS ? 0 : known.wrong) + 1;
+        const tooMany = wrong - freeTries;
+        const pausedUntil =
+          tooMany > 0 ? now + Math.min(MAX_PAUSE_MS, MIN_PAUSE_MS * 2 ** (tooMany - 1)) : known.pausedUntil;
+        return { result: tooMany === 1, next: { ...known, wrong, seenAt: now, pausedUntil } };
+      }),
     admitsRightKey(address) {
-      const guesser = guesserAt(address);
-      guesser.isTrusted ||= pauseMs(address) === 0;
-      return guesser.isTrusted;
+      const place = networkOf(address);
+      if (trusted.has(place)) return true;
+      const isTrusted = update(address, true, (known, now) => {
+        const trusts = known.trusted === 1 || known.pausedUntil <= now;
+        return trusts ? { result: true, next: { ...known, trusted: 1, seenAt: now } } : { result: false };
+      });
+      if (isTrusted) trusted.set(place, true);
+      return isTrusted;
     },
+    close: () => shared?.close(),
   };
-}
-
-/** Returns the address, or of an IPv6 address its first 64 bits, as a single subscriber has at least a /64. */
-function placeOf(address: string): string {
-  const plain = address.replace(/^::ffff:(?=\d+\.)/i, '');
-  if (!isIPv6(plain)) return plain;
-  const [head = '', tail] = plain.split('%')[0]!.split('::');
-  const groups = head === '' ? [] : head.split(':');
-  if (tail !== undefined) {
-    const after = tail === '' ? [] : tail.split(':');
-    groups.push(...Array.from({ length: Math.max(0, 8 - groups.length - after.length) }, () => '0'), ...after);
-  }
-  return groups.slice(0, 4).join(':');
 }

@@ -1,6 +1,6 @@
 import { EngineError } from '../errors.ts';
 import type { Clock } from '../ports.ts';
-import { openCounterFile } from './provider-budget-file.ts';
+import { openCounterFile } from './counter-file.ts';
 import { FILL_MS, takeFrom, type Verdict } from './token-bucket.ts';
 
 /** What a key spends: requests that query or add, items of batches, bytes of uploads. */

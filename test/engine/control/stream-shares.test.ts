@@ -1,0 +1,50 @@
+import path from 'node:path';
+import { expect, test } from 'vitest';
+import { openStreamShares } from '../../../src/engine/control/stream-shares.ts';
+import { tempFolder } from '../../support/temp-folder.ts';
+
+function twoProcesses() {
+  const file = path.join(tempFolder(), 'rates.sqlite');
+  const clock = { ms: 1_000_000_000_000, now: () => clock.ms };
+  const [here, there] = [openStreamShares(file, clock), openStreamShares(file, clock)];
+  return { clock, here, there };
+}
+
+test('a share holds over all processes, and what is given back can be taken anywhere', () => {
+  const { here, there } = twoProcesses();
+  const leave = here.take('acme', 2);
+  expect(leave).toBeDefined();
+  expect(there.take('acme', 2)).toBeDefined();
+  expect([here.take('acme', 2), there.take('acme', 2)]).toEqual([undefined, undefined]);
+  expect(there.take('beta', 2)).toBeDefined();
+  leave!();
+  expect(there.take('acme', 2)).toBeDefined();
+  expect(here.take('acme', 2)).toBeUndefined();
+});
+
+test('streams from before a share was set count in their own process', () => {
+  const { here } = twoProcesses();
+  here.take('acme', 0);
+  here.take('acme', 0);
+  expect(here.take('acme', 2)).toBeUndefined();
+  expect(here.take('acme', 3)).toBeDefined();
+});
+
+test('the streams of a process that closes are free again', () => {
+  const { here, there } = twoProcesses();
+  here.take('acme', 1);
+  expect(there.take('acme', 1)).toBeUndefined();
+  here.close();
+  expect(there.take('acme', 1)).toBeDefined();
+});
+
+test.each([31_000, -31_000])(
+  'those of a process that says nothing any more are free, too (clock %i ms on)',
+  (later) => {
+    const { clock, here, there } = twoProcesses();
+    here.take('acme', 1);
+    expect(there.take('acme', 1)).toBeUndefined();
+    clock.ms += later;
+    expect(there.take('acme', 1)).toBeDefined();
+  },
+);
