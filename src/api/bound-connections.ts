@@ -11,22 +11,26 @@ export interface ConnectionBounds {
   readonly most: number;
   /** Time after which a connection is cut whose client reads nothing of what waits for it (ms). */
   readonly readerTimeoutMs: number;
+  /** Whether an address is that of a trusted proxy, whose connections are those of many clients. */
+  readonly isProxy: (address: string) => boolean;
 }
 
 /**
- * Bounds the connections of a server: all of them, those of one address, and the time for which a client may leave a
- * reply unread. A client that reads slowly moves on by at least a piece of its reply (json-reply.ts) in that time.
+ * Bounds the connections of a server: all of them, those of one address that is no proxy's, and the time for which a
+ * client may leave a reply unread. A client that reads slowly moves on by at least a piece of its reply
+ * (json-reply.ts) in that time.
  */
-export function boundConnections(server: Server, { most, readerTimeoutMs }: ConnectionBounds): void {
+export function boundConnections(server: Server, { most, readerTimeoutMs, isProxy }: ConnectionBounds): void {
   server.maxConnections = most;
   const mostOfAddress = Math.max(1, Math.floor(most * SHARE_OF_ADDRESS));
   const countOf = new Map<string, number>();
   const unread = new Map<Socket, { sent: number; since: number }>();
   const sockets = new Set<Socket>();
   server.on('connection', (socket: Socket) => {
-    const network = networkOf(socket.remoteAddress ?? '');
+    const { remoteAddress: address = '' } = socket;
+    const network = networkOf(address);
     const count = countOf.get(network) ?? 0;
-    if (count >= mostOfAddress) return void socket.destroy();
+    if (count >= mostOfAddress && !isProxy(address)) return void socket.destroy();
     countOf.set(network, count + 1);
     sockets.add(socket);
     socket.once('close', () => {

@@ -4,6 +4,7 @@ import type { AddressInfo, Server as NetServer, Socket } from 'node:net';
 import type { Express } from 'express';
 import { type Engine, EngineError, isLoopback } from '../engine/index.ts';
 import { boundConnections } from './bound-connections.ts';
+import { proxyCheck } from './middleware/client-address.ts';
 
 export interface RunningServer {
   readonly server: Server;
@@ -125,8 +126,8 @@ function createHttpServer(app: Express, engine: Engine): { readonly server: Serv
     keepAliveTimeout: KEEP_ALIVE_MS,
     connectionsCheckingInterval: CONNECTIONS_CHECK_MS,
   });
-  const { OM_MAX_CONNECTIONS: most, OM_READER_TIMEOUT_MS: readerTimeoutMs } = engine.config;
-  boundConnections(server, { most, readerTimeoutMs });
+  const { OM_MAX_CONNECTIONS: most, OM_READER_TIMEOUT_MS: readerTimeoutMs, trustedProxies } = engine.config;
+  boundConnections(server, { most, readerTimeoutMs, isProxy: proxyCheck(trustedProxies) });
   const silent = new Set<Socket>();
   server.on('connection', (socket) => {
     silent.add(socket);

@@ -24,6 +24,21 @@ test('one address has half of the connections, and gets new ones when it closes 
   await until(async () => (await api.request('GET', '/health').catch(() => undefined))?.status === 200);
 });
 
+test('a trusted proxy may have all connections, since they are those of many clients', async () => {
+  await using api = await startApi({
+    folder: tempFolder(),
+    settings: { OM_EMBEDDINGS: 'none', OM_MAX_CONNECTIONS: '8', OM_TRUSTED_PROXIES: '127.0.0.0/8' },
+  });
+  const held = [];
+  for (let no = 0; no < 7; no++) {
+    const socket = net.connect({ port: api.port, host: '127.0.0.1' });
+    await once(socket, 'connect');
+    held.push(socket);
+  }
+  expect((await api.request('GET', '/health')).status).toBe(200);
+  for (const socket of held) socket.destroy();
+});
+
 test('a client that reads nothing of small replies is cut off', async () => {
   await using api = await startApi({
     folder: tempFolder(),

@@ -11,6 +11,18 @@ export type ClientAddressOf = (request: IncomingMessage) => string;
  * @param trusted addresses and networks (`10.0.0.0/8`) of proxies, as `OM_TRUSTED_PROXIES` lists them
  */
 export function clientAddresses(trusted: readonly string[]): ClientAddressOf {
+  const isProxy = proxyCheck(trusted);
+  return (request) => {
+    const own = plain(request.socket.remoteAddress ?? '');
+    if (!isProxy(own)) return own;
+    const forwarded = (request.headersDistinct['x-forwarded-for'] ?? []).join(',').split(',');
+    const addresses = forwarded.map((address) => plain(address.trim())).filter((address) => isIP(address) !== 0);
+    return addresses.findLast((address) => !isProxy(address)) ?? own;
+  };
+}
+
+/** Makes the function that says whether an address is that of a trusted proxy. */
+export function proxyCheck(trusted: readonly string[]): (address: string) => boolean {
   const proxies = new BlockList();
   for (const entry of trusted) {
     const [address, bits] = entry.split('/') as [string, string?];
@@ -18,14 +30,9 @@ export function clientAddresses(trusted: readonly string[]): ClientAddressOf {
     if (bits === undefined) proxies.addAddress(address, family);
     else proxies.addSubnet(address, Number(bits), family);
   }
-  const isProxy = (address: string) => isIP(address) !== 0 && proxies.check(address, isIPv6(address) ? 'ipv6' : 'ipv4');
-
-  return (request) => {
-    const own = plain(request.socket.remoteAddress ?? '');
-    if (trusted.length === 0 || !isProxy(own)) return own;
-    const forwarded = (request.headersDistinct['x-forwarded-for'] ?? []).join(',').split(',');
-    const addresses = forwarded.map((address) => plain(address.trim())).filter((address) => isIP(address) !== 0);
-    return addresses.findLast((address) => !isProxy(address)) ?? own;
+  return (address) => {
+    const own = plain(address);
+    return isIP(own) !== 0 && proxies.check(own, isIPv6(own) ? 'ipv6' : 'ipv4');
   };
 }
 
