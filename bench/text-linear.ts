@@ -6,6 +6,7 @@ import { classify } from '../src/engine/sectors/classify.ts';
 import { contentHash } from '../src/engine/text/content-hash.ts';
 import { entitiesOf } from '../src/engine/entities/named-things.ts';
 import { gistOf } from '../src/engine/text/gist.ts';
+import { findSensitive } from '../src/engine/privacy/find-sensitive.ts';
 import { identifiersOf, identifierTerm, indexableText, queryTerms } from '../src/engine/text/index-text.ts';
 import { sentences } from '../src/engine/text/sentences.ts';
 import { estimateTokens } from '../src/engine/text/tokens.ts';
@@ -28,6 +29,7 @@ const functions: readonly ((text: string) => unknown)[] = [
   (text) => gistOf(text),
   entitiesOf,
   classify,
+  (text) => findSensitive(text, ['secrets', 'personal']),
 ];
 const names = [
   'normalise',
@@ -44,6 +46,7 @@ const names = [
   'gistOf',
   'entitiesOf',
   'classify',
+  'findSensitive',
 ];
 
 for (const [shape, make] of Object.entries(HOSTILE_SHAPES)) {

@@ -7,6 +7,7 @@ import { identifiersOf, indexableText, queryTerms } from '../../../src/engine/te
 import { sentences } from '../../../src/engine/text/sentences.ts';
 import { estimateTokens } from '../../../src/engine/text/tokens.ts';
 import { windowsOf } from '../../../src/engine/text/windows.ts';
+import { findSensitive } from '../../../src/engine/privacy/find-sensitive.ts';
 import { words } from '../../../src/engine/text/words.ts';
 import { HOSTILE_SHAPES } from './hostile-shapes.ts';
 
@@ -28,5 +29,6 @@ describe.each(Object.entries(HOSTILE_SHAPES))('a megabyte of %s', (_shape, make)
     );
     expect(windowsOf(text).at(-1)?.end).toBe(text.length);
     expect(estimateTokens(text)).toBeGreaterThan(0);
+    for (const { start, end } of findSensitive(text, ['secrets', 'personal'])) expect(end).toBeGreaterThan(start);
   });
 });

@@ -21,5 +21,8 @@ export const HOSTILE_SHAPES: Readonly<Record<string, (length: number) => string>
   'one run of Han': (length) => '山'.repeat(length),
   'one run of Thai': (length) => 'กิ'.repeat(length / 2),
   'lone surrogates': (length) => '\uD800'.repeat(length),
+  'names of secrets': (length) => 'token=1.'.repeat(length / 8),
+  'words for passwords': (length) => '密码='.repeat(length / 3),
+  'words before numbers': (length) => `(2${'phone '.repeat(14)}`.repeat(length / 86),
   nulls: (length) => '\0'.repeat(length),
 };
