@@ -27,15 +27,30 @@ import type {
   StoredMemory,
 } from '../schemas/memory-replies.ts';
 
+/** What is said about the text of a new memory or item, in the names of the wire. */
+type Described = Pick<
+  NewMemoryBody,
+  | 'tags'
+  | 'files'
+  | 'metadata'
+  | 'type'
+  | 'title'
+  | 'gist'
+  | 'entities'
+  | 'event_time'
+  | 'valid_from'
+  | 'valid_to'
+  | 'expires_at'
+  | 'importance'
+  | 'confidence'
+>;
+
 /**
- * Translates a memory to add. Fields that were left out get their defaults: '', an empty list or object, null for not
- * stated, and a confidence of 1.
+ * Translates what is said about a text. Fields that were left out get their defaults: '', an empty list or object, null
+ * for not stated, and a confidence of 1.
  */
-export function toNewMemory(body: NewMemoryBody): NewMemory {
+export function toDescription(body: Described) {
   return {
-    content: body.content,
-    userId: body.user_id ?? '',
-    sessionId: body.session_id ?? '',
     tags: body.tags ?? [],
     files: body.files ?? [],
     metadata: body.metadata ?? {},
@@ -49,6 +64,16 @@ export function toNewMemory(body: NewMemoryBody): NewMemory {
     expiresAt: body.expires_at ?? null,
     importance: body.importance ?? null,
     confidence: body.confidence ?? 1,
+  };
+}
+
+/** Translates a memory to add. Fields that were left out get the defaults of `toDescription`, and '' or null. */
+export function toNewMemory(body: NewMemoryBody): NewMemory {
+  return {
+    content: body.content,
+    userId: body.user_id ?? '',
+    sessionId: body.session_id ?? '',
+    ...toDescription(body),
     externalId: body.external_id ?? null,
     onDuplicate: body.on_duplicate ?? undefined,
   };
