@@ -27,7 +27,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   putItem: (_, { memory: { id, version }, changed }) =>
     changed ? { action: 'item.put', detail: { id, version } } : null,
   deleteItem: (_, receipt) => ({ action: 'item.delete', detail: countsOf(receipt) }),
-  moveItems: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
+  moveNamespace: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
   eraseItems: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'namespace.delete', detail: countsOf(receipt) }),
   changeLog: (_, { replayed, removed, total, first }) =>
     replayed

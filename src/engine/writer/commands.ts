@@ -12,7 +12,7 @@ import {
 } from '../commands/erase.ts';
 import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem } from '../commands/items.ts';
-import { eraseItems, moveItems } from '../commands/namespaces.ts';
+import { eraseItems, moveNamespace } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
 import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.ts';
 import { eraseRecalls, giveFeedback, logRecalls } from '../commands/recalls.ts';
@@ -44,7 +44,7 @@ export const WRITE_COMMANDS = {
   importLines,
   putItem,
   deleteItem,
-  moveItems,
+  moveNamespace,
   eraseItems,
   changeLog,
   popLog,
