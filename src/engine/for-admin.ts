@@ -17,7 +17,7 @@ export { rebuildEntities } from './admin/rebuild-entities.ts';
 export { rebuildText } from './admin/rebuild-text.ts';
 export { rebuildVectorIndex } from './admin/rebuild-vector-index.ts';
 export { databaseForm } from './store/database-form.ts';
-export { redactMemory, scanMemories } from './admin/scan.ts';
+export { scanStore, type ScannedPlace } from './admin/scan.ts';
 export { requireUnused } from './store/check-database.ts';
 export { countByState } from './store/memory-counts.ts';
 export { openOpenMemoryFile, type OpenMemoryFile } from './store/openmemory-file.ts';

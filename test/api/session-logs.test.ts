@@ -148,8 +148,9 @@ test('erasing a user or a session erases its logs and leaves tombstones of its o
   expect(await itemsOf('one', '?user_id=zoe')).toEqual([]);
   expect(await itemsOf('one', '?user_id=yan')).toEqual(['stays']);
   expect((await append('one', body)).body.detail).toContain('was erased');
-  // A delete by tags says nothing about logs.
+  // A delete by tags or files says nothing about logs.
   await api.request('DELETE', '/memory', { body: { user_id: 'yan', tags: ['none'] } });
+  await api.request('DELETE', '/memory', { body: { user_id: 'yan', files: ['none.ts'] } });
   expect(await itemsOf('one', '?user_id=yan')).toEqual(['stays']);
   const { items } = (await api.request('GET', '/audit?limit=500')).body;
   expect(JSON.stringify(items)).not.toContain('zoe');

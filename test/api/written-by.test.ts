@@ -69,3 +69,51 @@ test('an unknown key wrote nothing, and an empty name is refused', async () => {
   expect(nothing.body).toMatchObject({ deleted: 0, restored: 0, unrestored: 0 });
   expect((await api.request('DELETE', '/memory', { body: { written_by: '' }, key: own })).status).toBe(400);
 });
+
+test('a delete by written_by takes items of session logs and puts of items back', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const { leaked, own, stolen } = twoKeys(api);
+  const append = (session: string, items: readonly unknown[], key: string) =>
+    api.request('POST', `/sessions/${session}/log`, { body: { user_id: 'ana', items, operation_id: items[0] }, key });
+  const read = async (session: string) =>
+    (await api.request('GET', `/sessions/${session}/log?user_id=ana`, { key: own })).body;
+  await append('mixed', ['a', 'b'], own);
+  await append('mixed', ['X', 'Y'], stolen);
+  await append('mixed', ['c'], own);
+  await append('mixed', ['Z'], stolen);
+  await append('mixed', ['d'], own);
+  for (let n = 0; n < 3; n += 1) await append('theirs', [`${n}`], stolen);
+  const put = (key: string, value: unknown, by: string) =>
+    api.request('PUT', '/items', { body: { user_id: 'ana', namespace: 'settings', key, value }, key: by });
+  await put('theme', { mode: 'dark' }, own);
+  await put('theme', { mode: 'owned' }, stolen);
+  await put('new', { mode: 'owned' }, stolen);
+  expect((await read('mixed')).items).toMatchObject([
+    { written_by: 'environment' },
+    {},
+    { written_by: leaked },
+    {},
+    {},
+    {},
+    {},
+  ]);
+
+  const undone = await api.request('DELETE', '/memory', { body: { written_by: leaked }, key: own });
+  expect(undone.body).toMatchObject({ deleted: 1, log_items: 6, restored: 1 });
+  const left = await read('mixed');
+  expect(left).toMatchObject({ total: 4 });
+  expect(
+    left.items.map((one: object) => [(one as { position: number }).position, (one as { item: string }).item]),
+  ).toEqual([
+    [0, 'a'],
+    [1, 'b'],
+    [2, 'c'],
+    [3, 'd'],
+  ]);
+  expect(await read('theirs')).toMatchObject({ items: [], total: 0 });
+  expect((await append('mixed', ['e'], own)).body).toMatchObject({ position: 4, total: 5 });
+  // A late retry of the leaked key brings nothing back into a log that was its own.
+  expect((await append('theirs', ['0'], stolen)).status).toBe(409);
+  const items = await api.request('POST', '/items/list', { body: { user_id: 'ana', namespace: 'settings' }, key: own });
+  expect(items.body.items).toMatchObject([{ key: 'theme', value: { mode: 'dark' } }]);
+});

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import Database from 'better-sqlite3';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { FIRST_TABLES, LATER_TABLES } from '../support/openmemory-schema.ts';
+import { FIRST_TABLES, LATER_TABLES, MIDDLE_TABLES } from '../support/openmemory-schema.ts';
 import { ADMIN_KEY, startApi, type TestApi } from '../support/start-api.ts';
 import { tempFolder } from '../support/temp-folder.ts';
 import { runCairn } from './run-cairn.ts';
@@ -61,6 +61,34 @@ test('a file of the first version is imported with counts, and again as known', 
     },
   ]);
   expect((await cairn('import', 'openmemory', file)).stdout).toMatch(/\n0 accepted, 2 known already, 1 rejected/);
+});
+
+test('a file of version 1.2 has users and facts of nobody, and its relations are counted', async () => {
+  const file = make('middle.sqlite', MIDDLE_TABLES, (db) => {
+    const at = Date.parse('2025-12-01');
+    const memory = db.prepare(
+      `INSERT INTO memories (id, user_id, content, primary_sector, tags, meta, created_at, salience)
+       VALUES (?, ?, ?, 'emotional', '["cat"]', '{}', ?, 0.55)`,
+    );
+    memory.run('p1', 'mia', 'The cat makes me happy.', at);
+    memory.run('p2', 'anonymous', 'Nobody said this.', at);
+    const fact = db.prepare(`INSERT INTO temporal_facts VALUES (?, 'The office', 'is in', ?, ?, NULL, 0.8, 1, NULL)`);
+    fact.run('g1', 'Lyon', at);
+    fact.run('g2', 'Turin', at + 1);
+    db.prepare("INSERT INTO temporal_edges VALUES ('e1', 'g1', 'g2', 'before', 1, NULL, 0.5, NULL)").run();
+    db.prepare("INSERT INTO waypoints VALUES ('p1', 'p1', 'mia', 1, 1, 1)").run();
+    db.prepare("INSERT INTO users VALUES ('mia', 'A summary.', 1, 1, 1)").run();
+  });
+  const { code, stdout } = await cairn('import', 'openmemory', file);
+  expect([code, stdout]).toEqual([0, expect.stringContaining('4 accepted, 0 known already, 0 rejected')]);
+  expect(stdout).toContain('1 waypoint, 0 vectors, 1 summary\nleft out: 1 relation between facts');
+  expect(await itemsOf('mia')).toMatchObject([
+    { external_id: 'p1', tags: ['cat'], importance: 0.55, metadata: { sector: 'emotional' } },
+  ]);
+  const nobodys = (await itemsOf('')).map(({ content }) => content);
+  expect(nobodys).toEqual(
+    expect.arrayContaining(['Nobody said this.', 'The office is in Lyon', 'The office is in Turin']),
+  );
 });
 
 test('a later file has users, projects and facts with their time of validity', async () => {

@@ -39,3 +39,46 @@ test('scan names kinds and ids, never values, and redacts only when confirmed, e
     }
   }
 });
+
+test('scan looks through items, earlier versions, session logs, recalls and evaluation sets', async () => {
+  const folder = tempFolder();
+  const settings = { OM_DB_PATH: path.join(folder, 'cairn.sqlite') };
+  const key = plantedValues(createRandom(3), 1).find(({ kind }) => kind === 'github_key')!.value;
+  const item = { user_id: 'ana', namespace: 'settings', key: 'deploy', content: 'how to deploy' };
+  let former = '';
+  {
+    await using api = await startApi({ folder });
+    await api.request('PUT', '/items', { body: { ...item, value: { token: key } } });
+    ({ id: former } = await api.add({ content: `once the key was ${key}`, user_id: 'ana' }));
+    await api.request('PATCH', `/memory/${former}`, { body: { content: 'the key is in the vault' } });
+    const items = [
+      { role: 'user', content: 'hello' },
+      { role: 'user', content: `use ${key}` },
+    ];
+    await api.request('POST', '/sessions/trip/log', { body: { user_id: 'ana', items } });
+    await api.request('POST', '/sessions/trip/log', { body: { user_id: 'ben', items: ['nothing'] } });
+    await api.request('POST', '/memory/query', { body: { query: `what is ${key} for`, user_id: 'ana' } });
+    const question = { query: 'which key', user_id: 'ana', expected: [key] };
+    await api.request('POST', '/evals', { body: { name: 'keys', items: [question] } });
+  }
+  const found = await runCairn(['scan'], { settings });
+  expect(found.stdout).toMatch(/github_key +5 +5/);
+  expect(found.stdout).toContain('ana/trip#1');
+  expect(found.stdout).toContain(former);
+  expect(found.stdout).toContain('keys#0');
+  expect(found.stdout).toContain('found in 2 memories, 1 log item, 1 recall, 1 evaluation item');
+  expect(found.stdout + found.stderr).not.toContain(key);
+  expect((await runCairn(['scan', '--user', 'ben'], { settings })).stdout).toContain('No sensitive values');
+  expect((await runCairn(['scan', '--redact', '--yes'], { settings })).stdout).toContain('redacted: 2 memories');
+  expect((await runCairn(['scan'], { settings })).stdout).toContain('No sensitive values');
+  {
+    await using api = await startApi({ folder });
+    const put = await api.request('GET', '/items?user_id=ana&namespace=settings&key=deploy');
+    expect(put.body['value']).toEqual({ token: '[REDACTED:github_key]' });
+    const log = (await api.request('GET', '/sessions/trip/log?user_id=ana')).body.items;
+    expect(log).toMatchObject([{ item: { content: 'hello' } }, { item: { content: 'use [REDACTED:github_key]' } }]);
+    expect((await api.request('GET', `/memory/${former}/history`)).body.items).toEqual([]);
+    const { items } = (await api.request('GET', '/evals/keys')).body;
+    expect(items).toMatchObject([{ user_id: 'ana', expected: ['[REDACTED:github_key]'] }]);
+  }
+});

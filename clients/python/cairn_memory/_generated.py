@@ -675,6 +675,7 @@ LogItem = TypedDict("LogItem", {
     "position": "int",
     "item": "Any",
     "created_at": "Timestamp",
+    "written_by": "Union[str, None]",
 })
 
 

@@ -29,7 +29,8 @@ export function registerPrompts(server: McpServer, call: TenantCall, run: Run, s
     message(call, () =>
       run('prompt.recall', async () => {
         const { topic } = parse(topicSchema, given);
-        return `Use what is recalled here about: ${topic}\n\n${await recall.run(call, { query: topic }, signal())}`;
+        const recalled = await recall.run(call, { query: topic }, { signal: signal(), tell: async () => {} });
+        return `Use what is recalled here about: ${topic}\n\n${recalled}`;
       }),
     ),
   );

@@ -3,7 +3,7 @@
  * loaded, so it is imported at the first request to `/mcp`.
  */
 import { toNodeHandler } from '@modelcontextprotocol/node';
-import { type CallToolResult, createMcpHandler, McpServer } from '@modelcontextprotocol/server';
+import { type CallToolResult, createMcpHandler, McpServer, type ServerContext } from '@modelcontextprotocol/server';
 import type { Response } from 'express';
 import { mayDo } from '../doorkeeper.ts';
 import { takeTokens } from '../rate-limits.ts';
@@ -13,7 +13,7 @@ import type { Extra } from './extras.ts';
 import { DEADLINE_MS, wordsFor } from './failures.ts';
 import { registerPrompts } from './prompts.ts';
 import { registerResources, type Run } from './resources.ts';
-import type { Tool } from './tool.ts';
+import type { Tool, ToolRun } from './tool.ts';
 import { toolsFor } from './tools.ts';
 
 /** A request with what its server needs to know. */
@@ -81,16 +81,28 @@ function createServer({ call, extras }: McpCall): McpServer {
 function register(server: McpServer, call: TenantCall, tool: Tool): void {
   const { name, title, description, annotations, inputSchema, limited, needs } = tool;
   // The SDK would send the message of whatever a tool throws.
-  const run = async (input: unknown): Promise<CallToolResult> => {
+  const run = async (input: unknown, context: ServerContext): Promise<CallToolResult> => {
     try {
       if (limited !== undefined) takeTokens(call, limited, 1);
       if (needs === 'read') await recordRead(call, name);
-      return { content: [{ type: 'text', text: await tool.run(call, input, signalOf(call)) }] };
+      const during = { signal: signalOf(call), tell: tellerOf(context) };
+      return { content: [{ type: 'text', text: await tool.run(call, input, during) }] };
     } catch (error) {
       return { content: [{ type: 'text', text: wordsFor(error, call) }], isError: true };
     }
   };
   server.registerTool(name, { title, description, annotations, inputSchema }, run);
+}
+
+/** Makes the function that sends notes about progress, each with a higher number, to a client that gave a token. */
+function tellerOf({ mcpReq }: ServerContext): ToolRun['tell'] {
+  const progressToken = mcpReq._meta?.progressToken;
+  if (progressToken === undefined) return async () => {};
+  let progress = 0;
+  return async (describe) => {
+    const params = { progressToken, progress: (progress += 1), message: await describe() };
+    await mcpReq.notify({ method: 'notifications/progress', params });
+  };
 }
 
 /** Records a read in the audit log, where the settings want reads there. */

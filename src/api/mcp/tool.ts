@@ -18,6 +18,14 @@ export const READS: Hints = { readOnlyHint: true, destructiveHint: false, idempo
 export const WRITES: Hints = { ...READS, readOnlyHint: false };
 export const DESTROYS: Hints = { ...WRITES, destructiveHint: true };
 
+/** What a tool has beside its arguments while it runs. */
+export interface ToolRun {
+  /** Aborts at the deadline of a call, and once the client is gone. */
+  readonly signal: AbortSignal;
+  /** Tells the client how far the work is; for one that wants no progress it does nothing, and asks for no words. */
+  readonly tell: (describe: () => string | Promise<string>) => Promise<void>;
+}
+
 interface ToolParts<Input extends z.ZodType> {
   readonly name: string;
   readonly title: string;
@@ -31,17 +39,14 @@ interface ToolParts<Input extends z.ZodType> {
   readonly extra?: Extra;
   readonly annotations: Hints;
   readonly input: Input;
-  /**
-   * Does the work and returns the text for the model. An `EngineError` becomes a result with `isError` and its message.
-   * @param signal aborts at the deadline of a call, and once the client is gone
-   */
-  readonly run: (call: TenantCall, input: z.output<Input>, signal: AbortSignal) => Promise<string>;
+  /** Does the work and returns the text for the model. An `EngineError` is told as a result with `isError`. */
+  readonly run: (call: TenantCall, input: z.output<Input>, run: ToolRun) => Promise<string>;
 }
 
 /** A tool whose arguments are parsed by its own schema. */
 export interface Tool extends Omit<ToolParts<z.ZodType>, 'input' | 'run'> {
   readonly inputSchema: ToolSchema;
-  readonly run: (call: TenantCall, input: unknown, signal: AbortSignal) => Promise<string>;
+  readonly run: (call: TenantCall, input: unknown, run: ToolRun) => Promise<string>;
 }
 
 /** Declares a tool. Its schema is translated once, since each request is served by new objects of the SDK. */
@@ -49,7 +54,7 @@ export function tool<Input extends z.ZodType>({ input, run, ...parts }: ToolPart
   return {
     ...parts,
     inputSchema: toolSchema(input),
-    run: async (call, given, signal) => run(call, parse(input, given) as z.output<Input>, signal),
+    run: async (call, given, during) => run(call, parse(input, given) as z.output<Input>, during),
   };
 }
 

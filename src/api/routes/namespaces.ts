@@ -18,9 +18,7 @@ import { deletedItem } from '../wire/memories.ts';
 import { CURSOR_END, sendPage } from './send-page.ts';
 
 const NAMESPACE = { description: 'Path of the namespace.', example: 'settings.editor' } as const;
-const IN_SLICES =
-  'The work is done in commits of at most 100 items; after a failure, the same request does the rest. Without such a ' +
-  'namespace the counts are 0.';
+const WITHOUT_ONE = 'Without such a namespace the counts are 0.';
 
 /** Routes of namespaces and the items in them. */
 export const namespaceRoutes: readonly Route[] = [
@@ -75,14 +73,14 @@ export const namespaceRoutes: readonly Route[] = [
     forBoundKeys: true,
     summary: 'Gives a namespace, and everything below it, another path',
     description:
-      'A namespace that is there already takes the items in. Items keep their ids, versions and histories. ' +
-      IN_SLICES,
+      'A namespace that is there already takes the items in. Items keep their ids, versions and histories. All of ' +
+      `them move at once, or none. ${WITHOUT_ONE}`,
     params: { name: NAMESPACE },
     body: { json: moveSchema, example: { user_id: 'ana', to: 'preferences.editor' } },
     replies: {
       200: { description: 'What was moved.', json: moveReply, example: { items: 2, namespaces: 1 } },
     },
-    errors: { conflict: 'The target holds an item with one of the keys; mostly nothing was moved.' },
+    errors: { conflict: 'The target holds an item with one of the keys; nothing was moved.' },
     async handle({ tenant, params, readBody, send }) {
       const { user_id, to } = await readBody();
       const namespace = parse(namespaceSchema, params.name);
@@ -96,7 +94,9 @@ export const namespaceRoutes: readonly Route[] = [
     access: 'write',
     forBoundKeys: true,
     summary: 'Erases all items of a namespace and of those below it',
-    description: IN_SLICES,
+    description:
+      'The work is done in commits of at most 100 items; after a failure, the same request does the rest. ' +
+      WITHOUT_ONE,
     params: { name: NAMESPACE },
     query: namespaceOwnerQuery,
     replies: { 200: { description: 'What was removed.', json: deletedReply } },

@@ -139,6 +139,9 @@ function placeOf(
   return { userId: user_id ?? '', sessionId: parse(sessionIdSchema, id) };
 }
 
-const shownItem = ({ position, item, createdAt }: LogItem) => ({ position, item, created_at: createdAt });
+const shownItem = ({ position, item, createdAt, writtenBy }: LogItem) => ({
+  ...{ position, item },
+  ...{ created_at: createdAt, written_by: writtenBy },
+});
 
 const changedLog = ({ first, removed, total, replayed }: LogReceipt) => ({ position: first, removed, total, replayed });

@@ -2,7 +2,7 @@
 import { z } from 'zod';
 import { MAX_APPENDED_ITEMS, MAX_LOG_ITEMS, MAX_REPLACED_ITEMS } from '../../engine/index.ts';
 import { LIMITS } from './limits.ts';
-import { count, timestamp } from './memory-replies.ts';
+import { count, timestamp, writer } from './memory-replies.ts';
 import { anyValue, BODY_EXPECTED, digits, expected, givenId, integer, jsonValue, userId } from './values.ts';
 
 export const sessionIdSchema = givenId;
@@ -71,9 +71,15 @@ const logItem = z
     position: count.describe('Place in the log, from 0 for the oldest item.'),
     item: anyValue.describe('The item as it was appended.'),
     created_at: timestamp,
+    written_by: writer.describe('Public id of the key that appended the item; null if that is not known.'),
   })
   .meta({ id: 'LogItem' });
-const EXAMPLE = { position: 1, item: { role: 'assistant', content: 'Noon is fine.' }, created_at: 1_795_265_978_965 };
+const EXAMPLE = {
+  position: 1,
+  item: { role: 'assistant', content: 'Noon is fine.' },
+  created_at: 1_795_265_978_965,
+  written_by: '3f2a9c0d1e4b5a68',
+};
 
 export const logReply = z
   .strictObject({

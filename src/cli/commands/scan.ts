@@ -1,11 +1,18 @@
-import { countByState, openTenant, redactMemory, requireUnused, scanMemories } from '../../engine/for-admin.ts';
+import { countByState, openTenant, requireUnused, type ScannedPlace, scanStore } from '../../engine/for-admin.ts';
 import { systemClock } from '../../engine/index.ts';
 import { withDataFolder, withExclusiveDataFolder, type DataFolder } from '../data-folder.ts';
 import { startProgress } from '../progress.ts';
 import { counted, dim, print, table } from '../terminal.ts';
 
-/** Most ids that are printed of one kind. */
-const MAX_IDS = 20;
+/** Most names of places that are printed of one kind. */
+const MAX_NAMES = 20;
+/** How places are counted, in their order. A part of a document is told apart, as it is not redacted. */
+const PLACES: Readonly<Record<Exclude<ScannedPlace, 'part'>, string>> = {
+  memory: 'memories',
+  'log item': 'log items',
+  recall: 'recalls',
+  'evaluation item': 'evaluation items',
+};
 
 interface ScanOptions {
   readonly tenant?: string;
@@ -15,7 +22,7 @@ interface ScanOptions {
 }
 
 /**
- * Runs `cairn scan`: counts the sensitive values in stored memories by kind, with the ids of the memories, never the
+ * Runs `cairn scan`: counts the sensitive values in what is stored by kind, with the names of the places, never the
  * values. With `redact` and `yes` it redacts them, as the only process on the files.
  */
 export async function scan(options: ScanOptions): Promise<void> {
@@ -28,45 +35,49 @@ async function scanFolder({ config, fileOf }: DataFolder, options: ScanOptions, 
   if (applies) requireUnused(path);
   const open = openTenant(path, { role: applies ? 'worker' : 'reader', identity: null, now: Date.now() });
   const { store, indexes } = open;
-  const kinds = new Map<string, { values: number; ids: string[]; memories: number }>();
-  let redacted = 0;
-  let parts = 0;
+  const kinds = new Map<string, { values: number; names: string[]; places: number }>();
+  const places = new Map<ScannedPlace, number>();
   try {
     const states = countByState(store);
     const progress = startProgress('Scan', states.queued + states.ready + states.failed);
     const onProgress = (done: number) => progress.update(done, counted(done, 'memory', 'memories'));
-    for await (const found of scanMemories(store, { userId: options.user, onProgress })) {
-      for (const [kind, values] of Object.entries(found.counts)) {
-        const entry = kinds.get(kind) ?? { values: 0, ids: [], memories: 0 };
+    for await (const finding of scanStore(store, { userId: options.user, onProgress })) {
+      for (const [kind, values] of Object.entries(finding.counts)) {
+        const entry = kinds.get(kind) ?? { values: 0, names: [], places: 0 };
         kinds.set(kind, entry);
         entry.values += values;
-        entry.memories += 1;
-        if (entry.ids.length < MAX_IDS) entry.ids.push(found.id);
+        entry.places += 1;
+        if (entry.names.length < MAX_NAMES) entry.names.push(finding.name);
       }
-      if (found.isPart) parts += 1;
-      else redacted += 1;
+      places.set(finding.place, (places.get(finding.place) ?? 0) + 1);
       if (!applies) continue;
       const now = systemClock.now();
       const write = { config, now, newId: () => crypto.randomUUID(), writtenBy: 'cli', backlog: { atMost: 0 } };
-      redactMemory({ store, indexes, ...write }, found);
+      store.write(() => finding.redact({ store, indexes, ...write }));
     }
     progress.stop();
   } finally {
     open.close();
   }
   if (kinds.size === 0) return print('No sensitive values were found.');
-  const rows = [...kinds].map(([kind, { values, memories }]) => [kind, String(values), String(memories)]);
-  const [head, ...body] = table([['kind', 'values', 'memories'], ...rows], '<>>');
+  const rows = [...kinds].map(([kind, entry]) => [kind, String(entry.values), String(entry.places)]);
+  const [head, ...body] = table([['kind', 'values', 'places'], ...rows], '<>>');
   print(dim(head!), ...body, '');
-  for (const [kind, { ids, memories }] of kinds) {
-    print(`${kind}: ${ids.join(' ')}${memories > ids.length ? ` and ${memories - ids.length} more` : ''}`);
+  for (const [kind, entry] of kinds) {
+    const more = entry.places - entry.names.length;
+    print(`${kind}: ${entry.names.join(' ')}${more > 0 ? ` and ${more} more` : ''}`);
   }
-  print('', conclusion({ redacted, parts }, options, applies));
+  print('', conclusion(places, options, applies));
 }
 
-function conclusion(found: { redacted: number; parts: number }, options: ScanOptions, applies: boolean): string {
-  const rest = found.parts === 0 ? '' : `; ${counted(found.parts, 'part')} of documents: hand the documents in again`;
-  const memories = counted(found.redacted, 'memory', 'memories');
-  if (applies) return `redacted: ${memories}${rest}`;
-  return options.redact ? `would redact ${memories}${rest}: confirm with --yes` : `found in ${memories}${rest}`;
+function conclusion(places: ReadonlyMap<ScannedPlace, number>, options: ScanOptions, applies: boolean): string {
+  const listed = Object.entries(PLACES).flatMap(([place, many]) => {
+    const number = places.get(place as ScannedPlace) ?? 0;
+    return number === 0 ? [] : counted(number, place, many);
+  });
+  const found = listed.length === 0 ? counted(0, 'memory', PLACES.memory) : listed.join(', ');
+  const parts = places.get('part') ?? 0;
+  const rest = parts === 0 ? '' : `; ${counted(parts, 'part')} of documents: hand the documents in again`;
+  if (applies) return `redacted: ${found}${rest}`;
+  return options.redact ? `would redact ${found}${rest}: confirm with --yes` : `found in ${found}${rest}`;
 }

@@ -1760,6 +1760,8 @@ export type LogItem = {
   /** The item as it was appended. */
   readonly item: Json;
   readonly created_at: Timestamp;
+  /** Public id of the key that appended the item; null if that is not known. */
+  readonly written_by: string | null;
 };
 /** Replaces at most 1000 items. */
 export type LogReplace = {
@@ -3236,7 +3238,7 @@ export type DeleteMemoriesInput = {
   readonly tags?: readonly string[] | undefined;
   /** Memories that mention one of these files. In a query string, repeat the parameter. */
   readonly files?: readonly string[] | undefined;
-  /** What the key with this public id wrote. Alone it also removes the links that the key stated, and gives memories of others that it changed their former values again. */
+  /** What the key with this public id wrote, items of session logs too. Alone it also removes the links that the key stated, and gives memories of others that it changed their former values again. */
   readonly written_by?: string | undefined;
 };
 export type GetHistoryInput = {

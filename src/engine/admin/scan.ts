@@ -1,93 +1,186 @@
+import { ERASE_PENDING } from '../commands/erase.ts';
 import { changeMemory } from '../commands/patch.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { screenFields } from '../privacy/screen-memory.ts';
 import { startScreening } from '../privacy/screening.ts';
 import { keptHash } from '../store/duplicates.ts';
+import { listEvalItems, putEvalItem } from '../store/evals.ts';
 import { listMemoryNosAfter, readMemoryRows, type MemoryColumns, type MemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
-import { deleteRevisions } from '../store/revisions.ts';
+import { deleteRecall, listRecallsAfter } from '../store/recalls.ts';
+import { deleteRevisions, readRevisionSlice } from '../store/revisions.ts';
+import { listLogItemsAfter, putLogItem } from '../store/session-logs.ts';
+import { putInfo } from '../store/store-info.ts';
 import { contentHash } from '../text/content-hash.ts';
-import type { Metadata, SensitiveKind } from '../types.ts';
+import type { Json, Metadata, SensitiveKind } from '../types.ts';
 
-/** Memories that are read at once. */
+/** Rows that are read at once. */
 const SLICE = 100;
 
-/** A memory in which a scan found sensitive values. It names kinds, never values. */
-export interface ScannedMemory {
-  readonly id: string;
-  readonly memoryNo: number;
-  /** Whether the memory is a part of a document, which is not changed by itself. */
-  readonly isPart: boolean;
+/** Where a scan may find a value. A part of a document is not changed by itself. */
+export type ScannedPlace = 'memory' | 'part' | 'log item' | 'recall' | 'evaluation item';
+
+/** A place in which a scan found sensitive values. It names kinds, never values. */
+interface Finding {
+  readonly place: ScannedPlace;
+  /** Id of the memory or recall; user, session and position of an item of a log; name and number of a question. */
+  readonly name: string;
   /** Number of values by kind. */
   readonly counts: Readonly<Partial<Record<SensitiveKind, number>>>;
-  /** The columns in which the memory would differ if its values were redacted. */
-  readonly redacted: MemoryColumns;
+  /**
+   * Redacts the values. Of a memory it also erases the earlier versions, and it erases a recall as a whole. It does
+   * nothing to a part of a document. Call inside a write.
+   */
+  redact(context: WriteContext): void;
+}
+
+/** What is looked through. */
+interface ScanOptions {
+  /** Only what belongs to this user; undefined for all. */
+  readonly userId: string | undefined;
+  /** Called after each slice of memories with the number of memories that were read. */
+  readonly onProgress: (done: number) => void;
 }
 
 /**
- * Looks through stored memories for sensitive values, in the order in which they were added.
- * @param options.userId only the memories of this user; undefined for all
- * @param options.onProgress called after each slice with the number of memories that were read
+ * Looks through what is stored for sensitive values: memories with their earlier versions, in the order in which they
+ * were added, then session logs, recalls and evaluation sets.
  */
-export async function* scanMemories(
-  store: Store,
-  { userId, onProgress }: { readonly userId: string | undefined; readonly onProgress: (done: number) => void },
-): AsyncGenerator<ScannedMemory> {
+export async function* scanStore(store: Store, options: ScanOptions): AsyncGenerator<Finding> {
+  yield* scanMemories(store, options);
+  yield* scanLogs(store, options);
+  yield* scanRecalls(store, options);
+  yield* scanEvals(store, options);
+}
+
+async function* scanMemories(store: Store, { userId, onProgress }: ScanOptions): AsyncGenerator<Finding> {
   let done = 0;
   for (let after = 0; ;) {
     const memoryNos = listMemoryNosAfter(store, after, SLICE);
     const last = memoryNos.at(-1);
     if (last === undefined) return;
     for (const row of readMemoryRows(store, memoryNos)) {
-      if (userId !== undefined && row.user_id !== userId) continue;
-      const found = await scanRow(row);
-      if (Object.keys(found.counts).length > 0) yield found;
+      if (userId === undefined || row.user_id === userId) yield* found(await scanMemory(store, row));
     }
     onProgress((done += memoryNos.length));
     after = last;
   }
 }
 
-/** Redacts a memory and erases its earlier versions, which hold the values too. Parts of a document stay. */
-export function redactMemory(context: WriteContext, { memoryNo, isPart, redacted }: ScannedMemory): void {
-  if (isPart) return;
-  const { store } = context;
-  store.write(() => {
-    const [before] = readMemoryRows(store, [memoryNo]);
-    if (before === undefined) return;
-    changeMemory(context, before, { columns: redacted, status: undefined });
-    deleteRevisions(store, memoryNo);
-  });
-}
-
-async function scanRow(row: MemoryRow): Promise<ScannedMemory> {
-  const screening = startScreening({ secrets: 'redact', personal: 'redact' }, null);
+async function scanMemory(store: Store, row: MemoryRow): Promise<Finding> {
+  const screening = startScan();
   const fields = await screenFields(screening, {
     content: row.content,
     title: row.title,
     gist: row.gist,
+    ...(row.type === null ? {} : { type: row.type }),
     tags: JSON.parse(row.tags) as string[],
     files: JSON.parse(row.files) as string[],
     entities: JSON.parse(row.entities) as string[],
     metadata: JSON.parse(row.metadata) as Metadata,
+    ...(row.value === null ? {} : { value: JSON.parse(row.value) as Json }),
   });
-  const columns = {
-    content: fields.content,
-    title: fields.title,
-    gist: fields.gist,
-    tags: JSON.stringify(fields.tags),
-    files: JSON.stringify(fields.files),
-    entities: JSON.stringify(fields.entities),
-    metadata: JSON.stringify(fields.metadata),
-  };
-  const changed = Object.entries(columns).filter(([name, value]) => value !== row[name as keyof typeof columns]);
-  const redacted: MemoryColumns = Object.fromEntries(changed);
+  for (let before = row.version; ;) {
+    const { items, hasMore } = readRevisionSlice(store, row.memoryNo, { before, limit: SLICE });
+    for (const { replaced } of items) await screenFields(screening, { value: replaced });
+    const oldest = items.at(-1);
+    if (!hasMore || oldest === undefined) break;
+    before = oldest.version;
+  }
+  const isPart = row.generation_no !== null;
   return {
-    id: row.id,
-    memoryNo: row.memoryNo,
-    isPart: row.generation_no !== null,
+    place: isPart ? 'part' : 'memory',
+    name: row.id,
     counts: screening.report().redacted,
-    redacted:
-      redacted.content === undefined ? redacted : { ...redacted, content_hash: keptHash(contentHash(fields.content)) },
+    redact: (context) => {
+      if (!isPart) redactMemory(context, row, changedColumns(row, fields));
+    },
   };
+}
+
+/** Returns the columns of a memory that differ from what is stored. */
+function changedColumns(
+  row: MemoryRow,
+  { content, title, gist, type, ...json }: Parameters<typeof screenFields>[1],
+): MemoryColumns {
+  const encoded = Object.entries(json).map(([name, value]) => [name, JSON.stringify(value)]);
+  const columns = Object.entries({ content, title, gist, type, ...(Object.fromEntries(encoded) as object) }).filter(
+    ([name, value]) => value !== undefined && value !== row[name as keyof MemoryRow],
+  );
+  const hash = content === row.content ? {} : { content_hash: keptHash(contentHash(content ?? '')) };
+  return { ...(Object.fromEntries(columns) as MemoryColumns), ...hash };
+}
+
+function redactMemory(context: WriteContext, { memoryNo }: MemoryRow, columns: MemoryColumns): void {
+  const [before] = readMemoryRows(context.store, [memoryNo]);
+  if (before === undefined) return;
+  changeMemory(context, before, { columns, status: undefined });
+  deleteRevisions(context.store, memoryNo);
+}
+
+async function* scanLogs(store: Store, { userId }: ScanOptions): AsyncGenerator<Finding> {
+  for (let after: readonly [logNo: number, position: number] = [0, 0]; ;) {
+    const items = listLogItemsAfter(store, { userId, after, limit: SLICE });
+    for (const { logNo, position, item, place } of items) {
+      const { value, counts } = await scanJson(item);
+      yield* found({
+        place: 'log item',
+        name: `${place.userId}/${place.sessionId}#${position}`,
+        counts,
+        redact: (context) => putLogItem(context.store, { logNo, position, item: value }),
+      });
+    }
+    const last = items.at(-1);
+    if (last === undefined) return;
+    after = [last.logNo, last.position];
+  }
+}
+
+async function* scanRecalls(store: Store, { userId }: ScanOptions): AsyncGenerator<Finding> {
+  for (let after = 0; ;) {
+    const recalls = listRecallsAfter(store, { userId, after, limit: SLICE });
+    for (const { recallNo, head } of recalls) {
+      const { counts } = await scanJson([head.question, head.filter] as unknown as Json);
+      yield* found({
+        place: 'recall',
+        name: head.recallId,
+        counts,
+        redact: (context) => deleteRecall(context.store, recallNo),
+      });
+    }
+    const last = recalls.at(-1);
+    if (last === undefined) return;
+    after = last.recallNo;
+  }
+}
+
+async function* scanEvals(store: Store, { userId }: ScanOptions): AsyncGenerator<Finding> {
+  for (const { setNo, name, place, item } of listEvalItems(store, userId)) {
+    const { value, counts } = await scanJson(item as unknown as Json);
+    yield* found({
+      place: 'evaluation item',
+      name: `${name}#${place}`,
+      counts,
+      redact: (context) => putEvalItem(context.store, { setNo, place, item: value }),
+    });
+  }
+}
+
+function* found(finding: Finding): Generator<Finding> {
+  if (Object.keys(finding.counts).length === 0) return;
+  const redact = (context: WriteContext) => {
+    finding.redact(context);
+    putInfo(context.store, ERASE_PENDING, String(context.now));
+  };
+  yield { ...finding, redact };
+}
+
+async function scanJson(json: Json): Promise<{ readonly value: Json } & Pick<Finding, 'counts'>> {
+  const screening = startScan();
+  const { value } = await screenFields(screening, { value: json });
+  return { value, counts: screening.report().redacted };
+}
+
+function startScan(): ReturnType<typeof startScreening> {
+  return startScreening({ secrets: 'redact', personal: 'redact' }, null);
 }

@@ -3,6 +3,7 @@ import { EngineError } from '../errors.ts';
 import type { Store } from '../store/open-store.ts';
 import * as logs from '../store/session-logs.ts';
 import { putInfo } from '../store/store-info.ts';
+import { ensureWriter } from '../store/writers.ts';
 import {
   MAX_LOG_ITEMS,
   MAX_REPLACED_ITEMS,
@@ -48,7 +49,7 @@ export function changeLog(
 
   log ??= logs.insertLog(store, place, now);
   if (first < before) log = logs.cutLog(store, log, first, now);
-  log = logs.appendItems(store, log, items, now);
+  log = logs.appendItems(store, log, items, { writerNo: ensureWriter(store, context.writtenBy), now });
   const receipt = { first, removed: before - first, total: log.items, replayed: false };
   if (operation) logs.putOperation(store, operation, { logNo: log.logNo, reply: receipt, now });
   return receipt;
@@ -81,6 +82,19 @@ export function abandonLogs(
   { filter, limit }: { readonly filter: ErasureFilter; readonly limit: number },
 ): number {
   return logs.abandonLogs(store, filter, limit);
+}
+
+/**
+ * Erases what the writers of a filter wrote into one log that matches it.
+ * @returns the number of items; 0 if no log that matches has any
+ */
+export function eraseItemsOfWriters(
+  { store, now }: WriteContext,
+  { filter }: { readonly filter: ErasureFilter },
+): number {
+  const erased = logs.eraseItemsOfWriters(store, filter, now);
+  if (erased > 0) putInfo(store, ERASE_PENDING, String(now));
+  return erased;
 }
 
 /** Erases one slice of the items of logs that nobody sees any more. */

@@ -6,8 +6,7 @@ import { listDocumentNos } from '../store/document-views.ts';
 import { listEntities } from '../store/entities.ts';
 import { readEvents } from '../store/events.ts';
 import { compileFilter } from '../store/filter.ts';
-import { findMoveProblem, listItemPlaces, listNamespaces } from '../store/item-lists.ts';
-import { findUserNo } from '../store/items.ts';
+import { listItemPlaces, listNamespaces } from '../store/item-lists.ts';
 import { numbersOf } from '../store/live-model.ts';
 import { getMemoryRow, listMatchingMemoryNos } from '../store/memories.ts';
 import { sectorStats } from '../store/memory-counts.ts';
@@ -98,16 +97,6 @@ export const READ_COMMANDS = {
   userGraph,
   previewDecay: previewDecayAt,
   listBackups: readBackups,
-  findMoveProblem: (
-    { open, clock }: ReadContext,
-    { userId, ...change }: { readonly userId: string; readonly from: string; readonly to: string },
-  ) => {
-    const { store } = open();
-    return store.read(() => {
-      const userNo = findUserNo(store, userId);
-      return userNo === undefined ? null : findMoveProblem(store, { userNo, ...change }, clock.now());
-    });
-  },
   readRevisions: (
     { open, clock }: ReadContext,
     { id, ...page }: { readonly id: string; readonly before: number; readonly limit: number },

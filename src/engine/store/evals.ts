@@ -1,6 +1,6 @@
 /** Evaluation sets, their items and their runs. */
 import { EngineError } from '../errors.ts';
-import { EVAL_LIMITS, type EvalItem, type EvalRun, type EvalSummary, type NewEvalSet } from '../types.ts';
+import { EVAL_LIMITS, type EvalItem, type EvalRun, type EvalSummary, type Json, type NewEvalSet } from '../types.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 
@@ -75,6 +75,36 @@ export function deleteEval(store: Store, name: string): void {
   const { setNo } = getSet(store, name);
   for (const table of ['eval_runs', 'eval_items', 'eval_sets'])
     store.prepare(`DELETE FROM ${table} WHERE set_no = ?`).run(setNo);
+}
+
+/** A question of a set, with its place in it. */
+interface PlacedEvalItem {
+  readonly setNo: number;
+  /** Name of the set. */
+  readonly name: string;
+  readonly place: number;
+  readonly item: Omit<EvalItem, 'userId'>;
+}
+
+/** Lists the items of all sets, or those about a user. */
+export function listEvalItems(store: Store, userId: string | null = null): PlacedEvalItem[] {
+  const rows = store
+    .prepare(
+      `SELECT s.set_no AS setNo, s.name, i.place, i.item FROM eval_sets s JOIN eval_items i ON i.set_no = s.set_no
+       WHERE :userId IS NULL OR i.user_id = :userId ORDER BY s.set_no, i.place`,
+    )
+    .all({ userId }) as (Omit<PlacedEvalItem, 'item'> & { readonly item: string })[];
+  return rows.map((row) => ({ ...row, item: parseStored(row.item) as PlacedEvalItem['item'] }));
+}
+
+/** Puts an item in place of the one at its place. Call inside a write. */
+export function putEvalItem(
+  store: Store,
+  { setNo, place, item }: Pick<PlacedEvalItem, 'setNo' | 'place'> & { readonly item: Json },
+): void {
+  store
+    .prepare('UPDATE eval_items SET item = ? WHERE set_no = ? AND place = ?')
+    .run(JSON.stringify(item), setNo, place);
 }
 
 /** Deletes the items about users from all sets. Call inside a write. @returns how many there were */

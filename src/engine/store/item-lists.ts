@@ -5,7 +5,6 @@
 import {
   type CursorPage,
   type ItemFilter,
-  MAX_NAMESPACE_CHARACTERS,
   MEMORY_STATUSES,
   type ListPage,
   type NamespaceFilter,
@@ -34,7 +33,7 @@ const LOOKED_INTO_BYTES = 4 * 1024 * 1024;
 const ITEMS = 'items';
 
 /** An item in the order of the list. */
-export interface ItemInOrder {
+interface ItemInOrder {
   readonly memoryNo: number;
   readonly path: string;
   readonly key: string;
@@ -101,41 +100,17 @@ export function listItemsBelow(store: Store, { userNo, namespace, after, limit }
   return [...left, ...following] as ItemInOrder[];
 }
 
-/** A change of a namespace's path, and of the paths below it. */
-export interface PathChange {
-  readonly userNo: number;
-  readonly from: string;
-  readonly to: string;
-}
-
-/** The new path of a namespace that is, or stands below, `from`. */
-export function changedPath(path: string, { from, to }: Pick<PathChange, 'from' | 'to'>): string {
-  return `${to}${path.slice(from.length)}`;
-}
-
-/** Says why a change of paths cannot be made as a whole; null if it can. An expired item takes no key. */
-export function findMoveProblem(store: Store, change: PathChange, now: number): 'taken' | 'too_long' | null {
-  const { userNo, from } = change;
-  const below = store
+/** Lists a namespace of a user and those below it, in their order. */
+export function listNamespacesBelow(
+  store: Store,
+  { userNo, namespace }: Pick<ItemStretch, 'userNo' | 'namespace'>,
+): { readonly namespaceNo: number; readonly path: string }[] {
+  return store
     .prepare(
       `SELECT n.namespace_no AS namespaceNo, n.path FROM namespaces n
-       WHERE n.user_no = ? AND ${PATH_ORDER} >= ? AND ${PATH_ORDER} < ?`,
+       WHERE n.user_no = ? AND ${PATH_ORDER} >= ? AND ${PATH_ORDER} < ? ORDER BY ${PATH_ORDER}`,
     )
-    .all(userNo, orderOf(from), endOf(from)) as { namespaceNo: number; path: string }[];
-  const isTaken = store
-    .prepare(
-      `SELECT 1 FROM namespaces n CROSS JOIN items i ON i.namespace_no = n.namespace_no AND i.namespace_no > 0
-       CROSS JOIN items own ON own.namespace_no = ? AND own.namespace_no > 0 AND own.item_key = i.item_key
-       WHERE n.user_no = ? AND n.path = ? AND NOT EXISTS (
-         SELECT 1 FROM memories m WHERE m.seq IN (i.memory, own.memory) AND m.expires_at <= ?) LIMIT 1`,
-    )
-    .pluck();
-  for (const { namespaceNo, path } of below) {
-    const changed = changedPath(path, change);
-    if (changed.length > MAX_NAMESPACE_CHARACTERS) return 'too_long';
-    if (isTaken.get(namespaceNo, userNo, changed, now) !== undefined) return 'taken';
-  }
-  return null;
+    .all(userNo, orderOf(namespace), endOf(namespace)) as { namespaceNo: number; path: string }[];
 }
 
 const NAMESPACES = 'namespaces';

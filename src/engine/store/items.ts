@@ -33,19 +33,69 @@ export function putItemName(store: Store, memoryNo: number, { userNo, namespace,
     .run(memoryNo, namespace === '' ? 0 : ensureNamespace(store, userNo, namespace), key);
 }
 
-/** Moves an item to a namespace that has no item with its key, and forgets a namespace that it leaves empty. */
-export function moveItem(store: Store, memoryNo: number, to: Omit<ItemName, 'key'>): void {
-  const before = findNamespaceOf(store, memoryNo);
-  const namespaceNo = ensureNamespace(store, to.userNo, to.namespace);
-  store.prepare('UPDATE items SET namespace_no = ? WHERE memory = ?').run(namespaceNo, memoryNo);
-  deleteEmptyNamespace(store, before);
+/** Lists the numbers of the items in a namespace, expired ones too. */
+export function listItemsIn(store: Store, namespaceNo: number): number[] {
+  return store
+    .prepare('SELECT memory FROM items WHERE namespace_no = ? AND namespace_no > 0')
+    .pluck()
+    .all(namespaceNo) as number[];
 }
 
-function ensureNamespace(store: Store, userNo: number, path: string): number {
-  const known = store
+/** Two items with the same key, one of which would take the place of the other, its holder. */
+interface SharedKey {
+  readonly memoryNo: number;
+  readonly isExpired: boolean;
+  readonly holder: number;
+  readonly isHolderExpired: boolean;
+}
+
+/** Lists those of the given items of a namespace that have the key of an item of another namespace. */
+export function listSharedKeys(
+  store: Store,
+  memoryNos: readonly number[],
+  { namespaceNo, now }: { readonly namespaceNo: number; readonly now: number },
+): SharedKey[] {
+  const rows = store
+    .prepare(
+      `SELECT own.memory AS memoryNo, coalesce(m.expires_at <= :now, 0) AS isExpired,
+         holder.memory AS holder, coalesce(h.expires_at <= :now, 0) AS isHolderExpired
+       FROM json_each(:memoryNos) AS wanted CROSS JOIN items own ON own.memory = wanted.value
+       CROSS JOIN items holder
+         ON holder.namespace_no = :namespaceNo AND holder.namespace_no > 0 AND holder.item_key = own.item_key
+       CROSS JOIN memories m ON m.seq = own.memory CROSS JOIN memories h ON h.seq = holder.memory`,
+    )
+    .all({ memoryNos: JSON.stringify(memoryNos), namespaceNo, now }) as {
+    readonly [name in keyof SharedKey]: number;
+  }[];
+  return rows.map(({ memoryNo, holder, isExpired, isHolderExpired }) => ({
+    ...{ memoryNo, holder },
+    ...{ isExpired: isExpired === 1, isHolderExpired: isHolderExpired === 1 },
+  }));
+}
+
+/** Moves items to a namespace that has none of their keys. Call inside a write. */
+export function moveItems(store: Store, memoryNos: readonly number[], namespaceNo: number): void {
+  store
+    .prepare('UPDATE items SET namespace_no = ? WHERE memory IN (SELECT value FROM json_each(?))')
+    .run(namespaceNo, JSON.stringify(memoryNos));
+}
+
+/** Gives a namespace a path that the user has no other namespace with. Call inside a write. */
+export function renameNamespace(store: Store, namespaceNo: number, path: string): void {
+  store.prepare('UPDATE namespaces SET path = ? WHERE namespace_no = ?').run(path, namespaceNo);
+}
+
+/** Finds the number of a user's namespace; undefined if the user has none with this path. */
+export function findNamespaceNo(store: Store, userNo: number, path: string): number | undefined {
+  return store
     .prepare('SELECT namespace_no FROM namespaces WHERE user_no = ? AND path = ?')
     .pluck()
     .get(userNo, path) as number | undefined;
+}
+
+/** Finds the number of a user's namespace, and makes it if needed. Call inside a write that puts an item in it. */
+export function ensureNamespace(store: Store, userNo: number, path: string): number {
+  const known = findNamespaceNo(store, userNo, path);
   if (known !== undefined) return known;
   const made = store.prepare('INSERT INTO namespaces (user_no, path) VALUES (?, ?)').run(userNo, path);
   return Number(made.lastInsertRowid);

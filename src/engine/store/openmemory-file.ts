@@ -25,8 +25,11 @@ export interface OpenMemoryFile {
   /** Number of its memories, and of its facts with a time of validity. */
   readonly memories: number;
   readonly facts: number;
-  /** Number of its links, vectors and summaries of users, which Cairn makes itself. */
-  readonly leftOut: Readonly<Record<'waypoints' | 'vectors' | 'summaries', number>>;
+  /**
+   * Number of its links, vectors and summaries of users, which Cairn makes itself, and of its relations between facts,
+   * for which Cairn has no place.
+   */
+  readonly leftOut: Readonly<Record<'waypoints' | 'vectors' | 'summaries' | 'relations', number>>;
   /** Its memories, the oldest first, and then its facts. The file is closed after the last one. */
   readonly items: () => Generator<OpenMemoryItem>;
   readonly close: () => void;
@@ -47,7 +50,12 @@ export function openOpenMemoryFile(file: string): OpenMemoryFile {
   return {
     memories: count(db, 'memories'),
     facts: count(db, 'temporal_facts'),
-    leftOut: { waypoints: count(db, 'waypoints'), vectors, summaries: count(db, 'users') },
+    leftOut: {
+      waypoints: count(db, 'waypoints'),
+      vectors,
+      summaries: count(db, 'users'),
+      relations: count(db, 'temporal_edges'),
+    },
     *items() {
       yield* memoriesOf(db);
       yield* factsOf(db);
@@ -71,7 +79,8 @@ function openReadOnly(file: string): Database.Database {
 }
 
 /** Tables that versions of OpenMemory have. */
-type Table = 'memories' | 'vectors' | 'openmemory_vectors' | 'waypoints' | 'users' | 'temporal_facts';
+type Table =
+  'memories' | 'vectors' | 'openmemory_vectors' | 'waypoints' | 'users' | 'temporal_facts' | 'temporal_edges';
 
 /** Returns the names of a table's columns; empty if there is no such table. */
 function columnsOf(db: Database.Database, table: Table): Set<string> {

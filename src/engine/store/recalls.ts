@@ -97,6 +97,30 @@ export function eraseRecalls(store: Store, filter: ErasureFilter, limit: number)
     .run(...values, limit).changes;
 }
 
+/** Lists the heads of recalls after a number, of all or of those whose query named a user. */
+export function listRecallsAfter(
+  store: Store,
+  {
+    userId = null,
+    after,
+    limit,
+  }: { readonly userId: string | undefined | null; readonly after: number; readonly limit: number },
+): { readonly recallNo: number; readonly head: RecallHead }[] {
+  const rows = store
+    .prepare(
+      `SELECT recall_no AS recallNo, head FROM recalls
+       WHERE recall_no > :after AND (:userId IS NULL OR EXISTS (SELECT 1 FROM json_each(users) WHERE value = :userId))
+       ORDER BY recall_no LIMIT :limit`,
+    )
+    .all({ userId, after, limit }) as { readonly recallNo: number; readonly head: string }[];
+  return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
+}
+
+/** Deletes a recall. Call inside a write. */
+export function deleteRecall(store: Store, recallNo: number): void {
+  store.prepare('DELETE FROM recalls WHERE recall_no = ?').run(recallNo);
+}
+
 /** Reads a recall with its feedback; undefined if none is kept under this id. */
 export function findRecall(store: Store, recallId: string): RecallRecord | undefined {
   const row = store.prepare('SELECT recall_no AS recallNo, head FROM recalls WHERE recall_id = ?').get(recallId) as

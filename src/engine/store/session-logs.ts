@@ -6,6 +6,7 @@ import { keyedHash } from './keyed-hash.ts';
 import type { Store } from './open-store.ts';
 import { parseStored } from './stored-json.ts';
 import { findInfo } from './store-info.ts';
+import { isByOneOf, writerOf } from './writers.ts';
 
 /** A log that has been written to. */
 export interface LogRow {
@@ -32,12 +33,21 @@ export function insertLog(store: Store, { userId, sessionId }: LogPlace, now: nu
   return { logNo: Number(made.lastInsertRowid), items: 0 };
 }
 
-/** Writes items behind the last one. Call inside a write. @returns the log as it is now */
-export function appendItems(store: Store, log: LogRow, items: readonly Json[], now: number): LogRow {
+/**
+ * Writes items behind the last one. Call inside a write.
+ * @param by.writerNo number of their writer, as `ensureWriter` returns it
+ * @returns the log as it is now
+ */
+export function appendItems(
+  store: Store,
+  log: LogRow,
+  items: readonly Json[],
+  { writerNo, now }: { readonly writerNo: number | null; readonly now: number },
+): LogRow {
   const insert = store.prepare(
-    'INSERT INTO session_log_items (log_no, position, created_at, item) VALUES (?, ?, ?, ?)',
+    'INSERT INTO session_log_items (log_no, position, created_at, item, writer_no) VALUES (?, ?, ?, ?, ?)',
   );
-  items.forEach((item, place) => insert.run(log.logNo, log.items + place, now, JSON.stringify(item)));
+  items.forEach((item, place) => insert.run(log.logNo, log.items + place, now, JSON.stringify(item), writerNo));
   return setLength(store, log, log.items + items.length, now);
 }
 
@@ -56,11 +66,11 @@ function setLength(store: Store, { logNo }: LogRow, items: number, now: number):
 export function readItems(store: Store, { logNo }: LogRow, from: number, to: number): LogItem[] {
   const rows = store
     .prepare(
-      `SELECT position, created_at AS createdAt, item FROM session_log_items
-       WHERE log_no = ? AND position >= ? AND position < ? ORDER BY position`,
+      `SELECT position, created_at AS createdAt, item, ${writerOf('session_log_items.writer_no')} AS writtenBy
+       FROM session_log_items WHERE log_no = ? AND position >= ? AND position < ? ORDER BY position`,
     )
-    .all(logNo, from, to) as { position: number; createdAt: number; item: string }[];
-  return rows.map(({ position, createdAt, item }) => ({ position, item: parseStored(item) as Json, createdAt }));
+    .all(logNo, from, to) as (Omit<LogItem, 'item'> & { readonly item: string })[];
+  return rows.map((row) => ({ ...row, item: parseStored(row.item) as Json }));
 }
 
 /** Reads the newest items of a log before a position. `limit` is 1 or more. */
@@ -85,6 +95,49 @@ export function readLogPage(
   return { items: readItems(store, log, from, end), total: log.items, next: from > 0 ? from : null };
 }
 
+/** An item with the log that holds it. */
+interface PlacedItem extends Pick<LogItem, 'position' | 'item'> {
+  readonly logNo: number;
+  readonly place: LogPlace;
+}
+
+/** Lists items of all logs, or of those of a user, after an item of a log. */
+export function listLogItemsAfter(
+  store: Store,
+  {
+    userId = null,
+    after,
+    limit,
+  }: {
+    readonly userId: string | undefined | null;
+    readonly after: readonly [logNo: number, position: number];
+    readonly limit: number;
+  },
+): PlacedItem[] {
+  const rows = store
+    .prepare(
+      `SELECT i.log_no AS logNo, i.position, i.item, l.user_id AS userId, l.session_id AS sessionId
+       FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no
+       WHERE (i.log_no, i.position) > (?, ?) AND l.user_id = coalesce(?, l.user_id)
+       ORDER BY i.log_no, i.position LIMIT ?`,
+    )
+    .all(...after, userId, limit) as (LogPlace & { logNo: number; position: number; item: string })[];
+  return rows.map(({ logNo, position, item, ...place }) => ({
+    ...{ logNo, position, place },
+    item: parseStored(item) as Json,
+  }));
+}
+
+/** Puts an item in place of the one at a position. Call inside a write. */
+export function putLogItem(
+  store: Store,
+  { logNo, position, item }: Pick<PlacedItem, 'logNo' | 'position' | 'item'>,
+): void {
+  store
+    .prepare('UPDATE session_log_items SET item = ? WHERE log_no = ? AND position = ?')
+    .run(JSON.stringify(item), logNo, position);
+}
+
 // ── Removal ──────────────────────────────────────────────────────────────────────────────────────────────────────────
 
 /**
@@ -99,37 +152,83 @@ export function replaceLog(store: Store, place: LogPlace, log: LogRow, now: numb
 
 /**
  * Takes at most `limit` logs that match a filter from their users, with all that names the user. Their items are left
- * to `eraseLogItems`. A log has neither tags nor one writer, so a filter that names these matches none. Call inside a
- * write.
+ * to `eraseLogItems`. A filter that names a writer matches no log as a whole. Call inside a write.
  * @returns the number of logs
  */
 export function abandonLogs(store: Store, filter: ErasureFilter, limit: number): number {
-  const { userIds, sessionIds, tags = [], withinTags = [], writtenBy } = filter;
-  if (tags.length + withinTags.length > 0 || writtenBy !== undefined) return 0;
-  if (userIds === undefined && sessionIds === undefined) return 0;
-  const conditions = ['user_id IS NOT NULL'];
-  const values: string[] = [];
-  if (userIds !== undefined) {
-    conditions.push('user_id IN (SELECT value FROM json_each(?))');
-    values.push(JSON.stringify(userIds));
-  }
-  if (sessionIds !== undefined) {
-    conditions.push('session_id IN (SELECT value FROM json_each(?))');
-    values.push(JSON.stringify(sessionIds));
-  }
+  const { conditions, values } = matchingLogs(filter);
+  if (filter.writtenBy !== undefined || values.length === 0) return 0;
   const logNos = store
-    .prepare(`SELECT log_no FROM session_logs WHERE ${conditions.join(' AND ')} LIMIT ?`)
+    .prepare(`SELECT log_no FROM session_logs l WHERE ${conditions} LIMIT ?`)
     .pluck()
     .all(...values, limit) as number[];
-  for (const logNo of logNos) {
-    abandon(store, logNo);
-    store.prepare('UPDATE session_log_operations SET content_hash = NULL, reply = NULL WHERE log_no = ?').run(logNo);
-  }
+  for (const logNo of logNos) abandonWithOperations(store, logNo);
   return logNos.length;
+}
+
+/**
+ * Takes what the writers of a filter wrote out of one log that matches it. The items behind move up, so that positions
+ * have no gap; in a log of 100,000 items this took 1.4 s on a busy machine. A log that is left without items goes from
+ * its user. Call inside a write.
+ * @returns the number of items; 0 if no log that matches has any
+ */
+export function eraseItemsOfWriters(store: Store, filter: ErasureFilter, now: number): number {
+  if (filter.writtenBy === undefined) return 0;
+  const { conditions, values } = matchingLogs(filter);
+  const writtenBy = JSON.stringify(filter.writtenBy);
+  const found = store
+    .prepare(
+      `SELECT i.log_no AS logNo, l.items FROM session_log_items i JOIN session_logs l ON l.log_no = i.log_no
+       WHERE ${isByOneOf('i.writer_no')} AND i.writer_no > 0 AND ${conditions} LIMIT 1`,
+    )
+    .get(writtenBy, ...values) as LogRow | undefined;
+  if (found === undefined) return 0;
+  const { logNo } = found;
+  const erased = store
+    .prepare(`DELETE FROM session_log_items WHERE log_no = ? AND ${isByOneOf('writer_no')} RETURNING position`)
+    .pluck()
+    .all(logNo, writtenBy) as number[];
+  closeGaps(store, logNo, Math.min(...erased));
+  const { items } = setLength(store, found, found.items - erased.length, now);
+  if (items === 0) abandonWithOperations(store, logNo);
+  return erased.length;
+}
+
+/** Gives the items behind a position the positions from there on, in their order. */
+function closeGaps(store: Store, logNo: number, from: number): void {
+  const behind = store
+    .prepare('SELECT position FROM session_log_items WHERE log_no = ? AND position > ? ORDER BY position')
+    .pluck()
+    .all(logNo, from) as number[];
+  const move = store.prepare('UPDATE session_log_items SET position = ? WHERE log_no = ? AND position = ?');
+  behind.forEach((position, index) => move.run(from + index, logNo, position));
+}
+
+/** Makes the SQL conditions on logs, as `l`, that match a filter. No log has tags or files. */
+function matchingLogs(filter: ErasureFilter): { readonly conditions: string; readonly values: readonly string[] } {
+  const { userIds, sessionIds, tags = [], withinTags = [], files } = filter;
+  const conditions = ['l.user_id IS NOT NULL'];
+  const values: string[] = [];
+  if (tags.length + withinTags.length > 0 || files !== undefined) conditions.push('FALSE');
+  for (const [column, names] of [
+    ['user_id', userIds],
+    ['session_id', sessionIds],
+  ] as const) {
+    if (names === undefined) continue;
+    conditions.push(`l.${column} IN (SELECT value FROM json_each(?))`);
+    values.push(JSON.stringify(names));
+  }
+  return { conditions: conditions.join(' AND '), values };
 }
 
 function abandon(store: Store, logNo: number): void {
   store.prepare('UPDATE session_logs SET user_id = NULL, session_id = NULL WHERE log_no = ?').run(logNo);
+}
+
+/** Takes a log from its user for good, and leaves tombstones of its operations. */
+function abandonWithOperations(store: Store, logNo: number): void {
+  abandon(store, logNo);
+  store.prepare('UPDATE session_log_operations SET content_hash = NULL, reply = NULL WHERE log_no = ?').run(logNo);
 }
 
 /**

@@ -38,7 +38,11 @@ export function createEraseMatching(
     while ((await write(hide)).documents === ERASE_SLICE);
     while ((await writer.write(path, 'abandonLogs', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);
     await eraseEvals(filter);
-    const logItems = await eraseLogItems(options);
+    let logItems = 0;
+    for (let items = 1; items > 0; logItems += items) {
+      items = await writer.write(path, 'eraseItemsOfWriters', { filter });
+    }
+    logItems += await eraseLogItems(options);
     // What waits to be logged was asked before the erasure.
     await options.recalls.flush();
     while ((await writer.write(path, 'eraseRecalls', { filter, limit: ERASE_SLICE })) === ERASE_SLICE);

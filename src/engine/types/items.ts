@@ -125,10 +125,10 @@ export interface Items {
   listNamespaces(filter: NamespaceFilter, page: CursorPage): Promise<ListPage<NamespaceSummary>>;
   /**
    * Gives a namespace another path, and what lies below it the same place below that path. A namespace that is there
-   * already takes the items in. Items keep their ids, versions and histories. They are moved in several commits; asked
-   * again after one that was interrupted, it moves the rest. Without such a namespace it moves nothing.
-   * @throws EngineError `conflict` if one of the keys is taken there, mostly before anything is moved; `invalid` if one
-   *   of the paths lies below the other or would be too long
+   * already takes the items in. Items keep their ids, versions and histories. One commit moves all of them. Without
+   * such a namespace it moves nothing.
+   * @throws EngineError `conflict` if one of the keys is taken there; `invalid` if one of the paths lies below the
+   *   other or would be too long
    */
   moveNamespace(move: NamespaceMove, options?: DeleteOptions): Promise<MoveReceipt>;
   /**

@@ -9,12 +9,14 @@ export interface LogPlace {
 
 /** An item of a session log. */
 export interface LogItem {
-  /** Place in the log, from 0 for the oldest item; an item never moves. */
+  /** Place in the log, from 0 for the oldest item. An item moves only where what a key wrote before it is erased. */
   readonly position: number;
   /** The JSON value as it was appended. */
   readonly item: Json;
   /** Time of the append, Unix ms. */
   readonly createdAt: number;
+  /** Public id of the key that appended it; null if that is not known. */
+  readonly writtenBy: string | null;
 }
 
 /** Some items of a session log, in their order. */

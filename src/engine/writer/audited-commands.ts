@@ -27,7 +27,7 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   putItem: (_, { memory: { id, version }, changed }) =>
     changed ? { action: 'item.put', detail: { id, version } } : null,
   deleteItem: (_, receipt) => ({ action: 'item.delete', detail: countsOf(receipt) }),
-  moveItems: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
+  moveNamespace: (_, { items }) => (items === 0 ? null : { action: 'namespace.rename', detail: { items } }),
   eraseItems: (_, { receipt }) => (isEmpty(receipt) ? null : { action: 'namespace.delete', detail: countsOf(receipt) }),
   changeLog: (_, { replayed, removed, total, first }) =>
     replayed
@@ -38,6 +38,8 @@ const AUDITED: { readonly [N in WriteCommandName]?: Describe<N> } = {
   popLog: (_, { popped }) => (popped === null ? null : { action: 'log.pop', detail: {} }),
   clearLog: (_, items) => (items === 0 ? null : { action: 'log.clear', detail: { removed: items } }),
   abandonLogs: (_, logs) => (logs === 0 ? null : { action: 'log.erase', detail: { logs } }),
+  eraseItemsOfWriters: ({ filter: { writtenBy = [] } }, removed) =>
+    removed === 0 ? null : { action: 'log.erase', detail: { removed, written_by: writtenBy } },
   deleteMemory: ({ id }, receipt) => ({ action: 'memory.delete', detail: { id, ...countsOf(receipt) } }),
   hideMatching: ({ filter }, receipt) => deletedBy(filter, receipt),
   deleteMatching: ({ filter }, receipt) => deletedBy(filter, receipt),

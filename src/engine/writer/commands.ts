@@ -6,19 +6,27 @@ import {
   deleteExpired,
   deleteMatching,
   deleteMemory,
+  ERASE_PENDING,
   eraseAbandoned,
   hideMatching,
 } from '../commands/erase.ts';
 import { importLines } from '../commands/import-lines.ts';
 import { deleteItem, putItem } from '../commands/items.ts';
-import { eraseItems, moveItems } from '../commands/namespaces.ts';
+import { eraseItems, moveNamespace } from '../commands/namespaces.ts';
 import { patchMemory } from '../commands/patch.ts';
 import { cancelReembed, pauseReembed, startReembed } from '../commands/reembed.ts';
 import { eraseRecalls, giveFeedback, logRecalls } from '../commands/recalls.ts';
 import { applyRecalls, reinforceMemory } from '../commands/reinforce.ts';
 import { contradictMemories, linkMemories, supersedeMemory, unlinkMemories } from '../commands/relate.ts';
 import { requestReflection } from '../commands/request-reflection.ts';
-import { abandonLogs, changeLog, clearLog, eraseLogItems, popLog } from '../commands/session-logs.ts';
+import {
+  abandonLogs,
+  changeLog,
+  clearLog,
+  eraseItemsOfWriters,
+  eraseLogItems,
+  popLog,
+} from '../commands/session-logs.ts';
 import { undoChanges, undoLinks } from '../commands/undo-writer.ts';
 import type { WriteContext } from '../commands/write-context.ts';
 import { forgetHandouts, returnHandout, takeHandout, type WantedHandout } from '../store/dispatch.ts';
@@ -28,7 +36,7 @@ import { retryJob } from '../store/job-control.ts';
 import { appendRun, deleteEval, eraseEvalItems, putEval } from '../store/evals.ts';
 import { claimSchedule, noteFailure, releaseSchedule, requestRun, type Schedule } from '../store/schedules.ts';
 import type { EvalRun, NewAuditRecord, NewEvalSet } from '../types.ts';
-import { ensureStoreId } from '../store/store-info.ts';
+import { ensureStoreId, putInfo } from '../store/store-info.ts';
 
 /** All commands that write on behalf of a client. A command is synchronous, and writes everything or nothing. */
 export const WRITE_COMMANDS = {
@@ -36,12 +44,13 @@ export const WRITE_COMMANDS = {
   importLines,
   putItem,
   deleteItem,
-  moveItems,
+  moveNamespace,
   eraseItems,
   changeLog,
   popLog,
   clearLog,
   abandonLogs,
+  eraseItemsOfWriters,
   eraseLogItems,
   patchMemory,
   deleteMemory,
@@ -95,8 +104,11 @@ export const WRITE_COMMANDS = {
     requestRun(store, schedule, { now, leaseMs: config.OM_LEASE_MS }),
   putEval: ({ store, now }: WriteContext, set: NewEvalSet) => putEval(store, set, now),
   deleteEval: ({ store }: WriteContext, { name }: { readonly name: string }) => deleteEval(store, name),
-  eraseEvalItems: ({ store }: WriteContext, { userIds }: { readonly userIds: readonly string[] }) =>
-    eraseEvalItems(store, userIds),
+  eraseEvalItems: ({ store, now }: WriteContext, { userIds }: { readonly userIds: readonly string[] }) => {
+    const erased = eraseEvalItems(store, userIds);
+    if (erased > 0) putInfo(store, ERASE_PENDING, String(now));
+    return erased;
+  },
   appendEvalRun: ({ store }: WriteContext, { name, run }: { readonly name: string; readonly run: EvalRun }) =>
     appendRun(store, name, run),
   startReembed,

@@ -127,12 +127,31 @@ describe.each(ERAS)('the official client, %s', (era) => {
       'no memory with this id; recall and list_recent show ids of memories',
     );
     expect((await tryTool(client, 'recall', { query: 'x', since: 'yesterday' })).text).toContain('ISO 8601');
-    expect((await tryTool(client, 'list_recent', { cursor: 'x' })).text).toContain('unchanged');
+    expect((await tryTool(client, 'list_recent', { cursor: 'x' })).text).toContain('not one that this list gave out');
     expect((await tryTool(client, 'update_memory', { id: 'none', mode: 'supersede' })).text).toContain('content');
     await expect(client.callTool({ name: 'forget', arguments: { id: 'x' } })).rejects.toThrow('forget not found');
     await client.close();
   });
 });
+
+test.each(ERAS)(
+  'a write that waits tells a client that asks how far it is, and answers with the job: %s',
+  async (era) => {
+    await using idle = await startApi({ folder: tempFolder() });
+    const client = await connectMcp(`${idle.url}/mcp`, { key: ADMIN_KEY, era });
+    for (const [name, given, words] of [
+      ['remember', { content: 'Nobody works on this.' }, 'step encode is queued'],
+      ['ingest', { text: 'Nobody reads this.' }, 'queued: 0 of 0 parts are embedded'],
+    ] as const) {
+      const told: { progress: number; message?: string | undefined }[] = [];
+      const result = await client.callTool({ name, arguments: given }, { onprogress: (note) => void told.push(note) });
+      expect(told.map(({ progress }) => progress)).toEqual(told.map((_, index) => index + 1));
+      expect(told.map(({ message }) => message)).toEqual(['stored; its meaning follows', ...Array(8).fill(words)]);
+      expect(JSON.stringify(result.content)).toMatch(/job [0-9a-f-]{36} is queued/);
+    }
+    await client.close();
+  },
+);
 
 test('all default tools together cost less than 2,500 tokens, and forget fits in, too', async () => {
   const client = await connect({ path: '/mcp?tools=forget' });

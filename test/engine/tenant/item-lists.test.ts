@@ -195,7 +195,7 @@ test('a namespace moves with all below it, joins another, and stops at a key tha
     version: 1,
   });
   expect(await move('a', 'z')).toEqual({ items: 0, namespaces: 0 });
-  expect(fixture.get("SELECT group_concat(path, ' ') FROM namespaces")).toBe('ab z z.b');
+  expect(fixture.get("SELECT group_concat(path, ' ' ORDER BY path) FROM namespaces")).toBe('ab z z.b');
 
   await expect(move('ab', 'z')).rejects.toMatchObject({ code: 'conflict' });
   for (const [from, to] of [
@@ -213,6 +213,12 @@ test('a namespace moves with all below it, joins another, and stops at a key tha
   await tenant.putItem(item('old', '2', 4));
   clock.advance(1_000);
   expect(await move('old', 'new')).toEqual({ items: 1, namespaces: 1 });
+  // A key that is taken below leaves even what was moved before it where it was.
+  await tenant.putItem(item('c', '1'));
+  await tenant.putItem(item('c.z', '1'));
+  await tenant.putItem(item('d.z', '1'));
+  await expect(move('c', 'd')).rejects.toMatchObject({ code: 'conflict' });
+  expect(await namesOf(tenant, { namespace: 'c' })).toEqual(['c/1', 'c.z/1']);
   const { items } = await tenant.listItems({ userId: 'ana', namespace: 'new' }, { limit: 9 });
   expect(items.map(({ externalId, value }) => [externalId, value])).toEqual([
     ['1', 2],
@@ -220,7 +226,7 @@ test('a namespace moves with all below it, joins another, and stops at a key tha
   ]);
 });
 
-test('a namespace of more than one slice is moved and deleted as a whole, and leaves nothing', async () => {
+test('a large namespace is moved and deleted as a whole, and leaves nothing', async () => {
   await using fixture = await openTestEngine();
   const { tenant } = fixture;
   for (let at = 0; at < 230; at += 1) await tenant.putItem(item(at % 2 ? 'm' : 'm.n', String(at), at, { content: '' }));

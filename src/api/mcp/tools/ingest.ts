@@ -7,9 +7,8 @@ import { ingestSchema, ingestUrlSchema } from '../../schemas/documents.ts';
 import { LIMITS } from '../../schemas/limits.ts';
 import { parse } from '../../schemas/parse.ts';
 import { text, unboundedText } from '../../schemas/values.ts';
-import { waitForWrites } from '../../wait-for-writes.ts';
 import { tool, WRITES } from '../tool.ts';
-import { WRITE_WAIT_MS } from './remember.ts';
+import { awaitWork } from './await-work.ts';
 
 export const ingest = tool({
   name: 'ingest',
@@ -25,13 +24,17 @@ export const ingest = tool({
       title: text(LIMITS.titleCharacters).optional(),
     })
     .refine((input) => (input.text === undefined) !== (input.url === undefined), 'expected either text or url'),
-  async run(call, { text, url, title }) {
+  async run(call, { text, url, title }, run) {
     const { tenant } = call;
     const { document, outcome, jobId, token } = await (url === undefined
       ? addText(call, text ?? '', title)
       : tenant.addDocument(toPage(call, parse(ingestUrlSchema, { url, title }))));
     if (outcome === 'unchanged') return `Document ${document.id} is known and unchanged (${document.state}).`;
-    if (token !== null && (await waitForWrites(call, token, WRITE_WAIT_MS))) {
+    const describe = async () => {
+      const { state, progress } = await tenant.getDocument(document.id);
+      return `${state}: ${progress.embedded} of ${progress.chunks} parts are embedded`;
+    };
+    if (await awaitWork(call, token, { ...run, describe })) {
       // A key that only adds reads nothing.
       if (call.principal.role === 'add') return `Document ${document.id} was read.`;
       const { state, chunks, error } = await tenant.getDocument(document.id);

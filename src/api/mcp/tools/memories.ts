@@ -1,7 +1,8 @@
 import { z } from 'zod';
 import {
-  EngineError,
   type Link,
+  type ListedMemory,
+  MAX_CURSOR_CHARACTERS,
   type Memory,
   quoteLine,
   quoteMemories,
@@ -46,15 +47,14 @@ export const listRecent = tool({
   input: z.strictObject({
     since: isoTime.optional().describe('Only what was stored from this ISO 8601 time on.'),
     limit: integer(1, 100).optional().describe('20 by default.'),
-    cursor: text(64).optional().describe('Cursor of the page before.'),
+    cursor: text(MAX_CURSOR_CHARACTERS).optional().describe('Cursor of the page before.'),
     session_id: givenId.optional(),
   }),
   async run(call, { since, limit = DEFAULT_LIMIT, cursor, session_id: session }) {
     const { memories, next } = await recentMemories(call, { since, limit, cursor, session });
-    if (memories.length === 0) return 'No memories.';
     return [
-      quoteMemories(memories).text,
-      ...(next === undefined ? [] : ['', `There are more: ask again with cursor ${next}`]),
+      memories.length === 0 ? 'No memories.' : quoteMemories(memories).text,
+      ...(next === null ? [] : ['', `There are more: ask again with cursor ${next}`]),
     ].join('\n');
   },
 });
@@ -104,40 +104,34 @@ export async function describeMemory(
 interface RecentPage {
   readonly since?: number | undefined;
   readonly limit: number;
+  /** `next` of the page before; what is stored meanwhile shifts nothing. */
   readonly cursor?: string | undefined;
   readonly session?: string | undefined;
 }
 
 /**
  * Lists memories in the order in which they were stored, newest first, as far as `LIST_TOKENS` reach.
- * @param page.cursor `next` of the page before: the time of the first page, so that what is stored meanwhile shifts
- *   nothing, and the number of memories before this page
+ * @throws EngineError `invalid` for a cursor of another list
  */
 export async function recentMemories(
-  { api, tenant }: TenantCall,
+  { tenant }: TenantCall,
   { since, limit, cursor, session }: RecentPage,
-): Promise<{ readonly memories: readonly Memory[]; readonly next: string | undefined }> {
-  const { asOf, offset } = cursor === undefined ? { asOf: api.engine.clock.now() + 1, offset: 0 } : parseCursor(cursor);
-  const filter = {
-    createdFrom: since,
-    createdTo: asOf,
-    sessionIds: session === undefined ? undefined : [session],
-  };
-  const memories: Memory[] = [];
-  for await (const slice of tenant.streamMemories(filter, { limit: limit + 1, offset })) {
-    memories.push(...slice);
-    if (quoteMemories(memories, LIST_TOKENS).shown < memories.length) break;
+): Promise<{ readonly memories: readonly Memory[]; readonly next: string | null }> {
+  const filter = { createdFrom: since, sessionIds: session === undefined ? undefined : [session] };
+  const { slices, next } = await tenant.pageMemories(filter, { limit, cursor });
+  const listed: ListedMemory[] = [];
+  const fitting = () =>
+    quoteMemories(
+      listed.map(({ memory }) => memory),
+      LIST_TOKENS,
+    ).shown;
+  for await (const slice of slices) {
+    listed.push(...slice);
+    if (fitting() < listed.length) break;
   }
-  const { shown } = quoteMemories(memories.slice(0, limit), LIST_TOKENS);
-  const next = shown < memories.length ? `${asOf}.${offset + shown}` : undefined;
-  return { memories: memories.slice(0, shown), next };
-}
-
-function parseCursor(cursor: string): { readonly asOf: number; readonly offset: number } {
-  const [, asOf, offset] = /^(\d{1,15})\.(\d{1,8})$/.exec(cursor) ?? [];
-  if (asOf === undefined || offset === undefined)
-    throw new EngineError('invalid', 'cursor: expected the cursor of an earlier list_recent, unchanged');
-  return { asOf: Number(asOf), offset: Number(offset) };
+  const shown = listed.slice(0, fitting());
+  const isCut = shown.length < listed.length;
+  return { memories: shown.map(({ memory }) => memory), next: isCut ? (shown.at(-1)?.cursor ?? null) : next };
 }
 
 function factsOf(memory: Memory): string {

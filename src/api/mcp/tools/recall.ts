@@ -40,7 +40,7 @@ export const recall = tool({
   limited: 'queries',
   annotations: READS,
   input: recallInput,
-  async run(call, input, signal) {
+  async run(call, input, { signal }) {
     const isUpToDate = input.token === undefined || (await waitForWrites(call, input.token, TOKEN_WAIT_MS));
     const result = await call.tenant.query({ ...toQuery(call, input), format: 'prompt' }, signal);
     return [result.rendered?.text ?? '', ...notesOn(result, { call, input, isUpToDate })].join('\n');
@@ -55,7 +55,7 @@ export const explainRecall = tool({
   limited: 'queries',
   annotations: READS,
   input: z.strictObject({ query: query.describe('The query as it was asked.'), id: givenId.describe('Memory id.') }),
-  async run(call, input, signal) {
+  async run(call, input, { signal }) {
     const explained = await call.tenant.explain(toQuery(call, input), input.id, signal);
     const { outcome, rank, score, failedFilters, supersededBy, terms, cosine, remedies, changes } = explained;
     const list = (name: string, values: readonly string[]) =>
@@ -84,7 +84,7 @@ export const search = tool({
   extra: 'search_fetch',
   annotations: READS,
   input: z.strictObject({ query }),
-  async run(call, input, signal) {
+  async run(call, input, { signal }) {
     const { hits } = await call.tenant.query(toQuery(call, input), signal);
     const results = hits.map(({ memory }) => ({
       id: memory.id,

@@ -6,12 +6,9 @@ import type { TenantCall } from '../../route.ts';
 import { LIMITS } from '../../schemas/limits.ts';
 import { content } from '../../schemas/memories.ts';
 import { choice, fraction, givenId, label, metadata, tags } from '../../schemas/values.ts';
-import { waitForWrites } from '../../wait-for-writes.ts';
 import { toNewMemory } from '../../wire/memories.ts';
-import { DESTROYS, isoTime, tool, WRITES } from '../tool.ts';
-
-/** Longest time that a write waits for its background work before it answers with the job, ms. */
-export const WRITE_WAIT_MS = 4_000;
+import { DESTROYS, isoTime, tool, type ToolRun, WRITES } from '../tool.ts';
+import { awaitWork } from './await-work.ts';
 
 export const remember = tool({
   name: 'remember',
@@ -32,11 +29,11 @@ export const remember = tool({
     importance: fraction.optional(),
     metadata: metadata.optional(),
   }),
-  async run(call, input) {
+  async run(call, input, run) {
     const { outcome, token } = await addOne(call.tenant, toNewMemory(input));
     if (outcome.kind === 'duplicate')
       return `Known already as memory ${outcome.id}, which was reinforced.${screeningOf(outcome)}`;
-    return `Stored as memory ${outcome.id}; ${await progressOf(call, outcome, token)}${screeningOf(outcome)}`;
+    return `Stored as memory ${outcome.id}; ${await progressOf(call, { outcome, token, run })}${screeningOf(outcome)}`;
   },
 });
 
@@ -57,8 +54,8 @@ export const updateMemory = tool({
     })
     .refine((input) => input.content !== undefined || input.tags !== undefined, 'expected content or tags')
     .refine((input) => input.mode === 'correct' || input.content !== undefined, 'supersede: expected content'),
-  async run(call, { id, content, tags, mode }) {
-    if (mode === 'supersede') return supersede(call, { id, content: content!, tags });
+  async run(call, { id, content, tags, mode }, run) {
+    if (mode === 'supersede') return supersede(call, { id, content: content!, tags }, run);
     const memory = await call.tenant.patchMemory(id, { content, tags });
     return `Memory ${id} is at version ${memory.version}; get_memory with history shows earlier ones.`;
   },
@@ -82,6 +79,7 @@ export const forget = tool({
 async function supersede(
   call: TenantCall,
   { id, content, tags }: { readonly id: string; readonly content: string; readonly tags: string[] | undefined },
+  run: ToolRun,
 ): Promise<string> {
   const { tenant } = call;
   const old = await tenant.getMemory(id);
@@ -93,7 +91,8 @@ async function supersede(
     sessionId: old.sessionId,
   });
   await tenant.supersedeMemory({ oldId: id, newId: outcome.id });
-  const progress = outcome.kind === 'accepted' ? await progressOf(call, outcome, token) : 'it was there already';
+  const progress =
+    outcome.kind === 'accepted' ? await progressOf(call, { outcome, token, run }) : 'it was there already';
   return `Memory ${id} is superseded by memory ${outcome.id}; ${progress}${screeningOf(outcome)}`;
 }
 
@@ -110,10 +109,21 @@ async function addOne(tenant: Tenant, memory: NewMemory): Promise<{ outcome: Sto
 /** Waits for the work on a new memory for some seconds, and says how far it is. */
 async function progressOf(
   call: TenantCall,
-  { id, jobId }: Extract<AddOutcome, { kind: 'accepted' }>,
-  token: string | null,
+  {
+    outcome: { id, jobId },
+    token,
+    run,
+  }: {
+    readonly outcome: Extract<AddOutcome, { kind: 'accepted' }>;
+    readonly token: string | null;
+    readonly run: ToolRun;
+  },
 ): Promise<string> {
-  const isDone = token === null || (await waitForWrites(call, token, WRITE_WAIT_MS));
+  const describe = async () => {
+    const { step, state } = await call.tenant.getJob(jobId);
+    return `step ${step} is ${state}`;
+  };
+  const isDone = await awaitWork(call, token, { ...run, describe });
   if (!isDone)
     return (
       `recall finds its words now; its meaning follows: job ${jobId} is queued, and recall with token ` +

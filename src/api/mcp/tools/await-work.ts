@@ -1,0 +1,27 @@
+import type { TenantCall } from '../../route.ts';
+import type { ToolRun } from '../tool.ts';
+
+/** Longest time that a write waits for its background work before it answers with the job, ms. */
+const WRITE_WAIT_MS = 4_000;
+/** Time between two notes about progress, ms. */
+const TELL_MS = 500;
+
+/**
+ * Waits some seconds for the background work on a write, and tells a client that wants to know how far it is.
+ * @param token receipt of the write; null if there is nothing to wait for
+ * @param describe says how far the work is; a key that only adds reads nothing, so it is not asked then
+ * @returns whether the work is done
+ */
+export async function awaitWork(
+  call: TenantCall,
+  token: string | null,
+  { signal, tell, describe }: ToolRun & { readonly describe: () => Promise<string> },
+): Promise<boolean> {
+  if (token === null) return true;
+  await tell(() => 'stored; its meaning follows');
+  for (let waited = 0; waited < WRITE_WAIT_MS && !signal.aborted; waited += TELL_MS) {
+    if (await call.tenant.waitFor(token, TELL_MS, signal)) return true;
+    await tell(call.principal.role === 'add' ? () => 'waiting for the work on it' : describe);
+  }
+  return false;
+}
