@@ -47,8 +47,9 @@ export async function watch(target: string, options: WatchCommandOptions): Promi
     wants: (inside) => only.length === 0 || only.some((pattern) => path.matchesGlob(inside, pattern)),
     graceMs: once ? 0 : GRACE_MS,
     onChange(change) {
-      if (once) changes.push(change);
-      if (!once || change.kind !== 'refused') say(lineOf(change));
+      if (!once) return say(lineOf(change));
+      changes.push(change);
+      if (change.kind !== 'refused') print(lineOf(change));
     },
     onWait: (reason) => say(dim(`waiting: ${oneLine(reason)}`)),
   });
