@@ -33,7 +33,7 @@ export interface Client extends Omit<Operations, 'queryMemories'> {
   /**
    * Sends a form; its file is read from the disk while it is sent. Throws what `encodeForm` and its body throw, too.
    */
-  postForm<Reply>(path: string, form: FileForm): Promise<Reply>;
+  sendForm<Reply>(method: 'POST' | 'PUT', path: string, form: FileForm): Promise<Reply>;
   /**
    * Sends a body of NDJSON and yields each line of the reply, parsed, as it arrives, while the body is still being
    * sent.
@@ -89,14 +89,14 @@ export function connect({ url, key }: ConnectionOptions, environment: NodeJS.Pro
   const server: ServerAddress = { base, shownUrl: base.origin + base.pathname.slice(0, -1), secret };
   return {
     ...operationsOf(server),
-    postForm: async (path, form) => expectReply(server, { method: 'POST', path, ...encodeForm(form) }),
+    sendForm: async (method, path, form) => expectReply(server, { method, path, ...encodeForm(form) }),
     exchangeLines: (path, body) => exchangeLines(server, path, body),
     receive: (path) => receive(server, path),
   };
 }
 
 /** Makes the methods of the client, which fail with `CliError`. */
-function operationsOf(server: ServerAddress): Omit<Client, 'postForm' | 'exchangeLines'> {
+function operationsOf(server: ServerAddress): Omit<Client, 'sendForm' | 'exchangeLines'> {
   const client = createClient({
     url: server.base.href,
     key: server.secret,

@@ -3,14 +3,18 @@ import path from 'node:path';
 import { formatOfExtension } from '../engine/index.ts';
 import { CliError } from './cli-error.ts';
 
-interface FoundFile {
+export interface FoundFile {
   /** Path as the user named it, or below the folder that the user named; with forward slashes on every system. */
   readonly path: string;
   readonly bytes: number;
+  /** Differs from an earlier stamp of this path if the file was written, replaced or given other permissions since. */
+  readonly stamp: string;
 }
 
 export interface FoundFiles {
   readonly files: readonly FoundFile[];
+  /** Folders that were looked into, those that were named included. */
+  readonly folders: readonly string[];
   /** Number of files and folders that were found and left out, by reason. A folder counts once, whatever it holds. */
   readonly skipped: ReadonlyMap<string, number>;
 }
@@ -22,11 +26,12 @@ export interface FoundFiles {
  */
 export function findFiles(targets: readonly string[]): FoundFiles {
   const files = new Map<string, FoundFile>();
+  const folders: string[] = [];
   const skipped = new Map<string, number>();
   const skip = (reason: string) => void skipped.set(reason, (skipped.get(reason) ?? 0) + 1);
-  const take = (file: string, { size }: fs.Stats) => {
+  const take = (file: string, { size, ino, ctimeMs }: fs.Stats) => {
     const name = path.normalize(file).split(path.sep).join('/');
-    files.set(name, { path: name, bytes: size });
+    files.set(name, { path: name, bytes: size, stamp: `${ino} ${ctimeMs} ${size}` });
   };
 
   const visit = (file: string): void => {
@@ -49,6 +54,7 @@ export function findFiles(targets: readonly string[]): FoundFiles {
       if (!['EACCES', 'EPERM'].includes((error as NodeJS.ErrnoException).code ?? '')) throw error;
       return skip('folder without permission');
     }
+    folders.push(folder);
     for (const name of names) visit(path.join(folder, name));
   };
 
@@ -61,7 +67,7 @@ export function findFiles(targets: readonly string[]): FoundFiles {
     if (stats.isDirectory()) visitFolder(target);
     else take(target, stats);
   }
-  return { files: [...files.values()], skipped };
+  return { files: [...files.values()], folders, skipped };
 }
 
 function reasonToSkip(name: string): string | undefined {

@@ -74,7 +74,25 @@ async function sendFile(
 ): Promise<SentDocument> {
   const existing = await findExisting(client, hashed, shared);
   if (existing !== undefined) return { id: existing.id, outcome: 'known' };
-  const send = () => client.postForm<DocumentOutcomeItem>('/memory/ingest', formOf(hashed.file, shared));
+  return uploadFile(client, hashed.file, shared, { onWait });
+}
+
+/**
+ * Sends a file, whether or not the server has it.
+ * @param replaces id of a document that this file takes over under its own name; by default the server decides by the
+ *   external id which document it is
+ */
+export async function uploadFile(
+  client: Client,
+  file: string,
+  shared: SharedFields,
+  { onWait, replaces }: { readonly onWait?: OnWait | undefined; readonly replaces?: string | undefined } = {},
+): Promise<SentDocument> {
+  const form = formOf(file, shared);
+  const send = () =>
+    replaces === undefined
+      ? client.sendForm<DocumentOutcomeItem>('POST', '/memory/ingest', form)
+      : client.sendForm<DocumentOutcomeItem>('PUT', `/documents/${replaces}`, form);
   return toSentDocument(await retryWhileBusy(send, onWait, () => mayMakeRoom(client)));
 }
 
@@ -90,7 +108,7 @@ async function mayMakeRoom(client: Client): Promise<boolean> {
 const MAX_EXTERNAL_ID = 256;
 
 /** External id of a file: its absolute path, or a hash of it if that is too long or holds control characters. */
-function externalIdOf(file: string): string {
+export function externalIdOf(file: string): string {
   const absolute = path.resolve(file).split(path.sep).join('/');
   if (absolute.length <= MAX_EXTERNAL_ID && !/\p{Cc}/u.test(absolute)) return absolute;
   return `path-sha256:${createHash('sha256').update(absolute).digest('hex')}`;
@@ -151,7 +169,8 @@ function toSentDocument({ document_id, outcome }: DocumentOutcomeItem): SentDocu
   return { id: document_id, outcome };
 }
 
-async function hashFile(file: string): Promise<string> {
+/** The SHA-256 of a file's bytes, in hexadecimal. */
+export async function hashFile(file: string): Promise<string> {
   const hash = createHash('sha256');
   await pipeline(fs.createReadStream(file), hash);
   return hash.digest('hex');
@@ -175,7 +194,8 @@ async function listDocuments(client: Client, parameters: Record<string, string>)
   return [...(await retryWhileBusy(() => client.listDocuments(parameters))).items];
 }
 
-function isAlike({ state, session_id, tags, metadata }: DocumentItem, shared: SharedFields): boolean {
+/** Whether a document was read, or is to be, with just these fields. */
+export function isAlike({ state, session_id, tags, metadata }: DocumentItem, shared: SharedFields): boolean {
   const expected = { session_id: shared.session, tags: shared.tags, metadata: shared.metadata };
   return state !== 'failed' && state !== 'cancelled' && isDeepStrictEqual({ session_id, tags, metadata }, expected);
 }

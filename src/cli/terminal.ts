@@ -100,6 +100,11 @@ export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`;
 }
 
+/** Formats numbers with what they count: `2 new, 1 refused`. */
+export function tally(counts: Iterable<readonly [string, number]>): string {
+  return [...counts].map(([what, number]) => `${count(number)} ${what}`).join(', ');
+}
+
 /** Formats a number of bytes in decimal units: `950 B`, `1.5 MB`. */
 export function bytes(value: number): string {
   const units = ['B', 'kB', 'MB', 'GB', 'TB'];

@@ -313,10 +313,11 @@ export interface Tenant
    */
   addDocument(document: NewDocument, options?: AddDocumentOptions): Promise<DocumentReply>;
   /**
-   * Reads a document again from a file or page, even if nothing has changed. It keeps its user and external id. Queries
-   * find the old text until the new one is complete. From this call on the upload belongs to Cairn.
-   * @throws EngineError `not_found`; `conflict` for another `externalId` than the document was added with, where null
-   *   keeps it; `unavailable` with `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait
+   * Reads a document again from a file or page, even if nothing has changed. It keeps its user, and its external id
+   * unless `document` names another. Queries find the old text until the new one is complete. From this call on the
+   * upload belongs to Cairn.
+   * @throws EngineError `not_found`; `conflict` for an `externalId` of another document; `unavailable` with
+   *   `retryAfterMs` if `OM_MAX_BACKLOG` jobs of the tenant wait
    */
   replaceDocument(id: string, document: NewDocument): Promise<DocumentReply>;
   /** Returns a document by its id, with the progress of its reading. Throws EngineError `not_found`. */

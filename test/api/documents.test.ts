@@ -173,7 +173,8 @@ describe('a document that waits', () => {
     expect(await current()).toMatchObject({ ...identity, source: 'url', url: 'https://example.com/replacing' });
   });
 
-  test('is not replaced by another user, under another external id or by what is no document', async () => {
+  test('is not replaced by another user, under the external id of another or by what is no document', async () => {
+    await add({ external_id: 'r3' });
     const id = await add({ external_id: 'r2' });
     const before = listUploads();
     const put = async (body: unknown, headers: Record<string, string> = {}) =>
@@ -188,6 +189,20 @@ describe('a document that waits', () => {
     expect(listUploads()).toEqual(before);
     const unchanged = await api.request('GET', `/documents/${id}`);
     expect(unchanged.body).toMatchObject({ state: 'queued', user_id: 'ana', external_id: 'r2' });
+  });
+
+  test('gets another external id, under which it is known from then on', async () => {
+    const text = freshText();
+    const id = await add({ external_id: 'before', text });
+    const renamed = await api.request('PUT', `/documents/${id}`, { body: { text, external_id: 'after' } });
+    expect(renamed.status).toBe(202);
+    expect((await api.request('GET', `/documents/${id}`)).body).toMatchObject({ external_id: 'after' });
+    expect(await add({ external_id: 'after', text: freshText() })).toBe(id);
+    expect(await add({ external_id: 'before', text })).not.toBe(id);
+    // The name of another user's document is free.
+    await add({ external_id: 'of ben', user_id: 'ben', text });
+    const own = await api.request('PUT', `/documents/${id}`, { body: { text, external_id: 'of ben' } });
+    expect(own.status).toBe(202);
   });
 
   test('says so on its stream of events when it is cancelled or deleted', async () => {

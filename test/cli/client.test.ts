@@ -48,8 +48,12 @@ test.for<[name: string, method: string, ask: (client: Client) => Promise<unknown
   ['an order', 'POST', (client) => client.pauseReembed()],
   ['an order with a body', 'POST', (client) => client.queryMemories({ query: 'words of mine' })],
   ['a deletion', 'DELETE', (client) => client.cancelReembed()],
-  ['a file', 'POST', (client) => client.postForm('/a', { fields: {}, file: fileWith('Words.') })],
-  ['a large file', 'POST', (client) => client.postForm('/a', { fields: {}, file: fileWith(Buffer.alloc(5_000_000)) })],
+  ['a file', 'POST', (client) => client.sendForm('POST', '/a', { fields: {}, file: fileWith('Words.') })],
+  [
+    'a large file',
+    'POST',
+    (client) => client.sendForm('POST', '/a', { fields: {}, file: fileWith(Buffer.alloc(5_000_000)) }),
+  ],
 ])('%s that a kept connection does not answer is sent again on a new one', async ([, method, ask]) => {
   const { client, seen } = await startServer(forget());
   expect(await client.getHealth()).toEqual({ ok: true });
@@ -84,7 +88,7 @@ test('a file that is refused while it is sent is told, and what is sent after it
   const file = fileWith(Buffer.alloc(20_000_000));
   for (let upload = 0; upload < 10; upload++) {
     const refusal: unknown = await client
-      .postForm('/memory/ingest', { fields: {}, file })
+      .sendForm('POST', '/memory/ingest', { fields: {}, file })
       .catch((error: unknown) => error);
     expect(refusal).toMatchObject({ status: 413, code: 'too_large', message: 'it is too large' });
     expect(refusal).toBeInstanceOf(RefusalError);
@@ -105,7 +109,7 @@ test('a form arrives as it was given, with its length', async () => {
   });
   const content = Buffer.from(Array.from({ length: 100_000 }, (_, n) => n % 256));
   const file = fileWith(content, 'Ünïcode "quoted" \n name.bin');
-  await client.postForm('/a', { fields: { user_id: 'Zoë', metadata: '{"a":"\\n\\""}' }, file });
+  await client.sendForm('POST', '/a', { fields: { user_id: 'Zoë', metadata: '{"a":"\\n\\""}' }, file });
   const { length, form, bytes } = received!;
   expect(length).toBe(String(bytes));
   expect([...form.keys()]).toEqual(['user_id', 'metadata', 'file']);
@@ -124,5 +128,5 @@ test.for<[what: string, change: (file: string) => void]>([
   const { client } = await startServer((request) => {
     request.once('data', () => change(file)).resume();
   });
-  await expect(client.postForm('/a', { fields: {}, file })).rejects.toThrow(ChangedFileError);
+  await expect(client.sendForm('POST', '/a', { fields: {}, file })).rejects.toThrow(ChangedFileError);
 });

@@ -185,8 +185,8 @@ export const documentRoutes: readonly Route[] = [
     summary: 'Replaces a document, or reads it again',
     description:
       'The body is a form, or JSON with `data`, `text` or `url`. The document is read even if nothing has changed, ' +
-      'which applies a new `OM_CHUNK_TOKENS`. `session_id` and `external_id` keep their values if they are left out; ' +
-      'the user of a document cannot be changed.',
+      'which applies a new `OM_CHUNK_TOKENS`. Chunks that are as before keep their memories. `session_id` and ' +
+      '`external_id` keep their values if they are left out; the user cannot be changed.',
     params: { id: DOCUMENT_ID },
     query: replaceQuery,
     headers: ['prefer'],

@@ -1,8 +1,7 @@
 import pLimit from 'p-limit';
-import { awaitDocuments } from '../await-documents.ts';
 import { CliError } from '../cli-error.ts';
-import { connect, ConnectionError, RefusalError, type Client, type ConnectionOptions } from '../client.ts';
-import { ChangedFileError } from '../file-form.ts';
+import { connect, ConnectionError, type Client, type ConnectionOptions } from '../client.ts';
+import { concernsOne, describeFailure, reportFailures, waitForAll, type Failure } from '../document-failures.ts';
 import { findFiles } from '../find-files.ts';
 import { startProgress } from '../progress.ts';
 import {
@@ -12,7 +11,7 @@ import {
   type SendOutcome,
   type SentDocument,
 } from '../send-documents.ts';
-import { bold, bytes, count, counted, oneLine, print, red, span, table } from '../terminal.ts';
+import { bytes, count, counted, oneLine, print, span, tally } from '../terminal.ts';
 
 export interface IngestCommandOptions extends ConnectionOptions {
   readonly user?: string;
@@ -31,14 +30,7 @@ interface Source {
   readonly bytes: number;
 }
 
-interface Failure {
-  readonly name: string;
-  readonly code: string;
-  readonly message: string;
-}
-
 const UPLOADS_AT_ONCE = 4;
-const FAILURES_SHOWN = 50;
 
 /**
  * Runs `cairn ingest PATH… | URL…`: sends files and URLs, and waits until they are read unless `wait` is false. If a
@@ -94,8 +86,8 @@ async function sendAll(client: Client, sources: readonly Source[], shared: Share
     try {
       result.sent.set(name, await (kind === 'page' ? sendPage(client, name, shared, onWait) : sendFile(name)));
     } catch (error) {
-      if (!concernsOne(source, error)) throw error;
-      result.refused.push(describeFailure(source, error));
+      if (!concernsOne(error, { isPage: kind === 'page' })) throw error;
+      result.refused.push(describeFailure(name, error));
     }
     meter.add(source);
     progress.update(...meter.state());
@@ -113,21 +105,6 @@ async function sendAll(client: Client, sources: readonly Source[], shared: Share
     progress.stop();
   }
   return result;
-}
-
-/** Whether an error concerns one document only; an unreachable server or a wrong key concerns all of them. */
-function concernsOne(
-  { kind }: Source,
-  error: unknown,
-): error is RefusalError | ChangedFileError | NodeJS.ErrnoException {
-  if (error instanceof RefusalError) return error.status !== 401 && (error.status !== 403 || kind === 'page');
-  return error instanceof ChangedFileError || (error instanceof Error && 'syscall' in error && 'code' in error);
-}
-
-function describeFailure({ name }: Source, error: RefusalError | ChangedFileError | NodeJS.ErrnoException): Failure {
-  if (error instanceof RefusalError) return { name, code: error.code, message: error.message };
-  const message = error instanceof ChangedFileError ? error.message : `it cannot be read (${error.code})`;
-  return { name, code: 'unreadable', message };
 }
 
 /** Measures progress in bytes, or in documents if all sources are pages, whose size is not known. */
@@ -165,41 +142,4 @@ function describeSent(sources: readonly Source[], { sent, refused, ms }: SendRes
   ]);
   const results = tally([...counts, ['refused', refused.length]]);
   return `${counted(sources.length, 'document')} (${bytes(size)}) in ${span(ms)}: ${results}`;
-}
-
-function tally(counts: Iterable<readonly [string, number]>): string {
-  return [...counts].map(([what, number]) => `${count(number)} ${what}`).join(', ');
-}
-
-// ── Waiting ──────────────────────────────────────────────────────────────────────────────────────────────────────────
-
-/** Waits until all documents have ended. Returns those that did not become `ready` or `empty`. */
-async function waitForAll(client: Client, sent: ReadonlyMap<string, SentDocument>): Promise<Failure[]> {
-  // Files with the same content are one document.
-  const ids = new Set([...sent.values()].map(({ id }) => id));
-  const progress = startProgress('Reading', ids.size);
-  const show = (settled: number) => progress.update(settled, `${count(settled)} of ${count(ids.size)}`);
-  const settled = await awaitDocuments(client, ids, show).finally(() => progress.stop());
-  const states = Map.groupBy(ids, (id) => settled.get(id)?.state ?? 'unfinished');
-  const counts = [...states].map(([state, ids]): [string, number] => [STATES[state] ?? state, ids.length]);
-  if (counts.length > 0) print(tally(counts));
-  return [...sent].flatMap(([name, { id }]) => {
-    const state = settled.get(id)?.state;
-    if (state === 'ready' || state === 'empty') return [];
-    if (state === undefined) return [{ name, code: 'unfinished', message: 'deleted meanwhile, or still being read' }];
-    const { code, message } = settled.get(id)!.error ?? { code: state, message: '' };
-    return [{ name, code, message }];
-  });
-}
-
-const STATES: Readonly<Record<string, string>> = { empty: 'without text' };
-
-function reportFailures(failures: readonly Failure[]): void {
-  if (failures.length === 0) return;
-  const rows = failures
-    .slice(0, FAILURES_SHOWN)
-    .map(({ name, code, message }) => [oneLine(name), red(oneLine(code)), oneLine(message)]);
-  print('', ...table([['document', 'code', 'reason'].map(bold), ...rows], '<<<'));
-  if (failures.length > rows.length) print(`and ${count(failures.length - rows.length)} more`);
-  process.exitCode = 1;
 }

@@ -129,6 +129,22 @@ function addBulk(program: Command): void {
     .action(async (targets: string[], options: { wait: boolean }) =>
       (await import('../commands/ingest.ts')).ingest(targets, options),
     );
+  overHttp(program, 'watch')
+    .description('keep the documents of a folder in step with its files: changed, new, renamed and removed ones')
+    .argument('<folder>', 'the folder; all files in it that can be read')
+    .option('--user <id>', 'the user who owns the documents')
+    .option('--session <id>', 'the conversation or task that the documents belong to')
+    .option('--tag <tag>', 'a tag; may be repeated', collect)
+    .option('--metadata <json>', 'a JSON object', parseObject)
+    .option('--only <pattern>', 'only files whose path matches, such as "**/*.md"; may be repeated', collect)
+    .option('--once', 'bring them in step once, wait until they are read, and end')
+    .option('--yes', 'at the start, remove the documents of missing files even if these are all or most of them')
+    .addHelpText(
+      'after',
+      '\nFiles are found and recognised as by `cairn ingest`. It starts with what happened meanwhile.\n' +
+        'A document leaves only if nothing is at its path any more.',
+    )
+    .action(async (folder: string, options: object) => (await import('../commands/watch.ts')).watch(folder, options));
   overHttp(program, 'reflect')
     .description('let the language model write down conclusions from the latest memories')
     .option('--user <id>', 'the user whose memories are read; by default memories of no particular user')

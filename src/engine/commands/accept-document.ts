@@ -6,6 +6,7 @@ import {
   getDocumentRow,
   insertDocument,
   setDocumentState,
+  setExternalId,
   type DocumentRow,
 } from '../store/documents.ts';
 import { toDocument } from '../store/document-views.ts';
@@ -55,20 +56,24 @@ export function addDocument(
 
 /**
  * Has a document read anew, even if nothing about it seems to have changed: the settings may have changed. It keeps its
- * user and external id.
- * @throws EngineError `not_found`; `conflict` for another external id than the document was added with; `unavailable`
- *   as `refuseOverBacklog`
+ * user, and its external id unless `document` names another: so a file that was renamed keeps its memories.
+ * @throws EngineError `not_found`; `conflict` for an external id of another document; `unavailable` as
+ *   `refuseOverBacklog`
  */
 export function replaceDocument(
   context: WriteContext,
   { id, document }: { readonly id: string; readonly document: NewDocument },
 ): DocumentReply {
-  const row = getDocumentRow(context.store, id, context.now);
-  const externalId = row.external_id === '' ? null : row.external_id;
-  if (document.externalId !== null && document.externalId !== externalId)
-    throw new EngineError('conflict', 'a document keeps the external_id that it was added with');
-  const userId = row.user_id;
-  return readAgain(context, row, { ...document, externalId, userId }, { always: true });
+  const { store, now } = context;
+  const row = getDocumentRow(store, id, now);
+  const own = row.external_id === '' ? null : row.external_id;
+  const replacement = { ...document, externalId: document.externalId ?? own, userId: row.user_id };
+  if (replacement.externalId !== null && replacement.externalId !== own) {
+    if (findKnownDocument(store, replacement, now) !== undefined)
+      throw new EngineError('conflict', 'another document of this user has this external_id');
+    setExternalId(store, row.document_no, replacement.externalId);
+  }
+  return readAgain(context, row, replacement, { always: true });
 }
 
 function leave({ store }: WriteContext, row: DocumentRow): DocumentReply {

@@ -114,6 +114,11 @@ export function takeIdentity(store: Store, documentNo: number, generationNo: num
     .run(generationNo, documentNo);
 }
 
+/** Gives a document another external id, which no other document of its user may have. */
+export function setExternalId(store: Store, documentNo: number, externalId: string): void {
+  store.prepare('UPDATE documents SET external_id = ? WHERE document_no = ?').run(externalId, documentNo);
+}
+
 /**
  * Sets a document's state and its error, with the first 1,000 characters of the message. Without `error` the document's
  * earlier error is removed.

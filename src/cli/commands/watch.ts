@@ -1,0 +1,155 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { awaitDocuments } from '../await-documents.ts';
+import { CliError } from '../cli-error.ts';
+import { connect, ConnectionError, RefusalError, type Client, type ConnectionOptions } from '../client.ts';
+import { failuresOf, reportFailures, waitForAll, type Failure } from '../document-failures.ts';
+import { listenToFolders } from '../folder-hints.ts';
+import { createFolderSync, type Change, type FolderSync, type Pass } from '../folder-sync.ts';
+import { counted, dim, oneLine, print, red, tally, yellow } from '../terminal.ts';
+
+/** Options of `cairn watch`. */
+export interface WatchCommandOptions extends ConnectionOptions {
+  readonly user?: string;
+  readonly session?: string;
+  readonly tag?: readonly string[];
+  readonly metadata?: Readonly<Record<string, unknown>>;
+  /** Patterns of paths below the folder, one of which a file must match. */
+  readonly only?: readonly string[];
+  /** Whether to end after one pass, when the documents are read. */
+  readonly once?: boolean;
+  /** Whether the first pass may remove all documents, or most of them. */
+  readonly yes?: boolean;
+}
+
+/** Longest time between two passes, in milliseconds; hints of the system shorten it. */
+const PASS_EVERY_MS = 10_000;
+/** Time until a pass that follows up on the last, in milliseconds. */
+const FOLLOW_UP_MS = 1_000;
+/** Time for which a file must be missing until its document leaves, in milliseconds. */
+const GRACE_MS = 2_000;
+/** First and longest time until a server that is away is asked again, in milliseconds. */
+const AWAY_MS = { first: 1_000, last: 30_000 };
+const KINDS = ['new', 'changed', 'renamed', 'removed', 'refused'] as const;
+
+/** Runs `cairn watch FOLDER`: keeps the documents of a folder in step with its files, until it is ended. */
+export async function watch(target: string, options: WatchCommandOptions): Promise<void> {
+  const folder = path.resolve(target);
+  if (!fs.statSync(folder).isDirectory())
+    throw new CliError(`${target} is no folder: \`cairn ingest\` takes single files`);
+  const { user = '', session = '', tag = [], metadata = {}, only = [], once = false } = options;
+  const client = connect(options);
+  const changes: Change[] = [];
+  const sync = createFolderSync({
+    client,
+    folder,
+    shared: { user, session, tags: tag, metadata },
+    wants: (inside) => only.length === 0 || only.some((pattern) => path.matchesGlob(inside, pattern)),
+    graceMs: once ? 0 : GRACE_MS,
+    onChange(change) {
+      if (!once) return say(lineOf(change));
+      changes.push(change);
+      if (change.kind !== 'refused') print(lineOf(change));
+    },
+    onWait: (reason) => say(dim(`waiting: ${oneLine(reason)}`)),
+  });
+  if (!once) return follow(sync, client, { target, options });
+
+  const pass = await sync.pass({ mayRemoveMost: options.yes === true });
+  const counts = KINDS.map((kind): [string, number] => [kind, changes.filter((one) => one.kind === kind).length]);
+  print(`${counted(pass.files, 'file')}: ${tally([...counts, ['known already', pass.known]])}`);
+  const refused = changes.flatMap((change) => (change.kind === 'refused' ? [change.failure] : []));
+  reportFailures([...refused, ...(await waitForAll(client, pass.sent))]);
+  if (pass.held > 0) throw new CliError(heldLine(pass.held, target));
+}
+
+interface Watched {
+  /** The folder as the user named it. */
+  readonly target: string;
+  readonly options: WatchCommandOptions;
+}
+
+/** Makes a pass whenever something may have changed. What passes by itself is waited for, and told once. */
+async function follow(sync: FolderSync, client: Client, { target, options }: Watched): Promise<never> {
+  endOnSignals();
+  const hints = listenToFolders();
+  let trouble = '';
+  let awayMs = AWAY_MS.first;
+  let held = 0;
+  for (let isFirst = true; ;) {
+    let waitMs = PASS_EVERY_MS;
+    try {
+      const pass = await sync.pass({ mayRemoveMost: isFirst && options.yes === true });
+      hints.follow(pass.folders);
+      if (isFirst) say(`watching ${target}: ${counted(pass.files, 'file')} in step, until you end it with Ctrl-C`);
+      else if (trouble !== '') say('in step again');
+      if (pass.held > held) say(yellow(heldLine(pass.held, target)));
+      void reportReading(client, pass);
+      [trouble, awayMs, held, isFirst] = ['', AWAY_MS.first, pass.held, false];
+      if (pass.isUnfinished) waitMs = FOLLOW_UP_MS;
+    } catch (error) {
+      const reason = describeTrouble(error);
+      if (reason === undefined) throw error;
+      if (reason !== trouble) say(yellow(reason));
+      trouble = reason;
+      waitMs = awayMs;
+      awayMs = Math.min(AWAY_MS.last, awayMs * 2);
+    }
+    await hints.wait(waitMs);
+  }
+}
+
+/** Ends the process at the first signal. Whatever is cut off is made good by the first pass of the next run. */
+function endOnSignals(): void {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => {
+      say('ended');
+      process.exit(0);
+    });
+  }
+}
+
+/** What is wrong, if it may pass by itself; undefined for what does not, such as a wrong key. */
+function describeTrouble(error: unknown): string | undefined {
+  if (error instanceof ConnectionError) return `${error.message}; it is tried again`;
+  if (error instanceof RefusalError) {
+    const isBusy = error.status === 429 || error.status >= 500;
+    return isBusy ? `the server refuses: ${oneLine(error.message)}; it is tried again` : undefined;
+  }
+  const { code, path: place = '' } = error as NodeJS.ErrnoException;
+  if (!(error instanceof Error && 'syscall' in error)) return undefined;
+  return `the folder cannot be looked through, and nothing is removed meanwhile: ${code} ${oneLine(place)}`;
+}
+
+/** Waits until what was sent is read, and tells what could not be. */
+async function reportReading(client: Client, { sent }: Pass): Promise<void> {
+  try {
+    const ids = new Set([...sent.values()].map(({ id }) => id));
+    const failures = failuresOf(sent, await awaitDocuments(client, ids, () => {}));
+    for (const failure of failures) if (failure.code !== 'unfinished') say(failureLine(failure));
+  } catch (error) {
+    // A server that is away or refuses is told by the pass that meets it, and what it has not read is sent anew.
+    if (!(error instanceof CliError)) throw error;
+  }
+}
+
+function lineOf(change: Change): string {
+  if (change.kind === 'refused') return failureLine(change.failure);
+  const from = change.kind === 'renamed' ? `${oneLine(change.from)} -> ` : '';
+  return `${change.kind.padEnd('changed'.length)}  ${from}${oneLine(change.path)}`;
+}
+
+function failureLine({ name, code, message }: Failure): string {
+  return `${red('failed')}   ${oneLine(name)}: ${oneLine(message) || code}`;
+}
+
+function heldLine(held: number, target: string): string {
+  return (
+    `the files of ${counted(held, 'document')} are missing, which is all or most of the folder: the documents stay, ` +
+    `in case a disk is not there; \`cairn watch ${target} --once --yes\` removes them`
+  );
+}
+
+function say(line: string): void {
+  print(`${dim(new Date().toTimeString().slice(0, 8))}  ${line}`);
+}

@@ -1,0 +1,76 @@
+/** What became of documents that were sent: which of them were not read, and why. */
+import { awaitDocuments } from './await-documents.ts';
+import { RefusalError, type Client } from './client.ts';
+import { ChangedFileError } from './file-form.ts';
+import { startProgress } from './progress.ts';
+import type { DocumentItem, SentDocument } from './send-documents.ts';
+import { bold, count, oneLine, print, red, table, tally } from './terminal.ts';
+
+/** A document that was not stored or not read. */
+export interface Failure {
+  readonly name: string;
+  readonly code: string;
+  readonly message: string;
+}
+
+const FAILURES_SHOWN = 50;
+
+/** Whether an error concerns one document only; an unreachable server or a wrong key concerns all of them. */
+export function concernsOne(
+  error: unknown,
+  { isPage = false }: { readonly isPage?: boolean } = {},
+): error is RefusalError | ChangedFileError | NodeJS.ErrnoException {
+  if (error instanceof RefusalError) return error.status !== 401 && (error.status !== 403 || isPage);
+  return error instanceof ChangedFileError || (error instanceof Error && 'syscall' in error && 'code' in error);
+}
+
+/** Says why a document was not sent. */
+export function describeFailure(name: string, error: RefusalError | ChangedFileError | NodeJS.ErrnoException): Failure {
+  if (error instanceof RefusalError) return { name, code: error.code, message: error.message };
+  const message = error instanceof ChangedFileError ? error.message : `it cannot be read (${error.code})`;
+  return { name, code: 'unreadable', message };
+}
+
+/** Waits until all documents have ended. Returns those that did not become `ready` or `empty`. */
+export async function waitForAll(client: Client, sent: ReadonlyMap<string, SentDocument>): Promise<Failure[]> {
+  // Files with the same content are one document.
+  const ids = new Set([...sent.values()].map(({ id }) => id));
+  const progress = startProgress('Reading', ids.size);
+  const show = (settled: number) => progress.update(settled, `${count(settled)} of ${count(ids.size)}`);
+  const settled = await awaitDocuments(client, ids, show).finally(() => progress.stop());
+  const states = Map.groupBy(ids, (id) => settled.get(id)?.state ?? 'unfinished');
+  const counts = [...states].map(([state, ids]): [string, number] => [STATES[state] ?? state, ids.length]);
+  if (counts.length > 0) print(tally(counts));
+  return failuresOf(sent, settled);
+}
+
+/**
+ * The documents that were not read.
+ * @param sent    by the name of the document
+ * @param settled what `awaitDocuments` returned for them
+ */
+export function failuresOf(
+  sent: ReadonlyMap<string, SentDocument>,
+  settled: ReadonlyMap<string, DocumentItem>,
+): Failure[] {
+  return [...sent].flatMap(([name, { id }]) => {
+    const state = settled.get(id)?.state;
+    if (state === 'ready' || state === 'empty') return [];
+    if (state === undefined) return [{ name, code: 'unfinished', message: 'deleted meanwhile, or still being read' }];
+    const { code, message } = settled.get(id)!.error ?? { code: state, message: '' };
+    return [{ name, code, message }];
+  });
+}
+
+const STATES: Readonly<Record<string, string>> = { empty: 'without text' };
+
+/** Shows failures as a table, and makes the exit code 1 if there are any. */
+export function reportFailures(failures: readonly Failure[]): void {
+  if (failures.length === 0) return;
+  const rows = failures
+    .slice(0, FAILURES_SHOWN)
+    .map(({ name, code, message }) => [oneLine(name), red(oneLine(code)), oneLine(message)]);
+  print('', ...table([['document', 'code', 'reason'].map(bold), ...rows], '<<<'));
+  if (failures.length > rows.length) print(`and ${count(failures.length - rows.length)} more`);
+  process.exitCode = 1;
+}

@@ -1,0 +1,272 @@
+/**
+ * Keeps the documents of a server in step with the files of a folder. A document belongs to the file whose path is its
+ * external id, as `cairn ingest` stores it; nothing else is remembered between two runs. Each pass compares the folder
+ * with the documents as a whole, so a pass that was missed or broke off is made good by the next.
+ */
+import fs from 'node:fs';
+import path from 'node:path';
+import pLimit from 'p-limit';
+import { RefusalError, type Client } from './client.ts';
+import { concernsOne, describeFailure, type Failure } from './document-failures.ts';
+import { ChangedFileError } from './file-form.ts';
+import { findFiles, type FoundFile } from './find-files.ts';
+import {
+  externalIdOf,
+  hashFile,
+  isAlike,
+  retryWhileBusy,
+  uploadFile,
+  type OnWait,
+  type SentDocument,
+  type SharedFields,
+} from './send-documents.ts';
+
+export interface FolderSyncOptions {
+  readonly client: Client;
+  /** Absolute path of the folder. */
+  readonly folder: string;
+  readonly shared: SharedFields;
+  /** Whether a file belongs to the folder's documents, by its path below the folder; all do by default. */
+  readonly wants: (inside: string) => boolean;
+  /**
+   * Time for which a file must be missing until its document leaves, in milliseconds: some editors remove a file before
+   * they write it anew.
+   */
+  readonly graceMs: number;
+  readonly onChange: (change: Change) => void;
+  readonly onWait: OnWait;
+}
+
+/** What a pass did with one document. Paths are below the folder. */
+export type Change =
+  | { readonly kind: 'new' | 'changed' | 'removed'; readonly path: string }
+  | { readonly kind: 'renamed'; readonly path: string; readonly from: string }
+  | { readonly kind: 'refused'; readonly path: string; readonly failure: Failure };
+
+export interface Pass {
+  /** Number of files that belong to the folder's documents. */
+  readonly files: number;
+  /** Folders that were looked into. */
+  readonly folders: readonly string[];
+  /** Documents that were sent, by the path of their file below the folder. */
+  readonly sent: ReadonlyMap<string, SentDocument>;
+  /** Number of files whose documents are as they should be already. */
+  readonly known: number;
+  /**
+   * Number of documents whose files are missing and that were left alone all the same: they are all that the server
+   * has, or most of them, as when a disk is not mounted.
+   */
+  readonly held: number;
+  /** Whether another pass is needed soon: a file changed while it was sent, or its grace is not over. */
+  readonly isUnfinished: boolean;
+}
+
+export interface FolderSync {
+  /**
+   * Brings the documents in step with the files as they are now.
+   * @param mayRemoveMost whether documents may leave even if all or most of them would
+   * @throws ConnectionError; RefusalError for a wrong key; the system's error if the folder is not there
+   */
+  pass(options?: { readonly mayRemoveMost?: boolean }): Promise<Pass>;
+}
+
+interface KnownDocument {
+  readonly id: string;
+  readonly sha256: string | null;
+  /** Whether it was read, or is to be, with the fields that it should have. */
+  readonly isAlike: boolean;
+}
+
+const UPLOADS_AT_ONCE = 4;
+const DOCUMENTS_A_PAGE = 1_000;
+/** Documents that may leave in one pass without a question, however many there are. */
+const FEW = 10;
+
+export function createFolderSync(options: FolderSyncOptions): FolderSync {
+  const { client, folder, wants, graceMs, shared } = options;
+  /** Documents of the folder by the path of their file; undefined before the server was asked for them. */
+  let documents: Map<string, KnownDocument> | undefined;
+  /** Stamps of the files that need nothing more, by path. */
+  let settled = new Map<string, string>();
+  /** Stamps of the files that cannot be read, so that each is told once. */
+  const unreadable = new Map<string, string>();
+  /** Time since which a document's file is missing, by path. */
+  let missing = new Map<string, number>();
+
+  const compare = async (known: Map<string, KnownDocument>, mayRemoveMost: boolean): Promise<Pass> => {
+    const found = findFiles([folder]);
+    const files = found.files.filter((file) => wants(insideOf(folder, file.path)));
+    const present = new Set(files.map((file) => file.path));
+    settled = new Map([...settled].filter(([file]) => present.has(file)));
+    const gone = [...known.keys()].filter((file) => !present.has(file) && isGone(file));
+    const changed = files.filter((file) => settled.get(file.path) !== file.stamp);
+    const sending = await sendAll(options, { changed, gone, known, settled, unreadable });
+
+    const now = performance.now();
+    missing = new Map(gone.filter((file) => known.has(file)).map((file) => [file, missing.get(file) ?? now]));
+    const due = [...missing].filter(([, since]) => now - since >= graceMs).map(([file]) => file);
+    const isMost = due.length === known.size || (due.length > FEW && due.length > known.size / 2);
+    const leaving = isMost && !mayRemoveMost ? [] : due;
+    for (const file of leaving) {
+      await remove(client, known.get(file)!.id, shared.user);
+      known.delete(file);
+      options.onChange({ kind: 'removed', path: insideOf(folder, file) });
+    }
+    const held = due.length - leaving.length;
+    return {
+      files: files.length,
+      folders: found.folders,
+      ...sending,
+      held,
+      isUnfinished: sending.isUnfinished || missing.size > due.length,
+    };
+  };
+
+  return {
+    async pass({ mayRemoveMost = false } = {}) {
+      try {
+        documents ??= await listDocuments(options);
+        return await compare(documents, mayRemoveMost);
+      } catch (error) {
+        // What the server has is not known any more, as it may have been restored: all is compared anew.
+        documents = undefined;
+        settled.clear();
+        throw error;
+      }
+    },
+  };
+}
+
+// ── Sending ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+interface ToSend {
+  readonly changed: readonly FoundFile[];
+  /** Paths of documents whose files are missing. */
+  readonly gone: readonly string[];
+  readonly known: Map<string, KnownDocument>;
+  readonly settled: Map<string, string>;
+  readonly unreadable: Map<string, string>;
+}
+
+type Sending = Pick<Pass, 'sent' | 'known' | 'isUnfinished'>;
+
+/** Sends what changed, and notes it in `known` and `settled`. After a failure that concerns all, no more is sent. */
+async function sendAll(options: FolderSyncOptions, toSend: ToSend): Promise<Sending> {
+  const { folder, onChange } = options;
+  const { changed, known, settled, unreadable } = toSend;
+  const sent = new Map<string, SentDocument>();
+  let unchanged = 0;
+  let isUnfinished = false;
+  let failure: unknown;
+  const orphans = Map.groupBy(toSend.gone, (file) => known.get(file)!.sha256);
+
+  const settle = async (file: FoundFile) => {
+    const inside = insideOf(folder, file.path);
+    try {
+      const outcome = await sendOne(options, { file, known, orphans });
+      settled.set(file.path, file.stamp);
+      if (outcome === undefined) return void (unchanged += 1);
+      sent.set(inside, outcome.sent);
+      onChange(outcome.change);
+    } catch (error) {
+      // It vanished or changed meanwhile: the next pass sees what became of it.
+      if (error instanceof ChangedFileError || isAbsent(error)) return void (isUnfinished = true);
+      if (!concernsOne(error)) return void (failure ??= error);
+      // Another program has deleted the document that was to be renamed.
+      if (error instanceof RefusalError && error.status === 404) return void (isUnfinished = true);
+      const isFinal = error instanceof RefusalError && error.status < 500 && error.status !== 429;
+      if (isFinal) settled.set(file.path, file.stamp);
+      // Whatever may pass by itself is tried at each pass, and told once.
+      else if (unreadable.get(file.path) === file.stamp) return;
+      else unreadable.set(file.path, file.stamp);
+      onChange({ kind: 'refused', path: inside, failure: describeFailure(inside, error) });
+    }
+  };
+  await pLimit(UPLOADS_AT_ONCE).map(changed, (file) => (failure === undefined ? settle(file) : undefined));
+  if (failure !== undefined) throw failure as Error;
+  return { sent, known: unchanged, isUnfinished };
+}
+
+interface OneFile {
+  readonly file: FoundFile;
+  readonly known: Map<string, KnownDocument>;
+  /** Paths of documents whose files are missing, by the hash of their bytes. */
+  readonly orphans: ReadonlyMap<string | null, string[]>;
+}
+
+/**
+ * Sends a file, if its document is not as it should be already. A file with the bytes of a document whose own file is
+ * missing was renamed: the document gets its name, and keeps its memories.
+ */
+async function sendOne(
+  { client, folder, shared, onWait }: FolderSyncOptions,
+  { file: { path: file }, known, orphans }: OneFile,
+): Promise<{ readonly sent: SentDocument; readonly change: Change } | undefined> {
+  if (externalIdOf(file) !== file) throw new RefusalError('its path is too long', TOO_LONG);
+  const sha256 = await hashFile(file);
+  const own = known.get(file);
+  if (own?.sha256 === sha256 && own.isAlike) return undefined;
+  const inside = insideOf(folder, file);
+  const from = own === undefined ? orphans.get(sha256)?.shift() : undefined;
+  const replaces = from === undefined ? undefined : known.get(from)?.id;
+  const sent = await uploadFile(client, file, shared, { onWait, replaces });
+  known.set(file, { id: sent.id, sha256, isAlike: true });
+  if (from === undefined) return { sent, change: { kind: own === undefined ? 'new' : 'changed', path: inside } };
+  known.delete(from);
+  return { sent, change: { kind: 'renamed', path: inside, from: insideOf(folder, from) } };
+}
+
+const TOO_LONG = { status: 400, code: 'invalid', retryAfterMs: undefined } as const;
+
+// ── Documents of the folder ──────────────────────────────────────────────────────────────────────────────────────────
+
+async function listDocuments({
+  client,
+  folder,
+  shared,
+  onWait,
+}: FolderSyncOptions): Promise<Map<string, KnownDocument>> {
+  const documents = new Map<string, KnownDocument>();
+  const prefix = `${asPosix(folder).replace(/\/$/, '')}/`;
+  for (let next: number | undefined = 0; next !== undefined;) {
+    const at: number = next;
+    const parameters = { user_id: shared.user, l: DOCUMENTS_A_PAGE, u: at };
+    const page = await retryWhileBusy(() => client.listDocuments(parameters), onWait);
+    for (const item of page.items) {
+      if (item.source !== 'upload' || item.external_id?.startsWith(prefix) !== true) continue;
+      documents.set(item.external_id, { id: item.id, sha256: item.sha256, isAlike: isAlike(item, shared) });
+    }
+    next = page.next;
+  }
+  return documents;
+}
+
+async function remove(client: Client, id: string, user: string): Promise<void> {
+  try {
+    await retryWhileBusy(() => client.deleteDocument({ id, user_id: user }));
+  } catch (error) {
+    if (!(error instanceof RefusalError) || error.status !== 404) throw error;
+  }
+}
+
+/** True only if nothing is at a path: what is there and cannot be read, or is not taken, is not gone. */
+function isGone(file: string): boolean {
+  try {
+    fs.lstatSync(file);
+    return false;
+  } catch (error) {
+    return isAbsent(error);
+  }
+}
+
+function isAbsent(error: unknown): boolean {
+  return ['ENOENT', 'ENOTDIR'].includes((error as NodeJS.ErrnoException).code ?? '');
+}
+
+function insideOf(folder: string, file: string): string {
+  return asPosix(path.relative(folder, file));
+}
+
+function asPosix(file: string): string {
+  return file.split(path.sep).join('/');
+}

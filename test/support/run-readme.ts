@@ -1,0 +1,115 @@
+import { execFile, spawn, type ChildProcess } from 'node:child_process';
+import fs from 'node:fs';
+import net, { type AddressInfo } from 'node:net';
+import { once } from 'node:events';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { onTestFinished } from 'vitest';
+import { tempFolder } from './temp-folder.ts';
+
+/** Examples, run as the README of their folder says. */
+
+const ROOT = path.resolve(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+interface Block {
+  readonly language: string;
+  readonly text: string;
+}
+
+/**
+ * Copies an example elsewhere, and does there what its README says: the commands of every `sh` block in their order.
+ * `npm install` is left to whoever runs the tests; `npx cairn serve` goes on in the background, on a free port. A block
+ * `text` holds what the block before it prints.
+ * @param variables environment of the commands, beside what finds the server
+ * @returns what the blocks before `text` blocks printed, each with what the README says
+ */
+export async function runReadme(
+  example: string,
+  variables: Readonly<Record<string, string>> = {},
+): Promise<{ readonly printed: string; readonly promised: string }[]> {
+  const folder = copyOf(example);
+  const port = await freePort();
+  const environment = { ...environmentOf(folder, port), ...variables };
+  const results: { readonly printed: string; readonly promised: string }[] = [];
+  let printed = '';
+  for (const { language, text } of blocksOf(path.join(folder, 'README.md'))) {
+    if (language === 'text') results.push({ printed, promised: text });
+    else if (text === 'npx cairn serve\n') await startServer(folder, environment, port);
+    else if (text !== 'npm install\n') printed = await runCommands(text, folder, environment);
+  }
+  return results;
+}
+
+/** The blocks of a README that are commands or what these print. */
+function blocksOf(readme: string): Block[] {
+  const blocks = fs.readFileSync(readme, 'utf8').matchAll(/^```(sh|text)\n(.*?)^```$/gms);
+  return [...blocks].map(([, language, text]) => ({ language: language!, text: text! }));
+}
+
+/** A copy of an example with its packages, in a folder of its own: what it writes stays there. */
+function copyOf(example: string): string {
+  const [source, folder] = [path.join(ROOT, 'examples', example), tempFolder()];
+  const packages = path.join(source, 'node_modules');
+  fs.cpSync(source, folder, { recursive: true, filter: (file) => file !== packages });
+  if (fs.existsSync(packages)) fs.symlinkSync(packages, path.join(folder, 'node_modules'));
+  return folder;
+}
+
+/**
+ * The programs find the package in the sources, which are not built here; `npx cairn` and `node` are those of the
+ * project.
+ */
+function environmentOf(folder: string, port: number): NodeJS.ProcessEnv {
+  const programs = path.join(folder, '.programs');
+  fs.mkdirSync(programs);
+  const launcher = path.join(ROOT, 'bin/cairn.cjs');
+  fs.writeFileSync(path.join(programs, 'npx'), `#!/bin/sh\nshift\nexec '${process.execPath}' '${launcher}' "$@"\n`, {
+    mode: 0o755,
+  });
+  const { HOME = '', PATH = '' } = process.env;
+  return {
+    HOME,
+    PATH: [programs, path.dirname(process.execPath), PATH].join(path.delimiter),
+    NODE_OPTIONS: `--import=${path.join(ROOT, 'test/support/self-reference.mjs')}`,
+    OM_PORT: String(port),
+    CAIRN_URL: `http://127.0.0.1:${port}`,
+  };
+}
+
+async function startServer(folder: string, environment: NodeJS.ProcessEnv, port: number): Promise<void> {
+  const server = spawn('npx', ['cairn', 'serve'], { cwd: folder, env: environment, stdio: 'ignore' });
+  onTestFinished(() => endServer(server));
+  while (!(await isServing(port))) {
+    if (server.exitCode !== null) throw new Error(`the server ended with ${server.exitCode}`);
+    await new Promise((resolve) => setTimeout(resolve, 100));
+  }
+}
+
+async function endServer(server: ChildProcess): Promise<void> {
+  const ended = once(server, 'close');
+  server.kill('SIGTERM');
+  await ended;
+}
+
+async function isServing(port: number): Promise<boolean> {
+  try {
+    return (await fetch(`http://127.0.0.1:${port}/health`)).ok;
+  } catch {
+    return false;
+  }
+}
+
+async function runCommands(commands: string, folder: string, environment: NodeJS.ProcessEnv): Promise<string> {
+  const { stdout } = await run('sh', ['-e', '-c', commands], { cwd: folder, env: environment });
+  return stdout;
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, 'close');
+  return port;
+}
