@@ -5,7 +5,10 @@ import { defineConfig } from 'vitest/config';
  */
 const SHORT =
   process.env.CAIRN_FAULTS === 'short'
-    ? { include: ['test/faults/{kill,documents,primitives,reembed,queues}.test.ts'], testNamePattern: /\d kills? / }
+    ? {
+        include: ['test/faults/{kill,documents,import,primitives,reembed,queues}.test.ts'],
+        testNamePattern: /\d kills? /,
+      }
     : {};
 
 /**

@@ -90,6 +90,12 @@ const MEASUREMENTS: Readonly<Record<string, Measurement>> = {
     accepts: NUMBER,
     most: 2,
   },
+  transfer: {
+    usage: '[MEMORIES] [QUESTIONS] [MEGABYTES]',
+    about: 'export and import of a whole store: rates, memory, equal answers of the copy',
+    accepts: /^(?:0|[1-9]\d{0,8})$/,
+    most: 3,
+  },
   encryption: {
     usage: '[MEMORIES]',
     about: 'what each cipher costs adds and queries, against a store in clear',

@@ -62,6 +62,45 @@ test('a delete by written_by takes back what a leaked key did, and nothing else'
   expect(left[since]).toMatchObject({ content: 'The office of Northwind has moved.', status: 'active' });
 });
 
+test('what a key imports is written by that key, whatever the file says, and is taken back with it', async () => {
+  await using api = await startApi({ folder: tempFolder(), settings });
+  const { leaked, own, stolen } = twoKeys(api);
+  const kept = (await api.request('POST', '/memory/add', { body: { content: 'The pier is made of oak.' }, key: own }))
+    .body.id;
+  const ids = [1, 2].map((no) => `01a1fe30-e25b-7576-a0c2-3c4e3646bd7${no}`);
+  const times = { created_at: '2025-01-01T00:00:00Z', updated_at: '2025-02-01T00:00:00Z' };
+  const claim = { written_by: 'environment' };
+  const lines = [
+    ...ids.map((id) => ({
+      type: 'memory',
+      id,
+      content: `Claim ${id}`,
+      version: 2,
+      state: 'ready',
+      ...times,
+      ...claim,
+    })),
+    {
+      ...{ type: 'revision', memory: ids[0], version: 1, replaced_at: times.updated_at, status: 'active', ...claim },
+      ...{ event_time: times.created_at, replaced: { content: 'An older claim' } },
+    },
+    { type: 'link', src: ids[0], dst: kept, link_type: 'supersedes', ...claim },
+  ];
+  const imported = await api.request('POST', '/import', {
+    body: lines.map((line) => `${JSON.stringify(line)}\n`).join(''),
+    headers: { 'content-type': 'application/x-ndjson' },
+    key: stolen,
+  });
+  expect(imported.text).toContain('"stored":{"memory":2,"revision":1,"link":1}');
+  const read = async (path: string) => (await api.request('GET', path, { key: own })).body;
+  expect((await read(`/memory/${ids[0]}`)).written_by).toBe(leaked);
+  expect((await read(`/memory/${ids[0]}/history`)).items).toMatchObject([{ written_by: null }]);
+  expect((await read(`/memory/${kept}`)).status).toBe('superseded');
+  const undone = await api.request('DELETE', '/memory', { body: { written_by: leaked }, key: own });
+  expect(undone.body).toMatchObject({ deleted: 2, removed: { edges: 1 } });
+  expect((await read('/memory/all')).items).toMatchObject([{ id: kept, status: 'active' }]);
+});
+
 test('an unknown key wrote nothing, and an empty name is refused', async () => {
   await using api = await startApi({ folder: tempFolder(), settings });
   const own = OWN;

@@ -184,8 +184,8 @@ async function readAll(service: ServiceProcess): Promise<{ id: string; content: 
 /** Checks that the audit log is whole, and that it tells of each memory once, as both are in one commit. */
 function expectAudited(store: Store): void {
   expect(verifyAudit(store).brokenAt).toBeNull();
-  const records = [...iterateAudit(store)].filter(({ action }) => action === 'memory.add');
-  const added = records.reduce((sum, { detail }) => sum + Number(detail['added']), 0);
+  const records = [...iterateAudit(store)].filter(({ action }) => ['memory.add', 'import'].includes(action));
+  const added = records.reduce((sum, { detail }) => sum + Number(detail['added'] ?? detail['memories'] ?? 0), 0);
   expect(added).toBe(store.db.prepare('SELECT count(*) FROM memories').pluck().get());
 }
 

@@ -25,6 +25,8 @@ import { type ItemError, isItemError, itemError, orItemError } from './batch-ite
 const MAX_LINE_BYTES = 4 * 1024 * 1024;
 /** Lines stored in one transaction. */
 const GROUP_LINES = 128;
+/** Groups on their way to the disk: while one is stored, the next is parsed and handed over. */
+const GROUPS_UNDER_WAY = 2;
 /** Most names of unknown fields that are kept. */
 const MAX_NAMES = 100;
 
@@ -38,9 +40,9 @@ export interface ImportRequest {
 }
 
 /**
- * Answers `POST /import` with NDJSON, while the lines of `body` arrive. The next group is read only when the previous
- * one is on disk. A failure of the storage, or a revoked key, ends the import: the summary then has an `error`, and
- * what was answered before is stored.
+ * Answers `POST /import` with NDJSON, while the lines of `body` arrive. No more is read while `GROUPS_UNDER_WAY` groups
+ * are not on disk, and they get there in the order of the file. A failure of the storage, or a revoked key, ends the
+ * import: the summary then has an `error`, and what was answered before is stored.
  */
 export async function importLines(call: TenantCall, body: Readable, asked: ImportRequest): Promise<void> {
   const { api, principal, request, response } = call;
@@ -49,16 +51,25 @@ export async function importLines(call: TenantCall, body: Readable, asked: Impor
   request.setTimeout(IDLE_MS, () => request.destroy());
   const results = streamedResults(response, 200, api.engine.config.OM_READER_TIMEOUT_MS);
   const session = new ImportSession(call, asked);
+  const underWay: Promise<readonly object[]>[] = [];
+  const answerFirst = async () => {
+    for (const result of await underWay[0]!) results.push(result);
+    void underWay.shift();
+    await results.flush();
+  };
   try {
     for await (const group of groupsOf(linesOf(body, { maxBytes: MAX_LINE_BYTES }), GROUP_LINES)) {
       if (!api.engine.control.isHolderValid(principal))
         throw new EngineError('unauthenticated', 'this key has expired or was revoked');
       takeTokens(call, 'batch_items', group.length);
-      for (const result of await session.take(group)) results.push(result);
-      results.push({ line: group.at(-1)!.number, progress: session.progress });
-      await results.flush();
+      const taking = session.take(group);
+      taking.catch(() => {}); // It is told when its turn comes.
+      if (underWay.push(taking) === GROUPS_UNDER_WAY) await answerFirst();
     }
+    while (underWay.length > 0) await answerFirst();
   } catch (thrown) {
+    // The groups after the failed one may be stored: they are counted, and not answered.
+    await Promise.allSettled(underWay);
     if (response.destroyed || !response.headersSent) throw thrown;
     logFailure(api.engine.logger, toEngineError(thrown), localsOf(response).requestId);
     return results.end({ ...session.summary(false), ...itemError(thrown) });
@@ -83,13 +94,11 @@ class ImportSession {
     this.#asked = asked;
   }
 
-  /** Lines that were stored or known so far. */
-  get progress(): number {
-    return this.#counts.stored.total + this.#counts.known.total;
-  }
-
-  /** Imports a group of lines. @returns the results of those that were refused */
-  async take(group: readonly Line[]): Promise<object[]> {
+  /**
+   * Imports a group of lines. The lines are parsed before this returns its promise, so that groups are parsed in order.
+   * @returns the results of those that were refused, and the progress
+   */
+  async take(group: readonly Line[]): Promise<readonly object[]> {
     const parsed = group
       .map((line) => ({ number: line.number, read: this.#read(line) }))
       .filter(({ number }) => number >= this.#asked.fromLine);
@@ -106,7 +115,8 @@ class ImportSession {
         if (outcome.kind === 'refused') refusals.push({ line: number, error: outcome.error });
       }
     }
-    return refusals;
+    const progress = this.#counts.stored.total + this.#counts.known.total;
+    return [...refusals, { line: group.at(-1)!.number, progress }];
   }
 
   summary(isDone: boolean): object {

@@ -97,6 +97,7 @@ const orNull = <Schema extends z.ZodType>(schema: Schema) => or(schema, null);
 const found = text(FOUND_CHARACTERS);
 const foundList = z.array(found, expected('a list of strings')).max(10_000);
 const counted = or(integer(0, MOST), 0);
+const writer = orNull(givenId).describe('Key that wrote it; an import is written by the key that imports.');
 const anchor = z.object({ value: fraction, at: time }, expected('an object with value and at'));
 
 const place = z.object(
@@ -169,7 +170,7 @@ const memoryLine = z
     access_count: counted,
     last_seen_at: orNull(time),
     document: orNull(place).describe('Where the memory is in a document.'),
-    written_by: orNull(givenId),
+    written_by: writer,
     vectors: z.array(vector).max(4_096).exactOptional(),
   })
   .meta({ id: 'MemoryLine' });
@@ -210,7 +211,7 @@ const revisionLine = z
     valid_from: orNull(time),
     valid_to: orNull(time),
     replaced: replaced.describe('Former values of the fields that changed; times are Unix milliseconds.'),
-    written_by: orNull(givenId),
+    written_by: writer,
   })
   .meta({ id: 'RevisionLine' });
 
@@ -226,7 +227,7 @@ const linkLine = z
     winner: orNull(uuid).describe('The memory for which a contradiction was decided.'),
     created_at: orNull(time),
     updated_at: orNull(time),
-    written_by: orNull(givenId),
+    written_by: writer,
   })
   .meta({ id: 'LinkLine' });
 
@@ -285,7 +286,7 @@ const documentLine = z
     read_at: time,
     shown_at: orNull(time),
     ready_at: orNull(time),
-    written_by: orNull(givenId),
+    written_by: writer,
   })
   .meta({ id: 'DocumentLine' });
 

@@ -12,6 +12,7 @@ import { putItemName } from '../store/items.ts';
 import { insertJob } from '../store/jobs.ts';
 import { ensureUser, readMemoryRows } from '../store/memories.ts';
 import { neighboursOf } from '../store/session-context.ts';
+import { ensureWriter } from '../store/writers.ts';
 import { putText, reindexText } from '../store/word-index/memory-text.ts';
 import type { ImportOutcome, PortableLine, PortableLink, PortableMemory } from '../types.ts';
 import { refuseOverBacklog } from './accept.ts';
@@ -24,7 +25,8 @@ import type { WriteContext } from './write-context.ts';
 
 /**
  * Stores lines of a portable file one after the other, each exactly as it says: ids, times, anchors, versions. What is
- * there already stays as it is.
+ * there already stays as it is. The key that imports is the writer of what it brings, whoever wrote it elsewhere: a
+ * file can claim any writer, and undoing what a key did must reach what it imported.
  * @returns outcomes in the order of the lines
  * @throws  EngineError `unavailable` as `refuseOverBacklog` and `storage_full` as `refuseOverQuota`, for all lines
  */
@@ -50,7 +52,7 @@ function storeLine(context: WriteContext, judged: NewLine): void {
   if ('hash' in judged) return storeMemory(context, judged.line, judged);
   if ('memoryNo' in judged) return insertExactRevision(store, judged.memoryNo, judged.line);
   if ('link' in judged) return storeLink(context, judged.line, judged.link);
-  insertExactDocument(store, judged.line);
+  insertExactDocument(store, judged.line, ensureWriter(store, context.writtenBy));
 }
 
 function storeMemory(
@@ -68,6 +70,7 @@ function storeMemory(
     state: isBlank ? 'ready' : 'queued',
     generationNo: document?.liveNo ?? null,
     decayLambda: config.OM_DECAY_LAMBDA,
+    writerNo: ensureWriter(store, context.writtenBy),
     now,
   });
   if (line.item !== null) putItemName(store, memoryNo, { userNo, ...line.item });
@@ -109,7 +112,7 @@ function storeLink(context: WriteContext, line: PortableLink, { key, winner }: R
     store,
     { src: key.src, dst: key.dst, winner },
     { ...line, weight: line.weight ?? DEFAULT_WEIGHTS[line.link_type] },
-    now,
+    { writerNo: line.automatic ? null : ensureWriter(store, context.writtenBy), now },
   );
   const statusOf = (id: string) => findTwinById(store, id)!.status;
   if (line.link_type === 'supersedes') {

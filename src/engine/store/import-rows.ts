@@ -12,7 +12,6 @@ import type {
 import { insertChunk } from './chunks.ts';
 import { keptHash } from './duplicates.ts';
 import type { Store } from './open-store.ts';
-import { ensureWriter } from './writers.ts';
 
 /** What a file does not say of a memory. */
 interface MemoryFacts {
@@ -25,6 +24,8 @@ interface MemoryFacts {
   readonly generationNo: number | null;
   /** Value of `OM_DECAY_LAMBDA`; undefined if it is not set. */
   readonly decayLambda: number | undefined;
+  /** Number of the key that imports. */
+  readonly writerNo: number | null;
   readonly now: number;
 }
 
@@ -159,7 +160,7 @@ function insertExactDynamics(
       line.access_count,
       line.last_seen_at ?? created,
       facts.generationNo,
-      ensureWriter(store, line.written_by),
+      facts.writerNo,
     );
 }
 
@@ -182,13 +183,13 @@ export function hasRevision(store: Store, memoryNo: number, version: number): bo
   return found !== undefined;
 }
 
-/** Inserts what an update of a memory replaced. */
+/** Inserts what an update of a memory replaced, as a change that no key of this server made. */
 export function insertExactRevision(store: Store, memoryNo: number, line: PortableRevision): void {
   store
     .prepare(
       `INSERT INTO memory_revisions (memory, version, replaced_at, fields, by_link, status, event_time, valid_from,
-         valid_to, snapshot, writer_no)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         valid_to, snapshot)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       memoryNo,
@@ -201,7 +202,6 @@ export function insertExactRevision(store: Store, memoryNo: number, line: Portab
       line.valid_from,
       line.valid_to,
       JSON.stringify(line.replaced),
-      ensureWriter(store, line.written_by),
     );
 }
 
@@ -210,7 +210,7 @@ export function insertExactLink(
   store: Store,
   { src, dst, winner }: { readonly src: number; readonly dst: number; readonly winner: number | null },
   line: PortableLink & { readonly weight: number },
-  now: number,
+  { writerNo, now }: Pick<MemoryFacts, 'writerNo' | 'now'>,
 ): void {
   store
     .prepare(
@@ -227,7 +227,7 @@ export function insertExactLink(
       winner,
       line.created_at ?? now,
       line.updated_at ?? line.created_at ?? now,
-      ensureWriter(store, line.written_by),
+      writerNo,
     );
 }
 
@@ -235,7 +235,7 @@ export function insertExactLink(
  * Inserts a document with its reading, hidden until `showComplete` finds all of its memories.
  * @returns the number of the document
  */
-export function insertExactDocument(store: Store, line: PortableDocument): number {
+export function insertExactDocument(store: Store, line: PortableDocument, writerNo: number | null): number {
   const document = store
     .prepare(
       `INSERT INTO documents (id, user_id, external_id, session_id, source, url, state, created_at, updated_at)
@@ -294,7 +294,7 @@ export function insertExactDocument(store: Store, line: PortableDocument): numbe
       line.receipt === null ? null : JSON.stringify(line.receipt),
       line.shown_at,
       line.ready_at,
-      ensureWriter(store, line.written_by),
+      writerNo,
     );
   store
     .prepare('UPDATE documents SET live_no = ? WHERE document_no = ?')

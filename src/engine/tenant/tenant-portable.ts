@@ -63,11 +63,18 @@ async function* exportLines(
   yield hashed(lineOf(head));
   for (const setting of settings) yield hashed(lineOf(setting));
   counts.setting = settings.length;
-  for (let place: ExportPlace | null = EXPORT_START; place !== null;) {
-    const slice: ExportSlice = await readers.read(path, 'readExportSlice', { options, bounds, place });
-    for (const [type, count] of Object.entries(slice.counts)) counts[type as PortableType] += count;
-    if (slice.text !== '') yield hashed(slice.text);
-    place = slice.next;
+  const readSlice = (place: ExportPlace): Promise<ExportSlice> => {
+    const reading = readers.read(path, 'readExportSlice', { options, bounds, place });
+    reading.catch(() => {}); // It is told when its turn comes, and to nobody if the caller has left.
+    return reading;
+  };
+  let reading: Promise<ExportSlice> | null = readSlice(EXPORT_START);
+  while (reading !== null) {
+    const { text, counts: counted, next }: ExportSlice = await reading;
+    // The next slice is read while this one is on its way.
+    reading = next === null ? null : readSlice(next);
+    for (const [type, count] of Object.entries(counted)) counts[type as PortableType] += count;
+    if (text !== '') yield hashed(text);
   }
   const leftOut = unreadDocuments === 0 ? {} : { left_out: { documents_not_read: unreadDocuments } };
   yield lineOf({ type: 'end', counts, ...leftOut, sha256: hash.digest('hex') });

@@ -95,6 +95,7 @@ export interface PortableMemory {
   readonly access_count: number;
   readonly last_seen_at: number | null;
   readonly document: PortablePlace | null;
+  /** Public id of the key that wrote it, for readers of the file: an import is written by the key that imports. */
   readonly written_by: string | null;
   readonly vectors?: readonly PortableVector[] | undefined;
 }
