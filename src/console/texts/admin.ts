@@ -1,0 +1,45 @@
+/** Words of the administration. */
+import { many } from './many.ts';
+
+export const admin = {
+  title: 'Administration',
+  about: 'Keys, limits, settings, the embedding model and the audit log of this tenant.',
+  forAdmins: 'This needs a key with the role admin.',
+  views: 'Parts of the administration',
+  tabs: { keys: 'Keys', limits: 'Limits', settings: 'Settings', model: 'Embedding model', audit: 'Audit log' },
+  keysAbout: 'Only hashes of keys are stored, so none can be shown. Keys are made and revoked by the command line:',
+  noKeys: 'There is no key yet.',
+  keyColumns: ['Id', 'Name', 'Role', 'Bound to', 'Last used', 'State'],
+  valid: 'valid',
+  expired: 'expired',
+  revoked: 'revoked',
+  noAudit: 'Nothing was recorded yet.',
+  auditColumns: ['No.', 'When', 'Key', 'Action', 'Detail'],
+  limitsAbout:
+    'Rates are a minute. An empty field goes back to the settings of the service; 0 means no limit. Changes need ' +
+    'an admin key of the default tenant.',
+  limitColumns: ['Limit', 'In force', 'Comes from', 'Own value'],
+  noLimit: 'none',
+  ofTenant: 'this tenant',
+  ofService: 'the settings of the service',
+  newLimit: (name: string) => `Own ${name}`,
+  changed: 'Changed.',
+  retrieval: 'Defaults for questions',
+  retrievalAbout:
+    'What questions of this tenant take where they say nothing themselves. Try values under Ask, Compare first.',
+  json: 'As JSON, with the names of POST /memory/query',
+  privacy: 'Secrets and personal data',
+  privacyAbout: 'What becomes of them in texts that are added from now on.',
+  secrets: 'Secrets',
+  personal: 'Personal data',
+  live: 'In use',
+  configured: 'In the settings',
+  state: 'State',
+  done: 'Done',
+  failed: 'Refused',
+  remaining: 'Remaining time',
+  estimate: 'Still to embed',
+  estimated: (memories: number, tokens: number) => `${many(memories, 'memory', 'memories')}, ${many(tokens, 'token')}`,
+  start: 'Start',
+  pause: 'Pause',
+} as const;
