@@ -46,7 +46,7 @@ test('operators see the activity and all settings, whose secrets are kept back; 
   const [minute] = activity.body['minutes'] as [{ requests: { add: { count: number } } }];
   expect(minute.requests.add.count).toBe(1);
   const { text, body } = await api.request('GET', '/admin/settings');
-  const byName = new Map((body['items'] as { name: string }[]).map((item) => [item.name, item]));
+  const byName = new Map((body['items'] as unknown as { name: string }[]).map((item) => [item.name, item]));
   expect(byName.get('OM_DECAY_LAMBDA')).toMatchObject({ value: '0.01', origin: 'environment', hidden: false });
   expect(byName.get('OM_ARCHIVE_BELOW')).toMatchObject({ origin: 'default' });
   expect(byName.get('OM_API_KEY')).toMatchObject({ value: null, hidden: true, origin: 'environment' });

@@ -2,8 +2,11 @@
 import { admin } from './texts/admin.ts';
 import { ask, code, compare, why } from './texts/ask.ts';
 import { browse, graph, name } from './texts/browse.ts';
+import { decay } from './texts/decay.ts';
 import { documents } from './texts/documents.ts';
+import { evals } from './texts/evals.ts';
 import { memory } from './texts/memory.ts';
+import { recalls } from './texts/recalls.ts';
 import { fields, shell, signIn } from './texts/shell.ts';
 import { work } from './texts/work.ts';
 
@@ -31,5 +34,8 @@ export const texts = {
   graph,
   documents,
   admin,
+  decay,
+  evals,
+  recalls,
   work,
 } as const;

@@ -19,7 +19,7 @@ interface Pair {
 const pairs = async (query: string, key?: string): Promise<readonly Pair[]> => {
   const reply = await api.request('GET', `/memory/duplicates?${query}`, key === undefined ? {} : { key });
   expect(reply.status, reply.text).toBe(200);
-  return reply.body['items'] as readonly Pair[];
+  return reply.body['items'] as unknown as readonly Pair[];
 };
 
 test('two memories that say nearly the same are one pair, until one of them gives way', async () => {

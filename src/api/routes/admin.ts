@@ -135,8 +135,8 @@ export const adminRoutes: readonly Route[] = [
     access: 'admin',
     summary: 'Lists all settings of the service with their values, and where each comes from',
     description:
-      'Needs an admin key of the default tenant. The value of a setting that may be secret, as a key or a URL, is not ' +
-      'shown.',
+      'Needs an admin key of the default tenant. The value of a setting that may be secret, as a key or a URL, is ' +
+      'not shown.',
     query: noQuery,
     replies: { 200: { description: 'The settings.', json: settingsReply } },
     handle({ api: { engine }, principal, send }) {

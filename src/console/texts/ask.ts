@@ -57,7 +57,9 @@ export const ask = {
   in: 'In',
   out: 'Out',
   note: 'Note',
-  recallId: 'Id of this answer:',
+  recallId: 'This answer in the log:',
+  past: 'Past answers',
+  recent: 'Asked lately',
 } as const;
 
 export const why = {

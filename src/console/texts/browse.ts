@@ -31,6 +31,35 @@ export const browse = {
   from: 'Added from',
   to: 'Added until',
   externalId: 'External id',
+  views: 'Lists',
+  tabs: { all: 'All', contradictions: 'Contradictions', duplicates: 'Near duplicates', fading: 'Fading soon' },
+  contradictionsAbout: 'Pairs that cannot both be true, as Cairn sees it. Both stay in answers until somebody decides.',
+  noContradictions: 'No contradiction is proposed',
+  noContradictionsAbout:
+    'With OM_CONTRADICTIONS=forms or llm, pairs that contradict each other appear here for you to decide.',
+  laterRight: 'The later is right',
+  earlierRight: 'The earlier is right',
+  bothHold: 'Both hold',
+  decided: 'Decided.',
+  byForm: 'by the form of the texts',
+  byModel: 'by the language model',
+  duplicatesAbout:
+    'Pairs of one user that say nearly the same. Keep one: the other is superseded, and can still be seen.',
+  noDuplicates: 'No two memories are this similar',
+  noDuplicatesAbout:
+    'Lower the similarity to see pairs that are less alike. Exact repetitions are not stored twice anyway.',
+  leastSimilarity: 'Similarity from',
+  keepLater: 'Keep the later',
+  keepEarlier: 'Keep the earlier',
+  similar: (similarity: string) => `similarity ${similarity}`,
+  earlier: 'Earlier',
+  later: 'Later',
+  fadingAbout: 'What will be archived within 30 days, if nobody recalls it. Reinforce or pin what must stay.',
+  noFading: 'Nothing will be archived within 30 days',
+  noFadingAbout:
+    'Memories are archived once their salience is below “Archive below” (OM_ARCHIVE_BELOW; 0 archives none). Try a ' +
+    'value above, and see under Decay what follows.',
+  toDecay: 'See it under Decay',
   names: 'Kept under',
   nameKinds: { users: 'Users', sessions: 'Sessions', tags: 'Tags', types: 'Types', entities: 'Names' },
   noNames: {

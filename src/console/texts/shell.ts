@@ -7,6 +7,8 @@ export const shell = {
     browse: 'Memories',
     documents: 'Documents',
     graph: 'Graph',
+    decay: 'Decay',
+    evals: 'Evaluation',
     work: 'Work and cost',
     admin: 'Administration',
   },
