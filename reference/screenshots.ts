@@ -20,6 +20,7 @@ interface Demo {
   readonly url: string;
   readonly ids: readonly string[];
   readonly documentId: string;
+  readonly recallId: string;
 }
 
 await main();
@@ -61,9 +62,9 @@ async function fill(url: string): Promise<Demo> {
     const response = await fetch(url + route, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
-      body: JSON.stringify(body),
+      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    return (await response.json()) as { readonly id: string; readonly document_id: string };
+    return (await response.json()) as { readonly id: string; readonly document_id: string; readonly recall_id: string };
   };
   const ids: string[] = [];
   for (const memory of DEMO_MEMORIES) ids.push((await post('/memory/add?wait=20000', demoBody(memory))).id);
@@ -77,13 +78,23 @@ async function fill(url: string): Promise<Demo> {
     file_name: 'handbook.md',
     user_id: 'ana',
   });
-  for (const query of [QUESTION, 'rollback', 'what happened to the checkout?']) {
-    await post('/memory/query', { query, user_id: 'ana' });
+  let recallId = '';
+  for (const query of ['rollback', 'what happened to the checkout?', QUESTION]) {
+    recallId = (await post('/memory/query', { query, user_id: 'ana' })).recall_id;
   }
-  return { url, ids, documentId };
+  await post('/evals', {
+    name: 'team-questions',
+    items: [
+      { query: QUESTION, user_id: 'ana', expected: ['tuesday'] },
+      { query: 'how do we roll back?', user_id: 'ana', expected: ['roll back'] },
+      { query: 'what is the code of the safe?', user_id: 'ana', expected: [] },
+    ],
+  });
+  for (let run = 0; run < 4; run++) await post('/evals/team-questions/run', undefined);
+  return { url, ids, documentId, recallId };
 }
 
-async function takePictures({ url, ids, documentId }: Demo): Promise<void> {
+async function takePictures({ url, ids, documentId, recallId }: Demo): Promise<void> {
   const tuesday = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('every Tuesday'))]!;
   const jwt = ids[DEMO_MEMORIES.findIndex(({ content }) => content.includes('JWT'))]!;
   const asked = `query=${encodeURIComponent(QUESTION)}&user_id=ana`;
@@ -96,7 +107,13 @@ async function takePictures({ url, ids, documentId }: Demo): Promise<void> {
     browse: 'browse',
     document: `document/${documentId}`,
     graph: 'graph?user_id=ana',
+    recall: `recall/${recallId}`,
+    duplicates: 'browse?view=duplicates&least=0.2',
+    decay: 'decay?below=0.2&lambda=0.02',
+    evaluation: 'evals/team-questions',
     work: 'work',
+    keys: 'admin',
+    settings: 'admin?tab=service',
     admin: 'admin?tab=limits',
   };
   fs.mkdirSync(IMAGES, { recursive: true });

@@ -15,6 +15,7 @@ import {
   type Tracing,
   VERSION,
 } from './engine/index.ts';
+import { keepActivity } from './activity.ts';
 import { createMetricsJoiner } from './join-metrics.ts';
 import { serveMetrics } from './metrics-server.ts';
 import { createLogger, endOnSignals, warnOfReadableEnvFile } from './process.ts';
@@ -67,8 +68,11 @@ export async function startService(config: Config, logger: Logger = silentLogger
     const readMetrics = createMetricsJoiner(metrics.registry, () => [worker.metricsJson, ...apiMetrics()]);
     const metricsServer = await serveMetrics({ config, portSetting: 'OM_METRICS_PORT', read: readMetrics });
     if (metricsServer !== undefined) started.push(metricsServer);
+    const metricsText = async () => (await readMetrics()).text;
+    const activity = keepActivity(metricsText);
+    started.push(activity);
     const start = config.OM_API_PROCESSES > 1 ? startApiProcesses : startApi;
-    const api = await start({ engine, metricsText: async () => (await readMetrics()).text });
+    const api = await start({ engine, metricsText, activity: () => activity.read() });
     started.push(api);
     apiMetrics = api.metrics;
     return { url: api.url, metricsUrl: metricsServer?.url, died: worker.died, stop };

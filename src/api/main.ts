@@ -7,6 +7,7 @@ import {
   shareInstanceLock,
   VERSION,
 } from '../engine/index.ts';
+import { keepActivity } from '../activity.ts';
 import { createMetricsJoiner } from '../join-metrics.ts';
 import { serveMetrics } from '../metrics-server.ts';
 import { createLogger, endOnSignals, warnOfReadableEnvFile } from '../process.ts';
@@ -32,10 +33,13 @@ export async function serveApi(environment: NodeJS.ProcessEnv): Promise<void> {
     portSetting: 'OM_METRICS_PORT',
     read: readMetrics,
   });
+  const metricsText = async () => (await readMetrics()).text;
+  const activity = keepActivity(metricsText);
   const start = config.OM_API_PROCESSES > 1 ? startApiProcesses : startApi;
-  const api = await start({ engine, metricsText: async () => (await readMetrics()).text });
+  const api = await start({ engine, metricsText, activity: () => activity.read() });
   apiMetrics = api.metrics;
   endOnSignals(config, logger, async () => {
+    activity.stop();
     await api.stop();
     await metricsServer?.stop();
     await engine.close();

@@ -10,6 +10,7 @@
  */
 import type { Request, Response } from 'express';
 import type { z } from 'zod';
+import type { Activity } from '../activity.ts';
 import {
   type Bounds,
   type Engine,
@@ -33,6 +34,8 @@ export interface ApiContext {
   readonly ready: () => Readiness;
   /** Renders every metrics registry of the process in Prometheus's text format. */
   readonly metricsText: () => Promise<string>;
+  /** Tells what the whole service did within the last hour. */
+  readonly activity: () => Promise<Activity>;
   readonly version: string;
   /** Aborts when the server stops: event streams end and waits are cut short. */
   readonly stop: AbortSignal;

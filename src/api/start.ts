@@ -1,5 +1,6 @@
 import type { Express } from 'express';
 import { type Engine, VERSION } from '../engine/index.ts';
+import type { Activity } from '../activity.ts';
 import type { MetricsSource } from '../join-metrics.ts';
 import { createApp } from './app.ts';
 import { runEvalsByScheduleUntil } from './run-evals.ts';
@@ -9,6 +10,8 @@ export interface StartApiOptions {
   readonly engine: Engine;
   /** Reads the metrics of the whole service, for `GET /metrics`. */
   readonly metricsText: () => Promise<string>;
+  /** Tells what the whole service did within the last hour, for `GET /admin/activity`. */
+  readonly activity: () => Promise<Activity>;
 }
 
 export interface RunningApi {
@@ -40,11 +43,15 @@ export async function startApi(options: StartApiOptions): Promise<RunningApi> {
 }
 
 /** Makes the app of an engine that can serve at once. Aborting the signal makes its `/ready` answer 503. */
-export async function prepareApp({ engine, metricsText }: StartApiOptions, signal: AbortSignal): Promise<Express> {
+export async function prepareApp(
+  { engine, metricsText, activity }: StartApiOptions,
+  signal: AbortSignal,
+): Promise<Express> {
   const app = createApp({
     engine,
     ready: () => (signal.aborted ? { ready: false, reasons: ['draining'] } : { ready: true, reasons: [] }),
     metricsText,
+    activity,
     version: VERSION,
     stop: signal,
   });

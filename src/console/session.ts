@@ -26,6 +26,12 @@ export function isBound(): boolean {
   return caller != null && (caller.user_id !== null || caller.tags.length > 0);
 }
 
+/** Whether the caller administers the whole service: an admin whose requests are about the default tenant. */
+export function isOperator(): boolean {
+  const caller = session.value?.caller;
+  return may('admin') && caller != null && (chosenTenant.value ?? caller.tenant) === 'default';
+}
+
 /** Asks the service who the caller is. Throws Refusal. */
 export async function loadSession(): Promise<void> {
   session.value = await send<SessionItem>('GET', '/console/session');

@@ -18,6 +18,8 @@ const PLACES: readonly Place[] = [
   { page: 'browse', access: 'read' },
   { page: 'documents', access: 'read' },
   { page: 'graph', access: 'read' },
+  { page: 'decay', access: 'admin' },
+  { page: 'evals', access: 'admin' },
   { page: 'work', access: 'read' },
   { page: 'admin', access: 'admin' },
 ];
@@ -86,9 +88,17 @@ function focusMain(event: Event): void {
   document.getElementById('main')?.focus();
 }
 
-/** A memory belongs to the list of memories, a name to the graph. */
+/** Pages that belong to a place of another name. */
+const WITHIN: Readonly<Record<string, IconName>> = {
+  memory: 'browse',
+  name: 'graph',
+  document: 'documents',
+  recall: 'ask',
+  recalls: 'ask',
+};
+
 function isAt(place: IconName, page: string): boolean {
-  return place === page || (place === 'browse' && page === 'memory') || (place === 'graph' && page === 'name');
+  return place === (WITHIN[page] ?? page);
 }
 
 function Who() {

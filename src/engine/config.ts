@@ -25,6 +25,8 @@ export { settingsSchema } from './config/settings.ts';
 
 /** The settings, checked and frozen, with the values that follow from them. Names are those of the variables. */
 export interface Config extends Readonly<Settings> {
+  /** Names of the settings that the environment gives; the others have their defaults. */
+  readonly given: readonly string[];
   /**
    * Absolute paths in the data folder: the files of the default tenant (`OM_DB_PATH`), of the control database, of the
    * instance lock, of the two provider budgets, of the rate limits, of wrong keys and of the address at which `cairn
@@ -93,6 +95,7 @@ export function readConfig(environment: Readonly<Record<string, string | undefin
   const base = database.replace(/\.(sqlite3?|db)$/, '');
   return Object.freeze({
     ...settings,
+    given: Object.keys(present),
     paths: Object.freeze({
       defaultTenant: database,
       control: `${base}.control.sqlite`,
@@ -135,7 +138,37 @@ function readEntityMode(settings: Settings): EntityMode | null | string {
 }
 
 function describeProblem(name: string, present: Record<string, string | undefined>, message: string): string {
-  // A URL may hold credentials.
-  const secret = /_(KEY|TOKEN)(_|$)|_(URL|ISSUER)$/.test(name) || name === 'OM_EMBED_FALLBACK';
-  return `${name}=${secret ? '(hidden)' : (present[name] ?? '')}: ${message}`;
+  return `${name}=${isSecretSetting(name) ? '(hidden)' : (present[name] ?? '')}: ${message}`;
+}
+
+/** Whether the value of a setting may be, or hold, something that opens a door: a URL may hold credentials. */
+function isSecretSetting(name: string): boolean {
+  return /_(KEY|TOKEN|SECRET)(_|$)|_(URL|ISSUER)$/.test(name) || name === 'OM_EMBED_FALLBACK';
+}
+
+/** A setting as the service has it. */
+export interface SettingInForce {
+  readonly name: string;
+  /** What it does, and its unit. */
+  readonly about: string;
+  /** As it would be written into the environment; null if it has no value, and for what may be secret. */
+  readonly value: string | null;
+  /** Whether the value is kept back because it may be secret. */
+  readonly isHidden: boolean;
+  readonly origin: 'environment' | 'default';
+}
+
+/** Lists all settings with their values and where these come from. */
+export function listSettings(config: Config): SettingInForce[] {
+  return Object.entries(settingsSchema.shape).map(([name, schema]) => {
+    const value = config[name as keyof Settings];
+    const isHidden = isSecretSetting(name) && value !== undefined;
+    return {
+      name,
+      about: schema.description ?? '',
+      value: value === undefined || isHidden ? null : String(value),
+      isHidden,
+      origin: config.given.includes(name) ? 'environment' : 'default',
+    };
+  });
 }

@@ -40,6 +40,7 @@ import type {
   MemoryFilter,
   MemoryPatch,
   MemoryQuery,
+  NearDuplicates,
   NewDocument,
   NewMemory,
   Portable,
@@ -195,6 +196,16 @@ export interface Tenant
    * @param limit most proposals, at most 200
    */
   listProposals(proposals: { readonly userId?: string | undefined; readonly limit: number }): Promise<Proposal[]>;
+  /**
+   * Lists pairs of active memories of one user that say nearly the same, the most similar first.
+   * @param asked.leastSimilarity cosine similarity from which a pair is listed, 0..1
+   * @param asked.limit most pairs, at most MAX_NEAR_DUPLICATES
+   */
+  listNearDuplicates(asked: {
+    readonly userId?: string | undefined;
+    readonly leastSimilarity: number;
+    readonly limit: number;
+  }): Promise<NearDuplicates>;
   /**
    * States a link between two memories, or changes the weight of a link that is there.
    * @returns the link as `src` sees it

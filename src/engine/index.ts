@@ -18,7 +18,7 @@ export type { EngineErrorOptions, ErrorCode, SerialisedError } from './errors.ts
 export type { Engine, Tenant } from './engine.ts';
 export type { Lead } from './lead.ts';
 export type { OpenEngineOptions } from './open-engine.ts';
-export { isLoopback, readConfig, type Config } from './config.ts';
+export { isLoopback, listSettings, readConfig, type Config } from './config.ts';
 export { newMemory } from './new-memory.ts';
 export { VERSION } from './version.ts';
 

@@ -101,7 +101,14 @@ describe('while no key is configured', () => {
       });
       const stop = AbortSignal.abort();
       const ready = () => ({ ready: true, reasons: [] });
-      const app = createApp({ engine, ready, metricsText: async () => '', version: '', stop });
+      const app = createApp({
+        engine,
+        ready,
+        metricsText: async () => '',
+        activity: async () => ({ minutes: [], providers: [] }),
+        version: '',
+        stop,
+      });
       await expect(listen(app, engine, stop)).rejects.toThrow(/OM_CORS_ORIGINS.*OM_API_KEY.*cairn keys create/);
     }
   });

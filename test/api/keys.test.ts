@@ -296,6 +296,7 @@ describe('without any key', () => {
         engine,
         ready: () => ({ ready: true, reasons: [] }),
         metricsText: async () => '',
+        activity: async () => ({ minutes: [], providers: [] }),
         version: '',
         stop: stop.signal,
       });

@@ -298,3 +298,36 @@ test('the question is kept and shown only as the privacy policy allows', async (
   expect((await post(`/recalls/${refused}/replay`, { state: 'now' })).status).toBe(409);
   expect((await replay(refused, { state: 'now', query: 'harbour' })).matches).toHaveLength(1);
 });
+
+describe('the list of recalls', () => {
+  test('has the newest first, page by page, by user and by memory, and no text of what was forgotten', async () => {
+    const boat = await add('The red boat leaks.');
+    const other = await add('The green boat floats.', { user_id: 'ben' });
+    const { recallId: first } = await ask({ query: 'red boat', user_id: 'ana' });
+    const { recallId: second } = await ask({ query: 'green boat', user_id: 'ben' });
+    const list = async (query: string, key?: string) => {
+      const reply = await api.request('GET', `/recalls?${query}`, key === undefined ? {} : { key });
+      expect(reply.status, reply.text).toBe(200);
+      return reply.body as unknown as { items: { recall_id: string; query: string }[]; next: number | null };
+    };
+    const idsIn = (page: Awaited<ReturnType<typeof list>>) => page.items.map(({ recall_id: id }) => id);
+    expect(idsIn(await list(''))).toEqual([second, first]);
+    const page = await list('limit=1');
+    expect(idsIn(page)).toEqual([second]);
+    expect(await list(`limit=1&before=${page.next}`)).toMatchObject({
+      items: [{ recall_id: first, query: 'red boat', user_ids: ['ana'], matches: 1, degraded: false }],
+    });
+    expect(idsIn(await list('user_id=ana'))).toEqual([first]);
+    expect(idsIn(await list(`memory_id=${other}`))).toEqual([second]);
+    expect((await api.request('GET', `/recalls?memory_id=${crypto.randomUUID()}`)).status).toBe(404);
+
+    const { secret } = api.engine.control.createKey({ tenantId: 'default', role: 'read', userId: 'ana' });
+    expect(idsIn(await list('', secret))).toEqual([first]);
+    expect((await api.request('GET', '/recalls?user_id=ben', { key: secret })).status).toBe(403);
+    expect((await api.request('GET', `/recalls?memory_id=${other}`, { key: secret })).status).toBe(404);
+    await api.request('DELETE', `/memory/${boat}`);
+    expect(idsIn(await list('user_id=ana'))).toEqual([first]);
+    clock.advance(40 * DAY);
+    expect(idsIn(await list(''))).toEqual([]);
+  });
+});

@@ -5,6 +5,7 @@ import { readConfig } from '../../src/engine/config.ts';
 import type { Engine } from '../../src/engine/engine.ts';
 import { openEngine } from '../../src/engine/open-engine.ts';
 import { type Clock, silentLogger, type Logger } from '../../src/engine/ports.ts';
+import { keepActivity } from '../../src/activity.ts';
 import { joinMetrics } from '../../src/join-metrics.ts';
 import { startEmbeddedWorker } from '../../src/workers/embedded.ts';
 import { watchReplies } from './check-reply.ts';
@@ -112,10 +113,13 @@ export async function startApi({
   });
   const stop = new AbortController();
   let readiness: Readiness = { ready: true, reasons: [] };
+  const metricsText = async () => joinMetrics(engine.metrics.registry, [(await worker?.metricsJson()) ?? []]);
+  const activity = keepActivity(metricsText);
   const app = createApp({
     engine,
     ready: () => readiness,
-    metricsText: async () => joinMetrics(engine.metrics.registry, [(await worker?.metricsJson()) ?? []]),
+    metricsText,
+    activity: () => activity.read(),
     version: '0.0.0-test',
     stop: stop.signal,
   });
@@ -123,6 +127,7 @@ export async function startApi({
   const { url, port, closed } = await listen(watch.app, engine, stop.signal);
   const stopAll = async () => {
     stop.abort();
+    activity.stop();
     await closed;
     await worker?.drain();
     await engine.close();

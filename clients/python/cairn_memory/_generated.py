@@ -46,6 +46,19 @@ AcceptedMemory = TypedDict("AcceptedMemory", {
 })
 
 
+ActivityMinute = TypedDict("ActivityMinute", {
+    "at": "Timestamp",
+    "ms": "int",
+    "requests": "Dict[str, Any]",
+    "query_p50_ms": "Union[float, None]",
+    "query_p95_ms": "Union[float, None]",
+    "jobs_done": "int",
+    "jobs_dead": "int",
+    "tokens": "int",
+    "cost_usd": "float",
+})
+
+
 Add = TypedDict("Add", {
     "content": "str",
     "user_id": "NotRequired[Union[str, None]]",
@@ -841,6 +854,14 @@ Namespace = TypedDict("Namespace", {
 })
 
 
+NearDuplicates = TypedDict("NearDuplicates", {
+    "user_id": "str",
+    "earlier": "ProposedMemory",
+    "later": "ProposedMemory",
+    "similarity": "float",
+})
+
+
 NewDocument = TypedDict("NewDocument", {
     "content_type": "NotRequired[Union[str, None]]",
     "file_name": "NotRequired[Union[str, None]]",
@@ -1097,6 +1118,17 @@ RecallFeedback = TypedDict("RecallFeedback", {
 })
 
 
+RecallSummary = TypedDict("RecallSummary", {
+    "recall_id": "str",
+    "at": "Timestamp",
+    "query": "Union[str, None]",
+    "user_ids": "List[str]",
+    "profile": "Literal['composite', 'activation', 'retention', 'fusion']",
+    "matches": "int",
+    "degraded": "bool",
+})
+
+
 RecalledMemory = TypedDict("RecalledMemory", {
     "id": "str",
     "outcome": "Literal['returned', 'filtered', 'no_match', 'not_a_candidate', 'superseded', 'below_min_score', 'below_relative_floor', 'not_exact', 'document_limit', 'near_duplicate', 'kind_limit', 'beyond_k', 'over_budget']",
@@ -1220,6 +1252,24 @@ RetrievalDefaults = TypedDict("RetrievalDefaults", {
 })
 
 
+SalienceFall = TypedDict("SalienceFall", {
+    "id": "str",
+    "gist": "str",
+    "sector": "Literal['episodic', 'semantic', 'procedural', 'emotional', 'reflective']",
+    "salience_from": "float",
+    "salience_to": "float",
+})
+
+
+Setting = TypedDict("Setting", {
+    "name": "str",
+    "about": "str",
+    "value": "Union[str, None]",
+    "hidden": "bool",
+    "origin": "Literal['environment', 'default']",
+})
+
+
 StageTrace = TypedDict("StageTrace", {
     "stage": "str",
     "ms": "float",
@@ -1329,6 +1379,7 @@ OPERATIONS: Dict[str, Operation] = {
     "query_memories": Operation("POST", "/memory/query", [], None, True, False, False, False),
     "explain_memory": Operation("POST", "/explain", [], None, True, False, False, False),
     "diff_memories": Operation("GET", "/diff", None, None, True, False, False, False),
+    "list_recalls": Operation("GET", "/recalls", None, "before", True, False, False, False),
     "get_recall": Operation("GET", "/recalls/{id}", None, None, True, False, False, False),
     "replay_recall": Operation("POST", "/recalls/{id}/replay", [], None, True, False, False, False),
     "give_recall_feedback": Operation("POST", "/recalls/{id}/feedback", [], None, True, False, False, False),
@@ -1337,6 +1388,7 @@ OPERATIONS: Dict[str, Operation] = {
     "supersede_memory": Operation("POST", "/memory/supersede", [], None, False, False, False, False),
     "contradict_memories": Operation("POST", "/memory/contradict", [], None, False, False, False, False),
     "list_contradictions": Operation("GET", "/memory/contradictions", None, None, True, False, False, False),
+    "list_near_duplicates": Operation("GET", "/memory/duplicates", None, None, True, False, False, False),
     "list_links": Operation("GET", "/memory/{id}/links", None, None, True, False, False, False),
     "reflect": Operation("POST", "/memory/reflect", ["wait"], None, False, False, False, False),
     "page_memories": Operation("POST", "/memory/list", [], "cursor", True, False, False, False),
@@ -1420,6 +1472,8 @@ OPERATIONS: Dict[str, Operation] = {
     "preview_decay": Operation("POST", "/admin/decay/preview", [], None, False, False, False, False),
     "list_backups": Operation("GET", "/admin/backups", None, "offset", True, False, False, False),
     "request_backup": Operation("POST", "/admin/backups", [], None, False, False, False, False),
+    "list_settings": Operation("GET", "/admin/settings", None, None, True, False, False, False),
+    "get_activity": Operation("GET", "/admin/activity", None, None, True, False, False, False),
     "get_reembed_status": Operation("GET", "/admin/reembed", None, None, True, False, False, False),
     "start_reembed": Operation("POST", "/admin/reembed", [], None, False, False, False, False),
     "cancel_reembed": Operation("DELETE", "/admin/reembed", None, None, True, False, False, False),
@@ -1513,6 +1567,10 @@ class Client(BaseClient):
         """Tells what became known, was changed, replaced, contradicted, ended, faded and erased between two times: `GET /diff`."""
         return self._call(OPERATIONS["diff_memories"], {"from": from_, "to": to, "axis": axis, "user_id": user_id, "session_id": session_id, "tag": tag, "topic": topic, "faded_below": faded_below, "limit": limit, "format": format, "token_budget": token_budget}, options)
 
+    def list_recalls(self, *, user_id: Optional[str] = None, memory_id: Optional[str] = None, limit: Optional[int] = None, before: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Lists answers that were given, the newest first: `GET /recalls`."""
+        return self._call(OPERATIONS["list_recalls"], {"user_id": user_id, "memory_id": memory_id, "limit": limit, "before": before}, options)
+
     def get_recall(self, *, id: str, **options: Any) -> Recall:
         """Shows what was asked, and how the answer came about: `GET /recalls/{id}`."""
         return self._call(OPERATIONS["get_recall"], {"id": id}, options)
@@ -1544,6 +1602,10 @@ class Client(BaseClient):
     def list_contradictions(self, *, user_id: Optional[str] = None, limit: Optional[int] = None, **options: Any) -> Dict[str, Any]:
         """Lists contradictions that are proposed and not decided, the latest first: `GET /memory/contradictions`."""
         return self._call(OPERATIONS["list_contradictions"], {"user_id": user_id, "limit": limit}, options)
+
+    def list_near_duplicates(self, *, user_id: Optional[str] = None, min_similarity: Optional[float] = None, limit: Optional[int] = None, **options: Any) -> Dict[str, Any]:
+        """Lists pairs of memories that say nearly the same, the most similar first: `GET /memory/duplicates`."""
+        return self._call(OPERATIONS["list_near_duplicates"], {"user_id": user_id, "min_similarity": min_similarity, "limit": limit}, options)
 
     def list_links(self, *, id: str, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists links of all types from and to a memory, the highest weight first: `GET /memory/{id}/links`."""
@@ -1876,6 +1938,14 @@ class Client(BaseClient):
     def request_backup(self, *, tenant: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Starts a backup of a tenant into the folder of scheduled backups: `POST /admin/backups`."""
         return self._call(OPERATIONS["request_backup"], {"tenant": tenant}, options)
+
+    def list_settings(self, **options: Any) -> Dict[str, Any]:
+        """Lists all settings of the service with their values, and where each comes from: `GET /admin/settings`."""
+        return self._call(OPERATIONS["list_settings"], {}, options)
+
+    def get_activity(self, **options: Any) -> Dict[str, Any]:
+        """Shows what the service did within the last hour, minute by minute, and the state of its providers: `GET /admin/activity`."""
+        return self._call(OPERATIONS["get_activity"], {}, options)
 
     def get_reembed_status(self, **options: Any) -> ReembedStatus:
         """Shows the progress of a change of the embedding model, or an estimate of its size: `GET /admin/reembed`."""

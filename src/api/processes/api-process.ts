@@ -4,6 +4,7 @@
  */
 
 import type { Socket } from 'node:net';
+import type { Activity } from '../../activity.ts';
 import { createTracing } from '../../engine/adapters/index.ts';
 import {
   type Config,
@@ -61,7 +62,14 @@ async function start(config: Config, number: number): Promise<RunningProcess> {
   metrics.watchProcess(VERSION);
   const engine = await openEngine({ config, logger, metrics, tracing, writer: 'thread', lead: leadOver(lead) });
   const stop = new AbortController();
-  const app = await prepareApp({ engine, metricsText: () => lead.ask<string>('metricsText') }, stop.signal);
+  const app = await prepareApp(
+    {
+      engine,
+      metricsText: () => lead.ask<string>('metricsText'),
+      activity: () => lead.ask<Activity>('activity'),
+    },
+    stop.signal,
+  );
   const { accept, closed } = serveConnections(app, engine, stop.signal);
   releaseMemoryAfterStart();
   return {

@@ -16,6 +16,9 @@ const SHORT_LIFE_MS = 10_000;
 /** Interval at which the processes are told whether Redis is reached, ms. */
 const QUEUE_STATE_EVERY_MS = 1_000;
 
+/** What is one for all processes, and is asked for here. */
+type Shared = Omit<StartApiOptions, 'engine'>;
+
 /** One process that serves HTTP. */
 interface ApiProcess {
   readonly number: number;
@@ -36,14 +39,14 @@ interface ApiProcess {
  * Node's cluster module is not used: a connection on its way to a process that ends would stay open and unanswered.
  * @throws EngineError the errors of `bind`, and of `openEngine` in a process
  */
-export async function startApiProcesses({ engine, metricsText }: StartApiOptions): Promise<RunningApi> {
+export async function startApiProcesses({ engine, ...shared }: StartApiOptions): Promise<RunningApi> {
   const { config, logger, metrics } = engine;
   const serving: ApiProcess[] = [];
   const departed = createDepartedMetrics();
   let isStopping = false;
 
   const start = async (number: number): Promise<void> => {
-    const one = forkProcess(number, engine.lead, metricsText);
+    const one = forkProcess(number, engine.lead, shared);
     const startedAt = performance.now();
     one.child.once('exit', (code, signal) => {
       const place = serving.indexOf(one);
@@ -96,13 +99,14 @@ export async function startApiProcesses({ engine, metricsText }: StartApiOptions
   }
 }
 
-function forkProcess(number: number, lead: Lead, metricsText: () => Promise<string>): ApiProcess {
+function forkProcess(number: number, lead: Lead, shared: Shared): ApiProcess {
   const child = fork(`${import.meta.dirname}/api-process${import.meta.filename.slice(-3)}`, [], {
     serialization: 'advanced',
   });
   const handovers = new Map<number, Socket>();
   const channel = createChannel(child, {
-    ...answersFor(lead, metricsText),
+    ...answersFor(lead),
+    ...shared,
     taken(id: number) {
       // The other process has the connection; here only this process's copy of it is closed.
       handovers.get(id)?.destroy();
@@ -125,13 +129,12 @@ function forkProcess(number: number, lead: Lead, metricsText: () => Promise<stri
 }
 
 /** What an API process may ask of this one. */
-function answersFor({ transport, dispatcher }: Lead, metricsText: () => Promise<string>) {
+function answersFor({ transport, dispatcher }: Lead) {
   return {
     commit: (groups: Parameters<Lead['transport']['commit']>[0]) => transport.commit(groups),
     evict: (path: string) => transport.evict(path),
     dispatch: ({ path, step }: { path: string; step: Parameters<Lead['dispatcher']['dispatch']>[1] }) =>
       dispatcher.dispatch(path, step),
-    metricsText,
   };
 }
 

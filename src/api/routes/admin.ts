@@ -1,21 +1,23 @@
-import { EngineError } from '../../engine/index.ts';
+import { EngineError, listSettings } from '../../engine/index.ts';
 import { requireOperator } from '../operator.ts';
 import { route, type Route } from '../route.ts';
 import {
+  activityReply,
   backupQuery,
   backupRequest,
   backupRequested,
   backupsReply,
   decayAssumptions,
   decayReply,
+  settingsReply,
 } from '../schemas/admin.ts';
 import { noQuery } from '../schemas/values.ts';
 import { clientGone } from '../wait-for-writes.ts';
-import { backupsItem, decayItem } from '../wire/admin.ts';
+import { activityItem, backupsItem, decayItem } from '../wire/admin.ts';
 
 const DAY = 1795265978965;
 
-/** The routes by which administrators look ahead at decay, and see and start backups. */
+/** The routes by which administrators look ahead at decay, see and start backups, and see what is going on. */
 export const adminRoutes: readonly Route[] = [
   route({
     method: 'post',
@@ -47,9 +49,11 @@ export const adminRoutes: readonly Route[] = [
             },
           ],
           archived: 0,
+          archives: [],
           falls: [
             {
               id: '01a1fe30-e25b-7576-a0c2-3c4e3646bd72',
+              gist: 'Deploys to staging happen every Tuesday.',
               sector: 'semantic',
               salience_from: 0.4,
               salience_to: 0.25,
@@ -122,6 +126,39 @@ export const adminRoutes: readonly Route[] = [
       await tenant.as(principal.keyId).requestBackup();
       engine.control.audit.append('backup.request', { tenant: tenant.id }, principal.keyId);
       send(202, { tenant: tenant.id, state: 'due' });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/admin/settings',
+    name: 'listSettings',
+    access: 'admin',
+    summary: 'Lists all settings of the service with their values, and where each comes from',
+    description:
+      'Needs an admin key of the default tenant. The value of a setting that may be secret, as a key or a URL, is ' +
+      'not shown.',
+    query: noQuery,
+    replies: { 200: { description: 'The settings.', json: settingsReply } },
+    handle({ api: { engine }, principal, send }) {
+      requireOperator(principal, 'the list of settings');
+      const items = listSettings(engine.config).map(({ isHidden, ...setting }) => ({ ...setting, hidden: isHidden }));
+      send(200, { items });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/admin/activity',
+    name: 'getActivity',
+    access: 'admin',
+    summary: 'Shows what the service did within the last hour, minute by minute, and the state of its providers',
+    description:
+      'Needs an admin key of the default tenant, as it is about all tenants. It is kept in memory alone: a start ' +
+      'begins anew. A worker that is a process of its own is not in it.',
+    query: noQuery,
+    replies: { 200: { description: 'The minutes.', json: activityReply } },
+    async handle({ api, principal, send }) {
+      requireOperator(principal, 'the activity of the service');
+      send(200, activityItem(await api.activity(), api.engine.config));
     },
   }),
 ];

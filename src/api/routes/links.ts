@@ -1,4 +1,12 @@
-import { assert, EngineError, isEngineError, type Memory, type Proposal, type Tenant } from '../../engine/index.ts';
+import {
+  assert,
+  EngineError,
+  isEngineError,
+  type Memory,
+  type NearDuplicates,
+  type Proposal,
+  type Tenant,
+} from '../../engine/index.ts';
 import { route, type Route } from '../route.ts';
 import {
   contradictedReply,
@@ -6,6 +14,9 @@ import {
   linkedReply,
   linkList,
   linkSchema,
+  type NearDuplicateItem,
+  nearDuplicateList,
+  nearDuplicateQuery,
   type ProposalItem,
   proposalList,
   proposalQuery,
@@ -210,6 +221,42 @@ export const linkRoutes: readonly Route[] = [
   }),
   route({
     method: 'get',
+    path: '/memory/duplicates',
+    name: 'listNearDuplicates',
+    access: 'read',
+    forBoundKeys: true,
+    limited: ['queries'],
+    summary: 'Lists pairs of memories that say nearly the same, the most similar first',
+    description:
+      'A pair is two active memories of one user that a waypoint joins, as each memory leads to its nearest. Exact ' +
+      'duplicates are mostly not there, as they are not stored twice. `POST /memory/supersede` and ' +
+      '`DELETE /memory/:id` make one of two.',
+    query: nearDuplicateQuery,
+    replies: {
+      200: {
+        description: 'The pairs.',
+        json: nearDuplicateList,
+        example: {
+          items: [
+            {
+              user_id: 'ana',
+              earlier: { id: OLDER, content: 'I live in Madrid.', event_time: STATED_AT, created_at: STATED_AT },
+              later: { id: NEWER, content: 'I live in Madrid now.', event_time: STATED_AT, created_at: STATED_AT },
+              similarity: 0.95,
+            },
+          ],
+          degraded: false,
+        },
+      },
+    },
+    async handle({ tenant, query: { user_id, min_similarity, limit }, send }) {
+      const asked = { userId: user_id, leastSimilarity: min_similarity, limit };
+      const { items, isCut } = await tenant.listNearDuplicates(asked);
+      send(200, { items: items.map(nearDuplicateItem), degraded: isCut });
+    },
+  }),
+  route({
+    method: 'get',
     path: '/memory/:id/links',
     name: 'listLinks',
     access: 'read',
@@ -250,13 +297,15 @@ export const linkRoutes: readonly Route[] = [
   }),
 ];
 
+function nearDuplicateItem({ earlier, later, similarity }: NearDuplicates['items'][number]): NearDuplicateItem {
+  return { user_id: later.userId, earlier: shown(earlier), later: shown(later), similarity };
+}
+
+function shown({ id, content, eventTime, createdAt }: Memory): ProposalItem['earlier'] {
+  return { id, content, event_time: eventTime, created_at: createdAt };
+}
+
 function proposalItem({ earlier, later, by, similarity, createdAt }: Proposal): ProposalItem {
-  const shown = ({ id, content, eventTime, createdAt }: Memory) => ({
-    id,
-    content,
-    event_time: eventTime,
-    created_at: createdAt,
-  });
   return {
     user_id: later.userId,
     earlier: shown(earlier),

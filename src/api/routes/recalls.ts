@@ -5,6 +5,8 @@ import {
   feedbackReply,
   feedbackSchema,
   RECALL_EXAMPLE_ID,
+  recallListQuery,
+  recallListReply,
   recallReply,
   replayReply,
   replaySchema,
@@ -13,7 +15,7 @@ import { isPublicRead } from './public-reads.ts';
 import { noQuery } from '../schemas/values.ts';
 import { clientGone } from '../wait-for-writes.ts';
 import { answerBytes } from '../wire/query.ts';
-import { feedbackItem, recallItem, replayItem, toReplay } from '../wire/recalls.ts';
+import { feedbackItem, recallItem, recallPageItem, replayItem, toReplay } from '../wire/recalls.ts';
 
 const params = { id: { description: 'The `recall_id` of an answer.', example: RECALL_EXAMPLE_ID } };
 const NOT_FOUND =
@@ -22,6 +24,22 @@ const NOT_FOUND =
 
 /** The routes of the recall log. */
 export const recallRoutes: readonly Route[] = [
+  route({
+    method: 'get',
+    path: '/recalls',
+    name: 'listRecalls',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Lists answers that were given, the newest first',
+    description: 'A key that is bound to a user or tags sees the answers to questions within its bounds.',
+    query: recallListQuery,
+    replies: { 200: { description: 'A page of recalls.', json: recallListReply } },
+    errors: { not_found: 'No memory has the id `memory_id`.' },
+    async handle({ tenant, principal, query: { user_id, memory_id, limit, before }, send }) {
+      requireKey(principal);
+      send(200, recallPageItem(await tenant.listRecalls({ userId: user_id, memoryId: memory_id, limit, before })));
+    },
+  }),
   route({
     method: 'get',
     path: '/recalls/:id',

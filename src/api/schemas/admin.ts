@@ -64,15 +64,18 @@ const spread = z.strictObject({
   tenths: z.array(count).length(10).describe('Memories by tenth of salience, from 0 to below 0.1 up to 0.9 to 1.'),
 });
 
+const fall = z
+  .strictObject({ id: uuid, gist: z.string(), sector: z.enum(SECTORS), salience_from: unit, salience_to: unit })
+  .meta({ id: 'SalienceFall' });
+
 export const decayReply = z.strictObject({
   at: timestamp,
   sectors: z
     .array(z.strictObject({ sector: z.enum(SECTORS), count, before: spread, after: spread }))
     .describe('The sectors with active memories; `before` is today, `after` the date, if nothing were recalled.'),
   archived: count.describe('Active memories whose salience would be below `archive_below`.'),
-  falls: z
-    .array(z.strictObject({ id: uuid, sector: z.enum(SECTORS), salience_from: unit, salience_to: unit }))
-    .describe('The memories whose salience falls most, at most ten.'),
+  archives: z.array(fall).describe('Those of them with the lowest salience, at most fifty.'),
+  falls: z.array(fall).describe('The memories whose salience falls most, at most ten.'),
   degraded: z.boolean().describe('True if the work that one request may cause ended before all were counted.'),
 });
 export type DecayItem = Wire<typeof decayReply>;
@@ -118,3 +121,99 @@ export const backupsReply = z.strictObject({
 export type BackupsItem = Wire<typeof backupsReply>;
 
 export const backupRequested = z.strictObject({ tenant: z.string(), state: z.literal('due') });
+
+// ── Settings and activity ────────────────────────────────────────────────────────────────────────────────────────────
+
+export const settingsReply = z
+  .strictObject({
+    items: z.array(
+      z
+        .strictObject({
+          name: z.string(),
+          about: z.string(),
+          value: z.string().nullable().describe('null if it has no value, and for what may be secret.'),
+          hidden: z.boolean().describe('Whether there is a value that is not shown.'),
+          origin: z.enum(['environment', 'default']),
+        })
+        .meta({ id: 'Setting' }),
+    ),
+  })
+  .meta({
+    examples: [
+      {
+        items: [{ name: 'OM_PORT', about: 'TCP port of the API.', value: '8080', hidden: false, origin: 'default' }],
+      },
+    ],
+  });
+
+const kindOfRequests = z.strictObject({
+  count,
+  mean_ms: z.number().min(0).nullable().describe('Mean time; null without any.'),
+});
+const milliseconds = z.number().min(0).nullable();
+
+export const activityReply = z
+  .strictObject({
+    minutes: z
+      .array(
+        z
+          .strictObject({
+            at: timestamp.describe('End of the minute.'),
+            ms: count.describe('Its length; the latest one is shorter than a minute.'),
+            requests: z.strictObject({
+              add: kindOfRequests,
+              query: kindOfRequests,
+              documents: kindOfRequests,
+              read: kindOfRequests,
+              write: kindOfRequests,
+            }),
+            query_p50_ms: milliseconds.describe('Time within which half of the queries were answered.'),
+            query_p95_ms: milliseconds.describe('Time within which 95 of 100 queries were answered.'),
+            jobs_done: count,
+            jobs_dead: count,
+            tokens: count.describe('Tokens of calls of providers.'),
+            cost_usd: z.number().min(0),
+          })
+          .meta({ id: 'ActivityMinute' }),
+      )
+      .describe('At most 61, the oldest first.'),
+    providers: z
+      .array(
+        z.strictObject({
+          service: z.enum(['embedding', 'language_model']),
+          sector: z.string().nullable().describe('Sector whose model it is; null where one model serves all.'),
+          breaker_open: z.boolean().describe('Whether it failed so often in a row that it is left alone or probed.'),
+          requests_per_minute: count.nullable().describe('Limit by the settings; null for none.'),
+          tokens_per_minute: count.nullable().describe('Limit by the settings; null for none.'),
+          held_back: z.record(z.string(), count).describe('Calls that waited or were put off since the start.'),
+        }),
+      )
+      .describe('Empty if no provider is asked.'),
+  })
+  .meta({
+    examples: [
+      {
+        minutes: [
+          {
+            at: 1795265978965,
+            ms: 60000,
+            requests: {
+              add: { count: 12, mean_ms: 4.2 },
+              query: { count: 30, mean_ms: 6.1 },
+              documents: { count: 0, mean_ms: null },
+              read: { count: 4, mean_ms: 1.5 },
+              write: { count: 0, mean_ms: null },
+            },
+            query_p50_ms: 3.1,
+            query_p95_ms: 9.5,
+            jobs_done: 12,
+            jobs_dead: 0,
+            tokens: 0,
+            cost_usd: 0,
+          },
+        ],
+        providers: [],
+      },
+    ],
+  });
+export type ActivityItem = Wire<typeof activityReply>;

@@ -1,8 +1,8 @@
 /** Schemas of links between memories. */
 import { z } from 'zod';
-import { EDGE_TYPES, MAX_PROPOSALS, MEMORY_STATUSES } from '../../engine/index.ts';
+import { EDGE_TYPES, MAX_NEAR_DUPLICATES, MAX_PROPOSALS, MEMORY_STATUSES } from '../../engine/index.ts';
 import { link, timestamp, unit, uuid } from './memory-replies.ts';
-import { BODY_EXPECTED, choice, digits, expected, fraction, givenId, id, type Wire } from './values.ts';
+import { BODY_EXPECTED, choice, digits, expected, fraction, givenId, id, decimal, type Wire } from './values.ts';
 
 const owner = id
   .nullish()
@@ -71,6 +71,12 @@ export const proposalQuery = z.strictObject({
   limit: digits(1, MAX_PROPOSALS).default(50).describe('Most proposals, the latest first.'),
 });
 
+export const nearDuplicateQuery = z.strictObject({
+  user_id: id.optional().describe('Only memories of this user; all users by default.'),
+  min_similarity: decimal(1).default(0.9).describe('Cosine similarity from which a pair is listed.'),
+  limit: digits(1, MAX_NEAR_DUPLICATES).default(50).describe('Most pairs, the most similar first.'),
+});
+
 const { type, similarity, weight, automatic, created_at, updated_at, written_by } = link.shape;
 const stated = { weight, created_at, updated_at, written_by };
 
@@ -111,4 +117,18 @@ export const proposalList = z.strictObject({
   ),
 });
 export type ProposalItem = Wire<typeof proposalList>['items'][number];
+export const nearDuplicateList = z.strictObject({
+  items: z.array(
+    z
+      .strictObject({
+        user_id: z.string().describe('The user of both memories.'),
+        earlier: proposed.describe('The memory that was added first.'),
+        later: proposed.describe('The memory that was added second.'),
+        similarity: z.number().describe('Cosine similarity, as measured when the waypoint was made.'),
+      })
+      .meta({ id: 'NearDuplicates' }),
+  ),
+  degraded: z.boolean().describe('True if the work that one request may cause ended before all were looked at.'),
+});
+export type NearDuplicateItem = Wire<typeof nearDuplicateList>['items'][number];
 export const linkList = z.strictObject({ id: uuid, items: z.array(link) });

@@ -15,7 +15,7 @@ import {
   matchExample,
 } from './query-replies.ts';
 import { querySchema, retrievalReply } from './query.ts';
-import { anyObject, BODY_EXPECTED, choice, expected, givenId, type Wire } from './values.ts';
+import { anyObject, BODY_EXPECTED, choice, digits, expected, givenId, id, SHOWN_AS, type Wire } from './values.ts';
 
 const rank = z.int().min(1);
 const question = z
@@ -147,6 +147,57 @@ export const recallReply = z
   });
 export type RecallItem = Wire<typeof recallReply>;
 export type RecalledItem = Wire<typeof candidate>;
+
+// ── Listing ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+export const recallListQuery = z.strictObject({
+  user_id: id.optional().describe('Only answers to questions about this user; all by default.'),
+  memory_id: givenId.optional().describe('Only answers that returned this memory, or nearly did.'),
+  limit: digits(1, 100).default(20).describe('Most recalls on the page.'),
+  before: z
+    .string(expected('one value'))
+    .regex(/^\d{1,15}$/, 'expected the `next` of a page')
+    .transform(Number)
+    .optional()
+    .register(SHOWN_AS, { type: 'integer', minimum: 1 })
+    .describe('`next` of the page before.'),
+});
+export const recallListReply = z
+  .strictObject({
+    items: z.array(
+      z
+        .strictObject({
+          recall_id: uuid,
+          at: timestamp,
+          query: question,
+          user_ids: z.array(z.string()).describe('Users that the question was about; empty for all.'),
+          profile: z.enum(PROFILES),
+          matches: count.describe('Number of its matches.'),
+          degraded,
+        })
+        .meta({ id: 'RecallSummary' }),
+    ),
+    next: z.int().nullable().describe('Begins the next page, as `before`; null on the last one. A page may be short.'),
+  })
+  .meta({
+    examples: [
+      {
+        items: [
+          {
+            recall_id: RECALL_EXAMPLE_ID,
+            at: 1_795_265_978_965,
+            query: 'when do we deploy to staging?',
+            user_ids: ['ana'],
+            profile: 'composite',
+            matches: 3,
+            degraded: false,
+          },
+        ],
+        next: null,
+      },
+    ],
+  });
+export type RecallListReply = Wire<typeof recallListReply>;
 
 // ── Asking again ─────────────────────────────────────────────────────────────────────────────────────────────────────
 

@@ -3,11 +3,12 @@ import type {
   KeptCandidate,
   MemoryFilter,
   RecallFeedback,
+  RecallPage,
   RecallRecord,
   Replay,
   ReplayOptions,
 } from '../../engine/index.ts';
-import type { RecalledItem, RecallItem, ReplayBody, ReplayReplyItem } from '../schemas/recalls.ts';
+import type { RecalledItem, RecallItem, RecallListReply, ReplayBody, ReplayReplyItem } from '../schemas/recalls.ts';
 import { degradation, floorItem, matchItem, retrievalItem, toFilter, toQuery } from './query.ts';
 
 export function recallItem(recall: RecallRecord): RecallItem {
@@ -39,6 +40,21 @@ export function recallItem(recall: RecallRecord): RecallItem {
     ...(floor === null ? {} : { floor: floorItem(floor) }),
     ...(cut === null ? {} : { cut: { mode: cut.mode, left_out: cut.leftOut } }),
     feedback: recall.feedback.map(feedbackItem),
+  };
+}
+
+export function recallPageItem({ items, next }: RecallPage): RecallListReply {
+  return {
+    items: items.map(({ recallId, at, question, filter, scoring, hitIds, degradedReasons }) => ({
+      recall_id: recallId,
+      at,
+      query: question,
+      user_ids: [...(filter.userIds ?? [])],
+      profile: scoring.profile,
+      matches: hitIds.length,
+      degraded: degradedReasons.length > 0,
+    })),
+    next,
   };
 }
 

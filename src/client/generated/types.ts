@@ -308,6 +308,48 @@ export type AcceptedMemory = {
   /** Fields of the request that mean nothing here, and why; absent if there are none. */
   readonly warnings?: readonly string[];
 };
+export type ActivityMinute = {
+  /** End of the minute. */
+  readonly at: Timestamp;
+  /** Its length; the latest one is shorter than a minute. */
+  readonly ms: number;
+  readonly requests: {
+    readonly add: {
+      readonly count: number;
+      /** Mean time; null without any. */
+      readonly mean_ms: number | null;
+    };
+    readonly query: {
+      readonly count: number;
+      /** Mean time; null without any. */
+      readonly mean_ms: number | null;
+    };
+    readonly documents: {
+      readonly count: number;
+      /** Mean time; null without any. */
+      readonly mean_ms: number | null;
+    };
+    readonly read: {
+      readonly count: number;
+      /** Mean time; null without any. */
+      readonly mean_ms: number | null;
+    };
+    readonly write: {
+      readonly count: number;
+      /** Mean time; null without any. */
+      readonly mean_ms: number | null;
+    };
+  };
+  /** Time within which half of the queries were answered. */
+  readonly query_p50_ms: number | null;
+  /** Time within which 95 of 100 queries were answered. */
+  readonly query_p95_ms: number | null;
+  readonly jobs_done: number;
+  readonly jobs_dead: number;
+  /** Tokens of calls of providers. */
+  readonly tokens: number;
+  readonly cost_usd: number;
+};
 export type Add = {
   /** The text, stored verbatim; at most 256 KiB of UTF-8. */
   readonly content: string;
@@ -1998,6 +2040,16 @@ export type Namespace = {
   /** When one of these items was last changed. */
   readonly last_used_at: Timestamp;
 };
+export type NearDuplicates = {
+  /** The user of both memories. */
+  readonly user_id: string;
+  /** The memory that was added first. */
+  readonly earlier: ProposedMemory;
+  /** The memory that was added second. */
+  readonly later: ProposedMemory;
+  /** Cosine similarity, as measured when the waypoint was made. */
+  readonly similarity: number;
+};
 /** A file or a text. `data` needs `content_type`, `file_name` or `encoding` beside it. */
 export type NewDocument = {
   /** A media type, also with `; charset=…`, or a short name such as pdf, docx, html, md or txt. */
@@ -2525,6 +2577,19 @@ export type RecallFeedback = {
   readonly verdict: 'used' | 'useless' | 'wrong';
   readonly at: Timestamp;
 };
+export type RecallSummary = {
+  readonly recall_id: string;
+  readonly at: Timestamp;
+  /** The question as the privacy policy lets it be kept and shown; null if it does not. */
+  readonly query: string | null;
+  /** Users that the question was about; empty for all. */
+  readonly user_ids: readonly string[];
+  readonly profile: 'composite' | 'activation' | 'retention' | 'fusion';
+  /** Number of its matches. */
+  readonly matches: number;
+  /** Whether the answer may be worse than it should; `degraded_reasons` says why. */
+  readonly degraded: boolean;
+};
 export type RecalledMemory = {
   readonly id: string;
   /** `returned`, or the stage that left it out. */
@@ -2854,6 +2919,22 @@ export type RetrievalDefaults = {
   /** Greatest share of the first places that memories written by one key take while memories of another key match, too; 0.75 by default, 1 for no bound. */
   readonly writer_share?: number;
 };
+export type SalienceFall = {
+  readonly id: string;
+  readonly gist: string;
+  readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
+  readonly salience_from: number;
+  readonly salience_to: number;
+};
+export type Setting = {
+  readonly name: string;
+  readonly about: string;
+  /** null if it has no value, and for what may be secret. */
+  readonly value: string | null;
+  /** Whether there is a value that is not shown. */
+  readonly hidden: boolean;
+  readonly origin: 'environment' | 'default';
+};
 export type StageTrace = {
   readonly stage: string;
   readonly ms: number;
@@ -3082,6 +3163,16 @@ export type DiffMemoriesInput = {
   /** Most estimated tokens of the `text`. */
   readonly token_budget?: number | undefined;
 };
+export type ListRecallsInput = {
+  /** Only answers to questions about this user; all by default. */
+  readonly user_id?: string | undefined;
+  /** Only answers that returned this memory, or nearly did. */
+  readonly memory_id?: string | undefined;
+  /** Most recalls on the page. */
+  readonly limit?: number | undefined;
+  /** `next` of the page before. */
+  readonly before?: number | undefined;
+};
 export type GetRecallInput = {
   /** The `recall_id` of an answer. */
   readonly id: string;
@@ -3139,6 +3230,14 @@ export type ListContradictionsInput = {
   /** Only contradictions between memories of this user; all users by default. */
   readonly user_id?: string | undefined;
   /** Most proposals, the latest first. */
+  readonly limit?: number | undefined;
+};
+export type ListNearDuplicatesInput = {
+  /** Only memories of this user; all users by default. */
+  readonly user_id?: string | undefined;
+  /** Cosine similarity from which a pair is listed. */
+  readonly min_similarity?: number | undefined;
+  /** Most pairs, the most similar first. */
   readonly limit?: number | undefined;
 };
 export type ListLinksInput = {
@@ -3944,6 +4043,8 @@ export type RequestBackupInput = {
   /** The tenant to back up; by default that of your key. */
   readonly tenant?: string | undefined;
 };
+export type ListSettingsInput = Readonly<Record<string, never>>;
+export type GetActivityInput = Readonly<Record<string, never>>;
 export type GetReembedStatusInput = Readonly<Record<string, never>>;
 export type StartReembedInput = {
   /** If true, the new model goes live even if it refuses many memories; false by default. */
@@ -4101,6 +4202,11 @@ export type DiffMemoriesReply = {
   /** Entries were left out since the reply had 8 MiB. */
   readonly truncated?: true;
 };
+export type ListRecallsReply = {
+  readonly items: readonly RecallSummary[];
+  /** Begins the next page, as `before`; null on the last one. A page may be short. */
+  readonly next: number | null;
+};
 export type GiveRecallFeedbackReply = {
   readonly recall_id: string;
   /** All feedback on the recall. */
@@ -4152,6 +4258,11 @@ export type ContradictMemoriesReply = {
 };
 export type ListContradictionsReply = {
   readonly items: readonly ProposedContradiction[];
+};
+export type ListNearDuplicatesReply = {
+  readonly items: readonly NearDuplicates[];
+  /** True if the work that one request may cause ended before all were looked at. */
+  readonly degraded: boolean;
 };
 export type ListLinksReply = {
   readonly id: string;
@@ -4702,13 +4813,10 @@ export type PreviewDecayReply = {
   }[];
   /** Active memories whose salience would be below `archive_below`. */
   readonly archived: number;
+  /** Those of them with the lowest salience, at most fifty. */
+  readonly archives: readonly SalienceFall[];
   /** The memories whose salience falls most, at most ten. */
-  readonly falls: readonly {
-    readonly id: string;
-    readonly sector: 'episodic' | 'semantic' | 'procedural' | 'emotional' | 'reflective';
-    readonly salience_from: number;
-    readonly salience_to: number;
-  }[];
+  readonly falls: readonly SalienceFall[];
   /** True if the work that one request may cause ended before all were counted. */
   readonly degraded: boolean;
 };
@@ -4748,6 +4856,27 @@ export type ListBackupsReply = {
 export type RequestBackupReply = {
   readonly tenant: string;
   readonly state: 'due';
+};
+export type ListSettingsReply = {
+  readonly items: readonly Setting[];
+};
+export type GetActivityReply = {
+  /** At most 61, the oldest first. */
+  readonly minutes: readonly ActivityMinute[];
+  /** Empty if no provider is asked. */
+  readonly providers: readonly {
+    readonly service: 'embedding' | 'language_model';
+    /** Sector whose model it is; null where one model serves all. */
+    readonly sector: string | null;
+    /** Whether it failed so often in a row that it is left alone or probed. */
+    readonly breaker_open: boolean;
+    /** Limit by the settings; null for none. */
+    readonly requests_per_minute: number | null;
+    /** Limit by the settings; null for none. */
+    readonly tokens_per_minute: number | null;
+    /** Calls that waited or were put off since the start. */
+    readonly held_back: Readonly<Record<string, number>>;
+  }[];
 };
 export type ListProviderCallsReply = {
   readonly items: readonly ProviderCall[];
@@ -4948,6 +5077,12 @@ export interface Operations {
   /** Tells what became known, was changed, replaced, contradicted, ended, faded and erased between two times: `GET /diff`. */
   diffMemories(input?: DiffMemoriesInput, options?: CallOptions): Reply<DiffMemoriesReply>;
 
+  /** Lists answers that were given, the newest first: `GET /recalls`. */
+  listRecalls(
+    input?: ListRecallsInput,
+    options?: CallOptions,
+  ): Page<ListRecallsReply, ListRecallsReply['items'][number]>;
+
   /** Shows what was asked, and how the answer came about: `GET /recalls/{id}`. */
   getRecall(input: GetRecallInput, options?: CallOptions): Reply<Recall>;
 
@@ -4971,6 +5106,9 @@ export interface Operations {
 
   /** Lists contradictions that are proposed and not decided, the latest first: `GET /memory/contradictions`. */
   listContradictions(input?: ListContradictionsInput, options?: CallOptions): Reply<ListContradictionsReply>;
+
+  /** Lists pairs of memories that say nearly the same, the most similar first: `GET /memory/duplicates`. */
+  listNearDuplicates(input?: ListNearDuplicatesInput, options?: CallOptions): Reply<ListNearDuplicatesReply>;
 
   /** Lists links of all types from and to a memory, the highest weight first: `GET /memory/{id}/links`. */
   listLinks(input: ListLinksInput, options?: CallOptions): Reply<ListLinksReply>;
@@ -5268,6 +5406,12 @@ export interface Operations {
 
   /** Starts a backup of a tenant into the folder of scheduled backups: `POST /admin/backups`. */
   requestBackup(input?: RequestBackupInput, options?: CallOptions): Reply<RequestBackupReply>;
+
+  /** Lists all settings of the service with their values, and where each comes from: `GET /admin/settings`. */
+  listSettings(input?: ListSettingsInput, options?: CallOptions): Reply<ListSettingsReply>;
+
+  /** Shows what the service did within the last hour, minute by minute, and the state of its providers: `GET /admin/activity`. */
+  getActivity(input?: GetActivityInput, options?: CallOptions): Reply<GetActivityReply>;
 
   /** Shows the progress of a change of the embedding model, or an estimate of its size: `GET /admin/reembed`. */
   getReembedStatus(input?: GetReembedStatusInput, options?: CallOptions): Reply<ReembedStatus>;

@@ -7,6 +7,8 @@ import { type DecayPreview, type DecayRates, type SalienceSpread, type Sector, S
 
 /** Most falls listed. */
 const FALLS = 10;
+/** Most memories listed that would be archived. */
+const ARCHIVES = 50;
 
 /**
  * Computes the salience of active memories at a later date if nothing were recalled until then, and writes nothing.
@@ -21,7 +23,8 @@ export function previewDecay(
   { now, at, lambda, archiveBelow }: { now: number; at: number; lambda: DecayRates | undefined; archiveBelow: number },
 ): DecayPreview {
   const spreads = new Map(SECTORS.map((sector) => [sector, { count: 0, before: newSpread(), after: newSpread() }]));
-  let falls: { memoryNo: number; before: number; after: number }[] = [];
+  let falls: Fall[] = [];
+  let archives: Fall[] = [];
   let archived = 0;
   let isCut = false;
   const preview = () => {
@@ -34,18 +37,26 @@ export function previewDecay(
       spread.count++;
       count(spread.before, before);
       count(spread.after, after);
-      if (after < archiveBelow) archived++;
-      falls.push({ memoryNo: row.memoryNo, before, after });
+      const fall = { memoryNo: row.memoryNo, before, after };
+      if (after < archiveBelow) {
+        archived++;
+        archives.push(fall);
+        if (archives.length >= 100 * ARCHIVES) archives = faintest(archives);
+      }
+      falls.push(fall);
       if (falls.length >= 100 * FALLS) falls = furthest(falls);
     }
     falls = furthest(falls);
-    return readMemories(
-      store,
-      falls.map(({ memoryNo }) => memoryNo),
-      now,
-    );
+    archives = faintest(archives);
+    return readMemories(store, [...new Set([...falls, ...archives].map(({ memoryNo }) => memoryNo))], now);
   };
   const memories = store.read(preview);
+  // One that has expired is no longer shown.
+  const shown = (listed: readonly Fall[]) =>
+    listed.flatMap(({ memoryNo, before, after }) => {
+      const memory = memories.get(memoryNo);
+      return memory === undefined ? [] : [{ memory, before, after }];
+    });
   return {
     sectors: [...spreads]
       .filter(([, spread]) => spread.count > 0)
@@ -55,12 +66,9 @@ export function previewDecay(
         before: finish(spread.before, spread.count),
         after: finish(spread.after, spread.count),
       })),
-    falls: falls.flatMap(({ memoryNo, before, after }) => {
-      const memory = memories.get(memoryNo);
-      // One that has expired is no longer shown.
-      return memory === undefined ? [] : [{ memory, before, after }];
-    }),
+    falls: shown(falls),
     archived,
+    archives: shown(archives),
     isCut,
   };
 }
@@ -82,8 +90,20 @@ function finish({ sum, tenths }: ReturnType<typeof newSpread>, of: number): Sali
   return { average: sum / of, tenths };
 }
 
+/** The salience of a memory today and at the later date. */
+interface Fall {
+  readonly memoryNo: number;
+  readonly before: number;
+  readonly after: number;
+}
+
+/** Returns the `ARCHIVES` lowest, lowest first; of equal ones the older memory comes first. */
+function faintest(falls: readonly Fall[]): Fall[] {
+  return falls.toSorted((a, b) => a.after - b.after || a.memoryNo - b.memoryNo).slice(0, ARCHIVES);
+}
+
 /** Returns the `FALLS` largest falls, largest first; of equal ones that of the older memory comes first. */
-function furthest<Fall extends { memoryNo: number; before: number; after: number }>(falls: readonly Fall[]): Fall[] {
+function furthest(falls: readonly Fall[]): Fall[] {
   return falls
     .filter(({ before, after }) => before > after)
     .sort((a, b) => b.before - b.after - (a.before - a.after) || a.memoryNo - b.memoryNo)

@@ -34,12 +34,13 @@ import type {
 } from '../types.ts';
 import { describeReembed } from '../upkeep/reembed-status.ts';
 import { answerQuery, explainAnswer } from './answer-query.ts';
-import { readRecall, replayKept } from './recalls.ts';
+import { readRecall, readRecalls, replayKept } from './recalls.ts';
 import { previewDecayAt, readBackups } from './upkeep.ts';
 import { readEntity, readJobs, readStats } from './counts.ts';
 import { readExportSlice, startExport } from './export-slice.ts';
 import { judgeImport } from './judge-import.ts';
 import { neighbourhood, userGraph } from './graph.ts';
+import { readNearDuplicates } from './near-duplicates.ts';
 import type { ReadContext } from './read-context.ts';
 import { workLimits } from './work-limits.ts';
 
@@ -51,6 +52,8 @@ export const READ_COMMANDS = {
   query: answerQuery,
   explain: explainAnswer,
   readRecall,
+  readRecalls,
+  readNearDuplicates,
   replayKept,
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
   listMemories: (

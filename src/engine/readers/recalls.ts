@@ -4,7 +4,7 @@ import { compareAnswers, rescore } from '../retrieve/replay.ts';
 import { getMemoryRow } from '../store/memories.ts';
 import type { Store } from '../store/open-store.ts';
 import { readProvenance } from '../store/provenance.ts';
-import { findRecall } from '../store/recalls.ts';
+import { findRecall, listRecallHeads } from '../store/recalls.ts';
 import { readMemoriesInVersion } from '../store/revisions.ts';
 import type {
   Hit,
@@ -14,6 +14,8 @@ import type {
   Memory,
   QueryResult,
   RecallHead,
+  RecallListing,
+  RecallPage,
   RecallRecord,
   Replay,
   ReplayOptions,
@@ -29,6 +31,20 @@ type Reading = Pick<ReadContext, 'open' | 'clock'>;
 export function readRecall({ open, clock }: Reading, { id }: { readonly id: string }): RecallRecord {
   const { store } = open();
   return store.read(() => visibleRecall(store, id, clock.now()));
+}
+
+/** Lists recalls, the newest first. @throws EngineError `not_found` for an unknown memory */
+export function readRecalls({ open, clock }: Reading, listing: RecallListing): RecallPage {
+  const { userId, memoryId, before, limit } = listing;
+  const { store } = open();
+  return store.read(() => {
+    const memoryNo = memoryId === undefined ? undefined : getMemoryRow(store, memoryId, clock.now()).memoryNo;
+    const found = listRecallHeads(store, { userId, memoryNo, before, limit });
+    return {
+      items: found.map(({ head }) => head),
+      next: found.length < limit ? null : found.at(-1)!.recallNo,
+    };
+  });
 }
 
 function visibleRecall(store: Store, id: string, now: number): RecallRecord {

@@ -142,6 +142,34 @@ export function findRecall(store: Store, recallId: string): RecallRecord | undef
   };
 }
 
+/**
+ * Lists the heads of recalls, the newest first.
+ * @param asked.userId only recalls whose query named this user; undefined for all
+ * @param asked.memoryNo only recalls that weighed this memory; undefined for all
+ * @param asked.before number of a recall, only older ones; undefined for the newest
+ */
+export function listRecallHeads(
+  store: Store,
+  asked: {
+    readonly userId: string | undefined;
+    readonly memoryNo: number | undefined;
+    readonly before: number | undefined;
+    readonly limit: number;
+  },
+): { readonly recallNo: number; readonly head: RecallHead }[] {
+  const { userId = null, memoryNo = null, before = Number.MAX_SAFE_INTEGER, limit } = asked;
+  const rows = store
+    .prepare(
+      `SELECT r.recall_no AS recallNo, r.head FROM recalls r
+       WHERE r.recall_no < :before
+         AND (:memory IS NULL OR r.recall_no IN (SELECT recall_no FROM recall_candidates WHERE memory = :memory))
+         AND (:user IS NULL OR EXISTS (SELECT 1 FROM json_each(r.users) WHERE value = :user))
+       ORDER BY r.recall_no DESC LIMIT :limit`,
+    )
+    .all({ user: userId, memory: memoryNo, before, limit }) as { readonly recallNo: number; readonly head: string }[];
+  return rows.map(({ recallNo, head }) => ({ recallNo, head: parseStored(head) as RecallHead }));
+}
+
 function readFeedback(store: Store, recallNo: number): RecallFeedback[] {
   return store
     .prepare(

@@ -7,9 +7,12 @@ import {
   type IdempotencyClaim,
   type ItemFilter,
   type ItemPlace,
+  MAX_NEAR_DUPLICATES,
   MAX_PROPOSALS,
+  type Memory,
   type NewDocument,
   type NewMemory,
+  type RecallRecord,
   type Upload,
 } from '../types.ts';
 import { within } from '../readers/recalls.ts';
@@ -150,6 +153,16 @@ function listMethods(tenant: Tenant, { tags, reachedMemory, ownerOf, onlyOwn }: 
 
 /** Links: only between memories within the bounds. */
 function linkMethods(tenant: Tenant, { reachedMemory, isReached, onlyOwn }: Reach) {
+  const reachedPairs = async <Pair extends { readonly earlier: Memory; readonly later: Memory }>(
+    pairs: readonly Pair[],
+  ): Promise<Pair[]> => {
+    const isShown = await Promise.all(
+      pairs.map(({ earlier, later }) =>
+        isReached(() => Promise.all([reachedMemory(earlier.id), reachedMemory(later.id)])),
+      ),
+    );
+    return pairs.filter((_, place) => isShown[place]);
+  };
   return {
     async listLinks(id) {
       await reachedMemory(id);
@@ -159,12 +172,12 @@ function linkMethods(tenant: Tenant, { reachedMemory, isReached, onlyOwn }: Reac
     },
     async listProposals({ userId, limit }) {
       const proposals = await tenant.listProposals({ userId: onlyOwn(listed(userId))?.[0], limit: MAX_PROPOSALS });
-      const isShown = await Promise.all(
-        proposals.map(({ earlier, later }) =>
-          isReached(() => Promise.all([reachedMemory(earlier.id), reachedMemory(later.id)])),
-        ),
-      );
-      return proposals.filter((_, place) => isShown[place]).slice(0, limit);
+      return (await reachedPairs(proposals)).slice(0, limit);
+    },
+    async listNearDuplicates({ userId, ...asked }) {
+      const whole = { ...asked, userId: onlyOwn(listed(userId))?.[0], limit: MAX_NEAR_DUPLICATES };
+      const { items, isCut } = await tenant.listNearDuplicates(whole);
+      return { items: (await reachedPairs(items)).slice(0, asked.limit), isCut };
     },
     async linkMemories(link) {
       await Promise.all([reachedMemory(link.src), reachedMemory(link.dst)]);
@@ -211,17 +224,22 @@ function queryMethods(tenant: Tenant, { tags, reachedMemory, onlyOwn, ownFilter 
  * Recalls: those whose query was kept within the same bounds. Memories that have left the bounds since count as erased.
  */
 function recallMethods(tenant: Tenant, { bounds: { userId }, tags, reachedMemory, isReached, ownFilter }: Reach) {
+  const isWithin = ({ filter: { userIds = [], withinTags = [] } }: Pick<RecallRecord, 'filter'>) =>
+    (userId === undefined || (userIds.length === 1 && userIds[0] === userId)) &&
+    tags.every((tag) => withinTags.includes(tag));
   const reachedRecall = async (id: string) => {
     const recall = await tenant.getRecall(id);
-    const { userIds = [], withinTags = [] } = recall.filter;
-    const isOwn = userId === undefined || (userIds.length === 1 && userIds[0] === userId);
-    if (!isOwn || !tags.every((tag) => withinTags.includes(tag)))
-      throw new EngineError('not_found', 'no recall with this id is kept');
+    if (!isWithin(recall)) throw new EngineError('not_found', 'no recall with this id is kept');
     const isShown = await Promise.all(recall.candidates.map(({ id }) => isReached(() => reachedMemory(id))));
     const only = recall.candidates.map(({ id }) => id).filter((_, place) => isShown[place]);
     return within(recall, only);
   };
   return {
+    async listRecalls({ memoryId, ...asked }) {
+      if (memoryId !== undefined) await reachedMemory(memoryId);
+      const page = await tenant.listRecalls({ ...asked, memoryId, userId: userId ?? asked.userId });
+      return { ...page, items: page.items.filter(isWithin) };
+    },
     getRecall: reachedRecall,
     async replayRecall(id, options, signal) {
       const { filter } = options.changes;

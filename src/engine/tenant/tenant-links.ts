@@ -8,6 +8,7 @@ type LinkMethods = Pick<
   Tenant,
   | 'listLinks'
   | 'listProposals'
+  | 'listNearDuplicates'
   | 'linkMemories'
   | 'unlinkMemories'
   | 'supersedeMemory'
@@ -34,6 +35,8 @@ export function createLinkMethods(options: TenantOptions): LinkMethods {
         return haveExpired ? [] : [{ earlier: first, later: second, ...proposal }];
       });
     },
+    listNearDuplicates: ({ userId, leastSimilarity, limit }) =>
+      readers.read(path, 'readNearDuplicates', { userId, leastSimilarity, limit }),
     linkMemories: (link) => writer.write(path, 'linkMemories', link),
     unlinkMemories: (link) => writer.write(path, 'unlinkMemories', link),
     supersedeMemory: (supersession) => writer.write(path, 'supersedeMemory', supersession),

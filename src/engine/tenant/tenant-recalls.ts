@@ -7,7 +7,7 @@ import { screenHead } from './screen-recall.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
-type RecallMethods = Pick<Tenant, 'getRecall' | 'replayRecall' | 'giveFeedback'>;
+type RecallMethods = Pick<Tenant, 'listRecalls' | 'getRecall' | 'replayRecall' | 'giveFeedback'>;
 
 /** Makes the methods by which a tenant shows its recall log and asks what is in it again. */
 export function createRecallMethods(options: TenantOptions): RecallMethods {
@@ -40,6 +40,13 @@ export function createRecallMethods(options: TenantOptions): RecallMethods {
   }
 
   return {
+    async listRecalls(listing) {
+      await options.recalls.flush();
+      const { items, next } = await readers.read(path, 'readRecalls', listing);
+      const since = clock.now() - config.OM_RECALL_DAYS * DAY_MS;
+      const kept = items.filter(({ at }) => at >= since);
+      return { items: await Promise.all(kept.map((head) => screenHead(guard, head))), next };
+    },
     getRecall,
     replayRecall,
     async giveFeedback(id, verdict, memoryIds) {

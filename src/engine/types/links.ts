@@ -53,6 +53,22 @@ export interface Proposal {
   readonly createdAt: number;
 }
 
+/** Most pairs of near duplicates that are listed at once. */
+export const MAX_NEAR_DUPLICATES = 200;
+
+/** Two active memories of one user that say nearly the same, by their waypoint. */
+export interface NearDuplicates {
+  readonly items: readonly {
+    /** The memory that was added first. */
+    readonly earlier: Memory;
+    readonly later: Memory;
+    /** Cosine similarity as measured when the waypoint was made. */
+    readonly similarity: number;
+  }[];
+  /** Whether the work that one request may cause ended before all waypoints were looked at. */
+  readonly isCut: boolean;
+}
+
 /** A link to state, from the memory with the id `src` to the memory with the id `dst`. */
 export interface NewLink {
   readonly src: string;

@@ -127,6 +127,25 @@ export interface RecallRecord extends KeptRecall {
   readonly feedback: readonly RecallFeedback[];
 }
 
+/** Which recalls are listed. */
+export interface RecallListing {
+  /** Only recalls whose query named this user; all if left out. */
+  readonly userId?: string | undefined;
+  /** Only recalls that returned this memory, or nearly did; all if left out. */
+  readonly memoryId?: string | undefined;
+  /** `next` of the page before; the newest recalls if left out. */
+  readonly before?: number | undefined;
+  /** Most recalls on the page. */
+  readonly limit: number;
+}
+
+/** A page of recalls, the newest first, without their candidates. */
+export interface RecallPage {
+  readonly items: readonly RecallHead[];
+  /** Where the next page begins; null on the last one. */
+  readonly next: number | null;
+}
+
 /** How a recall is asked again. */
 export interface ReplayOptions {
   /** `then` scores what was kept; `now` asks the memories and the model of today. */
@@ -187,6 +206,11 @@ export interface Replay {
 
 /** The recall log of a tenant. */
 export interface RecallLog {
+  /**
+   * Lists recalls, the newest first, with their questions as the policy of today lets them be shown.
+   * @throws EngineError `not_found` for an unknown memory
+   */
+  listRecalls(listing: RecallListing): Promise<RecallPage>;
   /**
    * Returns a recall.
    * @throws EngineError `not_found` for an unknown id, and for an answer that is no longer kept or was not logged

@@ -26,6 +26,8 @@ export interface DecayPreview {
   readonly falls: readonly { readonly memory: Memory; readonly before: number; readonly after: number }[];
   /** Number of active memories that the decay job would have archived by the later date. */
   readonly archived: number;
+  /** Those of them that would have the lowest salience, at most fifty, lowest first; ties by age, oldest first. */
+  readonly archives: DecayPreview['falls'];
   /** Whether the work that one request may cause ended before all memories were looked at. */
   readonly isCut: boolean;
 }

@@ -52,7 +52,7 @@ test('only active memories count, ten falls are named, and what would be archive
     createdAt: NOW,
   }));
   await seedMemories(store, [...many, { content: 'gone', status: 'archived', salience: 1, createdAt: NOW }], NOW);
-  const { sectors, falls, archived } = previewDecay(store, { ...PLAIN, archiveBelow: 0.1 });
+  const { sectors, falls, archived, archives } = previewDecay(store, { ...PLAIN, archiveBelow: 0.1 });
   expect(sectors).toHaveLength(1);
   expect(sectors[0]!.count).toBe(3_000);
   expect(falls.map(({ memory }) => memory.content)).toEqual(
@@ -60,10 +60,14 @@ test('only active memories count, ten falls are named, and what would be archive
   );
   const fades = (salience: number) => salience * Math.exp(-0.015 * 100) < 0.1;
   expect(archived).toBe(many.filter(({ salience }) => fades(salience)).length);
+  expect(archives).toHaveLength(50);
+  expect(archives.slice(0, 4).map(({ memory }) => memory.content)).toEqual(
+    ['0', '1000', '2000', '1'].map((n) => `memory ${n}`),
+  );
 });
 
 test('writes nothing, and says nothing about an empty store', async () => {
-  expect(previewDecay(store, PLAIN)).toEqual({ sectors: [], falls: [], archived: 0, isCut: false });
+  expect(previewDecay(store, PLAIN)).toEqual({ sectors: [], falls: [], archived: 0, archives: [], isCut: false });
   await seedMemories(store, [{ content: 'stays' }], NOW);
   const before = store.prepare('SELECT * FROM memory_dynamics').all();
   previewDecay(store, PLAIN);

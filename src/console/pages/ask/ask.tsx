@@ -1,10 +1,11 @@
 import { useEffect, useState } from 'preact/hooks';
-import { address, changeParams } from '../../address.ts';
+import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
 import { Empty, Failed, PageHead, Tabs, Waiting } from '../../parts/basics.tsx';
 import { type Loaded, useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
-import type { Answer } from '../../types.ts';
+import type { Answer, RecallList } from '../../types.ts';
+import { RecallTable } from '../recalls/recall-table.tsx';
 import { AsCode } from './as-code.tsx';
 import { Compare } from './compare.tsx';
 import { Hits } from './hits.tsx';
@@ -13,6 +14,8 @@ import { Settings } from './settings.tsx';
 import { AnswerNotes, Trace } from './trace.tsx';
 import { WhyNot } from './why-not.tsx';
 
+/** Past answers that are listed before anything is asked. */
+const RECENT = 8;
 const TABS = ['hits', 'trace', 'compare', 'code'] as const;
 
 /** Asks a question as a client would, and shows the answer with everything that made it. */
@@ -24,12 +27,14 @@ export function Ask() {
   const tab = params.get('tab') ?? 'hits';
   return (
     <div class="page">
-      <PageHead title={texts.ask.title} about={texts.ask.about} />
+      <PageHead title={texts.ask.title} about={texts.ask.about}>
+        <a class="button" href={hrefOf('recalls', { user_id: params.get('user_id') })}>
+          {texts.ask.past}
+        </a>
+      </PageHead>
       <Question />
       {query === undefined ? (
-        <Empty title={texts.ask.emptyTitle}>
-          <p>{texts.ask.empty}</p>
-        </Empty>
+        <Start />
       ) : (
         <>
           <Tabs
@@ -44,6 +49,26 @@ export function Ask() {
         </>
       )}
     </div>
+  );
+}
+
+/** What stands here before anything is asked: what was asked lately, or how to begin. */
+function Start() {
+  const { data } = useLoad('recent', (signal) =>
+    send<RecallList>('GET', '/recalls', { query: { limit: RECENT }, signal }).catch(() => undefined),
+  );
+  return (
+    <>
+      <Empty title={texts.ask.emptyTitle}>
+        <p>{texts.ask.empty}</p>
+      </Empty>
+      {data !== undefined && data.items.length > 0 && (
+        <section class="stack-tight">
+          <h2>{texts.ask.recent}</h2>
+          <RecallTable items={data.items} />
+        </section>
+      )}
+    </>
   );
 }
 

@@ -1,4 +1,4 @@
-import { changeParams } from '../../address.ts';
+import { changeParams, hrefOf } from '../../address.ts';
 import { duration, fixed } from '../../parts/format.ts';
 import { texts } from '../../texts.ts';
 import type { Answer } from '../../types.ts';
@@ -62,7 +62,10 @@ export function Trace({ answer: { trace = [], recall_id: recallId } }: { answer:
         </table>
       </div>
       <p class="small muted">
-        {texts.ask.recallId} <code>{recallId}</code>
+        {texts.ask.recallId}{' '}
+        <a class="mono" href={hrefOf(['recall', recallId])}>
+          {recallId}
+        </a>
       </p>
     </section>
   );

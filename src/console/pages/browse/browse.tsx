@@ -1,15 +1,18 @@
+import type { ComponentChildren } from 'preact';
 import { useState } from 'preact/hooks';
-import { address, hrefOf } from '../../address.ts';
+import { address, changeParams, hrefOf } from '../../address.ts';
 import { send } from '../../client.ts';
-import { Empty, Failed, Meter, PageHead, SectorName, Time, Waiting } from '../../parts/basics.tsx';
+import { Empty, Failed, Meter, PageHead, SectorName, Tabs, Time, Waiting } from '../../parts/basics.tsx';
 import { VirtualList } from '../../parts/virtual-list.tsx';
 import { Line } from '../../parts/words.tsx';
-import { may } from '../../session.ts';
+import { isBound, may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { MemoryItem, MemoryList } from '../../types.ts';
 import { AddMemory } from './add-memory.tsx';
+import { FadingSoon } from './fading-soon.tsx';
 import { Filters, listBodyOf } from './filters.tsx';
 import { Names } from './names.tsx';
+import { Contradictions, Duplicates } from './pairs.tsx';
 import { SelectionBar } from './selection.tsx';
 import { usePages } from './use-pages.ts';
 
@@ -18,8 +21,34 @@ const FIRST_PAGE = 200;
 const PAGE = 1_000;
 const ROW_HEIGHT = 64;
 
-/** All memories, with filters and a selection, and the names that they are kept under. */
+const VIEWS = { contradictions: Contradictions, duplicates: Duplicates, fading: FadingSoon } as const;
+type View = keyof typeof VIEWS;
+
+/** All memories, and those that want somebody's eye: contradictions, near duplicates, what will soon be archived. */
 export function Browse() {
+  const views = (Object.keys(VIEWS) as View[]).filter((name) => name !== 'fading' || (may('admin') && !isBound()));
+  const view = views.find((name) => name === address.value.params.get('view'));
+  const Other = view === undefined ? undefined : VIEWS[view];
+  const tabs = (
+    <Tabs
+      label={texts.browse.views}
+      value={view ?? 'all'}
+      onChange={(next) => changeParams({ view: next === 'all' ? '' : next }, { replace: true })}
+      options={(['all', ...views] as const).map((name) => [name, texts.browse.tabs[name]])}
+    />
+  );
+  if (Other === undefined) return <AllMemories tabs={tabs} />;
+  return (
+    <div class="page">
+      <PageHead title={texts.browse.title} about={texts.browse.about} />
+      {tabs}
+      <Other />
+    </div>
+  );
+}
+
+/** The list of memories, with filters and a selection, and the names that they are kept under. */
+function AllMemories({ tabs }: { tabs: ComponentChildren }) {
   const [isAdding, setAdding] = useState(false);
   const { params } = address.value;
   const body = listBodyOf(params);
@@ -39,6 +68,7 @@ export function Browse() {
           </button>
         )}
       </PageHead>
+      {tabs}
       <Filters />
       <div class="columns">
         <div class="stack">

@@ -1,13 +1,25 @@
 import type { ComponentChildren } from 'preact';
 import { hrefOf } from '../../address.ts';
+import { send } from '../../client.ts';
 import { Meter, Time } from '../../parts/basics.tsx';
 import { day, fixed } from '../../parts/format.ts';
+import { useLoad } from '../../parts/use-load.ts';
+import { Line } from '../../parts/words.tsx';
 import { texts } from '../../texts.ts';
-import type { MemoryItem } from '../../types.ts';
+import type { MemoryItem, RecallList } from '../../types.ts';
 import { Fading } from './fading.tsx';
+
+/** Latest answers that had a memory, of those that the log keeps. */
+const RECALLS = 50;
+/** Those of them that are listed. */
+const LISTED = 8;
 
 /** What is known about a memory beside its text. */
 export function About({ memory }: { memory: MemoryItem }) {
+  const recalls = useLoad(`recalls ${memory.id}`, (signal) =>
+    send<RecallList>('GET', '/recalls', { query: { memory_id: memory.id, limit: RECALLS }, signal }).catch(() => null),
+  );
+  const items = recalls.data?.items ?? [];
   return (
     <div class="halves">
       <section class="card-flat stack">
@@ -17,8 +29,24 @@ export function About({ memory }: { memory: MemoryItem }) {
       </section>
       <section class="card-flat stack">
         <Standing memory={memory} />
-        <Fading memory={memory} />
+        <Fading memory={memory} recalledAt={items.map(({ at }) => at)} />
         <Names memory={memory} />
+      </section>
+      <section class="card-flat stack-tight">
+        <h2 class="minor">{texts.recalls.forMemory}</h2>
+        {items.length === 0 && <p class="small muted">{texts.recalls.forMemoryNone}</p>}
+        <ul class="stack-tight small">
+          {items.slice(0, LISTED).map(({ recall_id: id, at, query }) => (
+            <li key={id} class="between">
+              <a class="line grow" href={hrefOf(['recall', id])}>
+                {query === null ? texts.recalls.withheld : <Line>{query.slice(0, 160)}</Line>}
+              </a>
+              <span class="muted">
+                <Time at={at} />
+              </span>
+            </li>
+          ))}
+        </ul>
       </section>
     </div>
   );

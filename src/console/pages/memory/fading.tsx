@@ -9,10 +9,13 @@ const HEIGHT = 110;
 const MIN_DAYS = 90;
 
 /** The salience of a memory from when it was last seen on: what it lost since, and what it will lose unrecalled. */
-export function Fading({ memory }: { memory: MemoryItem }) {
+export function Fading({ memory, recalledAt }: { memory: MemoryItem; recalledAt: readonly number[] }) {
   const { salience, decay_lambda: lambda, last_seen_at: seen, primary_sector: sector } = memory;
   const now = Date.now();
-  const past = Math.min(365, Math.max(0, (now - seen) / DAY_MS));
+  const daysAgo = (at: number) => (now - at) / DAY_MS;
+  const past = Math.min(365, Math.max(0, daysAgo(seen), ...recalledAt.map(daysAgo)));
+  // Before it was last seen its salience was another, which is not known any more.
+  const known = Math.min(past, Math.max(0, daysAgo(seen)));
   const ahead = Math.max(MIN_DAYS, past);
   const at = (days: number) => Math.min(1, salience * Math.exp(-lambda * days));
   const x = (days: number) => ((days + past) / (past + ahead)) * WIDTH;
@@ -35,13 +38,27 @@ export function Fading({ memory }: { memory: MemoryItem }) {
         <line x1="0" x2={WIDTH} y1={y(0)} y2={y(0)} stroke="var(--line)" />
         <line x1="0" x2={WIDTH} y1={y(0.5)} y2={y(0.5)} stroke="var(--line)" stroke-dasharray="2 4" />
         <line x1={x(0)} x2={x(0)} y1="6" y2={y(0)} stroke="var(--line-strong)" stroke-dasharray="3 3" />
-        {past > 0.5 && <path d={curve(-past, 0)} fill="none" stroke="var(--of)" stroke-width="2.5" />}
+        {recalledAt
+          .filter((at) => daysAgo(at) <= past)
+          .map((at) => (
+            <line
+              key={at}
+              x1={x(-daysAgo(at))}
+              x2={x(-daysAgo(at))}
+              y1={y(0) - 8}
+              y2={y(0)}
+              stroke="var(--ink-2)"
+              stroke-width="2"
+            />
+          ))}
+        {known > 0.5 && <path d={curve(-known, 0)} fill="none" stroke="var(--of)" stroke-width="2.5" />}
         <path d={curve(0, ahead)} fill="none" stroke="var(--of)" stroke-width="2" stroke-dasharray="5 4" />
         <circle cx={x(0)} cy={y(salience)} r="4.5" fill="var(--of)" />
       </svg>
       <figcaption class="small muted number">
         {fixed(salience)} {texts.memory.today} · {fixed(at(30))} {texts.memory.inDays(30)} · {fixed(at(90))}{' '}
         {texts.memory.inDays(90)} · {texts.memory.halves(half)}
+        {recalledAt.length > 0 && ` · ${texts.memory.recalledLine}`}
       </figcaption>
     </figure>
   );

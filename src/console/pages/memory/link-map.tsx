@@ -1,115 +1,188 @@
-import { go, hrefOf } from '../../address.ts';
+import { address, changeParams, go, hrefOf } from '../../address.ts';
+import { send } from '../../client.ts';
+import { Choice, Failed, Waiting } from '../../parts/basics.tsx';
+import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
-import type { LinkItem, MemoryItem } from '../../types.ts';
+import type { Graph, MemoryItem } from '../../types.ts';
 
 const WIDTH = 760;
-const HEIGHT = 260;
-/** Most neighbours on the map; the list below has all. */
-const MAX_NODES = 16;
-const LABEL_CHARACTERS = 26;
-
-/** A link with the memory at its other end. */
-export interface LinkedMemory {
-  readonly link: LinkItem;
-  /** undefined where it was not read, or is gone. */
-  readonly memory: MemoryItem | undefined;
-}
+const HEIGHT = 440;
+/** Half axes of the ellipses on which the nodes of each hop stand, and the most nodes on each. */
+const RINGS = [
+  { x: 0, y: 0, most: 1 },
+  { x: 165, y: 92, most: 10 },
+  { x: 300, y: 182, most: 16 },
+  { x: 350, y: 205, most: 16 },
+] as const;
+const LABEL_CHARACTERS = 22;
+const HOPS = ['1', '2', '3'];
 
 interface Node {
+  /** `memory <id>` or `name <name>`. */
+  readonly key: string;
   readonly href: string;
-  readonly label: string;
   readonly full: string;
+  /** Sector of a memory, `name` of a name. */
   readonly kind: string;
+  readonly size: number;
+  readonly hop: number;
+  readonly x: number;
+  readonly y: number;
+}
+
+interface Joint {
+  readonly from: string;
+  readonly to: string;
   readonly weight: number;
   readonly type: string;
 }
 
-/** The memories and names around a memory, on a ring; a click walks on to one of them. */
-export function LinkMap({ memory, links }: { memory: MemoryItem; links: readonly LinkedMemory[] }) {
-  const nodes = nodesOf(memory, links);
-  if (nodes.length === 0) return null;
+/** The memories and names around a memory, ring by ring; a click walks on to one of them. */
+export function LinkMap({ memory }: { memory: MemoryItem }) {
+  const hops = address.value.params.get('hops') ?? '2';
+  const { data, error, reload } = useLoad(`${memory.id} ${memory.version} ${hops}`, (signal) =>
+    send<Graph>('GET', `/memory/${memory.id}/neighbourhood`, { query: { hops, limit: 60 }, signal }),
+  );
+  if (error !== undefined) return <Failed error={error} retry={reload} />;
+  if (data === undefined) return <Waiting lines={1} />;
+  if (data.memories.length + data.entities.length < 2) return null;
+  const { nodes, joints } = drawn(data, memory);
+  const placeOf = new Map(nodes.map((node) => [node.key, node]));
   return (
-    <figure class="card-flat">
-      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={texts.memory.linkMap}>
-        {nodes.map((node, at) => {
-          const [x, y] = placeOf(at, nodes.length);
+    <figure class="card-flat stack-tight">
+      <div class="between">
+        <span class="small muted">{texts.memory.walk}</span>
+        <Choice
+          label={texts.memory.hops}
+          value={hops}
+          options={HOPS}
+          onChange={(next) => changeParams({ hops: next === '2' ? '' : next }, { replace: true })}
+        />
+      </div>
+      <svg viewBox={`0 0 ${WIDTH} ${HEIGHT}`} role="group" aria-label={texts.memory.linkMap} class="plot">
+        {joints.map(({ from, to, weight, type }) => {
+          const [a, b] = [placeOf.get(from)!, placeOf.get(to)!];
           return (
             <line
-              key={`line ${node.href} ${node.type}`}
-              x1={WIDTH / 2}
-              y1={HEIGHT / 2}
-              x2={x}
-              y2={y}
+              key={`${from} ${to} ${type}`}
+              x1={a.x}
+              y1={a.y}
+              x2={b.x}
+              y2={b.y}
               stroke="var(--line-strong)"
-              stroke-width={0.5 + node.weight * 2.5}
-              stroke-dasharray={node.type === 'contradicts' ? '4 4' : undefined}
-            />
+              stroke-opacity={0.7}
+              stroke-width={0.5 + weight * 2.5}
+              stroke-dasharray={type === 'contradicts' ? '4 4' : undefined}
+            >
+              <title>{type.replaceAll('_', ' ')}</title>
+            </line>
           );
         })}
-        <circle cx={WIDTH / 2} cy={HEIGHT / 2} r="12" class={`of-${memory.primary_sector}`} fill="var(--of)" />
-        {nodes.map((node, at) => (
-          <MapNode key={`${node.href} ${node.type}`} node={node} place={placeOf(at, nodes.length)} />
+        {nodes.map((node) => (
+          <MapNode key={node.key} node={node} />
         ))}
       </svg>
     </figure>
   );
 }
 
-function MapNode({ node, place: [x, y] }: { node: Node; place: readonly [number, number] }) {
-  const isName = node.kind === 'name';
-  const walk = (event: KeyboardEvent) => event.key === 'Enter' && go(node.href);
-  return (
-    <a href={node.href} aria-label={`${node.type}: ${node.full}`} onKeyDown={walk}>
-      <g class={isName ? undefined : `of-${node.kind}`}>
-        <title>{`${node.type}: ${node.full}`}</title>
-        {isName ? (
-          <rect x={x - 6} y={y - 6} width="12" height="12" rx="2" fill="var(--ink-3)" />
-        ) : (
-          <circle cx={x} cy={y} r="8" fill="var(--of, var(--line-strong))" />
-        )}
-        <text
-          x={x}
-          y={y + (y < HEIGHT / 2 ? -14 : 24)}
-          text-anchor="middle"
-          font-size="12"
-          fill="var(--ink-2)"
-          aria-hidden="true"
-        >
-          {node.label}
+function MapNode({ node: { href, full, kind, size, hop, x, y } }: { node: Node }) {
+  const walk = (event: KeyboardEvent) => event.key === 'Enter' && go(href);
+  const shape = (
+    <g class={kind === 'name' ? undefined : `of-${kind}`}>
+      <title>{full}</title>
+      {kind === 'name' ? (
+        <rect x={x - 5} y={y - 5} width="10" height="10" rx="2" fill="var(--ink-3)" />
+      ) : (
+        <circle cx={x} cy={y} r={size} fill="var(--of, var(--line-strong))" />
+      )}
+      {hop > 0 && (
+        <text class="halo" x={x} y={y + (y < HEIGHT / 2 ? -size - 5 : size + 13)} text-anchor={anchorOf(x)}>
+          {shortened(full)}
         </text>
-      </g>
+      )}
+    </g>
+  );
+  if (hop === 0) return shape;
+  return (
+    <a href={href} aria-label={full} onKeyDown={walk}>
+      {shape}
     </a>
   );
 }
 
-function placeOf(at: number, of: number): readonly [number, number] {
-  const angle = (at / of) * 2 * Math.PI - Math.PI / 2 + (of % 2 === 0 ? Math.PI / of : 0);
-  const near = of > 8 && at % 2 === 1 ? 0.62 : 1;
-  return [WIDTH / 2 + Math.cos(angle) * 290 * near, HEIGHT / 2 + Math.sin(angle) * 88 * near];
+/** Labels near the edges begin or end at their node, so that none is cut off. */
+function anchorOf(x: number): 'start' | 'middle' | 'end' {
+  if (x < 90) return 'start';
+  return x > WIDTH - 90 ? 'end' : 'middle';
 }
 
-function nodesOf(memory: MemoryItem, links: readonly LinkedMemory[]): Node[] {
-  const memories = oneForEach(links).map(({ link, memory: other }): Node => {
-    const full = other?.content.slice(0, 200) ?? link.id;
-    return {
-      href: hrefOf(['memory', link.id]),
-      label: shortened(full),
-      full,
-      kind: other?.primary_sector ?? 'unknown',
-      weight: link.weight,
-      type: link.type,
+/** Places the nodes: those of a hop on their ellipse, in the order of what they are joined to further inside. */
+function drawn(graph: Graph, memory: MemoryItem): { nodes: Node[]; joints: Joint[] } {
+  const joints = jointsOf(graph);
+  const places = new Map<string, Node & { readonly angle: number }>();
+  const all = nodesOf(graph, memory);
+  for (const [hop, ring] of RINGS.entries()) {
+    const inward = (key: string) => {
+      const joint = joints.find(({ from, to }) => (from === key && places.has(to)) || (to === key && places.has(from)));
+      return joint && places.get(joint.from === key ? joint.to : joint.from);
     };
-  });
-  const names = memory.entities.map((name): Node => {
-    const href = hrefOf(['name', name.toLowerCase()], { user_id: memory.user_id });
-    return { href, label: shortened(name), full: name, kind: 'name', weight: 0.2, type: 'mentions' };
-  });
-  return [...memories.slice(0, MAX_NODES - Math.min(4, names.length)), ...names].slice(0, MAX_NODES);
+    const here = all
+      .filter((node) => node.hop === hop)
+      .map((node) => ({ node, at: inward(node.key)?.angle }))
+      .filter(({ at }) => hop === 0 || at !== undefined)
+      .sort((a, b) => b.node.size - a.node.size)
+      .slice(0, ring.most)
+      .sort((a, b) => (a.at ?? 0) - (b.at ?? 0));
+    here.forEach(({ node }, at) => {
+      const angle = ((at + (hop % 2) / 2) / here.length) * 2 * Math.PI - Math.PI;
+      const [x, y] = [WIDTH / 2 + Math.cos(angle) * ring.x, HEIGHT / 2 + Math.sin(angle) * ring.y];
+      places.set(node.key, { ...node, x, y, angle });
+    });
+  }
+  return { nodes: [...places.values()], joints: joints.filter(({ from, to }) => places.has(from) && places.has(to)) };
 }
 
-/** Of several links to a memory the first is drawn, which has the highest weight. */
-function oneForEach(links: readonly LinkedMemory[]): LinkedMemory[] {
-  return [...new Map([...links].reverse().map((linked) => [linked.link.id, linked])).values()].reverse();
+function nodesOf(graph: Graph, memory: MemoryItem): Node[] {
+  const memories = graph.memories.map(({ id, gist, sector, salience, hop }): Node => ({
+    key: `memory ${id}`,
+    href: hrefOf(['memory', id], { tab: 'links' }),
+    full: gist,
+    kind: sector,
+    size: hop === 0 ? 13 : 5 + salience * 5,
+    hop,
+    x: 0,
+    y: 0,
+  }));
+  const names = graph.entities.map(({ name, label, hop }): Node => ({
+    key: `name ${name}`,
+    href: hrefOf(['name', name], { user_id: memory.user_id }),
+    full: label,
+    kind: 'name',
+    size: 5,
+    hop,
+    x: 0,
+    y: 0,
+  }));
+  return [...memories, ...names];
+}
+
+function jointsOf(graph: Graph): Joint[] {
+  return [
+    ...graph.links.map(({ src, dst, weight, type }) => ({ from: `memory ${src}`, to: `memory ${dst}`, weight, type })),
+    ...graph.mentions.map(({ memory, entity }) => ({
+      from: `memory ${memory}`,
+      to: `name ${entity}`,
+      weight: 0.2,
+      type: 'mentions',
+    })),
+    ...graph.relations.map(({ src, dst, relation }) => ({
+      from: `name ${src}`,
+      to: `name ${dst}`,
+      weight: 0.3,
+      type: relation,
+    })),
+  ];
 }
 
 function shortened(text: string): string {

@@ -6,11 +6,18 @@ import { useLoad } from '../../parts/use-load.ts';
 import { Line } from '../../parts/words.tsx';
 import { may } from '../../session.ts';
 import { texts } from '../../texts.ts';
-import type { LinkList, MemoryItem } from '../../types.ts';
-import { type LinkedMemory, LinkMap } from './link-map.tsx';
+import type { LinkItem, LinkList, MemoryItem } from '../../types.ts';
+import { LinkMap } from './link-map.tsx';
 
 /** Most links whose memories are read to be shown with their words. */
 const READ_LINKS = 24;
+
+/** A link with the memory at its other end. */
+interface LinkedMemory {
+  readonly link: LinkItem;
+  /** undefined where it was not read, or is gone. */
+  readonly memory: MemoryItem | undefined;
+}
 
 /** Links from and to a memory, as a map that can be walked and as a list. */
 export function LinksView({ memory }: { memory: MemoryItem }) {
@@ -19,7 +26,7 @@ export function LinksView({ memory }: { memory: MemoryItem }) {
   if (data === undefined) return <Waiting />;
   return (
     <section class="stack" aria-label={texts.memory.tabs.links}>
-      <LinkMap memory={memory} links={data} />
+      <LinkMap memory={memory} />
       {data.length === 0 ? (
         <p class="muted">{texts.memory.noLinks}</p>
       ) : (

@@ -2,9 +2,10 @@ import { send } from '../../client.ts';
 import { Failed, PageHead, Waiting } from '../../parts/basics.tsx';
 import { bytes, count, duration } from '../../parts/format.ts';
 import { useInterval, useLoad } from '../../parts/use-load.ts';
-import { isBound } from '../../session.ts';
+import { isBound, isOperator, may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { JobPage, Stats } from '../../types.ts';
+import { Activity } from './activity.tsx';
 import { Calls } from './calls.tsx';
 import { Jobs } from './jobs.tsx';
 
@@ -18,8 +19,9 @@ export function Work() {
     <div class="page">
       <PageHead title={texts.work.title} about={texts.work.about} />
       <Overview />
+      {isOperator() && <Activity />}
       <Jobs />
-      <Calls />
+      {may('admin') && <Calls />}
     </div>
   );
 }

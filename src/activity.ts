@@ -1,0 +1,165 @@
+/**
+ * What the service did within the last hour, for people who run no Prometheus: the metrics of all its processes, looked
+ * at once a minute, and what they rose by from one look to the next.
+ */
+
+/** Time between two looks (ms), as of a Prometheus that scrapes once a minute. */
+const LOOK_MS = 60_000;
+/** Most looks that are kept: an hour of them, and the one before. */
+const LOOKS = 61;
+const KINDS = ['add', 'query', 'documents', 'read', 'write'] as const;
+export type ActivityKind = (typeof KINDS)[number];
+
+/** What happened between two looks. */
+export interface ActivityMinute {
+  /** Its end, Unix ms. */
+  readonly at: number;
+  /** Its length, ms: a minute, and less for the latest one. */
+  readonly ms: number;
+  /** Requests by kind, and their mean time (ms; null without any). Streams and monitoring are left out. */
+  readonly requests: Readonly<Record<ActivityKind, { readonly count: number; readonly meanMs: number | null }>>;
+  /** Time within which half of the queries, and 95 of 100, were answered inside the engine (ms); null without any. */
+  readonly queryP50Ms: number | null;
+  readonly queryP95Ms: number | null;
+  readonly jobsDone: number;
+  readonly jobsDead: number;
+  /** Tokens of provider calls, and their cost in US dollars. */
+  readonly tokens: number;
+  readonly costUsd: number;
+}
+
+/** A provider as all processes share it. */
+export interface ProviderState {
+  readonly service: 'embedding' | 'language_model';
+  /** Sector whose model it serves, where sectors have models of their own; else null. */
+  readonly sector: string | null;
+  /** Whether it failed so often in a row that it is left alone or only probed. */
+  readonly isOpen: boolean;
+  /** Calls of the service that had to wait or were put off since the start, by reason. */
+  readonly heldBack: Readonly<Record<string, number>>;
+}
+
+export interface Activity {
+  /** The oldest minute first. */
+  readonly minutes: readonly ActivityMinute[];
+  readonly providers: readonly ProviderState[];
+}
+
+export interface ActivityKeeper {
+  read(): Promise<Activity>;
+  stop(): void;
+}
+
+/** Values by series, written as in Prometheus' text format. */
+type Values = ReadonlyMap<string, number>;
+interface Look {
+  readonly at: number;
+  readonly values: Values;
+}
+
+/**
+ * Begins to look at the metrics.
+ * @param readMetrics reads the metrics of the whole service in Prometheus' text format
+ */
+export function keepActivity(readMetrics: () => Promise<string>, now: () => number = Date.now): ActivityKeeper {
+  const looks: Look[] = [];
+  const look = async (): Promise<Look> => ({ values: valuesOf(await readMetrics()), at: now() });
+  const keep = async () => {
+    // A look that fails is left out: the next one then stands for two minutes.
+    const taken = await look().catch(() => undefined);
+    if (taken !== undefined) looks.push(taken);
+    if (looks.length > LOOKS) looks.shift();
+  };
+  void keep();
+  const timer = setInterval(() => void keep(), LOOK_MS).unref();
+  return {
+    async read() {
+      const latest = await look();
+      const all = [...looks, latest];
+      const minutes = all.slice(1).map((taken, at) => minuteBetween(all[at]!, taken));
+      return { minutes, providers: providersIn(latest.values) };
+    },
+    stop: () => clearInterval(timer),
+  };
+}
+
+function valuesOf(text: string): Values {
+  const lines = text.matchAll(/^(cairn_\w+(?:\{[^}]*\})?) (\S+)$/gm);
+  return new Map([...lines].map(([, series, value]) => [series!, Number(value)]));
+}
+
+function minuteBetween(from: Look, to: Look): ActivityMinute {
+  const rise = (series: string) => Math.max(0, (to.values.get(series) ?? 0) - (from.values.get(series) ?? 0));
+  const riseOfAll = (name: string) =>
+    [...to.values.keys()].filter((series) => series.startsWith(`${name}{`)).reduce((sum, key) => sum + rise(key), 0);
+  const requestsOf = (kind: ActivityKind) => {
+    const name = 'cairn_http_request_duration_seconds';
+    const count = rise(`${name}_count{kind="${kind}"}`);
+    const ms = rise(`${name}_sum{kind="${kind}"}`) * 1000;
+    return { count, meanMs: count === 0 ? null : ms / count };
+  };
+  const buckets = bucketsOf(to.values, rise);
+  return {
+    at: to.at,
+    ms: to.at - from.at,
+    requests: Object.fromEntries(KINDS.map((kind) => [kind, requestsOf(kind)])) as ActivityMinute['requests'],
+    queryP50Ms: quantile(buckets, 0.5),
+    queryP95Ms: quantile(buckets, 0.95),
+    jobsDone: rise('cairn_jobs_finished_total{state="done"}'),
+    jobsDead: rise('cairn_jobs_finished_total{state="dead"}'),
+    tokens: riseOfAll('cairn_provider_tokens_total'),
+    costUsd: riseOfAll('cairn_provider_cost_usd_total'),
+  };
+}
+
+interface Bucket {
+  /** Upper bound, ms. */
+  readonly ms: number;
+  /** Queries up to it. */
+  readonly count: number;
+}
+
+function bucketsOf(values: Values, rise: (series: string) => number): Bucket[] {
+  return [...values.keys()].flatMap((series) => {
+    const bound = /^cairn_query_duration_seconds_bucket\{le="([^"]+)"\}$/.exec(series)?.[1];
+    if (bound === undefined) return [];
+    return [{ ms: bound === '+Inf' ? Infinity : Number(bound) * 1000, count: rise(series) }];
+  });
+}
+
+/** Estimates a quantile as Prometheus does: in a straight line within the bucket; null without any query. */
+function quantile(buckets: readonly Bucket[], share: number): number | null {
+  const total = Math.max(0, ...buckets.map(({ count }) => count));
+  if (total === 0) return null;
+  const wanted = share * total;
+  let below: Bucket = { ms: 0, count: 0 };
+  for (const bucket of buckets.toSorted((a, b) => a.ms - b.ms)) {
+    if (bucket.count >= wanted) {
+      if (bucket.ms === Infinity) return below.ms;
+      return below.ms + ((bucket.ms - below.ms) * (wanted - below.count)) / (bucket.count - below.count);
+    }
+    below = bucket;
+  }
+  return below.ms;
+}
+
+function providersIn(values: Values): ProviderState[] {
+  return [...values].flatMap(([series, value]) => {
+    const labels = /^cairn_provider_breaker_open\{(.*)\}$/.exec(series)?.[1];
+    if (labels === undefined) return [];
+    const service = labelOf(labels, 'service') as ProviderState['service'];
+    return [{ service, sector: labelOf(labels, 'sector'), isOpen: value === 1, heldBack: heldBackOf(values, service) }];
+  });
+}
+
+function heldBackOf(values: Values, service: string): Record<string, number> {
+  const held = [...values].flatMap(([series, value]): [string, number][] => {
+    const labels = /^cairn_provider_calls_held_back_total\{(.*)\}$/.exec(series)?.[1];
+    return labels === undefined || labelOf(labels, 'service') !== service ? [] : [[labelOf(labels, 'reason')!, value]];
+  });
+  return Object.fromEntries(held);
+}
+
+function labelOf(labels: string, name: string): string | null {
+  return new RegExp(`(?:^|,)${name}="([^"]*)"`).exec(labels)?.[1] ?? null;
+}

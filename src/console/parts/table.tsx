@@ -1,0 +1,28 @@
+import type { ComponentChildren } from 'preact';
+
+interface TableProps {
+  readonly label: string;
+  /** Heads of the columns; one that begins with `>` is aligned to the right, as numbers are. */
+  readonly columns: readonly string[];
+  readonly children: ComponentChildren;
+}
+
+/** A table that scrolls sideways by itself where it is wider than the page. */
+export function Table({ label, columns, children }: TableProps) {
+  return (
+    <div class="table-wrap" tabIndex={0} role="region" aria-label={label}>
+      <table>
+        <thead>
+          <tr>
+            {columns.map((column) => (
+              <th key={column} class={column.startsWith('>') ? 'right' : ''}>
+                {column.replace(/^>/, '')}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody class="number">{children}</tbody>
+      </table>
+    </div>
+  );
+}

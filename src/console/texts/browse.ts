@@ -1,0 +1,93 @@
+/** Words of the list of memories, of names and of the graph. */
+import { many } from './many.ts';
+
+export const browse = {
+  title: 'Memories',
+  about: 'Everything that is stored, the newest first.',
+  emptyTitle: 'Nothing is stored yet',
+  empty: 'Add the first memory here, drop a document, or let your agent add them: POST /memory/add.',
+  nothingTitle: 'No memory matches',
+  nothing: 'Take a filter away to see more.',
+  clear: 'Clear filters',
+  add: 'Add a memory',
+  added: 'Stored. Its sectors and links follow in a moment.',
+  duplicate: 'This text was there already: it was reinforced.',
+  selected: (number: number) => `${many(number, 'memory', 'memories')} selected`,
+  select: 'Select',
+  selectAll: 'Select what is loaded',
+  selectNone: 'Select none',
+  tag: 'Tag',
+  tagTitle: (number: number) => `Add tags to ${many(number, 'memory', 'memories')}`,
+  archiveTitle: (number: number) => `Archive ${many(number, 'memory', 'memories')}?`,
+  archiveAbout: 'Questions leave archived memories out. They can be brought back.',
+  forgetTitle: (number: number) => `Forget ${many(number, 'memory', 'memories')} for good?`,
+  done: (number: number) => `Done: ${many(number, 'memory', 'memories')}.`,
+  partly: (done: number, failed: number) => `${done} done, ${failed} refused.`,
+  loaded: (number: number) => `${many(number, 'memory', 'memories')} loaded`,
+  all: 'all there are',
+  list: 'List of memories',
+  order: 'Order',
+  orders: { id: 'newest first', event_time: 'latest event first' },
+  from: 'Added from',
+  to: 'Added until',
+  externalId: 'External id',
+  views: 'Lists',
+  tabs: { all: 'All', contradictions: 'Contradictions', duplicates: 'Near duplicates', fading: 'Fading soon' },
+  contradictionsAbout: 'Pairs that cannot both be true, as Cairn sees it. Both stay in answers until somebody decides.',
+  noContradictions: 'No contradiction is proposed',
+  noContradictionsAbout:
+    'With OM_CONTRADICTIONS=forms or llm, pairs that contradict each other appear here for you to decide.',
+  laterRight: 'The later is right',
+  earlierRight: 'The earlier is right',
+  bothHold: 'Both hold',
+  decided: 'Decided.',
+  byForm: 'by the form of the texts',
+  byModel: 'by the language model',
+  duplicatesAbout:
+    'Pairs of one user that say nearly the same. Keep one: the other is superseded, and can still be seen.',
+  noDuplicates: 'No two memories are this similar',
+  noDuplicatesAbout:
+    'Lower the similarity to see pairs that are less alike. Exact repetitions are not stored twice anyway.',
+  leastSimilarity: 'Similarity from',
+  keepLater: 'Keep the later',
+  keepEarlier: 'Keep the earlier',
+  similar: (similarity: string) => `similarity ${similarity}`,
+  earlier: 'Earlier',
+  later: 'Later',
+  fadingAbout: 'What will be archived within 30 days, if nobody recalls it. Reinforce or pin what must stay.',
+  noFading: 'Nothing will be archived within 30 days',
+  noFadingAbout:
+    'Memories are archived once their salience is below “Archive below” (OM_ARCHIVE_BELOW; 0 archives none). Try a ' +
+    'value above, and see under Decay what follows.',
+  toDecay: 'See it under Decay',
+  names: 'Kept under',
+  nameKinds: { users: 'Users', sessions: 'Sessions', tags: 'Tags', types: 'Types', entities: 'Names' },
+  noNames: {
+    users: 'No user yet.',
+    sessions: 'Choose a user to see sessions.',
+    tags: 'No tag yet.',
+    types: 'No type yet.',
+    entities: 'No names were found yet.',
+  },
+} as const;
+
+export const name = {
+  gone: 'No memory mentions this name.',
+  mentions: (number: number) => `in ${many(number, 'memory', 'memories')}`,
+  relations: 'Relations',
+  noRelations: 'No memory states a relation of this name to another.',
+} as const;
+
+export const graph = {
+  title: 'Graph',
+  about: 'What a user’s memories are about and how they hang together. Larger means more salient.',
+  size: 'Most nodes',
+  emptyTitle: 'There is nothing to draw yet',
+  empty: 'Add memories under Memories, or choose another user.',
+  names: '■ name',
+  counts: (memories: number, names: number) => `${many(memories, 'memory', 'memories')}, ${many(names, 'name')}`,
+  truncated: 'not all of them',
+  label: 'Map of memories and names. Arrow keys move it, plus and minus zoom. The list below has the most salient.',
+  until: (day: string) => `What had happened by ${day}`,
+  most: 'Most salient',
+} as const;

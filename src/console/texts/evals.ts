@@ -1,0 +1,43 @@
+/** Words of the evaluation sets. */
+import { many } from './many.ts';
+
+export const evals = {
+  title: 'Evaluation',
+  about: 'Sets of questions with known answers, asked before and after a change: does memory get better or worse?',
+  emptyTitle: 'There is no set yet',
+  empty: 'A set has questions, and for each the words or ids that must come back. Ten questions say a lot already.',
+  make: 'Make a set',
+  change: 'Change it',
+  json: 'As JSON, as POST /evals takes it',
+  saved: 'Stored.',
+  columns: ['Set', '>Questions', 'Last run', '>Found', '>Precise', '>Rightly empty', 'Guards'],
+  guards: 'guards the defaults',
+  never: 'never',
+  run: 'Run it now',
+  running: 'It is being asked …',
+  ran: (items: number) => `${many(items, 'question')} asked.`,
+  overTime: 'Over time',
+  share: 'Shares, 0 to 1',
+  found: 'found',
+  precise: 'precise',
+  empty_: 'rightly empty',
+  time: '95 of 100 questions within',
+  p95: 'time',
+  noRuns: 'It was not run yet. Run it now, and again after each change.',
+  runs: 'Runs',
+  runColumns: ['When', 'Changed before', '>Found', '>Precise', '>Rightly empty', '>Forbidden', '>95 % within'],
+  questions: 'Questions',
+  questionColumns: ['Question', 'User', 'Expected', 'Last run'],
+  nothing: 'nothing',
+  right: 'right',
+  missing: (entries: string) => `misses ${entries}`,
+  forbidden: (entries: string) => `has ${entries}`,
+  remove: 'Delete',
+  removeTitle: (name: string) => `Delete the set ${name} with its runs?`,
+  removed: 'Deleted.',
+  gone: 'There is no such set.',
+  all: 'All sets',
+  example:
+    '{\n  "name": "my-questions",\n  "guard": false,\n  "items": [\n    { "query": "When do we deploy?", "user_id": ' +
+    '"ana", "expected": ["tuesday"] },\n    { "query": "What is the code of the safe?", "expected": [] }\n  ]\n}',
+} as const;

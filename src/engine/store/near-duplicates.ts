@@ -1,0 +1,47 @@
+/** Memories that say nearly the same, by the waypoints between them; `edges.ts` writes these. */
+import type { Store } from './open-store.ts';
+import { ROW_BYTES, spendWork } from './work-budget.ts';
+
+/** Two memories by number, the earlier one first. */
+export interface NearDuplicate {
+  readonly earlier: number;
+  readonly later: number;
+  readonly similarity: number;
+}
+
+/**
+ * Lists pairs of active memories whose waypoint is at least this similar, the most similar first. It looks at each
+ * waypoint, and ends early where the work budget of its caller ends.
+ * @param asked.userId only memories of this user; undefined for all
+ */
+export function listNearDuplicateNos(
+  store: Store,
+  asked: { readonly userId: string | undefined; readonly leastSimilarity: number; readonly limit: number },
+): { readonly pairs: readonly NearDuplicate[]; readonly isCut: boolean } {
+  const { userId = null, leastSimilarity, limit } = asked;
+  const waypoints = store
+    .prepare(
+      `SELECT e.src, e.dst, e.similarity FROM edges e INDEXED BY edges_one_waypoint
+         CROSS JOIN memory_dynamics d ON d.seq = e.src CROSS JOIN memory_dynamics o ON o.seq = e.dst
+         CROSS JOIN memories m ON m.seq = e.src
+       WHERE e.type = 'waypoint' AND e.automatic = 1
+         AND (:user IS NULL OR m.user_no = (SELECT user_no FROM users WHERE user_id = :user))
+         AND d.status = 'active' AND o.status = 'active'`,
+    )
+    .iterate({ user: userId }) as Iterable<{ readonly src: number; readonly dst: number; readonly similarity: number }>;
+  const found = new Map<string, NearDuplicate>();
+  for (const { src, dst, similarity } of waypoints) {
+    if (!spendWork(ROW_BYTES)) return { pairs: mostSimilar(found, limit), isCut: true };
+    if (similarity < leastSimilarity) continue;
+    const [earlier, later] = src < dst ? [src, dst] : [dst, src];
+    // Where both lead to each other, they are one pair.
+    found.set(`${earlier} ${later}`, { earlier, later, similarity });
+  }
+  return { pairs: mostSimilar(found, limit), isCut: false };
+}
+
+function mostSimilar(found: ReadonlyMap<string, NearDuplicate>, limit: number): NearDuplicate[] {
+  return [...found.values()]
+    .sort((a, b) => b.similarity - a.similarity || b.later - a.later || b.earlier - a.earlier)
+    .slice(0, limit);
+}
