@@ -54,6 +54,7 @@ import type {
   Revision,
   SectorStats,
   TenantStats,
+  TextReceipt,
   Timeline,
   Page,
   RevisionPage,
@@ -351,6 +352,12 @@ export interface Tenant
    * @throws EngineError `not_found`
    */
   listDocumentChunks(id: string, page: Page): Promise<DocumentChunk[]>;
+  /**
+   * Accounts for each character of a document's text: it reads all memories of the document and compares them with what
+   * was read. `page` cuts the list of spans.
+   * @throws EngineError `not_found`; `conflict` for a document that was not read
+   */
+  documentReceipt(id: string, page: Page): Promise<TextReceipt>;
   /** Hides a document at once and erases it with all its chunks. Throws EngineError `not_found`. */
   deleteDocument(id: string): Promise<DeleteReceipt>;
   /**

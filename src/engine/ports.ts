@@ -3,7 +3,15 @@
  * page fetcher.
  */
 
-import type { CallPurpose, DocumentFormat, DocumentWarning, JobStep, SensitiveKind, SensitiveSpan } from './types.ts';
+import type {
+  CallPurpose,
+  DocumentFormat,
+  DocumentWarning,
+  JobStep,
+  Omission,
+  SensitiveKind,
+  SensitiveSpan,
+} from './types.ts';
 
 /** Tells the time, in Unix milliseconds. Tests move it by hand. */
 export interface Clock {
@@ -345,6 +353,8 @@ export interface ParsedDocument {
   readonly modifiedAt: number | null;
   /** Parts that were left out, or kept although a reader does not see them, and why. */
   readonly warnings: readonly DocumentWarning[];
+  /** What the parser left out of the text, by reason; absent for nothing. */
+  readonly omissions?: readonly Omission[];
 }
 
 /** The start of a page in the text. */

@@ -17,6 +17,7 @@ export * from './types/hits.ts';
 export * from './types/entities.ts';
 export * from './types/audit.ts';
 export * from './types/documents.ts';
+export * from './types/receipts.ts';
 export * from './types/jobs.ts';
 export * from './types/providers.ts';
 export * from './types/privacy.ts';

@@ -430,6 +430,17 @@ Graph = TypedDict("Graph", {
 })
 
 
+HeldSpan = TypedDict("HeldSpan", {
+    "memory_id": "str",
+    "chunk": "int",
+    "start_offset": "int",
+    "own_offset": "int",
+    "end_offset": "int",
+    "kept": "bool",
+    "intact": "bool",
+})
+
+
 HitExplanation = TypedDict("HitExplanation", {
     "lexical": "Union[Dict[str, Any], None]",
     "dense": "Union[Dict[str, Any], None]",
@@ -946,6 +957,13 @@ NewRecallFeedback = TypedDict("NewRecallFeedback", {
 })
 
 
+Omission = TypedDict("Omission", {
+    "reason": "Literal['running_head', 'boilerplate', 'hidden_text', 'front_matter', 'control_characters', 'redacted', 'no_text']",
+    "count": "int",
+    "characters": "int",
+})
+
+
 PortableLine = TypedDict("PortableLine", {
     "type": "Literal['cairn.export', 'setting', 'document', 'document_text', 'memory', 'revision', 'link', 'end']",
 })
@@ -1331,6 +1349,24 @@ Tenant = TypedDict("Tenant", {
 })
 
 
+TextReceipt = TypedDict("TextReceipt", {
+    "id": "str",
+    "root_memory_id": "Union[str, None]",
+    "characters": "int",
+    "held": "int",
+    "sha256": "Union[str, None]",
+    "held_sha256": "str",
+    "complete": "bool",
+    "stored": "int",
+    "kept": "int",
+    "removed": "int",
+    "items": "List[HeldSpan]",
+    "total": "int",
+    "omissions": "List[Omission]",
+    "warnings": "List[DocumentWarning]",
+})
+
+
 Time = "Union[int, str]"
 
 
@@ -1374,6 +1410,7 @@ OPERATIONS: Dict[str, Operation] = {
     "delete_document": Operation("DELETE", "/documents/{id}", None, None, True, False, False, False),
     "get_document_content": Operation("GET", "/documents/{id}/content", None, None, True, False, False, True),
     "list_chunks": Operation("GET", "/documents/{id}/chunks", None, "offset", True, False, False, False),
+    "get_document_receipt": Operation("GET", "/documents/{id}/receipt", None, "offset", True, False, False, False),
     "watch_document": Operation("GET", "/documents/{id}/events", None, None, True, False, True, False),
     "cancel_document": Operation("POST", "/documents/{id}/cancel", None, None, False, False, False, False),
     "query_memories": Operation("POST", "/memory/query", [], None, True, False, False, False),
@@ -1546,6 +1583,10 @@ class Client(BaseClient):
     def list_chunks(self, *, id: str, l: Optional[int] = None, u: Optional[int] = None, user_id: Optional[str] = None, **options: Any) -> Dict[str, Any]:
         """Lists the chunks of a document in the order of its text: `GET /documents/{id}/chunks`."""
         return self._call(OPERATIONS["list_chunks"], {"id": id, "l": l, "u": u, "user_id": user_id}, options)
+
+    def get_document_receipt(self, *, id: str, l: Optional[int] = None, u: Optional[int] = None, user_id: Optional[str] = None, **options: Any) -> TextReceipt:
+        """Accounts for every character of a document: `GET /documents/{id}/receipt`."""
+        return self._call(OPERATIONS["get_document_receipt"], {"id": id, "l": l, "u": u, "user_id": user_id}, options)
 
     def watch_document(self, *, id: str, user_id: Optional[str] = None, **options: Any) -> Iterator[Event]:
         """Streams a document as it changes: `GET /documents/{id}/events`."""

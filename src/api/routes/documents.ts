@@ -11,12 +11,13 @@ import {
   documentPage,
   documentSchema,
   ingestedDocument,
+  receiptReply,
 } from '../schemas/document-replies.ts';
 import { documentPageQuery, documentsQuery, replaceQuery, replacementSchema } from '../schemas/documents.ts';
 import { deletedReply } from '../schemas/memory-replies.ts';
 import { ownerQuery } from '../schemas/values.ts';
 import { waitMsOf } from '../wait-for-writes.ts';
-import { chunkItem, documentItem } from '../wire/documents.ts';
+import { chunkItem, documentItem, receiptItem } from '../wire/documents.ts';
 import { deletedItem } from '../wire/memories.ts';
 import { PAGE_END, pageEnd } from './memory-list.ts';
 import { ACCEPTED_EXAMPLE, FILE_ERRORS, sendDocument, UPLOAD } from './ingest.ts';
@@ -147,6 +148,25 @@ export const documentRoutes: readonly Route[] = [
       const { id, chunks, shownAt } = await getOwned(tenant, params.id, user_id);
       const items = await tenant.listDocumentChunks(id, { limit: l, offset: u });
       send(200, { id, items: items.map(chunkItem), total: shownAt === null ? 0 : chunks });
+    },
+  }),
+  route({
+    method: 'get',
+    path: '/documents/:id/receipt',
+    name: 'getDocumentReceipt',
+    access: 'read',
+    forBoundKeys: true,
+    summary: 'Accounts for every character of a document',
+    description:
+      'The reply says which memory holds which span of the extracted text, what was left out and why, and whether ' +
+      'what the memories hold is what was read. The content of all memories of the document is read for it.',
+    params: { id: DOCUMENT_ID },
+    query: documentPageQuery,
+    replies: { 200: { description: 'The receipt, with a page of its spans.', json: receiptReply } },
+    errors: { not_found: NO_DOCUMENT, conflict: 'No reading of the document has ended yet.' },
+    async handle({ tenant, params, query: { l, u, user_id }, send }) {
+      const { id } = await getOwned(tenant, params.id, user_id);
+      send(200, receiptItem(await tenant.documentReceipt(id, { limit: l, offset: u })));
     },
   }),
   route({

@@ -1,6 +1,6 @@
 /** Schemas of replies about documents. */
 import { z } from 'zod';
-import { DOCUMENT_FORMATS, DOCUMENT_STATES } from '../../engine/index.ts';
+import { DOCUMENT_FORMATS, DOCUMENT_STATES, OMISSION_REASONS } from '../../engine/index.ts';
 import { count, failure, itemError, pageEnd, timestamp, token, uuid, writer } from './memory-replies.ts';
 import { anyObject, type Wire } from './values.ts';
 
@@ -230,3 +230,83 @@ export const chunkPage = z.strictObject({
   items: z.array(chunk).describe('In the order of the text.'),
   total: count,
 });
+
+// ── Receipt ──────────────────────────────────────────────────────────────────────────────────────────────────────────
+
+const omission = z
+  .strictObject({
+    reason: z
+      .enum(OMISSION_REASONS)
+      .describe(
+        '`running_head`: repeated heads, feet and page numbers; `boilerplate`: what a web page has around its ' +
+          'article; `hidden_text`: text that markup hides; `front_matter`: became metadata; `control_characters`; ' +
+          '`redacted`: markers of the privacy policy stand in its place; `no_text`: blanks alone.',
+      ),
+    count: count.describe('Lines, parts, characters or values.'),
+    characters: count.describe('In UTF-16 code units; without blanks for parts of web pages.'),
+  })
+  .meta({ id: 'Omission' });
+
+const heldSpan = z
+  .strictObject({
+    memory_id: uuid,
+    chunk: count,
+    start_offset: count.describe('Start in the extracted text, in UTF-16 code units.'),
+    own_offset: count.describe('First character that no earlier chunk holds; what lies before it is repeated.'),
+    end_offset: count.describe('End in the extracted text, excluded.'),
+    kept: z.boolean().describe('Whether the memory is one of the reading before, with the same title and text.'),
+    intact: z.boolean().describe('Whether the memory holds these characters now; false after a redaction.'),
+  })
+  .meta({ id: 'HeldSpan' });
+
+export const receiptReply = z
+  .strictObject({
+    id: uuid,
+    root_memory_id: uuid.nullable().describe('The memory that stands for the whole document; it holds no span.'),
+    characters: count.describe('Length of the extracted text, in UTF-16 code units.'),
+    held: count.describe('Characters that memories hold unchanged, each counted once.'),
+    sha256: z.string().nullable().describe('SHA-256 of the extracted text as it was read; null if it was not noted.'),
+    held_sha256: z.string().describe('SHA-256 of what the memories hold now, which `/content` sends.'),
+    complete: z
+      .boolean()
+      .describe('Whether every character is held or named in `omissions`, and what is held is what was read.'),
+    stored: count.describe('Chunks that are new.'),
+    kept: count.describe('Chunks that were kept from the reading before.'),
+    removed: count.describe('Chunks of the reading before that are gone.'),
+    items: z.array(heldSpan).describe('In the order of the text.'),
+    total: count,
+    omissions: z.array(omission).describe('What the file has and the text does not, as far as the reader can tell.'),
+    warnings: z.array(warning),
+  })
+  .meta({
+    id: 'TextReceipt',
+    examples: [
+      {
+        id: EXAMPLE.id,
+        root_memory_id: EXAMPLE.root_memory_id,
+        characters: 64,
+        held: 64,
+        sha256: EXAMPLE.sha256,
+        held_sha256: EXAMPLE.sha256,
+        complete: true,
+        stored: 1,
+        kept: 0,
+        removed: 0,
+        items: [
+          {
+            memory_id: '01a1ff55-5a1a-713e-8abe-ac9f3766d934',
+            chunk: 0,
+            start_offset: 0,
+            own_offset: 0,
+            end_offset: 64,
+            kept: false,
+            intact: true,
+          },
+        ],
+        total: 1,
+        omissions: [],
+        warnings: [],
+      },
+    ],
+  });
+export type ReceiptItem = Wire<typeof receiptReply>;

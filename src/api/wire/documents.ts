@@ -1,11 +1,19 @@
 /** Translation of documents between the engine's names and the names of the wire. */
-import type { Document, DocumentChunk, DocumentReply, NewDocument, Provenance } from '../../engine/index.ts';
+import type {
+  Document,
+  DocumentChunk,
+  DocumentReply,
+  NewDocument,
+  Provenance,
+  TextReceipt,
+} from '../../engine/index.ts';
 import type {
   ChunkItem,
   DocumentItem,
   DocumentOutcomeItem,
   IngestedItem,
   ProvenanceItem,
+  ReceiptItem,
 } from '../schemas/document-replies.ts';
 import type { DocumentFields } from '../schemas/documents.ts';
 
@@ -118,6 +126,33 @@ export function provenanceItem(provenance: Provenance): ProvenanceItem {
 
 export function chunkItem({ memoryId, provenance, tokens }: DocumentChunk): ChunkItem {
   return { memory_id: memoryId, ...positionItem(provenance), tokens };
+}
+
+export function receiptItem(receipt: TextReceipt): ReceiptItem {
+  return {
+    id: receipt.documentId,
+    root_memory_id: receipt.rootMemoryId,
+    characters: receipt.characters,
+    held: receipt.held,
+    sha256: receipt.sha256,
+    held_sha256: receipt.heldSha256,
+    complete: receipt.isComplete,
+    stored: receipt.stored,
+    kept: receipt.kept,
+    removed: receipt.removed,
+    items: receipt.spans.map((span) => ({
+      memory_id: span.memoryId,
+      chunk: span.chunk,
+      start_offset: span.startOffset,
+      own_offset: span.ownOffset,
+      end_offset: span.endOffset,
+      kept: span.isKept,
+      intact: span.isIntact,
+    })),
+    total: receipt.total,
+    omissions: receipt.omissions,
+    warnings: receipt.warnings,
+  };
 }
 
 function positionItem({ chunk, startOffset, endOffset, pageFrom, pageTo, headingPath }: Provenance) {

@@ -3,6 +3,7 @@ import { type Command, Option } from 'commander';
 import { FORMATS } from '../../engine/index.ts';
 import type { DiffOptions } from '../commands/diff.ts';
 import type { RecallOptions } from '../commands/recall.ts';
+import type { ReceiptOptions } from '../commands/receipt.ts';
 import type { EvalOptions } from '../commands/eval.ts';
 import { asking, collect, integer, overHttp, parseObject, parsePast } from '../options.ts';
 
@@ -145,6 +146,15 @@ function addBulk(program: Command): void {
         'A document leaves only if nothing is at its path any more.',
     )
     .action(async (folder: string, options: object) => (await import('../commands/watch.ts')).watch(folder, options));
+
+  overHttp(program, 'receipt')
+    .description('tell which memory holds which characters of a document, and what was left out')
+    .argument('<id>', 'id of the document, as ingest shows it')
+    .option('--verify', 'fetch the whole text and compare it with the receipt')
+    .option('--json', 'print the receipt as JSON')
+    .action(async (id: string, options: ReceiptOptions) =>
+      (await import('../commands/receipt.ts')).receipt(id, options),
+    );
   overHttp(program, 'reflect')
     .description('let the language model write down conclusions from the latest memories')
     .option('--user <id>', 'the user whose memories are read; by default memories of no particular user')

@@ -18,6 +18,7 @@ export const OPERATIONS: Readonly<Record<keyof Operations, Operation>> = {
   deleteDocument: { at: 'DELETE /documents/{id}' },
   getDocumentContent: { at: 'GET /documents/{id}/content', text: true },
   listChunks: { at: 'GET /documents/{id}/chunks', page: 'offset' },
+  getDocumentReceipt: { at: 'GET /documents/{id}/receipt', page: 'offset' },
   watchDocument: { at: 'GET /documents/{id}/events', events: true },
   cancelDocument: { at: 'POST /documents/{id}/cancel', once: true },
   queryMemories: { at: 'POST /memory/query', query: [] },

@@ -1321,6 +1321,20 @@ export type Graph = {
   /** Whether a bound left something out. */
   readonly truncated: boolean;
 };
+export type HeldSpan = {
+  readonly memory_id: string;
+  readonly chunk: number;
+  /** Start in the extracted text, in UTF-16 code units. */
+  readonly start_offset: number;
+  /** First character that no earlier chunk holds; what lies before it is repeated. */
+  readonly own_offset: number;
+  /** End in the extracted text, excluded. */
+  readonly end_offset: number;
+  /** Whether the memory is one of the reading before, with the same title and text. */
+  readonly kept: boolean;
+  /** Whether the memory holds these characters now; false after a redaction. */
+  readonly intact: boolean;
+};
 /** Why a query returned a match. Ranks count from 1; a stage that did not find the memory is null. */
 export type HitExplanation = {
   /** Result of the search by words. `coverage` is about 1 if the memory has all words of the query. */
@@ -2223,6 +2237,15 @@ export type NewRecallFeedback = {
   /** Matches of the recall. */
   readonly memory_ids: readonly string[];
 };
+export type Omission = {
+  /** `running_head`: repeated heads, feet and page numbers; `boilerplate`: what a web page has around its article; `hidden_text`: text that markup hides; `front_matter`: became metadata; `control_characters`; `redacted`: markers of the privacy policy stand in its place; `no_text`: blanks alone. */
+  readonly reason:
+    'running_head' | 'boilerplate' | 'hidden_text' | 'front_matter' | 'control_characters' | 'redacted' | 'no_text';
+  /** Lines, parts, characters or values. */
+  readonly count: number;
+  /** In UTF-16 code units; without blanks for parts of web pages. */
+  readonly characters: number;
+};
 export type PortableLine = {
   /** What the line holds. */
   readonly type: 'cairn.export' | 'setting' | 'document' | 'document_text' | 'memory' | 'revision' | 'link' | 'end';
@@ -3007,6 +3030,33 @@ export type Tenant = {
   readonly id: string;
   readonly created_at: Timestamp;
 };
+export type TextReceipt = {
+  readonly id: string;
+  /** The memory that stands for the whole document; it holds no span. */
+  readonly root_memory_id: string | null;
+  /** Length of the extracted text, in UTF-16 code units. */
+  readonly characters: number;
+  /** Characters that memories hold unchanged, each counted once. */
+  readonly held: number;
+  /** SHA-256 of the extracted text as it was read; null if it was not noted. */
+  readonly sha256: string | null;
+  /** SHA-256 of what the memories hold now, which `/content` sends. */
+  readonly held_sha256: string;
+  /** Whether every character is held or named in `omissions`, and what is held is what was read. */
+  readonly complete: boolean;
+  /** Chunks that are new. */
+  readonly stored: number;
+  /** Chunks that were kept from the reading before. */
+  readonly kept: number;
+  /** Chunks of the reading before that are gone. */
+  readonly removed: number;
+  /** In the order of the text. */
+  readonly items: readonly HeldSpan[];
+  readonly total: number;
+  /** What the file has and the text does not, as far as the reader can tell. */
+  readonly omissions: readonly Omission[];
+  readonly warnings: readonly DocumentWarning[];
+};
 /** Unix milliseconds, or ISO 8601: a date (midnight UTC), or a date and time with offset. Years 1 to 9999. */
 export type Time = number | string;
 /** Unix milliseconds. */
@@ -3116,6 +3166,16 @@ export type GetDocumentContentInput = {
   readonly user_id?: string | undefined;
 };
 export type ListChunksInput = {
+  /** Id of the document. */
+  readonly id: string;
+  /** Most items on the page. */
+  readonly l?: number | undefined;
+  /** Items to skip, counted from the newest. */
+  readonly u?: number | undefined;
+  /** The user who must be the owner; otherwise the reply is a 404, as if nothing had this id. */
+  readonly user_id?: string | undefined;
+};
+export type GetDocumentReceiptInput = {
   /** Id of the document. */
   readonly id: string;
   /** Most items on the page. */
@@ -5049,6 +5109,12 @@ export interface Operations {
 
   /** Lists the chunks of a document in the order of its text: `GET /documents/{id}/chunks`. */
   listChunks(input: ListChunksInput, options?: CallOptions): Page<ListChunksReply, ListChunksReply['items'][number]>;
+
+  /** Accounts for every character of a document: `GET /documents/{id}/receipt`. */
+  getDocumentReceipt(
+    input: GetDocumentReceiptInput,
+    options?: CallOptions,
+  ): Page<TextReceipt, TextReceipt['items'][number]>;
 
   /** Streams a document as it changes: `GET /documents/{id}/events`. */
   watchDocument(

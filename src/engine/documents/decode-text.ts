@@ -1,5 +1,5 @@
 import { isAscii, isUtf8 } from 'node:buffer';
-import type { DocumentWarning } from '../types.ts';
+import type { DocumentWarning, Omission } from '../types.ts';
 import { DocumentError } from './document-error.ts';
 import { guessEncoding } from './guess-encoding.ts';
 import { detectUnicode } from './unicode-encoding.ts';
@@ -9,6 +9,8 @@ export interface DecodedText {
   readonly text: string;
   /** One warning if some bytes could not be decoded and read as U+FFFD; else empty. */
   readonly warnings: readonly DocumentWarning[];
+  /** The control characters that were taken out; empty for none. */
+  readonly omissions: readonly Omission[];
 }
 
 /**
@@ -76,7 +78,8 @@ async function decodeUndeclared(bytes: Uint8Array, declared: string | null): Pro
  */
 function decodeShiftedJapanese(bytes: Uint8Array): DecodedText | undefined {
   const text = new TextDecoder('iso-2022-jp').decode(bytes);
-  return /[\u3040-\u30ff]/.test(text) && !text.includes('\ufffd') ? { text: clean(text), warnings: [] } : undefined;
+  if (!/[\u3040-\u30ff]/.test(text) || text.includes('\ufffd')) return undefined;
+  return { text: clean(text), warnings: [], omissions: controlsIn(text) };
 }
 
 /** Counts the valid multi-byte UTF-8 sequences, and the broken ones that a decoder replaces with U+FFFD. */
@@ -128,7 +131,7 @@ async function decodeAs(encoding: string, bytes: Uint8Array): Promise<DecodedTex
   const raw = await decodeBytes(encoding, bytes);
   const lost = raw.match(/\ufffd/g)?.length ?? 0;
   const isLost = lost > 0 && !(encoding === 'utf-8' && isUtf8(bytes));
-  return { text: clean(raw), warnings: isLost ? [undecodable(lost)] : [] };
+  return { text: clean(raw), warnings: isLost ? [undecodable(lost)] : [], omissions: controlsIn(raw) };
 }
 
 async function decodeBytes(encoding: string, bytes: Uint8Array): Promise<string> {
@@ -148,6 +151,13 @@ function clean(text: string): string {
   return text
     .replace(/^\ufeff/, '')
     .replace(/\r\n?|[\v\f\x85]/g, '\n')
-    .replace(/[\0-\x08\x0e-\x1f\x7f-\x9f]/g, '')
+    .replace(CONTROLS, '')
     .toWellFormed();
+}
+
+const CONTROLS = /[\0-\x08\x0e-\x1f\x7f-\x84\x86-\x9f]/g;
+
+function controlsIn(text: string): Omission[] {
+  const { length } = text.match(CONTROLS) ?? [];
+  return length === 0 ? [] : [{ reason: 'control_characters', count: length, characters: length }];
 }

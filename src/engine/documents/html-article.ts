@@ -1,4 +1,5 @@
 import { Readability } from '@mozilla/readability';
+import type { Omission } from '../types.ts';
 import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNode } from './html-tree.ts';
 
 /**
@@ -6,9 +7,16 @@ import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNo
  * If it finds none, or less than a third of the page's main part (as in documentation, tables and indexes), the main
  * part is returned: that named by `main` if it holds enough, else the body. Pages that nest too deep skip Readability.
  * @param document must hold nothing unseen (see `dropUnseen`); navigation, footers and banners are removed from it
- * @returns an element of the document, or an article outside of it
+ * @returns `article`: an element of the document, or one outside of it; `omissions`: the letters around it
  */
-export function findArticle(document: HtmlDocument): HtmlElement {
+export function findArticle(document: HtmlDocument): { readonly article: HtmlElement; readonly omissions: Omission[] } {
+  const all = lettersIn(document.body);
+  const article = articleOf(document);
+  const characters = Math.max(0, all - lettersIn(article));
+  return { article, omissions: characters === 0 ? [] : [{ reason: 'boilerplate', count: 1, characters }] };
+}
+
+function articleOf(document: HtmlDocument): HtmlElement {
   const article = readableWithin(document) ? readArticle(document) : null;
   const rest = contentOf(document);
   if (article === null) return rest;

@@ -1,4 +1,4 @@
-import type { DocumentWarning } from '../types.ts';
+import type { DocumentWarning, Omission } from '../types.ts';
 import { isElement, nodesBelow, type HtmlDocument, type HtmlElement, type HtmlNode } from './html-tree.ts';
 import { hidesBox, isClipped, readStyles, unreadableIn, type Unreadable } from './html-styles.ts';
 
@@ -6,16 +6,22 @@ import { hidesBox, isClipped, readStyles, unreadableIn, type Unreadable } from '
  * Removes content from a page's tree that no reader of the page sees: the title, scripts, styles, comments, drawings,
  * embedded objects, form controls, and text that attributes or styles hide. Hidden text is a way to plant words for
  * machines, so it is reported.
- * @returns one warning `hidden_text_dropped` if hidden text was removed; else empty
+ * @returns one warning `hidden_text_dropped` and one omission if hidden text was removed; else none
  */
-export function dropUnseen(document: HtmlDocument): DocumentWarning[] {
+export function dropUnseen(document: HtmlDocument): {
+  readonly warnings: DocumentWarning[];
+  readonly omissions: Omission[];
+} {
   const styleOf = readStyles(document);
   const dropped = new Set<HtmlNode>();
   const unreadable = new Map<HtmlNode, Unreadable>();
   let hiddenTexts = 0;
+  let characters = 0;
   const hide = (node: HtmlNode) => {
     dropped.add(node);
-    if ((node.textContent ?? '').trim() !== '') hiddenTexts++;
+    const { length } = (node.textContent ?? '').replace(/\s+/g, '');
+    characters += length;
+    if (length > 0) hiddenTexts++;
   };
   for (const node of nodesBelow(document.documentElement)) {
     const parent = node.parentNode;
@@ -34,9 +40,13 @@ export function dropUnseen(document: HtmlDocument): DocumentWarning[] {
     }
   }
   for (const node of dropped) if (node.parentNode && !dropped.has(node.parentNode)) (node as HtmlElement).remove();
-  if (hiddenTexts === 0) return [];
+  if (hiddenTexts === 0) return { warnings: [], omissions: [] };
   const parts = hiddenTexts === 1 ? '1 part' : `${hiddenTexts} parts`;
-  return [{ code: 'hidden_text_dropped', message: `Left out: ${parts} of the text that its markup hides.` }];
+  const message = `Left out: ${parts} of the text that its markup hides.`;
+  return {
+    warnings: [{ code: 'hidden_text_dropped', message }],
+    omissions: [{ reason: 'hidden_text', count: hiddenTexts, characters }],
+  };
 }
 
 const COMMENT_NODE = 8;

@@ -1,5 +1,5 @@
 import type { ParseResult } from '../ports.ts';
-import type { PrivacyPolicy, SensitiveSpan } from '../types.ts';
+import type { Omission, PrivacyPolicy, SensitiveSpan } from '../types.ts';
 import { groupOf } from './policy.ts';
 import { markerOf, type Screening } from './screening.ts';
 
@@ -38,7 +38,14 @@ export async function screenDocument(
   const outline = [];
   for (const entry of parsed.outline) outline.push({ ...entry, text: await screening.screen('heading', entry.text) });
   const title = parsed.title && (await screening.screen('title', parsed.title));
-  return { ...parsed, title, outline, chunks, characters: screened.length };
+  const omissions = [...(parsed.omissions ?? []), ...redactionsOf(inMode('redact'))];
+  return { ...parsed, title, outline, chunks, characters: screened.length, omissions };
+}
+
+/** Tells how many values were replaced by markers. */
+function redactionsOf(spans: readonly SensitiveSpan[]): Omission[] {
+  const characters = spans.reduce((sum, { start, end }) => sum + end - start, 0);
+  return spans.length === 0 ? [] : [{ reason: 'redacted', count: spans.length, characters }];
 }
 
 /** Joins the chunks, which cover the whole text and may overlap. */

@@ -14,6 +14,7 @@ import { listMemoryPlaces, type PageOrder } from '../store/memory-pages.ts';
 import { listMemoryNos, readMemorySlice } from '../store/memory-slices.ts';
 import { listNames } from '../store/name-lists.ts';
 import type { SliceWanted } from '../store/placed.ts';
+import { readTextReceipt } from '../store/receipts.ts';
 import { readRevisionSlice } from '../store/revisions.ts';
 import { readLogPage } from '../store/session-logs.ts';
 import { createWorkBudget, runWithin } from '../store/work-budget.ts';
@@ -55,6 +56,10 @@ export const READ_COMMANDS = {
   readRecalls,
   readNearDuplicates,
   replayKept,
+  documentReceipt: ({ open, clock }: ReadContext, { id, page }: { readonly id: string; readonly page: Page }) => {
+    const { store } = open();
+    return store.read(() => readTextReceipt(store, id, { ...page, now: clock.now() }));
+  },
   listAudit: ({ open }: ReadContext, filter: AuditFilter) => listAudit(open().store, filter),
   listMemories: (
     { open, clock }: ReadContext,

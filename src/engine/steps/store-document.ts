@@ -58,7 +58,7 @@ export async function storeDocument(
       if (isLost || !holdsLease(current, claim)) return void (isLost = true);
       const old = kept.get(part.index);
       const memory = old ?? insertPart(context, current, reading, part);
-      insertChunk(current, generation.generation_no, memory, part);
+      insertChunk(current, generation.generation_no, memory, { ...part, isKept: old !== undefined });
       if (part.index === ROOT_INDEX) root = memory;
       else if (root !== undefined)
         putStatedEdge(current, { src: memory, dst: root, type: 'derived_from' }, PART_WEIGHT, clock.now());

@@ -21,6 +21,8 @@ export interface ChunkPlace {
   readonly headingPath: readonly string[];
   /** Estimated number of tokens. */
   readonly tokens: number;
+  /** Whether the memory was taken over from an earlier reading; false if left out. */
+  readonly isKept?: boolean;
 }
 
 /** Notes the position of a memory, already inserted, in a generation. Call inside a write. */
@@ -28,8 +30,8 @@ export function insertChunk(store: Store, generationNo: number, memoryNo: number
   store
     .prepare(
       `INSERT INTO chunks (generation_no, chunk_index, memory, start_offset, end_offset, page_from, page_to,
-         heading_path, tokens)
-       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+         heading_path, tokens, kept)
+       VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
     )
     .run(
       generationNo,
@@ -41,6 +43,7 @@ export function insertChunk(store: Store, generationNo: number, memoryNo: number
       place.pageTo,
       JSON.stringify(place.headingPath),
       place.tokens,
+      place.isKept === true ? 1 : 0,
     );
 }
 

@@ -2,6 +2,7 @@ import { EngineError } from '../errors.ts';
 import type { ParseResult } from '../ports.ts';
 import type { DocumentFormat, NewDocument, DocumentReceipt } from '../types.ts';
 import { findDocumentRow, takeIdentity, type DocumentRow, findErasedDocument } from './documents.ts';
+import { hashOfPieces } from '../text/content-hash.ts';
 import type { Store } from './open-store.ts';
 
 /**
@@ -45,6 +46,10 @@ export interface GenerationRow {
   readonly warnings: string;
   readonly receipt: string | null;
   readonly stages: string;
+  /** SHA-256 of the extracted text as UTF-8; null until it is read. */
+  readonly text_hash: Buffer | null;
+  /** What the text does not hold of its file: `Omission[]` as JSON. */
+  readonly omissions: string;
   readonly shown_at: number | null;
   readonly failed_at: number | null;
   readonly settled_at: number | null;
@@ -158,7 +163,8 @@ export function putParsed(store: Store, generationNo: number, title: string, par
   store
     .prepare(
       `UPDATE document_generations SET format = ?, title = ?, authors = ?, language = ?, published_at = ?,
-         modified_at = ?, pages = ?, pages_done = coalesce(?, 0), characters = ?, tokens = ?, chunks = ?, warnings = ?
+         modified_at = ?, pages = ?, pages_done = coalesce(?, 0), characters = ?, tokens = ?, chunks = ?, warnings = ?,
+         omissions = ?, text_hash = ?
        WHERE generation_no = ?`,
     )
     .run(
@@ -174,8 +180,19 @@ export function putParsed(store: Store, generationNo: number, title: string, par
       parsed.tokens,
       parsed.chunks.length,
       JSON.stringify(parsed.warnings),
+      JSON.stringify(parsed.omissions ?? []),
+      hashOfPieces(ownTexts(parsed.chunks)),
       generationNo,
     );
+}
+
+/** Yields the text of each chunk without what it repeats of the chunks in front of it. */
+function* ownTexts(chunks: ParseResult['chunks']): Iterable<string> {
+  let end = 0;
+  for (const { startOffset, endOffset, content } of chunks) {
+    yield content.slice(Math.max(0, end - startOffset));
+    end = endOffset;
+  }
 }
 
 /** Adds durations of stages (ms) by name to those of a generation; a stage that it has already is replaced. */

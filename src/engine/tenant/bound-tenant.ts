@@ -291,6 +291,10 @@ function documentMethods(tenant: Tenant, { tags, reachedDocument, onlyOwn, ownOf
       await reachedDocument(id);
       return tenant.listDocumentChunks(id, page);
     },
+    async documentReceipt(id, page) {
+      await reachedDocument(id);
+      return tenant.documentReceipt(id, page);
+    },
     async deleteDocument(id) {
       await reachedDocument(id);
       return tenant.deleteDocument(id);

@@ -19,6 +19,7 @@ type DocumentMethods = Pick<
   | 'streamDocuments'
   | 'documentContent'
   | 'listDocumentChunks'
+  | 'documentReceipt'
   | 'deleteDocument'
   | 'cancelDocument'
 >;
@@ -48,6 +49,7 @@ export function createDocumentMethods(
       const { live_no: live } = rowOf(id);
       return live === null ? [] : listDocumentChunks(store(), live, page);
     },
+    documentReceipt: (id, page) => readers.read(path, 'documentReceipt', { id, page }),
     async deleteDocument(id) {
       const hidden = await writeDelete(
         () => writer.write(path, 'deleteDocument', { id }),

@@ -1,4 +1,4 @@
-import { hash } from 'node:crypto';
+import { createHash, hash } from 'node:crypto';
 import { hasLongMarkRun, isAscii } from './words.ts';
 
 /**
@@ -15,3 +15,10 @@ export function contentHash(content: string): Buffer {
 
 /** Matches white space other than one blank: replacing each single blank by itself would take longer than the hash. */
 const OTHER_THAN_ONE_SPACE = /[^\S ]\s*| \s+/g;
+
+/** Returns the SHA-256 of a text, as UTF-8, that comes in pieces. No piece may end within a surrogate pair. */
+export function hashOfPieces(pieces: Iterable<string>): Buffer {
+  const sum = createHash('sha256');
+  for (const piece of pieces) sum.update(piece);
+  return sum.digest();
+}

@@ -64,8 +64,8 @@ test.each(CASES)('%s in %s is decoded right, declared or not', async (language, 
   const text = TEXTS[language];
   const bytes = encode(text, encoding);
   expect(isUtf8(bytes)).toBe(false);
-  expect(await decodeText(bytes, encoding)).toEqual({ text, warnings: [] });
-  expect(await decodeText(bytes, null)).toEqual({ text, warnings: [] });
+  expect(await decodeText(bytes, encoding)).toEqual({ text, warnings: [], omissions: [] });
+  expect(await decodeText(bytes, null)).toEqual({ text, warnings: [], omissions: [] });
 });
 
 test.each([
@@ -97,7 +97,7 @@ test('so much as a line of a text is decoded as the whole, or refused', async ()
       const piece = text.slice(from, from + 30 + (end % (text.length - from - 29))).trim();
       const decoded = await decodeText(encode(piece, encoding), null).catch((error: unknown) => error);
       if (decoded instanceof DocumentError) expect(decoded.code).toBe('unsupported_encoding');
-      else expect(decoded).toEqual({ text: piece, warnings: [] });
+      else expect(decoded).toEqual({ text: piece, warnings: [], omissions: [] });
     }),
     { numRuns: 500 },
   );
@@ -112,7 +112,7 @@ test('any text in an encoding of Unicode is decoded, with or without a byte orde
       expect((await decodeText(Buffer.from(text), 'utf-8')).text).toBe(text);
       for (const encoding of ['utf-8', 'utf-16le', 'utf-16be', 'utf-32le', 'utf-32be']) {
         const bytes = iconv.encode(text, encoding, { addBOM: true });
-        expect(await decodeText(bytes, 'koi8-r')).toEqual({ text, warnings: [] });
+        expect(await decodeText(bytes, 'koi8-r')).toEqual({ text, warnings: [], omissions: [] });
       }
     }),
   );
@@ -159,7 +159,11 @@ test('a few broken sequences in UTF-8 become U+FFFD, with a warning', async () =
 });
 
 test('a U+FFFD that stands in the file is no loss', async () => {
-  expect(await decodeText(Buffer.from('a \ufffd b'), null)).toEqual({ text: 'a \ufffd b', warnings: [] });
+  expect(await decodeText(Buffer.from('a \ufffd b'), null)).toEqual({
+    text: 'a \ufffd b',
+    warnings: [],
+    omissions: [],
+  });
 });
 
 test('line ends become one kind, control characters go', async () => {

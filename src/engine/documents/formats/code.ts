@@ -4,6 +4,6 @@ import { bareDocument } from './bare-document.ts';
 
 /** Reads source code and markup as it stands in the file, with line ends as \n; metadata is not looked for. */
 export const readCode: FormatParser = async (bytes, { charset }) => {
-  const { text, warnings } = await decodeText(bytes, charset);
-  return bareDocument(text, { warnings });
+  const { text, ...told } = await decodeText(bytes, charset);
+  return bareDocument(text, told);
 };

@@ -14,14 +14,14 @@ const MAX_ROWS = 200_000;
  * @throws DocumentError `document_too_large` for more than 200,000 rows, `corrupt_document` or `unsupported_encoding`
  */
 export const readCsv: FormatParser = async (bytes, { charset, extension }) => {
-  const { text, warnings } = await decodeText(bytes, charset);
+  const { text, ...told } = await decodeText(bytes, charset);
   const rows = await parseRows(text, extension === 'tsv' ? '\t' : delimiterOf(text));
   if (rows.length > MAX_ROWS) {
     throw new DocumentError('document_too_large', `The table has more than ${MAX_ROWS} rows: split the file.`);
   }
-  if (rows.length === 0) return bareDocument('', { warnings });
+  if (rows.length === 0) return bareDocument('', told);
   const table = splitHeader(rows);
-  return bareDocument(renderTable(table.header, table.rows), { warnings });
+  return bareDocument(renderTable(table.header, table.rows), told);
 };
 
 async function parseRows(text: string, delimiter: string): Promise<string[][]> {

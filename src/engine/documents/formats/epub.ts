@@ -138,7 +138,7 @@ async function readChapter(zip: ZipArchive, name: string): Promise<Chapter | nul
     if (!bytes) return null;
     const { text: html, warnings } = await decodeHtml(bytes, null);
     const document = parseHtml(closeEmptyElements(html));
-    const hidden = dropUnseen(document);
+    const { warnings: hidden } = dropUnseen(document);
     return { text: treeToMarkdown(document, document.body), warnings: [...warnings, ...hidden] };
   } catch (error) {
     if (error instanceof DocumentError && !error.code.startsWith('document_too_')) return null;

@@ -9,12 +9,19 @@ import { PARSE_LIMITS, type FormatParser } from '../parsed-document.ts';
 /** Reads a web page: its article as Markdown under its title, without navigation and hidden text. */
 export const readHtml: FormatParser = async (bytes, options) => {
   if (bytes.length > PARSE_LIMITS.htmlBytes) throw pageTooLarge();
-  const { text: html, warnings } = await decodeHtml(bytes, options.charset);
+  const { text: html, ...decoded } = await decodeHtml(bytes, options.charset);
   const document = parseHtml(html);
   const metadata = readHtmlMetadata(document);
   const hidden = dropUnseen(document);
-  const markdown = treeToMarkdown(document, findArticle(document));
-  return { ...metadata, text: underTitle(metadata.title, markdown), pages: [], warnings: [...warnings, ...hidden] };
+  const { article, omissions } = findArticle(document);
+  const markdown = treeToMarkdown(document, article);
+  return {
+    ...metadata,
+    text: underTitle(metadata.title, markdown),
+    pages: [],
+    warnings: [...decoded.warnings, ...hidden.warnings],
+    omissions: [...decoded.omissions, ...hidden.omissions, ...omissions],
+  };
 };
 
 /** Puts the title as a heading above the text, unless that is empty or has a heading of level 1 anywhere. */

@@ -1,3 +1,4 @@
+import type { Omission } from '../../types.ts';
 import { BULLET, LEADER, blocksOfPages, isShort, type Block } from './pdf-blocks.ts';
 import { headingLevels } from './pdf-headings.ts';
 import { joinsWithoutSpace, type Cell, type Line } from './pdf-lines.ts';
@@ -6,16 +7,29 @@ import type { DocumentStyle, PdfPage } from './pdf-style.ts';
 
 /**
  * Renders each page as Markdown: paragraphs, headings, lists, code and tables made of lines, then its appendix. Running
- * heads and feet are kept once; page numbers are left out. The result has one text for each page, '' for an empty one.
+ * heads and feet are kept once; page numbers are left out.
+ * @returns one text for each page, '' for an empty one, and what was left out
  */
-export function renderPages(pages: readonly PdfPage[], style: DocumentStyle): string[] {
+export function renderPages(
+  pages: readonly PdfPage[],
+  style: DocumentStyle,
+): { readonly texts: readonly string[]; readonly omissions: readonly Omission[] } {
   const bodies = withoutRunningHeads(pages);
   const words = wordsOfHyphenatedTexts(bodies);
   const blocks = blocksOfPages(bodies, style);
   const levelOf = headingLevels(blocks.flat(), style);
-  return pages.map((page, index) =>
+  const texts = pages.map((page, index) =>
     [renderBlocks(blocks[index]!, levelOf, words), ...page.appendix].filter((text) => text !== '').join('\n\n'),
   );
+  return { texts, omissions: runningHeads(pages, bodies) };
+}
+
+/** Tells how many lines of the pages are not in their bodies. */
+function runningHeads(pages: readonly PdfPage[], bodies: readonly (readonly Line[])[]): Omission[] {
+  const kept = new Set(bodies.flat());
+  const left = pages.flatMap(({ lines }) => lines.filter((line) => !kept.has(line)));
+  const characters = left.reduce((sum, { text }) => sum + text.length, 0);
+  return left.length === 0 ? [] : [{ reason: 'running_head', count: left.length, characters }];
 }
 
 /** Renders blocks as Markdown. List items follow each other line by line; other blocks have a blank line in between. */

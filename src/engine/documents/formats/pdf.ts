@@ -43,11 +43,8 @@ export const readPdf: FormatParser = async (bytes, { onPage }) => {
     await readAnnotationsOfPages(reading, pages);
     const style = bodyStyleOf(pages);
     const fonts = await readFontStyles(pdf, pages, fontsToAsk(pages, style.bodyFont));
-    return {
-      ...joinPages(renderPages(pages, { ...style, fonts })),
-      ...(await readDocumentMetadata(pdfjs, pdf)),
-      warnings,
-    };
+    const { texts, omissions } = renderPages(pages, { ...style, fonts });
+    return { ...joinPages(texts), ...(await readDocumentMetadata(pdfjs, pdf)), warnings, omissions };
   } finally {
     await task.destroy();
     // The last rejections are reported after this turn of the event loop.

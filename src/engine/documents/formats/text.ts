@@ -1,5 +1,5 @@
 import { isUtf8 } from 'node:buffer';
-import type { DocumentWarning } from '../../types.ts';
+import type { DocumentWarning, Omission } from '../../types.ts';
 import { decodeText } from '../decode-text.ts';
 import { warnOfHiddenMarkdown, warnOfInvisible } from '../hidden-text.ts';
 import type { FormatParser } from '../parsed-document.ts';
@@ -11,16 +11,17 @@ import { type FrontMatter, splitFrontMatter } from './front-matter.ts';
  * stays in the text.
  */
 export const readText: FormatParser = async (bytes, { charset }) => {
-  const { text, warnings } = await decodeText(bytes, charset);
+  const { text, warnings, omissions } = await decodeText(bytes, charset);
   return bareDocument(text, {
     title: titleOfText(text),
+    omissions,
     warnings: [...warnings, ...warnOfInvisible(text), ...warnOfBase64(text)],
   });
 };
 
 /** Reads Markdown as it stands in the file. YAML front matter is taken off and read as the document's metadata. */
 export const readMarkdown: FormatParser = async (bytes, { charset }) => {
-  const { text, warnings } = await decodeText(bytes, charset);
+  const { text, warnings, omissions } = await decodeText(bytes, charset);
   const { matter, body } = splitFrontMatter(text);
   return bareDocument(body, {
     title: first(matter, ['title']) ?? titleOfMarkdown(body),
@@ -28,9 +29,14 @@ export const readMarkdown: FormatParser = async (bytes, { charset }) => {
     language: first(matter, ['lang', 'language']) ?? null,
     publishedAt: instantOf(first(matter, ['date', 'published', 'created'])),
     modifiedAt: instantOf(first(matter, ['updated', 'modified', 'lastmod', 'last_modified'])),
+    omissions: [...omissions, ...frontMatterOf(text, body)],
     warnings: [...warnings, ...warnOfHiddenMarkdown(body), ...warnOfBase64(text)],
   });
 };
+
+function frontMatterOf({ length: all }: string, { length: kept }: string): Omission[] {
+  return all === kept ? [] : [{ reason: 'front_matter', count: 1, characters: all - kept }];
+}
 
 /** Least number of base64 letters that are worth a warning: fewer could be a word or a key. */
 const MIN_BASE64 = 64;

@@ -1,5 +1,5 @@
 import type { ParseRequest, Chunk, ParsedDocument } from '../../ports.ts';
-import type { DocumentFormat } from '../../types.ts';
+import type { DocumentFormat, Omission } from '../../types.ts';
 import { chunkText } from '../chunk-text.ts';
 import { loadTokenCounter } from '../count-tokens.ts';
 import { canonicalLanguage, detectLanguage, loadLanguages } from '../detect-language.ts';
@@ -100,6 +100,17 @@ function cleanText(text: string): string {
     .replace(/[\0-\x08\x0e-\x1f\x7f]/g, ' ');
 }
 
+/** Tells how many control characters `cleanText` makes blanks. */
+function controlsIn(text: string): Omission[] {
+  const { length } = text.match(/[\0-\x08\x0e-\x1f\x7f]/g) ?? [];
+  return length === 0 ? [] : [{ reason: 'control_characters', count: length, characters: length }];
+}
+
+/** Tells of a text without words, of which no chunk is made. */
+function unreadIn(text: string): Omission[] {
+  return text === '' || hasText(text) ? [] : [{ reason: 'no_text', count: 1, characters: text.length }];
+}
+
 type Description = Omit<ReadDocument, keyof Cut | 'format' | 'text'>;
 
 async function describe(parsed: ParsedDocument, text: string, format: DocumentFormat): Promise<Description> {
@@ -115,6 +126,7 @@ async function describe(parsed: ParsedDocument, text: string, format: DocumentFo
     publishedAt: instant(publishedAt),
     modifiedAt: instant(modifiedAt),
     warnings: warnings.slice(0, MAX_WARNINGS),
+    omissions: [...(parsed.omissions ?? []), ...controlsIn(parsed.text), ...unreadIn(text)],
     pages: pages.length === 0 ? null : pages.length,
     characters: text.length,
   };

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { DOCUMENT_FORMATS } from '../../types.ts';
+import { DOCUMENT_FORMATS, OMISSION_REASONS } from '../../types.ts';
 import { DOCUMENT_ERROR_CODES } from '../document-error.ts';
 import { PARSE_LIMITS } from '../parsed-document.ts';
 
@@ -18,6 +18,7 @@ const readDocumentSchema = z.object({
   publishedAt: time,
   modifiedAt: time,
   warnings: z.array(z.object({ code: shortText, message: shortText, page: z.int().optional() })),
+  omissions: z.array(z.object({ reason: z.enum(OMISSION_REASONS), count, characters: count })).max(20),
   pages: count.nullable(),
   characters: offset,
   tokens: count,

@@ -1,0 +1,121 @@
+import { EngineError } from '../errors.ts';
+import { hashOfPieces } from '../text/content-hash.ts';
+import type { DocumentReceipt, DocumentWarning, HeldSpan, Omission, TextReceipt } from '../types.ts';
+import { ROOT_INDEX } from './chunks.ts';
+import { getGenerationRow, type GenerationRow } from './document-generations.ts';
+import { getDocumentRow } from './documents.ts';
+import type { Store } from './open-store.ts';
+import { parseStored } from './stored-json.ts';
+
+/** A chunk with what its memory holds now; `id` and `content` are null if the memory is gone. */
+interface ChunkRow {
+  readonly chunk: number;
+  readonly start: number;
+  readonly end: number;
+  readonly kept: number;
+  readonly id: string | null;
+  readonly content: string | null;
+}
+
+/**
+ * Accounts for the text of the reading that is shown of a document. It reads the content of all its memories, at most
+ * some 20 million characters.
+ * @param options.limit,options.offset cut the list of spans
+ * @throws EngineError `not_found`; `conflict` for a document that was not read
+ */
+export function readTextReceipt(
+  store: Store,
+  id: string,
+  { limit, offset, now }: { readonly limit: number; readonly offset: number; readonly now: number },
+): TextReceipt {
+  const { live_no: live, state } = getDocumentRow(store, id, now);
+  if (live === null) throw new EngineError('conflict', `a document that is ${state} has no receipt`);
+  const generation = getGenerationRow(store, live);
+  const account = new TextAccount();
+  const hash = hashOfPieces(account.ownTexts(readChunkRows(store, live)));
+  const omissions = parseStored(generation.omissions) as Omission[];
+  return {
+    documentId: id,
+    rootMemoryId: findRoot(store, live),
+    characters: generation.characters,
+    held: account.held,
+    sha256: generation.text_hash?.toString('hex') ?? null,
+    heldSha256: hash.toString('hex'),
+    isComplete: isComplete(generation, account.held, omissions, hash),
+    ...countsOf(generation),
+    spans: account.spans.slice(offset, offset + limit),
+    total: account.spans.length,
+    omissions,
+    warnings: parseStored(generation.warnings) as DocumentWarning[],
+  };
+}
+
+function readChunkRows(store: Store, generationNo: number): IterableIterator<ChunkRow> {
+  return store
+    .prepare(
+      `SELECT c.chunk_index AS chunk, c.start_offset AS start, c.end_offset AS "end", c.kept, m.id, m.content
+       FROM chunks c LEFT JOIN memories m ON m.seq = c.memory
+       WHERE c.generation_no = ? AND c.chunk_index > ${ROOT_INDEX} ORDER BY c.chunk_index`,
+    )
+    .iterate(generationNo) as IterableIterator<ChunkRow>;
+}
+
+/** Goes through the chunks of a text in order, and tells what each holds and whether it fits what was cut. */
+class TextAccount {
+  readonly spans: HeldSpan[] = [];
+  /** Characters that intact chunks hold, each counted once. */
+  held = 0;
+  /** Content of the chunk in front, and where its characters end. */
+  #before = '';
+  #end = 0;
+
+  /** Yields what each chunk holds beyond the chunk in front of it. A memory that is gone is passed over. */
+  *ownTexts(rows: Iterable<ChunkRow>): Iterable<string> {
+    for (const { chunk, start, end, kept, id, content } of rows) {
+      if (id === null || content === null) continue;
+      const ownOffset = Math.min(end, Math.max(start, this.#end));
+      const repeated = content.slice(0, ownOffset - start);
+      const isIntact = content.length === end - start && this.#before.endsWith(repeated);
+      this.spans.push({
+        memoryId: id,
+        chunk,
+        startOffset: start,
+        ownOffset,
+        endOffset: end,
+        isKept: kept === 1,
+        isIntact,
+      });
+      if (isIntact) this.held += end - ownOffset;
+      this.#before = content;
+      this.#end = end;
+      yield content.slice(repeated.length);
+    }
+  }
+}
+
+/** Tells whether all characters are held or named as left out, and the held ones have the hash of what was read. */
+function isComplete(
+  { characters, text_hash: read, chunks }: GenerationRow,
+  held: number,
+  omissions: readonly Omission[],
+  hash: Buffer,
+): boolean {
+  const unread = omissions.find(({ reason }) => reason === 'no_text')?.characters ?? 0;
+  if (held + unread !== characters) return false;
+  return chunks === 0 || read === null || read.equals(hash);
+}
+
+function countsOf({ receipt }: GenerationRow): DocumentReceipt {
+  return receipt === null ? { stored: 0, kept: 0, removed: 0 } : (parseStored(receipt) as DocumentReceipt);
+}
+
+function findRoot(store: Store, generationNo: number): string | null {
+  const id = store
+    .prepare(
+      `SELECT m.id FROM chunks c JOIN memories m ON m.seq = c.memory
+       WHERE c.generation_no = ? AND c.chunk_index = ${ROOT_INDEX}`,
+    )
+    .pluck()
+    .get(generationNo) as string | undefined;
+  return id ?? null;
+}
