@@ -174,7 +174,7 @@ describe('bodies and methods', () => {
     });
   });
 
-  test('no stream of announcements is opened, as nothing is announced', async () => {
+  test('a stream of announcements is acknowledged and ends at once, as nothing is announced', async () => {
     const listen = {
       jsonrpc: '2.0',
       id: 1,
@@ -182,7 +182,11 @@ describe('bodies and methods', () => {
       params: { _meta: MODERN, notifications: { toolsListChanged: true } },
     };
     const reply = await post(listen, { 'mcp-protocol-version': '2026-07-28', 'mcp-method': 'subscriptions/listen' });
-    expect(messageOf(reply.text.split('\n\n')[0]!).error?.code).toBe(-32603);
+    const messages = reply.text.trim().split('\n\n').map(messageOf);
+    expect(messages).toMatchObject([
+      { method: 'notifications/subscriptions/acknowledged', params: { notifications: {} } },
+      { id: 1, result: { resultType: 'complete' } },
+    ]);
   });
 
   test('the message of a bug stays in the log, under the id that the answer names', async () => {
