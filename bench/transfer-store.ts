@@ -1,6 +1,7 @@
 /** A store with all that an export can hold, filled over HTTP, and an archive of another program. */
 import fs from 'node:fs';
 import { once } from 'node:events';
+import { setTimeout as pause } from 'node:timers/promises';
 import { createRandom } from '../src/engine/random.ts';
 import { createTexts } from './load.ts';
 import { createTextSource } from './natural-text.ts';
@@ -92,6 +93,19 @@ export async function changeStore(call: Call, ids: readonly string[], questions:
     await call('DELETE', `/memory/${of(25)}`);
   }
   for (const query of questions) await call('POST', '/memory/query', { query, k: 8, reinforce: true });
+  await untilRecalled(call, ids[40]!);
+}
+
+/** Waits until what recalls change is stored, which is done in order, by one more recall. */
+async function untilRecalled(call: Call, id: string): Promise<void> {
+  const read = () => call('GET', `/memory/${id}`) as Promise<{ content: string; access_count: number }>;
+  const { content, access_count: before } = await read();
+  const asked = { query: content.slice(0, 200), k: 8, filters: { users: ['user-0'] }, min_score: 0, reinforce: true };
+  await call('POST', '/memory/query', asked);
+  for (let waited = 0; (await read()).access_count === before; waited += 1) {
+    if (waited > 600) throw new Error('the last recall changed nothing within a minute');
+    await pause(100);
+  }
 }
 
 /**

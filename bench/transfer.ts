@@ -14,6 +14,7 @@ import path from 'node:path';
 import { text } from 'node:stream/consumers';
 import { pipeline } from 'node:stream/promises';
 import { setTimeout as pause } from 'node:timers/promises';
+import Database from 'better-sqlite3';
 import { cpuSeconds, createQuestions, startProcess, untilIdle, type Process } from './load.ts';
 import { report } from './report.ts';
 import { addDocuments, caller, changeStore, fillStore, writeArchive, type Call } from './transfer-store.ts';
@@ -64,14 +65,22 @@ try {
 async function fill(service: Process): Promise<readonly string[]> {
   const nextQuestion = createQuestions(5);
   const questions = Array.from({ length: QUESTIONS }, () => nextQuestion());
-  const { call, close } = caller(service.url);
-  const ids = await fillStore(call, MEMORIES);
+  const ids = await withCaller(service, (call) => fillStore(call, MEMORIES));
   await addDocuments(service.url, Math.ceil(MEMORIES / 2_000));
   await untilIdle(service.url);
-  await changeStore(call, ids, questions.slice(0, 50));
+  await withCaller(service, (call) => changeStore(call, ids, questions.slice(0, 50)));
   await untilIdle(service.url);
-  close();
   return questions;
+}
+
+/** Calls a service on a connection of its own: the server ends one that says nothing for some seconds. */
+async function withCaller<T>({ url }: Process, work: (call: Call) => Promise<T>): Promise<T> {
+  const { call, close } = caller(url);
+  try {
+    return await work(call);
+  } finally {
+    close();
+  }
 }
 
 /** @returns the number of memories of the export */
@@ -123,11 +132,11 @@ async function measureCliImport(figure: string, file: string, memories: number):
     await cli(['import', file]);
     return memories;
   });
-  const { call, close } = caller(service.url);
-  const { memories: stored } = (await call('GET', '/health')) as { memories?: number };
-  close();
-  if (stored !== undefined && stored !== memories) throw new Error(`${figure}: ${stored} memories, not ${memories}`);
   await stop(service);
+  const db = new Database(path.join(fileOf(figure), 'bench.sqlite'), { readonly: true });
+  const stored = db.prepare('SELECT count(*) FROM memories').pluck().get() as number;
+  db.close();
+  if (stored !== memories) throw new Error(`${figure}: ${stored} memories, not ${memories}`);
 }
 
 interface Summary {

@@ -4,68 +4,163 @@ import { CliError } from './cli-error.ts';
 const MAX_ITEM = 64 * 1024 * 1024;
 
 /**
- * Yields the objects of a JSON list one by one, parsed, whatever the length of the list; it may stand alone or be the
- * value of any field of an outer object. Only brackets and strings are followed, and each item is then parsed by
- * itself.
- * @throws CliError where the text ends inside an item, or an item is no JSON; the items before it were yielded
+ * Where the items of a file are: in the list that it is, in the lists of an object's fields with these names, or one
+ * after the other, as lines of JSON are.
  */
-export async function* jsonItems(
-  texts: AsyncIterable<string>,
-  { name }: { readonly name: string },
-): AsyncGenerator<unknown> {
-  let depth = 0;
-  let itemDepth = 0;
-  let inString = false;
-  let isEscaped = false;
-  let item = '';
-  let read = 0;
-  let isEmpty = true;
-  for await (const text of texts) {
+export type ItemPlace = 'list' | 'sequence' | readonly string[];
+
+/** What a reader of items needs to know of its file. */
+export interface ItemFile {
+  readonly name: string;
+  readonly place: ItemPlace;
+  /** Is called with a message for each item that is damaged; the items behind it are read all the same. */
+  onDamage(message: string): void;
+}
+
+/**
+ * Yields the items of a JSON file one by one, parsed, whatever their number. Only brackets and strings are followed,
+ * and each item is then parsed by itself. Everything in the place of an item is one, whatever it is, so that nothing is
+ * passed over in silence.
+ * @throws CliError where the text ends inside an item, or holds no items at all; the items before it were yielded
+ */
+export async function* jsonItems(texts: AsyncIterable<string>, file: ItemFile): AsyncGenerator<object> {
+  const scanner = new ItemScanner(file);
+  for await (const text of texts) yield* scanner.take(text);
+  yield* scanner.end();
+}
+
+/** Follows the brackets and strings of a text that comes in pieces. */
+class ItemScanner {
+  readonly #file: ItemFile;
+  /** Number of brackets that are open around an item: 0 in a sequence; Infinity outside a list of items. */
+  #itemDepth: number;
+  #depth = 0;
+  #inString = false;
+  #isEscaped = false;
+  /** What earlier pieces had of the item, or of the string in the outer object, that is open; null for none. */
+  #open: string | null = null;
+  /** Last string in the outer object: the name of the field, where a list begins. */
+  #field = '';
+  #items = 0;
+  #line = 1;
+  /** Line on which the open item begins. */
+  #itemLine = 1;
+  #isLineStart = true;
+  #isFound = false;
+
+  constructor(file: ItemFile) {
+    this.#file = file;
+    this.#itemDepth = file.place === 'sequence' ? 0 : file.place === 'list' ? 1 : Infinity;
+  }
+
+  *take(text: string): Generator<object> {
     let start = 0;
     for (let at = 0; at < text.length; at += 1) {
       const code = text.charCodeAt(at);
-      if (inString) {
-        if (isEscaped) isEscaped = false;
-        else if (code === BACKSLASH) isEscaped = true;
-        else if (code === QUOTE) inString = false;
+      if (this.#inString && code !== LINE_FEED) {
+        this.#followString(code);
+        if (!this.#inString && this.#itemDepth === Infinity && this.#open !== null) {
+          this.#field = this.#open + text.slice(start, at + 1);
+          this.#open = null;
+        }
         continue;
       }
-      if (code === QUOTE) inString = true;
-      else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
-        isEmpty = false;
-        depth += 1;
-        // Items are the first objects below a list.
-        if (itemDepth === 0 && code === OPEN_BRACKET) itemDepth = depth + 1;
-        if (depth === itemDepth && code === OPEN_BRACE) start = at;
-      } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
-        if (depth === itemDepth && code === CLOSE_BRACE) {
-          yield parseItem(item + text.slice(start, at + 1), name, read);
-          read += 1;
-          item = '';
-          start = at + 1;
-        }
-        depth -= 1;
-        if (itemDepth > 0 && depth < itemDepth - 1) itemDepth = 0;
+      if (this.#open !== null && this.#endsItem(code)) {
+        yield* this.#parsed(this.#open + text.slice(start, at));
+        this.#open = null;
+        this.#inString = false;
+        if (this.#itemDepth === 0) this.#depth = 0;
       }
+      if (this.#open === null && this.#begins(code)) {
+        this.#open = '';
+        start = at;
+        this.#itemLine = this.#line;
+      }
+      this.#follow(code);
     }
-    if (itemDepth > 0 && depth >= itemDepth) item += text.slice(start);
-    if (item.length > MAX_ITEM) throw new CliError(`${name}: item ${read + 1} is over ${MAX_ITEM / 2 ** 20} MB`);
+    if (this.#open === null) return;
+    this.#open += text.slice(start);
+    if (this.#open.length <= MAX_ITEM) return;
+    throw new CliError(`${this.#file.name}: item ${this.#items + 1} is over ${MAX_ITEM / 2 ** 20} MB`);
   }
-  if (depth !== 0) throw new CliError(`${name} was cut: it ends after ${read} items, inside another`);
-  if (isEmpty) throw new CliError(`${name} holds no JSON`);
+
+  *end(): Generator<object> {
+    const { name, place } = this.#file;
+    const isComplete = this.#depth === this.#itemDepth && !this.#inString;
+    if (this.#open !== null && isComplete) yield* this.#parsed(this.#open);
+    if (this.#depth !== 0 || this.#inString)
+      throw new CliError(`${name} was cut: it ends behind ${this.#items} items, before the end of the file's JSON`);
+    if (this.#isFound || this.#items > 0) return;
+    const expected = place === 'list' ? 'a list' : place === 'sequence' ? 'objects' : `a list in ${place.join(' or ')}`;
+    throw new CliError(`${name} holds no items: expected JSON with ${expected}`);
+  }
+
+  #followString(code: number): void {
+    if (this.#isEscaped) this.#isEscaped = false;
+    else if (code === BACKSLASH) this.#isEscaped = true;
+    else if (code === QUOTE) this.#inString = false;
+  }
+
+  #follow(code: number): void {
+    this.#isLineStart = code === LINE_FEED;
+    if (code === LINE_FEED) this.#line += 1;
+    else if (code === QUOTE) {
+      this.#inString = true;
+      this.#isEscaped = false;
+    } else if (code === OPEN_BRACE || code === OPEN_BRACKET) {
+      if (code === OPEN_BRACKET && this.#depth === 1 && this.#isNamed()) this.#itemDepth = 2;
+      this.#depth += 1;
+      if (this.#depth === this.#itemDepth) this.#isFound = true;
+    } else if (code === CLOSE_BRACE || code === CLOSE_BRACKET) {
+      this.#depth -= 1;
+      if (typeof this.#file.place !== 'string' && this.#depth < this.#itemDepth) this.#itemDepth = Infinity;
+    }
+  }
+
+  #isNamed(): boolean {
+    const { place } = this.#file;
+    return typeof place !== 'string' && place.includes(this.#field.slice(1, -1));
+  }
+
+  /** True where an item ends before this character. */
+  #endsItem(code: number): boolean {
+    if (this.#itemDepth > 0) return this.#depth === this.#itemDepth && (code === COMMA || isClosing(code));
+    // No string goes on in the next line, and a line that begins with an object is an item of its own, whatever is
+    // damaged in the one before.
+    return code === LINE_FEED ? this.#depth <= 0 || this.#inString : code === OPEN_BRACE && this.#isLineStart;
+  }
+
+  /** True for the first character of an item, or of a string in the outer object. */
+  #begins(code: number): boolean {
+    if (this.#itemDepth === Infinity) return code === QUOTE && this.#depth === 1;
+    if (this.#depth !== this.#itemDepth || code <= SPACE) return false;
+    return this.#itemDepth === 0 || (code !== COMMA && !isClosing(code));
+  }
+
+  *#parsed(text: string): Generator<object> {
+    this.#items += 1;
+    const here = `${this.#file.name}: item ${this.#items}, on line ${this.#itemLine},`;
+    let value: unknown;
+    try {
+      value = JSON.parse(text);
+    } catch {
+      return this.#file.onDamage(`${here} is no JSON`);
+    }
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) yield value;
+    else this.#file.onDamage(`${here} is no object`);
+  }
 }
 
-function parseItem(text: string, name: string, read: number): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (cause) {
-    throw new CliError(`${name}: item ${read + 1} is no JSON`, { cause });
-  }
+function isClosing(code: number): boolean {
+  return code === CLOSE_BRACE || code === CLOSE_BRACKET;
 }
 
+const LINE_FEED = 10;
+const SPACE = 32;
 const QUOTE = 34;
+const COMMA = 44;
+const OPEN_BRACKET = 91;
 const BACKSLASH = 92;
+const CLOSE_BRACKET = 93;
 const OPEN_BRACE = 123;
 const CLOSE_BRACE = 125;
-const OPEN_BRACKET = 91;
-const CLOSE_BRACKET = 93;

@@ -1,7 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
 import { promisify } from 'node:util';
-import { createGunzip } from 'node:zlib';
+import { crc32, createGunzip } from 'node:zlib';
 import type { Readable } from 'node:stream';
 import { open as openArchive, type Entry, type ZipFile } from 'yauzl';
 import { CliError } from './cli-error.ts';
@@ -133,11 +133,17 @@ async function archiveSource(target: string): Promise<ImportSource & { close(): 
   const openEntry = promisify<Entry, Readable>(archive.openReadStream.bind(archive) as never);
   async function* bytesOf(name: string, entry: Entry): AsyncGenerator<Uint8Array> {
     if (entry.uncompressedSize > MAX_UNPACKED) throw new CliError(`${name} in ${target} is over 4 GB`);
+    let sum = 0;
     try {
-      yield* (await openEntry(entry)) as AsyncIterable<Uint8Array>;
+      for await (const piece of (await openEntry(entry)) as AsyncIterable<Uint8Array>) {
+        sum = crc32(piece, sum);
+        yield piece;
+      }
     } catch (cause) {
       throw new CliError(`${name} in ${target} is damaged: ${(cause as Error).message}`, { cause });
     }
+    // The library leaves checksums to its callers.
+    if (sum !== entry.crc32) throw new CliError(`${name} in ${target} is damaged: its checksum is another one`);
   }
   return {
     names: [...entries.keys()],

@@ -84,6 +84,7 @@ type Parsed = { readonly line: PortableLine } | { readonly line: null };
 class ImportSession {
   readonly #call: TenantCall;
   readonly #asked: ImportRequest;
+  readonly #target: Pick<TenantCall['tenant'], 'importLines'>;
   readonly #hash: Hash = createHash('sha256');
   readonly #counts = { stored: new Counter(), known: new Counter(), refused: new Counter(), unknown: new Counter() };
   #isComplete = false;
@@ -92,6 +93,7 @@ class ImportSession {
   constructor(call: TenantCall, asked: ImportRequest) {
     this.#call = call;
     this.#asked = asked;
+    this.#target = asked.dryRun ? call.tenant.rehearseImport() : call.tenant;
   }
 
   /**
@@ -175,8 +177,7 @@ class ImportSession {
 
   async #import(lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
     if (lines.length === 0) return [];
-    const { dryRun } = this.#asked;
-    const outcomes = await this.#call.tenant.importLines(lines, { dryRun });
+    const outcomes = await this.#target.importLines(lines);
     for (const [at, line] of lines.entries()) {
       if (line.type === 'setting') outcomes[at] = await this.#putSetting(line);
     }

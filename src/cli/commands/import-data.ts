@@ -22,6 +22,7 @@ export interface ImportCommandOptions extends ConnectionOptions {
 type Summary = Extract<ImportResult, { readonly done: boolean }>;
 
 const REASONS_SHOWN = 5;
+const FIELDS_SHOWN = 100;
 const HEAD = '{"type":"cairn.export"';
 
 /**
@@ -39,7 +40,7 @@ export async function importData(targets: readonly string[], options: ImportComm
   const source = await openSource(target);
   try {
     const format = named === undefined ? (isPlainLines(source) ? undefined : formatOf(source)) : formatNamed(named);
-    if (format !== undefined) return await importForeign(format, source, options);
+    if (format !== undefined) return await importForeign(format, { source, target }, options);
   } finally {
     source.close();
   }
@@ -82,14 +83,29 @@ async function importExport(
   );
 }
 
-async function importForeign(format: ImportFormat, source: ImportSource, options: ImportCommandOptions): Promise<void> {
+async function importForeign(
+  format: ImportFormat,
+  { source, target }: { readonly source: ImportSource; readonly target: string },
+  options: ImportCommandOptions,
+): Promise<void> {
   const skipped = new Map<string, number>();
+  const passedOver = new Map<string, number>();
+  const damages: string[] = [];
   let read = 0;
+  let damaged = 0;
   const lines = format.lines({
     source,
     userId: options.user,
     read: () => void (read += 1),
     skip: (reason) => void skipped.set(reason, (skipped.get(reason) ?? 0) + 1),
+    passOver(field) {
+      const before = passedOver.get(field);
+      if (before !== undefined || passedOver.size < FIELDS_SHOWN) passedOver.set(field, (before ?? 0) + 1);
+    },
+    damaged(message) {
+      damaged += 1;
+      if (damages.length < REASONS_SHOWN) damages.push(message);
+    },
   });
   const { mapUser, dryRun } = options;
   // A file that was cut fails at its end; what stands before is imported, and then the failure told.
@@ -104,9 +120,13 @@ async function importForeign(format: ImportFormat, source: ImportSource, options
   })();
   await send(connect(options), texts, { dryRun, mapUser } as ImportCommandOptions);
   const rows = [...skipped].map(([reason, number]) => [count(number), reason]);
-  print(`${format.name}: ${count(read)} read, ${count(sumOf(skipped.values()))} skipped`);
+  const told = damaged === 0 ? '' : `, ${count(damaged)} damaged`;
+  print(`${format.name}: ${count(read)} read, ${count(sumOf(skipped.values()))} skipped${told}`);
   print(...table(rows, '><').map((row) => `  ${row}`));
+  printPassedOver([...passedOver]);
+  if (damaged > 0) printReasons(damages, damaged);
   if (failure !== undefined) throw failure as Error;
+  if (read === 0 && damaged === 0) throw new CliError(`nothing of the format ${format.name} was found in ${target}`);
 }
 
 function textOf(line: ForeignLine): string {
@@ -155,10 +175,18 @@ function printSummary(summary: Summary, reasons: readonly string[], ms: number):
   const rows = types.map((type) => [type, ...[stored, known, refused].map((counts) => count(counts[type] ?? 0))]);
   print(...table([['', dryRun ? 'would be stored' : 'stored', 'known already', 'refused'], ...rows], '<>>>'));
   print(`${dryRun ? 'nothing was stored; ' : ''}${span(ms)}`);
-  const fields = Object.entries(unknown).map(([name, number]) => `${name} (${count(number)})`);
-  if (fields.length > 0) print(`fields that are not known and were passed over: ${fields.join(', ')}`);
+  printPassedOver(Object.entries(unknown));
   const total = sumOf(Object.values(refused));
-  if (total === 0) return;
+  if (total > 0) printReasons(reasons, total);
+}
+
+function printPassedOver(fields: readonly (readonly [name: string, number: number])[]): void {
+  const shown = fields.map(([name, number]) => `${oneLine(name)} (${count(number)})`);
+  if (shown.length > 0) print(`fields that are not known and were passed over: ${shown.join(', ')}`);
+}
+
+/** Prints the first reasons why something was not imported; the command then ends with the code 1. */
+function printReasons(reasons: readonly string[], total: number): void {
   process.exitCode = 1;
   for (const reason of reasons) print(red(reason));
   if (total > reasons.length) print(`and ${count(total - reasons.length)} more`);

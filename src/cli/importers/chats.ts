@@ -8,11 +8,13 @@ import {
   type ImportFormat,
   lineOf,
   problemOf,
+  type SourceFile,
   textOf,
   timeOf,
 } from './format.ts';
 
 const CONVERSATIONS = /(^|\/)conversations(-\d+)?\.json$/;
+const MEMORIES = /(^|\/)memories\.json$/;
 
 /**
  * ChatGPT's data export. A conversation is a tree of messages, of which the branch to `current_node` is what was seen;
@@ -23,22 +25,49 @@ export const chatgpt: ImportFormat = {
   title: "ChatGPT's data export: its ZIP, or conversations.json",
   detect: ({ head, names }) => /"mapping"\s*:/.test(head) || names.some((name) => /export_manifest\.json$/.test(name)),
   async *lines(context) {
-    for await (const file of context.source.files((name) => CONVERSATIONS.test(name))) {
-      for await (const item of jsonItems(file.texts(), file)) yield* chatgptConversation(context, fieldsOf(item));
-    }
+    const { source } = context;
+    for await (const file of source.files((name) => CONVERSATIONS.test(name) || source.names.length === 1))
+      for await (const item of itemsOf(context, file)) yield* chatgptConversation(context, item);
+    skipOthers(context, (name) => CONVERSATIONS.test(name));
   },
 };
+
+/** The items of a file that is a list, each with its fields. */
+async function* itemsOf(
+  context: ImportContext,
+  { name, texts }: SourceFile,
+): AsyncGenerator<Readonly<Record<string, unknown>>> {
+  const onDamage = (message: string) => context.damaged(message);
+  for await (const item of jsonItems(texts(), { name, place: 'list', onDamage })) yield fieldsOf(item);
+}
+
+function skipEmpty(context: ImportContext): void {
+  context.read();
+  context.skip('a conversation without messages');
+}
+
+/** Counts the files of an archive that are not read. */
+function skipOthers(context: ImportContext, isRead: (name: string) => boolean): void {
+  const { names } = context.source;
+  for (const name of names.length === 1 ? [] : names.filter((one) => !isRead(one))) {
+    context.read();
+    context.skip(
+      /(^|\/)projects(\.json$|\/)/.test(name) ? 'a project file: use cairn ingest' : 'another file of the archive',
+    );
+  }
+}
 
 function* chatgptConversation(
   context: ImportContext,
   conversation: Readonly<Record<string, unknown>>,
 ): Generator<ForeignLine> {
   const mapping = fieldsOf(conversation['mapping']);
+  if (Object.keys(mapping).length === 0) skipEmpty(context);
   const session = lineOf(conversation['conversation_id'] ?? conversation['id'], 256);
   const visible = branchOf(mapping, textOf(conversation['current_node']));
   const shown = new Set(visible);
   for (const id of Object.keys(mapping)) {
-    if (shown.has(id) || fieldsOf(mapping[id])['message'] == null) continue;
+    if (shown.has(id) || fieldsOf(mapping[id])['message'] === null) continue;
     context.read();
     context.skip('on another branch of a conversation');
   }
@@ -46,11 +75,17 @@ function* chatgptConversation(
   const earliest = Math.min(...times.filter((time) => time !== undefined));
   const fallback = timeOf(conversation['create_time']) ?? (Number.isFinite(earliest) ? earliest : undefined);
   for (const [at, id] of visible.entries()) {
-    const message = fieldsOf(fieldsOf(mapping[id])['message']);
-    if (Object.keys(message).length === 0) continue;
+    const node = fieldsOf(mapping[id]);
+    // The root of the tree has no message.
+    if (node['message'] === null) continue;
+    const message = fieldsOf(node['message']);
     context.read();
     const role = textOf(fieldsOf(message['author'])['role']);
     const content = chatgptText(fieldsOf(message['content']));
+    skipParts(
+      context,
+      partsOf(fieldsOf(message['content'])['parts']).filter((part) => textOfPart(part) === undefined),
+    );
     const isHidden = fieldsOf(message['metadata'])['is_visually_hidden_from_conversation'] === true;
     const problem = isHidden || message['weight'] === 0 ? 'hidden in the conversation' : problemOf(content);
     if (problem !== undefined) {
@@ -80,9 +115,26 @@ function branchOf(mapping: Readonly<Record<string, unknown>>, last: string): str
 }
 
 function chatgptText(content: Readonly<Record<string, unknown>>): string {
-  const parts = Array.isArray(content['parts']) ? content['parts'] : [];
-  const texts = parts.map((part) => (typeof part === 'string' ? part : textOf(fieldsOf(part)['text'])));
+  const texts = partsOf(content['parts']).map((part) => textOfPart(part) ?? '');
   return [...texts, textOf(content['text'])].map(textOf).filter(Boolean).join('\n').trim();
+}
+
+function partsOf(value: unknown): readonly unknown[] {
+  return Array.isArray(value) ? value : [];
+}
+
+/** The text of a part of a message; undefined for an image or anything else without one. */
+function textOfPart(part: unknown): string | undefined {
+  const text = typeof part === 'string' ? part : fieldsOf(part)['text'];
+  return typeof text === 'string' ? text : undefined;
+}
+
+/** Counts parts of a message that are not imported with it. */
+function skipParts(context: ImportContext, parts: readonly unknown[]): void {
+  parts.forEach(() => {
+    context.read();
+    context.skip('an image, an attachment or another part without text (its message is imported)');
+  });
 }
 
 /** Claude's data export. What Claude remembered comes before the conversations. */
@@ -93,17 +145,13 @@ export const claude: ImportFormat = {
     /"chat_messages"\s*:/.test(head) || names.some((name) => /(^|\/)(users|memories)\.json$/.test(name)),
   async *lines(context) {
     const { source } = context;
-    for await (const file of source.files((name) => /(^|\/)memories\.json$/.test(name))) {
-      for await (const item of jsonItems(file.texts(), file)) yield* claudeMemories(context, fieldsOf(item));
-    }
+    for await (const file of source.files((name) => MEMORIES.test(name)))
+      for await (const item of itemsOf(context, file)) yield* claudeMemories(context, item);
     for await (const file of source.files((name) => CONVERSATIONS.test(name) || source.names.length === 1)) {
-      if (/(^|\/)memories\.json$/.test(file.name)) continue;
-      for await (const item of jsonItems(file.texts(), file)) yield* claudeConversation(context, fieldsOf(item));
+      if (MEMORIES.test(file.name)) continue;
+      for await (const item of itemsOf(context, file)) yield* claudeConversation(context, item);
     }
-    for (const name of source.names.filter((one) => /(^|\/)projects(\.json$|\/)/.test(one))) {
-      context.read();
-      context.skip(`project files (${name.endsWith('.json') ? 'JSON' : 'other'}): use cairn ingest`);
-    }
+    skipOthers(context, (name) => MEMORIES.test(name) || CONVERSATIONS.test(name));
   },
 };
 
@@ -135,12 +183,15 @@ function* claudeConversation(
   context: ImportContext,
   conversation: Readonly<Record<string, unknown>>,
 ): Generator<ForeignLine> {
-  const messages = Array.isArray(conversation['chat_messages']) ? conversation['chat_messages'] : [];
+  const messages = partsOf(conversation['chat_messages']);
+  if (messages.length === 0) skipEmpty(context);
   for (const one of messages) {
     const message = fieldsOf(one);
     context.read();
-    const parts = Array.isArray(message['content']) ? message['content'] : [];
+    const parts = partsOf(message['content']);
     const ofParts = parts.map((part) => textOf(fieldsOf(part)['text'])).filter(Boolean);
+    const others = parts.filter((part) => textOfPart(part) === undefined);
+    skipParts(context, [...others, ...partsOf(message['attachments']), ...partsOf(message['files'])]);
     const content = (ofParts.length > 0 ? ofParts.join('\n') : textOf(message['text'])).trim();
     const problem = problemOf(content);
     if (problem !== undefined) {

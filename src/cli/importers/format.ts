@@ -29,6 +29,10 @@ export interface ImportContext {
   read(): void;
   /** Counts something that is not imported, by its reason. */
   skip(reason: string): void;
+  /** Counts a field that is not known, and therefore passed over. */
+  passOver(field: string): void;
+  /** Tells of something that should be imported and is damaged; the message names its file and its place. */
+  damaged(message: string): void;
 }
 
 /** A line of the portable form, as JSON; a memory without `state` is linked by the server. */

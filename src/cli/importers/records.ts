@@ -13,21 +13,43 @@ import {
   timeOf,
 } from './format.ts';
 
-/** The records of all files: lines of JSON, a list, or an object with a list. */
-async function* recordsOf({ source }: ImportContext): AsyncGenerator<Readonly<Record<string, unknown>>> {
-  for await (const file of source.files((name) => /\.(json|jsonl|ndjson)$/.test(name) || source.names.length === 1)) {
-    // Lines are a list without its brackets.
-    const isList = /^\s*(\[|\{\s*"[^"]+"\s*:\s*\[)/.test(source.head);
-    const texts = isList ? file.texts() : inBrackets(file.texts());
-    for await (const item of jsonItems(texts, file)) yield fieldsOf(item);
+/** Fields of an outer object that hold records, in replies of APIs. */
+const LISTS = ['results', 'memories', 'items', 'data', 'sessions'];
+/** An outer object with such a field, behind fields that are neither lists nor objects. */
+const OUTER_OBJECT = new RegExp(`^\\s*\\{(?:[^[{]*,)?\\s*"(?:${LISTS.join('|')})"\\s*:\\s*\\[`);
+
+/** Counts the fields of a record that its format does not know. */
+function passOverOthers(context: ImportContext, record: object, known: readonly string[]): void {
+  for (const field of Object.keys(record)) if (!known.includes(field)) context.passOver(field);
+}
+
+/**
+ * The records of all files: lines of JSON, a list, or an object with a list.
+ * @param known names of the fields that the format knows
+ */
+async function* recordsOf(
+  context: ImportContext,
+  known: readonly string[],
+): AsyncGenerator<Readonly<Record<string, unknown>>> {
+  const { source } = context;
+  for await (const { name, texts } of source.files((one) => RECORDS.test(one) || source.names.length === 1)) {
+    const pieces = texts()[Symbol.asyncIterator]();
+    const first = await pieces.next();
+    const head = first.done === true ? '' : first.value;
+    const whole = (async function* () {
+      yield head;
+      yield* { [Symbol.asyncIterator]: () => pieces };
+    })();
+    const place = head.trimStart().startsWith('[') ? 'list' : OUTER_OBJECT.test(head) ? LISTS : 'sequence';
+    const onDamage = (message: string) => context.damaged(message);
+    for await (const item of jsonItems(whole, { name, place, onDamage })) {
+      passOverOthers(context, item, known);
+      yield fieldsOf(item);
+    }
   }
 }
 
-async function* inBrackets(texts: AsyncIterable<string>): AsyncGenerator<string> {
-  yield '[';
-  yield* texts;
-  yield ']';
-}
+const RECORDS = /\.(json|jsonl|ndjson)$/;
 
 /** Makes a memory of a record; tells the context why not if it cannot be one. */
 function* memoryOf(context: ImportContext, line: ForeignLine & { readonly content: string }): Generator<ForeignLine> {
@@ -45,12 +67,17 @@ function metadataOf(context: ImportContext, value: unknown): object {
   return {};
 }
 
+const MEM0_FIELDS = [
+  ...['id', 'memory', 'text', 'content', 'user_id', 'run_id', 'agent_id', 'app', 'categories', 'metadata', 'state'],
+  ...['created_at', 'updated_at'],
+];
+
 export const mem0: ImportFormat = {
   name: 'mem0',
   title: 'records of mem0, as its API lists them, or memories.jsonl',
   detect: ({ head }) => /"(memory|run_id|agent_id)"\s*:/.test(head) && !/"entityType"|"namespace"/.test(head),
   async *lines(context) {
-    for await (const record of recordsOf(context)) {
+    for await (const record of recordsOf(context, MEM0_FIELDS)) {
       context.read();
       if (record['state'] === 'deleted') {
         context.skip('deleted');
@@ -76,16 +103,23 @@ export const mem0: ImportFormat = {
   },
 };
 
+const ZEP_MESSAGE_FIELDS = ['uuid', 'uuid_', 'role', 'role_type', 'content', 'created_at', 'metadata'];
+const ZEP_FIELDS = ['session_id', 'user_id', 'messages', ...ZEP_MESSAGE_FIELDS];
+
 export const zep: ImportFormat = {
   name: 'zep',
   title: 'sessions of Zep with their messages, as its API returns them',
   detect: ({ head }) => /"messages"\s*:/.test(head) && /"(session_id|role_type)"\s*:/.test(head),
   async *lines(context) {
-    for await (const session of recordsOf(context)) {
+    for await (const session of recordsOf(context, ZEP_FIELDS)) {
       const sessionId = lineOf(session['session_id'] ?? session['uuid'], 256);
       const userId = context.userId ?? lineOf(session['user_id'], 256);
-      for (const one of Array.isArray(session['messages']) ? session['messages'] : [session]) {
+      const messages: readonly unknown[] | undefined = Array.isArray(session['messages'])
+        ? session['messages']
+        : undefined;
+      for (const one of messages ?? [session]) {
         const message = fieldsOf(one);
+        if (messages !== undefined) passOverOthers(context, message, ZEP_MESSAGE_FIELDS);
         context.read();
         const id = lineOf(message['uuid'] ?? message['uuid_'], 200);
         const content = textOf(message['content']);
@@ -104,12 +138,14 @@ export const zep: ImportFormat = {
   },
 };
 
+const LANGGRAPH_FIELDS = ['namespace', 'key', 'value', 'created_at', 'createdAt', 'updated_at', 'updatedAt', 'score'];
+
 export const langgraph: ImportFormat = {
   name: 'langgraph',
   title: 'items of a LangGraph store: namespace, key, value',
   detect: ({ head }) => /"namespace"\s*:\s*\[/.test(head) && /"key"\s*:/.test(head),
   async *lines(context) {
-    for await (const record of recordsOf(context)) {
+    for await (const record of recordsOf(context, LANGGRAPH_FIELDS)) {
       context.read();
       const labels = Array.isArray(record['namespace']) ? record['namespace'].map((label) => lineOf(label, 256)) : [];
       const [key, value] = [lineOf(record['key'], 256), record['value'] ?? null];
@@ -132,8 +168,8 @@ export const langgraph: ImportFormat = {
         external_id: namespace === '' ? key : null,
         item: { namespace, key },
         value,
-        created_at: timeOf(record['created_at']) ?? null,
-        updated_at: timeOf(record['updated_at']) ?? null,
+        created_at: timeOf(record['created_at'] ?? record['createdAt']) ?? null,
+        updated_at: timeOf(record['updated_at'] ?? record['updatedAt']) ?? null,
       };
     }
   },
@@ -146,6 +182,8 @@ function textsOf(value: unknown, key = ''): string[] {
   return Object.entries(fieldsOf(value)).flatMap(([name, one]) => textsOf(one, name));
 }
 
+const GRAPH_FIELDS = ['type', 'name', 'entityType', 'observations', 'from', 'to', 'relationType'];
+
 /** The knowledge graph of the official memory server: an observation becomes a memory, a relation a link. */
 export const serverMemory: ImportFormat = {
   name: 'server-memory',
@@ -157,7 +195,7 @@ export const serverMemory: ImportFormat = {
     // A relation may stand before its entities, so relations come last.
     const relations: ForeignLine[] = [];
     const names = new Set<string>();
-    for await (const record of recordsOf(context)) {
+    for await (const record of recordsOf(context, GRAPH_FIELDS)) {
       context.read();
       const name = lineOf(record['name'], 128);
       if (record['type'] === 'relation') {

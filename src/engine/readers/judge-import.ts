@@ -1,21 +1,49 @@
 import { judgeLine } from '../commands/judge-import.ts';
+import { findDocumentTwin, findTwinById } from '../store/import-rows.ts';
+import type { Store } from '../store/open-store.ts';
 import type { ImportOutcome, PortableLine } from '../types.ts';
 import type { ReadContext } from './read-context.ts';
 
-/**
- * Tells what an import of these lines would do, as far as it depends on what is stored. What a line refers to may be
- * in a line before it, so a missing memory or document is no reason to refuse it here.
- */
+/** What an import of a line would do, as far as it depends on what is stored. */
+export interface JudgedImport {
+  /** `stored` also for a line that refers to something missing, which a line before it may bring. */
+  readonly outcome: ImportOutcome;
+  /** What the line refers to and is not stored, by the names of its fields. */
+  readonly missing: readonly { readonly name: string; readonly id: string }[];
+}
+
+/** Judges lines of an import against what is stored. */
 export function judgeImport(
   { open, clock }: ReadContext,
   { lines }: { readonly lines: readonly PortableLine[] },
-): ImportOutcome[] {
+): JudgedImport[] {
   const { store } = open();
   return store.read(() =>
-    lines.map((line): ImportOutcome => {
+    lines.map((line): JudgedImport => {
       const judged = judgeLine(store, line, clock.now());
+      if (judged.kind === 'new') return { outcome: { kind: 'stored' }, missing: [] };
       const isMissing = judged.kind === 'refused' && judged.error.code === 'not_found';
-      return judged.kind === 'new' || isMissing ? { kind: 'stored' } : judged;
+      return isMissing
+        ? { outcome: { kind: 'stored' }, missing: missingOf(store, line) }
+        : { outcome: judged, missing: [] };
     }),
   );
+}
+
+function missingOf(store: Store, line: PortableLine): JudgedImport['missing'] {
+  const memories =
+    line.type === 'link'
+      ? [
+          { name: 'src', id: line.src },
+          { name: 'dst', id: line.dst },
+        ]
+      : line.type === 'revision'
+        ? [{ name: 'memory', id: line.memory }]
+        : [];
+  const documents =
+    line.type === 'memory' && line.document !== null ? [{ name: 'document', id: line.document.id }] : [];
+  return [
+    ...memories.filter(({ id }) => findTwinById(store, id) === undefined),
+    ...documents.filter(({ id }) => findDocumentTwin(store, id)?.liveNo == null),
+  ];
 }

@@ -42,6 +42,9 @@ export function boundTenant(tenant: Tenant, bounds: Bounds): Tenant {
       throw refusal();
     },
     importLines: refused,
+    rehearseImport: () => {
+      throw refusal();
+    },
     ...memoryMethods(tenant, reach),
     ...itemMethods(tenant, reach),
     ...listMethods(tenant, reach),

@@ -13,6 +13,7 @@ import {
 } from '../types.ts';
 import { VERSION } from '../version.ts';
 import { quotaOf } from './quota-of.ts';
+import { ImportRehearsal } from './rehearse-import.ts';
 import type { TenantOptions } from './tenant-options.ts';
 import { guardOf } from './tenant-privacy.ts';
 
@@ -23,21 +24,35 @@ export function createPortableMethods(options: TenantOptions): Portable {
   return {
     exportLines: (asked) => exportLines(options, asked),
 
-    async importLines(lines, { dryRun = false } = {}) {
-      const screened = guard.isOn() ? await screenLines(guard, lines) : null;
-      const stored = screened?.flatMap((line) => ('type' in line ? [line] : [])) ?? lines;
-      const written = dryRun
-        ? await readers.read(path, 'judgeImport', { lines: stored })
-        : await writer.write(path, 'importLines', { lines: stored, quota: quotaOf(options) });
-      const added = written.filter(({ kind }, place) => kind === 'stored' && stored[place]!.type === 'memory').length;
-      if (added > 0 && !dryRun) {
-        metrics.adds.inc({ outcome: 'accepted' }, added);
-        dispatcher.dispatch(path, 'encode');
-      }
-      const outcomes = written.values();
-      return screened?.map((line) => ('type' in line ? outcomes.next().value! : line)) ?? written;
+    async importLines(lines) {
+      return screened(guard, lines, async (good) => {
+        const outcomes = await writer.write(path, 'importLines', { lines: good, quota: quotaOf(options) });
+        const added = outcomes.filter(({ kind }, at) => kind === 'stored' && good[at]!.type === 'memory').length;
+        if (added > 0) {
+          metrics.adds.inc({ outcome: 'accepted' }, added);
+          dispatcher.dispatch(path, 'encode');
+        }
+        return outcomes;
+      });
+    },
+
+    rehearseImport() {
+      const rehearsal = new ImportRehearsal((lines) => readers.read(path, 'judgeImport', { lines }));
+      return { importLines: (lines) => screened(guard, lines, (good) => rehearsal.importLines(good)) };
     },
   };
+}
+
+/** Runs an import of the lines that the privacy policy lets pass. @returns the outcomes of all lines */
+async function screened(
+  guard: PrivacyGuard,
+  lines: readonly PortableLine[],
+  importGood: (lines: readonly PortableLine[]) => Promise<ImportOutcome[]>,
+): Promise<ImportOutcome[]> {
+  if (!guard.isOn()) return importGood(lines);
+  const judged = await screenLines(guard, lines);
+  const outcomes = (await importGood(judged.filter((line) => 'type' in line))).values();
+  return judged.map((line) => ('type' in line ? outcomes.next().value! : line));
 }
 
 async function* exportLines(

@@ -233,9 +233,13 @@ export interface Portable {
   /**
    * Stores lines of a portable file in one commit, each exactly or not at all. A line that is there already is `known`.
    * One that is there with other content is refused with `conflict`, and what is there stays.
-   * @param options.dryRun stores nothing; whether both memories of a new link exist is not told then
    * @returns outcomes in the order of the lines
    * @throws EngineError `unavailable` and `storage_full` as `addMemories`
    */
-  importLines(lines: readonly PortableLine[], options?: { readonly dryRun?: boolean }): Promise<ImportOutcome[]>;
+  importLines(lines: readonly PortableLine[]): Promise<ImportOutcome[]>;
+  /**
+   * Begins a dry run: its `importLines` returns what an import would, line by line, and stores nothing. What earlier
+   * lines of the dry run would have stored counts as stored.
+   */
+  rehearseImport(): Pick<Portable, 'importLines'>;
 }

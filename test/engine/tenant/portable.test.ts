@@ -158,10 +158,10 @@ test('a dry run tells what an import would do, and stores nothing', async () => 
   const { fixture } = await filled();
   const lines = portableLines(await exportText(fixture.tenant));
   const copy = await openCopy(fixture);
-  const outcomes = await copy.tenant.importLines(lines, { dryRun: true });
+  const outcomes = await copy.tenant.rehearseImport().importLines(lines);
   expect(outcomes.filter(({ kind }) => kind === 'refused')).toEqual([]);
   expect(copy.get('SELECT count(*) FROM memories')).toBe(0);
-  expect((await fixture.tenant.importLines(lines, { dryRun: true })).some(({ kind }) => kind === 'stored')).toBe(false);
+  expect((await fixture.tenant.rehearseImport().importLines(lines)).some(({ kind }) => kind === 'stored')).toBe(false);
 }, 60_000);
 
 test('half a document is not found, and becomes visible with its last part', async () => {

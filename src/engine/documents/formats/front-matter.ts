@@ -23,7 +23,9 @@ export function splitFrontMatter(markdown: string): { readonly matter: FrontMatt
   return { matter: readLines(lines), body: markdown.slice(block[0].length).replace(/^\n+/, '') };
 }
 
-const KEY = /^([A-Za-z_][\w-]{0,60})[ \t]*:(?:[ \t]+(.*))?$/;
+/** A key, plain or in double quotes, and its value. */
+const KEY = /^(?:([A-Za-z_][\w-]{0,60})|"((?:[^"\\]|\\.){1,120})")[ \t]*:(?:[ \t]+(.*))?$/;
+const DOUBLE_QUOTED = /^("(?:[^"\\]|\\.)*")(?:\s+#.*)?$/;
 
 function isYaml(line: string): boolean {
   return line.trim() === '' || /^(?:[ \t]|#|- |-$)/.test(line) || KEY.test(line);
@@ -36,8 +38,8 @@ function readLines(lines: readonly string[]): FrontMatter {
     const pair = KEY.exec(line);
     const item = /^\s*-[ \t]+(.*)$/.exec(line)?.[1];
     if (pair !== null) {
-      key = pair[1]!.toLowerCase();
-      matter.set(key, valuesOf(pair[2] ?? ''));
+      key = (pair[1] ?? unescaped(`"${pair[2]!}"`)).toLowerCase();
+      matter.set(key, valuesOf(pair[3] ?? ''));
     } else if (item !== undefined) {
       matter.get(key)?.push(...valuesOf(item));
     }
@@ -49,10 +51,21 @@ function readLines(lines: readonly string[]): FrontMatter {
 function valuesOf(text: string): string[] {
   const trimmed = text.trim();
   const list = /^\[(.*)\]$/.exec(trimmed)?.[1];
-  const values = list === undefined ? [trimmed] : (list.match(/"[^"]*"|'[^']*'|[^,]+/g) ?? []);
+  const values = list === undefined ? [trimmed] : (list.match(/"(?:[^"\\]|\\.)*"|'[^']*'|[^,]+/g) ?? []);
   return values.map((value) => unquote(value.trim())).filter((value) => value !== '' && !/^[|>&*{]/.test(value));
 }
 
 function unquote(value: string): string {
-  return /^(?:"([^"]*)"|'([^']*)')(?:\s+#.*)?$/.exec(value)?.slice(1).join('') ?? value.replace(/\s#.*$/, '').trimEnd();
+  const quoted = DOUBLE_QUOTED.exec(value)?.[1];
+  if (quoted !== undefined) return unescaped(quoted);
+  return /^'([^']*)'(?:\s+#.*)?$/.exec(value)?.[1] ?? value.replace(/\s#.*$/, '').trimEnd();
+}
+
+/** Reads a text in double quotes. YAML has all escapes of JSON; one with others stays as it is written. */
+function unescaped(quoted: string): string {
+  try {
+    return JSON.parse(quoted) as string;
+  } catch {
+    return quoted.slice(1, -1);
+  }
 }

@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto';
+import { EngineError } from '../errors.ts';
+import type { JudgedImport } from '../readers/judge-import.ts';
+import { contentHash } from '../text/content-hash.ts';
+import type { ImportOutcome, PortableLine } from '../types.ts';
+
+/** Most names that a rehearsal remembers, which takes some 200 MB. */
+const MOST_NAMES = 2_000_000;
+
+/** What a line would bring: its own name with a mark of what it says, and further names that it alone may have. */
+interface Claims {
+  readonly name: string;
+  readonly mark: string;
+  readonly others: readonly string[];
+}
+
+/**
+ * Tells what an import would do, line by line, and stores nothing. What lines would store is remembered by their names,
+ * so that later lines of the same import meet it as they would meet it in the store.
+ */
+export class ImportRehearsal {
+  readonly #judge: (lines: readonly PortableLine[]) => Promise<readonly JudgedImport[]>;
+  /** Marks of the lines that would be stored, by the hashes of their names. */
+  readonly #taken = new Map<string, string>();
+
+  /** @param judge judges lines against what is stored */
+  constructor(judge: (lines: readonly PortableLine[]) => Promise<readonly JudgedImport[]>) {
+    this.#judge = judge;
+  }
+
+  /** @throws EngineError `too_large` beyond `MOST_NAMES` names */
+  async importLines(lines: readonly PortableLine[]): Promise<ImportOutcome[]> {
+    const judged = await this.#judge(lines);
+    return lines.map((line, place) => {
+      const { outcome, missing } = judged[place]!;
+      if (outcome.kind !== 'stored') return outcome;
+      const lost = missing.find(
+        ({ id }) => !this.#taken.has(hashed('memory', id)) && !this.#taken.has(hashed('document', id)),
+      );
+      if (lost !== undefined) return refused('not_found', `${lost.name}: nothing with this id`);
+      return this.#claim(line);
+    });
+  }
+
+  #claim(line: PortableLine): ImportOutcome {
+    const claims = claimsOf(line);
+    if (claims === null) return { kind: 'read' };
+    const mark = this.#taken.get(claims.name);
+    if (mark === claims.mark) return { kind: 'known' };
+    if (mark !== undefined) return refused('conflict', 'another line of this import has its id');
+    if (claims.others.some((name) => this.#taken.has(name)) || !this.#fits(line))
+      return refused('conflict', 'it does not go with another line of this import');
+    for (const name of [claims.name, ...claims.others]) this.#taken.set(name, name === claims.name ? claims.mark : '');
+    if (this.#taken.size > MOST_NAMES)
+      throw new EngineError('too_large', `a dry run looks at ${MOST_NAMES} ids and names at most`);
+    return { kind: 'stored' };
+  }
+
+  /** False for a link, or an earlier version, that the memories of this import cannot have. */
+  #fits(line: PortableLine): boolean {
+    if (line.type === 'link') {
+      const isWon = line.winner === null || line.winner === line.src || line.winner === line.dst;
+      return isWon && line.src !== line.dst;
+    }
+    if (line.type !== 'revision') return true;
+    const [version, updatedAt] = (this.#taken.get(hashed('memory', line.memory)) ?? '').split(' ').map(Number);
+    return updatedAt === undefined || (line.version < version! && line.replaced_at <= updatedAt);
+  }
+}
+
+function refused(code: string, message: string): ImportOutcome {
+  return { kind: 'refused', error: { code, message } };
+}
+
+/** Names are kept as 96 bits of their hash. */
+function hashed(...parts: readonly (string | number)[]): string {
+  return createHash('sha256').update(JSON.stringify(parts)).digest().toString('latin1', 0, 12);
+}
+
+/** What a line would bring; null for one of which nothing is stored. */
+function claimsOf(line: PortableLine): Claims | null {
+  switch (line.type) {
+    case 'memory': {
+      const { id, user_id: user, external_id: external, item, document, version } = line;
+      const text = contentHash(line.content).toString('latin1', 0, 8);
+      return {
+        name: hashed('memory', id),
+        mark: [version, line.updated_at ?? line.created_at ?? '', hashed(user, text)].join(' '),
+        others: [
+          ...(external === null ? [] : [hashed('external', user, external)]),
+          ...(item === null ? [] : [hashed('item', user, item.namespace, item.key)]),
+          ...(document === null ? [] : [hashed('place', document.id, document.index)]),
+        ],
+      };
+    }
+    case 'revision':
+      return { name: hashed('revision', line.memory, line.version), mark: '', others: [] };
+    case 'link': {
+      const { src, dst, link_type: type, automatic } = line;
+      const ends = type === 'contradicts' ? [src, dst].sort() : [src, dst];
+      const isOnly = type === 'waypoint' && automatic;
+      return {
+        name: hashed('link', type, ...ends),
+        mark: '',
+        others: isOnly ? [hashed('waypoint', src)] : type === 'supersedes' ? [hashed('superseded', dst)] : [],
+      };
+    }
+    case 'document': {
+      const { id, user_id: user, external_id: external, chunks, sha256 } = line;
+      return {
+        name: hashed('document', id),
+        mark: hashed(user, chunks, sha256 ?? ''),
+        others: external === null ? [] : [hashed('document of', user, external)],
+      };
+    }
+    case 'document_text':
+    case 'setting':
+      return null;
+  }
+}
