@@ -113,7 +113,7 @@ async function takePictures({ url, ids, documentId, recallId }: Demo): Promise<v
     evaluation: 'evals/team-questions',
     work: 'work',
     keys: 'admin',
-    settings: 'admin?tab=service',
+    settings: 'admin?tab=service&find=decay',
     admin: 'admin?tab=limits',
   };
   fs.mkdirSync(IMAGES, { recursive: true });

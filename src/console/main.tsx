@@ -7,7 +7,7 @@ import { Ask } from './pages/ask/ask.tsx';
 import { SignIn } from './pages/sign-in.tsx';
 import { Empty, Failed, Waiting } from './parts/basics.tsx';
 import { type Refusal, returns } from './client.ts';
-import { loadSession, session } from './session.ts';
+import { loadSession, session, takeRememberedView } from './session.ts';
 import { applyTheme, Shell } from './shell.tsx';
 import { texts } from './texts.ts';
 
@@ -66,7 +66,7 @@ function NoPage() {
 }
 
 applyTheme();
-if (address.value.page === '') go(hrefOf('ask'), { replace: true });
+if (address.value.page === '') go(takeRememberedView() ?? hrefOf('ask'), { replace: true });
 load();
 // The session may have ended while the service was away.
 returns.subscribe((times) => times > 0 && load());

@@ -1,7 +1,7 @@
 /** In whose name the console makes requests. */
 import { signal } from '@preact/signals';
 import { chosenTenant, send, whenUnauthenticated } from './client.ts';
-import type { Role, SessionItem } from './types.ts';
+import type { Role, SessionItem, SignedOut } from './types.ts';
 
 /** undefined until the service has said it. */
 export const session = signal<SessionItem | undefined>(undefined);
@@ -42,10 +42,27 @@ export async function signIn(key: string): Promise<void> {
   session.value = await send<SessionItem>('POST', '/console/session', { body: { key } });
 }
 
+const VIEW = 'cairn-view';
+
+/** Keeps the address of the view while the browser is at an identity provider, which is not told of it. */
+export function rememberView(): void {
+  if (!location.hash.startsWith('#/sign-in')) sessionStorage.setItem(VIEW, location.hash);
+}
+
+/** Returns the address that was kept, once. */
+export function takeRememberedView(): string | null {
+  const view = sessionStorage.getItem(VIEW);
+  sessionStorage.removeItem(VIEW);
+  return view;
+}
+
 /** Ends the session. */
 export async function signOut(): Promise<void> {
   chosenTenant.value = undefined;
-  session.value = await send<SessionItem>('DELETE', '/console/session');
+  const { sign_out_url: url, ...rest } = await send<SignedOut>('DELETE', '/console/session');
+  session.value = rest;
+  // Whoever signed in at an identity provider is signed out there, too, before somebody else sits down.
+  if (url !== null) location.assign(url);
 }
 
 whenUnauthenticated(() => {

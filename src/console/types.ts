@@ -1,7 +1,7 @@
 /** The types of requests and replies, as the routes of the API declare them. */
 import type { z } from 'zod';
 import type { activityReply, backupsReply, decayReply, settingsReply, tenantPage } from '../api/schemas/admin.ts';
-import type { sessionReply } from '../api/schemas/console.ts';
+import type { sessionReply, signedOutReply } from '../api/schemas/console.ts';
 import type { documentPage } from '../api/schemas/document-replies.ts';
 import type { entityDetails, entityPage } from '../api/schemas/entities.ts';
 import type { jobPage } from '../api/schemas/jobs.ts';
@@ -28,6 +28,7 @@ export type { ProviderCallItem, ReembedItem } from '../api/schemas/providers.ts'
 export type { ExplanationItem, MatchItem } from '../api/schemas/query-replies.ts';
 
 export type SessionItem = Wire<typeof sessionReply>;
+export type SignedOut = Wire<typeof signedOutReply>;
 export type Role = NonNullable<SessionItem['caller']>['role'];
 export type MemoryList = Wire<typeof memoryListReply>;
 export type NameList = Wire<typeof nameListReply>;

@@ -108,7 +108,7 @@ browserTest('a map of a user is drawn and opened, and admins see keys and limits
   await page.getByRole('heading', { name: 'Memory' }).waitFor();
   api.engine.control.createKey({ tenantId: 'default', role: 'read', label: 'Telephone' });
   await show(page, api.url, 'admin');
-  await page.getByRole('cell', { name: 'Telephone' }).waitFor();
+  await page.getByRole('cell', { name: 'Telephone', exact: true }).waitFor();
   for (const tab of ['limits', 'settings', 'model', 'audit']) {
     await show(page, api.url, `admin?tab=${tab}`);
     expect(await violationsOf(page), tab).toEqual([]);

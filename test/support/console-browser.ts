@@ -31,6 +31,8 @@ export interface ConsolePage extends AsyncDisposable {
 interface OpenOptions {
   readonly colorScheme?: 'light' | 'dark';
   readonly width?: number;
+  /** Origins beside that of the service which the browser may go to, as an identity provider. */
+  readonly also?: readonly string[];
 }
 
 /**
@@ -39,12 +41,12 @@ interface OpenOptions {
  * @param view address of the view after the `#/`
  */
 export async function openConsole(url: string, view = '', options: OpenOptions = {}): Promise<ConsolePage> {
-  const { colorScheme = 'light', width = 1280 } = options;
+  const { colorScheme = 'light', width = 1280, also = [] } = options;
   const context = await browser!.newContext({ colorScheme, viewport: { width, height: 900 } });
   const problems: string[] = [];
   await context.route('**/*', (route) => {
     const asked = route.request().url();
-    if (new URL(asked).origin === new URL(url).origin) return route.continue();
+    if ([new URL(url).origin, ...also].includes(new URL(asked).origin)) return route.continue();
     problems.push(`asked ${asked}`);
     return route.abort();
   });

@@ -128,6 +128,7 @@ ConsoleSession = TypedDict("ConsoleSession", {
     "version": "str",
     "is_open": "bool",
     "has_session": "bool",
+    "identity_provider": "Union[str, None]",
     "caller": "Union[Dict[str, Any], None]",
 })
 
@@ -1288,6 +1289,16 @@ Setting = TypedDict("Setting", {
 })
 
 
+SignedOut = TypedDict("SignedOut", {
+    "version": "str",
+    "is_open": "bool",
+    "has_session": "bool",
+    "identity_provider": "Union[str, None]",
+    "caller": "Union[Dict[str, Any], None]",
+    "sign_out_url": "Union[str, None]",
+})
+
+
 StageTrace = TypedDict("StageTrace", {
     "stage": "str",
     "ms": "float",
@@ -1521,6 +1532,8 @@ OPERATIONS: Dict[str, Operation] = {
     "get_console_session": Operation("GET", "/console/session", None, None, True, False, False, False),
     "open_console_session": Operation("POST", "/console/session", [], None, True, False, False, False),
     "close_console_session": Operation("DELETE", "/console/session", None, None, True, False, False, False),
+    "begin_provider_sign_in": Operation("GET", "/console/oidc", None, None, True, False, False, True),
+    "end_provider_sign_in": Operation("GET", "/console/oidc/callback", None, None, True, False, False, True),
     "get_console_file": Operation("GET", "/console/{file}", None, None, True, False, False, True),
     "get_health": Operation("GET", "/health", None, None, True, False, False, False),
     "get_readiness": Operation("GET", "/ready", None, None, True, False, False, False),
@@ -2024,9 +2037,17 @@ class Client(BaseClient):
         """Exchanges a key for a session: `POST /console/session`."""
         return self._call(OPERATIONS["open_console_session"], {"key": key}, options)
 
-    def close_console_session(self, **options: Any) -> ConsoleSession:
+    def close_console_session(self, **options: Any) -> SignedOut:
         """Ends the session: `DELETE /console/session`."""
         return self._call(OPERATIONS["close_console_session"], {}, options)
+
+    def begin_provider_sign_in(self, **options: Any) -> str:
+        """Sends the browser to the identity provider to sign in: `GET /console/oidc`."""
+        return self._call(OPERATIONS["begin_provider_sign_in"], {}, options)
+
+    def end_provider_sign_in(self, **options: Any) -> str:
+        """Takes the browser back from the identity provider, and opens a session: `GET /console/oidc/callback`."""
+        return self._call(OPERATIONS["end_provider_sign_in"], {}, options)
 
     def get_console_file(self, *, file: str, **options: Any) -> str:
         """Sends a script, style or picture of the console: `GET /console/{file}`."""

@@ -25,12 +25,15 @@ export function requireConsoleHeader(request: IncomingMessage): void {
 
 /**
  * Makes the `set-cookie` of a session. Scripts cannot read it, and no other site's page makes the browser send it. It
- * is `Secure` if the page was loaded by HTTPS, as `Origin` says, which a browser sets itself.
+ * is `Secure` if the page was loaded by HTTPS, as `Origin` says, which a browser sets itself, or as `isSecure` says.
  * @param secret the secret of the session; '' takes the cookie away
  * @param expiresAt Unix ms
  */
-export function sessionCookie(request: IncomingMessage, secret: string, expiresAt: number): string {
-  const isSecure = request.headers.origin?.startsWith('https:') ?? false;
+export function sessionCookie(
+  request: IncomingMessage,
+  { secret, expiresAt }: { readonly secret: string; readonly expiresAt: number },
+  isSecure = request.headers.origin?.startsWith('https:') ?? false,
+): string {
   const parts = [`${cookieName(request)}=${secret}`, 'Path=/', 'HttpOnly', 'SameSite=Strict'];
   parts.push(`Expires=${new Date(expiresAt).toUTCString()}`, ...(isSecure ? ['Secure'] : []));
   return parts.join('; ');
@@ -42,7 +45,12 @@ function cookieName(request: IncomingMessage): string {
 }
 
 function cookieOf(request: IncomingMessage): string | undefined {
-  const name = `${cookieName(request)}=`;
+  return cookieNamed(request, cookieName(request));
+}
+
+/** Returns the value of a cookie of the request; undefined if it is absent or empty. */
+export function cookieNamed(request: IncomingMessage, cookie: string): string | undefined {
+  const name = `${cookie}=`;
   const cookies = request.headers.cookie?.split(';').map((cookie) => cookie.trim()) ?? [];
   const value = cookies.find((cookie) => cookie.startsWith(name))?.slice(name.length);
   return value === '' ? undefined : value;

@@ -3,6 +3,7 @@ import type { IncomingMessage } from 'node:http';
 import type { NextFunction, Request, Response } from 'express';
 import { boundTenant, type Config, type ErrorCode, isEngineError, requireOwnUser } from '../../engine/index.ts';
 import { detailOf } from '../http-errors.ts';
+import { publicUrl } from '../public-url.ts';
 import { readJson } from '../read-body.ts';
 import { localsOf, sendJson } from '../reply.ts';
 import type { TenantCall } from '../route.ts';
@@ -85,16 +86,6 @@ export function resourceMetadata(request: IncomingMessage, config: Config, path:
     bearer_methods_supported: ['header'] as const,
     resource_name: 'Cairn',
   };
-}
-
-/** Matches a Host header: a name or an address, and a port. Other bytes could end the quotes of a challenge. */
-const HOST = /^[\w.:[\]-]{1,255}$/;
-
-/** Address of this server without a slash at its end, as the settings or else the request name it. */
-function publicUrl({ headers }: IncomingMessage, { OM_PUBLIC_URL: url }: Config): string {
-  if (url !== undefined) return url.replace(/\/+$/, '');
-  const { host = '' } = headers;
-  return `http://${HOST.test(host) ? host : 'localhost'}`;
 }
 
 /** Middleware for methods that MCP had before 2026-07-28: there are no sessions, so nothing to read or to end. */

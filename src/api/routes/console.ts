@@ -3,8 +3,10 @@ import { z } from 'zod';
 import { EngineError, type Holder, isEngineError } from '../../engine/index.ts';
 import { CONSOLE_HEADERS, type ConsoleFile, findConsoleFile, getConsolePage } from '../console/console-files.ts';
 import { readSession, requireConsoleHeader, sessionCookie } from '../console/session-cookie.ts';
+import { admitSignedIn, awayCookie, callbackUrl, codeFlowOf } from '../console/provider-sign-in.ts';
+import { publicUrl } from '../public-url.ts';
 import { type Call, openRoute, type Route } from '../route.ts';
-import { type SessionItem, sessionReply, signInSchema } from '../schemas/console.ts';
+import { type SessionItem, sessionReply, signedOutReply, signInSchema } from '../schemas/console.ts';
 import { noQuery } from '../schemas/values.ts';
 
 /** Routes of the console: its page, the files of the page, and the sessions that it works with. */
@@ -59,8 +61,7 @@ export const consoleRoutes: readonly Route[] = [
       const { key } = await readBody();
       const holder = await admit('read', requireKeyForm(key));
       if (!api.engine.control.isOpen()) {
-        const { secret, expiresAt } = api.engine.control.sessions.open(holder);
-        response.setHeader('set-cookie', sessionCookie(request, secret, expiresAt));
+        response.setHeader('set-cookie', sessionCookie(request, api.engine.control.sessions.open(holder)));
         api.engine.control.audit.append('console.sign_in', { role: holder.role }, holder.keyId);
       }
       send(200, { ...(await describe(call, holder)), has_session: !api.engine.control.isOpen() });
@@ -72,14 +73,63 @@ export const consoleRoutes: readonly Route[] = [
     name: 'closeConsoleSession',
     summary: 'Ends the session',
     query: noQuery,
-    replies: { 200: { description: 'What is needed to open another.', json: sessionReply } },
+    replies: { 200: { description: 'What is needed to open another.', json: signedOutReply } },
     async handle(call) {
       const { api, request, response, send } = call;
       requireConsoleHeader(request);
       const secret = readSession(request);
+      const holder = secret === undefined ? undefined : api.engine.control.sessions.find(secret);
       if (secret !== undefined) api.engine.control.sessions.close(secret);
-      response.setHeader('set-cookie', sessionCookie(request, '', 0));
-      send(200, await describeSession(call));
+      response.setHeader('set-cookie', sessionCookie(request, { secret: '', expiresAt: 0 }));
+      send(200, { ...(await describeSession(call)), sign_out_url: await signOutUrl(call, holder) });
+    },
+  }),
+  openRoute({
+    method: 'get',
+    path: '/console/oidc',
+    name: 'beginProviderSignIn',
+    summary: 'Sends the browser to the identity provider to sign in',
+    description: 'By the authorization code flow with PKCE, state and nonce, with `OM_OIDC_CLIENT_ID`.',
+    query: noQuery,
+    replies: { 302: { description: 'The address at the provider is in `location`.', headers: ['location'] } },
+    errors: {
+      not_found: 'No identity provider is configured for signing in.',
+      unavailable: 'The identity provider does not answer.',
+    },
+    async handle({ api: { engine }, request, response }) {
+      const { url, secrets } = await codeFlowOf(engine).begin(callbackUrl(request, engine));
+      response.setHeader('set-cookie', awayCookie(request, engine, secrets));
+      response.writeHead(302, { location: url.href }).end();
+    },
+  }),
+  openRoute({
+    method: 'get',
+    path: '/console/oidc/callback',
+    name: 'endProviderSignIn',
+    summary: 'Takes the browser back from the identity provider, and opens a session',
+    description:
+      'The role, tenant and user are those that the claims say, as for a token (docs/guides/tokens.md). The session ' +
+      'ends after 12 hours, or when somebody signs out. Where nobody was signed in, the page says why.',
+    replies: { 302: { description: 'The console is in `location`.', headers: ['location'] } },
+    errors: { not_found: 'No identity provider is configured for signing in.' },
+    async handle(call) {
+      const { api, request, response } = call;
+      const { engine } = api;
+      codeFlowOf(engine);
+      const base = publicUrl(request, engine.config);
+      const cookies = [awayCookie(request, engine)];
+      let view = '';
+      try {
+        const holder = await admitSignedIn(call);
+        cookies.push(sessionCookie(request, engine.control.sessions.open(holder), base.startsWith('https:')));
+        engine.control.audit.append('console.sign_in', { role: holder.role }, holder.keyId);
+      } catch (error) {
+        const { code } = NOT_SIGNED_IN.find(({ code }) => isEngineError(error, code)) ?? {};
+        if (code === undefined) throw error;
+        view = `#/sign-in?problem=${code}`;
+      }
+      response.setHeader('set-cookie', cookies);
+      response.writeHead(302, { location: `${base}/console${view}` }).end();
     },
   }),
   openRoute({
@@ -130,6 +180,23 @@ function requireKeyForm(key: string): string {
   return key;
 }
 
+/** Why nobody may be signed in, as the page names it. */
+const NOT_SIGNED_IN = [
+  { code: 'unauthenticated' },
+  { code: 'forbidden' },
+  { code: 'rate_limited' },
+  { code: 'unavailable' },
+] as const;
+
+/** Address at which the provider ends its own session; null for a session that it did not open. */
+async function signOutUrl({ api: { engine }, request }: Call, holder: Holder | undefined): Promise<string | null> {
+  if (engine.config.OM_OIDC_CLIENT_ID === undefined || !holder?.keyId.startsWith('oidc:')) return null;
+  const url = await codeFlowOf(engine)
+    .endUrl(`${publicUrl(request, engine.config)}/console`)
+    .catch(() => null);
+  return url?.href ?? null;
+}
+
 const NOT_ADMITTED = ['unauthenticated', 'forbidden', 'rate_limited'] as const;
 
 /** Describes the caller of a request by its session, or by what nobody needs a session for. */
@@ -144,12 +211,13 @@ async function describeSession(call: Call): Promise<SessionItem> {
 }
 
 async function describe({ api, request }: Call, holder: Holder | null): Promise<SessionItem> {
-  const { control } = api.engine;
+  const { control, config } = api.engine;
   const secret = readSession(request);
   return {
     version: api.version,
     is_open: control.isOpen(),
     has_session: secret !== undefined && control.sessions.find(secret) !== undefined,
+    identity_provider: config.OM_OIDC_CLIENT_ID === undefined ? null : new URL(config.OM_OIDC_ISSUER!).host,
     caller: holder && {
       key_id: holder.keyId,
       role: holder.role,

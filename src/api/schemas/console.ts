@@ -15,11 +15,31 @@ export const signInSchema = z.strictObject(
   BODY_EXPECTED,
 );
 
+const EXAMPLE = {
+  version: '0.1.0',
+  is_open: false,
+  has_session: true,
+  identity_provider: null,
+  caller: {
+    key_id: '5f0c2a9d81e6b374',
+    role: 'write',
+    tenant: 'default',
+    tenants: ['default'],
+    user_id: null,
+    tags: [],
+    expires_at: null,
+  },
+} as const;
+
 export const sessionReply = z
   .strictObject({
     version: z.string(),
     is_open: z.boolean().describe('Whether no key is configured, so that nobody needs to sign in.'),
     has_session: z.boolean().describe('Whether the request carried the cookie of a session that is under way.'),
+    identity_provider: z
+      .string()
+      .nullable()
+      .describe('Host at which one may sign in, by `GET /console/oidc`; null if none is configured.'),
     caller: z
       .strictObject({
         key_id: z.string().describe('As in the audit log.'),
@@ -35,21 +55,15 @@ export const sessionReply = z
   })
   .meta({
     id: 'ConsoleSession',
-    examples: [
-      {
-        version: '0.1.0',
-        is_open: false,
-        has_session: true,
-        caller: {
-          key_id: '5f0c2a9d81e6b374',
-          role: 'write',
-          tenant: 'default',
-          tenants: ['default'],
-          user_id: null,
-          tags: [],
-          expires_at: null,
-        },
-      },
-    ],
+    examples: [EXAMPLE],
   });
+export const signedOutReply = sessionReply
+  .extend({
+    sign_out_url: z
+      .string()
+      .nullable()
+      .describe('Where the identity provider that opened the session ends its own; null if there is none.'),
+  })
+  .meta({ id: 'SignedOut', examples: [{ ...EXAMPLE, has_session: false, caller: null, sign_out_url: null }] });
+
 export type SessionItem = Wire<typeof sessionReply>;

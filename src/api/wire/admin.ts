@@ -1,6 +1,6 @@
 /** Translation of what administrators see to the names of the wire. */
 import type { Activity, ActivityMinute } from '../../activity.ts';
-import type { Backups, BackupSchedule, Config, DecayPreview } from '../../engine/index.ts';
+import { type Backups, type BackupSchedule, type Config, type DecayPreview, shownGist } from '../../engine/index.ts';
 import type { ActivityItem, BackupsItem, DecayItem } from '../schemas/admin.ts';
 
 export function decayItem(at: number, { sectors, falls, archived, archives, isCut }: DecayPreview): DecayItem {
@@ -19,8 +19,8 @@ export function decayItem(at: number, { sectors, falls, archived, archives, isCu
 }
 
 function fallItem({ memory, before, after }: DecayPreview['falls'][number]) {
-  const { id, gist, primarySector: sector } = memory;
-  return { id, gist, sector, salience_from: before, salience_to: after };
+  const { id, primarySector: sector } = memory;
+  return { id, gist: shownGist(memory), sector, salience_from: before, salience_to: after };
 }
 
 export function backupsItem(

@@ -129,6 +129,8 @@ export const OPERATIONS: Readonly<Record<keyof Operations, Operation>> = {
   getConsoleSession: { at: 'GET /console/session' },
   openConsoleSession: { at: 'POST /console/session', query: [] },
   closeConsoleSession: { at: 'DELETE /console/session' },
+  beginProviderSignIn: { at: 'GET /console/oidc', text: true },
+  endProviderSignIn: { at: 'GET /console/oidc/callback', text: true },
   getConsoleFile: { at: 'GET /console/{file}', text: true },
   getHealth: { at: 'GET /health' },
   getReadiness: { at: 'GET /ready' },

@@ -470,6 +470,8 @@ export type ConsoleSession = {
   readonly is_open: boolean;
   /** Whether the request carried the cookie of a session that is under way. */
   readonly has_session: boolean;
+  /** Host at which one may sign in, by `GET /console/oidc`; null if none is configured. */
+  readonly identity_provider: string | null;
   /** In whose name requests are made; null until somebody signs in. */
   readonly caller: {
     /** As in the audit log. */
@@ -2958,6 +2960,31 @@ export type Setting = {
   readonly hidden: boolean;
   readonly origin: 'environment' | 'default';
 };
+export type SignedOut = {
+  readonly version: string;
+  /** Whether no key is configured, so that nobody needs to sign in. */
+  readonly is_open: boolean;
+  /** Whether the request carried the cookie of a session that is under way. */
+  readonly has_session: boolean;
+  /** Host at which one may sign in, by `GET /console/oidc`; null if none is configured. */
+  readonly identity_provider: string | null;
+  /** In whose name requests are made; null until somebody signs in. */
+  readonly caller: {
+    /** As in the audit log. */
+    readonly key_id: string;
+    readonly role: 'read' | 'add' | 'write' | 'admin';
+    readonly tenant: string;
+    /** What `x-cairn-tenant` may name. */
+    readonly tenants: readonly string[];
+    /** The only user whose memories are reached; null for all users. */
+    readonly user_id: string | null;
+    /** Tags without which no memory is reached; empty for no such bound. */
+    readonly tags: readonly string[];
+    readonly expires_at: Timestamp | null;
+  } | null;
+  /** Where the identity provider that opened the session ends its own; null if there is none. */
+  readonly sign_out_url: string | null;
+};
 export type StageTrace = {
   readonly stage: string;
   readonly ms: number;
@@ -4131,6 +4158,8 @@ export type OpenConsoleSessionInput = {
   readonly key: string;
 };
 export type CloseConsoleSessionInput = Readonly<Record<string, never>>;
+export type BeginProviderSignInInput = Readonly<Record<string, never>>;
+export type EndProviderSignInInput = Readonly<Record<string, never>>;
 export type GetConsoleFileInput = {
   /** Name of the file, with a hash of its content. */
   readonly file: string;
@@ -5510,7 +5539,13 @@ export interface Operations {
   openConsoleSession(input: OpenConsoleSessionInput, options?: CallOptions): Reply<ConsoleSession>;
 
   /** Ends the session: `DELETE /console/session`. */
-  closeConsoleSession(input?: CloseConsoleSessionInput, options?: CallOptions): Reply<ConsoleSession>;
+  closeConsoleSession(input?: CloseConsoleSessionInput, options?: CallOptions): Reply<SignedOut>;
+
+  /** Sends the browser to the identity provider to sign in: `GET /console/oidc`. */
+  beginProviderSignIn(input?: BeginProviderSignInInput, options?: CallOptions): Reply<string>;
+
+  /** Takes the browser back from the identity provider, and opens a session: `GET /console/oidc/callback`. */
+  endProviderSignIn(input?: EndProviderSignInInput, options?: CallOptions): Reply<string>;
 
   /** Sends a script, style or picture of the console: `GET /console/{file}`. */
   getConsoleFile(input: GetConsoleFileInput, options?: CallOptions): Reply<string>;

@@ -2,13 +2,15 @@ import { useId, useState } from 'preact/hooks';
 import { address, go, hrefOf } from '../address.ts';
 import { Refusal } from '../client.ts';
 import logo from '../cairn.svg';
-import { signIn } from '../session.ts';
+import { rememberView, session, signIn } from '../session.ts';
 import { texts } from '../texts.ts';
 
 /** Asks for a key. It goes to the service once, and stays neither in the page nor in the browser's storage. */
 export function SignIn() {
   const [key, setKey] = useState('');
-  const [problem, setProblem] = useState('');
+  const [problem, setProblem] = useState(
+    texts.signIn.providerProblems[address.value.params.get('problem') ?? ''] ?? '',
+  );
   const id = useId();
   const enter = async (event: Event) => {
     event.preventDefault();
@@ -29,6 +31,7 @@ export function SignIn() {
         </span>
         <h1>{texts.signIn.title}</h1>
         <p class="muted">{texts.signIn.about}</p>
+        <Provider />
         <div class="field">
           <label for={id}>{texts.signIn.key}</label>
           <input
@@ -36,7 +39,7 @@ export function SignIn() {
             class="input input-large mono"
             type="password"
             autocomplete="current-password"
-            autofocus
+            autofocus={session.value?.identity_provider == null}
             required
             value={key}
             aria-describedby={`${id}-problem`}
@@ -55,6 +58,20 @@ export function SignIn() {
         </details>
       </form>
     </main>
+  );
+}
+
+/** The way to the identity provider, where there is one. */
+function Provider() {
+  const host = session.value?.identity_provider ?? null;
+  if (host === null) return null;
+  return (
+    <>
+      <a class="button button-first" href="./console/oidc" onClick={rememberView}>
+        {texts.signIn.provider(host)}
+      </a>
+      <p class="small muted">{texts.signIn.orKey}</p>
+    </>
   );
 }
 

@@ -1,7 +1,7 @@
 import { fixed } from './format.ts';
 
-const WIDTH = 640;
-const HEIGHT = 190;
+const WIDTH = 480;
+const HEIGHT = 180;
 const LEFT = 52;
 const [TOP, BOTTOM] = [10, 24];
 /** Classes of the lines, by their place. */

@@ -59,7 +59,7 @@ export const memory = {
   linkMap: 'Memories and names around it',
   walk: 'Choose a neighbour to walk on. Circles are memories, squares are names.',
   hops: 'Steps away',
-  recalledLine: 'Ticks below the line are answers that had it.',
+  recalledLine: 'ticks on the line are answers that had it',
   similarity: 'similarity',
   automatic: 'automatic',
   stated: 'stated',

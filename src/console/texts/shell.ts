@@ -29,6 +29,14 @@ export const signIn = {
   action: 'Sign in',
   wrong: 'This key is not known here, has expired or was revoked. `cairn keys list` shows which keys there are.',
   addsOnly: 'This key may only add. The console needs a key that reads: role read, write or admin.',
+  provider: (host: string) => `Sign in at ${host}`,
+  orKey: 'or with a key',
+  providerProblems: {
+    unauthenticated: 'The identity provider did not sign you in. Try it again.',
+    forbidden: 'You are signed in there, but your account has no role here: ask your administrator for one.',
+    rate_limited: 'Too many sign-ins failed from here. Wait a minute.',
+    unavailable: 'The identity provider does not answer. Try it again in a moment.',
+  } as Readonly<Record<string, string>>,
   noKey: 'I have no key',
   makeKey: 'On the machine of the service, this makes one. It is shown once:',
 } as const;

@@ -4,6 +4,7 @@
  * of a provider, of OpenTelemetry, of tokens or of BullMQ is loaded by the function that needs it.
  */
 
+export { createCodeFlow, type CodeFlow, type CodeFlowSecrets } from './code-flow.ts';
 export { createEmbedder } from './create-embedder.ts';
 export { createLanguageModel } from './create-language-model.ts';
 export { createTracing } from './create-tracing.ts';

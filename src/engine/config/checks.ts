@@ -175,6 +175,8 @@ function checkFallbacks(settings: Settings): string[] {
 
 /** Checks that the settings of tokens come with an issuer, and an issuer with the audience that tokens must be for. */
 function checkTokens(settings: Settings): string[] {
+  if (settings.OM_OIDC_CLIENT_SECRET !== undefined && settings.OM_OIDC_CLIENT_ID === undefined)
+    return ['OM_OIDC_CLIENT_SECRET: means nothing without OM_OIDC_CLIENT_ID; set that too'];
   if (settings.OM_OIDC_ISSUER !== undefined) {
     return settings.OM_OIDC_AUDIENCE === undefined
       ? ['OM_OIDC_AUDIENCE is not set: without it, tokens that the issuer made for other services would be accepted']
@@ -183,6 +185,7 @@ function checkTokens(settings: Settings): string[] {
   const names = [
     'OM_OIDC_AUDIENCE',
     'OM_OIDC_JWKS_URL',
+    'OM_OIDC_CLIENT_ID',
     'OM_OIDC_TENANT_CLAIM',
     'OM_OIDC_ROLE_CLAIM',
     'OM_OIDC_USER_CLAIM',

@@ -20,8 +20,8 @@ export function Tenths({ sector, count, before, after }: DecayPreview['sectors']
       >
         {before.tenths.map((today, tenth) => (
           <span key={tenth} title={`${today} → ${after.tenths[tenth]}`}>
-            <i class="then" style={{ height: height(after.tenths[tenth]!) }} />
-            <i class="now" style={{ height: height(today) }} />
+            {after.tenths[tenth]! > 0 && <i class="then" style={{ height: height(after.tenths[tenth]!) }} />}
+            {today > 0 && <i class="now" style={{ height: height(today) }} />}
           </span>
         ))}
       </div>

@@ -1,16 +1,14 @@
 import { useState } from 'preact/hooks';
 import { address, hrefOf } from '../../address.ts';
-import { Refusal, send } from '../../client.ts';
+import { send } from '../../client.ts';
 import { Empty, Failed, PageHead, Time, Waiting } from '../../parts/basics.tsx';
-import { Dialog } from '../../parts/dialog.tsx';
-import { count, fixed } from '../../parts/format.ts';
+import { count } from '../../parts/format.ts';
 import { Table } from '../../parts/table.tsx';
-import { say } from '../../parts/toast.tsx';
 import { useLoad } from '../../parts/use-load.ts';
 import { isBound, may } from '../../session.ts';
 import { texts } from '../../texts.ts';
 import type { EvalSummary } from '../../types.ts';
-import { TextArea } from '../memory/change-dialogs.tsx';
+import { EditEval, shareOf } from './edit-eval.tsx';
 import { OneEval } from './one-eval.tsx';
 
 /** Evaluation sets, or the one that the address names. */
@@ -54,9 +52,6 @@ function AllEvals() {
   );
 }
 
-/** A share of 0 to 1; a dash where nothing could be measured. */
-export const shareOf = (value: number | null | undefined) => (value == null ? '–' : fixed(value));
-
 function SetRow({ set: { name, guard, items, last_run: last } }: { set: EvalSummary }) {
   return (
     <tr>
@@ -71,27 +66,4 @@ function SetRow({ set: { name, guard, items, last_run: last } }: { set: EvalSumm
       <td>{guard && <span class="chip chip-good">{texts.evals.guards}</span>}</td>
     </tr>
   );
-}
-
-/** Stores a set as JSON, in place of the one of its name. */
-export function EditEval({ text: first, onClose, onDone }: { text: string; onClose: () => void; onDone: () => void }) {
-  const [text, setText] = useState(first);
-  const save = async () => {
-    await send('POST', '/evals', { body: parsed(text) });
-    say(texts.evals.saved);
-    onDone();
-  };
-  return (
-    <Dialog title={texts.evals.make} action={texts.save} onDo={save} onClose={onClose}>
-      <TextArea label={texts.evals.json} value={text} onInput={setText} isCode />
-    </Dialog>
-  );
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch (error) {
-    throw new Refusal((error as Error).message, 0, 'invalid');
-  }
 }

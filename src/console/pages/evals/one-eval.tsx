@@ -10,7 +10,7 @@ import { say, sayRefusal } from '../../parts/toast.tsx';
 import { useLoad } from '../../parts/use-load.ts';
 import { texts } from '../../texts.ts';
 import type { EvalOutcomes, EvalRun, EvalSet } from '../../types.ts';
-import { EditEval, shareOf } from './evals.tsx';
+import { EditEval, shareOf } from './edit-eval.tsx';
 
 /** Runs that are shown. */
 const RUNS = 60;

@@ -22,33 +22,42 @@ export function About({ memory }: { memory: MemoryItem }) {
   const items = recalls.data?.items ?? [];
   return (
     <div class="halves">
-      <section class="card-flat stack">
-        <Provenance memory={memory} />
-        {memory.namespace !== undefined && <Json title={texts.memory.value} value={memory.value} />}
-        {Object.keys(memory.metadata).length > 0 && <Json title={texts.memory.metadata} value={memory.metadata} />}
-      </section>
+      <div class="stack">
+        <section class="card-flat stack">
+          <Provenance memory={memory} />
+          {memory.namespace !== undefined && <Json title={texts.memory.value} value={memory.value} />}
+          {Object.keys(memory.metadata).length > 0 && <Json title={texts.memory.metadata} value={memory.metadata} />}
+        </section>
+        <Recalls items={items} />
+      </div>
       <section class="card-flat stack">
         <Standing memory={memory} />
         <Fading memory={memory} recalledAt={items.map(({ at }) => at)} />
         <Names memory={memory} />
       </section>
-      <section class="card-flat stack-tight">
-        <h2 class="minor">{texts.recalls.forMemory}</h2>
-        {items.length === 0 && <p class="small muted">{texts.recalls.forMemoryNone}</p>}
-        <ul class="stack-tight small">
-          {items.slice(0, LISTED).map(({ recall_id: id, at, query }) => (
-            <li key={id} class="between">
-              <a class="line grow" href={hrefOf(['recall', id])}>
-                {query === null ? texts.recalls.withheld : <Line>{query.slice(0, 160)}</Line>}
-              </a>
-              <span class="muted">
-                <Time at={at} />
-              </span>
-            </li>
-          ))}
-        </ul>
-      </section>
     </div>
+  );
+}
+
+/** The latest answers that had the memory. */
+function Recalls({ items }: { items: RecallList['items'] }) {
+  return (
+    <section class="card-flat stack-tight">
+      <h2 class="minor">{texts.recalls.forMemory}</h2>
+      {items.length === 0 && <p class="small muted">{texts.recalls.forMemoryNone}</p>}
+      <ul class="stack-tight small">
+        {items.slice(0, LISTED).map(({ recall_id: id, at, query }) => (
+          <li key={id} class="between">
+            <a class="line grow" href={hrefOf(['recall', id])}>
+              {query === null ? texts.recalls.withheld : <Line>{query.slice(0, 160)}</Line>}
+            </a>
+            <span class="muted">
+              <Time at={at} />
+            </span>
+          </li>
+        ))}
+      </ul>
+    </section>
   );
 }
 

@@ -157,7 +157,7 @@ function Facts({ recall }: { recall: RecallItem }) {
     [texts.recalls.confidence, fixed(recall.statistics.confidence)],
     [texts.recalls.version, recall.version],
     ...Object.entries(recall.outcomes).map(([outcome, number]): [string, string] => [
-      texts.why.outcomes[outcome] ?? outcome,
+      outcome.replaceAll('_', ' '),
       count(number),
     ]),
   ];
@@ -179,7 +179,7 @@ function Facts({ recall }: { recall: RecallItem }) {
             {recall.left_out.map(({ id, outcome, score }) => (
               <li key={id}>
                 <MemoryLink id={id} /> <span class="number">{fixed(score)}</span>{' '}
-                <span class="muted">{texts.why.outcomes[outcome] ?? outcome}</span>
+                <span class="muted">{outcome.replaceAll('_', ' ')}</span>
               </li>
             ))}
           </ul>
