@@ -27,7 +27,8 @@ const functions: readonly ((text: string) => unknown)[] = [
   (text) => windowsOf(text),
   (text) => gistOf(text),
   entitiesOf,
-  classify,
+  (text) => classify(text, 'patterns'),
+  (text) => classify(text, 'learned'),
 ];
 const names = [
   'normalise',
@@ -43,7 +44,8 @@ const names = [
   'windowsOf',
   'gistOf',
   'entitiesOf',
-  'classify',
+  'classify by patterns',
+  'classify by weights',
 ];
 
 for (const [shape, make] of Object.entries(HOSTILE_SHAPES)) {
