@@ -24,10 +24,10 @@ export default defineConfig(
       'no-console': 'error',
     },
   },
-  { files: ['src/cli/**', 'bench/**', 'test/**'], rules: { 'no-console': 'off' } },
+  { files: ['src/cli/**', 'bench/**', 'test/**', 'training/**'], rules: { 'no-console': 'off' } },
   {
     // Blank lines and comments count.
-    files: ['src/**', 'bench/**', 'grafana/**', 'reference/**'],
+    files: ['src/**', 'bench/**', 'grafana/**', 'reference/**', 'training/**'],
     rules: {
       'max-lines': ['error', { max: 400 }],
       'max-lines-per-function': ['error', { max: 70 }],

@@ -2,7 +2,7 @@
  * Measures retrieval on public sets, through the real engine, beside raw FTS5 in the same run:
  *
  *     npm run eval -- PATH [--only NAME] [--profile P] [--rows PATTERN] [--variant V] [--size N] [--dynamics]
- *                          [--json | --markdown]
+ *                          [--setting NAME=VALUE] [--json | --markdown]
  *
  * PATH holds the folders that `datasets.ts` reads. One more set, in nine languages, is part of the project.
  * docs/internals/evaluation.md says what the rows and columns mean. Except for the times, the same data gives the same
@@ -33,7 +33,7 @@ const WARM_UP = 50;
 async function main(): Promise<void> {
   const { positionals, values } = readArguments(
     `npm run eval -- PATH [--only NAME] [--profile ${PROFILES.join('|')}] [--rows PATTERN] [--variant V] ` +
-      '[--size N] [--dynamics] [--json | --markdown]',
+      '[--size N] [--dynamics] [--setting NAME=VALUE] [--json | --markdown]',
     {
       only: { type: 'string' },
       profile: { type: 'string', default: DEFAULT_OPTIONS.profile },
@@ -41,6 +41,7 @@ async function main(): Promise<void> {
       size: { type: 'string', default: '0' },
       variant: { type: 'string', default: 'clean' },
       dynamics: { type: 'boolean', default: false },
+      setting: { type: 'string', multiple: true, default: [] },
       json: { type: 'boolean', default: false },
       markdown: { type: 'boolean', default: false },
     },
@@ -64,6 +65,7 @@ async function main(): Promise<void> {
         questionsOf({ ...set, questions }, variant, others.flatMap(({ users }) => users).flatMap(contentsOf)),
       size: Number(values.size),
       dynamics: values.dynamics,
+      settings: Object.fromEntries(values.setting.map((setting) => setting.split('=', 2))),
     });
     if (values.json) printJson(set.name, measured);
     else if (values.markdown) printMarkdown(set.name, measured);
@@ -135,12 +137,14 @@ interface EvaluateOptions {
   readonly varied: (questions: readonly EvaluationQuestion[]) => readonly EvaluationQuestion[];
   readonly size: number;
   readonly dynamics: boolean;
+  /** Settings as the environment names them. */
+  readonly settings: Readonly<Record<string, string>>;
 }
 
 async function evaluate(
   set: EvaluationSet,
   rows: readonly Row[],
-  { foreign, others, varied, size, dynamics }: EvaluateOptions,
+  { foreign, others, varied, size, dynamics, settings }: EvaluateOptions,
 ): Promise<Measured> {
   const users = padUsers(set.users, size, createRandom(7));
   const total = users.reduce((sum, { memories }) => sum + memories.length, 0);
@@ -149,6 +153,7 @@ async function evaluate(
     { users, questions: set.questions },
     {
       now: NOW,
+      settings,
       onProgress: (stored, finished) => storing.update(stored + finished),
       ...(dynamics ? { prepare: ageAtRandom } : {}),
     },

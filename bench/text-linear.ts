@@ -28,7 +28,8 @@ const functions: readonly ((text: string) => unknown)[] = [
   (text) => windowsOf(text),
   (text) => gistOf(text),
   entitiesOf,
-  classify,
+  (text) => classify(text, 'patterns'),
+  (text) => classify(text, 'learned'),
   (text) => findSensitive(text, ['secrets', 'personal']),
 ];
 const names = [
@@ -45,7 +46,8 @@ const names = [
   'windowsOf',
   'gistOf',
   'entitiesOf',
-  'classify',
+  'classify by patterns',
+  'classify by weights',
   'findSensitive',
 ];
 

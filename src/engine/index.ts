@@ -55,7 +55,7 @@ export { SNIFFED_BYTES, sniffFormat } from './documents/sniff.ts';
 export { DAY_MS, decayLambdaOf } from './dynamics.ts';
 export { shownEntities, shownGist } from './entities/skim.ts';
 export { quoteLine, quoteMemories, quoteText, type QuotedMemories } from './retrieve/quote.ts';
-export { sectorPatterns } from './sectors/classify.ts';
+export { sectorPatterns } from './sectors/score-patterns.ts';
 export { SECTOR_PROFILES } from './sectors/profiles.ts';
 export { textOfValue } from './text/value-text.ts';
 

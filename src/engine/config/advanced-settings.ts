@@ -5,6 +5,7 @@ import { parsePolicy } from '../privacy/policy.ts';
 import type { Sector } from '../types.ts';
 import { BACKUP_SETTINGS } from './backup-settings.ts';
 import { EVAL_SETTINGS, EVENT_SETTINGS } from './event-settings.ts';
+import { LEARNING_SETTINGS } from './learning-settings.ts';
 import { RECALL_SETTINGS } from './recall-settings.ts';
 import { ENCRYPTION_SETTINGS } from './encryption-settings.ts';
 import { LANGGRAPH_SETTINGS } from './langgraph-settings.ts';
@@ -390,4 +391,5 @@ export const ADVANCED_SETTINGS = {
   ...EVENT_SETTINGS,
   ...RECALL_SETTINGS,
   ...EVAL_SETTINGS,
+  ...LEARNING_SETTINGS,
 };

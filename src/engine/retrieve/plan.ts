@@ -159,8 +159,9 @@ export function scopeSize({ scope, memories }: QueryPlan): number {
  */
 const SURE_OF_SECTOR = 0.5;
 
+/** Finds the sectors that a question asks about. Patterns tell, since weights were learned from statements only. */
 function candidateSectors(query: string): readonly Sector[] | null {
-  const { primary, additional, confidence } = classify(query);
+  const { primary, additional, confidence } = classify(query, 'patterns');
   return confidence < SURE_OF_SECTOR ? null : [primary, ...additional];
 }
 

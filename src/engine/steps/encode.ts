@@ -4,7 +4,7 @@ import type { EntityGraph } from '../entities/extract.ts';
 import { EngineError } from '../errors.ts';
 import { failpoint } from '../failpoint.ts';
 import { embedTexts, type EmbeddedTexts } from '../providers/embed-texts.ts';
-import { classify } from '../sectors/classify.ts';
+import { classify, type SectorClassifier } from '../sectors/classify.ts';
 import { putSectors, setState, type Classified } from '../store/dynamics.ts';
 import { listWaypointSources } from '../store/edges.ts';
 import { putEntities } from '../store/entities.ts';
@@ -41,8 +41,8 @@ import { textOfMemory } from './text-of-memory.ts';
  */
 const COMPUTED_AT_ONCE = 32;
 
-/** The classifier's result for a text in which no pattern matched. */
-const UNRECOGNISED = classify('');
+/** The classifier's result for a text without signs of any sector. */
+const UNRECOGNISED = classify('', 'patterns');
 
 /** Result of the encode step. A claim whose lease was lost, or whose memory is gone, is in none of its parts. */
 export interface EncodeResult {
@@ -100,7 +100,7 @@ async function encodeGroup(
   const drafts: Draft[] = [];
   for (const claim of claims) {
     const row = rows.get(claim.memoryNo);
-    if (row !== undefined) drafts.push(draftOf(claim, row));
+    if (row !== undefined) drafts.push(draftOf(claim, row, context.config.OM_SECTOR_CLASSIFIER));
     await yieldTurn();
   }
   await failpoint('before-embed');
@@ -185,9 +185,9 @@ interface Encoded extends Draft {
   readonly graph: EntityGraph;
 }
 
-function draftOf(claim: Claim, row: MemoryRow): Draft {
+function draftOf(claim: Claim, row: MemoryRow, classifier: SectorClassifier): Draft {
   const text = textOfMemory(row);
-  const recognised = classify(text);
+  const recognised = classify(text, classifier);
   const forced = forcedSector(row.metadata);
   return {
     claim,
@@ -215,7 +215,7 @@ function forcedSector(metadata: string): Sector | undefined {
   return SECTORS.find((name) => name === sector);
 }
 
-/** Lists the sectors that a text shows besides the forced one. A text in which no pattern matched shows none. */
+/** Lists the sectors that a text shows besides the forced one. A text without signs of any shows none. */
 function sectorsBeside(forced: Sector, { primary, additional, confidence }: Classified): Sector[] {
   if (confidence <= UNRECOGNISED.confidence) return [];
   return [primary, ...additional].filter((sector) => sector !== forced);

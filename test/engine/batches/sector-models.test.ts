@@ -386,6 +386,8 @@ async function open(
     clock: createManualClock(),
     ...options,
     settings: {
+      // The texts of these tests are written for the patterns.
+      OM_SECTOR_CLASSIFIER: 'patterns',
       OM_EMBEDDINGS: 'openai',
       OM_OPENAI_BASE_URL: provider.url,
       OM_OPENAI_MODEL: 'own',

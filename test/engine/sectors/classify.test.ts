@@ -1,8 +1,11 @@
 import { describe, expect, test } from 'vitest';
-import { classify, sectorPatterns } from '../../../src/engine/sectors/classify.ts';
+import { classify as classifyBy } from '../../../src/engine/sectors/classify.ts';
+import { sectorPatterns } from '../../../src/engine/sectors/score-patterns.ts';
 import { SECTOR_PROFILES } from '../../../src/engine/sectors/profiles.ts';
 import { SECTORS } from '../../../src/engine/types.ts';
 import { HELD_OUT_SENTENCES, TUNING_SENTENCES } from './labelled-sentences.ts';
+
+const classify = (text: string) => classifyBy(text, 'patterns');
 
 describe('on sentences the patterns were not tuned on', () => {
   const judged = SECTORS.flatMap((sector) =>

@@ -92,7 +92,7 @@ describe('the encode step', () => {
     expect((await fixture.tenant.getMemory(id)).salience).toBe(0.4);
     await fixture.drain();
     const memory = await fixture.tenant.getMemory(id);
-    const found = classify(TEXTS[sector]);
+    const found = classify(TEXTS[sector], 'learned');
     expect(memory).toMatchObject({ state: 'ready', primarySector: sector, sectors: [sector, ...found.additional] });
     expect(memory.salience).toBeCloseTo(0.4 + 0.1 * found.additional.length, 10);
     expect(memory.decayLambda).toBe(SECTOR_PROFILES[sector].decayLambda);
@@ -101,7 +101,7 @@ describe('the encode step', () => {
   test('adds 0.1 for each additional sector to what the memory started with, once', async () => {
     await using fixture = await openTestEngine();
     const content = `${TEXTS.emotional} ${TEXTS.procedural} ${TEXTS.episodic}`;
-    const additional = classify(content).additional.length;
+    const additional = classify(content, 'learned').additional.length;
     expect(additional).toBeGreaterThan(0);
     const { id } = await fixture.add({ content });
     const important = await fixture.add({ content: `${content} Really.`, importance: 0.9 });

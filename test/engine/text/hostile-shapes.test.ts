@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { classify } from '../../../src/engine/sectors/classify.ts';
+import { classify, SECTOR_CLASSIFIERS } from '../../../src/engine/sectors/classify.ts';
 import { contentHash } from '../../../src/engine/text/content-hash.ts';
 import { entitiesOf } from '../../../src/engine/entities/named-things.ts';
 import { gistOf, MAX_GIST_LENGTH } from '../../../src/engine/text/gist.ts';
@@ -23,7 +23,9 @@ describe.each(Object.entries(HOSTILE_SHAPES))('a megabyte of %s', (_shape, make)
     expect(queryTerms(text).words.length).toBeLessThanOrEqual(64);
     expect(entitiesOf(text).length).toBeLessThanOrEqual(32);
     expect(gistOf(text).length).toBeLessThanOrEqual(MAX_GIST_LENGTH);
-    expect(classify(text).confidence).toBeLessThanOrEqual(1);
+    for (const classifier of SECTOR_CLASSIFIERS) {
+      expect(classify(text, classifier).confidence).toBeLessThanOrEqual(1);
+    }
     expect(sentences(text).reduce((length, sentence) => length + sentence.text.length, 0)).toBeLessThanOrEqual(
       text.length,
     );

@@ -1,0 +1,107 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { SECTORS } from '../types.ts';
+import { DENSE_FEATURES, FEATURES } from './features.ts';
+
+/**
+ * Weights of a multinomial logistic regression. The score of sector `s` is `gain / √n · Σ words[5 · f + s]` over
+ * the `n` features `f` of the words, and the sum of the dense features times `dense`.
+ */
+export interface SectorWeights {
+  /** Weights of features of words, by feature and sector. */
+  readonly words: Float64Array;
+  /** Weights of the dense features, by sector and feature. */
+  readonly dense: Float64Array;
+}
+
+/** What is added to the weights of some features of words: for each feature, a number for each sector. */
+export type SectorCorrection = ReadonlyMap<number, readonly number[]>;
+
+/** Factor on the sum of the weights of words, beside the number of words. */
+const GAIN = 2;
+const FILE = path.join(import.meta.dirname, 'learned-weights.bin');
+
+/**
+ * Writes weights as `learned-weights.bin` holds them: the dense ones and a factor as 32-bit little-endian floats, then
+ * those of words as bytes, each to be multiplied by the factor.
+ */
+export function encodeWeights({ words, dense }: SectorWeights): Buffer {
+  const factor = Math.fround(words.reduce((most, weight) => Math.max(most, Math.abs(weight)), 0) / 127);
+  const head = Buffer.alloc(4 * (dense.length + 1));
+  for (const [index, weight] of [...dense, factor].entries()) head.writeFloatLE(weight, 4 * index);
+  return Buffer.concat([head, Buffer.from(Int8Array.from(words, (weight) => Math.round(weight / factor)).buffer)]);
+}
+
+function decodeWeights(file: Buffer): SectorWeights {
+  const dense = Float64Array.from({ length: SECTORS.length * DENSE_FEATURES }, (_, index) =>
+    file.readFloatLE(4 * index),
+  );
+  const factor = file.readFloatLE(4 * dense.length);
+  const words = Float64Array.from(
+    { length: SECTORS.length * FEATURES },
+    (_, index) => file.readInt8(4 * (dense.length + 1) + index) * factor,
+  );
+  return { words, dense };
+}
+
+let shipped: SectorWeights | undefined;
+
+/** Returns the probability of each sector by the shipped weights and a tenant's correction, by index in SECTORS. */
+export function probabilitiesOf(
+  features: readonly number[],
+  dense: Float64Array,
+  correction: SectorCorrection | null,
+): Float64Array {
+  shipped ??= decodeWeights(fs.readFileSync(FILE));
+  return probabilitiesBy(shipped, features, dense, correction);
+}
+
+/** Returns the probability of each sector by given weights, by index in SECTORS. */
+export function probabilitiesBy(
+  weights: SectorWeights,
+  features: readonly number[],
+  dense: Float64Array,
+  correction: SectorCorrection | null = null,
+): Float64Array {
+  const share = shareOf(features);
+  const scores = new Float64Array(SECTORS.length);
+  for (const feature of features) {
+    const at = feature * SECTORS.length;
+    for (let sector = 0; sector < SECTORS.length; sector++) scores[sector]! += weights.words[at + sector]!;
+  }
+  for (let sector = 0; sector < SECTORS.length; sector++) {
+    let sum = scores[sector]! * share;
+    for (let index = 0; index < DENSE_FEATURES; index++) {
+      sum += weights.dense[sector * DENSE_FEATURES + index]! * dense[index]!;
+    }
+    scores[sector] = sum;
+  }
+  if (correction !== null) addCorrection(scores, features, share, correction);
+  return softmax(scores);
+}
+
+/** Factor on the weight of each feature of a text. */
+export function shareOf({ length }: readonly number[]): number {
+  return GAIN / Math.sqrt(Math.max(1, length));
+}
+
+function addCorrection(
+  scores: Float64Array,
+  features: readonly number[],
+  share: number,
+  correction: SectorCorrection,
+): void {
+  for (const feature of features) {
+    const added = correction.get(feature);
+    if (added === undefined) continue;
+    for (let sector = 0; sector < scores.length; sector++) scores[sector]! += share * added[sector]!;
+  }
+}
+
+function softmax(scores: Float64Array): Float64Array {
+  const most = Math.max(...scores);
+  let sum = 0;
+  for (let index = 0; index < scores.length; index++) sum += scores[index] = Math.exp(scores[index]! - most);
+  for (let index = 0; index < scores.length; index++) scores[index]! /= sum;
+  return scores;
+}
