@@ -5,7 +5,7 @@ import { defineConfig } from 'vitest/config';
  */
 const SHORT =
   process.env.CAIRN_FAULTS === 'short'
-    ? { include: ['test/faults/{kill,documents,reembed,queues}.test.ts'], testNamePattern: /\d kills? / }
+    ? { include: ['test/faults/{kill,documents,reembed,queues,standing}.test.ts'], testNamePattern: /\d kills? / }
     : {};
 
 /**

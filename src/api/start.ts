@@ -3,6 +3,7 @@ import { type Engine, VERSION } from '../engine/index.ts';
 import type { MetricsSource } from '../join-metrics.ts';
 import { createApp } from './app.ts';
 import { runEvalsByScheduleUntil } from './run-evals.ts';
+import { tendStandingUntil } from './run-standing.ts';
 import { listen } from './server.ts';
 
 export interface StartApiOptions {
@@ -51,6 +52,7 @@ export async function prepareApp({ engine, metricsText }: StartApiOptions, signa
   // Prepared before anything is served, since loading a package of hundreds of files blocks everything else.
   await engine.prepare();
   void runEvalsByScheduleUntil(signal, engine);
+  void tendStandingUntil(signal, engine);
   return app;
 }
 

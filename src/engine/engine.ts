@@ -55,6 +55,7 @@ import type {
   Page,
   RevisionPage,
   SessionLogs,
+  Standing,
   Upkeep,
 } from './types.ts';
 
@@ -81,6 +82,11 @@ export interface Engine {
    * @throws EngineError `not_found` if there is no such tenant
    */
   tenant(tenantId: string): Promise<Tenant>;
+  /**
+   * Ids of the tenants that have standing queries or webhooks, as far as this process knows. A tenant that gets its
+   * first one is added, and whoever tends them may add and remove others.
+   */
+  readonly tended: Set<string>;
   /** Says whether jobs stay in this process or go through Redis, and in that case whether Redis is reached. */
   queueState(): QueueState;
   /** Loads the models ahead of the first query. Never throws: one that fails to load fails the call that needs it. */
@@ -107,7 +113,8 @@ export interface Tenant
     ModelChange,
     Portable,
     Upkeep,
-    Evals {
+    Evals,
+    Standing {
   readonly id: string;
   /**
    * Returns this tenant for one caller: what is written through it is marked as written by the key.
